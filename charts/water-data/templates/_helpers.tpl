@@ -1,0 +1,38 @@
+{{- define "water-data.tag" -}}
+{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- define "water-data.operator" -}}
+{{ .Release.Name | trunc 44 | trimSuffix "-" }}-operator
+{{- end }}
+
+{{- define "water-data.selectorLabels" -}}
+app.kubernetes.io/name: water-operator
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "water-data.labels" -}}
+{{ include "water-data.selectorLabels" . }}
+app.kubernetes.io/component: operator
+app.kubernetes.io/part-of: water-data
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/version: {{ include "water-data.tag" . | quote }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+
+{{- define "water-data.operatorImage" -}}
+{{ .Values.image.registry }}/water-operator:{{ include "water-data.tag" . }}
+{{- end }}
+
+{{- define "water-data.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "water-data.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}

@@ -1,0 +1,50 @@
+{{- /*
+What a JSON schema can only refuse, this refuses with a reason and a remedy. Types, bounds and choices stay in
+values.schema.json, whose messages say all there is to say.
+*/}}
+
+{{- /* Arguments: the value's path, the value, the pattern, what is expected. */}}
+{{- define "water-data.match" -}}
+{{- $path := index . 0 }}{{ $value := index . 1 }}{{ $pattern := index . 2 }}{{ $expected := index . 3 }}
+{{- if not (regexMatch $pattern $value) }}
+{{- fail (printf "%s: %q is not valid: give %s" $path $value $expected) }}
+{{- end }}
+{{- end }}
+
+{{- define "water-data.validate" -}}
+{{- $name := "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$" }}
+{{- $tag := include "water-data.tag" . }}
+{{- if eq $tag "latest" }}
+{{- fail "image.tag: \"latest\" names no version, and status.version is the tag: give the tag of a release" }}
+{{- end }}
+{{- include "water-data.match" (list "image.tag" $tag "^[A-Za-z0-9_][A-Za-z0-9._-]*$" "letters, digits, '.', '_' and '-'") }}
+{{- include "water-data.match" (list "image.registry" .Values.image.registry "^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]+)?(/[A-Za-z0-9._-]+)*$" "a host and a path without a scheme, such as registry.example/water") }}
+{{- range list "postgres" "redis" }}
+{{- $secret := (index $.Values .).existingSecret }}
+{{- $keys := eq . "postgres" | ternary "owner-url, writer-url and reader-url" "operator-url and gate-url" }}
+{{- if and $.Values.api.create (not $secret) }}
+{{- fail (printf "%s.existingSecret: is empty: give the name of a Secret in this namespace with the keys %s" . $keys) }}
+{{- end }}
+{{- if $secret }}
+{{- include "water-data.match" (list (printf "%s.existingSecret" .) $secret $name "a Secret's name: lower-case letters, digits, '-' and '.'") }}
+{{- end }}
+{{- end }}
+{{- with .Values.api }}
+{{- include "water-data.match" (list "api.name" .name "^[a-z]([a-z0-9-]*[a-z0-9])?$" "lower-case letters, digits and '-', beginning with a letter") }}
+{{- range $index, $plan := .plans }}
+{{- include "water-data.match" (list (printf "api.plans[%d].name" $index) $plan.name "^[A-Za-z][A-Za-z0-9-]*$" "letters, digits and '-', beginning with a letter") }}
+{{- end }}
+{{- if .exposure.ingress.enabled }}
+{{- include "water-data.match" (list "api.exposure.ingress.host" .exposure.ingress.host "^(\\*\\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$" "a lower-case host name, such as water.example") }}
+{{- end }}
+{{- range $index, $network := .exposure.trustedProxies }}
+{{- include "water-data.match" (list (printf "api.exposure.trustedProxies[%d]" $index) $network "^[0-9a-fA-F.:]+/[0-9]{1,3}$" "a network, such as 10.0.0.0/8") }}
+{{- end }}
+{{- range $index, $rule := .networkPolicy.egress }}
+{{- include "water-data.match" (list (printf "api.networkPolicy.egress[%d].cidr" $index) $rule.cidr "^[0-9a-fA-F.:]+/[0-9]{1,3}$" "a network, such as 10.1.0.0/16") }}
+{{- end }}
+{{- if and (ne .apiKeys.allowedNamespaces.from "Same") (ne $.Values.rbac.scope "Cluster") }}
+{{- fail (printf "api.apiKeys.allowedNamespaces.from: %q needs an operator that sees other namespaces: set rbac.scope to Cluster" .apiKeys.allowedNamespaces.from) }}
+{{- end }}
+{{- end }}
+{{- end }}

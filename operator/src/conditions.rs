@@ -1,0 +1,329 @@
+//! Conditions, their reasons and the field managers: the words in which the operator speaks.
+//!
+//! They follow kstatus, so that `helm --wait`, Flux and Argo CD understand them: `Ready` is true
+//! when the declared state is in force; `Reconciling` while the operator works on it; `Stalled` when
+//! it cannot go on without somebody's help.
+
+use water_domain::Timestamp;
+
+use crate::crd::condition::{Condition, ConditionStatus};
+
+/// The field manager of the objects that a WaterDataApi consists of.
+pub const WORKLOAD_MANAGER: &str = "water-operator";
+/// The field manager of status, finalizers and keys' Secrets.
+pub const RECORD_MANAGER: &str = "water-operator-records";
+
+/// Defines an enum whose variants are also the words that the API shows.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$word_doc:meta])* $word:ident),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum $name { $($(#[$word_doc])* $word),* }
+
+        impl $name {
+            /// The word as the API shows it.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$word => stringify!($word)),* }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+words! {
+    /// The aspects that conditions speak of.
+    Aspect {
+        /// An ApiKey: some WaterDataApi admits it.
+        Accepted,
+        /// An ApiKey: its Secret holds the key.
+        SecretReady,
+        /// An ApiKey: the directory holds what is declared.
+        Synced,
+        /// A WaterDataApi: requests are answered.
+        Available,
+        /// A WaterDataApi: every pod runs what is declared, or is on its way there.
+        Progressing,
+        /// A WaterDataApi: some pods are missing.
+        Degraded,
+        /// A WaterDataApi: the schema is that of the version.
+        MigrationsComplete,
+        /// A WaterDataApi: the key directory is complete and its plans are those declared.
+        DirectorySynced,
+        /// A WaterDataApi: both public datasets have rows.
+        DataLoaded,
+        /// A WaterDataApi: clients can reach the gate.
+        ExposureReady,
+        /// The declared state is in force.
+        Ready,
+        /// The operator works on it.
+        Reconciling,
+        /// Somebody's help is needed.
+        Stalled,
+    }
+}
+
+words! {
+    /// Why a condition is as it is.
+    Reason {
+        /// Nothing hinders.
+        Admitted,
+        /// The key's requests are accepted.
+        Active,
+        /// The key is refused because its owner says so.
+        Suspended,
+        /// The key is answered 403: its plan does not open the API.
+        PlanWithoutAccess,
+        /// The key's time has not come.
+        NotYetValid,
+        /// The key's time is over.
+        Expired,
+        /// The key is being revoked.
+        Deleting,
+        /// No WaterDataApi, or several, would accept the key.
+        ApiAmbiguous,
+        /// The WaterDataApi does not exist.
+        ApiNotFound,
+        /// The WaterDataApi does not accept keys of the namespace.
+        NamespaceNotAdmitted,
+        /// The namespace may not name the account.
+        AccountNotBound,
+        /// The WaterDataApi has no such plan.
+        PlanUnknown,
+        /// The Secret's name is taken.
+        SecretConflict,
+        /// Another ApiKey has the same key.
+        KeyConflict,
+        /// The key was revoked and is not taken back.
+        RevokedInStore,
+        /// There is no Secret, since the key was brought along.
+        NotNeeded,
+        /// The Secret holds the key.
+        Written,
+        /// An earlier step is not done.
+        Waiting,
+        /// The directory holds what is declared.
+        Published,
+        /// Redis does not do what the operator asks.
+        StoreUnavailable,
+        /// The directory belongs to another installation.
+        DirectoryOwned,
+        /// The spec asks for namespaces that the operator does not watch.
+        ScopeTooNarrow,
+        /// A Secret that the spec names is missing or lacks a key.
+        SecretInvalid,
+        /// The spec uses a field that this version does not act on.
+        NotSupported,
+        /// The object is admitted by the schema, and cannot be read.
+        Undecodable,
+        /// The API server does not accept an object.
+        Rejected,
+        /// An object of a child's name belongs to somebody else.
+        ObjectConflict,
+        /// Rollouts are stopped.
+        Paused,
+        /// Everything is as declared.
+        Complete,
+        /// Children are being changed.
+        RollingOut,
+        /// A rollout made no progress.
+        RolloutFailed,
+        /// The migration Job runs.
+        Migrating,
+        /// The migration Job gave up.
+        MigrationFailed,
+        /// Enough pods answer.
+        PodsReady,
+        /// Too few pods answer.
+        PodsMissing,
+        /// The dataset is there.
+        Loaded,
+        /// No dataset was loaded.
+        NoData,
+        /// The service does not say.
+        NotAnswering,
+        /// Nothing was asked for.
+        NotConfigured,
+        /// The controller has not given an address.
+        AddressPending,
+        /// An address was given.
+        AddressAssigned,
+        /// Nothing is wrong.
+        Healthy,
+    }
+}
+
+/// What the operator found out about one aspect.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// Which aspect.
+    pub aspect: Aspect,
+    /// Whether it holds.
+    pub status: ConditionStatus,
+    /// Why, in one word.
+    pub reason: Reason,
+    /// Why, in a sentence; what to do about it when it is somebody's turn.
+    pub message: String,
+}
+
+/// A condition's message may be this long (metav1.Condition allows 32 KiB; ours are sentences).
+const LONGEST_MESSAGE: usize = 1024;
+
+impl Finding {
+    /// The aspect holds.
+    pub fn holds(aspect: Aspect, reason: Reason, message: impl Into<String>) -> Self {
+        Self::new(aspect, ConditionStatus::True, reason, message)
+    }
+
+    /// The aspect does not hold.
+    pub fn lacks(aspect: Aspect, reason: Reason, message: impl Into<String>) -> Self {
+        Self::new(aspect, ConditionStatus::False, reason, message)
+    }
+
+    /// Nobody knows.
+    pub fn unknown(aspect: Aspect, reason: Reason, message: impl Into<String>) -> Self {
+        Self::new(aspect, ConditionStatus::Unknown, reason, message)
+    }
+
+    fn new(
+        aspect: Aspect,
+        status: ConditionStatus,
+        reason: Reason,
+        message: impl Into<String>,
+    ) -> Self {
+        let mut message: String = message.into();
+        if message.len() > LONGEST_MESSAGE {
+            message.truncate(message.floor_char_boundary(LONGEST_MESSAGE));
+        }
+        Self {
+            aspect,
+            status,
+            reason,
+            message,
+        }
+    }
+}
+
+/// How far the operator is, which decides the three conditions of kstatus.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The declared state is in force.
+    InForce(Reason, String),
+    /// The operator works on it or waits for something that comes by itself.
+    Underway(Reason, String),
+    /// Somebody has to do something.
+    Stuck(Reason, String),
+}
+
+impl Outcome {
+    /// `Ready`, `Reconciling` and `Stalled`, in this order.
+    pub fn findings(&self) -> [Finding; 3] {
+        let (reason, message) = match self {
+            Self::InForce(reason, message)
+            | Self::Underway(reason, message)
+            | Self::Stuck(reason, message) => (*reason, message.as_str()),
+        };
+        let finding = |aspect, holds: bool| match holds {
+            true => Finding::holds(aspect, reason, message),
+            false => Finding::lacks(aspect, reason, message),
+        };
+        [
+            finding(Aspect::Ready, matches!(self, Self::InForce(..))),
+            finding(Aspect::Reconciling, matches!(self, Self::Underway(..))),
+            finding(Aspect::Stalled, matches!(self, Self::Stuck(..))),
+        ]
+    }
+}
+
+/// The conditions that state `findings` about `generation`. A condition whose status is that of
+/// `previous` keeps its transition time.
+pub fn stated(
+    previous: &[Condition],
+    findings: Vec<Finding>,
+    generation: i64,
+    now: Timestamp,
+) -> Vec<Condition> {
+    let since = |finding: &Finding| {
+        find(previous, finding.aspect)
+            .filter(|condition| condition.status == finding.status)
+            .map_or(now, |condition| condition.last_transition_time)
+    };
+    findings
+        .into_iter()
+        .map(|finding| Condition {
+            kind: finding.aspect.to_string(),
+            status: finding.status,
+            reason: finding.reason.to_string(),
+            last_transition_time: since(&finding),
+            message: finding.message,
+            observed_generation: generation,
+        })
+        .collect()
+}
+
+/// The condition about an aspect.
+pub fn find(conditions: &[Condition], aspect: Aspect) -> Option<&Condition> {
+    conditions
+        .iter()
+        .find(|condition| condition.kind == aspect.as_str())
+}
+
+/// Whether the condition about an aspect is there and true.
+pub fn holds(conditions: &[Condition], aspect: Aspect) -> bool {
+    find(conditions, aspect).is_some_and(|condition| condition.status == ConditionStatus::True)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_millis(seconds * 1000).unwrap()
+    }
+
+    fn ready(message: &str) -> Vec<Finding> {
+        vec![Finding::holds(Aspect::Ready, Reason::Active, message)]
+    }
+
+    #[test]
+    fn a_condition_keeps_its_time_until_its_status_changes() {
+        let first = stated(&[], ready("one"), 1, at(1));
+        let second = stated(&first, ready("two"), 2, at(2));
+        assert_eq!(second[0].last_transition_time, at(1));
+        assert_eq!(
+            (second[0].message.as_str(), second[0].observed_generation),
+            ("two", 2)
+        );
+        let lost = vec![Finding::lacks(Aspect::Ready, Reason::Expired, "")];
+        assert_eq!(
+            stated(&second, lost, 2, at(3))[0].last_transition_time,
+            at(3)
+        );
+    }
+
+    #[test]
+    fn exactly_one_of_the_three_conditions_of_kstatus_holds() {
+        let outcome =
+            |make: fn(Reason, String) -> Outcome| make(Reason::Active, String::new()).findings();
+        for findings in [
+            outcome(Outcome::InForce),
+            outcome(Outcome::Underway),
+            outcome(Outcome::Stuck),
+        ] {
+            let holding = findings
+                .iter()
+                .filter(|finding| finding.status == ConditionStatus::True);
+            assert_eq!(holding.count(), 1);
+        }
+    }
+
+    #[test]
+    fn a_message_is_cut_at_a_whole_character() {
+        let finding = Finding::holds(Aspect::Ready, Reason::Active, "é".repeat(1000));
+        assert_eq!(finding.message.len(), 1024);
+    }
+}

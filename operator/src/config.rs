@@ -1,0 +1,91 @@
+//! The operator's settings.
+
+use std::net::SocketAddr;
+use std::str::FromStr;
+
+use water_runtime::{Config, Invalid, Settings};
+
+/// What `water-operator run` needs to know.
+#[derive(Clone, Debug)]
+pub struct OperatorConfig {
+    /// Where health and metrics are answered.
+    pub admin: SocketAddr,
+    /// This pod's name: the holder in the Lease, the reporter of events.
+    pub pod_name: String,
+    /// Where the Lease is, and all that is watched with [`Scope::Namespaced`].
+    pub pod_namespace: String,
+    /// What is watched.
+    pub scope: Scope,
+}
+
+/// Which namespaces the operator has rights in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scope {
+    /// Its own.
+    Namespaced,
+    /// All.
+    Cluster,
+}
+
+/// Text that is no scope.
+#[derive(Debug, thiserror::Error)]
+#[error("it is neither Namespaced nor Cluster")]
+pub struct InvalidScope;
+
+impl FromStr for Scope {
+    type Err = InvalidScope;
+
+    fn from_str(text: &str) -> Result<Self, InvalidScope> {
+        match text {
+            "Namespaced" => Ok(Self::Namespaced),
+            "Cluster" => Ok(Self::Cluster),
+            _ => Err(InvalidScope),
+        }
+    }
+}
+
+impl Config for OperatorConfig {
+    fn read(settings: &mut Settings) -> Result<Self, Invalid> {
+        let admin = settings.or(
+            "WATER_ADMIN_ADDRESS",
+            "0.0.0.0:9090",
+            "the address and port of /live, /ready and /metrics, such as 0.0.0.0:9090",
+        );
+        let pod_name = settings.required("WATER_POD_NAME", "the pod's name, from the downward API");
+        let pod_namespace = settings.required(
+            "WATER_POD_NAMESPACE",
+            "the pod's namespace, from the downward API",
+        );
+        let scope = settings.or(
+            "WATER_SCOPE",
+            "Namespaced",
+            "Namespaced, to act in the pod's namespace, or Cluster, to act in all",
+        );
+        Ok(Self {
+            admin: admin?,
+            pod_name: pod_name?,
+            pod_namespace: pod_namespace?,
+            scope: scope?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_settings_are_named_all_at_once() {
+        let mut settings =
+            Settings::from_pairs([("WATER_POD_NAME", "a"), ("WATER_SCOPE", "World")]);
+        assert!(OperatorConfig::read(&mut settings).is_err());
+        assert_eq!(
+            settings.problems(),
+            [
+                "WATER_POD_NAMESPACE is not set. Set it to the pod's namespace, from the downward API.",
+                "WATER_SCOPE is not usable: it is neither Namespaced nor Cluster. \
+                 Set it to Namespaced, to act in the pod's namespace, or Cluster, to act in all.",
+            ]
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! What the controllers share while this pod leads.
+
+use std::sync::Arc;
+
+use futures::channel::mpsc;
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::runtime::reflector::{ObjectRef, Store};
+use kube::{Api, Client, Resource};
+
+use crate::backoff::Backoff;
+use crate::config::Scope;
+use crate::crd::api_key::IssuedAt;
+use crate::crd::{ApiKey, WaterDataApi};
+use crate::directories::Directories;
+use crate::events::Events;
+use crate::metrics::Metrics;
+
+/// What the controllers share.
+pub struct Context {
+    /// The API server.
+    pub client: Client,
+    /// Which namespaces may be looked at.
+    pub scope: Scope,
+    /// The operator's own namespace.
+    pub namespace: String,
+    /// Writes events.
+    pub events: Events,
+    /// All ApiKeys, as the watch last told; those that cannot be decoded too.
+    pub keys: Store<DeserializeGuard<ApiKey>>,
+    /// All WaterDataApis, likewise.
+    pub apis: Store<DeserializeGuard<WaterDataApi>>,
+    /// The metadata of all keys' Secrets.
+    pub secrets: Store<PartialObjectMeta<Secret>>,
+    /// Asks for another pass over an ApiKey.
+    pub revisit: mpsc::UnboundedSender<ObjectRef<DeserializeGuard<ApiKey>>>,
+    /// The key directories, by WaterDataApi.
+    pub directories: Directories,
+    /// Failures in a row.
+    pub backoff: Backoff,
+    /// Counters.
+    pub metrics: Metrics,
+}
+
+impl Context {
+    /// An API of everything in scope.
+    pub fn watched<K>(client: &Client, scope: Scope, namespace: &str) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        match scope {
+            Scope::Namespaced => Api::namespaced(client.clone(), namespace),
+            Scope::Cluster => Api::all(client.clone()),
+        }
+    }
+
+    /// An API of one namespace.
+    pub fn api<K>(&self, namespace: &str) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+
+    /// All ApiKeys that can be decoded.
+    pub fn all_keys(&self) -> Vec<Arc<DeserializeGuard<ApiKey>>> {
+        self.keys.state_filter(|key| key.0.is_ok())
+    }
+
+    /// The WaterDataApi of that place, if there is one that can be decoded.
+    pub fn api_at(&self, place: &IssuedAt) -> Option<WaterDataApi> {
+        let found = self.apis.find(|api| {
+            let meta = api.meta();
+            meta.name.as_deref() == Some(&place.name)
+                && meta.namespace.as_deref() == Some(&place.namespace)
+        });
+        found?.0.as_ref().ok().cloned()
+    }
+
+    /// Asks for another pass over every ApiKey that is, or might become, one of that WaterDataApi.
+    pub fn revisit_keys_of(&self, place: &IssuedAt) {
+        let concerned = |key: &ApiKey| {
+            let issued = key.status.as_ref().and_then(|status| status.api.as_ref());
+            issued.is_none_or(|issued| issued == place)
+        };
+        for key in keys_where(&self.keys, concerned) {
+            // An error means that the controller is gone, and this pass about to be dropped.
+            let _ = self.revisit.unbounded_send(key);
+        }
+    }
+
+    /// A namespace, read afresh.
+    pub async fn namespace(&self, name: &str) -> kube::Result<Namespace> {
+        Api::<Namespace>::all(self.client.clone()).get(name).await
+    }
+}
+
+/// The ApiKeys for which something holds; of those that can be decoded.
+pub fn keys_where(
+    keys: &Store<DeserializeGuard<ApiKey>>,
+    wanted: impl Fn(&ApiKey) -> bool,
+) -> Vec<ObjectRef<DeserializeGuard<ApiKey>>> {
+    let found = keys.state_filter(|key| key.0.as_ref().is_ok_and(&wanted));
+    found
+        .iter()
+        .map(|key| ObjectRef::from_obj(&**key))
+        .collect()
+}

@@ -1,0 +1,49 @@
+//! The two custom resources. The Rust types are the source; `cargo crdgen` writes what the API
+//! server gets, and a test fails with that command when the files are stale.
+
+pub mod api_key;
+pub mod condition;
+pub mod exposure;
+pub mod install;
+pub mod schema;
+pub mod water_data_api;
+pub mod workload;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray,
+};
+use kube::CustomResourceExt;
+
+pub use api_key::{ApiKey, ApiKeySpec, ApiKeyStatus};
+pub use condition::Condition;
+pub use water_data_api::{WaterDataApi, WaterDataApiSpec, WaterDataApiStatus};
+
+/// Both definitions, in the order in which they are written and applied.
+pub fn definitions() -> [CustomResourceDefinition; 2] {
+    [ApiKey::crd(), WaterDataApi::crd()].map(without_null)
+}
+
+/// Says of no field that it may be null: the API server then drops a null as if it were left out,
+/// and `has()` in a rule means what it says.
+fn without_null(mut definition: CustomResourceDefinition) -> CustomResourceDefinition {
+    let versions = definition.spec.versions.iter_mut();
+    let schemas =
+        versions.filter_map(|version| version.schema.as_mut()?.open_api_v3_schema.as_mut());
+    schemas.for_each(drop_nullable);
+    definition
+}
+
+fn drop_nullable(schema: &mut JSONSchemaProps) {
+    schema.nullable = None;
+    schema
+        .properties
+        .iter_mut()
+        .flatten()
+        .for_each(|(_, property)| drop_nullable(property));
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
+        drop_nullable(items);
+    }
+}
+
+#[cfg(test)]
+mod tests;

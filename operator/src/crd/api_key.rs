@@ -1,0 +1,327 @@
+//! `ApiKey` (`wdkey`): one key of one account, for one WaterDataApi.
+
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use water_domain::{AccountId, PlanName, Timestamp};
+
+use super::Condition;
+use super::schema;
+
+/// What a key is for, and what it may do.
+#[derive(CustomResource, KubeSchema, Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[kube(
+    group = "waterdata.dev",
+    version = "v1",
+    kind = "ApiKey",
+    plural = "apikeys",
+    shortname = "wdkey",
+    category = "waterdata",
+    namespaced,
+    status = "ApiKeyStatus",
+    derive = "PartialEq",
+    doc = "One API key of one account",
+    printcolumn(name = "ACCOUNT", type_ = "string", json_path = ".spec.accountId"),
+    printcolumn(name = "PLAN", type_ = "string", json_path = ".spec.plan"),
+    printcolumn(name = "READY", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
+    printcolumn(name = "REASON", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
+    printcolumn(name = "KEY-ID", type_ = "string", json_path = ".status.keyId"),
+    // A string column: `date` prints times to come as <invalid>.
+    printcolumn(name = "EXPIRES", type_ = "string", json_path = ".spec.expirationTime"),
+    printcolumn(name = "LAST-USED", type_ = "date", json_path = ".status.lastUsedTime"),
+    printcolumn(name = "AGE", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    validation = Rule::new("self.metadata.name.size() <= 52").message(
+        "metadata.name has more than 52 characters, and the key's Secret is named after it: choose a shorter name"
+    ),
+    // `namespace` is a reserved word of CEL, which knows the field as `__namespace__`.
+    validation = Rule::new(
+        "!has(self.spec.apiRef) || has(oldSelf.spec.apiRef) || !has(oldSelf.status) || !has(oldSelf.status.api) || \
+         (self.spec.apiRef.name == oldSelf.status.api.name && \
+         (!has(self.spec.apiRef.__namespace__) || \
+         self.spec.apiRef.__namespace__ == oldSelf.status.api.__namespace__))"
+    ).message(
+        "spec.apiRef names another WaterDataApi than status.api, where the key was issued: \
+         write the same, or create another ApiKey"
+    )
+)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new("self.accountId == oldSelf.accountId").field_path(".accountId").message(
+        "spec.accountId cannot be changed, since a key belongs to one account for life: \
+         create another ApiKey for the other account"
+    ),
+    validation = Rule::new("!has(oldSelf.apiRef) || (has(self.apiRef) && self.apiRef == oldSelf.apiRef)")
+        .field_path(".apiRef").message(
+        "spec.apiRef cannot be changed, since the key is known to that WaterDataApi only: \
+         create another ApiKey for the other one"
+    ),
+    validation = Rule::new(
+        "!has(self.notBefore) || !has(self.expirationTime) || self.notBefore < self.expirationTime"
+    ).field_path(".expirationTime").message(
+        "spec.expirationTime is not after spec.notBefore, so the key would never work: set a later one"
+    ),
+    validation = Rule::new("has(self.material.generated) == has(oldSelf.material.generated)")
+        .field_path(".material").message(
+        "spec.material cannot switch between generated and hash, since that would be another key: \
+         create another ApiKey"
+    ),
+    validation = Rule::new(
+        "!has(self.material.generated) || !has(oldSelf.material.generated) || \
+         (has(self.material.generated.secretName) == has(oldSelf.material.generated.secretName) && \
+         (!has(self.material.generated.secretName) || \
+         self.material.generated.secretName == oldSelf.material.generated.secretName))"
+    ).field_path(".material.generated.secretName").message(
+        "spec.material.generated.secretName cannot be changed, since the key's text is in that Secret alone: \
+         create another ApiKey"
+    ),
+    validation = Rule::new(
+        "!has(self.material.hash) || (!has(self.rotation.revision) && !has(self.rotation.periodSeconds))"
+    ).field_path(".rotation").message(
+        "spec.rotation.revision and spec.rotation.periodSeconds are for generated keys only: \
+         remove them, and rotate a brought key by editing spec.material.hash.sha256"
+    ),
+    validation = Rule::new(
+        "!has(oldSelf.rotation.revision) || \
+         (has(self.rotation.revision) && self.rotation.revision >= oldSelf.rotation.revision)"
+    ).field_path(".rotation.revision").message(
+        "spec.rotation.revision cannot decrease, since a rotation cannot be undone: keep it, or raise it to rotate"
+    )
+)]
+pub struct ApiKeySpec {
+    /// The account whose history the key reads, and on whose quota its requests are counted.
+    pub account_id: AccountId,
+    /// The plan that the key is judged by: a name in the WaterDataApi's `plans`.
+    pub plan: PlanName,
+    /// The WaterDataApi that accepts the key. Left out: the only one that admits this namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_ref: Option<ApiRef>,
+    /// What the key is for, in the owner's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub description: Option<String>,
+    /// Refuses the key for as long as this is set.
+    #[serde(default)]
+    pub suspend: bool,
+    /// The first moment at which the key works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::timestamp")]
+    pub not_before: Option<Timestamp>,
+    /// The first moment at which the key works no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::timestamp")]
+    pub expiration_time: Option<Timestamp>,
+    /// Where the key comes from.
+    #[serde(default)]
+    pub material: Material,
+    /// When the key is replaced by a new one.
+    #[serde(default)]
+    pub rotation: Rotation,
+}
+
+/// A WaterDataApi by name.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ApiRef {
+    /// Its name.
+    #[schemars(length(min = 1, max = 63))]
+    pub name: String,
+    /// Its namespace. Left out: the ApiKey's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
+    pub namespace: Option<String>,
+}
+
+/// Where the key comes from: exactly one member.
+#[derive(KubeSchema, Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[x_kube(validation = Rule::new("has(self.generated) != has(self.hash)").message(
+    "spec.material needs exactly one of generated and hash: remove one, or leave material out for a generated key"
+))]
+pub struct Material {
+    /// The operator makes the key and writes it into a Secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generated: Option<Generated>,
+    /// The key is brought along by its hash; its text never enters the cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<Brought>,
+}
+
+impl Default for Material {
+    fn default() -> Self {
+        Self {
+            generated: Some(Generated::default()),
+            hash: None,
+        }
+    }
+}
+
+/// A key that the operator makes.
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Generated {
+    /// Name of the Secret that gets the key. Left out: the ApiKey's name and `-apikey`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        length(min = 1, max = 253),
+        regex(pattern = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")
+    )]
+    pub secret_name: Option<String>,
+    /// What becomes of the Secret when the ApiKey is deleted.
+    #[serde(default)]
+    pub deletion_policy: DeletionPolicy,
+}
+
+/// What becomes of the Secret when the ApiKey is deleted.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub enum DeletionPolicy {
+    /// It is deleted with the ApiKey.
+    #[default]
+    Delete,
+    /// It stays; the key in it is dead.
+    Retain,
+}
+
+/// A key that is brought along by its hash.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Brought {
+    /// SHA-256 of the whole key as 64 lower-case hexadecimal digits.
+    #[schemars(schema_with = "schema::sha256")]
+    pub sha256: String,
+}
+
+/// When the key is replaced by a new one.
+#[derive(KubeSchema, Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new(
+    "!has(self.periodSeconds) || self.overlapSeconds < self.periodSeconds"
+).field_path(".overlapSeconds").message(
+    "spec.rotation.overlapSeconds is not below spec.rotation.periodSeconds, so two old keys would work at once: \
+     shorten the overlap or lengthen the period"
+))]
+pub struct Rotation {
+    /// Raise it to replace the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub revision: Option<i64>,
+    /// Replace the key when it is this old. Left out: never by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 60, max = 315_360_000))]
+    pub period_seconds: Option<i64>,
+    /// How long the old key works beside the new one. 0 cuts it at once.
+    #[serde(default = "one_day")]
+    #[schemars(range(min = 0, max = 31_536_000))]
+    pub overlap_seconds: i64,
+}
+
+/// Long enough for a deployment that reads its Secret once a day.
+fn one_day() -> i64 {
+    86_400
+}
+
+impl Default for Rotation {
+    fn default() -> Self {
+        Self {
+            revision: None,
+            period_seconds: None,
+            overlap_seconds: one_day(),
+        }
+    }
+}
+
+/// What the operator has made of an ApiKey.
+#[derive(KubeSchema, Clone, Default, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApiKeyStatus {
+    /// The generation of the spec that this status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub observed_generation: Option<i64>,
+    /// The WaterDataApi that accepts the key; decided once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api: Option<IssuedAt>,
+    /// The public name of the current key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 12))]
+    pub key_id: Option<String>,
+    /// The key that is to be used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current: Option<IssuedKey>,
+    /// The key before it, for as long as it works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<RetiringKey>,
+    /// The Secret that holds a generated key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub secret_name: Option<String>,
+    /// The Secret's version as the operator wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub secret_resource_version: Option<String>,
+    /// When a request with the key was last accepted, to ten minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::timestamp")]
+    pub last_used_time: Option<Timestamp>,
+    /// When the key will be replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::timestamp")]
+    pub next_rotation_time: Option<Timestamp>,
+    /// Gate pods that have not acknowledged the last change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100), inner(length(max = 253)))]
+    pub waiting_for: Vec<String>,
+    /// The aspects of the key's state.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
+}
+
+/// The WaterDataApi that a key was issued for.
+#[derive(
+    Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema,
+)]
+pub struct IssuedAt {
+    /// Its namespace.
+    #[schemars(length(max = 63))]
+    pub namespace: String,
+    /// Its name.
+    #[schemars(length(max = 63))]
+    pub name: String,
+}
+
+/// A key that was published.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct IssuedKey {
+    /// The revision that asked for it.
+    #[schemars(range(min = 0))]
+    pub revision: i64,
+    /// Its SHA-256.
+    #[schemars(schema_with = "schema::sha256")]
+    pub hash: String,
+    /// Its public name.
+    #[schemars(length(max = 12))]
+    pub key_id: String,
+    /// When it was published.
+    #[schemars(schema_with = "schema::timestamp")]
+    pub issued_time: Timestamp,
+}
+
+/// A key that works until its retirement.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RetiringKey {
+    /// The revision that asked for it.
+    #[schemars(range(min = 0))]
+    pub revision: i64,
+    /// Its SHA-256.
+    #[schemars(schema_with = "schema::sha256")]
+    pub hash: String,
+    /// Its public name.
+    #[schemars(length(max = 12))]
+    pub key_id: String,
+    /// When it was published.
+    #[schemars(schema_with = "schema::timestamp")]
+    pub issued_time: Timestamp,
+    /// The first moment at which it works no more.
+    #[schemars(schema_with = "schema::timestamp")]
+    pub retire_time: Timestamp,
+}

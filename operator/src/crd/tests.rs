@@ -1,0 +1,65 @@
+//! What holds for the whole schema, and that the generated files are those of this source.
+
+use std::path::Path;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaPropsOrBool;
+
+use super::*;
+
+#[test]
+fn the_generated_files_are_those_of_the_source() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for directory in ["crds", "charts/water-data/crds"] {
+        for (name, content) in install::files().unwrap() {
+            let path = root.join(directory).join(name);
+            let stored = std::fs::read_to_string(&path).unwrap_or_default();
+            assert!(
+                stored == content,
+                "{} is stale; run `cargo crdgen`",
+                path.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn every_string_list_and_map_is_bounded() {
+    for definition in definitions() {
+        let schema = definition.spec.versions[0].schema.clone().unwrap();
+        let mut unbounded = Vec::new();
+        let properties = schema.open_api_v3_schema.unwrap().properties.unwrap();
+        for (name, property) in properties {
+            collect_unbounded(&name, &property, &mut unbounded);
+        }
+        assert_eq!(
+            unbounded,
+            Vec::<String>::new(),
+            "{}",
+            definition.spec.names.kind
+        );
+    }
+}
+
+fn collect_unbounded(path: &str, schema: &JSONSchemaProps, unbounded: &mut Vec<String>) {
+    let bounded = match schema.type_.as_deref() {
+        Some("string") => schema.max_length.is_some() || schema.enum_.is_some(),
+        Some("array") => schema.max_items.is_some(),
+        Some("object") => schema.additional_properties.is_none() || schema.max_properties.is_some(),
+        Some("integer") => {
+            path.starts_with("status") || schema.minimum.is_some() && schema.maximum.is_some()
+        }
+        _ => true,
+    };
+    if !bounded {
+        unbounded.push(path.to_owned());
+    }
+    for (name, property) in schema.properties.iter().flatten() {
+        collect_unbounded(&format!("{path}.{name}"), property, unbounded);
+    }
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &schema.items {
+        collect_unbounded(&format!("{path}[]"), items, unbounded);
+    }
+    if let Some(JSONSchemaPropsOrBool::Schema(values)) = &schema.additional_properties {
+        collect_unbounded(&format!("{path}{{}}"), values, unbounded);
+    }
+}

@@ -1,0 +1,265 @@
+//! `WaterDataApi` (`wda`): one installation of the gate and the two services, and its plans.
+
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use water_domain::PlanName;
+
+use super::exposure::{Exposure, NetworkPolicySpec};
+use super::schema;
+use super::workload::{Component, Image, Migrations, Rollout};
+use super::{Condition, exposure::Switch};
+
+/// What is to be installed, from which images, on which stores.
+#[derive(CustomResource, KubeSchema, Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[kube(
+    group = "waterdata.dev",
+    version = "v1",
+    kind = "WaterDataApi",
+    plural = "waterdataapis",
+    shortname = "wda",
+    category = "waterdata",
+    namespaced,
+    status = "WaterDataApiStatus",
+    derive = "PartialEq",
+    doc = "An installation of the water data API: its gate, its services and its plans",
+    printcolumn(name = "VERSION", type_ = "string", json_path = ".status.version"),
+    printcolumn(name = "READY", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
+    printcolumn(name = "REASON", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
+    printcolumn(name = "DATA", type_ = "string", json_path = ".status.conditions[?(@.type==\"DataLoaded\")].status"),
+    printcolumn(name = "KEYS", type_ = "integer", json_path = ".status.apiKeys.active"),
+    printcolumn(name = "AGE", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    validation = Rule::new("self.metadata.name.matches('^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$')").message(
+        "metadata.name is not 1 to 40 lower-case letters, digits or '-' beginning with a letter, \
+         and Services are named after it: choose another name"
+    )
+)]
+#[serde(rename_all = "camelCase")]
+pub struct WaterDataApiSpec {
+    /// Stops rollouts; keys are still issued and revoked.
+    #[serde(default)]
+    pub paused: bool,
+    /// The images.
+    pub image: Image,
+    /// Size of each part.
+    #[serde(default)]
+    pub components: Components,
+    /// Where PostgreSQL is: keys `owner-url`, `writer-url`, `reader-url`, optionally `ca.crt`.
+    pub postgres: Store,
+    /// Where Redis is: keys `operator-url`, `gate-url`, optionally `ca.crt`.
+    pub redis: Store,
+    /// What ApiKeys may name as their plan.
+    #[schemars(length(min = 1, max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub plans: Vec<PlanSpec>,
+    /// Which ApiKeys are accepted.
+    #[serde(default)]
+    pub api_keys: ApiKeys,
+    /// How new versions replace old ones.
+    #[serde(default)]
+    pub rollout: Rollout,
+    /// How clients reach the gate.
+    #[serde(default)]
+    pub exposure: Exposure,
+    /// Who may connect to whom inside the cluster.
+    #[serde(default)]
+    pub network_policy: NetworkPolicySpec,
+    /// Whether drains take one pod of a component at a time.
+    #[serde(default)]
+    pub pod_disruption_budget: Switch,
+}
+
+/// Size of each part.
+#[derive(Clone, Default, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Components {
+    /// The proxy that authenticates and limits.
+    #[serde(default)]
+    pub gate: Component,
+    /// The service of stress and risk.
+    #[serde(default)]
+    pub departements: Component,
+    /// The service of the accounts' histories.
+    #[serde(default)]
+    pub history: Component,
+    /// The Job that brings the database's schema up to date.
+    #[serde(default)]
+    pub migrations: Migrations,
+}
+
+/// A store outside of the cluster's resources.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Store {
+    /// The Secret with its URLs.
+    pub secret_ref: SecretRef,
+}
+
+/// A Secret of the same namespace.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct SecretRef {
+    /// Its name.
+    #[schemars(
+        length(min = 1, max = 253),
+        regex(pattern = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")
+    )]
+    pub name: String,
+}
+
+/// A plan: whether it opens the API, and how far.
+#[derive(KubeSchema, Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new(
+        "self.access != 'Allowed' || (has(self.requestsPerMinute) && has(self.requestsPerDay))"
+    ).message(
+        "a plan in spec.plans with access Allowed lacks a limit: set requestsPerMinute and requestsPerDay"
+    ),
+    validation = Rule::new(
+        "self.access != 'Denied' || (!has(self.requestsPerMinute) && !has(self.requestsPerDay))"
+    ).message(
+        "a plan in spec.plans with access Denied has a limit that could never be used: \
+         remove requestsPerMinute and requestsPerDay"
+    )
+)]
+pub struct PlanSpec {
+    /// The name that ApiKeys refer to.
+    pub name: PlanName,
+    /// Whether it opens the API.
+    pub access: Access,
+    /// Accepted requests in any 60 s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100_000))]
+    pub requests_per_minute: Option<u32>,
+    /// Accepted requests in a UTC day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100_000_000))]
+    pub requests_per_day: Option<u32>,
+}
+
+/// Whether a plan opens the API.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub enum Access {
+    /// Requests are accepted up to the limits.
+    Allowed,
+    /// Every request is answered 403.
+    Denied,
+}
+
+/// Which ApiKeys are accepted.
+#[derive(Clone, Default, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ApiKeys {
+    /// The namespaces whose ApiKeys are accepted.
+    #[serde(default)]
+    pub allowed_namespaces: AllowedNamespaces,
+    /// Whether a namespace may name any account.
+    #[serde(default)]
+    pub account_binding: AccountBinding,
+}
+
+/// The namespaces whose ApiKeys are accepted.
+#[derive(KubeSchema, Clone, Default, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("(self.from == 'Selector') == has(self.selector)").message(
+    "spec.apiKeys.allowedNamespaces.selector goes with from: Selector and with nothing else: \
+     set both, or remove the selector"
+))]
+pub struct AllowedNamespaces {
+    /// Which.
+    #[serde(default)]
+    pub from: From,
+    /// The labels of the namespaces, with `from: Selector`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selector: Option<NamespaceSelector>,
+}
+
+/// Which namespaces are meant.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub enum From {
+    /// The WaterDataApi's own.
+    #[default]
+    Same,
+    /// Those with the selector's labels.
+    Selector,
+    /// All.
+    All,
+}
+
+/// Namespaces by label.
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NamespaceSelector {
+    /// Labels that a namespace must have.
+    #[schemars(schema_with = "schema::match_labels")]
+    pub match_labels: BTreeMap<String, String>,
+}
+
+/// Whether a namespace may name any account.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub enum AccountBinding {
+    /// Any account.
+    #[default]
+    None,
+    /// Only accounts that the namespace's labels `account.waterdata.dev/<accountId>` name.
+    NamespaceLabel,
+}
+
+/// What the operator has made of a WaterDataApi.
+#[derive(KubeSchema, Clone, Default, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WaterDataApiStatus {
+    /// The generation of the spec that this status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub observed_generation: Option<i64>,
+    /// The version that all components run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128))]
+    pub version: Option<String>,
+    /// The version that is being rolled out, or the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128))]
+    pub target_version: Option<String>,
+    /// How far each component is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub components: Vec<ComponentStatus>,
+    /// How many ApiKeys there are.
+    #[serde(default)]
+    pub api_keys: ApiKeyCounts,
+    /// The aspects of the installation's state.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
+}
+
+/// How far a component is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ComponentStatus {
+    /// gate, departements or history.
+    #[schemars(length(max = 63))]
+    pub name: String,
+    /// Pods that should be.
+    pub desired: i32,
+    /// Pods that answer.
+    pub ready: i32,
+    /// Pods of the latest template.
+    pub updated: i32,
+    /// The image of the latest template.
+    #[schemars(length(max = 512))]
+    pub image: String,
+}
+
+/// How many ApiKeys refer to a WaterDataApi.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ApiKeyCounts {
+    /// All.
+    pub total: u32,
+    /// Those whose requests are accepted.
+    pub active: u32,
+    /// Those whose declared state is in force.
+    pub synced: u32,
+}

@@ -1,0 +1,279 @@
+//! The WaterDataApi controller: stores, directory, children step by step, status.
+//!
+//! A pass brings one WaterDataApi closer to what is declared. It stops at the first step that is not
+//! done and comes back when a child changes, and every ten seconds anyway.
+
+pub mod children;
+pub mod data;
+pub mod directory;
+pub mod drift;
+pub mod manifest;
+pub mod progress;
+pub mod render;
+pub mod report;
+pub mod rollout;
+pub mod secrets;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::ResourceExt;
+use kube::core::DeserializeGuard;
+use kube::runtime::controller::Action;
+use tracing::warn;
+use water_domain::Timestamp;
+use water_keystore::InvalidInstance;
+
+use crate::clock;
+use crate::conditions::{Aspect, Finding, Outcome, Reason, holds};
+use crate::config::Scope;
+use crate::context::Context;
+use crate::crd::WaterDataApi;
+use crate::crd::api_key::IssuedAt;
+use crate::crd::condition::ConditionStatus;
+use crate::crd::water_data_api::{ApiKeyCounts, From};
+use crate::crd::workload::OnFailure;
+use crate::metrics::{Kind, PassOutcome};
+use children::{ChildError, Children};
+use render::Source;
+use report::Report;
+use rollout::Rollout;
+use secrets::{SecretError, Secrets};
+
+/// Departements is asked for its data this often; Redis is looked at as often.
+const EVERY: Duration = Duration::from_secs(10);
+/// A pass is given up after this long.
+const PASS_WITHIN: Duration = Duration::from_secs(15);
+/// Why a pass was given up. It is tried again.
+#[derive(Debug, thiserror::Error)]
+pub enum InstallationError {
+    /// The API server refused or was away.
+    #[error("asking the API server: {0}")]
+    Kube(#[from] kube::Error),
+    /// A child could not be written.
+    #[error(transparent)]
+    Child(#[from] ChildError),
+    /// A Secret could not be read.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// The name cannot be part of a key of Redis.
+    #[error(transparent)]
+    Instance(#[from] InvalidInstance),
+    /// It took too long.
+    #[error("the pass took longer than {PASS_WITHIN:?}")]
+    TooLong,
+}
+
+/// One pass over a WaterDataApi, in the controller's words.
+pub async fn reconcile(
+    api: Arc<DeserializeGuard<WaterDataApi>>,
+    context: Arc<Context>,
+) -> Result<Action, InstallationError> {
+    let api = match &api.0 {
+        Ok(api) => api,
+        Err(invalid) => {
+            warn!(
+                name = invalid.metadata.name,
+                error = invalid.error,
+                "a WaterDataApi cannot be decoded"
+            );
+            return Ok(Action::requeue(EVERY));
+        }
+    };
+    let pass = tokio::time::timeout(PASS_WITHIN, pass(api, &context, clock::now()));
+    let result = pass.await.unwrap_or(Err(InstallationError::TooLong));
+    let outcome = if result.is_ok() {
+        PassOutcome::Done
+    } else {
+        PassOutcome::Failed
+    };
+    context.metrics.pass(Kind::WaterDataApi, outcome);
+    if result.is_ok() {
+        context.backoff.succeeded(&api.uid().unwrap_or_default());
+    }
+    result.map(|()| Action::requeue(EVERY))
+}
+
+/// When a pass that was given up is tried again.
+pub fn retry(
+    api: Arc<DeserializeGuard<WaterDataApi>>,
+    error: &InstallationError,
+    context: Arc<Context>,
+) -> Action {
+    let meta = kube::Resource::meta(&*api);
+    if !matches!(error, InstallationError::Kube(kube::Error::Api(status)) if status.is_conflict()) {
+        warn!(namespace = meta.namespace, name = meta.name, %error, "a WaterDataApi's pass was given up");
+    }
+    Action::requeue(
+        context
+            .backoff
+            .failed(meta.uid.as_deref().unwrap_or_default()),
+    )
+}
+
+async fn pass(
+    api: &WaterDataApi,
+    context: &Context,
+    now: Timestamp,
+) -> Result<(), InstallationError> {
+    if api.metadata.deletion_timestamp.is_some() {
+        // Children go with their owner; the directory stays for the keys that are revoked from it.
+        return Ok(());
+    }
+    let report = match secrets::read(api, context).await {
+        Ok(secrets) => installed(api, &secrets, context).await?,
+        Err(error) if error.is_invalid() => without_secrets(api, &error, context).await?,
+        Err(error) => return Err(error.into()),
+    };
+    report::write(api, report::status(api, &report, now), context).await?;
+    Ok(())
+}
+
+/// The report of an installation whose stores cannot be known: nothing is touched.
+async fn without_secrets(
+    api: &WaterDataApi,
+    error: &SecretError,
+    context: &Context,
+) -> Result<Report, InstallationError> {
+    let children = observe(api, context).await?;
+    let message = error.to_string();
+    Ok(Report {
+        components: report::components(api, &children)?,
+        rolled_out: false,
+        keys: count(api, context),
+        migrations: report::waiting(Aspect::MigrationsComplete),
+        directory: Finding::lacks(Aspect::DirectorySynced, Reason::SecretInvalid, &message),
+        data: report::data(data::ask(&api.name_any(), &api.namespace().unwrap_or_default()).await),
+        exposure: report::exposure(api, &children)?,
+        outcome: Outcome::Stuck(Reason::SecretInvalid, message),
+    })
+}
+
+/// The directory first, since revocation must not wait for a rollout; then the children.
+async fn installed(
+    api: &WaterDataApi,
+    secrets: &Secrets,
+    context: &Context,
+) -> Result<Report, InstallationError> {
+    let directory = directory::synchronise(api, secrets, context).await?;
+    if is_news(api, &directory) {
+        context.revisit_keys_of(&place(api));
+    }
+    let uid = api.uid().unwrap_or_default();
+    let (name, namespace) = (api.name_any(), api.namespace().unwrap_or_default());
+    let source = Source {
+        name: &name,
+        namespace: &namespace,
+        uid: &uid,
+        spec: &api.spec,
+        secrets: &secrets.facts,
+    };
+    let desired = render::render(source);
+    let mut children = observe(api, context).await?;
+    let rollout = match hindrance(api, context.scope) {
+        Some(hindrance) => Rollout::untouched(api, hindrance),
+        None => match rollout::run(&mut children, &desired).await {
+            Ok(rollout) => rollout,
+            Err(error) => Rollout::untouched(api, refusal(error)?),
+        },
+    };
+    Ok(Report {
+        components: report::components(api, &children)?,
+        rolled_out: matches!(rollout.outcome, Outcome::InForce(Reason::Complete, _)),
+        keys: count(api, context),
+        migrations: rollout.migrations,
+        data: report::data(data::ask(&name, &namespace).await),
+        exposure: report::exposure(api, &children)?,
+        outcome: if directory.status == ConditionStatus::True {
+            rollout.outcome
+        } else {
+            directory::worse(rollout.outcome, &directory)
+        },
+        directory,
+    })
+}
+
+/// Whether keys may stand differently than after the last pass: another spec, or a directory that
+/// came back.
+fn is_news(api: &WaterDataApi, directory: &Finding) -> bool {
+    let before = api.status.clone().unwrap_or_default();
+    let is_in_order = directory.status == ConditionStatus::True;
+    before.observed_generation != api.metadata.generation
+        || holds(&before.conditions, Aspect::DirectorySynced) != is_in_order
+}
+
+/// What somebody has to do about a child; an error that passes by itself is tried again.
+fn refusal(error: ChildError) -> Result<Outcome, ChildError> {
+    let message = error.to_string();
+    match error {
+        ChildError::Foreign { .. } => Ok(Outcome::Stuck(Reason::ObjectConflict, message)),
+        ChildError::Kube {
+            source: kube::Error::Api(status),
+            ..
+        } if status.is_forbidden() || status.is_invalid() => {
+            Ok(Outcome::Stuck(Reason::Rejected, message))
+        }
+        error => Err(error),
+    }
+}
+
+/// What keeps the children from being touched.
+fn hindrance(api: &WaterDataApi, scope: Scope) -> Option<Outcome> {
+    let spec = &api.spec;
+    let components = [
+        &spec.components.gate,
+        &spec.components.departements,
+        &spec.components.history,
+    ];
+    let unsupported = |field: &str, instead: &str| {
+        let message = format!("{field} is not acted on by this version of the operator: {instead}");
+        Some(Outcome::Stuck(Reason::NotSupported, message))
+    };
+    if spec.api_keys.allowed_namespaces.from != From::Same && scope == Scope::Namespaced {
+        let message = "spec.apiKeys.allowedNamespaces asks for more than the operator's namespace: install the \
+                       chart with rbac.scope: Cluster, or set from: Same";
+        return Some(Outcome::Stuck(Reason::ScopeTooNarrow, message.into()));
+    }
+    if components
+        .iter()
+        .any(|component| component.autoscaling.is_some())
+    {
+        return unsupported("spec.components.*.autoscaling", "set replicas");
+    }
+    if spec.exposure.http_route.is_some() {
+        return unsupported("spec.exposure.httpRoute", "set spec.exposure.ingress");
+    }
+    if spec.rollout.on_failure == OnFailure::Rollback {
+        return unsupported("spec.rollout.onFailure: Rollback", "set Hold");
+    }
+    let message =
+        "rollouts are stopped while spec.paused is set; keys are issued and revoked as ever";
+    spec.paused
+        .then(|| Outcome::InForce(Reason::Paused, message.into()))
+}
+
+async fn observe(api: &WaterDataApi, context: &Context) -> Result<Children, ChildError> {
+    let (name, namespace) = (api.name_any(), api.namespace().unwrap_or_default());
+    Children::observe(
+        &context.client,
+        &namespace,
+        &name,
+        &api.uid().unwrap_or_default(),
+    )
+    .await
+}
+
+fn count(api: &WaterDataApi, context: &Context) -> ApiKeyCounts {
+    let keys = context.all_keys();
+    report::count(
+        &place(api),
+        keys.iter().filter_map(|key| key.0.as_ref().ok()),
+    )
+}
+
+fn place(api: &WaterDataApi) -> IssuedAt {
+    IssuedAt {
+        namespace: api.namespace().unwrap_or_default(),
+        name: api.name_any(),
+    }
+}

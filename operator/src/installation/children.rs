@@ -1,0 +1,243 @@
+//! The children of one WaterDataApi at the API server: looked at, applied, pruned.
+//!
+//! A child that is as it should be is not written: a restart of the operator writes nothing. What is
+//! ours is compared and repaired; what others added stays.
+
+use std::collections::HashMap;
+
+use kube::api::{
+    DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PropagationPolicy, TypeMeta,
+    ValidationDirective,
+};
+use kube::{Api, Client, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+use tracing::info;
+
+use super::drift::is_as;
+use super::manifest::{ChildKind, Desired, Manifest};
+use super::render::{MANAGED_BY, short_hash};
+use crate::conditions::WORKLOAD_MANAGER;
+
+/// What was applied last, as a hash: fields that are no longer wanted show in nothing else.
+const APPLIED: &str = "waterdata.dev/applied";
+
+/// Why a child was not brought to what it should be.
+#[derive(Debug, thiserror::Error)]
+pub enum ChildError {
+    /// The API server refused or was away.
+    #[error("{attempt} {kind:?} {name}: {source}")]
+    Kube {
+        /// What was tried.
+        attempt: &'static str,
+        /// The child.
+        kind: ChildKind,
+        /// Its name.
+        name: String,
+        /// Why.
+        source: kube::Error,
+    },
+    /// It is somebody else's.
+    #[error(
+        "the {kind:?} {name} exists and is not this WaterDataApi's: delete it, or give the WaterDataApi another name"
+    )]
+    Foreign {
+        /// The child.
+        kind: ChildKind,
+        /// Its name.
+        name: String,
+    },
+    /// The API server answered with something else.
+    #[error("reading the {kind:?} {name}")]
+    Shape {
+        /// The child.
+        kind: ChildKind,
+        /// Its name.
+        name: String,
+        /// Why.
+        source: kube::core::dynamic::ParseDynamicObjectError,
+    },
+}
+
+/// The children as they were when this pass began.
+pub struct Children {
+    client: Client,
+    namespace: String,
+    /// The WaterDataApi's uid.
+    owner: String,
+    live: HashMap<(ChildKind, String), DynamicObject>,
+}
+
+impl Children {
+    /// Looks at all children of the WaterDataApi `name` with that uid.
+    pub async fn observe(
+        client: &Client,
+        namespace: &str,
+        name: &str,
+        owner: &str,
+    ) -> Result<Self, ChildError> {
+        let mut children = Self {
+            client: client.clone(),
+            namespace: namespace.into(),
+            owner: owner.into(),
+            live: HashMap::new(),
+        };
+        let selector = format!(
+            "{}={},app.kubernetes.io/instance={name}",
+            MANAGED_BY.0, MANAGED_BY.1
+        );
+        let params = ListParams::default().labels(&selector);
+        for kind in ChildKind::ALL {
+            let listed = children.api(kind).list(&params).await;
+            let listed = listed.map_err(failed("listing", kind, "all"))?;
+            let own = listed
+                .items
+                .into_iter()
+                .filter(|child| children.owns(child));
+            let own: Vec<_> = own
+                .map(|child| ((kind, child.name_any()), typed(child, kind)))
+                .collect();
+            children.live.extend(own);
+        }
+        Ok(children)
+    }
+
+    /// The child as this pass knows it.
+    pub fn get<K>(&self, kind: ChildKind, name: &str) -> Result<Option<K>, ChildError>
+    where
+        K: Resource + DeserializeOwned,
+    {
+        let found = self.live.get(&(kind, name.to_owned())).cloned();
+        let parsed = found.map(DynamicObject::try_parse).transpose();
+        parsed.map_err(|source| ChildError::Shape {
+            kind,
+            name: name.into(),
+            source,
+        })
+    }
+
+    /// Brings a child back to what it was made, if that is still what it should be: drift is repaired
+    /// without waiting for the steps before.
+    pub async fn repair(&mut self, manifest: &Manifest) -> Result<(), ChildError> {
+        let live = self.live.get(&(manifest.kind, manifest.name.clone()));
+        let applied = live.and_then(|live| live.annotations().get(APPLIED));
+        if applied.is_some_and(|applied| *applied == hash(manifest)) {
+            self.apply(manifest).await?;
+        }
+        Ok(())
+    }
+
+    /// Brings a child to what it should be, if it is not.
+    pub async fn apply(&mut self, manifest: &Manifest) -> Result<(), ChildError> {
+        let Manifest { kind, name, body } = manifest;
+        let mut wanted = body.clone();
+        wanted["metadata"]["annotations"][APPLIED] = hash(manifest).into();
+        let api = self.api(*kind);
+        match self.live.get(&(*kind, name.clone())) {
+            // A Job's pods cannot be changed; another Job has another name.
+            Some(_) if *kind == ChildKind::Job => return Ok(()),
+            Some(live) if is_as(&wanted, &serde_json::to_value(live).unwrap_or_default()) => {
+                return Ok(());
+            }
+            Some(_) => {}
+            None => {
+                let there =
+                    api.get_metadata_opt(name)
+                        .await
+                        .map_err(failed("looking for", *kind, name))?;
+                let is_foreign = there.is_some_and(|there| !owned_by(&self.owner, &there.metadata));
+                if is_foreign {
+                    return Err(ChildError::Foreign {
+                        kind: *kind,
+                        name: name.clone(),
+                    });
+                }
+            }
+        }
+        let params = PatchParams {
+            force: true,
+            field_manager: Some(WORKLOAD_MANAGER.into()),
+            // Nothing is applied that the API server does not know.
+            field_validation: Some(ValidationDirective::Strict),
+            ..PatchParams::default()
+        };
+        let applied = api
+            .patch(name, &params, &Patch::Apply(&wanted))
+            .await
+            .map_err(failed("applying", *kind, name))?;
+        info!(kind = ?kind, name, "applied");
+        self.live.insert((*kind, name.clone()), applied);
+        Ok(())
+    }
+
+    /// Deletes the children that are not wanted any longer.
+    pub async fn prune(&mut self, desired: &Desired) -> Result<(), ChildError> {
+        let wanted: Vec<(ChildKind, String)> = desired
+            .all()
+            .map(|manifest| (manifest.kind, manifest.name.clone()))
+            .collect();
+        let unwanted: Vec<_> = self
+            .live
+            .keys()
+            .filter(|child| !wanted.contains(child))
+            .cloned()
+            .collect();
+        let params = DeleteParams {
+            propagation_policy: Some(PropagationPolicy::Background),
+            ..DeleteParams::default()
+        };
+        for (kind, name) in unwanted {
+            match self.api(kind).delete(&name, &params).await {
+                Err(kube::Error::Api(status)) if status.is_not_found() => {}
+                deleted => {
+                    deleted.map_err(failed("deleting", kind, &name))?;
+                    info!(kind = ?kind, name, "pruned");
+                }
+            }
+            self.live.remove(&(kind, name));
+        }
+        Ok(())
+    }
+
+    fn api(&self, kind: ChildKind) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), &self.namespace, &kind.resource())
+    }
+
+    fn owns(&self, child: &DynamicObject) -> bool {
+        owned_by(&self.owner, &child.metadata)
+    }
+}
+
+/// Items of a list come without their kind.
+fn typed(mut child: DynamicObject, kind: ChildKind) -> DynamicObject {
+    let resource = kind.resource();
+    child.types = Some(TypeMeta {
+        api_version: resource.api_version,
+        kind: resource.kind,
+    });
+    child
+}
+
+fn hash(manifest: &Manifest) -> String {
+    short_hash(&[&manifest.body.to_string()])
+}
+
+fn owned_by(owner: &str, metadata: &kube::api::ObjectMeta) -> bool {
+    metadata
+        .owner_references
+        .iter()
+        .flatten()
+        .any(|reference| reference.uid == owner)
+}
+
+fn failed<'a>(
+    attempt: &'static str,
+    kind: ChildKind,
+    name: &'a str,
+) -> impl FnOnce(kube::Error) -> ChildError + 'a {
+    move |source| ChildError::Kube {
+        attempt,
+        kind,
+        name: name.into(),
+        source,
+    }
+}

@@ -1,0 +1,88 @@
+//! A child of a WaterDataApi as it is applied: its kind, its name and its JSON.
+
+use kube::api::{ApiResource, GroupVersionKind};
+use serde_json::Value;
+
+/// The kinds of children that are applied, watched, repaired and pruned.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum ChildKind {
+    /// Who a pod is; none of them has rights.
+    ServiceAccount,
+    /// A stable address of a component.
+    Service,
+    /// Who may connect to a component.
+    NetworkPolicy,
+    /// How many pods of a component a drain may take.
+    PodDisruptionBudget,
+    /// The migration.
+    Job,
+    /// A component's pods.
+    Deployment,
+    /// The way in.
+    Ingress,
+}
+
+impl ChildKind {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::ServiceAccount,
+        Self::Service,
+        Self::NetworkPolicy,
+        Self::PodDisruptionBudget,
+        Self::Job,
+        Self::Deployment,
+        Self::Ingress,
+    ];
+
+    /// What the API server calls the kind.
+    pub fn resource(self) -> ApiResource {
+        let (group, kind, plural) = match self {
+            Self::ServiceAccount => ("", "ServiceAccount", "serviceaccounts"),
+            Self::Service => ("", "Service", "services"),
+            Self::NetworkPolicy => ("networking.k8s.io", "NetworkPolicy", "networkpolicies"),
+            Self::PodDisruptionBudget => ("policy", "PodDisruptionBudget", "poddisruptionbudgets"),
+            Self::Job => ("batch", "Job", "jobs"),
+            Self::Deployment => ("apps", "Deployment", "deployments"),
+            Self::Ingress => ("networking.k8s.io", "Ingress", "ingresses"),
+        };
+        ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, "v1", kind), plural)
+    }
+}
+
+/// One child as it should be.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Manifest {
+    /// Its kind.
+    pub kind: ChildKind,
+    /// Its name.
+    pub name: String,
+    /// The whole object.
+    pub body: Value,
+}
+
+/// All children, by the steps in which they are applied.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Desired {
+    /// What is in force as soon as it is written: ServiceAccounts, Services, policies, budgets.
+    pub groundwork: Vec<Manifest>,
+    /// Brings the schema to the version.
+    pub migration: Manifest,
+    /// departements and history.
+    pub services: Vec<Manifest>,
+    /// The gate, which needs the services.
+    pub gate: Manifest,
+    /// The way in, which needs the gate.
+    pub exposure: Option<Manifest>,
+}
+
+impl Desired {
+    /// All children, in the order in which they are applied.
+    pub fn all(&self) -> impl Iterator<Item = &Manifest> {
+        let deployments = self.services.iter().chain([&self.gate]);
+        self.groundwork
+            .iter()
+            .chain([&self.migration])
+            .chain(deployments)
+            .chain(&self.exposure)
+    }
+}

@@ -1,0 +1,191 @@
+//! Whether a step is done: pure predicates over what the API server says of a child.
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::networking::v1::Ingress;
+use kube::ResourceExt;
+
+use crate::crd::water_data_api::ComponentStatus;
+
+/// How far a step is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Done.
+    Complete,
+    /// On its way; in words.
+    Underway(String),
+    /// It will not get on by itself; in words.
+    Failed(String),
+}
+
+/// A child that was applied a moment ago.
+pub fn unknown() -> Step {
+    Step::Underway("the API server has not told of it yet".into())
+}
+
+/// The migration Job.
+pub fn migration(job: &Job) -> Step {
+    let name = job.name_any();
+    let conditions = job
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_ref())
+        .into_iter()
+        .flatten();
+    for condition in conditions.filter(|condition| condition.status == "True") {
+        match condition.type_.as_str() {
+            "Complete" => return Step::Complete,
+            "Failed" => {
+                return Step::Failed(format!(
+                    "the Job {name} failed ({}); look at its log and delete it to have it tried again",
+                    condition.reason.as_deref().unwrap_or("without a reason")
+                ));
+            }
+            _ => {}
+        }
+    }
+    Step::Underway(format!("the Job {name} runs"))
+}
+
+/// A Deployment: observed, every pod of the latest template, available, and no old pod left.
+pub fn deployment(deployment: &Deployment) -> Step {
+    let name = deployment.name_any();
+    let status = deployment.status.clone().unwrap_or_default();
+    if status.observed_generation < deployment.metadata.generation {
+        return Step::Underway(format!(
+            "the Deployment {name} was not seen by its controller yet"
+        ));
+    }
+    let gave_up = status.conditions.iter().flatten().any(|condition| {
+        condition.type_ == "Progressing"
+            && condition.reason.as_deref() == Some("ProgressDeadlineExceeded")
+    });
+    if gave_up {
+        return Step::Failed(format!(
+            "the Deployment {name} made no progress within spec.rollout.progressDeadlineSeconds: \
+             look at its newest pods, and set a spec.image.tag that works"
+        ));
+    }
+    let desired = desired(deployment);
+    let (updated, available) = (
+        status.updated_replicas.unwrap_or(0),
+        status.available_replicas.unwrap_or(0),
+    );
+    let total = status.replicas.unwrap_or(0);
+    if updated == desired && available == desired && total == desired {
+        return Step::Complete;
+    }
+    Step::Underway(format!(
+        "the Deployment {name} has {updated} of {desired} pods of the latest template, {available} available, \
+         {total} in all"
+    ))
+}
+
+/// Whether the controller of an Ingress gave it an address.
+pub fn has_address(ingress: &Ingress) -> bool {
+    let balancer = ingress
+        .status
+        .as_ref()
+        .and_then(|status| status.load_balancer.as_ref());
+    balancer
+        .and_then(|balancer| balancer.ingress.as_ref())
+        .is_some_and(|addresses| !addresses.is_empty())
+}
+
+/// A component as the status shows it.
+pub fn component(name: &str, deployment: &Deployment) -> ComponentStatus {
+    let status = deployment.status.clone().unwrap_or_default();
+    let pod = deployment
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.template.spec.as_ref());
+    let image = pod
+        .and_then(|pod| pod.containers.first())
+        .and_then(|container| container.image.clone());
+    ComponentStatus {
+        name: name.into(),
+        desired: desired(deployment),
+        ready: status.ready_replicas.unwrap_or(0),
+        updated: status.updated_replicas.unwrap_or(0),
+        image: image.unwrap_or_default(),
+    }
+}
+
+fn desired(deployment: &Deployment) -> i32 {
+    deployment
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.replicas)
+        .unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn judged(status: Value) -> Step {
+        let object = json!({
+            "metadata": { "name": "gate", "generation": 2 },
+            "spec": { "replicas": 2, "selector": {}, "template": {} },
+            "status": status,
+        });
+        deployment(&serde_json::from_value(object).unwrap())
+    }
+
+    fn rolled() -> Value {
+        json!({ "observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2 })
+    }
+
+    #[test]
+    fn a_rollout_is_complete_with_every_pod_new_and_no_old_one() {
+        assert_eq!(judged(rolled()), Step::Complete);
+        for (field, value) in [
+            ("observedGeneration", 1),
+            ("replicas", 3),
+            ("updatedReplicas", 1),
+            ("availableReplicas", 1),
+        ] {
+            let mut status = rolled();
+            status[field] = value.into();
+            assert!(matches!(judged(status), Step::Underway(_)), "{field}");
+        }
+        assert!(matches!(judged(json!({})), Step::Underway(_)));
+    }
+
+    #[test]
+    fn a_rollout_without_progress_has_failed() {
+        let mut status = rolled();
+        status["availableReplicas"] = 1.into();
+        let reason = "ProgressDeadlineExceeded";
+        status["conditions"] =
+            json!([{ "type": "Progressing", "status": "False", "reason": reason }]);
+        assert!(matches!(judged(status), Step::Failed(_)));
+    }
+
+    #[test]
+    fn a_migration_runs_completes_or_fails() {
+        let judged = |conditions: Value| {
+            let job = json!({ "metadata": { "name": "migrate" }, "status": { "conditions": conditions } });
+            migration(&serde_json::from_value(job).unwrap())
+        };
+        let condition = |kind: &str| json!([{ "type": kind, "status": "True", "reason": "BackoffLimitExceeded" }]);
+        assert_eq!(
+            judged(json!([])),
+            Step::Underway("the Job migrate runs".into())
+        );
+        assert_eq!(judged(condition("Complete")), Step::Complete);
+        assert_eq!(
+            judged(condition("FailureTarget")),
+            Step::Underway("the Job migrate runs".into())
+        );
+        assert_eq!(
+            judged(condition("Failed")),
+            Step::Failed(
+                "the Job migrate failed (BackoffLimitExceeded); look at its log and delete it to have it tried again"
+                    .into()
+            )
+        );
+    }
+}

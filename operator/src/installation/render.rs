@@ -1,0 +1,202 @@
+//! What a WaterDataApi consists of: a pure function from its spec to its children, in a fixed order.
+
+mod job;
+mod network;
+mod pods;
+mod workloads;
+
+use std::collections::BTreeMap;
+
+pub use job::short_hash;
+use serde_json::{Value, json};
+
+use super::manifest::{ChildKind, Desired, Manifest};
+use crate::crd::WaterDataApiSpec;
+use crate::crd::exposure::Switch;
+
+/// The port names and numbers of every HTTP binary.
+pub const HTTP_PORT: u16 = 8080;
+/// Health, metrics and the operator's questions.
+pub const ADMIN_PORT: u16 = 9090;
+
+/// A WaterDataApi with what the operator knows about it beyond its spec.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// Its name, which the children's begin with.
+    pub name: &'a str,
+    /// Its namespace.
+    pub namespace: &'a str,
+    /// Its uid, which the children's owner references carry.
+    pub uid: &'a str,
+    /// What is declared.
+    pub spec: &'a WaterDataApiSpec,
+    /// The Secrets that the pods use.
+    pub secrets: &'a SecretFacts,
+}
+
+/// What must be known of the Secrets in order to render: nothing of their content.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SecretFacts {
+    /// PostgreSQL's.
+    pub postgres: StoreFacts,
+    /// Redis'.
+    pub redis: StoreFacts,
+    /// Fingerprint of the identity keys.
+    pub identity: String,
+}
+
+/// What must be known of a store's Secret.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct StoreFacts {
+    /// Key → fingerprint of its value; `ca.crt` is among them when the server's CA is given.
+    pub fingerprints: BTreeMap<String, String>,
+}
+
+impl StoreFacts {
+    /// Whether the Secret names the server's CA.
+    pub fn has_ca(&self) -> bool {
+        self.fingerprints.contains_key("ca.crt")
+    }
+
+    fn of(&self, key: &str) -> &str {
+        self.fingerprints.get(key).map_or("", String::as_str)
+    }
+}
+
+/// The parts of an installation that have pods.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// The proxy that authenticates and limits.
+    Gate,
+    /// The service of stress and risk.
+    Departements,
+    /// The service of the accounts' histories.
+    History,
+    /// The migration Job.
+    Migrations,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::Gate,
+        Self::Departements,
+        Self::History,
+        Self::Migrations,
+    ];
+    /// Those with a Deployment and a Service.
+    pub const SERVING: [Self; 3] = [Self::Gate, Self::Departements, Self::History];
+
+    /// The label `app.kubernetes.io/component`, and what the children's names end with.
+    pub fn component(self) -> &'static str {
+        match self {
+            Self::Gate => "gate",
+            Self::Departements => "departements",
+            Self::History => "history",
+            Self::Migrations => "migrations",
+        }
+    }
+
+    /// The label `app.kubernetes.io/name`, and the image's name.
+    pub fn program(self) -> &'static str {
+        match self {
+            Self::Gate => "water-gate",
+            Self::Departements => "water-departements",
+            Self::History => "water-history",
+            Self::Migrations => "water-ingest",
+        }
+    }
+}
+
+/// The label that `kubectl get -l` and the operator find the children by.
+pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "water-operator");
+
+/// All children of a WaterDataApi.
+pub fn render(source: Source<'_>) -> Desired {
+    let mut groundwork = Vec::new();
+    groundwork.extend(Part::ALL.map(|part| pods::service_account(source, part)));
+    groundwork.extend(Part::SERVING.map(|part| network::service(source, part)));
+    if source.spec.network_policy.mode == Switch::Enabled {
+        groundwork.extend(Part::ALL.map(|part| network::policy(source, part)));
+    }
+    if source.spec.pod_disruption_budget == Switch::Enabled {
+        groundwork.extend(Part::SERVING.map(|part| workloads::disruption_budget(source, part)));
+    }
+    Desired {
+        groundwork,
+        migration: job::migration(source),
+        services: vec![
+            workloads::deployment(source, Part::Departements),
+            workloads::deployment(source, Part::History),
+        ],
+        gate: workloads::deployment(source, Part::Gate),
+        exposure: source
+            .spec
+            .exposure
+            .ingress
+            .as_ref()
+            .map(|ingress| network::ingress(source, ingress)),
+    }
+}
+
+impl<'a> Source<'a> {
+    /// The name of a part's children.
+    pub fn child(&self, part: Part) -> String {
+        format!("{}-{}", self.name, part.component())
+    }
+
+    /// The image of a part.
+    pub fn image(&self, part: Part) -> String {
+        format!(
+            "{}/{}:{}",
+            self.spec.image.registry,
+            part.program(),
+            self.spec.image.tag
+        )
+    }
+
+    /// The labels that never change: a Deployment's selector is immutable.
+    fn selector(&self, part: Part) -> Value {
+        json!({
+            "app.kubernetes.io/name": part.program(),
+            "app.kubernetes.io/instance": self.name,
+            "app.kubernetes.io/component": part.component(),
+        })
+    }
+
+    fn labels(&self, part: Part) -> Value {
+        let mut labels = self.selector(part);
+        labels["app.kubernetes.io/part-of"] = "water-data".into();
+        labels[MANAGED_BY.0] = MANAGED_BY.1.into();
+        labels["app.kubernetes.io/version"] = self.spec.image.tag.as_str().into();
+        labels
+    }
+
+    /// An object of this WaterDataApi; `rest` is all but kind and metadata.
+    fn manifest(&self, kind: ChildKind, name: String, part: Part, rest: Value) -> Manifest {
+        let resource = kind.resource();
+        let mut body = json!({
+            "apiVersion": resource.api_version,
+            "kind": resource.kind,
+            "metadata": {
+                "name": name,
+                "namespace": self.namespace,
+                "labels": self.labels(part),
+                "ownerReferences": [{
+                    "apiVersion": "waterdata.dev/v1",
+                    "kind": "WaterDataApi",
+                    "name": self.name,
+                    "uid": self.uid,
+                    "controller": true,
+                }],
+            },
+        });
+        if let (Value::Object(body), Value::Object(rest)) = (&mut body, rest) {
+            body.extend(rest);
+        }
+        Manifest { kind, name, body }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+//! The migration Job. A Job's pods cannot be changed, so its name carries a hash of what it does:
+//! another version or another database is another Job.
+
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::super::manifest::{ChildKind, Manifest};
+use super::{Part, Source, pods};
+
+/// The Job that brings the schema to the version.
+pub fn migration(source: Source<'_>) -> Manifest {
+    let migrations = &source.spec.components.migrations;
+    let spec = json!({
+        "backoffLimit": migrations.backoff_limit,
+        "activeDeadlineSeconds": migrations.active_deadline_seconds,
+        "template": pods::template(source, Part::Migrations),
+    });
+    let name = format!(
+        "{}-migrate-{}",
+        source.name,
+        short_hash(&[&spec.to_string()])
+    );
+    source.manifest(
+        ChildKind::Job,
+        name,
+        Part::Migrations,
+        json!({ "spec": spec }),
+    )
+}
+
+/// Ten hexadecimal digits: enough to tell versions of one object apart.
+pub fn short_hash(parts: &[&str]) -> String {
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update(part);
+        digest.update([0]);
+    }
+    hex::encode(&digest.finalize()[..5])
+}

@@ -1,0 +1,51 @@
+//! Deployments of the serving parts, and how many of their pods a drain may take.
+
+use serde_json::json;
+
+use super::super::manifest::{ChildKind, Manifest};
+use super::{Part, Source, pods};
+use crate::crd::workload::Component;
+
+/// A serving part's Deployment.
+pub fn deployment(source: Source<'_>, part: Part) -> Manifest {
+    let rollout = &source.spec.rollout;
+    let spec = json!({
+        "replicas": component(source, part).replicas(),
+        "selector": { "matchLabels": source.selector(part) },
+        "strategy": {
+            "type": "RollingUpdate",
+            "rollingUpdate": { "maxSurge": rollout.max_surge, "maxUnavailable": rollout.max_unavailable },
+        },
+        "minReadySeconds": rollout.min_ready_seconds,
+        "progressDeadlineSeconds": rollout.progress_deadline_seconds,
+        "revisionHistoryLimit": 3,
+        "template": pods::template(source, part),
+    });
+    source.manifest(
+        ChildKind::Deployment,
+        source.child(part),
+        part,
+        json!({ "spec": spec }),
+    )
+}
+
+/// One pod at a time, so that a drain takes a part down never and is blocked never, not even by a
+/// single replica.
+pub fn disruption_budget(source: Source<'_>, part: Part) -> Manifest {
+    let spec = json!({ "maxUnavailable": 1, "selector": { "matchLabels": source.selector(part) } });
+    source.manifest(
+        ChildKind::PodDisruptionBudget,
+        source.child(part),
+        part,
+        json!({ "spec": spec }),
+    )
+}
+
+fn component(source: Source<'_>, part: Part) -> &Component {
+    let components = &source.spec.components;
+    match part {
+        Part::Gate | Part::Migrations => &components.gate,
+        Part::Departements => &components.departements,
+        Part::History => &components.history,
+    }
+}

@@ -1,0 +1,158 @@
+//! The conditions and events of an installation's life.
+
+use super::*;
+use crate::sample;
+
+fn part(name: &str, ready: i32) -> ComponentStatus {
+    ComponentStatus {
+        name: name.into(),
+        desired: 2,
+        ready,
+        updated: 2,
+        image: "image".into(),
+    }
+}
+
+fn report(outcome: Outcome, ready: i32) -> Report {
+    Report {
+        components: vec![part("gate", ready), part("departements", 2)],
+        rolled_out: matches!(outcome, Outcome::InForce(Reason::Complete, _)),
+        keys: ApiKeyCounts::default(),
+        migrations: Finding::holds(Aspect::MigrationsComplete, Reason::Complete, ""),
+        directory: Finding::holds(Aspect::DirectorySynced, Reason::Published, ""),
+        data: data(Ok(Loaded {
+            stress: 0,
+            risk: 101,
+        })),
+        exposure: Finding::holds(Aspect::ExposureReady, Reason::NotConfigured, ""),
+        outcome,
+    }
+}
+
+fn complete() -> Report {
+    report(Outcome::InForce(Reason::Complete, String::new()), 2)
+}
+
+fn failed() -> Report {
+    report(
+        Outcome::Stuck(Reason::RolloutFailed, "no progress".into()),
+        1,
+    )
+}
+
+fn made(report: &Report) -> WaterDataApiStatus {
+    status(
+        &sample::api("water-data", "water"),
+        report,
+        Timestamp::from_millis(0).unwrap(),
+    )
+}
+
+fn shown(status: &WaterDataApiStatus, aspect: Aspect) -> String {
+    let condition = find(&status.conditions, aspect).unwrap();
+    format!(
+        "{:?}/{}: {}",
+        condition.status, condition.reason, condition.message
+    )
+}
+
+#[test]
+fn a_failed_rollout_keeps_serving_and_says_so() {
+    let status = made(&failed());
+    assert_eq!(
+        shown(&status, Aspect::Available),
+        "True/PodsReady: every component has a pod that answers"
+    );
+    assert_eq!(
+        shown(&status, Aspect::Degraded),
+        "True/PodsMissing: pods that answer: gate 1 of 2"
+    );
+    assert_eq!(
+        shown(&status, Aspect::Progressing),
+        "False/RolloutFailed: no progress"
+    );
+    assert_eq!(
+        shown(&status, Aspect::Stalled),
+        "True/RolloutFailed: no progress"
+    );
+    assert_eq!(status.version, None);
+}
+
+#[test]
+fn missing_data_is_no_obstacle_and_is_said() {
+    let status = made(&complete());
+    assert_eq!(
+        shown(&status, Aspect::DataLoaded),
+        "False/NoData: no stress data is loaded: load it with water-ingest; until then its endpoint answers 404 no_data"
+    );
+    assert!(holds(&status.conditions, Aspect::Ready));
+}
+
+#[test]
+fn without_a_pod_of_each_component_nothing_is_available() {
+    let silent = report(Outcome::Underway(Reason::RollingOut, String::new()), 0);
+    assert_eq!(
+        shown(&made(&silent), Aspect::Available),
+        "False/PodsMissing: no pod of gate answers"
+    );
+}
+
+#[test]
+fn each_transition_is_told_once() {
+    let mut told = Vec::new();
+    let mut before = WaterDataApiStatus::default();
+    for report in [
+        report(Outcome::Underway(Reason::RollingOut, String::new()), 0),
+        complete(),
+        complete(),
+        failed(),
+    ] {
+        let after = made(&report);
+        told.extend(
+            transitions(&before, &after)
+                .into_iter()
+                .map(|happening| happening.reason),
+        );
+        before = after;
+    }
+    // A failed rollout of the same version keeps the version that was complete.
+    assert_eq!(
+        told[..3],
+        ["RolloutStarted", "MigrationsComplete", "RolloutComplete"]
+    );
+    assert_eq!(told.last().map(String::as_str), Some("RolloutFailed"));
+}
+
+#[test]
+fn keys_are_counted_by_what_their_status_says() {
+    let place = IssuedAt {
+        namespace: "water".into(),
+        name: "water-data".into(),
+    };
+    let key = |reason| {
+        let mut key = sample::key("acme", "water");
+        let findings = vec![
+            Finding::holds(Aspect::Synced, Reason::Published, ""),
+            Finding::holds(Aspect::Ready, reason, ""),
+        ];
+        key.status = Some(crate::crd::ApiKeyStatus {
+            api: Some(place.clone()),
+            conditions: stated(&[], findings, 1, Timestamp::from_millis(0).unwrap()),
+            ..Default::default()
+        });
+        key
+    };
+    let keys = [
+        key(Reason::Active),
+        key(Reason::Suspended),
+        sample::key("new", "water"),
+    ];
+    assert_eq!(
+        count(&place, keys.iter()),
+        ApiKeyCounts {
+            total: 2,
+            active: 1,
+            synced: 2
+        }
+    );
+}

@@ -1,0 +1,125 @@
+//! The steps of a rollout, in their order, each waiting for the one before.
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::batch::v1::Job;
+
+use super::children::{ChildError, Children};
+use super::manifest::{ChildKind, Desired};
+use super::progress::{self, Step};
+use super::report::waiting;
+use crate::conditions::{Aspect, Finding, Outcome, Reason, holds};
+use crate::crd::WaterDataApi;
+
+/// How far the children are.
+pub struct Rollout {
+    /// `MigrationsComplete`.
+    pub migrations: Finding,
+    /// `Ready`, `Reconciling` and `Stalled`.
+    pub outcome: Outcome,
+}
+
+impl Rollout {
+    /// Nothing was touched: what is known of the migrations stays.
+    pub fn untouched(api: &WaterDataApi, outcome: Outcome) -> Self {
+        let conditions = api
+            .status
+            .as_ref()
+            .map(|status| status.conditions.as_slice())
+            .unwrap_or_default();
+        let known = holds(conditions, Aspect::MigrationsComplete);
+        let migrations = if known {
+            migrated()
+        } else {
+            waiting(Aspect::MigrationsComplete)
+        };
+        Self {
+            migrations,
+            outcome,
+        }
+    }
+
+    fn underway(migrations: Finding, reason: Reason, message: String) -> Self {
+        Self {
+            migrations,
+            outcome: Outcome::Underway(reason, message),
+        }
+    }
+
+    fn failed(migrations: Finding, reason: Reason, message: String) -> Self {
+        Self {
+            migrations,
+            outcome: Outcome::Stuck(reason, message),
+        }
+    }
+}
+
+/// Groundwork → migration → services → gate → exposure → prune. Each step waits for the one before.
+pub async fn run(children: &mut Children, desired: &Desired) -> Result<Rollout, ChildError> {
+    for manifest in desired.all() {
+        children.repair(manifest).await?;
+    }
+    for manifest in &desired.groundwork {
+        children.apply(manifest).await?;
+    }
+
+    children.apply(&desired.migration).await?;
+    let job: Option<Job> = children.get(ChildKind::Job, &desired.migration.name)?;
+    match job
+        .as_ref()
+        .map_or_else(progress::unknown, progress::migration)
+    {
+        Step::Complete => {}
+        Step::Underway(message) => {
+            let finding = Finding::lacks(Aspect::MigrationsComplete, Reason::Migrating, &message);
+            return Ok(Rollout::underway(finding, Reason::Migrating, message));
+        }
+        Step::Failed(message) => {
+            let finding = Finding::lacks(
+                Aspect::MigrationsComplete,
+                Reason::MigrationFailed,
+                &message,
+            );
+            return Ok(Rollout::failed(finding, Reason::MigrationFailed, message));
+        }
+    }
+
+    for stage in [&desired.services[..], std::slice::from_ref(&desired.gate)] {
+        for manifest in stage {
+            children.apply(manifest).await?;
+        }
+        for manifest in stage {
+            let deployment: Option<Deployment> =
+                children.get(ChildKind::Deployment, &manifest.name)?;
+            match deployment
+                .as_ref()
+                .map_or_else(progress::unknown, progress::deployment)
+            {
+                Step::Complete => {}
+                Step::Underway(message) => {
+                    return Ok(Rollout::underway(migrated(), Reason::RollingOut, message));
+                }
+                Step::Failed(message) => {
+                    return Ok(Rollout::failed(migrated(), Reason::RolloutFailed, message));
+                }
+            }
+        }
+    }
+
+    if let Some(exposure) = &desired.exposure {
+        children.apply(exposure).await?;
+    }
+    children.prune(desired).await?;
+    let outcome = Outcome::InForce(Reason::Complete, "everything is as declared".into());
+    Ok(Rollout {
+        migrations: migrated(),
+        outcome,
+    })
+}
+
+fn migrated() -> Finding {
+    Finding::holds(
+        Aspect::MigrationsComplete,
+        Reason::Complete,
+        "the database's schema is that of the version",
+    )
+}

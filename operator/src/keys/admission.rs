@@ -1,0 +1,167 @@
+//! Which WaterDataApi accepts an ApiKey: pure rules over what is declared.
+
+use std::collections::BTreeMap;
+
+use kube::ResourceExt;
+
+use crate::conditions::Reason;
+use crate::config::Scope;
+use crate::crd::api_key::{ApiRef, IssuedAt};
+use crate::crd::water_data_api::{AccountBinding, From};
+use crate::crd::{ApiKey, WaterDataApi};
+
+/// Labels of a namespace.
+pub type Labels = BTreeMap<String, String>;
+
+/// What a namespace's label must be named to let its ApiKeys name an account.
+const ACCOUNT_LABEL: &str = "account.waterdata.dev/";
+
+/// Why no WaterDataApi accepts a key, and what to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// In one word.
+    pub reason: Reason,
+    /// In one sentence, with the remedy.
+    pub message: String,
+}
+
+/// Whether the labels of an ApiKey's namespace decide anything at this WaterDataApi.
+pub fn needs_labels(api: &WaterDataApi) -> bool {
+    let rules = &api.spec.api_keys;
+    rules.allowed_namespaces.from == From::Selector
+        || rules.account_binding == AccountBinding::NamespaceLabel
+}
+
+/// The WaterDataApi that a key names, or, when it names none, the only one that admits its namespace.
+pub fn resolve(
+    key: &ApiKey,
+    labels: &Labels,
+    apis: &[WaterDataApi],
+    scope: Scope,
+) -> Result<IssuedAt, Refusal> {
+    let namespace = key.namespace().unwrap_or_default();
+    if let Some(issued) = key.status.as_ref().and_then(|status| status.api.clone()) {
+        return Ok(issued);
+    }
+    if let Some(ApiRef {
+        name,
+        namespace: named,
+    }) = &key.spec.api_ref
+    {
+        return Ok(IssuedAt {
+            namespace: named.clone().unwrap_or(namespace),
+            name: name.clone(),
+        });
+    }
+    let mut admitting: Vec<String> = apis
+        .iter()
+        .filter(|api| admits_namespace(api, &namespace, labels, scope).is_ok())
+        .map(|api| format!("{}/{}", api.namespace().unwrap_or_default(), api.name_any()))
+        .collect();
+    admitting.sort();
+    match &admitting[..] {
+        [only] => {
+            let (namespace, name) = only.split_once('/').expect("made with a slash above");
+            Ok(IssuedAt {
+                namespace: namespace.into(),
+                name: name.into(),
+            })
+        }
+        [] => Err(Refusal {
+            reason: Reason::ApiAmbiguous,
+            message: format!(
+                "spec.apiRef is left out and no WaterDataApi admits ApiKeys of namespace {namespace}: \
+                 create one there, or name one that admits it"
+            ),
+        }),
+        several => Err(Refusal {
+            reason: Reason::ApiAmbiguous,
+            message: format!(
+                "spec.apiRef is left out and several WaterDataApis admit ApiKeys of namespace {namespace} ({}): \
+                 name one of them",
+                several.join(", ")
+            ),
+        }),
+    }
+}
+
+/// Whether a WaterDataApi accepts a key as it is declared.
+pub fn admit(
+    key: &ApiKey,
+    labels: &Labels,
+    api: &WaterDataApi,
+    scope: Scope,
+) -> Result<(), Refusal> {
+    let namespace = key.namespace().unwrap_or_default();
+    admits_namespace(api, &namespace, labels, scope)?;
+    admits_account(key, labels, api)?;
+    admits_plan(key, api)
+}
+
+fn admits_namespace(
+    api: &WaterDataApi,
+    namespace: &str,
+    labels: &Labels,
+    scope: Scope,
+) -> Result<(), Refusal> {
+    let allowed = &api.spec.api_keys.allowed_namespaces;
+    let own = api.namespace().unwrap_or_default();
+    let admitted = match allowed.from {
+        From::Same => namespace == own,
+        // What the operator may not watch it cannot admit; the WaterDataApi says so itself.
+        From::All | From::Selector if scope == Scope::Namespaced => namespace == own,
+        From::All => true,
+        From::Selector => allowed.selector.as_ref().is_some_and(|selector| {
+            selector
+                .match_labels
+                .iter()
+                .all(|(name, value)| labels.get(name) == Some(value))
+        }),
+    };
+    if admitted {
+        return Ok(());
+    }
+    Err(Refusal {
+        reason: Reason::NamespaceNotAdmitted,
+        message: format!(
+            "the WaterDataApi {own}/{} does not admit ApiKeys of namespace {namespace}: create the ApiKey in \
+             namespace {own}, or widen spec.apiKeys.allowedNamespaces there",
+            api.name_any()
+        ),
+    })
+}
+
+fn admits_account(key: &ApiKey, labels: &Labels, api: &WaterDataApi) -> Result<(), Refusal> {
+    let label = format!("{ACCOUNT_LABEL}{}", key.spec.account_id);
+    if api.spec.api_keys.account_binding == AccountBinding::None || labels.contains_key(&label) {
+        return Ok(());
+    }
+    Err(Refusal {
+        reason: Reason::AccountNotBound,
+        message: format!(
+            "spec.accountId names an account that namespace {} may not name: have a cluster administrator label \
+             the namespace with {label}, or name another account",
+            key.namespace().unwrap_or_default()
+        ),
+    })
+}
+
+fn admits_plan(key: &ApiKey, api: &WaterDataApi) -> Result<(), Refusal> {
+    let plans = &api.spec.plans;
+    if plans.iter().any(|plan| plan.name == key.spec.plan) {
+        return Ok(());
+    }
+    let known: Vec<&str> = plans.iter().map(|plan| plan.name.as_str()).collect();
+    Err(Refusal {
+        reason: Reason::PlanUnknown,
+        message: format!(
+            "spec.plan is {}, which the WaterDataApi {} does not have: name one of {}, or add the plan there",
+            key.spec.plan,
+            api.name_any(),
+            known.join(", ")
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,239 @@
+//! What the directory holds of an ApiKey, and how the key stands: pure translations of the spec.
+
+use std::collections::HashSet;
+
+use kube::ResourceExt;
+use water_domain::{KeyHash, Limits, Plan, PlanName, Timestamp};
+use water_keystore::{Contents, Entry, KeyState, Owner, Record, Standing};
+
+use crate::conditions::{Aspect, Outcome, Reason, holds};
+use crate::crd::api_key::{IssuedAt, IssuedKey};
+use crate::crd::water_data_api::{Access, PlanSpec};
+use crate::crd::{ApiKey, WaterDataApi};
+
+/// An ApiKey's status names a hash that is none; only a hand-edited status does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the status of the ApiKey names a hash or key id that is none")]
+pub struct InvalidStatus;
+
+/// Whose the records of an ApiKey are.
+pub fn owner(key: &ApiKey) -> Owner {
+    Owner {
+        uid: key.uid().unwrap_or_default().into(),
+        namespace: key.namespace().unwrap_or_default().into(),
+        name: key.name_any().into(),
+    }
+}
+
+/// The hash of an issued key.
+pub fn hash(issued: &IssuedKey) -> Result<KeyHash, InvalidStatus> {
+    issued.hash.parse().map_err(|_| InvalidStatus)
+}
+
+/// What the gates shall know of an issued key of this ApiKey.
+pub fn record(key: &ApiKey, issued: &IssuedKey) -> Result<Record, InvalidStatus> {
+    Ok(Record {
+        key_id: issued.key_id.parse().map_err(|_| InvalidStatus)?,
+        account: key.spec.account_id.clone(),
+        plan: key.spec.plan.clone(),
+        state: if key.spec.suspend {
+            KeyState::Suspended
+        } else {
+            KeyState::Active
+        },
+        not_before: key.spec.not_before,
+        expires: key.spec.expiration_time,
+        retires: None,
+        revision: u32::try_from(issued.revision).map_err(|_| InvalidStatus)?,
+    })
+}
+
+/// How a published key stands, in words.
+pub fn standing(record: &Record, plan: &PlanSpec, now: Timestamp) -> Outcome {
+    match record.standing(now) {
+        Standing::Expired | Standing::Retired => Outcome::Stuck(
+            Reason::Expired,
+            "spec.expirationTime has passed and the key is refused: set a later one, or delete the ApiKey".into(),
+        ),
+        Standing::Suspended => {
+            Outcome::InForce(Reason::Suspended, "the key is refused while spec.suspend is set".into())
+        }
+        Standing::NotYetValid => {
+            Outcome::InForce(Reason::NotYetValid, "the key is refused until spec.notBefore".into())
+        }
+        Standing::Active if plan.access == Access::Denied => Outcome::InForce(
+            Reason::PlanWithoutAccess,
+            format!("plan {} does not open the API: requests are answered 403", plan.name),
+        ),
+        Standing::Active => Outcome::InForce(Reason::Active, "the key is accepted".into()),
+    }
+}
+
+/// The plans of a WaterDataApi as the directory holds them.
+pub fn plans(api: &WaterDataApi) -> Vec<Plan> {
+    api.spec.plans.iter().map(plan).collect()
+}
+
+/// The plans that the directory shall have: those declared, and those that a published key still
+/// names, with the limits that they last had.
+pub fn with_retained<'a>(
+    mut declared: Vec<Plan>,
+    stored: Vec<Plan>,
+    place: &IssuedAt,
+    keys: impl IntoIterator<Item = &'a ApiKey>,
+) -> Vec<Plan> {
+    let published = |key: &&ApiKey| {
+        let status = key.status.as_ref();
+        status.is_some_and(|status| status.api.as_ref() == Some(place) && status.current.is_some())
+    };
+    let named: HashSet<PlanName> = keys
+        .into_iter()
+        .filter(published)
+        .map(|key| key.spec.plan.clone())
+        .collect();
+    let is_declared = |plan: &Plan| declared.iter().any(|declared| declared.name == plan.name);
+    let retained: Vec<Plan> = stored
+        .into_iter()
+        .filter(|plan| !is_declared(plan) && named.contains(&plan.name))
+        .collect();
+    declared.extend(retained);
+    declared
+}
+
+fn plan(spec: &PlanSpec) -> Plan {
+    let limit = |limit: Option<u32>| limit.and_then(|limit| limit.try_into().ok());
+    let limits = match (
+        spec.access,
+        limit(spec.requests_per_minute),
+        limit(spec.requests_per_day),
+    ) {
+        (Access::Allowed, Some(requests_per_minute), Some(requests_per_day)) => Some(Limits {
+            requests_per_minute,
+            requests_per_day,
+        }),
+        // The schema refuses an open plan without limits; without a schema it opens nothing.
+        _ => None,
+    };
+    Plan {
+        name: spec.name.clone(),
+        limits,
+    }
+}
+
+/// All that the directory of a WaterDataApi shall hold, from the cluster alone.
+pub fn contents<'a>(
+    place: &IssuedAt,
+    plans: Vec<Plan>,
+    keys: impl IntoIterator<Item = &'a ApiKey>,
+) -> Contents {
+    let entries = keys
+        .into_iter()
+        .filter_map(|key| entry(key, place))
+        .collect();
+    Contents { entries, plans }
+}
+
+/// The published record of an ApiKey. One whose revelation is under way is left out: its next pass
+/// publishes it before anything else.
+fn entry(key: &ApiKey, place: &IssuedAt) -> Option<Entry> {
+    let status = key.status.as_ref()?;
+    let is_published = status.api.as_ref() == Some(place)
+        && key.metadata.deletion_timestamp.is_none()
+        && holds(&status.conditions, Aspect::Accepted)
+        && holds(&status.conditions, Aspect::Synced);
+    let current = status.current.as_ref().filter(|_| is_published)?;
+    Some(Entry {
+        hash: hash(current).ok()?,
+        record: record(key, current).ok()?,
+        owner: owner(key),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
+    }
+
+    fn issued() -> IssuedKey {
+        let hash = "ab".repeat(32);
+        IssuedKey {
+            revision: 0,
+            hash,
+            key_id: "abababababab".into(),
+            issued_time: at("2026-01-01T00:00:00Z"),
+        }
+    }
+
+    fn reason(key: &ApiKey, plan: &str) -> Reason {
+        let api = sample::api("water-data", "team");
+        let plan = api
+            .spec
+            .plans
+            .iter()
+            .find(|known| known.name.as_str() == plan)
+            .unwrap();
+        let record = record(key, &issued()).unwrap();
+        match standing(&record, plan, at("2026-06-01T00:00:00Z")) {
+            Outcome::InForce(reason, _)
+            | Outcome::Underway(reason, _)
+            | Outcome::Stuck(reason, _) => reason,
+        }
+    }
+
+    #[test]
+    fn a_key_stands_as_its_spec_and_plan_say() {
+        let key = sample::key("acme", "team");
+        assert_eq!(reason(&key, "Enterprise"), Reason::Active);
+        assert_eq!(reason(&key, "Free"), Reason::PlanWithoutAccess);
+        let mut early = key.clone();
+        early.spec.not_before = Some(at("2026-06-01T00:00:00.001Z"));
+        assert_eq!(reason(&early, "Enterprise"), Reason::NotYetValid);
+        early.spec.suspend = true;
+        assert_eq!(reason(&early, "Enterprise"), Reason::Suspended);
+        early.spec.expiration_time = Some(at("2026-06-01T00:00:00Z"));
+        assert_eq!(reason(&early, "Enterprise"), Reason::Expired);
+    }
+
+    #[test]
+    fn plans_without_access_have_no_limits() {
+        let plans = plans(&sample::api("water-data", "team"));
+        assert_eq!(plans[0].limits.unwrap().requests_per_minute.get(), 120);
+        assert_eq!(plans[1].limits, None);
+    }
+
+    #[test]
+    fn a_plan_that_is_gone_keeps_its_limits_for_the_keys_that_name_it() {
+        let place = IssuedAt {
+            namespace: "team".into(),
+            name: "water-data".into(),
+        };
+        let mut gone = plans(&sample::api("water-data", "team"));
+        gone[0].name = "Gold".parse().unwrap();
+        let mut key = sample::key("acme", "team");
+        key.spec.plan = "Gold".parse().unwrap();
+        let names = |key: &ApiKey| -> Vec<String> {
+            let declared = plans(&sample::api("water-data", "team"));
+            let kept = with_retained(declared, gone.clone(), &place, [key]);
+            kept.iter().map(|plan| plan.name.to_string()).collect()
+        };
+        assert_eq!(names(&key), ["Enterprise", "Free"]);
+        let (api, current) = (Some(place.clone()), Some(issued()));
+        key.status = Some(crate::crd::ApiKeyStatus {
+            api,
+            current,
+            ..Default::default()
+        });
+        assert_eq!(names(&key), ["Enterprise", "Free", "Gold"]);
+    }
+
+    #[test]
+    fn a_status_that_was_edited_by_hand_publishes_nothing() {
+        let mut broken = issued();
+        broken.hash = "no hash".into();
+        assert_eq!(hash(&broken), Err(InvalidStatus));
+    }
+}

@@ -1,0 +1,249 @@
+//! Leader election by one Lease, as client-go does it: at most one operator leads at a time.
+//!
+//! A holder renews every [`RETRY`]; who has not seen the record change for [`DURATION`] of its own
+//! monotonic time takes it over, so no two machines' clocks are ever compared. Every write is a PUT
+//! with the resourceVersion that was read: of two takers one is refused. The Lease fences nothing:
+//! writes to Redis carry the directory's own term.
+
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use kube::api::{ObjectMeta, PostParams};
+use kube::{Api, Client};
+use tokio::time::{Instant, sleep, timeout};
+use tracing::{info, warn};
+
+use crate::clock;
+
+/// A record that did not change for this long is free.
+pub const DURATION: Duration = Duration::from_secs(15);
+/// A leader that could not renew for this long stops leading: before anybody else may begin.
+pub const RENEW_DEADLINE: Duration = Duration::from_secs(10);
+/// Between two looks or renewals.
+pub const RETRY: Duration = Duration::from_secs(2);
+/// The Lease's name.
+pub const NAME: &str = "water-operator";
+
+/// A candidate for leadership.
+#[derive(Clone)]
+pub struct Election {
+    api: Api<Lease>,
+    identity: String,
+}
+
+/// A leadership that was won. Whoever holds it renews it; dropping it gives nothing back.
+pub struct Leadership {
+    election: Election,
+    /// As last written, with its resourceVersion.
+    lease: Lease,
+    renewed: Instant,
+}
+
+/// The record as somebody else's, and since when it has not changed.
+struct Seen {
+    version: Option<String>,
+    since: Instant,
+}
+
+impl Election {
+    /// A candidacy under `identity`, which no other process has.
+    pub fn new(client: Client, namespace: &str, identity: String) -> Self {
+        Self {
+            api: Api::namespaced(client, namespace),
+            identity,
+        }
+    }
+
+    /// Waits until the API server lets this candidate read the Lease: it can take over from then on.
+    pub async fn reachable(&self) {
+        while let Err(error) = self.is_held().await {
+            warn!(error = %error, "cannot read the lease");
+            sleep(RETRY).await;
+        }
+    }
+
+    /// Waits until this candidate leads.
+    pub async fn win(&self) -> Leadership {
+        let mut seen: Option<Seen> = None;
+        loop {
+            let asked = Instant::now();
+            match timeout(RENEW_DEADLINE, self.attempt(&mut seen)).await {
+                Ok(Ok(Some(lease))) => {
+                    info!(identity = self.identity, "leading");
+                    return Leadership {
+                        election: self.clone(),
+                        lease,
+                        renewed: asked,
+                    };
+                }
+                Ok(Ok(None)) => {}
+                Ok(Err(error)) => warn!(error = %error, "cannot read or take the lease"),
+                Err(_) => warn!("the API server does not answer about the lease"),
+            }
+            sleep(RETRY).await;
+        }
+    }
+
+    /// Whether a fresh look shows this candidate as the holder.
+    pub async fn is_held(&self) -> kube::Result<bool> {
+        let lease = self.api.get_opt(NAME).await?;
+        Ok(lease.is_some_and(|lease| self.holds(&lease)))
+    }
+
+    async fn attempt(&self, seen: &mut Option<Seen>) -> kube::Result<Option<Lease>> {
+        let Some(lease) = self.api.get_opt(NAME).await? else {
+            return self.written(
+                self.api
+                    .create(&PostParams::default(), &self.record(None))
+                    .await,
+            );
+        };
+        if !self.is_free(&lease, seen) {
+            return Ok(None);
+        }
+        self.written(self.put(&lease).await)
+    }
+
+    fn is_free(&self, lease: &Lease, seen: &mut Option<Seen>) -> bool {
+        let holder = lease
+            .spec
+            .as_ref()
+            .and_then(|spec| spec.holder_identity.as_deref());
+        if holder.is_none_or(str::is_empty) || self.holds(lease) {
+            return true;
+        }
+        match seen {
+            Some(seen) if seen.version == lease.metadata.resource_version => {
+                seen.since.elapsed() >= DURATION
+            }
+            _ => {
+                let version = lease.metadata.resource_version.clone();
+                *seen = Some(Seen {
+                    version,
+                    since: Instant::now(),
+                });
+                false
+            }
+        }
+    }
+
+    fn holds(&self, lease: &Lease) -> bool {
+        lease
+            .spec
+            .as_ref()
+            .and_then(|spec| spec.holder_identity.as_ref())
+            == Some(&self.identity)
+    }
+
+    async fn put(&self, lease: &Lease) -> kube::Result<Lease> {
+        self.api
+            .replace(NAME, &PostParams::default(), &self.record(Some(lease)))
+            .await
+    }
+
+    /// A refused write means that somebody else was faster.
+    fn written(&self, result: kube::Result<Lease>) -> kube::Result<Option<Lease>> {
+        match result {
+            Ok(lease) => Ok(Some(lease)),
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The record that names this candidate, in the place of `live`.
+    fn record(&self, live: Option<&Lease>) -> Lease {
+        let now = clock::lease_time();
+        let spec = live
+            .and_then(|lease| lease.spec.clone())
+            .unwrap_or_default();
+        let continued = live.is_some_and(|lease| self.holds(lease));
+        Lease {
+            metadata: match live {
+                Some(live) => live.metadata.clone(),
+                None => ObjectMeta {
+                    name: Some(NAME.into()),
+                    ..ObjectMeta::default()
+                },
+            },
+            spec: Some(LeaseSpec {
+                holder_identity: Some(self.identity.clone()),
+                lease_duration_seconds: i32::try_from(DURATION.as_secs()).ok(),
+                acquire_time: if continued {
+                    spec.acquire_time
+                } else {
+                    Some(now.clone())
+                },
+                renew_time: Some(now),
+                lease_transitions: match live {
+                    None => Some(0),
+                    Some(_) if continued => spec.lease_transitions,
+                    Some(_) => Some(spec.lease_transitions.unwrap_or(0) + 1),
+                },
+                ..LeaseSpec::default()
+            }),
+        }
+    }
+}
+
+impl Leadership {
+    /// Renews until that fails for [`RENEW_DEADLINE`] or the record names somebody else.
+    pub async fn lost(&mut self) {
+        loop {
+            sleep(RETRY).await;
+            let left = RENEW_DEADLINE.saturating_sub(self.renewed.elapsed());
+            let asked = Instant::now();
+            match timeout(left, self.renew()).await {
+                Ok(Ok(true)) => self.renewed = asked,
+                Ok(Ok(false)) => return warn!("the lease names another leader"),
+                Ok(Err(error)) => warn!(error = %error, "cannot renew the lease"),
+                Err(_) => return warn!("the lease was not renewed in time"),
+            }
+        }
+    }
+
+    /// Gives the lease up, so that a successor need not wait until it runs out.
+    pub async fn release(mut self) {
+        if let Some(spec) = &mut self.lease.spec {
+            spec.holder_identity = Some(String::new());
+            spec.lease_duration_seconds = Some(1);
+        }
+        let params = PostParams::default();
+        match timeout(RETRY, self.election.api.replace(NAME, &params, &self.lease)).await {
+            Ok(Ok(_)) => info!("lease released"),
+            Ok(Err(error)) => warn!(error = %error, "cannot release the lease"),
+            Err(_) => warn!("the API server does not answer about the lease"),
+        }
+    }
+
+    /// Whether the lease is still ours.
+    async fn renew(&mut self) -> kube::Result<bool> {
+        if let Some(lease) = self
+            .election
+            .written(self.election.put(&self.lease).await)?
+        {
+            self.lease = lease;
+            return Ok(true);
+        }
+        // Somebody wrote the object: a taker, or an annotation by hand.
+        let live = self.election.api.get_opt(NAME).await?;
+        let Some(live) = live.filter(|live| self.election.holds(live)) else {
+            return Ok(false);
+        };
+        self.lease = live;
+        let renewed = self
+            .election
+            .written(self.election.put(&self.lease).await)?;
+        let is_ours = renewed.is_some();
+        self.lease = renewed.unwrap_or_else(|| self.lease.clone());
+        Ok(is_ours)
+    }
+}
+
+impl std::fmt::Debug for Leadership {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Leadership")
+            .field("identity", &self.election.identity)
+            .finish_non_exhaustive()
+    }
+}

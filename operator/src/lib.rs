@@ -1,0 +1,22 @@
+//! Everything Kubernetes: the two custom resources and their controllers.
+
+pub mod backoff;
+pub mod client;
+pub mod clock;
+pub mod conditions;
+pub mod config;
+pub mod context;
+pub mod crd;
+pub mod directories;
+pub mod events;
+#[cfg(test)]
+mod golden;
+pub mod installation;
+pub mod keys;
+pub mod leading;
+pub mod lease;
+pub mod metrics;
+pub mod run;
+#[cfg(test)]
+mod sample;
+pub mod watches;

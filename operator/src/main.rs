@@ -1,0 +1,139 @@
+//! The operator's command line; without a subcommand it runs.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use water_keystore::{Instance, PasswordHash, redis_acl};
+use water_operator::config::OperatorConfig;
+use water_operator::crd::install;
+use water_operator::{client, keys, run};
+use water_runtime::{Program, Settings, process, program, settings, telemetry};
+
+/// Issues and revokes the API's keys, and rolls out its services.
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the controllers; the default.
+    Run,
+    /// The custom resource definitions.
+    #[command(subcommand)]
+    Crd(Crd),
+    /// Print the lines of a Redis ACL file for the operator's and the gate's users.
+    RedisAcl {
+        /// `<namespace>.<name>` of the WaterDataApi.
+        #[arg(long, default_value = "water.water-data")]
+        instance: Instance,
+        /// The user of operator-url.
+        #[arg(long, default_value = "water-operator")]
+        operator_user: String,
+        /// SHA-256 of its password, as 64 lower-case hexadecimal digits.
+        #[arg(long)]
+        operator_password_hash: PasswordHash,
+        /// The user of gate-url.
+        #[arg(long, default_value = "water-gate")]
+        gate_user: String,
+        /// SHA-256 of its password, as 64 lower-case hexadecimal digits.
+        #[arg(long)]
+        gate_password_hash: PasswordHash,
+    },
+    /// Let ApiKeys go when no operator runs that could revoke them.
+    Release {
+        /// All of them; there is no other choice, and this one has to be meant.
+        #[arg(long, required = true)]
+        all: bool,
+        /// Only those of this namespace.
+        #[arg(long)]
+        namespace: Option<String>,
+    },
+}
+
+#[derive(Subcommand)]
+enum Crd {
+    /// Write them into directories, one file each.
+    Generate {
+        /// A directory that exists; may be repeated.
+        #[arg(long, required = true)]
+        directory: Vec<PathBuf>,
+    },
+    /// Print them.
+    Print,
+    /// Replace them in the cluster and wait until it serves them.
+    Apply,
+}
+
+fn main() -> ExitCode {
+    let program = program!();
+    let _telemetry = telemetry::init();
+    match arguments(&program).command.unwrap_or(Command::Run) {
+        Command::Run => serve(program),
+        Command::Crd(Crd::Generate { directory }) => told(install::generate(&directory)),
+        Command::Crd(Crd::Print) => told(
+            install::print()
+                .map(|text| print!("{text}"))
+                .map_err(Into::into),
+        ),
+        Command::Crd(Crd::Apply) => process::run(program, async |_| {
+            Ok(install::apply(client::connect().await?).await?)
+        }),
+        Command::RedisAcl {
+            instance,
+            operator_user,
+            operator_password_hash,
+            gate_user,
+            gate_password_hash,
+        } => {
+            let operator = (operator_user.as_str(), &operator_password_hash);
+            let gate = (gate_user.as_str(), &gate_password_hash);
+            println!("{}", redis_acl(&instance, operator, gate).join("\n"));
+            ExitCode::SUCCESS
+        }
+        Command::Release { all: _, namespace } => process::run(program, async |_| {
+            let client = client::connect().await?;
+            let freed = keys::finalizer::release_all(client, namespace.as_deref()).await?;
+            println!(
+                "{freed} ApiKeys freed; the next installation removes their keys from the directory"
+            );
+            Ok(())
+        }),
+    }
+}
+
+/// The arguments; the help also lists the settings.
+fn arguments(program: &Program) -> Arguments {
+    let settings = settings::help::<OperatorConfig>(program);
+    let settings = settings
+        .split_once("\n\n")
+        .map_or("", |(_, settings)| settings)
+        .to_owned();
+    let command = Arguments::command()
+        .name(program.name)
+        .version(program.version)
+        .after_help(settings);
+    Arguments::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+}
+
+fn serve(program: Program) -> ExitCode {
+    match settings::from_settings::<OperatorConfig>(&mut Settings::from_environment()) {
+        Ok(config) => process::run(program, async |process| run::run(config, process).await),
+        Err(problems) => {
+            problems.iter().for_each(|problem| eprintln!("{problem}"));
+            ExitCode::from(settings::EXIT_USAGE)
+        }
+    }
+}
+
+fn told(result: anyhow::Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

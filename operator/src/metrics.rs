@@ -1,0 +1,73 @@
+//! What the operator counts. No label comes from an object's name or an error's text.
+
+use std::sync::atomic::AtomicI64;
+
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+/// The operator's metrics.
+#[derive(Clone, Debug, Default)]
+pub struct Metrics {
+    /// 1 while this pod leads.
+    pub leading: Gauge<i64, AtomicI64>,
+    /// Passes over objects.
+    pub passes: Family<Pass, Counter>,
+    /// Watches that failed and are tried again.
+    pub watch_failures: Counter,
+}
+
+/// A pass over one object.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+pub struct Pass {
+    /// What was looked at.
+    pub kind: Kind,
+    /// What came of it.
+    pub outcome: PassOutcome,
+}
+
+/// What was looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, EncodeLabelValue)]
+pub enum Kind {
+    /// An ApiKey.
+    ApiKey,
+    /// A WaterDataApi.
+    WaterDataApi,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, EncodeLabelValue)]
+pub enum PassOutcome {
+    /// A whole pass.
+    Done,
+    /// Given up in the middle, to be tried again.
+    Failed,
+}
+
+impl Metrics {
+    /// Puts them into the process' registry.
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "operator_leading",
+            "Whether this pod leads",
+            self.leading.clone(),
+        );
+        registry.register(
+            "operator_passes",
+            "Passes over objects",
+            self.passes.clone(),
+        );
+        registry.register(
+            "operator_watch_failures",
+            "Watches that failed",
+            self.watch_failures.clone(),
+        );
+    }
+
+    /// Counts a pass.
+    pub fn pass(&self, kind: Kind, outcome: PassOutcome) {
+        self.passes.get_or_create(&Pass { kind, outcome }).inc();
+    }
+}

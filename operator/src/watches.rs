@@ -1,0 +1,161 @@
+//! The watches of a leader: each with its own patience, some of them remembered.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{Stream, StreamExt};
+use k8s_openapi::NamespaceResourceScope;
+use kube::core::PartialObjectMeta;
+use kube::runtime::controller::Action;
+use kube::runtime::reflector::{self, Store};
+use kube::runtime::utils::Backoff;
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Resource};
+use serde::de::DeserializeOwned;
+use tokio::sync::watch;
+
+use crate::context::Context;
+
+/// Whether each watch has told everything once. (`Store::wait_until_ready` wakes only the last of
+/// several who wait.)
+#[derive(Clone, Default)]
+pub struct Lists {
+    /// All ApiKeys are known.
+    pub keys: watch::Sender<bool>,
+    /// All WaterDataApis are known.
+    pub apis: watch::Sender<bool>,
+    /// All keys' Secrets are known.
+    pub secrets: watch::Sender<bool>,
+}
+
+impl Lists {
+    /// A pass that decides by what the watches told begins when each has told everything.
+    pub fn then<K, E, F>(
+        &self,
+        pass: impl Fn(Arc<K>, Arc<Context>) -> F + Copy,
+    ) -> impl FnMut(Arc<K>, Arc<Context>) -> BoxFuture<'static, Result<Action, E>>
+    where
+        F: Future<Output = Result<Action, E>> + Send + 'static,
+    {
+        let lists = self.clone();
+        move |object, context| {
+            let (pass, lists) = (pass(object, context), lists.clone());
+            Box::pin(async move {
+                for list in [&lists.keys, &lists.apis, &lists.secrets] {
+                    // An error would mean that no sender is left, and this one is.
+                    let _ = list.subscribe().wait_for(|told| *told).await;
+                }
+                pass.await
+            })
+        }
+    }
+}
+
+/// What a watch tells, kept in a store; `told` is set once that is complete.
+pub fn remembered<K>(
+    api: Api<K>,
+    config: watcher::Config,
+    told: &watch::Sender<bool>,
+) -> (
+    Store<K>,
+    impl Stream<Item = Result<K, watcher::Error>> + Send + use<K>,
+)
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+{
+    let (store, writer) = reflector::store();
+    let told = told.clone();
+    let changes = watcher(api, config)
+        .backoff(Patience::default())
+        // Half of an object's memory, and never looked at. Absent in a PUT it stays as it is.
+        .modify(|object| object.meta_mut().managed_fields = None)
+        .reflect(writer)
+        .inspect(move |event| {
+            if matches!(event, Ok(watcher::Event::InitDone)) {
+                told.send_replace(true);
+            }
+        })
+        .touched_objects();
+    (store, changes)
+}
+
+/// Changes of objects without their content.
+pub type Changes<K> = BoxStream<'static, Result<PartialObjectMeta<K>, watcher::Error>>;
+
+/// Changes of everything of a kind in scope, without its content.
+pub fn metadata<K>(context: &Context, config: watcher::Config) -> Changes<K>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + DeserializeOwned
+        + Debug
+        + Send
+        + 'static,
+{
+    let api: Api<PartialObjectMeta<K>> =
+        Context::watched(&context.client, context.scope, &context.namespace);
+    watcher(api, config)
+        .backoff(Patience::default())
+        .touched_objects()
+        .boxed()
+}
+
+/// Between two tries of a watch, twice as long each time up to five seconds. kube's default goes to
+/// thirty, and a restarted API server is back within a few.
+#[derive(Default)]
+pub struct Patience {
+    failures: u32,
+}
+
+impl Iterator for Patience {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        let pause = Duration::from_millis(250) * 2_u32.pow(self.failures.min(5));
+        self.failures += 1;
+        Some(pause.min(Duration::from_secs(5)))
+    }
+}
+
+impl Backoff for Patience {
+    fn reset(&mut self) {
+        self.failures = 0;
+    }
+}
+
+/// For a controller over watches that have their own patience: kube's default would hold all of them
+/// up for each one's failure.
+pub struct NoPause;
+
+impl Iterator for NoPause {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        Some(Duration::ZERO)
+    }
+}
+
+impl Backoff for NoPause {
+    fn reset(&mut self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_grows_to_five_seconds_and_begins_anew() {
+        let mut patience = Patience::default();
+        let pauses: Vec<u128> = patience
+            .by_ref()
+            .take(6)
+            .map(|pause| pause.as_millis())
+            .collect();
+        assert_eq!(pauses, [250, 500, 1000, 2000, 4000, 5000]);
+        patience.reset();
+        assert_eq!(patience.next(), Some(Duration::from_millis(250)));
+    }
+}

@@ -1,0 +1,125 @@
+//! What belongs to somebody else is never touched, and whoever waits for it takes over.
+
+use serde_json::json;
+
+use crate::Result;
+use crate::world::{World, api, brought, key};
+
+#[tokio::test]
+async fn a_foreign_secret_is_never_touched() -> Result {
+    let (world, _operator) = World::running("foreign-secret").await?;
+    let foreign = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "acme-apikey" },
+        "stringData": { "api-key": "theirs" },
+    });
+    world.apply(&foreign)?;
+    world.apply(&key("acme"))?;
+    let stalled = world
+        .condition("apikey/acme", "Stalled", "True/SecretConflict")
+        .await?;
+    let conditions = stalled["status"]["conditions"].as_array().unwrap();
+    let secret = conditions
+        .iter()
+        .find(|condition| condition["type"] == "SecretReady")
+        .unwrap();
+    assert_eq!(
+        secret["message"],
+        "the Secret acme-apikey exists and is not this ApiKey's: delete it, or create another ApiKey with another \
+         spec.material.generated.secretName"
+    );
+    assert_eq!(
+        world.get("secret/acme-apikey")?["data"]["api-key"],
+        "dGhlaXJz"
+    );
+    assert_eq!(world.published().await?, Vec::<String>::new());
+    world.kubectl(&["delete", "secret", "acme-apikey"])?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn two_keys_with_one_hash_have_one_winner_and_the_loser_takes_over() -> Result {
+    let (world, _operator) = World::running("one-hash").await?;
+    world.apply(&brought("first", '1'))?;
+    world
+        .condition("apikey/first", "Ready", "True/Active")
+        .await?;
+    let mut second = brought("second", '1');
+    second["spec"]["accountId"] = "other".into();
+    world.apply(&second)?;
+    let stalled = world
+        .condition("apikey/second", "Stalled", "True/KeyConflict")
+        .await?;
+    assert!(
+        !stalled["status"].to_string().contains("first"),
+        "{stalled}"
+    );
+    world.kubectl(&["delete", "apikey", "second"])?;
+    world.gone("apikey/second").await?;
+    assert_eq!(world.published().await?, ["111111111111 Enterprise Active"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_key_without_an_api_waits_for_one() -> Result {
+    let world = World::new("no-api").await?;
+    let _operator = world.operator("operator-0")?;
+    world.apply(&brought("acme", '2'))?;
+    world
+        .condition("apikey/acme", "Accepted", "False/ApiAmbiguous")
+        .await?;
+    world.apply(&api())?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_key_of_a_gone_api_without_gates_can_go() -> Result {
+    let (world, operator) = World::running("gone-api").await?;
+    world.apply(&brought("acme", '3'))?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    operator.kill()?;
+    world.kubectl(&["delete", "waterdataapi", "water-data"])?;
+    world.kubectl(&["delete", "apikey", "acme", "--wait=false"])?;
+    operator.start_again()?;
+    world.gone("apikey/acme").await
+}
+
+#[tokio::test]
+async fn a_plan_that_is_gone_stalls_new_keys_with_the_remedy() -> Result {
+    let (world, _operator) = World::running("no-plan").await?;
+    let mut gold = brought("acme", '4');
+    gold["spec"]["plan"] = "Gold".into();
+    world.apply(&gold)?;
+    world
+        .condition("apikey/acme", "Stalled", "True/PlanUnknown")
+        .await?;
+    world.patch("apikey/acme", &json!({ "spec": { "plan": "Free" } }), &[])?;
+    world
+        .condition("apikey/acme", "Ready", "True/PlanWithoutAccess")
+        .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_key_that_cannot_be_read_stalls_only_itself() -> Result {
+    let (world, _operator) = World::running("unreadable").await?;
+    let mut unreadable = brought("comma", 'b');
+    unreadable["spec"]["notBefore"] = "2026-01-01T00:00:00,5Z".into();
+    world.apply(&unreadable)?;
+    world.apply(&brought("acme", 'c'))?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    world
+        .condition("apikey/comma", "Stalled", "True/Undecodable")
+        .await?;
+    assert_eq!(world.events("comma")?, ["Undecodable"]);
+    Ok(())
+}

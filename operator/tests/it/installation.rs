@@ -1,0 +1,286 @@
+//! A WaterDataApi is rolled out in order, repaired and pruned. The test plays the Job and Deployment
+//! controllers, which are not there.
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+
+use crate::Result;
+use crate::world::{API, PATIENCE, World, api};
+
+/// The Job of a version succeeded.
+async fn migrate(world: &World, version: &str) -> anyhow::Result<()> {
+    let selector = format!("--selector=app.kubernetes.io/version={version}");
+    let of_version = async || {
+        let jobs = world.kubectl(&["get", "jobs", "--output=name", &selector])?;
+        jobs.lines().next().map(str::to_owned).context("no Job")
+    };
+    let name = world
+        .wait("the migration Job", PATIENCE, of_version)
+        .await?;
+    let now = "2026-01-01T00:00:00Z";
+    let status = json!({ "status": {
+        "startTime": now, "completionTime": now, "succeeded": 1, "uncountedTerminatedPods": {},
+        "conditions": [
+            { "type": "SuccessCriteriaMet", "status": "True", "lastTransitionTime": now },
+            { "type": "Complete", "status": "True", "lastTransitionTime": now },
+        ],
+    }});
+    world.patch(&name, &status, &["--subresource=status"])
+}
+
+/// Every pod of a Deployment runs its latest template, which is that of a version.
+async fn roll(world: &World, part: &str, version: &str) -> anyhow::Result<()> {
+    let name = format!("deployment/{API}-{part}");
+    let of_version = async || {
+        let live = world.get(&name)?;
+        let image = live["spec"]["template"]["spec"]["containers"][0]["image"].to_string();
+        ensure!(image.contains(&format!(":{version}")), "{image}");
+        Ok(live)
+    };
+    let live = world
+        .wait(&format!("{name} of {version}"), PATIENCE, of_version)
+        .await?;
+    let replicas = &live["spec"]["replicas"];
+    let status = json!({ "status": {
+        "observedGeneration": live["metadata"]["generation"], "replicas": replicas, "readyReplicas": replicas,
+        "updatedReplicas": replicas, "availableReplicas": replicas,
+    }});
+    world.patch(&name, &status, &["--subresource=status"])
+}
+
+async fn complete(world: &World, version: &str) -> anyhow::Result<Value> {
+    migrate(world, version).await?;
+    for part in ["departements", "history", "gate"] {
+        roll(world, part, version).await?;
+    }
+    world
+        .condition("waterdataapi/water-data", "Ready", "True/Complete")
+        .await
+}
+
+fn exists(world: &World, object: &str) -> bool {
+    world.get(object).is_ok()
+}
+
+#[tokio::test]
+async fn each_step_waits_for_the_one_before() -> Result {
+    let (world, _operator) = World::running("steps").await?;
+    world
+        .condition(
+            "waterdataapi/water-data",
+            "MigrationsComplete",
+            "False/Migrating",
+        )
+        .await?;
+    assert!(
+        exists(&world, "service/water-data-gate")
+            && exists(&world, "networkpolicy/water-data-gate")
+    );
+    assert!(!exists(&world, "deployment/water-data-departements"));
+    migrate(&world, "1.2.3").await?;
+    world
+        .condition("waterdataapi/water-data", "Ready", "False/RollingOut")
+        .await?;
+    assert!(
+        exists(&world, "deployment/water-data-history")
+            && !exists(&world, "deployment/water-data-gate")
+    );
+    for part in ["departements", "history", "gate"] {
+        assert!(!exists(&world, "ingress/water-data"));
+        roll(&world, part, "1.2.3").await?;
+    }
+    let ready = world
+        .condition("waterdataapi/water-data", "Ready", "True/Complete")
+        .await?;
+    assert_eq!(ready["status"]["version"], "1.2.3");
+    assert!(exists(&world, "ingress/water-data"));
+    assert_eq!(
+        world.events(API)?,
+        ["RolloutStarted", "MigrationsComplete", "RolloutComplete"]
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_ours_is_repaired_and_what_others_added_stays() -> Result {
+    let (world, _operator) = World::running("repair").await?;
+    complete(&world, "1.2.3").await?;
+    let drift = json!({
+        "metadata": { "labels": { "team": "edge" } },
+        "spec": { "template": { "spec": { "enableServiceLinks": true } } },
+    });
+    world.patch("deployment/water-data-gate", &drift, &[])?;
+    world.kubectl(&["delete", "service", "water-data-history"])?;
+    let repaired = async || {
+        let gate = world.get("deployment/water-data-gate")?;
+        ensure!(
+            gate["spec"]["template"]["spec"]["enableServiceLinks"] == false,
+            "{gate}"
+        );
+        ensure!(gate["metadata"]["labels"]["team"] == "edge", "{gate}");
+        world.get("service/water-data-history").map(drop)
+    };
+    world
+        .wait("the repair", std::time::Duration::from_secs(5), repaired)
+        .await
+}
+
+#[tokio::test]
+async fn another_version_migrates_first_and_leaves_nothing_old_behind() -> Result {
+    let (world, _operator) = World::running("upgrade").await?;
+    complete(&world, "1.2.3").await?;
+    let mut next = api();
+    next["spec"]["image"]["tag"] = "1.3.0".into();
+    next["spec"]["podDisruptionBudget"] = "Disabled".into();
+    world.apply(&next)?;
+    world
+        .condition("waterdataapi/water-data", "Ready", "False/Migrating")
+        .await?;
+    let gate = world.get("deployment/water-data-gate")?;
+    assert_eq!(
+        gate["spec"]["template"]["spec"]["containers"][0]["image"],
+        "registry.example/water/water-gate:1.2.3"
+    );
+    let between = world.get("waterdataapi/water-data")?;
+    assert_eq!(between["status"]["version"], "1.2.3");
+    assert_eq!(between["status"]["targetVersion"], "1.3.0");
+    let done = complete(&world, "1.3.0").await?;
+    assert_eq!(done["status"]["version"], "1.3.0");
+    let pruned = async || {
+        let left = world.kubectl(&["get", "jobs,pdb", "--output=name"])?;
+        ensure!(left.lines().count() == 1, "{left}");
+        Ok(())
+    };
+    world
+        .wait("the old Job and the budgets to go", PATIENCE, pruned)
+        .await
+}
+
+#[tokio::test]
+async fn a_rotated_credential_rolls_the_pods_that_use_it() -> Result {
+    let (world, _operator) = World::running("credential").await?;
+    complete(&world, "1.2.3").await?;
+    let hash = |part: &str| -> anyhow::Result<Value> {
+        let deployment = world.get(&format!("deployment/{API}-{part}"))?;
+        Ok(
+            deployment["spec"]["template"]["metadata"]["annotations"]["waterdata.dev/config-hash"]
+                .clone(),
+        )
+    };
+    let (gate, history) = (hash("gate")?, hash("history")?);
+    world.patch(
+        "secret/redis",
+        &json!({ "stringData": { "gate-url": "redis://other/" } }),
+        &[],
+    )?;
+    let rolled = async || {
+        ensure!(hash("gate")? != gate, "the gate still has {gate}");
+        Ok(())
+    };
+    world
+        .wait("the gate's new template", PATIENCE, rolled)
+        .await?;
+    assert_eq!(hash("history")?, history);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_missing_secret_is_named_with_the_remedy() -> Result {
+    let world = World::new("no-secret").await?;
+    world.kubectl(&["delete", "secret", "redis"])?;
+    world.apply(&api())?;
+    let _operator = world.operator("operator-0")?;
+    let stalled = world
+        .condition("waterdataapi/water-data", "Stalled", "True/SecretInvalid")
+        .await?;
+    let conditions = stalled["status"]["conditions"]
+        .as_array()
+        .context("conditions")?;
+    let message = conditions
+        .iter()
+        .find(|condition| condition["type"] == "Stalled")
+        .map(|found| &found["message"]);
+    assert_eq!(
+        message.unwrap(),
+        "spec.redis.secretRef.name names the Secret redis, which does not exist: create it with the keys \
+         operator-url, gate-url"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_foreign_object_of_a_childs_name_is_never_touched() -> Result {
+    let world = World::new("foreign-child").await?;
+    let foreign = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": { "name": "water-data-gate" },
+        "spec": { "ports": [{ "port": 7 }] },
+    });
+    world.apply(&foreign)?;
+    world.apply(&api())?;
+    let _operator = world.operator("operator-0")?;
+    world
+        .condition("waterdataapi/water-data", "Stalled", "True/ObjectConflict")
+        .await?;
+    assert_eq!(
+        world.get("service/water-data-gate")?["spec"]["ports"][0]["port"],
+        7
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_paused_installation_is_not_touched_and_still_issues_keys() -> Result {
+    let world = World::new("paused").await?;
+    let mut paused = api();
+    paused["spec"]["paused"] = true.into();
+    world.apply(&paused)?;
+    let _operator = world.operator("operator-0")?;
+    world
+        .condition("waterdataapi/water-data", "Ready", "True/Paused")
+        .await?;
+    world.apply(&crate::world::brought("acme", '8'))?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    assert!(!exists(&world, "service/water-data-gate"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_directorys_plans_follow_the_spec_and_keep_what_a_key_names() -> Result {
+    let (world, _operator) = World::running("plans").await?;
+    world.apply(&crate::world::brought("acme", '9'))?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    let mut edited = api();
+    let gold = json!({ "name": "Gold", "access": "Allowed", "requestsPerMinute": 7, "requestsPerDay": 70 });
+    edited["spec"]["plans"] = json!([gold]);
+    world.apply(&edited)?;
+    let followed = async || {
+        let mut plans: Vec<String> = Vec::new();
+        for plan in world.directory()?.plans().await? {
+            let minute = plan.limits.map(|limits| limits.requests_per_minute.get());
+            plans.push(format!("{} {minute:?}", plan.name));
+        }
+        plans.sort();
+        ensure!(
+            plans == ["Enterprise Some(120)", "Gold Some(7)"],
+            "{plans:?}"
+        );
+        Ok(())
+    };
+    world.wait("the plans", PATIENCE, followed).await?;
+    world
+        .condition("apikey/acme", "Stalled", "True/PlanUnknown")
+        .await?;
+    assert_eq!(world.published().await?, ["999999999999 Enterprise Active"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_restart_beside_a_complete_installation_writes_nothing() -> Result {
+    let (world, operator) = World::running("complete-restart").await?;
+    complete(&world, "1.2.3").await?;
+    world.assert_restart_writes_nothing(&operator).await
+}

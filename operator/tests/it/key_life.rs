@@ -1,0 +1,237 @@
+//! A key's life as its owner sees it: Secret, status, events, and what the directory holds meanwhile.
+
+use anyhow::Context;
+use serde_json::json;
+use water_harness::Redis;
+
+use crate::Result;
+use crate::world::{PATIENCE, World, api, brought, key, shown};
+
+#[tokio::test]
+async fn a_key_is_issued_suspended_resumed_and_revoked() -> Result {
+    let (world, _operator) = World::running("key-life").await?;
+    world.apply(&key("acme"))?;
+    let issued = world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    let id = issued["status"]["keyId"]
+        .as_str()
+        .context("a key id")?
+        .to_owned();
+    assert_eq!(
+        world.published().await?,
+        [format!("{id} Enterprise Active")]
+    );
+
+    world.patch(
+        "apikey/acme",
+        &json!({ "spec": { "suspend": true, "plan": "Free" } }),
+        &[],
+    )?;
+    world
+        .condition("apikey/acme", "Ready", "True/Suspended")
+        .await?;
+    assert_eq!(world.published().await?, [format!("{id} Free Suspended")]);
+    world.patch("apikey/acme", &json!({ "spec": { "suspend": false } }), &[])?;
+    world
+        .condition("apikey/acme", "Ready", "True/PlanWithoutAccess")
+        .await?;
+
+    world.kubectl(&["delete", "apikey", "acme"])?;
+    world.gone("apikey/acme").await?;
+    assert_eq!(world.published().await?, Vec::<String>::new());
+    let told = async || {
+        let events = world.events("acme")?;
+        anyhow::ensure!(
+            events == ["KeyIssued", "KeySuspended", "KeyResumed", "KeyRevoked"],
+            "{events:?}"
+        );
+        Ok(())
+    };
+    world
+        .wait("the event of the revocation", PATIENCE, told)
+        .await
+}
+
+#[tokio::test]
+async fn the_secret_alone_has_the_text_and_hashes_to_what_is_published() -> Result {
+    let (world, operator) = World::running("key-secret").await?;
+    world.apply(&key("acme"))?;
+    let issued = world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    let value = |name: &str| {
+        let template =
+            format!("--output=go-template={{{{index .data \"{name}\" | base64decode}}}}");
+        world.kubectl(&["get", "secret", "acme-apikey", &template])
+    };
+    let text = value("api-key")?;
+    let parsed =
+        water_domain::PlainKey::parse(text.as_bytes(), &water_domain::KeyPrefix::default())?;
+    assert_eq!(
+        parsed.hash().to_string(),
+        issued["status"]["current"]["hash"].as_str().unwrap()
+    );
+    assert_eq!(
+        value("key-id")?,
+        issued["status"]["keyId"].as_str().unwrap()
+    );
+    assert_eq!(value("base-url")?, "http://water.example");
+    assert!(!issued.to_string().contains(&text));
+    assert!(!operator.log().contains(&text));
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_edited_hash_takes_the_place_of_the_old_one_for_good() -> Result {
+    let (world, _operator) = World::running("key-hash").await?;
+    world.apply(&brought("partner", 'a'))?;
+    world
+        .condition("apikey/partner", "Ready", "True/Active")
+        .await?;
+    assert_eq!(world.published().await?, ["aaaaaaaaaaaa Enterprise Active"]);
+    world.apply(&brought("partner", 'b'))?;
+    let replaced = async || {
+        let published = world.published().await?;
+        anyhow::ensure!(
+            published == ["bbbbbbbbbbbb Enterprise Active"],
+            "{published:?}"
+        );
+        Ok(())
+    };
+    world.wait("the new hash", PATIENCE, replaced).await?;
+    world.apply(&brought("partner", 'a'))?;
+    world
+        .condition("apikey/partner", "Stalled", "True/RevokedInStore")
+        .await?;
+    let mut wanted = brought("partner", 'a');
+    wanted["metadata"]["annotations"] = json!({ "waterdata.dev/reinstate": "aaaaaaaaaaaa" });
+    world.apply(&wanted)?;
+    world
+        .condition("apikey/partner", "Ready", "True/Active")
+        .await?;
+    // Two events of one kind are told as one that happened twice.
+    assert_eq!(
+        world.events("partner")?,
+        ["KeyIssued", "KeyRotated", "KeyRotated", "RevokedInStore"]
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn times_decide_and_an_expired_key_says_so() -> Result {
+    let (world, _operator) = World::running("key-times").await?;
+    let with = |name: &str, field: &str, time: &str| {
+        let mut key = brought(name, if name == "early" { 'c' } else { 'd' });
+        key["spec"][field] = time.into();
+        world.apply(&key)
+    };
+    with("early", "notBefore", "2100-01-01T00:00:00Z")?;
+    with("late", "expirationTime", "2020-01-01T00:00:00Z")?;
+    world
+        .condition("apikey/early", "Ready", "True/NotYetValid")
+        .await?;
+    let late = world
+        .condition("apikey/late", "Ready", "False/Expired")
+        .await?;
+    assert_eq!(shown(&late, "Stalled"), "True/Expired");
+    assert_eq!(world.events("late")?, ["KeyIssued", "KeyExpired"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_lost_secret_is_issued_again_and_the_old_key_dies() -> Result {
+    let (world, _operator) = World::running("key-lost").await?;
+    world.apply(&key("acme"))?;
+    let first = world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?["status"]["keyId"]
+        .clone();
+    world.kubectl(&["delete", "secret", "acme-apikey"])?;
+    let reissued = async || {
+        let id = world.get("apikey/acme")?["status"]["keyId"].clone();
+        anyhow::ensure!(id != first, "still {id}");
+        Ok(id.as_str().unwrap_or_default().to_owned())
+    };
+    let second = world.wait("another key", PATIENCE, reissued).await?;
+    assert_eq!(
+        world.published().await?,
+        [format!("{second} Enterprise Active")]
+    );
+    assert_eq!(world.events("acme")?, ["KeyIssued", "SecretReissued"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_deletion_waits_for_redis_and_says_so() -> Result {
+    let redis = Redis::start().await?;
+    let world = World::with_redis("key-waits", &redis.url()).await?;
+    world.apply(&api())?;
+    let _operator = world.operator("operator-0")?;
+    world.apply(&key("acme"))?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    redis.pause()?;
+    world.kubectl(&["delete", "apikey", "acme", "--wait=false"])?;
+    world
+        .condition("apikey/acme", "Ready", "False/Deleting")
+        .await?;
+    redis.resume()?;
+    world.gone("apikey/acme").await?;
+    assert_eq!(world.published().await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_restart_without_changes_writes_nothing() -> Result {
+    let (world, operator) = World::running("key-restart").await?;
+    world.apply(&key("acme"))?;
+    world.apply(&brought("partner", 'e'))?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    world
+        .condition("apikey/partner", "Ready", "True/Active")
+        .await?;
+    let counted = world
+        .condition("waterdataapi/water-data", "Ready", "False/Migrating")
+        .await?;
+    let keys_counted = async || {
+        let keys = world.get("waterdataapi/water-data")?["status"]["apiKeys"]["synced"].clone();
+        anyhow::ensure!(keys == 2, "{keys} counted in {counted}");
+        Ok(())
+    };
+    world
+        .wait("both keys to be counted", PATIENCE, keys_counted)
+        .await?;
+    world.assert_restart_writes_nothing(&operator).await
+}
+
+#[tokio::test]
+async fn a_wiped_directory_is_rebuilt_by_the_next_leader() -> Result {
+    let redis = Redis::start().await?;
+    let world = World::with_redis("key-wiped", &redis.url()).await?;
+    world.apply(&api())?;
+    let operator = world.operator("operator-0")?;
+    world.apply(&key("acme"))?;
+    world.apply(&brought("partner", 'f'))?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    world
+        .condition("apikey/partner", "Ready", "True/Active")
+        .await?;
+    let before = world.published().await?;
+    operator.stop(PATIENCE).await?;
+    redis.command(&["FLUSHALL"]).await?;
+    let _next = world.operator("operator-1")?;
+    let rebuilt = async || {
+        let after = world.published().await?;
+        anyhow::ensure!(after == before, "{after:?}");
+        Ok(())
+    };
+    world
+        .wait("the directory as it was", PATIENCE, rebuilt)
+        .await
+}

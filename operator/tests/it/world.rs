@@ -1,0 +1,390 @@
+//! One test's world: a namespace with the operator's rights, the stores' Secrets and its own
+//! directory in Redis; the API server and Redis are shared by all tests of this binary.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+use water_harness::{ControlPlane, Process, Program, Redis, scratch_directory, wait_until};
+use water_keystore::connection::Purpose;
+use water_keystore::{ConnectionSettings, Directory, Instance};
+
+/// Long enough for a busy machine; what is fast is measured elsewhere.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+/// The name of every WaterDataApi, since a world has one.
+pub const API: &str = "water-data";
+
+/// One test's world.
+pub struct World {
+    /// The API server.
+    pub cluster: &'static ControlPlane,
+    /// Where the directory is.
+    pub redis_url: String,
+    /// The test's namespace.
+    pub namespace: String,
+    kubeconfig: PathBuf,
+    /// All that were started, to show their logs when a wait fails.
+    operators: Mutex<Vec<Arc<Process>>>,
+}
+
+impl World {
+    /// A namespace of that name with everything but an operator, a WaterDataApi and keys.
+    pub async fn new(namespace: &str) -> Result<Self> {
+        let redis = Redis::shared().await?;
+        Self::with_redis(namespace, &redis.url()).await
+    }
+
+    /// The same on a Redis of the test's own.
+    pub async fn with_redis(namespace: &str, redis_url: &str) -> Result<Self> {
+        Self::at(cluster().await?, namespace, redis_url).await
+    }
+
+    /// The same at an API server of the test's own, which it may kill.
+    pub async fn alone(namespace: &str) -> Result<Self> {
+        let redis = Redis::shared().await?;
+        // It ends with the test process, as the shared one does.
+        let cluster = Box::leak(Box::new(ControlPlane::start().await?));
+        install_definitions(cluster).await?;
+        Self::at(cluster, namespace, &redis.url()).await
+    }
+
+    async fn at(cluster: &'static ControlPlane, namespace: &str, redis_url: &str) -> Result<Self> {
+        cluster.apply(&rights(namespace)?)?;
+        let kubeconfig = scratch_directory("operator")?.join("kubeconfig");
+        fs::write(&kubeconfig, cluster.kubeconfig_of(namespace, "operator")?)?;
+        let world = Self {
+            cluster,
+            redis_url: redis_url.into(),
+            namespace: namespace.into(),
+            kubeconfig,
+            operators: Mutex::default(),
+        };
+        world.apply(&world.secret("postgres", &["owner-url", "writer-url", "reader-url"]))?;
+        world.apply(&world.secret("redis", &["operator-url", "gate-url"]))?;
+        Ok(world)
+    }
+
+    /// The same with a WaterDataApi and an operator.
+    pub async fn running(namespace: &str) -> Result<(Self, Arc<Process>)> {
+        let world = Self::new(namespace).await?;
+        world.apply(&api())?;
+        let operator = world.operator("operator-0")?;
+        Ok((world, operator))
+    }
+
+    /// Starts an operator as the pod of that name; it ends with the world.
+    pub fn operator(&self, pod: &str) -> Result<Arc<Process>> {
+        let operator = Program::new(env!("CARGO_BIN_EXE_water-operator"))
+            .arg("run")
+            .env("KUBECONFIG", &self.kubeconfig)
+            .env("WATER_POD_NAME", pod)
+            .env("WATER_POD_NAMESPACE", &self.namespace)
+            .env("WATER_ADMIN_ADDRESS", "127.0.0.1:0")
+            .start()?;
+        let operator = Arc::new(operator);
+        self.operators
+            .lock()
+            .expect("no test panics while it holds this")
+            .push(Arc::clone(&operator));
+        Ok(operator)
+    }
+
+    /// Waits for a condition; an error shows the ends of the operators' logs.
+    pub async fn wait<T>(
+        &self,
+        what: &str,
+        within: Duration,
+        condition: impl AsyncFnMut() -> Result<T>,
+    ) -> Result<T> {
+        wait_until(what, within, condition).await.with_context(|| {
+            let operators = self
+                .operators
+                .lock()
+                .expect("no test panics while it holds this");
+            let logs = operators.iter().map(|operator| operator.log_end());
+            logs.collect::<Vec<_>>().join("\n\n")
+        })
+    }
+
+    fn secret(&self, name: &str, keys: &[&str]) -> Value {
+        let urls = keys
+            .iter()
+            .map(|key| (key.to_string(), Value::from(self.redis_url.as_str())));
+        let data: serde_json::Map<String, Value> = urls.collect();
+        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name }, "stringData": data })
+    }
+
+    /// Applies an object in the test's namespace.
+    pub fn apply(&self, object: &Value) -> Result<()> {
+        let mut object = object.clone();
+        object["metadata"]["namespace"] = self.namespace.as_str().into();
+        self.cluster.apply(&object.to_string()).map(drop)
+    }
+
+    /// kubectl in the test's namespace.
+    pub fn kubectl(&self, arguments: &[&str]) -> Result<String> {
+        let mut all = vec!["--namespace", &self.namespace];
+        all.extend(arguments);
+        self.cluster.kubectl(&all)
+    }
+
+    /// Merges a patch into an object, or into its status.
+    pub fn patch(&self, object: &str, patch: &Value, more: &[&str]) -> Result<()> {
+        let patch = patch.to_string();
+        let mut arguments = vec!["patch", object, "--type=merge", "--patch", &patch];
+        arguments.extend(more);
+        self.kubectl(&arguments).map(drop)
+    }
+
+    /// An object, such as `apikey/acme`.
+    pub fn get(&self, object: &str) -> Result<Value> {
+        Ok(serde_json::from_str(&self.kubectl(&[
+            "get",
+            object,
+            "--output=json",
+        ])?)?)
+    }
+
+    /// Waits until a condition reads `<status>/<reason>`, and returns the object.
+    pub async fn condition(&self, object: &str, aspect: &str, wanted: &str) -> Result<Value> {
+        let what = format!("{object} to be {aspect}={wanted}");
+        self.wait(&what, PATIENCE, async || {
+            let found = self.get(object)?;
+            ensure!(shown(&found, aspect) == wanted, "{}", found["status"]);
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Waits until an object is gone.
+    pub async fn gone(&self, object: &str) -> Result<()> {
+        self.wait(
+            &format!("the end of {object}"),
+            PATIENCE,
+            async || match self.get(object) {
+                Ok(found) => bail!("still there: {found}"),
+                Err(error) if error.to_string().contains("NotFound") => Ok(()),
+                Err(error) => Err(error),
+            },
+        )
+        .await
+    }
+
+    /// The reasons of the events about an object, oldest first, each as often as it was told.
+    pub fn events(&self, name: &str) -> Result<Vec<String>> {
+        let selector = format!("--field-selector=involvedObject.name={name}");
+        let list = self.kubectl(&["get", "events", &selector, "--output=json"])?;
+        let list: Value = serde_json::from_str(&list)?;
+        let mut events: Vec<&Value> = list["items"].as_array().context("a list")?.iter().collect();
+        events.sort_by_key(|event| event["eventTime"].as_str().unwrap_or_default().to_owned());
+        let told = |event: &Value| {
+            let times = event["series"]["count"].as_u64().unwrap_or(1);
+            vec![event["reason"].as_str().unwrap_or_default().to_owned(); times as usize]
+        };
+        Ok(events.into_iter().flat_map(told).collect())
+    }
+
+    /// The directory, for looking at.
+    pub fn directory(&self) -> Result<Directory> {
+        let settings = ConnectionSettings::new(&self.redis_url, None)?;
+        let instance = Instance::new(&self.namespace, API)?;
+        Ok(Directory::new(
+            settings.connect(Purpose::Directory),
+            instance,
+        ))
+    }
+
+    /// Key ids in the directory, each with its plan and whether it is suspended.
+    pub async fn published(&self) -> Result<Vec<String>> {
+        let stored = self.directory()?.stored().await?;
+        let mut records = Vec::new();
+        for found in stored.values() {
+            let record = found.record.clone()?;
+            records.push(format!(
+                "{} {} {:?}",
+                record.key_id, record.plan, record.state
+            ));
+        }
+        records.sort();
+        Ok(records)
+    }
+
+    /// Stops an operator, starts another, and after two of its passes looks for writes.
+    pub async fn assert_restart_writes_nothing(&self, operator: &Process) -> Result<()> {
+        operator.stop(PATIENCE).await?;
+        let (passes, writes) = (self.passes()?, self.writes()?);
+        let next = self.operator("operator-next")?;
+        let passed = async || {
+            let now = self.passes()?;
+            ensure!(now >= passes + 2, "{passes} passes before, {now} since");
+            Ok(())
+        };
+        self.wait("two passes of the next operator", PATIENCE, passed)
+            .await?;
+        next.stop(PATIENCE).await?;
+        let now = self.writes()?;
+        ensure!(
+            now == writes,
+            "written after the restart: {:?}",
+            now.get(writes.len()..)
+        );
+        Ok(())
+    }
+
+    /// How many passes over WaterDataApis there were: each lists its Ingresses once.
+    fn passes(&self) -> Result<usize> {
+        let is_look = |event: &&Value| {
+            event["verb"] == "list"
+                && event["objectRef"]["resource"] == "ingresses"
+                && event["objectRef"]["namespace"] == self.namespace.as_str()
+                && event["requestURI"]
+                    .as_str()
+                    .is_some_and(|uri| uri.contains("instance"))
+        };
+        Ok(self.cluster.audit_events()?.iter().filter(is_look).count())
+    }
+
+    /// Who wrote what in the test's namespace, as `<verb> <resource>/<name>`, but for the Lease.
+    pub fn writes(&self) -> Result<Vec<String>> {
+        let user = format!("system:serviceaccount:{}:operator", self.namespace);
+        let events = self.cluster.audit_events()?;
+        let is_write = |event: &&Value| {
+            let verb = event["verb"].as_str().unwrap_or_default();
+            event["user"]["username"] == user.as_str()
+                && ["create", "update", "patch", "delete"].contains(&verb)
+                && event["objectRef"]["resource"] != "leases"
+        };
+        let text = |event: &Value| {
+            let (verb, object) = (&event["verb"], &event["objectRef"]);
+            format!(
+                "{verb} {}/{} {}",
+                object["resource"], object["name"], object["subresource"]
+            )
+            .replace('"', "")
+        };
+        Ok(events.iter().filter(is_write).map(text).collect())
+    }
+}
+
+/// A condition as `<status>/<reason>`.
+pub fn shown(object: &Value, aspect: &str) -> String {
+    let conditions = object["status"]["conditions"].as_array();
+    let condition = conditions
+        .into_iter()
+        .flatten()
+        .find(|condition| condition["type"] == aspect);
+    condition.map_or_else(String::new, |condition| {
+        format!("{}/{}", condition["status"], condition["reason"]).replace('"', "")
+    })
+}
+
+/// A WaterDataApi with the plans Enterprise and Free and an Ingress.
+pub fn api() -> Value {
+    json!({
+        "apiVersion": "waterdata.dev/v1",
+        "kind": "WaterDataApi",
+        "metadata": { "name": API },
+        "spec": {
+            "image": { "registry": "registry.example/water", "tag": "1.2.3" },
+            "postgres": { "secretRef": { "name": "postgres" } },
+            "redis": { "secretRef": { "name": "redis" } },
+            "plans": [
+                { "name": "Enterprise", "access": "Allowed", "requestsPerMinute": 120, "requestsPerDay": 50000 },
+                { "name": "Free", "access": "Denied" },
+            ],
+            "exposure": { "ingress": { "host": "water.example" } },
+        },
+    })
+}
+
+/// An ApiKey of account acme on plan Enterprise.
+pub fn key(name: &str) -> Value {
+    json!({
+        "apiVersion": "waterdata.dev/v1",
+        "kind": "ApiKey",
+        "metadata": { "name": name },
+        "spec": { "accountId": "acme", "plan": "Enterprise" },
+    })
+}
+
+/// The same, brought along by its hash: 64 times that digit.
+pub fn brought(name: &str, digit: char) -> Value {
+    let mut key = key(name);
+    key["spec"]["material"] = json!({ "hash": { "sha256": digit.to_string().repeat(64) } });
+    key
+}
+
+/// The shared API server, with the custom resources that the operator's own command installed.
+async fn cluster() -> Result<&'static ControlPlane> {
+    static READY: OnceCell<&'static ControlPlane> = OnceCell::const_new();
+    let start = async || {
+        let cluster = ControlPlane::shared().await?;
+        install_definitions(cluster).await?;
+        Ok(cluster)
+    };
+    READY.get_or_try_init(start).await.copied()
+}
+
+/// By the operator's own command, as the chart's hook does it.
+pub async fn install_definitions(cluster: &ControlPlane) -> Result<()> {
+    let apply = Program::new(env!("CARGO_BIN_EXE_water-operator"))
+        .args(["crd", "apply"])
+        .env("KUBECONFIG", cluster.kubeconfig_path())
+        .start()?;
+    let status = apply.ended(PATIENCE).await?;
+    ensure!(
+        status.success(),
+        "crd apply ended with {status}:\n{}",
+        apply.log()
+    );
+    Ok(())
+}
+
+/// The namespace, the ServiceAccount, and the rules that the chart gives it.
+fn rights(namespace: &str) -> Result<String> {
+    let group = "rbac.authorization.k8s.io";
+    let metadata = |name: &str| json!({ "name": name, "namespace": namespace });
+    let subjects =
+        json!([{ "kind": "ServiceAccount", "name": "operator", "namespace": namespace }]);
+    let reader = format!("{namespace}-operator");
+    let items = json!([
+        { "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } },
+        { "apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata("operator") },
+        {
+            "apiVersion": format!("{group}/v1"), "kind": "Role", "metadata": metadata("operator"),
+            "rules": chart_rules()?,
+        },
+        {
+            "apiVersion": format!("{group}/v1"), "kind": "RoleBinding", "metadata": metadata("operator"),
+            "roleRef": { "apiGroup": group, "kind": "Role", "name": "operator" }, "subjects": subjects,
+        },
+        {
+            "apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": { "name": reader },
+            "rules": [{
+                "apiGroups": [""], "resources": ["namespaces"], "resourceNames": [namespace], "verbs": ["get"],
+            }],
+        },
+        {
+            "apiVersion": format!("{group}/v1"), "kind": "ClusterRoleBinding", "metadata": { "name": reader },
+            "roleRef": { "apiGroup": group, "kind": "ClusterRole", "name": reader }, "subjects": subjects,
+        },
+    ]);
+    Ok(json!({ "apiVersion": "v1", "kind": "List", "items": items }).to_string())
+}
+
+/// The rules of the operator's Role, from the chart's template: its first document, without the lines
+/// that are Helm's.
+fn chart_rules() -> Result<Value> {
+    let template = include_str!("../../../charts/water-data/templates/rbac.yaml");
+    let role: Vec<&str> = template
+        .lines()
+        .take_while(|line| *line != "---")
+        .filter(|line| !line.contains("{{"))
+        .collect();
+    let role: Value = serde_yaml_ng::from_str(&role.join("\n")).context("the chart's Role")?;
+    Ok(role["rules"].clone())
+}

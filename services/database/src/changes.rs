@@ -1,0 +1,37 @@
+//! Hints that a load changed a dataset. They make a reader look sooner, nothing more: behind a
+//! pooler, and while the connection is down, they are lost.
+
+use tokio::sync::mpsc;
+use tokio_postgres::Client;
+
+use crate::database::{Database, answer};
+use crate::error::Error;
+
+/// A connection that listens.
+pub struct Changes {
+    hints: mpsc::Receiver<()>,
+    /// The connection ends with its client.
+    _client: Client,
+}
+
+impl Changes {
+    /// Begins to listen, on a connection outside the pool.
+    pub async fn listen(database: &Database) -> Result<Self, Error> {
+        let (sender, hints) = mpsc::channel(1);
+        let client = database.server.connect(Some(sender)).await?;
+        answer(
+            "listening for changes",
+            client.batch_execute("LISTEN water_datasets"),
+        )
+        .await?;
+        Ok(Self {
+            hints,
+            _client: client,
+        })
+    }
+
+    /// Waits for a change: `false` when the connection has ended and no hint will come any more.
+    pub async fn next(&mut self) -> bool {
+        self.hints.recv().await.is_some()
+    }
+}

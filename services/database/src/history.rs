@@ -1,0 +1,162 @@
+//! Pages of an account's history. Every query here takes an [`AccountId`]: there is no other way
+//! to a row.
+
+use std::error::Error as StdError;
+use std::str::FromStr;
+
+use tokio_postgres::Row;
+use water_domain::{AccountId, ComplianceAudit, Number, Page, RiskAnalysis, Timestamp};
+
+use crate::database::{Database, answer};
+use crate::error::Error;
+use crate::moment::Moment;
+
+/// One page of a history; `total` and `rows` are of one moment.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Slice<R> {
+    /// How many rows the account has.
+    pub total: u64,
+    /// The page's rows, newest first; empty when the offset is beyond the total.
+    pub rows: Vec<R>,
+}
+
+/// The query for a page: $1 the account, $2 the limit, $3 the offset from the newest row.
+///
+/// Anchors keep the key of every 64th row, counted from the oldest. A page starts at the anchor
+/// just before it and skips at most 63 rows, whatever its offset; without such an anchor it starts
+/// at the newest row. One statement is one snapshot, so `total` and rows agree.
+macro_rules! page_of {
+    ($table:literal) => {
+        concat!(
+            "SELECT account.total, page.* ",
+            "FROM water.", $table, "_accounts AS account ",
+            "LEFT JOIN LATERAL (",
+            "  SELECT ordinal, created_at, id FROM water.", $table, "_anchors ",
+            "  WHERE account_id = $1 AND ordinal >= account.total - 1 - $3 ORDER BY ordinal LIMIT 1",
+            ") AS anchor ON true ",
+            "LEFT JOIN LATERAL (",
+            "  SELECT id, company_name, sector_code, dept_code, score, rating, created_at ",
+            "  FROM water.", $table, " AS record ",
+            "  WHERE record.account_id = $1 AND (record.created_at, record.id) ",
+            "    <= (coalesce(anchor.created_at, 'infinity'), coalesce(anchor.id, '')) ",
+            "  ORDER BY record.created_at DESC, record.id DESC ",
+            "  LIMIT $2 OFFSET coalesce(anchor.ordinal - (account.total - 1 - $3), $3)",
+            ") AS page ON $3 < account.total ",
+            "WHERE account.account_id = $1 ",
+            "ORDER BY page.created_at DESC, page.id DESC",
+        )
+    };
+}
+
+/// A page of the account's risk analyses.
+pub async fn analyses(
+    database: &Database,
+    account: &AccountId,
+    page: Page,
+) -> Result<Slice<RiskAnalysis>, Error> {
+    const ATTEMPT: &str = "reading a page of risk analyses";
+    slice(
+        ATTEMPT,
+        &rows(ATTEMPT, database, page_of!("analyses"), account, page).await?,
+        |row| {
+            Ok(RiskAnalysis {
+                id: row.get(column::ID),
+                company_name: row.get(column::COMPANY_NAME),
+                sector_code: parsed(row.get(column::SECTOR_CODE))?,
+                dept_code: row.get(column::DEPT_CODE),
+                global_score: Number::try_from(row.get::<_, f64>(column::SCORE))?,
+                rating: parsed(row.get(column::RATING))?,
+                created_at: created_at(row),
+            })
+        },
+    )
+}
+
+/// A page of the account's compliance audits.
+pub async fn audits(
+    database: &Database,
+    account: &AccountId,
+    page: Page,
+) -> Result<Slice<ComplianceAudit>, Error> {
+    const ATTEMPT: &str = "reading a page of compliance audits";
+    slice(
+        ATTEMPT,
+        &rows(ATTEMPT, database, page_of!("audits"), account, page).await?,
+        |row| {
+            Ok(ComplianceAudit {
+                id: row.get(column::ID),
+                company_name: row.get(column::COMPANY_NAME),
+                sector_code: parsed(row.get(column::SECTOR_CODE))?,
+                dept_code: row.get(column::DEPT_CODE),
+                score: Number::try_from(row.get::<_, f64>(column::SCORE))?,
+                global_rating: parsed(row.get(column::RATING))?,
+                created_at: created_at(row),
+            })
+        },
+    )
+}
+
+/// Where the columns of [`page_of`] stand; a name would be looked up for each row anew.
+mod column {
+    pub const TOTAL: usize = 0;
+    pub const ID: usize = 1;
+    pub const COMPANY_NAME: usize = 2;
+    pub const SECTOR_CODE: usize = 3;
+    pub const DEPT_CODE: usize = 4;
+    pub const SCORE: usize = 5;
+    pub const RATING: usize = 6;
+    pub const CREATED_AT: usize = 7;
+}
+
+type Invalid = Box<dyn StdError + Send + Sync>;
+
+async fn rows(
+    attempt: &'static str,
+    database: &Database,
+    query: &str,
+    account: &AccountId,
+    page: Page,
+) -> Result<Vec<Row>, Error> {
+    let connection = database.connection().await?;
+    let limit = i64::from(page.limit);
+    let offset = i64::try_from(page.offset).unwrap_or(i64::MAX);
+    answer(attempt, async {
+        let statement = connection.prepare_cached(query).await?;
+        connection
+            .query(&statement, &[&account.as_str(), &limit, &offset])
+            .await
+    })
+    .await
+}
+
+/// No row: the account is unknown. One row without a record: the offset is beyond the total.
+fn slice<R>(
+    attempt: &'static str,
+    rows: &[Row],
+    record: impl Fn(&Row) -> Result<R, Invalid>,
+) -> Result<Slice<R>, Error> {
+    let total = rows
+        .first()
+        .map_or(0, |row| row.get::<_, i64>(column::TOTAL));
+    let records = rows
+        .iter()
+        .filter(|row| row.get::<_, Option<&str>>(column::ID).is_some());
+    Ok(Slice {
+        total: u64::try_from(total).unwrap_or(0),
+        rows: records
+            .map(record)
+            .collect::<Result<_, _>>()
+            .map_err(|why| Error::stored(attempt, why))?,
+    })
+}
+
+fn parsed<T>(text: &str) -> Result<T, Invalid>
+where
+    T: FromStr<Err: StdError + Send + Sync + 'static>,
+{
+    Ok(text.parse()?)
+}
+
+fn created_at(row: &Row) -> Timestamp {
+    row.get::<_, Moment>(column::CREATED_AT).0
+}

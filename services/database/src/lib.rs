@@ -1,0 +1,20 @@
+//! Everything PostgreSQL: who connects how, the schema, and the only queries there are.
+//!
+//! The services read through [`Database`]: [`departements`] as one snapshot, [`history`] one page
+//! of one account at a time. `water-ingest` writes through [`Writer`], one transaction a load, and
+//! brings the schema up to date through [`migrations`].
+
+mod changes;
+mod database;
+pub mod departements;
+mod error;
+pub mod history;
+pub mod migrations;
+mod moment;
+mod server;
+pub mod writer;
+
+pub use changes::Changes;
+pub use database::Database;
+pub use error::{Error, SettingsError};
+pub use writer::Writer;

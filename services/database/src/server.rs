@@ -1,0 +1,223 @@
+//! Where the server is and whether the way there is encrypted: a URL and an optional CA file.
+
+use std::future::poll_fn;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::pki_types::{CertificateDer, pem::PemObject};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
+use tokio_postgres::config::SslMode;
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Socket};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::error::{Attempt, Error, SettingsError};
+
+/// A server that is away is noticed within this time; the same for one that stops answering.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How to reach the server. It has no `Debug`: the configuration holds the password.
+#[derive(Clone)]
+pub(crate) struct Server {
+    pub(crate) config: Config,
+    pub(crate) tls: Option<MakeRustlsConnect>,
+}
+
+impl Server {
+    /// Reads `postgresql://…`. `sslmode` `require`, `verify-ca` and `verify-full` all mean a
+    /// verified certificate and host name: against the CA file when there is one, otherwise
+    /// against the public authorities. Without `sslmode`, a CA file asks for TLS.
+    pub(crate) fn new(url: &str, ca_file: Option<&Path>) -> Result<Self, SettingsError> {
+        let (url, ssl_mode) = split_ssl_mode(url);
+        let encrypted = match ssl_mode.as_deref() {
+            None => ca_file.is_some(),
+            Some("disable") if ca_file.is_some() => return Err(SettingsError::CaWithoutTls),
+            Some("disable") => false,
+            Some("require" | "verify-ca" | "verify-full") => true,
+            Some(_) => return Err(SettingsError::SslMode),
+        };
+        let mut config: Config = url.parse().map_err(|_| SettingsError::Url)?;
+        if config.get_hosts().is_empty() {
+            return Err(SettingsError::Url);
+        }
+        config
+            .ssl_mode(if encrypted {
+                SslMode::Require
+            } else {
+                SslMode::Disable
+            })
+            .connect_timeout(CONNECT_TIMEOUT)
+            .tcp_user_timeout(SILENCE_TIMEOUT)
+            .keepalives_idle(SILENCE_TIMEOUT);
+        let tls = encrypted.then(|| tls(ca_file)).transpose()?;
+        Ok(Self { config, tls })
+    }
+
+    /// Adds server settings to each connection, as `-c name=value`.
+    pub(crate) fn with_options(mut self, options: &str) -> Self {
+        let options = [self.config.get_options().unwrap_or_default(), options].join(" ");
+        self.config.options(options.trim());
+        self
+    }
+
+    /// One connection outside any pool, which lives as long as its client. Each notification that
+    /// it receives puts a hint into `hints`, unless one waits there already.
+    pub(crate) async fn connect(&self, hints: Option<mpsc::Sender<()>>) -> Result<Client, Error> {
+        const ATTEMPT: &str = "connecting to PostgreSQL";
+        match &self.tls {
+            Some(tls) => {
+                let (client, connection) =
+                    self.config.connect(tls.clone()).await.attempting(ATTEMPT)?;
+                tokio::spawn(drive(connection, hints));
+                Ok(client)
+            }
+            None => {
+                let (client, connection) = self.config.connect(NoTls).await.attempting(ATTEMPT)?;
+                tokio::spawn(drive(connection, hints));
+                Ok(client)
+            }
+        }
+    }
+}
+
+/// Moves a connection's bytes until it ends. The client's next query fails with the same cause, so
+/// the end is only worth a hint in the log.
+async fn drive<T>(mut connection: Connection<Socket, T>, hints: Option<mpsc::Sender<()>>)
+where
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
+        match (message, &hints) {
+            (Ok(AsyncMessage::Notification(_)), Some(hints)) => drop(hints.try_send(())),
+            (Ok(_), _) => {}
+            (Err(error), _) => {
+                tracing::debug!(%error, "a PostgreSQL connection ended");
+                return;
+            }
+        }
+    }
+}
+
+/// Takes `sslmode` out of the URL's query: the driver knows neither `verify-ca` nor `verify-full`.
+fn split_ssl_mode(url: &str) -> (String, Option<String>) {
+    let Some((base, query)) = url.split_once('?') else {
+        return (url.to_owned(), None);
+    };
+    let (modes, others): (Vec<&str>, Vec<&str>) = query
+        .split('&')
+        .partition(|parameter| parameter.starts_with("sslmode="));
+    let mode = modes
+        .last()
+        .and_then(|parameter| parameter.strip_prefix("sslmode="))
+        .map(str::to_owned);
+    let url = if others.is_empty() {
+        base.to_owned()
+    } else {
+        format!("{base}?{}", others.join("&"))
+    };
+    (url, mode)
+}
+
+fn tls(ca_file: Option<&Path>) -> Result<MakeRustlsConnect, SettingsError> {
+    let roots = match ca_file {
+        None => webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect(),
+        Some(path) => certificates(path)?,
+    };
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("ring supports the default protocol versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(MakeRustlsConnect::new(config))
+}
+
+fn certificates(file: &Path) -> Result<RootCertStore, SettingsError> {
+    let path = file.display().to_string();
+    let unreadable = |source| SettingsError::CaFile {
+        path: path.clone(),
+        source,
+    };
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(file).map_err(unreadable)? {
+        let (_added, _ignored) =
+            roots.add_parsable_certificates([certificate.map_err(unreadable)?]);
+    }
+    if roots.is_empty() {
+        return Err(SettingsError::NoCertificate { path });
+    }
+    Ok(roots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(url: &str, ca_file: Option<&str>) -> String {
+        let server = Server::new(url, ca_file.map(Path::new));
+        server.err().expect("the URL must be refused").to_string()
+    }
+
+    #[test]
+    fn tls_is_used_when_sslmode_or_a_ca_file_asks_for_it() {
+        let encrypted = |mode: &str| {
+            Server::new(&format!("postgresql://u:p@db/w{mode}"), None).map(|s| s.tls.is_some())
+        };
+        assert!(!encrypted("").unwrap());
+        assert!(!encrypted("?sslmode=disable").unwrap());
+        for mode in ["require", "verify-ca", "verify-full"] {
+            assert!(
+                encrypted(&format!("?application_name=x&sslmode={mode}")).unwrap(),
+                "{mode}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_mode_that_promises_nothing_is_refused() {
+        for mode in ["prefer", "allow", "yes", ""] {
+            let message = error(&format!("postgresql://u:p@db/w?sslmode={mode}"), None);
+            assert!(
+                message.starts_with("sslmode of the PostgreSQL URL must be disable, require"),
+                "{message}"
+            );
+        }
+    }
+
+    #[test]
+    fn no_error_repeats_the_url() {
+        for url in [
+            "",
+            "postgresql://u:secret@db:port/w",
+            "postgresql:///w",
+            "u:secret@db",
+        ] {
+            let message = error(url, None);
+            assert!(
+                message.starts_with("the PostgreSQL URL cannot be read: write "),
+                "{message}"
+            );
+            assert!(!message.contains("secret"));
+        }
+    }
+
+    #[test]
+    fn a_ca_file_that_is_missing_empty_or_useless_is_named() {
+        let url = "postgresql://u:p@db/w";
+        assert_eq!(
+            error(url, Some("/none.crt")),
+            "reading the PostgreSQL CA file /none.crt"
+        );
+        assert_eq!(
+            error(url, Some("/dev/null")),
+            "the PostgreSQL CA file /dev/null has no usable certificate: it must be PEM"
+        );
+        assert_eq!(
+            error("postgresql://u:p@db/w?sslmode=disable", Some("/dev/null")),
+            "the PostgreSQL URL says sslmode=disable and a CA file is set: remove one of the two"
+        );
+    }
+}

@@ -1,0 +1,171 @@
+//! A migrated database of the test's own, and rows that need no more words than they matter.
+
+use water_database::writer::{
+    Batch, History, HistoryRow, Load, LoadError, Outcome, RiskRow, StressRow,
+};
+use water_database::{Database, Writer, migrations};
+use water_domain::{AccountId, Level, Number, Page, Timestamp, departement};
+use water_harness::Postgres;
+
+/// One test's database, reached as each of the roles.
+pub struct Fixture {
+    pub postgres: &'static Postgres,
+    pub own: water_harness::Database,
+    pub reader: Database,
+    pub writer: Writer,
+}
+
+impl Fixture {
+    /// A copy of a database that `water_owner` migrated.
+    pub async fn new() -> Self {
+        let postgres = Postgres::shared().await.unwrap();
+        let own = postgres
+            .database_from_template("water", async |url| {
+                let name = url.rsplit('/').next().unwrap();
+                postgres.sql(name, migrations::ROLES_SQL)?;
+                postgres.sql(name, &format!("ALTER DATABASE {name} OWNER TO water_owner"))?;
+                migrations::migrate(&url.replace("postgres@", "water_owner@"), None).await?;
+                Ok(())
+            })
+            .await
+            .unwrap();
+        // A copy belongs to whoever copied.
+        let give = format!("ALTER DATABASE {} OWNER TO water_owner", own.name());
+        postgres.sql("postgres", &give).unwrap();
+        let reader = Database::connect(&own.url_as("water_reader"), None).unwrap();
+        let writer = Writer::connect(&own.url_as("water_writer"), None)
+            .await
+            .unwrap();
+        Self {
+            postgres,
+            own,
+            reader,
+            writer,
+        }
+    }
+
+    /// Runs SQL as the superuser.
+    pub fn sql(&self, sql: &str) -> String {
+        self.postgres.sql(self.own.name(), sql).unwrap()
+    }
+
+    /// Everything that a load could change.
+    pub fn dump(&self) -> String {
+        let tables = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'water' ORDER BY 1";
+        let rows = |table| self.sql(&format!("SELECT t.* FROM water.{table} AS t ORDER BY t"));
+        self.sql(tables)
+            .lines()
+            .map(rows)
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+
+    /// Loads rows of a history.
+    pub async fn load(&mut self, history: History, rows: &[Row]) -> Result<Outcome, LoadError> {
+        self.load_as(history, rows, &load()).await
+    }
+
+    pub async fn load_as(
+        &mut self,
+        history: History,
+        rows: &[Row],
+        load: &Load,
+    ) -> Result<Outcome, LoadError> {
+        let mut staging = self.writer.stage(history).await?;
+        for chunk in rows.chunks(1000) {
+            staging.push(batch(chunk)).await?;
+        }
+        staging.finish(load).await
+    }
+}
+
+/// A load by a test.
+pub fn load() -> Load {
+    Load {
+        sha256: [7; 32],
+        source: "a test".to_owned(),
+        synthetic: true,
+        loaded_by: "nobody".to_owned(),
+        allow_missing: false,
+        force: false,
+        dry_run: false,
+    }
+}
+
+/// Midnight of a day of 2026, counted from 0.
+pub fn day(day: i64) -> Timestamp {
+    Timestamp::from_millis(1_767_225_600_000 + day * 86_400_000).unwrap()
+}
+
+pub fn stress(code: &str, stress_index: f64, level: Option<Level>) -> StressRow {
+    let stress_index = Number::try_from(stress_index).unwrap();
+    StressRow {
+        departement: departement::parse(code).unwrap(),
+        stress_index,
+        level,
+    }
+}
+
+pub fn risk(code: &str, overall: f64) -> RiskRow {
+    let overall = Number::try_from(overall).unwrap();
+    let departement = departement::parse(code).unwrap();
+    RiskRow {
+        departement,
+        flood: overall,
+        drought: overall,
+        overall,
+        rating: None,
+        updated_at: None,
+    }
+}
+
+/// A row of a history: what matters to its place, and a score to tell its versions apart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    pub account: &'static str,
+    pub id: String,
+    pub created_at: Timestamp,
+    pub score: f64,
+}
+
+pub fn row(account: &'static str, id: impl ToString, created_at: Timestamp) -> Row {
+    Row {
+        account,
+        id: id.to_string(),
+        created_at,
+        score: 1.0,
+    }
+}
+
+impl Row {
+    pub fn score(self, score: f64) -> Self {
+        Self { score, ..self }
+    }
+}
+
+/// Rows on the lines 2, 3 … of a file.
+fn batch(rows: &[Row]) -> Batch {
+    let mut batch = Batch::default();
+    for (line, row) in (2..).zip(rows) {
+        batch.push(&HistoryRow {
+            line,
+            account_id: row.account,
+            id: &row.id,
+            company_name: "Société Test",
+            sector_code: "36.00Z",
+            dept_code: "34",
+            score: Number::try_from(row.score).unwrap(),
+            rating: "B+",
+            created_at: row.created_at,
+        });
+    }
+    batch
+}
+
+pub fn account(id: &str) -> AccountId {
+    id.parse().unwrap()
+}
+
+pub fn page(limit: u8, offset: u64) -> Page {
+    Page { limit, offset }
+}

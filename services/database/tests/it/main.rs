@@ -1,0 +1,12 @@
+//! Everything that this crate does, against a real PostgreSQL: each test has its own database.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
+
+mod departement_loads;
+mod departements;
+mod faults;
+mod fixture;
+mod history;
+mod history_loads;
+mod migrations;
+mod tls;

@@ -1,0 +1,15 @@
+//! `GET /api/v1/stress` and `/risque`: the départements' datasets, answered from memory.
+//!
+//! `refresh` keeps `datasets` as new as PostgreSQL's; `routes` answers from them. The gate has
+//! settled keys, plans and limits; here only its signature is checked.
+
+pub mod config;
+mod datasets;
+mod refresh;
+mod risque;
+mod routes;
+mod service;
+mod stress;
+
+pub use config::Config;
+pub use service::Service;

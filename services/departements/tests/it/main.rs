@@ -1,0 +1,10 @@
+//! The service over real HTTP, on a real PostgreSQL.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
+
+mod answers;
+mod fixture;
+mod identity;
+mod reloads;
+mod settings;
+mod transfer;

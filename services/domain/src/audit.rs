@@ -1,0 +1,23 @@
+//! `conformite`: a compliance audit in an account's history (specification §2.4).
+
+use crate::{HistoryRating, Number, SectorCode, Timestamp};
+
+/// One compliance audit of a company, as the API answers it.
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ComplianceAudit {
+    /// The record's identifier, unique within the account.
+    pub id: String,
+    /// The company that was audited.
+    pub company_name: String,
+    /// Its sector.
+    pub sector_code: SectorCode,
+    /// Its département's code.
+    pub dept_code: String,
+    /// The result; may be fractional.
+    pub score: Number,
+    /// The host product's rating.
+    pub global_rating: HistoryRating,
+    /// When the audit was made.
+    pub created_at: Timestamp,
+}

@@ -1,0 +1,133 @@
+//! The 101 départements, and how a code that a client writes is read.
+//!
+//! Names come from this compiled list and never from a loaded file.
+
+use std::sync::LazyLock;
+
+static DEPARTEMENTS: LazyLock<Vec<Departement>> = LazyLock::new(|| {
+    rows(include_str!("../data/departements.csv"))
+        .map(|(code, name)| Departement { code, name })
+        .collect()
+});
+
+static COLLECTIVITES: LazyLock<Vec<(&str, &str)>> =
+    LazyLock::new(|| rows(include_str!("../data/collectivites.csv")).collect());
+
+/// The first two fields of each row below the header; none of them is quoted.
+fn rows(file: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    file.lines().skip(1).filter_map(|row| {
+        let mut fields = row.split(',');
+        Some((fields.next()?, fields.next()?))
+    })
+}
+
+/// A French département.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Departement {
+    /// `01` to `95` without `20`, `2A`, `2B`, `971` to `974`, `976`.
+    pub code: &'static str,
+    /// Its official name, such as `Hérault`.
+    pub name: &'static str,
+}
+
+/// Why a text names no département.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum DepartementError {
+    /// It does not have the form of a code.
+    #[error("a département code is two digits, 2A, 2B, or three digits that begin with 97 or 98")]
+    Malformed,
+    /// It has the form of a code, and there is no such département.
+    #[error("there is no such département{}", .hint.as_deref().map(|hint| format!(": {hint}")).unwrap_or_default())]
+    Unknown {
+        /// What the writer may have meant.
+        hint: Option<String>,
+    },
+}
+
+/// All of them, in ASCII order of their codes: … 19, 21 … 29, 2A, 2B, 30 … 95, 971 … 976.
+pub fn all() -> &'static [Departement] {
+    &DEPARTEMENTS
+}
+
+/// Reads a code; `1` is `01` and `2a` is `2A`.
+pub fn parse(text: &str) -> Result<&'static Departement, DepartementError> {
+    let code = normalise(text).ok_or(DepartementError::Malformed)?;
+    match DEPARTEMENTS.binary_search_by_key(&code.as_str(), |departement| departement.code) {
+        Ok(index) => Ok(&DEPARTEMENTS[index]),
+        Err(_) => Err(DepartementError::Unknown { hint: hint(&code) }),
+    }
+}
+
+fn normalise(text: &str) -> Option<String> {
+    match text.as_bytes() {
+        [digit @ b'0'..=b'9'] => Some(format!("0{}", char::from(*digit))),
+        [b'2', b'a' | b'A' | b'b' | b'B'] => Some(text.to_ascii_uppercase()),
+        [b'0'..=b'9', b'0'..=b'9'] | [b'9', b'7' | b'8', b'0'..=b'9'] => Some(text.to_owned()),
+        _ => None,
+    }
+}
+
+fn hint(code: &str) -> Option<String> {
+    if code == "20" {
+        return Some(
+            "Corsica has been 2A (Corse-du-Sud) and 2B (Haute-Corse) since 1976".to_owned(),
+        );
+    }
+    let (code, name) = COLLECTIVITES.iter().find(|(other, _)| *other == code)?;
+    Some(format!(
+        "{code} is {name}, an overseas collectivité and not a département"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_101_in_ascii_order() {
+        assert_eq!(all().len(), 101);
+        assert!(all().is_sorted_by(|one, next| one.code < next.code));
+    }
+
+    #[test]
+    fn short_and_lower_case_codes_are_completed() {
+        for (text, code) in [
+            ("1", "01"),
+            ("01", "01"),
+            ("2a", "2A"),
+            ("2B", "2B"),
+            ("976", "976"),
+        ] {
+            assert_eq!(parse(text).unwrap().code, code);
+        }
+        assert_eq!(parse("34").unwrap().name, "Hérault");
+    }
+
+    #[test]
+    fn a_code_without_a_departement_is_unknown_and_other_text_is_malformed() {
+        for unknown in ["0", "00", "96", "99", "970", "979", "989"] {
+            assert!(
+                matches!(parse(unknown), Err(DepartementError::Unknown { .. })),
+                "{unknown}"
+            );
+        }
+        for bad in [
+            "", "2c", "001", "100", "960", "9710", "a", "é", "+1", " 1", "٣٤",
+        ] {
+            assert_eq!(parse(bad), Err(DepartementError::Malformed), "{bad}");
+        }
+    }
+
+    #[test]
+    fn corsica_and_the_overseas_collectivites_get_a_hint() {
+        assert_eq!(
+            parse("20").unwrap_err().to_string(),
+            "there is no such département: Corsica has been 2A (Corse-du-Sud) and 2B (Haute-Corse) since 1976"
+        );
+        assert_eq!(
+            parse("975").unwrap_err().to_string(),
+            "there is no such département: 975 is Saint-Pierre-et-Miquelon, \
+             an overseas collectivité and not a département"
+        );
+    }
+}

@@ -1,0 +1,37 @@
+//! The API's words and rules: what an account, a plan, a key, a page and a record are.
+//!
+//! No I/O, no async and no clock: whoever needs the time passes it in. The modules of the four
+//! resources carry the English noun; the path's word stands in their first line.
+
+pub mod account;
+pub mod analysis;
+pub mod audit;
+pub mod departement;
+pub mod fault;
+pub mod key;
+pub mod level;
+pub mod number;
+pub mod page;
+pub mod plan;
+pub mod rating;
+pub mod risk;
+pub mod sector;
+pub mod stress;
+mod text;
+pub mod timestamp;
+
+pub use account::AccountId;
+pub use analysis::RiskAnalysis;
+pub use audit::ComplianceAudit;
+pub use departement::Departement;
+pub use fault::Fault;
+pub use key::{KeyHash, KeyId, KeyPrefix, MalformedKey, PlainKey};
+pub use level::Level;
+pub use number::Number;
+pub use page::{Page, PageError};
+pub use plan::{Limits, Plan, PlanName};
+pub use rating::{HistoryRating, RiskRating};
+pub use risk::RiskRecord;
+pub use sector::SectorCode;
+pub use stress::StressRecord;
+pub use timestamp::Timestamp;

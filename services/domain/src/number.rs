@@ -1,0 +1,81 @@
+//! How a number is printed: the shortest form that reads back as the same number, never with an
+//! exponent, and without `.0` where it is integral.
+
+use std::io::Write;
+
+use serde::ser::Error;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// A finite number of the API.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default, Deserialize)]
+#[serde(try_from = "f64")]
+pub struct Number(f64);
+
+/// Infinity or not a number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("this is not a finite number")]
+pub struct NotFinite;
+
+impl Number {
+    /// The number as it is calculated with.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+
+    /// Appends the JSON text.
+    pub fn write(self, json: &mut Vec<u8>) {
+        // Display of f64 is the shortest round-trip form without an exponent or a trailing `.0`.
+        write!(json, "{}", self.0).expect("writing to memory cannot fail");
+    }
+}
+
+impl TryFrom<f64> for Number {
+    type Error = NotFinite;
+
+    fn try_from(number: f64) -> Result<Self, NotFinite> {
+        // Adding 0.0 turns -0.0 into 0.0, which prints without a sign.
+        if number.is_finite() {
+            Ok(Self(number + 0.0))
+        } else {
+            Err(NotFinite)
+        }
+    }
+}
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        RawValue::from_string(self.0.to_string())
+            .map_err(S::Error::custom)?
+            .serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_prints_as_briefly_as_it_can() {
+        for (number, text) in [
+            (3.0, "3"),
+            (-0.0, "0"),
+            (0.1, "0.1"),
+            (3.25, "3.25"),
+            (1e-7, "0.0000001"),
+        ] {
+            let number = Number::try_from(number).unwrap();
+            let mut written = Vec::new();
+            number.write(&mut written);
+            assert_eq!(serde_json::to_string(&number).unwrap(), text);
+            assert_eq!(written, text.as_bytes());
+        }
+    }
+
+    #[test]
+    fn infinity_and_nan_are_no_numbers() {
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert_eq!(Number::try_from(bad), Err(NotFinite));
+        }
+    }
+}

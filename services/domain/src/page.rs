@@ -1,0 +1,115 @@
+//! Which part of a history a client asks for (specification §4.3).
+
+/// A page of a history.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Page {
+    /// Items on the page: 1 to 100.
+    pub limit: u8,
+    /// Items before it: 0 to 2^53 − 1.
+    pub offset: u64,
+}
+
+/// A parameter that is no page; the message names the rule, never the value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PageError {
+    /// `limit` is not a whole number of at least 1.
+    #[error(
+        "limit must be a whole number from 1, written in digits; more than 100 is served as 100"
+    )]
+    Limit,
+    /// `offset` is not a whole number that a JSON reader can hold.
+    #[error("offset must be a whole number from 0 to 9007199254740991, written in digits")]
+    Offset,
+}
+
+impl PageError {
+    /// The parameter at fault.
+    pub fn parameter(self) -> &'static str {
+        match self {
+            Self::Limit => "limit",
+            Self::Offset => "offset",
+        }
+    }
+}
+
+impl Page {
+    /// Specification §8.
+    pub const DEFAULT_LIMIT: u8 = 20;
+    /// Specification §8.
+    pub const MAX_LIMIT: u8 = 100;
+    /// 2^53 − 1: beyond it a JSON reader that keeps numbers as doubles is off by one.
+    pub const MAX_OFFSET: u64 = (1 << 53) - 1;
+
+    /// Reads the two parameters; a missing one takes its default.
+    pub fn parse(limit: Option<&str>, offset: Option<&str>) -> Result<Self, PageError> {
+        let limit = match limit {
+            None => Self::DEFAULT_LIMIT,
+            Some(text) => match digits(text).ok_or(PageError::Limit)? {
+                0 => return Err(PageError::Limit),
+                number => number.min(Self::MAX_LIMIT.into()) as u8,
+            },
+        };
+        let offset = match offset {
+            None => 0,
+            Some(text) => digits(text)
+                .filter(|&n| n <= Self::MAX_OFFSET)
+                .ok_or(PageError::Offset)?,
+        };
+        Ok(Self { limit, offset })
+    }
+}
+
+/// A number of ASCII digits only, of any length; one too large is the largest there is.
+fn digits(text: &str) -> Option<u64> {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    Some(text.parse().unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_20_items_from_the_first_unless_asked_otherwise() {
+        assert_eq!(
+            Page::parse(None, None),
+            Ok(Page {
+                limit: 20,
+                offset: 0
+            })
+        );
+        assert_eq!(
+            Page::parse(Some("05"), Some("007")),
+            Ok(Page {
+                limit: 5,
+                offset: 7
+            })
+        );
+    }
+
+    #[test]
+    fn a_limit_above_100_is_100_however_long_it_is() {
+        for limit in ["100", "101", "999999999999999999999999999999"] {
+            assert_eq!(Page::parse(Some(limit), None).unwrap().limit, 100);
+        }
+    }
+
+    #[test]
+    fn anything_but_digits_in_range_is_refused() {
+        for bad in ["", "-1", "+5", " 5", "5.0", "1e2", "٣", "abc"] {
+            assert_eq!(Page::parse(Some(bad), None), Err(PageError::Limit), "{bad}");
+            assert_eq!(
+                Page::parse(None, Some(bad)),
+                Err(PageError::Offset),
+                "{bad}"
+            );
+        }
+        assert_eq!(Page::parse(Some("0"), None), Err(PageError::Limit));
+        assert_eq!(
+            Page::parse(None, Some("9007199254740992")),
+            Err(PageError::Offset)
+        );
+    }
+}

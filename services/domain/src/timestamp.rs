@@ -1,0 +1,90 @@
+//! A moment to the millisecond, printed as `YYYY-MM-DDTHH:MM:SS.mmmZ` (specification §2).
+
+use std::fmt;
+use std::io::Write;
+
+use chrono::{DateTime, SecondsFormat};
+
+/// Milliseconds since the Unix epoch. Finer parts are cut off on the way in, so that sorting
+/// stored moments and sorting printed ones give the same order.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize,
+)]
+#[serde(try_from = "String", into = "String")]
+pub struct Timestamp(i64);
+
+/// Text that is no moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("a time is RFC 3339 with an offset, such as 2026-07-01T00:00:00Z")]
+pub struct InvalidTimestamp;
+
+/// 0000-01-01 and the last millisecond of 9999: what four digits of a year can print.
+const PRINTABLE: std::ops::RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
+
+impl Timestamp {
+    /// A moment in milliseconds since the epoch, or `None` beyond the years 0 to 9999.
+    pub fn from_millis(millis: i64) -> Option<Self> {
+        PRINTABLE.contains(&millis).then_some(Self(millis))
+    }
+
+    /// Reads RFC 3339 with an offset.
+    pub fn parse(text: &str) -> Result<Self, InvalidTimestamp> {
+        let moment = DateTime::parse_from_rfc3339(text).map_err(|_| InvalidTimestamp)?;
+        Self::from_millis(moment.timestamp_millis()).ok_or(InvalidTimestamp)
+    }
+
+    /// Milliseconds since the epoch.
+    pub fn as_millis(self) -> i64 {
+        self.0
+    }
+
+    /// Appends the printed form, without quotes.
+    pub fn write(self, text: &mut Vec<u8>) {
+        write!(text, "{self}").expect("writing to memory cannot fail");
+    }
+}
+
+impl TryFrom<String> for Timestamp {
+    type Error = InvalidTimestamp;
+
+    fn try_from(text: String) -> Result<Self, InvalidTimestamp> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Timestamp> for String {
+    fn from(timestamp: Timestamp) -> Self {
+        timestamp.to_string()
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let moment =
+            DateTime::from_timestamp_millis(self.0).expect("only printable moments are made");
+        formatter.write_str(&moment.to_rfc3339_opts(SecondsFormat::Millis, true))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_always_prints_three_decimals_in_utc() {
+        for (text, printed) in [
+            ("2026-07-01T00:00:00Z", "2026-07-01T00:00:00.000Z"),
+            ("2026-07-01T02:00:00+02:00", "2026-07-01T00:00:00.000Z"),
+            ("2026-07-01T00:00:00.123999Z", "2026-07-01T00:00:00.123Z"),
+        ] {
+            assert_eq!(Timestamp::parse(text).unwrap().to_string(), printed);
+        }
+    }
+
+    #[test]
+    fn a_time_without_an_offset_is_refused() {
+        for bad in ["2026-07-01", "2026-07-01T00:00:00", "01/07/2026", ""] {
+            assert_eq!(Timestamp::parse(bad), Err(InvalidTimestamp), "{bad}");
+        }
+    }
+}

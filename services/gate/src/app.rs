@@ -1,0 +1,98 @@
+//! The gate: every request passes the same checks, in the order of the lines in [`Gate::decide`].
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Response;
+use warp::{Filter, Rejection};
+use water_domain::KeyPrefix;
+use water_http::{Problem, Representation, Signer};
+use water_keystore::{Limiter, Replica};
+
+use crate::admit::admit;
+use crate::authenticate::authenticate;
+use crate::checks::{KeyInQuery, before_authentication};
+use crate::cors::Cors;
+use crate::forward::forward;
+use crate::guessing::Guessing;
+use crate::journal::Journal;
+use crate::limit::limit;
+use crate::metrics::Metrics;
+use crate::openapi;
+use crate::received::Received;
+use crate::route::route;
+use crate::upstream::Upstreams;
+
+/// One worker's gate: what it judges requests by, and where it sends them.
+#[derive(Debug)]
+pub struct Gate {
+    /// What generated keys begin with.
+    pub prefix: KeyPrefix,
+    /// The key directory in memory, shared by all workers.
+    pub directory: Arc<Replica>,
+    /// Slows down who tries wrong keys, shared by all workers.
+    pub guessing: Arc<Guessing>,
+    /// Counts requests in Redis.
+    pub limiter: Limiter,
+    /// Signs who is asking.
+    pub signer: Signer,
+    /// The services.
+    pub upstreams: Upstreams,
+    /// Which web pages may read answers.
+    pub cors: Cors,
+    /// The API's description.
+    pub openapi: Arc<Representation>,
+    /// Shared by all workers.
+    pub metrics: Arc<Metrics>,
+}
+
+/// The gate as a warp filter. It takes every request: one that has no route gets its answer too.
+pub fn filter(
+    gate: Arc<Gate>,
+) -> impl Filter<Extract = (Response<Bytes>,), Error = Rejection, Future: Send> + Clone + Send + Sync
+{
+    warp::ext::get::<Arc<Received>>().then(move |request: Arc<Received>| {
+        let gate = Arc::clone(&gate);
+        async move { gate.answer(&request).await }
+    })
+}
+
+impl Gate {
+    async fn answer(&self, request: &Received) -> Response<Bytes> {
+        let mut journal = Journal::default();
+        let outcome = self.decide(request, &mut journal).await;
+        journal.close(request, outcome, &self.cors, &self.metrics)
+    }
+
+    /// Each step may refuse, and none can be left out. What a step has found out is noted in the
+    /// journal before the next one begins.
+    async fn decide(
+        &self,
+        request: &Received,
+        journal: &mut Journal,
+    ) -> Result<Response<Bytes>, Problem> {
+        let query = before_authentication(request, &self.keys_in_query())?;
+        if let Some(free) = self.free_of_charge(request) {
+            return Ok(free);
+        }
+        let (record, view) = authenticate(request, &self.prefix, &self.directory)
+            .map_err(|refusal| self.guessing.slow_down(refusal, request.client, request.at))?;
+        let record = &*journal.record.insert(record);
+        let limits = admit(record, &view)?;
+        let route = *journal.route.insert(route(request)?);
+        limit(record, limits, &self.limiter, &mut journal.charge).await?;
+        forward(request, &query, route, record, self, &mut journal.visit).await
+    }
+
+    /// What everybody may have: the API's description, and a browser's question whether it may ask.
+    fn free_of_charge(&self, request: &Received) -> Option<Response<Bytes>> {
+        openapi::answer(request, &self.openapi).or_else(|| self.cors.preflight(request))
+    }
+
+    fn keys_in_query(&self) -> KeyInQuery<'_> {
+        KeyInQuery {
+            prefix: &self.prefix,
+            directory: &self.directory,
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Who is there: from the presented key to its record in the key directory, judged on Redis' time.
+
+use water_domain::KeyPrefix;
+use water_http::Problem;
+use water_keystore::{Record, Replica, Standing, View};
+
+use crate::credentials::{CredentialsError, presented_key};
+use crate::received::Received;
+
+/// Why nobody can say whether a key is good. It is never the client's fault.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+enum DirectoryAway {
+    #[error("there is no complete copy of the key directory yet")]
+    NoCopy,
+    #[error("the key is unknown, and may be newer than this copy of the key directory")]
+    Outdated,
+}
+
+/// The record of the presented key, if the key is in force, and the state of the directory that
+/// says so. Costs no round trip.
+///
+/// A key that is malformed is refused whatever the directory's state; a key that is unknown only
+/// while the copy is known to be current.
+pub fn authenticate(
+    request: &Received,
+    prefix: &KeyPrefix,
+    directory: &Replica,
+) -> Result<(Record, View), Problem> {
+    let key = presented_key(&request.headers, prefix).map_err(|error| match error {
+        CredentialsError::Missing => Problem::missing_credentials(),
+        CredentialsError::Repeated => Problem::invalid_request(),
+        CredentialsError::Malformed => Problem::invalid_key(),
+    })?;
+    let view = directory
+        .view()
+        .ok_or_else(|| away(DirectoryAway::NoCopy))?;
+    let Some(record) = view.record(&key.hash()) else {
+        return Err(if directory.status().current {
+            Problem::invalid_key()
+        } else {
+            away(DirectoryAway::Outdated)
+        });
+    };
+    match record.standing(view.now()) {
+        Standing::Active => Ok((record, view)),
+        Standing::Retired => Err(Problem::invalid_key()),
+        Standing::Expired => Err(Problem::key_expired()),
+        Standing::Suspended => Err(Problem::key_suspended()),
+        Standing::NotYetValid => Err(Problem::key_not_yet_valid()),
+    }
+}
+
+fn away(cause: DirectoryAway) -> Problem {
+    Problem::dependency_unavailable().caused_by(cause)
+}

@@ -1,0 +1,50 @@
+//! A key in the query: addresses are kept in logs and histories, so such a key is as good as lost.
+
+use water_domain::{KeyPrefix, PlainKey};
+use water_http::{Problem, Query};
+use water_keystore::Replica;
+
+/// What a key is recognised by.
+#[derive(Debug)]
+pub struct KeyInQuery<'a> {
+    /// What generated keys begin with.
+    pub prefix: &'a KeyPrefix,
+    /// Knows the keys that were brought along by their hash, whose form says nothing.
+    pub directory: &'a Replica,
+}
+
+impl KeyInQuery<'_> {
+    /// Refuses a query that has a key in it, under any name, alone or within other text.
+    pub fn refuse(&self, query: &Query<'_>) -> Result<(), Problem> {
+        let texts = query.pairs().flat_map(|(name, value)| [name, value]);
+        match texts
+            .into_iter()
+            .any(|text| self.is_shaped(text) || self.is_known(text))
+        {
+            true => Err(Problem::key_in_query()),
+            false => Ok(()),
+        }
+    }
+
+    /// Prefix, 12 and 49 characters of base62, anywhere in the text: what secret scanners look for.
+    /// The checksum is not asked: a key with a slip of the pen shows most of its secret too.
+    fn is_shaped(&self, text: &str) -> bool {
+        let starts = text.match_indices(self.prefix.as_str());
+        starts.into_iter().any(|(start, prefix)| {
+            let rest = &text.as_bytes()[start + prefix.len()..];
+            let run = |from: usize, length: usize| {
+                let run = rest.get(from..from + length);
+                run.is_some_and(|run| run.iter().all(u8::is_ascii_alphanumeric))
+            };
+            rest.first() == Some(&b'_') && run(1, 12) && rest.get(13) == Some(&b'_') && run(14, 49)
+        })
+    }
+
+    fn is_known(&self, text: &str) -> bool {
+        let Ok(key) = PlainKey::parse(text.as_bytes(), self.prefix) else {
+            return false;
+        };
+        let view = self.directory.view();
+        view.is_some_and(|view| view.record(&key.hash()).is_some())
+    }
+}

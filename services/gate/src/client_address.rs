@@ -1,0 +1,88 @@
+//! Who the client is: the socket's peer, or what a trusted proxy says about it.
+
+use std::net::IpAddr;
+
+use http::HeaderMap;
+use ipnet::IpNet;
+
+/// The proxies whose `X-Forwarded-For` is believed. Empty: nobody's.
+#[derive(Clone, Default, Debug)]
+pub struct TrustedProxies(Vec<IpNet>);
+
+impl TrustedProxies {
+    /// Trusts the given networks.
+    pub fn new(networks: Vec<IpNet>) -> Self {
+        Self(networks)
+    }
+
+    /// The networks.
+    pub fn networks(&self) -> &[IpNet] {
+        &self.0
+    }
+
+    fn contains(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.0.iter().any(|network| network.contains(&address))
+    }
+
+    /// The client's address: from the socket's peer leftwards through `X-Forwarded-For`, as long as
+    /// the party that wrote an entry is trusted. An entry that is no address ends the walk at the
+    /// last address known.
+    pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        let mut client = peer.to_canonical();
+        for entry in forwarded_for(headers) {
+            if !self.contains(client) {
+                break;
+            }
+            let Some(address) = entry else { break };
+            client = address;
+        }
+        client
+    }
+}
+
+/// The entries of all `X-Forwarded-For` fields, the nearest first; `None` for what is no address.
+fn forwarded_for(headers: &HeaderMap) -> impl Iterator<Item = Option<IpAddr>> {
+    headers
+        .get_all("x-forwarded-for")
+        .iter()
+        .rev()
+        .flat_map(|field| field.as_bytes().rsplit(|byte| *byte == b','))
+        .map(|entry| {
+            let text = std::str::from_utf8(entry).ok()?.trim();
+            Some(text.parse::<IpAddr>().ok()?.to_canonical())
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(peer: &str, fields: &[&str]) -> String {
+        let proxies = TrustedProxies::new(vec!["10.0.0.0/8".parse().unwrap()]);
+        let mut headers = HeaderMap::new();
+        for field in fields {
+            headers.append("x-forwarded-for", field.parse().unwrap());
+        }
+        let client = proxies.client(peer.parse().unwrap(), &headers);
+        client.to_string()
+    }
+
+    #[test]
+    fn a_peer_that_is_not_trusted_is_the_client_whatever_it_claims() {
+        assert_eq!(client("192.0.2.1", &["198.51.100.7"]), "192.0.2.1");
+    }
+
+    #[test]
+    fn entries_are_read_from_the_right_until_one_is_not_trusted() {
+        let fields = ["203.0.113.9, 198.51.100.7", "10.0.0.2"];
+        assert_eq!(client("10.0.0.1", &fields), "198.51.100.7");
+        assert_eq!(client("::ffff:10.0.0.1", &["2001:db8::1"]), "2001:db8::1");
+    }
+
+    #[test]
+    fn an_entry_that_is_no_address_ends_the_walk() {
+        assert_eq!(client("10.0.0.1", &["192.0.2.1, unknown"]), "10.0.0.1");
+        assert_eq!(client("10.0.0.1", &[]), "10.0.0.1");
+    }
+}

@@ -1,0 +1,215 @@
+//! The request to a service, built and never copied, and what of its answer reaches the client.
+//!
+//! What is not on a list here stays outside, in both directions.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG,
+    IF_NONE_MATCH, LINK, RETRY_AFTER,
+};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::Empty;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use tokio::time::Instant;
+use water_domain::Timestamp;
+use water_http::identity::{LIFETIME, X_WATER_IDENTITY};
+use water_http::request_id::X_REQUEST_ID;
+use water_http::{Identity, Problem, Query, Signer};
+use water_keystore::Record;
+
+use crate::app::Gate;
+use crate::received::Received;
+use crate::route::Route;
+use crate::upstream::UpstreamFailure;
+
+/// What of the client's head a service sees.
+static REQUEST_HEADERS: [HeaderName; 5] = [
+    ACCEPT,
+    ACCEPT_ENCODING,
+    IF_NONE_MATCH,
+    HeaderName::from_static("traceparent"),
+    HeaderName::from_static("tracestate"),
+];
+
+/// What of a service's head the client sees.
+static ANSWER_HEADERS: [HeaderName; 6] = [
+    CONTENT_TYPE,
+    CONTENT_ENCODING,
+    ETAG,
+    CACHE_CONTROL,
+    LINK,
+    RETRY_AFTER,
+];
+
+/// RFC 3986's unreserved characters; all others of a value are encoded.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// An exchange with a service.
+#[derive(Clone, Copy, Debug)]
+pub struct Visit {
+    /// How long it took, a second attempt included.
+    pub took: Duration,
+    /// Why there was nothing to pass on, as a stable word.
+    pub failure: Option<&'static str>,
+}
+
+/// Asks the route's service on behalf of the key's account.
+pub async fn forward(
+    received: &Received,
+    query: &Query<'_>,
+    route: &Route,
+    record: &Record,
+    gate: &Gate,
+    visit: &mut Option<Visit>,
+) -> Result<Response<Bytes>, Problem> {
+    let identity = Identity {
+        account: record.account.clone(),
+        key: record.key_id.clone(),
+        plan: record.plan.clone(),
+    };
+    let target = target(route, query);
+    let build = || {
+        let now = gate
+            .directory
+            .now()
+            .expect("a request was authenticated on this clock");
+        request(received, &target, &identity, &gate.signer, now)
+    };
+    let began = Instant::now();
+    let outcome = gate.upstreams.of(route.service).send(build).await;
+    let outcome = outcome
+        .map_err(Failure::from)
+        .and_then(|answer| filtered(&received.method, answer));
+    *visit = Some(Visit {
+        took: began.elapsed(),
+        failure: outcome.as_ref().err().map(Failure::reason),
+    });
+    outcome.map_err(Failure::into_problem)
+}
+
+/// The path and query that a service is asked for: the route's own path, and only the parameters
+/// that it knows, each as often as it came, for the service judges them.
+fn target(route: &Route, query: &Query<'_>) -> String {
+    let mut target = String::from(route.path);
+    let known = query
+        .pairs()
+        .filter(|(name, _)| route.parameters.contains(name));
+    for (index, (name, value)) in known.enumerate() {
+        target.push(if index == 0 { '?' } else { '&' });
+        target.push_str(name);
+        target.push('=');
+        target.extend(utf8_percent_encode(value, RESERVED));
+    }
+    target
+}
+
+/// Redis' time `now` decides when the identity runs out.
+fn request(
+    received: &Received,
+    target: &str,
+    identity: &Identity,
+    signer: &Signer,
+    now: Timestamp,
+) -> Request<Empty<Bytes>> {
+    let expires = now.as_millis() + LIFETIME.as_millis() as i64;
+    let expires = Timestamp::from_millis(expires).unwrap_or(now);
+    // Every other method was refused.
+    let method = if received.method == Method::HEAD {
+        Method::HEAD
+    } else {
+        Method::GET
+    };
+    let signature = signer.sign(identity, expires, &method, target);
+    let mut request = Request::new(Empty::new());
+    *request.method_mut() = method;
+    *request.uri_mut() = target
+        .parse()
+        .expect("a path and an encoded query are a target");
+    let headers = request.headers_mut();
+    headers.reserve(REQUEST_HEADERS.len() + 3);
+    for name in &REQUEST_HEADERS {
+        for value in received.headers.get_all(name) {
+            headers.append(name, value.clone());
+        }
+    }
+    headers.insert(X_REQUEST_ID, received.id.header());
+    headers.insert(X_WATER_IDENTITY, signature);
+    request
+}
+
+/// Why there is nothing to pass on.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    /// No complete answer.
+    #[error(transparent)]
+    Upstream(#[from] UpstreamFailure),
+    /// The service does not believe the gate: keys or clocks differ.
+    #[error("the service refused the gate's identity with {0}")]
+    Refused(StatusCode),
+    /// A status that no route has.
+    #[error("the service answered with {0}, which no route has")]
+    Status(StatusCode),
+    /// Neither JSON nor a problem.
+    #[error("the service's answer is not JSON")]
+    NotJson,
+}
+
+impl Failure {
+    fn reason(&self) -> &'static str {
+        match self {
+            Self::Upstream(failure) => failure.reason(),
+            Self::Refused(_) => "refused",
+            Self::Status(_) => "status",
+            Self::NotJson => "not_json",
+        }
+    }
+
+    /// A service's 401 and 403 are a fault of ours, never of the client.
+    fn into_problem(self) -> Problem {
+        match self {
+            Self::Refused(_) => Problem::internal(self),
+            _ => Problem::upstream_unavailable().caused_by(self),
+        }
+    }
+}
+
+/// What the client gets of a service's answer.
+fn filtered(method: &Method, received: Response<Bytes>) -> Result<Response<Bytes>, Failure> {
+    let (mut head, body) = received.into_parts();
+    check(head.status, head.headers.get(CONTENT_TYPE))?;
+    let mut answer = Response::new(body);
+    *answer.status_mut() = head.status;
+    let headers = answer.headers_mut();
+    for name in &ANSWER_HEADERS {
+        for value in head.headers.get_all(name) {
+            headers.append(name, value.clone());
+        }
+    }
+    // Of a GET it follows from the body.
+    if let Some(length) = head
+        .headers
+        .remove(CONTENT_LENGTH)
+        .filter(|_| method == Method::HEAD)
+    {
+        headers.insert(CONTENT_LENGTH, length);
+    }
+    Ok(answer)
+}
+
+fn check(status: StatusCode, kind: Option<&HeaderValue>) -> Result<(), Failure> {
+    let is = |expected: &str| kind.is_some_and(|kind| kind == expected);
+    let right_kind = match status.as_u16() {
+        200 => is("application/json"),
+        304 => true,
+        400 | 404 | 500 | 503 => is("application/problem+json"),
+        401 | 403 => return Err(Failure::Refused(status)),
+        _ => return Err(Failure::Status(status)),
+    };
+    right_kind.then_some(()).ok_or(Failure::NotJson)
+}

@@ -1,0 +1,86 @@
+//! What has been learned about one request on its way: the headers that every answer carries, the
+//! access log's line and the metrics are made from it at the end.
+
+use bytes::Bytes;
+use http::header::{CONNECTION, VARY, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderValue, Response};
+use water_http::request_id::X_REQUEST_ID;
+use water_http::{Access, Code, Problem};
+use water_keystore::Record;
+
+use crate::cors::Cors;
+use crate::forward::Visit;
+use crate::limit::{self, Charge};
+use crate::metrics::Metrics;
+use crate::received::Received;
+use crate::route::Route;
+
+/// Filled from top to bottom as the request passes the checks; what it did not reach stays empty.
+#[derive(Debug, Default)]
+pub struct Journal {
+    /// The key that it was sent with, once it was found good.
+    pub record: Option<Record>,
+    /// The route that it asks for, if there is one.
+    pub route: Option<&'static Route>,
+    /// Whether it was accepted, and how both windows stand.
+    pub charge: Option<Charge>,
+    /// The exchange with the service.
+    pub visit: Option<Visit>,
+}
+
+impl Journal {
+    /// The answer as it leaves: with the headers that every answer has, counted and logged.
+    pub fn close(
+        self,
+        request: &Received,
+        outcome: Result<Response<Bytes>, Problem>,
+        cors: &Cors,
+        metrics: &Metrics,
+    ) -> Response<Bytes> {
+        let reason = outcome.as_ref().err().map(Problem::code);
+        let mut answer = outcome.unwrap_or_else(|problem| problem.into_response(&request.id));
+        let headers = answer.headers_mut();
+        headers.insert(X_REQUEST_ID, request.id.header());
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.insert(
+            VARY,
+            HeaderValue::from_static("Authorization, Accept-Encoding"),
+        );
+        cors.label(&request.headers, headers);
+        if let Some(Ok(decision)) = self.charge.map(|charge| charge.outcome) {
+            limit::label(&decision, headers);
+        }
+        if reason == Some(Code::BodyNotAllowed) {
+            // Where the next request would begin is what two parties could read differently.
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        self.note(request, &answer, reason, metrics);
+        answer
+    }
+
+    fn note(
+        &self,
+        request: &Received,
+        answer: &Response<Bytes>,
+        reason: Option<Code>,
+        metrics: &Metrics,
+    ) {
+        let duration = request.at.elapsed();
+        metrics.request(self, answer.status(), reason, duration);
+        let record = self.record.as_ref();
+        Access {
+            request_id: &request.id,
+            method: &request.method,
+            route: self.route.map_or("-", |route| route.path),
+            status: answer.status(),
+            reason,
+            bytes: answer.body().len(),
+            duration,
+            upstream: self.visit.map(|visit| visit.took),
+            account: record.map(|record| &record.account),
+            key: record.map(|record| &record.key_id),
+            plan: record.map(|record| &record.plan),
+        }
+        .log();
+    }
+}

@@ -1,0 +1,29 @@
+//! The gate: authenticates a request, admits it by plan, routes it, charges the limits, and
+//! forwards it to the service that answers it.
+//!
+//! [`app`] is the place to begin reading: it has these five steps in five lines.
+
+mod admit;
+mod app;
+mod authenticate;
+mod checks;
+mod client_address;
+mod config;
+mod cors;
+mod credentials;
+mod directory;
+mod entrance;
+mod forward;
+mod guessing;
+mod journal;
+mod limit;
+mod metrics;
+mod openapi;
+mod preparation;
+mod received;
+mod route;
+mod service;
+mod upstream;
+
+pub use config::Config;
+pub use service::Service;

@@ -1,0 +1,150 @@
+//! Both limits, charged in one step, and the headers that tell the client how it stands.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use tokio::time::Instant;
+use water_domain::Limits;
+use water_http::Problem;
+use water_keystore::{Decision, Limiter, Reason, Record, Window};
+
+const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+
+/// An attempt to charge a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Charge {
+    /// How long it took.
+    pub took: Duration,
+    /// The limiter's answer, or why there was none.
+    pub outcome: Result<Decision, Reason>,
+}
+
+/// Charges one request to the key's account, and refuses it where a window is full. That Redis
+/// could not be asked is never the client's fault.
+pub async fn limit(
+    record: &Record,
+    limits: Limits,
+    limiter: &Limiter,
+    charge: &mut Option<Charge>,
+) -> Result<(), Problem> {
+    let began = Instant::now();
+    let outcome = limiter.charge(&record.account, limits).await;
+    let took = began.elapsed();
+    let noted = outcome.as_ref().map(|decision| *decision);
+    *charge = Some(Charge {
+        took,
+        outcome: noted.map_err(|error| error.reason()),
+    });
+    match outcome {
+        Ok(decision) => accepted(&decision),
+        Err(error) => Err(Problem::dependency_unavailable().caused_by(error)),
+    }
+}
+
+fn accepted(decision: &Decision) -> Result<(), Problem> {
+    let Some(seconds) = decision.retry_after_seconds() else {
+        return Ok(());
+    };
+    let full = |window: &Window| window.remaining == 0;
+    let violated: &[&str] = match (full(&decision.minute), full(&decision.day)) {
+        (true, true) => &["minute", "day"],
+        (false, true) => &["day"],
+        _ => &["minute"],
+    };
+    Err(Problem::rate_limited(violated, seconds))
+}
+
+/// `RateLimit-Policy` and `RateLimit` (the IETF's draft), and `X-RateLimit-*` of the window with
+/// fewer remaining: on every accepted answer and every 429.
+pub fn label(decision: &Decision, headers: &mut HeaderMap) {
+    let Decision { minute, day, .. } = decision;
+    let tightest = decision.tightest();
+    let policy = format_args!(
+        "\"minute\";q={};w=60, \"day\";q={};w=86400",
+        minute.limit, day.limit
+    );
+    headers.insert(RATE_LIMIT_POLICY, value(policy));
+    let standing = format_args!(
+        "\"minute\";r={};t={}, \"day\";r={};t={}",
+        minute.remaining,
+        minute.opens_in_seconds(),
+        day.remaining,
+        day.opens_in_seconds()
+    );
+    headers.insert(RATE_LIMIT, value(standing));
+    headers.insert(LIMIT, tightest.limit.into());
+    headers.insert(REMAINING, tightest.remaining.into());
+    headers.insert(RESET, decision.reset_epoch_seconds(tightest).into());
+}
+
+fn value(text: std::fmt::Arguments<'_>) -> HeaderValue {
+    let mut written = String::with_capacity(64);
+    written
+        .write_fmt(text)
+        .expect("writing to memory cannot fail");
+    HeaderValue::try_from(written).expect("digits and punctuation are visible ASCII")
+}
+
+#[cfg(test)]
+mod tests {
+    use water_domain::Timestamp;
+
+    use super::*;
+
+    fn decision(accepted: bool, minute: u32, day: u32) -> Decision {
+        let window = |limit, remaining, millis| Window {
+            limit,
+            remaining,
+            opens_in: Duration::from_millis(millis),
+        };
+        Decision {
+            accepted,
+            at: Timestamp::from_millis(1_800_000_000_500).unwrap(),
+            minute: window(120, minute, 12_001),
+            day: window(50_000, day, 3_600_000),
+        }
+    }
+
+    fn headers(decision: Decision) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        label(&decision, &mut headers);
+        headers
+    }
+
+    #[test]
+    fn an_answer_tells_both_windows_and_the_tighter_one_again() {
+        let headers = headers(decision(true, 119, 49_000));
+        let expected = [
+            (
+                "ratelimit-policy",
+                r#""minute";q=120;w=60, "day";q=50000;w=86400"#,
+            ),
+            ("ratelimit", r#""minute";r=119;t=13, "day";r=49000;t=3600"#),
+            ("x-ratelimit-limit", "120"),
+            ("x-ratelimit-remaining", "119"),
+            ("x-ratelimit-reset", "1800000013"),
+        ];
+        for (name, value) in expected {
+            assert_eq!(headers[name], value, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_day_is_told_when_it_has_fewer_remaining() {
+        let headers = headers(decision(true, 119, 7));
+        assert_eq!(headers["x-ratelimit-limit"], "50000");
+        assert_eq!(headers["x-ratelimit-reset"], "1800003601");
+    }
+
+    #[test]
+    fn a_refusal_is_429_and_an_acceptance_is_not() {
+        assert!(accepted(&decision(true, 0, 0)).is_ok());
+        let refusal = accepted(&decision(false, 0, 5)).unwrap_err();
+        assert_eq!(refusal.code().as_str(), "rate_limited");
+    }
+}

@@ -1,0 +1,142 @@
+//! What the gate counts. No label comes from a key, an account, a path or an error's text.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+use water_http::Code;
+use water_keystore::Replica;
+
+use crate::journal::Journal;
+
+mod directory;
+
+/// Counters and times of all workers.
+#[derive(Debug)]
+pub struct Metrics {
+    requests: Family<RequestLabels, Counter>,
+    gate_seconds: Histogram,
+    limiter_seconds: Histogram,
+    limiter_failures: Family<ReasonLabel, Counter>,
+    service_seconds: Family<ServiceLabel, Histogram, fn() -> Histogram>,
+    service_failures: Family<FailureLabels, Counter>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct RequestLabels {
+    /// A route's name, or `none`.
+    route: &'static str,
+    status: u16,
+    /// A problem's code, or `none`.
+    reason: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct ReasonLabel {
+    reason: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct ServiceLabel {
+    service: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct FailureLabels {
+    service: &'static str,
+    reason: &'static str,
+}
+
+impl Metrics {
+    /// Registers everything, the key directory's state too.
+    pub fn new(registry: &mut Registry, directory: Arc<Replica>) -> Self {
+        let metrics = Self {
+            requests: Family::default(),
+            gate_seconds: seconds(),
+            limiter_seconds: seconds(),
+            limiter_failures: Family::default(),
+            service_seconds: Family::new_with_constructor(seconds),
+            service_failures: Family::default(),
+        };
+        let registry = registry.sub_registry_with_prefix("gate");
+        registry.register("requests", "Answered requests", metrics.requests.clone());
+        registry.register(
+            "seconds",
+            "Time in the gate, without the limiter and the service",
+            metrics.gate_seconds.clone(),
+        );
+        registry.register(
+            "limiter_seconds",
+            "Time of one question to the limiter",
+            metrics.limiter_seconds.clone(),
+        );
+        registry.register(
+            "limiter_failures",
+            "Questions that the limiter did not answer",
+            metrics.limiter_failures.clone(),
+        );
+        registry.register(
+            "service_seconds",
+            "Time of one exchange with a service",
+            metrics.service_seconds.clone(),
+        );
+        registry.register(
+            "service_failures",
+            "Exchanges that gave no answer to pass on",
+            metrics.service_failures.clone(),
+        );
+        directory::register(registry, directory);
+        metrics
+    }
+
+    /// Counts one answered request.
+    pub fn request(
+        &self,
+        journal: &Journal,
+        status: StatusCode,
+        reason: Option<Code>,
+        duration: Duration,
+    ) {
+        let labels = RequestLabels {
+            route: journal.route.map_or("none", |route| route.name),
+            status: status.as_u16(),
+            reason: reason.map_or("none", Code::as_str),
+        };
+        self.requests.get_or_create(&labels).inc();
+        let mut elsewhere = Duration::ZERO;
+        if let Some(charge) = journal.charge {
+            elsewhere += charge.took;
+            self.limiter_seconds.observe(charge.took.as_secs_f64());
+            if let Err(reason) = charge.outcome {
+                let reason = reason.as_str();
+                self.limiter_failures
+                    .get_or_create(&ReasonLabel { reason })
+                    .inc();
+            }
+        }
+        if let (Some(visit), Some(route)) = (journal.visit, journal.route) {
+            elsewhere += visit.took;
+            let service = route.service.as_str();
+            let times = self
+                .service_seconds
+                .get_or_create(&ServiceLabel { service });
+            times.observe(visit.took.as_secs_f64());
+            if let Some(reason) = visit.failure {
+                let labels = FailureLabels { service, reason };
+                self.service_failures.get_or_create(&labels).inc();
+            }
+        }
+        self.gate_seconds
+            .observe(duration.saturating_sub(elsewhere).as_secs_f64());
+    }
+}
+
+/// From 50 µs, the fastest refusal, to 6.5 s, beyond the longest deadline, each twice the last.
+fn seconds() -> Histogram {
+    Histogram::new(exponential_buckets(50e-6, 2.0, 18))
+}

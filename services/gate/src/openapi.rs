@@ -1,0 +1,104 @@
+//! `GET /api/v1/openapi.json`: the API's description, OpenAPI 3.1, made from the code.
+//!
+//! Paths and parameters come from the route table, examples are domain values and the gate's own
+//! refusals. It is built once, at start, and needs no key.
+
+mod answers;
+mod examples;
+mod headers;
+mod parameters;
+mod problems;
+mod records;
+
+use bytes::Bytes;
+use http::{HeaderValue, Response};
+use utoipa::openapi::path::{HttpMethod, OperationBuilder, PathItemBuilder};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{
+    ComponentsBuilder, InfoBuilder, OpenApi, OpenApiBuilder, PathsBuilder, ServerBuilder,
+};
+use water_http::Representation;
+use water_http::representation::Conditions;
+
+use crate::received::Received;
+use crate::route::{OPENAPI_PATH, ROUTES, Route};
+
+/// The name of the one security scheme.
+const API_KEY: &str = "apiKey";
+
+/// The document as it is served. It changes with releases only.
+pub fn representation() -> Representation {
+    let json = serde_json::to_vec(&document()).expect("the document is plain data");
+    Representation::prepared(json, HeaderValue::from_static("public, max-age=300"))
+}
+
+/// The description, for everybody who reads that path.
+pub fn answer(request: &Received, description: &Representation) -> Option<Response<Bytes>> {
+    let asked = request.only_reads() && request.uri.path() == OPENAPI_PATH;
+    asked.then(|| description.answer(&Conditions::of(&request.headers)))
+}
+
+fn document() -> OpenApi {
+    let info = InfoBuilder::new()
+        .title("Water Data API")
+        .version("1.0")
+        .description(Some(
+            "Read-only water data: water stress and water risk per French département, and the \
+             calling account's history of risk analyses and compliance audits.",
+        ))
+        .build();
+    let mut paths = PathsBuilder::new();
+    for route in &ROUTES {
+        // HEAD answers as GET would, without a body.
+        let item = PathItemBuilder::new()
+            .operation(HttpMethod::Get, operation(route, "get"))
+            .operation(HttpMethod::Head, operation(route, "head"));
+        paths = paths.path(route.path, item.build());
+    }
+    let description = OperationBuilder::new()
+        .operation_id(Some("getOpenapi"))
+        .summary(Some("This description"))
+        .response("200", answers::description())
+        .securities(Some([]));
+    let description = PathItemBuilder::new().operation(HttpMethod::Get, description);
+    OpenApiBuilder::new()
+        .info(info)
+        .servers(Some([ServerBuilder::new().url("/").build()]))
+        .paths(paths.path(OPENAPI_PATH, description.build()))
+        .components(Some(components().build()))
+        .security(Some([SecurityRequirement::new::<_, [&str; 0], _>(
+            API_KEY,
+            [],
+        )]))
+        .build()
+}
+
+fn operation(route: &Route, method: &str) -> OperationBuilder {
+    let (word, summary) = match route.name {
+        "stress" => (
+            "Stress",
+            "Water stress index and alert level per département",
+        ),
+        "risque" => ("Risque", "Water risk scores and rating per département"),
+        "hydrorisk" => ("Hydrorisk", "The calling account's risk analyses"),
+        _ => ("Conformite", "The calling account's compliance audits"),
+    };
+    OperationBuilder::new()
+        .operation_id(Some(format!("{method}{word}")))
+        .summary(Some(summary))
+        .parameters(Some(parameters::of(route)))
+        .responses(answers::of(route, method == "head"))
+}
+
+fn components() -> ComponentsBuilder {
+    let key = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .bearer_format("API key")
+        .description(Some("An API key of an account on a plan with API access."))
+        .build();
+    headers::components(answers::components(ComponentsBuilder::new()))
+        .security_scheme(API_KEY, SecurityScheme::Http(key))
+}
+
+#[cfg(test)]
+mod tests;

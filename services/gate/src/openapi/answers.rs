@@ -1,0 +1,133 @@
+//! What a route answers, by status: bodies with examples, and headers.
+
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+use utoipa::openapi::response::{Responses, ResponsesBuilder};
+use utoipa::openapi::schema::OneOfBuilder;
+use utoipa::openapi::{ComponentsBuilder, ContentBuilder, Ref, RefOr, ResponseBuilder, Schema};
+use water_http::ProblemBody;
+
+use super::{examples, headers, problems, records};
+use crate::route::Route;
+
+/// All schemas that answers refer to.
+pub(super) fn components(components: ComponentsBuilder) -> ComponentsBuilder {
+    components
+        .schema_from::<records::StressList>()
+        .schema_from::<records::StressRecord>()
+        .schema_from::<records::Level>()
+        .schema_from::<records::RiskList>()
+        .schema_from::<records::RiskRecord>()
+        .schema_from::<records::RiskAnalysisPage>()
+        .schema_from::<records::RiskAnalysis>()
+        .schema_from::<records::ComplianceAuditPage>()
+        .schema_from::<records::ComplianceAudit>()
+        .schema_from::<records::Timestamp>()
+        .schema_from::<ProblemBody<'_>>()
+}
+
+/// All answers of a route; those to HEAD have no body.
+pub(super) fn of(route: &Route, head: bool) -> Responses {
+    let mut responses = ResponsesBuilder::new()
+        .response("200", success(route, head))
+        .response(
+            "304",
+            response(route, 304, "Nothing has changed since that `ETag`"),
+        );
+    for (status, problems) in problems::by_status(route) {
+        let codes: Vec<_> = problems.iter().map(|problem| problem.code).collect();
+        let description = format!("`{}`", codes.join("`, `"));
+        let mut response = response(route, status.as_u16(), &description);
+        if !head {
+            let examples = problems
+                .into_iter()
+                .map(|problem| (problem.code, problem.body));
+            let body = content(Ref::from_schema_name("Problem"), examples);
+            response = response.content("application/problem+json", body);
+        }
+        responses = responses.response(status.as_str(), response);
+    }
+    responses.build()
+}
+
+fn response(route: &Route, status: u16, description: &str) -> ResponseBuilder {
+    let pages = route.parameters.contains(&"offset");
+    let response = ResponseBuilder::new().description(description);
+    headers::add(response, headers::of(status, pages))
+}
+
+/// The answer of the description itself.
+pub(super) fn description() -> ResponseBuilder {
+    let body = content(utoipa::openapi::Object::new(), []);
+    let response = ResponseBuilder::new().description("This description");
+    response.content("application/json", body)
+}
+
+fn success(route: &Route, head: bool) -> ResponseBuilder {
+    let (description, schema, examples) = body(route);
+    let response = response(route, 200, description);
+    match head {
+        true => response,
+        false => response.content("application/json", content(schema, examples)),
+    }
+}
+
+type Body = (&'static str, RefOr<Schema>, Vec<(&'static str, Value)>);
+
+fn body(route: &Route) -> Body {
+    match route.name {
+        "stress" => {
+            let record = examples::stress_record();
+            let all = examples::list(&record);
+            let one = examples::merged(&all, &record);
+            (
+                "Stress records",
+                named::<records::StressList>(),
+                vec![("all", all), ("dept", one)],
+            )
+        }
+        "risque" => {
+            let record = examples::risk_record();
+            let examples = vec![("all", examples::list(&record)), ("dept", json!(record))];
+            let either = OneOfBuilder::new()
+                .item(named::<records::RiskList>())
+                .item(named::<records::RiskRecord>());
+            (
+                "All risk records, or with `dept` the one",
+                either.into(),
+                examples,
+            )
+        }
+        "hydrorisk" => {
+            let page = examples::page(&examples::risk_analysis());
+            (
+                "A page, the newest first",
+                named::<records::RiskAnalysisPage>(),
+                vec![("page", page)],
+            )
+        }
+        _ => {
+            let page = examples::page(&examples::compliance_audit());
+            let schema = named::<records::ComplianceAuditPage>();
+            ("A page, the newest first", schema, vec![("page", page)])
+        }
+    }
+}
+
+fn named<T: ToSchema>() -> RefOr<Schema> {
+    Ref::from_schema_name(T::name()).into()
+}
+
+fn content(
+    schema: impl Into<RefOr<Schema>>,
+    examples: impl IntoIterator<Item = (&'static str, Value)>,
+) -> ContentBuilder {
+    use utoipa::openapi::example::ExampleBuilder;
+    let example = |value| ExampleBuilder::new().value(Some(value)).build();
+    let examples = examples
+        .into_iter()
+        .map(|(name, value)| (name, example(value)));
+    ContentBuilder::new()
+        .schema(Some(schema))
+        .examples_from_iter(examples)
+}

@@ -1,0 +1,89 @@
+//! Example bodies: real domain values, serialised by the code that serves them.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use water_domain::{
+    ComplianceAudit, Departement, Level, Number, Page, RiskAnalysis, RiskRating, RiskRecord,
+    StressRecord, Timestamp, departement,
+};
+
+pub(super) fn stress_record() -> StressRecord {
+    StressRecord {
+        departement: herault(),
+        stress_index: number(3.4),
+        level: Level::Crise,
+    }
+}
+
+pub(super) fn risk_record() -> RiskRecord {
+    RiskRecord {
+        departement: herault(),
+        flood: number(61.0),
+        drought: number(74.5),
+        overall: number(68.0),
+        rating: RiskRating::from_overall(68.0),
+        updated_at: moment(),
+    }
+}
+
+pub(super) fn risk_analysis() -> RiskAnalysis {
+    RiskAnalysis {
+        id: "an-2026-0001".into(),
+        company_name: "Société des Eaux".into(),
+        sector_code: valid("36.00Z"),
+        dept_code: herault().code.into(),
+        global_score: number(42.5),
+        rating: valid("B"),
+        created_at: moment(),
+    }
+}
+
+pub(super) fn compliance_audit() -> ComplianceAudit {
+    ComplianceAudit {
+        id: "au-2026-0001".into(),
+        company_name: "Société des Eaux".into(),
+        sector_code: valid("36.00Z"),
+        dept_code: herault().code.into(),
+        score: number(87.0),
+        global_rating: valid("A+"),
+        created_at: moment(),
+    }
+}
+
+/// `{count, updatedAt, data}` with one record.
+pub(super) fn list(record: &impl Serialize) -> Value {
+    json!({ "count": 1, "updatedAt": moment(), "data": [record] })
+}
+
+/// `{total, limit, offset, data}` with one item of many.
+pub(super) fn page(item: &impl Serialize) -> Value {
+    json!({ "total": 1204, "limit": Page::DEFAULT_LIMIT, "offset": 0, "data": [item] })
+}
+
+/// The list of one record, with the record's own fields at top level as well.
+pub(super) fn merged(list: &Value, record: &impl Serialize) -> Value {
+    let mut merged = list.clone();
+    let fields = json!(record);
+    let fields = fields.as_object().into_iter().flatten();
+    for (name, value) in fields {
+        merged[name] = value.clone();
+    }
+    merged
+}
+
+fn herault() -> &'static Departement {
+    departement::parse("34").expect("34 is a département")
+}
+
+fn number(value: f64) -> Number {
+    value.try_into().expect("the examples are finite")
+}
+
+fn moment() -> Timestamp {
+    Timestamp::parse("2026-07-01T00:00:00Z").expect("the example is a time")
+}
+
+fn valid<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
+    text.parse()
+        .expect("the examples follow their types' rules")
+}

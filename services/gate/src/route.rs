@@ -1,0 +1,122 @@
+//! The four paths of the API (specification §4): which service answers, with which parameters.
+
+use water_http::Problem;
+
+use crate::received::Received;
+
+/// The service that answers a route.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ServiceName {
+    /// `water-departements`: stress and risque.
+    Departements,
+    /// `water-history`: hydrorisk and conformite.
+    History,
+}
+
+impl ServiceName {
+    /// Its name in metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Departements => "departements",
+            Self::History => "history",
+        }
+    }
+}
+
+/// One path of the API.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Route {
+    /// The path, byte for byte; the same towards the service.
+    pub path: &'static str,
+    /// Its name in logs and metrics.
+    pub name: &'static str,
+    /// Who answers it.
+    pub service: ServiceName,
+    /// The parameters that reach the service; all others stay outside.
+    pub parameters: &'static [&'static str],
+}
+
+/// Where the API's description is: the one path that needs no key.
+pub const OPENAPI_PATH: &str = "/api/v1/openapi.json";
+
+/// All routes that need a key.
+pub static ROUTES: [Route; 4] = [
+    Route {
+        path: "/api/v1/stress",
+        name: "stress",
+        service: ServiceName::Departements,
+        parameters: &["dept"],
+    },
+    Route {
+        path: "/api/v1/risque",
+        name: "risque",
+        service: ServiceName::Departements,
+        parameters: &["dept"],
+    },
+    Route {
+        path: "/api/v1/hydrorisk",
+        name: "hydrorisk",
+        service: ServiceName::History,
+        parameters: &["limit", "offset"],
+    },
+    Route {
+        path: "/api/v1/conformite",
+        name: "conformite",
+        service: ServiceName::History,
+        parameters: &["limit", "offset"],
+    },
+];
+
+/// The route that a request asks for. The method is judged before the path: whoever may not write
+/// here need not learn what is here.
+pub fn route(request: &Received) -> Result<&'static Route, Problem> {
+    if !request.only_reads() {
+        return Err(Problem::method_not_allowed());
+    }
+    find(request.uri.path()).ok_or_else(unknown_path)
+}
+
+/// 404 for everything that is no path of the API.
+pub fn unknown_path() -> Problem {
+    Problem::not_found("Ask for one of the paths in /api/v1/openapi.json.")
+}
+
+/// No normalisation: what two parties would normalise differently is no route.
+fn find(path: &str) -> Option<&'static Route> {
+    ROUTES.iter().find(|route| route.path == path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_path_finds_its_own_route() {
+        for route in &ROUTES {
+            assert_eq!(find(route.path), Some(route));
+        }
+    }
+
+    #[test]
+    fn anything_but_the_exact_bytes_finds_nothing() {
+        for path in [
+            "",
+            "/",
+            "*",
+            "/api/v1",
+            "/api/v1/",
+            "/api/v1/stress/",
+            "//api/v1/stress",
+            "/api/v1/./stress",
+            "/api/v1/x/../stress",
+            "/api/v1/%73tress",
+            "/api/v1%2fstress",
+            "/API/v1/stress",
+            "/api/v1/Stress",
+            "/api/v1/stress;x=1",
+            OPENAPI_PATH,
+        ] {
+            assert_eq!(find(path), None, "{path}");
+        }
+    }
+}

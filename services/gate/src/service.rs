@@ -1,0 +1,130 @@
+//! The gate put together: what runs, on which ports, sharing what.
+
+use std::sync::Arc;
+
+use hyper_util::service::TowerToHyperService;
+use water_http::{Representation, RequestIds, Signer};
+use water_keystore::connection::Purpose;
+use water_keystore::{Limiter, Replica};
+use water_runtime::listener::announce;
+use water_runtime::workers::{Worker, WorkerDied, Workers};
+use water_runtime::{BoxError, ConnectionLimits, Connections, Drained, Process, Server};
+
+use crate::app::{Gate, filter};
+use crate::config::Config;
+use crate::directory::Directory;
+use crate::entrance::{Connection, Entrance};
+use crate::guessing::Guessing;
+use crate::metrics::Metrics;
+use crate::openapi;
+use crate::preparation::Preparation;
+use crate::upstream::{Bounds, Upstream, Upstreams};
+
+/// The gate with its ports open and its workers answering.
+#[derive(Debug)]
+pub struct Service {
+    workers: Workers,
+    directory: Directory,
+}
+
+impl Service {
+    /// Opens the ports, starts the workers and what runs beside them. `random` tells this process'
+    /// request ids from those of others.
+    pub fn start(config: Config, random: u64, process: &mut Process) -> Result<Self, BoxError> {
+        let replica = Arc::new(Replica::new(
+            config.redis.connect(Purpose::Directory),
+            config.instance.clone(),
+            config.gate.clone(),
+        ));
+        let directory = Directory::follow(Arc::clone(&replica), process);
+        let connections = Connections::new(ConnectionLimits {
+            trusted: config.trusted_proxies.networks().to_vec(),
+            ..ConnectionLimits::default()
+        });
+        connections.register(&mut process.metrics);
+        let (process_settings, count) = (config.process.clone(), config.workers);
+        let shared = Arc::new(Shared {
+            metrics: Arc::new(Metrics::new(&mut process.metrics, Arc::clone(&replica))),
+            guessing: Arc::default(),
+            openapi: Arc::new(openapi::representation()),
+            preparation: Preparation::new(count, process.readiness.latch("limiter")),
+            entrance: Arc::new(Entrance {
+                ids: RequestIds::new(random),
+                proxies: config.trusted_proxies.clone(),
+            }),
+            server: Server::new(
+                connections,
+                process.shutdown.clone(),
+                process_settings.drain,
+            ),
+            replica,
+            config,
+        });
+        let workers = Workers::start(count, process_settings.listen, move |worker| {
+            Arc::clone(&shared).work(worker)
+        })?;
+        announce("http", workers.address());
+        process.open_admin(process_settings.admin, |routes| routes)?;
+        Ok(Self { workers, directory })
+    }
+
+    /// Answers requests until the process is asked to stop and everything is drained; then gives
+    /// the lease back, so that no revocation waits for this gate.
+    pub async fn serve(self) -> Result<Drained, WorkerDied> {
+        let drained = self.workers.finish().await?;
+        self.directory.leave().await;
+        Ok(drained)
+    }
+}
+
+/// What all workers share.
+struct Shared {
+    config: Config,
+    replica: Arc<Replica>,
+    metrics: Arc<Metrics>,
+    guessing: Arc<Guessing>,
+    openapi: Arc<Representation>,
+    preparation: Preparation,
+    entrance: Arc<Entrance>,
+    server: Server,
+}
+
+impl Shared {
+    /// One worker thread's life.
+    async fn work(self: Arc<Self>, worker: Worker) -> Drained {
+        let gate = Arc::new(self.gate());
+        let filter = TowerToHyperService::new(warp::service(filter(Arc::clone(&gate))));
+        let connection = |peer| Connection {
+            filter: filter.clone(),
+            entrance: Arc::clone(&self.entrance),
+            peer,
+        };
+        tokio::select! {
+            drained = self.server.serve(worker.listener, connection) => drained,
+            never = self.preparation.of(&gate.limiter) => match never {},
+        }
+    }
+
+    /// Connections live on the runtime that made them: each worker has its own, and so its own gate.
+    fn gate(&self) -> Gate {
+        let config = &self.config;
+        Gate {
+            prefix: config.key_prefix.clone(),
+            directory: Arc::clone(&self.replica),
+            guessing: Arc::clone(&self.guessing),
+            limiter: Limiter::new(
+                config.redis.connect(Purpose::Limiter),
+                config.instance.clone(),
+                self.replica.changes(),
+            ),
+            signer: Signer::new(&config.identity),
+            upstreams: Upstreams {
+                departements: Upstream::new(config.departements.clone(), Bounds::default()),
+                history: Upstream::new(config.history.clone(), Bounds::default()),
+            },
+            cors: config.cors.clone(),
+            openapi: Arc::clone(&self.openapi),
+            metrics: Arc::clone(&self.metrics),
+        }
+    }
+}

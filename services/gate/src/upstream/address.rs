@@ -1,0 +1,66 @@
+//! Where a service is.
+
+use std::str::FromStr;
+
+use http::HeaderValue;
+use http::uri::Authority;
+
+/// `host:port`. The host is resolved with each new connection.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ServiceAddress(Authority);
+
+/// Text that says no host and port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("a service's address is a host and a port")]
+pub struct InvalidServiceAddress;
+
+impl ServiceAddress {
+    /// `host:port`.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// As the `Host` of a request.
+    pub fn host(&self) -> HeaderValue {
+        HeaderValue::from_str(self.as_str()).expect("an authority is visible ASCII")
+    }
+}
+
+impl FromStr for ServiceAddress {
+    type Err = InvalidServiceAddress;
+
+    fn from_str(text: &str) -> Result<Self, InvalidServiceAddress> {
+        let authority: Authority = text.parse().map_err(|_| InvalidServiceAddress)?;
+        let complete = authority.port().is_some() && !authority.host().is_empty();
+        match complete && !text.contains('@') {
+            true => Ok(Self(authority)),
+            false => Err(InvalidServiceAddress),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_a_host_and_a_port() {
+        for good in ["water-data-history:80", "127.0.0.1:8080", "[::1]:8080"] {
+            assert_eq!(good.parse::<ServiceAddress>().unwrap().as_str(), good);
+        }
+        for bad in [
+            "",
+            "history",
+            ":80",
+            "a:b",
+            "user@history:80",
+            "http://history:80",
+        ] {
+            assert_eq!(
+                bad.parse::<ServiceAddress>(),
+                Err(InvalidServiceAddress),
+                "{bad}"
+            );
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The client against a small server whose every byte the test decides.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+use super::*;
+
+const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
+
+/// A listener and a client of it.
+async fn service(bounds: Bounds) -> (TcpListener, Upstream) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    (listener, Upstream::new(address.parse().unwrap(), bounds))
+}
+
+/// Accepts one connection and gives each request on it the next of these answers; then closes.
+async fn serve(listener: &TcpListener, answers: &[&str]) {
+    let (mut stream, _) = listener.accept().await.unwrap();
+    for answer in answers {
+        read_head(&mut stream).await;
+        stream.write_all(answer.as_bytes()).await.unwrap();
+    }
+}
+
+async fn read_head(stream: &mut TcpStream) {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.unwrap());
+    }
+}
+
+fn in_background(
+    listener: TcpListener,
+    connections: &'static [&'static [&'static str]],
+) -> JoinHandle<TcpListener> {
+    tokio::spawn(async move {
+        for answers in connections {
+            serve(&listener, answers).await;
+        }
+        listener
+    })
+}
+
+async fn send(upstream: &Upstream) -> Result<Bytes, UpstreamFailure> {
+    let request = || Request::get("/api/v1/stress").body(Empty::new()).unwrap();
+    upstream.send(request).await.map(Response::into_body)
+}
+
+/// Sends, and says by which reason it failed.
+async fn failure(upstream: &Upstream) -> &'static str {
+    send(upstream).await.unwrap_err().reason()
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again() {
+    let (listener, upstream) = service(Bounds::default()).await;
+    let server = in_background(listener, &[&[OK, OK, OK]]);
+    for _ in 0..3 {
+        assert_eq!(send(&upstream).await.unwrap(), "{}");
+    }
+    server.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_says_close_gets_no_further_request_on_that_connection() {
+    let (listener, upstream) = service(Bounds::default()).await;
+    let closing = "HTTP/1.1 200 OK\r\nConnection: close\r\ncontent-length: 2\r\n\r\n{}";
+    let server = tokio::spawn(async move {
+        let (mut first, _) = listener.accept().await.unwrap();
+        read_head(&mut first).await;
+        first.write_all(closing.as_bytes()).await.unwrap();
+        serve(&listener, &[OK]).await;
+    });
+    assert_eq!(send(&upstream).await.unwrap(), "{}");
+    assert_eq!(send(&upstream).await.unwrap(), "{}");
+    server.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_reused_connection_that_closes_before_an_answer_is_replaced_once() {
+    let (listener, upstream) = service(Bounds::default()).await;
+    let server = tokio::spawn(async move {
+        let (mut first, _) = listener.accept().await.unwrap();
+        read_head(&mut first).await;
+        first.write_all(OK.as_bytes()).await.unwrap();
+        read_head(&mut first).await;
+        drop(first);
+        serve(&listener, &[OK]).await;
+    });
+    send(&upstream).await.unwrap();
+    assert_eq!(send(&upstream).await.unwrap(), "{}");
+    server.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_reused_connection_that_closes_inside_an_answer_is_no_reason_to_ask_again() {
+    let (listener, upstream) = service(Bounds::default()).await;
+    let server = in_background(listener, &[&[OK, "HTTP/1.1 200"]]);
+    send(&upstream).await.unwrap();
+    assert_eq!(failure(&upstream).await, "broken");
+    server.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_new_connection_that_closes_before_an_answer_is_no_reason_to_ask_again() {
+    let (listener, upstream) = service(Bounds::default()).await;
+    let server = tokio::spawn(async move {
+        let (mut first, _) = listener.accept().await.unwrap();
+        read_head(&mut first).await;
+    });
+    assert_eq!(failure(&upstream).await, "broken");
+    server.await.unwrap();
+}
+
+#[tokio::test]
+async fn nobody_listening_is_a_failed_connect() {
+    let (listener, upstream) = service(Bounds::default()).await;
+    drop(listener);
+    assert_eq!(failure(&upstream).await, "connect");
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_in_its_body_is_broken() {
+    let (listener, upstream) = service(Bounds::default()).await;
+    let server = in_background(
+        listener,
+        &[&["HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"]],
+    );
+    assert_eq!(failure(&upstream).await, "broken");
+    server.await.unwrap();
+}
+
+#[tokio::test]
+async fn an_answer_larger_than_the_bound_is_refused() {
+    let bounds = Bounds {
+        body: 1,
+        ..Bounds::default()
+    };
+    let (listener, upstream) = service(bounds).await;
+    let server = in_background(listener, &[&[OK]]);
+    assert_eq!(failure(&upstream).await, "too_large");
+    server.await.unwrap();
+}
+
+#[tokio::test]
+async fn an_answer_that_never_ends_is_given_up_at_the_deadline() {
+    let bounds = Bounds {
+        answer: Duration::from_millis(50),
+        ..Bounds::default()
+    };
+    let (listener, upstream) = service(bounds).await;
+    let (failure, accepted) = tokio::join!(failure(&upstream), listener.accept());
+    assert_eq!(failure, "slow");
+    drop(accepted);
+}
+
+#[tokio::test]
+async fn an_old_connection_is_replaced_so_that_new_pods_get_their_share() {
+    let (listener, upstream) = service(Bounds::default()).await;
+    let server = tokio::spawn(async move {
+        let (mut first, _) = listener.accept().await.unwrap();
+        read_head(&mut first).await;
+        first.write_all(OK.as_bytes()).await.unwrap();
+        serve(&listener, &[OK]).await;
+        // Kept open until here: the client left it by itself.
+        drop(first);
+    });
+    send(&upstream).await.unwrap();
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(31)).await;
+    tokio::time::resume();
+    assert_eq!(send(&upstream).await.unwrap(), "{}");
+    server.await.unwrap();
+}

@@ -1,0 +1,294 @@
+//! What a service sees of a request, and what a client sees of an answer.
+
+use water_domain::Timestamp;
+use water_harness::{Answer, Port};
+use water_http::Verifier;
+
+use crate::recorder::{Behaviour, Seen, ok, with};
+use crate::site::{IDENTITY, Key, Site, is, problem};
+
+const TARGET: &str = "/api/v1/hydrorisk";
+
+async fn answered(behaviour: Behaviour) -> (Site, Answer) {
+    let site = Site::start().await;
+    let key = site.key().await;
+    site.service.behave(behaviour);
+    let answer = site.get(TARGET, &key).await;
+    (site, answer)
+}
+
+/// Whom the service believes to be asking.
+fn verified(seen: &Seen, now: Timestamp) -> water_http::Identity {
+    let mut headers = http::HeaderMap::new();
+    for value in seen.values("x-water-identity") {
+        headers.append("x-water-identity", value.parse().unwrap());
+    }
+    let mut line = seen.line.split(' ');
+    let (method, target) = (line.next().unwrap(), line.next().unwrap());
+    let verifier = Verifier::new(&IDENTITY[..64].parse().unwrap(), None);
+    verifier
+        .verify(&headers, &method.parse().unwrap(), target, now)
+        .unwrap()
+}
+
+#[tokio::test]
+async fn the_service_sees_who_is_asking_signed_for_this_request() {
+    let site = Site::start().await;
+    let key = site.key().await;
+    assert_eq!(
+        site.get("/api/v1/hydrorisk?limit=5", &key).await.status,
+        200
+    );
+    let identity = verified(
+        &site.service.only(),
+        site.directory.leases().await.unwrap().now,
+    );
+    assert_eq!(identity.account, key.record.account);
+    assert_eq!(identity.key, key.record.key_id);
+    assert_eq!(identity.plan, key.record.plan);
+}
+
+#[tokio::test]
+async fn the_service_sees_what_is_on_the_list_and_nothing_else() {
+    let site = Site::start().await;
+    let bearer = site.key().await.bearer();
+    let traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let fields = [
+        ("Authorization", bearer.as_str()),
+        ("Accept", "application/json"),
+        ("Accept-Encoding", "br, gzip"),
+        ("If-None-Match", "\"abc\""),
+        ("traceparent", traceparent),
+        ("tracestate", "vendor=1"),
+        ("X-Request-Id", "my-request-1"),
+        ("X-Water-Identity", "v1;account=other"),
+        ("x_water_identity", "v1;account=other"),
+        ("X-WATER-IDENTITY", "v1;account=other"),
+        ("Forwarded", "for=192.0.2.1"),
+        ("X-Forwarded-For", "192.0.2.1"),
+        ("X-Forwarded-Host", "evil"),
+        ("X-Original-URL", "/api/v1/conformite"),
+        ("X-HTTP-Method-Override", "DELETE"),
+        ("Connection", "x-water-identity, authorization"),
+        ("Cookie", "a=b"),
+        ("User-Agent", "curl"),
+    ];
+    assert_eq!(site.request("GET", TARGET, &fields).await.status, 200);
+    let seen = site.service.only();
+    let names = [
+        "accept",
+        "accept-encoding",
+        "host",
+        "if-none-match",
+        "traceparent",
+        "tracestate",
+        "x-request-id",
+        "x-water-identity",
+    ];
+    assert_eq!(seen.names(), names);
+    assert_eq!(seen.values("traceparent"), [traceparent]);
+    assert_eq!(seen.values("x-request-id"), ["my-request-1"]);
+    verified(&seen, site.directory.leases().await.unwrap().now);
+}
+
+#[tokio::test]
+async fn the_service_sees_known_parameters_only_and_encoded_anew() {
+    let site = Site::start().await;
+    let key = site.key().await;
+    for (query, forwarded) in [
+        ("", ""),
+        ("?", ""),
+        ("?limit=5&offset=10", "?limit=5&offset=10"),
+        ("?dept=34&utm=x&limit=5", "?limit=5"),
+        ("?limit=%2B5", "?limit=%2B5"),
+        ("?limit=+5", "?limit=%205"),
+        ("?%6Cimit=5", "?limit=5"),
+        ("?limit=5&limit=6", "?limit=5&limit=6"),
+        ("?limit=5%26offset%3D1", "?limit=5%26offset%3D1"),
+        ("?limit", "?limit="),
+    ] {
+        site.get(&format!("{TARGET}{query}"), &key).await;
+        let line = site.service.seen().pop().unwrap().line;
+        assert_eq!(line, format!("GET {TARGET}{forwarded} HTTP/1.1"), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn a_target_in_absolute_form_goes_on_in_origin_form() {
+    let site = Site::start().await;
+    let bearer = site.key().await.bearer();
+    let target = format!("http://water{TARGET}?limit=5");
+    let answer = site
+        .request("GET", &target, &[("Authorization", &bearer)])
+        .await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(
+        site.service.only().line,
+        format!("GET {TARGET}?limit=5 HTTP/1.1")
+    );
+}
+
+#[tokio::test]
+async fn a_head_is_asked_as_a_head_and_keeps_its_length() {
+    let site = Site::start().await;
+    let bearer = site.key().await.bearer();
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 4711\r\n\r\n";
+    site.service.behave(Behaviour::Answer(head.into()));
+    let fields = [("Authorization", bearer.as_str())];
+    let mut client = site.connect().await;
+    for _ in 0..2 {
+        let answer = client.request("HEAD", TARGET, &fields).await.unwrap();
+        assert_eq!(
+            (answer.status, answer.header("content-length")),
+            (200, Some("4711"))
+        );
+    }
+    let seen = site.service.seen();
+    assert_eq!(seen[1].line, format!("HEAD {TARGET} HTTP/1.1"));
+    assert_eq!(seen[1].connection, 0, "the connection is used again");
+}
+
+#[tokio::test]
+async fn the_client_sees_what_is_on_the_list_and_nothing_else() {
+    let fields = concat!(
+        "content-type: application/json\r\netag: \"abc\"\r\n",
+        "cache-control: private, no-cache\r\nlink: </api/v1/hydrorisk>; rel=\"first\"\r\n",
+        "set-cookie: a=b\r\nserver: secret/1.0\r\nconnection: keep-alive\r\n",
+        "keep-alive: timeout=5\r\nupgrade: h2c\r\nratelimit: \"mine\";r=1\r\n",
+        "x-ratelimit-remaining: 7\r\nx-request-id: not-yours\r\nvary: Cookie\r\n",
+    );
+    let (_, answer) = answered(Behaviour::Answer(with("200 OK", fields, "{}"))).await;
+    let mut names: Vec<_> = answer
+        .headers
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    names.sort_unstable();
+    let expected = [
+        "cache-control",
+        "content-length",
+        "content-type",
+        "date",
+        "etag",
+        "link",
+        "ratelimit",
+        "ratelimit-policy",
+        "vary",
+        "x-content-type-options",
+        "x-ratelimit-limit",
+        "x-ratelimit-remaining",
+        "x-ratelimit-reset",
+        "x-request-id",
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(answer.header("x-ratelimit-remaining"), Some("119"));
+    assert_eq!(
+        answer.header("vary"),
+        Some("Authorization, Accept-Encoding")
+    );
+    assert_ne!(answer.header("x-request-id"), Some("not-yours"));
+}
+
+#[tokio::test]
+async fn unchanged_goes_through_without_a_body() {
+    let head = "HTTP/1.1 304 Not Modified\r\netag: \"abc\"\r\n\r\n";
+    let (_, answer) = answered(Behaviour::Answer(head.into())).await;
+    assert_eq!(
+        (answer.status, answer.header("etag")),
+        (304, Some("\"abc\""))
+    );
+    assert!(answer.header("ratelimit").is_some());
+}
+
+#[tokio::test]
+async fn a_coded_body_goes_through_as_it_is() {
+    let fields = "content-type: application/json\r\ncontent-encoding: gzip\r\n";
+    let (_, answer) = answered(Behaviour::Answer(with("200 OK", fields, "not looked into"))).await;
+    assert_eq!(answer.header("content-encoding"), Some("gzip"));
+    assert_eq!(answer.text().unwrap(), "not looked into");
+}
+
+#[tokio::test]
+async fn a_service_that_refuses_the_gate_is_our_bug() {
+    for status in ["401 Unauthorized", "403 Forbidden"] {
+        let problem_body = with(status, "content-type: application/problem+json\r\n", "{}");
+        let (_, answer) = answered(Behaviour::Answer(problem_body)).await;
+        assert_eq!(problem(&answer), is(500, "internal"), "{status}");
+        assert!(answer.header("ratelimit").is_some());
+    }
+}
+
+#[tokio::test]
+async fn an_answer_outside_the_contract_is_503() {
+    let large = "x".repeat(2 * 1024 * 1024);
+    for wrong in [
+        ok("text/html", "<p>hello"),
+        with("302 Found", "location: /\r\n", ""),
+        with("200 OK", "", "{}"),
+        ok("application/json", &large),
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{".into(),
+        "not HTTP at all\r\n\r\n".into(),
+    ] {
+        let (_, answer) = answered(Behaviour::AnswerAndClose(wrong)).await;
+        assert_eq!(problem(&answer), is(503, "upstream_unavailable"));
+        assert_eq!(answer.header("retry-after"), Some("2"));
+        assert!(answer.header("ratelimit").is_some());
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_never_comes_is_503_at_the_deadline() {
+    let (_, answer) = answered(Behaviour::Silence).await;
+    assert_eq!(problem(&answer), is(503, "upstream_unavailable"));
+}
+
+#[tokio::test]
+async fn a_reused_connection_that_the_service_closed_is_replaced_once() {
+    let site = Site::start().await;
+    let key = site.key().await;
+    assert_eq!(site.get(TARGET, &key).await.status, 200);
+    site.service.behave(Behaviour::Close);
+    let answer = site.get(TARGET, &key).await;
+    assert_eq!(problem(&answer), is(503, "upstream_unavailable"));
+    let connections: Vec<_> = site
+        .service
+        .seen()
+        .iter()
+        .map(|seen| seen.connection)
+        .collect();
+    assert_eq!(
+        connections,
+        [0, 0, 1],
+        "one retry on a new connection, and no more"
+    );
+}
+
+#[tokio::test]
+async fn a_draining_service_gets_no_further_request_on_its_connection() {
+    let site = Site::start().await;
+    let key = site.key().await;
+    let fields = "content-type: application/json\r\nconnection: close\r\n";
+    site.service
+        .behave(Behaviour::Answer(with("200 OK", fields, "{}")));
+    for _ in 0..3 {
+        assert_eq!(site.get(TARGET, &key).await.status, 200);
+    }
+    let connections: Vec<_> = site
+        .service
+        .seen()
+        .iter()
+        .map(|seen| seen.connection)
+        .collect();
+    assert_eq!(connections, [0, 1, 2]);
+}
+
+#[tokio::test]
+async fn one_service_away_leaves_the_other_alone() {
+    let nobody = Port::reserve().unwrap();
+    let address = nobody.address().to_string();
+    let site = Site::start_with(&[("WATER_HISTORY_ADDRESS", &address)]).await;
+    let key: Key = site.key().await;
+    let answer = site.get(TARGET, &key).await;
+    assert_eq!(problem(&answer), is(503, "upstream_unavailable"));
+    assert_eq!(site.get("/api/v1/stress", &key).await.status, 200);
+}

@@ -1,0 +1,124 @@
+//! Both limits as a client meets them.
+
+use water_harness::Answer;
+
+use crate::site::{Key, Site, is, problem};
+
+const TARGET: &str = "/api/v1/stress";
+
+fn remaining(answer: &Answer) -> u32 {
+    answer
+        .header("x-ratelimit-remaining")
+        .unwrap()
+        .parse()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn the_121st_request_within_a_minute_is_429() {
+    let site = Site::start().await;
+    let key = site.key().await;
+    let mut client = site.connect().await;
+    for left in (0..120).rev() {
+        let answer = client.get(TARGET, &key.text).await.unwrap();
+        assert_eq!((answer.status, remaining(&answer)), (200, left));
+    }
+    let refused = client.get(TARGET, &key.text).await.unwrap();
+    assert_eq!(problem(&refused), is(429, "rate_limited"));
+    assert_eq!(
+        refused.json().unwrap()["violatedPolicies"],
+        serde_json::json!(["minute"])
+    );
+    let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=60).contains(&wait), "{wait}");
+    let standing = refused.header("ratelimit").unwrap();
+    assert!(
+        standing.starts_with(&format!(r#""minute";r=0;t={wait}, "day";r=49880;t="#)),
+        "{standing}"
+    );
+    assert_eq!(site.service.seen().len(), 120);
+}
+
+#[tokio::test]
+async fn every_accepted_answer_has_all_the_headers() {
+    let site = Site::start().await;
+    let answer = site.get(TARGET, &site.key().await).await;
+    let policy = r#""minute";q=120;w=60, "day";q=50000;w=86400"#;
+    assert_eq!(answer.header("ratelimit-policy"), Some(policy));
+    let standing = answer.header("ratelimit").unwrap();
+    assert!(
+        standing.starts_with(r#""minute";r=119;t=60, "day";r=49999;t="#),
+        "{standing}"
+    );
+    assert_eq!(answer.header("x-ratelimit-limit"), Some("120"));
+    assert_eq!(answer.header("x-ratelimit-remaining"), Some("119"));
+    let reset: i64 = answer.header("x-ratelimit-reset").unwrap().parse().unwrap();
+    let now = site.directory.leases().await.unwrap().now.as_millis() / 1000;
+    assert!((now + 50..=now + 61).contains(&reset), "{reset} at {now}");
+}
+
+#[tokio::test]
+async fn a_head_costs_what_a_get_costs() {
+    let site = Site::start().await;
+    let bearer = site.key().await.bearer();
+    let fields = [("Authorization", bearer.as_str())];
+    let head = site.request("HEAD", TARGET, &fields).await;
+    let get = site.request("GET", TARGET, &fields).await;
+    assert_eq!((remaining(&head), remaining(&get)), (119, 118));
+}
+
+#[tokio::test]
+async fn all_keys_of_an_account_share_its_limits() {
+    let site = Site::start().await;
+    let first = site.key().await;
+    let second = site.publish(Key::new().of_account(&first)).await;
+    assert_eq!(remaining(&site.get(TARGET, &first).await), 119);
+    assert_eq!(remaining(&site.get(TARGET, &second).await), 118);
+}
+
+#[tokio::test]
+async fn the_day_has_its_own_limit() {
+    let site = Site::start().await;
+    let key = site.publish(Key::new().on_plan("Daily")).await;
+    for left in [2, 1, 0] {
+        let answer = site.get(TARGET, &key).await;
+        assert_eq!((answer.status, remaining(&answer)), (200, left));
+        assert_eq!(answer.header("x-ratelimit-limit"), Some("3"));
+    }
+    let refused = site.get(TARGET, &key).await;
+    assert_eq!(problem(&refused), is(429, "rate_limited"));
+    assert_eq!(
+        refused.json().unwrap()["violatedPolicies"],
+        serde_json::json!(["day"])
+    );
+}
+
+#[tokio::test]
+async fn a_flood_through_many_connections_is_accepted_exactly_up_to_the_limit() {
+    let site = Site::start().await;
+    let key = site.key().await;
+    let flood = (0..10).map(|_| async {
+        let mut client = site.connect().await;
+        let mut accepted = 0;
+        for _ in 0..30 {
+            accepted += u32::from(client.get(TARGET, &key.text).await.unwrap().status == 200);
+        }
+        accepted
+    });
+    let accepted = futures::future::join_all(flood).await;
+    assert_eq!(accepted.into_iter().sum::<u32>(), 120);
+}
+
+#[tokio::test]
+async fn a_refusal_of_the_service_is_charged() {
+    let site = Site::start().await;
+    let key = site.key().await;
+    let body = r#"{"code":"invalid_parameter"}"#;
+    let fields = "content-type: application/problem+json\r\n";
+    let answer = crate::recorder::with("400 Bad Request", fields, body);
+    site.service
+        .behave(crate::recorder::Behaviour::Answer(answer));
+    let answer = site.get(TARGET, &key).await;
+    assert_eq!((answer.status, remaining(&answer)), (400, 119));
+    assert_eq!(answer.text().unwrap(), body);
+}

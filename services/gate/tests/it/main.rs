@@ -1,0 +1,16 @@
+//! The real gate as a process, before a real Redis and a service that records what it sees.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
+
+mod attacks;
+mod authentication;
+mod cors;
+mod description;
+mod failures;
+mod forwarding;
+mod limits;
+mod observation;
+mod order;
+mod recorder;
+mod site;
+mod stopping;

@@ -1,0 +1,325 @@
+//! One gate, its directory on a Redis, and the recording service behind it.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use water_domain::{KeyPrefix, Limits, PlainKey, Plan, Timestamp};
+use water_harness::{Answer, HttpClient, Port, Process, Program, Redis, wait_until};
+use water_keystore::connection::Purpose;
+use water_keystore::{
+    Change, ConnectionSettings, Contents, Directory, Instance, KeyState, Owner, Record, Removal,
+    Writer,
+};
+
+use crate::recorder::Recorder;
+
+/// Longer than anything that is waited for takes on a busy machine.
+pub const SOON: Duration = Duration::from_secs(20);
+
+/// What the gate signs identities with in tests.
+pub const IDENTITY: &str = "4e6f7420612073656372657420617420616c6c3a206120746573742773206b6579";
+
+pub struct Site {
+    pub gate: Process,
+    pub service: Recorder,
+    pub writer: Writer,
+    pub directory: Directory,
+    http: Port,
+    admin: Port,
+}
+
+/// A key and its record, to be published as it is or changed before.
+#[derive(Clone)]
+pub struct Key {
+    pub text: String,
+    pub record: Record,
+}
+
+impl Site {
+    /// A ready gate on the Redis that all tests share.
+    pub async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// The same with more settings.
+    pub async fn start_with(settings: &[(&str, &str)]) -> Self {
+        let site = Self::start_unready(Redis::shared().await.unwrap(), settings).await;
+        site.ready().await;
+        site
+    }
+
+    /// A gate on this Redis, just started; the directory is complete and has both plans.
+    pub async fn start_unready(redis: &Redis, settings: &[(&str, &str)]) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let instance = Instance::new("water", &format!("gate-{number}")).unwrap();
+        let connection = ConnectionSettings::new(&redis.url(), None).unwrap();
+        let directory = Directory::new(connection.connect(Purpose::Directory), instance.clone());
+        let (writer, _) = directory.claim("0b5e", None).await.unwrap();
+        writer.rebuild(plans).await.unwrap();
+        let service = Recorder::start().await;
+        let (http, admin) = (Port::reserve().unwrap(), Port::reserve().unwrap());
+        let mut program = Program::new(env!("CARGO_BIN_EXE_water-gate"))
+            .env("WATER_LISTEN_ADDRESS", http.address().to_string())
+            .env("WATER_ADMIN_ADDRESS", admin.address().to_string())
+            .env("WATER_LOG", "debug")
+            .env("WATER_STOP_DELAY_SECONDS", "1")
+            .env("WATER_WORKERS", "1")
+            .env("WATER_REDIS_URL", redis.url())
+            .env("WATER_INSTANCE", instance.as_str())
+            .env("WATER_POD_NAME", "gate-0")
+            .env("WATER_POD_UID", "uid-of-gate-0")
+            .env("WATER_DEPARTEMENTS_ADDRESS", service.address.to_string())
+            .env("WATER_HISTORY_ADDRESS", service.address.to_string())
+            .env("WATER_IDENTITY_CURRENT", &IDENTITY[..64]);
+        for (name, value) in settings {
+            program = program.env(name, value);
+        }
+        Self {
+            gate: program.start().unwrap(),
+            service,
+            writer,
+            directory,
+            http,
+            admin,
+        }
+    }
+
+    /// Waits until the gate says that it is ready.
+    pub async fn ready(&self) {
+        let ready = async || -> Result<()> {
+            let answer = self.admin("/ready").await?;
+            ensure!(answer.status == 200, "{answer:?}");
+            Ok(())
+        };
+        self.gate.ready(SOON, ready).await.unwrap();
+    }
+
+    /// What the admin port says.
+    pub async fn admin(&self, path: &str) -> Result<Answer> {
+        HttpClient::connect(self.admin.address())
+            .await?
+            .request("GET", path, &[])
+            .await
+    }
+
+    /// A new connection to the gate.
+    pub async fn connect(&self) -> HttpClient {
+        self.try_connect().await.unwrap()
+    }
+
+    /// The same, if the gate still takes one.
+    pub async fn try_connect(&self) -> Result<HttpClient> {
+        HttpClient::connect(self.http.address()).await
+    }
+
+    /// One request on a connection of its own.
+    pub async fn request(&self, method: &str, target: &str, fields: &[(&str, &str)]) -> Answer {
+        self.connect()
+            .await
+            .request(method, target, fields)
+            .await
+            .unwrap()
+    }
+
+    /// GET with a key, on a connection of its own.
+    pub async fn get(&self, target: &str, key: &Key) -> Answer {
+        self.connect().await.get(target, &key.text).await.unwrap()
+    }
+
+    /// Sends bytes on a connection of their own and reads one answer.
+    pub async fn raw(&self, bytes: impl AsRef<[u8]>) -> Answer {
+        let mut client = self.connect().await;
+        client.send(bytes).await.unwrap();
+        client.answer().await.unwrap()
+    }
+
+    /// A published Enterprise key of an account of its own, which the gate knows.
+    pub async fn key(&self) -> Key {
+        self.publish(Key::new()).await
+    }
+
+    /// Publishes a key or its changed record and waits until the gate has applied it.
+    pub async fn publish(&self, key: Key) -> Key {
+        self.change(Change::Put {
+            hash: key.hash(),
+            record: key.record.clone(),
+            owner: owner(),
+            reinstate: false,
+        })
+        .await;
+        key
+    }
+
+    /// Revokes a key and waits until the gate has applied it.
+    pub async fn revoke(&self, key: &Key) {
+        self.change(Change::Remove {
+            hash: key.hash(),
+            owner: owner(),
+            removal: Removal::Revoke,
+        })
+        .await;
+    }
+
+    async fn change(&self, change: Change) {
+        let applied = self.writer.apply(&[change]).await.unwrap();
+        let acknowledged = async || {
+            let leases = self.directory.leases().await?;
+            let behind = leases.gates.iter().any(|gate| gate.seq < applied.seq);
+            ensure!(!leases.gates.is_empty() && !behind, "{:?}", leases.gates);
+            Ok(())
+        };
+        wait_until("the gate's acknowledgement", SOON, acknowledged)
+            .await
+            .unwrap();
+    }
+}
+
+impl Key {
+    /// A key of an account of its own.
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let mut random = [0x5a; 48];
+        random[..4].copy_from_slice(&number.to_be_bytes());
+        random[44..].copy_from_slice(&number.to_be_bytes());
+        let key = PlainKey::generate(&KeyPrefix::default(), &random);
+        let record = Record {
+            key_id: key.key_id(),
+            account: format!("account-{number}").parse().unwrap(),
+            plan: "Enterprise".parse().unwrap(),
+            state: KeyState::Active,
+            not_before: None,
+            expires: None,
+            retires: None,
+            revision: 1,
+        };
+        let text = key.expose().to_owned();
+        Self { text, record }
+    }
+
+    /// A key that was brought along by its hash: any text of at least 32 characters.
+    pub fn brought(text: &str) -> Self {
+        let mut key = Self {
+            text: text.into(),
+            ..Self::new()
+        };
+        key.record.key_id = key.plain().key_id();
+        key
+    }
+
+    pub fn on_plan(mut self, plan: &str) -> Self {
+        self.record.plan = plan.parse().unwrap();
+        self
+    }
+
+    pub fn of_account(mut self, other: &Self) -> Self {
+        self.record.account = other.record.account.clone();
+        self
+    }
+
+    pub fn suspended(mut self) -> Self {
+        self.record.state = KeyState::Suspended;
+        self
+    }
+
+    pub fn expires(mut self, at: Timestamp) -> Self {
+        self.record.expires = Some(at);
+        self
+    }
+
+    pub fn not_before(mut self, at: Timestamp) -> Self {
+        self.record.not_before = Some(at);
+        self
+    }
+
+    pub fn retires(mut self, at: Timestamp) -> Self {
+        self.record.retires = Some(at);
+        self
+    }
+
+    /// The value of `Authorization`.
+    pub fn bearer(&self) -> String {
+        format!("Bearer {}", self.text)
+    }
+
+    pub fn hash(&self) -> water_domain::KeyHash {
+        self.plain().hash()
+    }
+
+    fn plain(&self) -> PlainKey<'_> {
+        PlainKey::parse(self.text.as_bytes(), &KeyPrefix::default()).unwrap()
+    }
+}
+
+/// A moment in the past, and one in the future.
+pub fn past() -> Timestamp {
+    Timestamp::parse("2020-01-01T00:00:00Z").unwrap()
+}
+
+pub fn future() -> Timestamp {
+    Timestamp::parse("2120-01-01T00:00:00Z").unwrap()
+}
+
+/// The status and code of a problem, after what holds for every problem was checked.
+pub fn problem(answer: &Answer) -> (u16, String) {
+    assert_eq!(
+        answer.header("content-type"),
+        Some("application/problem+json"),
+        "{answer:?}"
+    );
+    assert_eq!(
+        answer.header("cache-control"),
+        Some("no-store"),
+        "{answer:?}"
+    );
+    assert_eq!(
+        answer.header("x-content-type-options"),
+        Some("nosniff"),
+        "{answer:?}"
+    );
+    let body = answer.json().unwrap();
+    assert_eq!(body["status"], answer.status, "{answer:?}");
+    assert_eq!(
+        body["requestId"].as_str(),
+        answer.header("x-request-id"),
+        "{answer:?}"
+    );
+    (answer.status, body["code"].as_str().unwrap().to_owned())
+}
+
+/// A problem as [`problem`] tells it.
+pub fn is(status: u16, code: &str) -> (u16, String) {
+    (status, code.to_owned())
+}
+
+fn owner() -> Owner {
+    Owner {
+        uid: "uid-of-acme".into(),
+        namespace: "water".into(),
+        name: "acme".into(),
+    }
+}
+
+fn plans() -> Contents {
+    let limited = |name: &str, minute: u32, day: u32| Plan {
+        name: name.parse().unwrap(),
+        limits: Some(Limits {
+            requests_per_minute: minute.try_into().unwrap(),
+            requests_per_day: day.try_into().unwrap(),
+        }),
+    };
+    let free = Plan {
+        name: "Free".parse().unwrap(),
+        limits: None,
+    };
+    Contents {
+        entries: Vec::new(),
+        plans: vec![
+            limited("Enterprise", 120, 50_000),
+            limited("Daily", 100, 3),
+            free,
+        ],
+    }
+}

@@ -1,0 +1,154 @@
+//! The `Link` header of a history page (RFC 8288): `first`, `prev`, `next` and `last`, as far as
+//! those pages exist, as references relative to the service's origin.
+
+use std::fmt::Write;
+
+use water_domain::Page;
+
+/// The header's value, or `None` for a history without rows, which has no other page to go to.
+///
+/// The pages of a reader who began at an odd offset stay on that reader's grid: whoever follows
+/// `next` to its end has arrived at `last`.
+pub fn header(path: &str, page: Page, total: u64) -> Option<String> {
+    if total == 0 {
+        return None;
+    }
+    let limit = u64::from(page.limit);
+    let shift = page.offset % limit;
+    let last = if total > shift {
+        shift + (total - 1 - shift) / limit * limit
+    } else {
+        0
+    };
+    let prev = (page.offset > 0).then(|| page.offset.saturating_sub(limit).min(last));
+    let next = page.offset.checked_add(limit).filter(|&next| next < total);
+
+    let mut value = String::new();
+    for (relation, offset) in [
+        ("first", Some(0)),
+        ("prev", prev),
+        ("next", next),
+        ("last", Some(last)),
+    ] {
+        let Some(offset) = offset else { continue };
+        let comma = if value.is_empty() { "" } else { ", " };
+        write!(
+            value,
+            "{comma}<{path}?limit={limit}&offset={offset}>; rel=\"{relation}\""
+        )
+        .expect("writing to memory cannot fail");
+    }
+    Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The offset of each relation that the header names.
+    fn offsets(limit: u8, offset: u64, total: u64) -> Vec<(String, u64)> {
+        let header = header("/h", Page { limit, offset }, total).unwrap();
+        let link = |link: &str| {
+            let (target, relation) = link.split_once(">; rel=").unwrap();
+            let offset = target
+                .strip_prefix(&format!("</h?limit={limit}&offset="))
+                .unwrap();
+            (
+                relation.trim_matches('"').to_owned(),
+                offset.parse().unwrap(),
+            )
+        };
+        header.split(", ").map(link).collect()
+    }
+
+    fn links(expected: &[(&str, u64)]) -> Vec<(String, u64)> {
+        expected
+            .iter()
+            .map(|&(relation, offset)| (relation.to_owned(), offset))
+            .collect()
+    }
+
+    #[test]
+    fn a_page_in_the_middle_has_all_four_links() {
+        assert_eq!(
+            header(
+                "/api/v1/hydrorisk",
+                Page {
+                    limit: 20,
+                    offset: 40
+                },
+                101
+            )
+            .unwrap(),
+            "</api/v1/hydrorisk?limit=20&offset=0>; rel=\"first\", \
+             </api/v1/hydrorisk?limit=20&offset=20>; rel=\"prev\", \
+             </api/v1/hydrorisk?limit=20&offset=60>; rel=\"next\", \
+             </api/v1/hydrorisk?limit=20&offset=100>; rel=\"last\""
+        );
+    }
+
+    #[test]
+    fn the_first_page_has_no_prev_and_the_last_no_next() {
+        assert_eq!(
+            offsets(20, 0, 40),
+            links(&[("first", 0), ("next", 20), ("last", 20)])
+        );
+        assert_eq!(
+            offsets(20, 20, 40),
+            links(&[("first", 0), ("prev", 0), ("last", 20)])
+        );
+        assert_eq!(offsets(20, 0, 20), links(&[("first", 0), ("last", 0)]));
+    }
+
+    #[test]
+    fn beyond_the_end_prev_leads_back_to_the_last_page() {
+        assert_eq!(
+            offsets(20, 1000, 30),
+            links(&[("first", 0), ("prev", 20), ("last", 20)])
+        );
+        assert_eq!(
+            offsets(20, 39, 5),
+            links(&[("first", 0), ("prev", 0), ("last", 0)])
+        );
+        assert_eq!(
+            offsets(100, Page::MAX_OFFSET, 5),
+            links(&[("first", 0), ("prev", 0), ("last", 0)])
+        );
+    }
+
+    #[test]
+    fn a_history_without_rows_has_no_links() {
+        assert_eq!(
+            header(
+                "/h",
+                Page {
+                    limit: 20,
+                    offset: 0
+                },
+                0
+            ),
+            None
+        );
+    }
+
+    #[test]
+    fn following_next_from_anywhere_ends_at_last() {
+        for (limit, offset, total) in [
+            (7, 0, 50),
+            (7, 3, 50),
+            (20, 19, 20),
+            (100, 1, 1001),
+            (1, 0, 9),
+        ] {
+            let last = offsets(limit, offset, total).pop().unwrap().1;
+            let mut at = offset;
+            while let Some((_, next)) = offsets(limit, at, total)
+                .into_iter()
+                .find(|(name, _)| name == "next")
+            {
+                at = next;
+            }
+            assert_eq!(at, last, "limit {limit}, offset {offset}, total {total}");
+        }
+    }
+}

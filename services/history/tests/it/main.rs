@@ -1,0 +1,11 @@
+//! The service over real HTTP, on a real PostgreSQL.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
+
+mod answers;
+mod fixture;
+mod identity;
+mod outages;
+mod pages;
+mod settings;
+mod transfer;

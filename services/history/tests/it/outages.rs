@@ -1,0 +1,175 @@
+//! PostgreSQL away, slow, or back: 503 quickly, never another answer, and no restart needed.
+
+use std::time::Duration;
+
+use anyhow::ensure;
+use nix::sys::signal::Signal;
+use tokio::time::{Instant, timeout};
+use water_database::writer::History;
+use water_harness::{Answer, Database, Postgres, wait_until};
+
+use crate::fixture::{Running, SOON, load, migrated, rows, writer};
+
+/// A server of the test's own, with three analyses, and the service on it.
+async fn own() -> (Postgres, Database, Running) {
+    let postgres = Postgres::start().await.unwrap();
+    let database = migrated(&postgres).await;
+    load(&mut writer(&database).await, History::Analyses, &rows(3)).await;
+    // The harness' server commits without waiting for the disk: this survives a kill.
+    postgres.sql("postgres", "CHECKPOINT").unwrap();
+    let service = Running::start(&database.url_as("water_reader"))
+        .ready()
+        .await;
+    (postgres, database, service)
+}
+
+fn unavailable(answer: &Answer) {
+    let body = answer.json().unwrap();
+    assert_eq!(
+        (answer.status, &body["code"]),
+        (503, &"dependency_unavailable".into()),
+        "{answer:?}"
+    );
+    assert!(
+        answer
+            .header("retry-after")
+            .is_some_and(|seconds| seconds.parse::<u32>().is_ok())
+    );
+    for inside in ["ostgre", "SQL", "127.0.0.1", "refused"] {
+        assert!(!answer.text().unwrap().contains(inside), "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_outage_is_503_at_once_and_its_end_is_noticed() {
+    let (postgres, _, service) = own().await;
+    let before = service.get("/api/v1/hydrorisk").await;
+    postgres.process().kill().unwrap();
+    // Sessions of a killed server live until they notice.
+    let away = async || {
+        let started = Instant::now();
+        let answer = service.get("/api/v1/hydrorisk").await;
+        ensure!(answer.status == 503, "{answer:?}");
+        Ok((answer, started.elapsed()))
+    };
+    let (answer, took) = wait_until("the outage", SOON, away).await.unwrap();
+    unavailable(&answer);
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    assert_eq!(service.admin("/ready").await.status, 200);
+
+    postgres.process().start_again().unwrap();
+    postgres.ready().await.unwrap();
+    let back = async || {
+        let answer = service.get("/api/v1/hydrorisk").await;
+        ensure!(answer.body == before.body, "{answer:?}");
+        Ok(())
+    };
+    wait_until("the history", Duration::from_secs(5), back)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_statement_that_takes_too_long_is_503() {
+    let (postgres, database, service) = own().await;
+    let lock = "BEGIN; LOCK water.analyses IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(60)";
+    let (name, locked) = (database.name().to_owned(), std::sync::Arc::new(postgres));
+    let holder = std::sync::Arc::clone(&locked);
+    let held = name.clone();
+    std::thread::spawn(move || holder.sql(&held, lock));
+    let waiting = async || {
+        let locks = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted \
+                     AND relation = 'water.analyses'::regclass";
+        ensure!(locked.sql(&name, locks)? == "1", "not locked");
+        Ok(())
+    };
+    wait_until("the lock", SOON, waiting).await.unwrap();
+
+    let answer = timeout(Duration::from_secs(4), service.get("/api/v1/hydrorisk")).await;
+    unavailable(&answer.expect("an answer within the statement timeout of 2 s, and a bit"));
+    assert_eq!(service.get("/api/v1/conformite").await.status, 200);
+    locked
+        .sql(
+            &name,
+            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE mode = 'AccessExclusiveLock'",
+        )
+        .unwrap();
+    let back = async || {
+        let answer = service.get("/api/v1/hydrorisk").await;
+        ensure!(answer.status == 200, "{answer:?}");
+        Ok(())
+    };
+    wait_until("the history", SOON, back).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_cold_pod_is_not_ready_before_it_has_read_the_database() {
+    let postgres = Postgres::start().await.unwrap();
+    let database = migrated(&postgres).await;
+    postgres.process().kill().unwrap();
+    let service = Running::start(&database.url_as("water_reader"));
+    let ready = service.admin("/ready").await;
+    assert_eq!(
+        (ready.status, ready.json().unwrap()["missing"][0].clone()),
+        (503, "database".into())
+    );
+    assert_eq!(service.admin("/live").await.status, 200);
+    unavailable(&service.get("/api/v1/conformite").await);
+
+    postgres.process().start_again().unwrap();
+    let service = service.ready().await;
+    assert_eq!(service.get("/api/v1/conformite").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_database_that_is_not_migrated_is_503_until_it_is() {
+    let postgres = Postgres::start().await.unwrap();
+    let database = migrated(&postgres).await;
+    postgres
+        .sql(database.name(), "ALTER SCHEMA water RENAME TO later")
+        .unwrap();
+    let service = Running::start(&database.url_as("water_reader"));
+    unavailable(&service.get("/api/v1/hydrorisk").await);
+    assert_eq!(service.admin("/ready").await.status, 503);
+    postgres
+        .sql(database.name(), "ALTER SCHEMA later RENAME TO water")
+        .unwrap();
+    assert_eq!(
+        service.ready().await.get("/api/v1/hydrorisk").await.status,
+        200
+    );
+}
+
+#[tokio::test]
+async fn a_server_without_a_free_connection_is_503() {
+    let (postgres, database, _) = own().await;
+    postgres
+        .sql(
+            database.name(),
+            "ALTER ROLE water_reader CONNECTION LIMIT 0",
+        )
+        .unwrap();
+    let service = Running::start(&database.url_as("water_reader"));
+    unavailable(&service.get("/api/v1/hydrorisk").await);
+}
+
+#[tokio::test]
+async fn a_role_that_may_not_log_in_is_503() {
+    let (postgres, database, _) = own().await;
+    postgres
+        .sql(database.name(), "ALTER ROLE water_reader NOLOGIN")
+        .unwrap();
+    let service = Running::start(&database.url_as("water_reader"));
+    unavailable(&service.get("/api/v1/hydrorisk").await);
+}
+
+#[tokio::test]
+async fn a_server_that_accepts_and_says_nothing_is_503_in_time() {
+    let (postgres, database, _) = own().await;
+    postgres.process().signal(Signal::SIGSTOP).unwrap();
+    let service = Running::start(&database.url_as("water_reader"));
+    let answer = timeout(Duration::from_secs(4), service.get("/api/v1/hydrorisk")).await;
+    unavailable(&answer.expect("an answer within the pool's timeout of 2 s, and a bit"));
+    postgres.process().signal(Signal::SIGCONT).unwrap();
+    service.ready().await;
+}

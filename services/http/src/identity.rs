@@ -1,0 +1,194 @@
+//! The identity header: the gate's signed word to a service about who is asking.
+//!
+//! `X-Water-Identity: v1;account=…;key=…;plan=…;exp=…;mac=…`. `exp` is in milliseconds since the
+//! epoch; `mac` is the HMAC-SHA-256, in hex, over everything before `;mac=`, a line feed, the
+//! method, a line feed, and the path with its query. A replay repeats the same read.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use hmac::{Hmac, KeyInit, Mac};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use sha2::Sha256;
+use water_domain::{AccountId, KeyId, PlanName, Timestamp};
+
+/// The header's name.
+pub const X_WATER_IDENTITY: HeaderName = HeaderName::from_static("x-water-identity");
+
+/// How far ahead the gate sets `exp` (gate.md, "Forwarding").
+pub const LIFETIME: Duration = Duration::from_secs(30);
+/// Services accept an `exp` from 5 s before to 40 s after their clock: the gate's clock is Redis'.
+const EARLIEST: i64 = -5_000;
+const LATEST: i64 = 40_000;
+
+/// Who is asking, as the gate has found out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Identity {
+    /// Whose data may be read.
+    pub account: AccountId,
+    /// The key's public name.
+    pub key: KeyId,
+    /// The key's plan.
+    pub plan: PlanName,
+}
+
+/// 32 secret bytes, written as 64 hex digits.
+#[derive(Clone, PartialEq, Eq)]
+pub struct IdentityKey([u8; 32]);
+
+/// Text that is no identity key; the text is not repeated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("an identity key is 64 hex digits")]
+pub struct InvalidIdentityKey;
+
+impl FromStr for IdentityKey {
+    type Err = InvalidIdentityKey;
+
+    fn from_str(text: &str) -> Result<Self, InvalidIdentityKey> {
+        let mut bytes = [0; 32];
+        hex::decode_to_slice(text, &mut bytes).map_err(|_| InvalidIdentityKey)?;
+        Ok(Self(bytes))
+    }
+}
+
+impl fmt::Debug for IdentityKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("IdentityKey")
+    }
+}
+
+impl IdentityKey {
+    fn mac(&self) -> Hmac<Sha256> {
+        Hmac::new_from_slice(&self.0).expect("an HMAC key may have any length")
+    }
+}
+
+/// Signs identities: the gate's side.
+#[derive(Clone)]
+pub struct Signer(Hmac<Sha256>);
+
+impl Signer {
+    /// Signs with the current key.
+    pub fn new(current: &IdentityKey) -> Self {
+        Self(current.mac())
+    }
+
+    /// The header's value for one request; `expires` is [`LIFETIME`] from now.
+    pub fn sign(
+        &self,
+        identity: &Identity,
+        expires: Timestamp,
+        method: &Method,
+        path_and_query: &str,
+    ) -> HeaderValue {
+        let Identity { account, key, plan } = identity;
+        let expires = expires.as_millis();
+        let mut text = format!("v1;account={account};key={key};plan={plan};exp={expires}");
+        let mac = message(self.0.clone(), &text, method, path_and_query).finalize();
+        text.push_str(";mac=");
+        text.push_str(&hex::encode(mac.into_bytes()));
+        HeaderValue::try_from(text).expect("validated names, digits and hex are visible ASCII")
+    }
+}
+
+impl fmt::Debug for Signer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Signer")
+    }
+}
+
+/// Checks identities: a service's side.
+#[derive(Clone)]
+pub struct Verifier(Vec<Hmac<Sha256>>);
+
+/// Why an identity was not believed. Logged; the caller learns only that it was not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum IdentityError {
+    /// There is no header, or more than one.
+    #[error("the request has no identity header, or several")]
+    NotOne,
+    /// It is not of the form above.
+    #[error("the identity header is malformed")]
+    Malformed,
+    /// No key that we know signed it for this request.
+    #[error("the identity's signature is wrong for this request")]
+    Forged,
+    /// Too old, or too far ahead for any clock difference we allow.
+    #[error("the identity's time is outside the window")]
+    OutsideWindow,
+}
+
+impl Verifier {
+    /// Believes the current key, and during a rotation the next one too.
+    pub fn new(current: &IdentityKey, next: Option<&IdentityKey>) -> Self {
+        Self(
+            [Some(current), next]
+                .into_iter()
+                .flatten()
+                .map(IdentityKey::mac)
+                .collect(),
+        )
+    }
+
+    /// Who is asking, if the gate says so for exactly this request.
+    pub fn verify(
+        &self,
+        headers: &HeaderMap,
+        method: &Method,
+        path_and_query: &str,
+        now: Timestamp,
+    ) -> Result<Identity, IdentityError> {
+        let mut values = headers.get_all(&X_WATER_IDENTITY).iter();
+        let (Some(value), None) = (values.next(), values.next()) else {
+            return Err(IdentityError::NotOne);
+        };
+        let text = value.to_str().map_err(|_| IdentityError::Malformed)?;
+        let (signed, mac) = text.rsplit_once(";mac=").ok_or(IdentityError::Malformed)?;
+        let mut bytes = [0; 32];
+        hex::decode_to_slice(mac, &mut bytes).map_err(|_| IdentityError::Malformed)?;
+        let matches = |key: &Hmac<Sha256>| {
+            let message = message(key.clone(), signed, method, path_and_query);
+            message.verify_slice(&bytes).is_ok()
+        };
+        if !self.0.iter().any(matches) {
+            return Err(IdentityError::Forged);
+        }
+        let (identity, expires) = parse(signed).ok_or(IdentityError::Malformed)?;
+        match (EARLIEST..=LATEST).contains(&expires.saturating_sub(now.as_millis())) {
+            true => Ok(identity),
+            false => Err(IdentityError::OutsideWindow),
+        }
+    }
+}
+
+impl fmt::Debug for Verifier {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Verifier")
+    }
+}
+
+/// None of the signed texts can hold a line feed, so that the three parts cannot be shifted.
+fn message(mac: Hmac<Sha256>, signed: &str, method: &Method, target: &str) -> Hmac<Sha256> {
+    mac.chain_update(signed)
+        .chain_update("\n")
+        .chain_update(method.as_str())
+        .chain_update("\n")
+        .chain_update(target)
+}
+
+fn parse(signed: &str) -> Option<(Identity, i64)> {
+    let rest = signed.strip_prefix("v1;account=")?;
+    let (account, rest) = rest.split_once(";key=")?;
+    let (key, rest) = rest.split_once(";plan=")?;
+    let (plan, expires) = rest.split_once(";exp=")?;
+    let identity = Identity {
+        account: account.parse().ok()?,
+        key: key.parse().ok()?,
+        plan: plan.parse().ok()?,
+    };
+    Some((identity, expires.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,23 @@
+//! Everything about a public answer: problems, query rules, the identity header, representations.
+//!
+//! Knows HTTP and warp, and neither SQL nor Redis. A service's routes are warp filters whose
+//! handlers return `Result<Representation, Problem>`; [`service`] puts them behind the identity
+//! check and turns what they return into bytes, headers and one line of the access log.
+
+pub mod access;
+pub mod identity;
+pub mod problem;
+pub mod query;
+pub mod representation;
+pub mod request_id;
+pub mod route;
+pub mod service;
+
+pub use access::Access;
+pub use identity::{Identity, IdentityKey, Signer, Verifier};
+pub use problem::{Code, Problem, ProblemBody};
+pub use query::Query;
+pub use representation::Representation;
+pub use request_id::{RequestId, RequestIds};
+pub use route::get;
+pub use service::{identity, query, service};

@@ -1,0 +1,157 @@
+//! Content codings, and which one a client prefers.
+
+use std::io::Write;
+
+use brotli::enc::BrotliEncoderParams;
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use http::HeaderValue;
+
+/// How a body is coded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Coding {
+    /// Not at all.
+    Identity,
+    /// gzip.
+    Gzip,
+    /// br.
+    Brotli,
+}
+
+/// About the speed of gzip's fast levels, and smaller.
+const BROTLI_FAST: i32 = 4;
+/// The smallest.
+const BROTLI_SMALL: i32 = 11;
+
+impl Coding {
+    /// The one with the highest weight in `Accept-Encoding`; of equal weights the smaller result.
+    /// Without the header, or when nothing we have is accepted, the body as it is.
+    pub(super) fn preferred(accepted: &[HeaderValue]) -> Self {
+        let weight = |name: &str| weight(accepted, name);
+        let brotli = weight("br").unwrap_or(0);
+        let gzip = weight("gzip").or_else(|| weight("x-gzip")).unwrap_or(0);
+        // Unless it is named, identity is acceptable and wanted least (RFC 9110 §12.5.3).
+        let identity = exact_weight(accepted, "identity").unwrap_or(0);
+        match brotli.max(gzip) {
+            0 => Self::Identity,
+            best if best < identity => Self::Identity,
+            best if best == brotli => Self::Brotli,
+            _ => Self::Gzip,
+        }
+    }
+
+    /// `Content-Encoding`.
+    pub(super) fn header(self) -> Option<HeaderValue> {
+        match self {
+            Self::Identity => None,
+            Self::Gzip => Some(HeaderValue::from_static("gzip")),
+            Self::Brotli => Some(HeaderValue::from_static("br")),
+        }
+    }
+
+    /// What tells the entity tags of the codings apart.
+    pub(super) fn suffix(self) -> &'static str {
+        match self {
+            Self::Identity => "",
+            Self::Gzip => "-gzip",
+            Self::Brotli => "-br",
+        }
+    }
+
+    /// For a body that is sent once.
+    pub(super) fn encode_fast(self, body: &Bytes) -> Bytes {
+        self.encode(body, Compression::fast(), BROTLI_FAST)
+    }
+
+    /// For a body that is sent often.
+    pub(super) fn encode_small(self, body: &Bytes) -> Bytes {
+        self.encode(body, Compression::best(), BROTLI_SMALL)
+    }
+
+    fn encode(self, body: &Bytes, level: Compression, quality: i32) -> Bytes {
+        match self {
+            Self::Identity => body.clone(),
+            Self::Gzip => {
+                let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), level);
+                let written = encoder.write_all(body).and_then(|()| encoder.finish());
+                written.expect("writing to memory cannot fail").into()
+            }
+            Self::Brotli => {
+                let mut coded = Vec::with_capacity(body.len() / 4);
+                let parameters = BrotliEncoderParams {
+                    quality,
+                    size_hint: body.len(),
+                    ..Default::default()
+                };
+                brotli::BrotliCompress(&mut body.as_ref(), &mut coded, &parameters)
+                    .expect("writing to memory cannot fail");
+                coded.into()
+            }
+        }
+    }
+}
+
+/// The weight of a coding in thousandths: its own, else that of `*`; none if neither is listed.
+fn weight(accepted: &[HeaderValue], name: &str) -> Option<u16> {
+    exact_weight(accepted, name).or_else(|| exact_weight(accepted, "*"))
+}
+
+fn exact_weight(accepted: &[HeaderValue], name: &str) -> Option<u16> {
+    let texts = accepted.iter().filter_map(|value| value.to_str().ok());
+    let mut items = texts.flat_map(|text| text.split(','));
+    items.find_map(|item| {
+        let mut parts = item.split(';').map(str::trim);
+        let listed = parts.next()?.eq_ignore_ascii_case(name);
+        listed.then(|| parts.find_map(quality).unwrap_or(1000))
+    })
+}
+
+/// `q=0.5` is 500. A weight that cannot be read is 0: the coding was not clearly asked for.
+fn quality(parameter: &str) -> Option<u16> {
+    let text = parameter
+        .strip_prefix("q=")
+        .or_else(|| parameter.strip_prefix("Q="))?;
+    let value: f32 = text.parse().unwrap_or(0.0);
+    Some((value.clamp(0.0, 1.0) * 1000.0) as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn preferred(text: &'static str) -> Coding {
+        Coding::preferred(&[HeaderValue::from_static(text)])
+    }
+
+    #[test]
+    fn the_highest_weight_wins_and_then_the_smaller_body() {
+        assert_eq!(preferred("gzip, deflate, br"), Coding::Brotli);
+        assert_eq!(preferred("gzip;q=1.0, br;q=0.9"), Coding::Gzip);
+        assert_eq!(preferred("x-gzip"), Coding::Gzip);
+        assert_eq!(preferred("*"), Coding::Brotli);
+        assert_eq!(preferred("GZIP ; Q=0.5, br;q=0"), Coding::Gzip);
+        assert_eq!(preferred("identity, gzip;q=0.5"), Coding::Identity);
+    }
+
+    #[test]
+    fn what_nobody_asked_for_is_not_coded() {
+        assert_eq!(Coding::preferred(&[]), Coding::Identity);
+        for text in [
+            "",
+            "identity",
+            "deflate",
+            "br;q=0, gzip;q=0",
+            "br;q=x",
+            "*;q=0",
+        ] {
+            assert_eq!(preferred(text), Coding::Identity, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_header_may_stand_on_several_lines() {
+        let lines = ["gzip;q=0.1", "br"].map(HeaderValue::from_static);
+        assert_eq!(Coding::preferred(&lines), Coding::Brotli);
+    }
+}

@@ -1,0 +1,19 @@
+//! A route is one path, byte for byte: what two parties would normalise differently is none.
+
+use warp::path::FullPath;
+use warp::{Filter, Rejection};
+
+/// Takes a GET of exactly `path`, without a trailing slash, dots or percent-encoding (warp's own
+/// path filters would let a trailing slash pass). The method is judged before the path.
+pub fn get(path: &'static str) -> impl Filter<Extract = (), Error = Rejection> + Clone {
+    let exact = move |asked: FullPath| async move {
+        match asked.as_str() == path {
+            true => Ok(()),
+            false => Err(warp::reject::not_found()),
+        }
+    };
+    warp::get()
+        .and(warp::path::full())
+        .and_then(exact)
+        .untuple_one()
+}

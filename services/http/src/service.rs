@@ -1,0 +1,236 @@
+//! What stands before the routes of a service: request id, identity, query; and after them: the
+//! answer's bytes and headers, and a line of the access log.
+//!
+//! Handlers know GET only; a HEAD is answered as a GET whose body hyper leaves out.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Incoming};
+use hyper::service::{Service as HyperService, service_fn};
+use hyper_util::service::TowerToHyperService;
+use tokio::time::Instant;
+use tracing::warn;
+use warp::{Filter, Rejection, Reply};
+use water_domain::Timestamp;
+
+use crate::problem::or_internal;
+use crate::representation::Conditions;
+use crate::request_id::X_REQUEST_ID;
+use crate::{Access, Code, Identity, Problem, Query, Representation};
+use crate::{RequestId, RequestIds, Verifier};
+
+/// The route of a request that nobody vouches for: a client's text is not repeated in the log.
+const UNKNOWN_ROUTE: &str = "-";
+
+/// Puts routes behind the identity check. A request without a valid identity is 401; handlers
+/// find the identity by [`identity`] and the decoded query by [`query`].
+///
+/// Each filter's reply is a [`Representation`] or a [`Problem`]; a rejection means 404.
+pub fn service<F, R>(
+    verifier: Verifier,
+    ids: RequestIds,
+    routes: F,
+) -> impl HyperService<
+    Request<Incoming>,
+    Response = Response<Full<Bytes>>,
+    Error = Infallible,
+    Future: Send,
+> + Clone
++ Send
++ 'static
+where
+    F: Filter<Extract = (R,), Error = Rejection, Future: Send> + Clone + Send + Sync + 'static,
+    R: Reply + 'static,
+{
+    let routes = TowerToHyperService::new(warp::service(routes.recover(no_route)));
+    let front = Arc::new(Front { verifier, ids });
+    service_fn(move |request| {
+        let (front, routes) = (Arc::clone(&front), routes.clone());
+        async move { Ok(front.answer(request, routes).await) }
+    })
+}
+
+/// The identity that the gate vouches for.
+pub fn identity() -> impl Filter<Extract = (Identity,), Error = Rejection> + Copy {
+    warp::ext::get()
+}
+
+/// The decoded query.
+pub fn query() -> impl Filter<Extract = (Query<'static>,), Error = Rejection> + Copy {
+    warp::ext::get()
+}
+
+/// What all requests of a service share.
+struct Front {
+    verifier: Verifier,
+    ids: RequestIds,
+}
+
+/// What is remembered of a request once the routes have it.
+struct Asked {
+    id: RequestId,
+    method: Method,
+    conditions: Conditions,
+    started: Instant,
+}
+
+impl Front {
+    async fn answer<S>(&self, request: Request<Incoming>, routes: S) -> Response<Full<Bytes>>
+    where
+        S: HyperService<Request<Incoming>, Response = warp::reply::Response, Error = Infallible>,
+    {
+        let asked = Asked {
+            id: self.ids.of(request.headers()),
+            method: request.method().clone(),
+            conditions: Conditions::of(request.headers()),
+            started: Instant::now(),
+        };
+        let (identity, request) = match self.identify(request) {
+            Ok(known) => known,
+            Err(problem) => return asked.refuse(problem, UNKNOWN_ROUTE, None),
+        };
+        let path = request.uri().path().to_owned();
+        let request = match prepare(request, &identity) {
+            Ok(request) => request,
+            Err(problem) => return asked.refuse(problem, &path, Some(&identity)),
+        };
+        match or_internal(routes.call(request)).await {
+            Ok(Ok(reply)) => asked.finish(reply, &path, &identity).await,
+            Ok(Err(never)) => match never {},
+            Err(problem) => asked.refuse(problem, &path, Some(&identity)),
+        }
+    }
+
+    fn identify(
+        &self,
+        request: Request<Incoming>,
+    ) -> Result<(Identity, Request<Incoming>), Problem> {
+        let target = request
+            .uri()
+            .path_and_query()
+            .map_or("", |target| target.as_str());
+        let verified = self
+            .verifier
+            .verify(request.headers(), request.method(), target, now());
+        match verified {
+            Ok(identity) => Ok((identity, request)),
+            Err(error) => Err(Problem::invalid_identity().caused_by(error)),
+        }
+    }
+}
+
+/// Gives the routes what they ask for; to them a HEAD is a GET.
+fn prepare(
+    mut request: Request<Incoming>,
+    identity: &Identity,
+) -> Result<Request<Incoming>, Problem> {
+    let query = Query::parse(request.uri().query())?.into_owned();
+    let extensions = request.extensions_mut();
+    extensions.insert(query);
+    extensions.insert(identity.clone());
+    if request.method() == Method::HEAD {
+        *request.method_mut() = Method::GET;
+    }
+    Ok(request)
+}
+
+/// No filter took the request; of the reasons only the method deserves another answer than 404.
+async fn no_route(rejection: Rejection) -> Result<Problem, Infallible> {
+    if rejection.find::<warp::reject::MethodNotAllowed>().is_some() {
+        return Ok(Problem::method_not_allowed());
+    }
+    if !rejection.is_not_found() {
+        warn!(
+            ?rejection,
+            "a filter rejected a request for another reason than its route"
+        );
+    }
+    Ok(Problem::not_found("There is no such path."))
+}
+
+impl Asked {
+    fn refuse(
+        &self,
+        problem: Problem,
+        route: &str,
+        identity: Option<&Identity>,
+    ) -> Response<Full<Bytes>> {
+        let reason = problem.code();
+        let response = problem.into_response(&self.id);
+        self.log(route, Some(reason), &response, identity);
+        response
+    }
+
+    async fn finish(
+        &self,
+        mut reply: warp::reply::Response,
+        route: &str,
+        identity: &Identity,
+    ) -> Response<Full<Bytes>> {
+        if let Some(problem) = reply.extensions_mut().remove::<Problem>() {
+            return self.refuse(problem, route, Some(identity));
+        }
+        let mut response = match reply.extensions_mut().remove::<Representation>() {
+            Some(representation) => representation.answer(&self.conditions).map(Full::new),
+            None => match whole(reply).await {
+                Ok(response) => response,
+                Err(error) => {
+                    return self.refuse(Problem::internal(error), route, Some(identity));
+                }
+            },
+        };
+        response
+            .headers_mut()
+            .insert(X_REQUEST_ID, self.id.header());
+        self.log(route, None, &response, Some(identity));
+        response
+    }
+
+    fn log(
+        &self,
+        route: &str,
+        reason: Option<Code>,
+        response: &Response<Full<Bytes>>,
+        identity: Option<&Identity>,
+    ) {
+        let access = Access {
+            request_id: &self.id,
+            method: &self.method,
+            route,
+            status: response.status(),
+            reason,
+            bytes: match self.method {
+                Method::HEAD => 0,
+                _ => response.body().size_hint().lower() as usize,
+            },
+            duration: self.started.elapsed(),
+            upstream: None,
+            account: identity.map(|identity| &identity.account),
+            key: identity.map(|identity| &identity.key),
+            plan: identity.map(|identity| &identity.plan),
+        };
+        access.log();
+    }
+}
+
+/// A reply of another kind, whose bytes are in memory as well.
+async fn whole(reply: warp::reply::Response) -> Result<Response<Full<Bytes>>, warp::Error> {
+    let (parts, body) = reply.into_parts();
+    let bytes = body.collect().await?.to_bytes();
+    Ok(Response::from_parts(parts, Full::new(bytes)))
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "here a service meets the world: identities are checked against this clock"
+)]
+fn now() -> Timestamp {
+    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let millis = since_epoch.map_or(0, |elapsed| elapsed.as_millis() as i64);
+    Timestamp::from_millis(millis).expect("the clock is before the year 10000")
+}

@@ -1,0 +1,114 @@
+//! A service with one route of each kind, and a client that signs as the gate does.
+
+use std::time::{Duration, SystemTime};
+
+use anyhow::Result;
+use http::{HeaderValue, Method};
+use warp::{Filter, Rejection, Reply};
+use water_domain::{Fault, Timestamp};
+use water_harness::{Answer, HttpClient};
+use water_http::representation::CACHE_HISTORY;
+use water_http::{
+    Identity, IdentityKey, Problem, Query, Representation, RequestIds, Signer, Verifier,
+};
+use water_runtime::listener::listen;
+use water_runtime::{Connections, Server, Shutdown};
+
+/// A running service, called as the gate would.
+pub struct Sample {
+    client: HttpClient,
+}
+
+impl Sample {
+    pub async fn start() -> Result<Self> {
+        let listener = listen(([127, 0, 0, 1], 0).into())?;
+        let address = listener.local_addr()?;
+        let verifier = Verifier::new(&key(), None);
+        let service = water_http::service(verifier, RequestIds::new(0), routes());
+        tokio::spawn(async move {
+            let server = Server::new(Connections::default(), Shutdown::default(), Duration::ZERO);
+            server.serve(listener, |_| service.clone()).await
+        });
+        let client = HttpClient::connect(address).await?;
+        Ok(Self { client })
+    }
+
+    /// A request with a valid identity.
+    pub async fn ask(
+        &mut self,
+        method: Method,
+        target: &str,
+        headers: &[(&str, &str)],
+    ) -> Result<Answer> {
+        let identity = sign(&method, target);
+        let mut headers = headers.to_vec();
+        headers.push(("X-Water-Identity", identity.to_str()?));
+        self.client.request(method.as_str(), target, &headers).await
+    }
+
+    /// A request as it is.
+    pub async fn ask_unsigned(&mut self, target: &str, headers: &[(&str, &str)]) -> Result<Answer> {
+        self.client.request("GET", target, headers).await
+    }
+}
+
+/// An identity that is good for one request.
+pub fn sign(method: &Method, target: &str) -> HeaderValue {
+    let identity = Identity {
+        account: "acme".parse().expect("an account id"),
+        key: "0123456789ab".parse().expect("a key id"),
+        plan: "Enterprise".parse().expect("a plan name"),
+    };
+    Signer::new(&key()).sign(&identity, soon(), method, target)
+}
+
+fn key() -> IdentityKey {
+    "5".repeat(64).parse().expect("64 hex digits")
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the service compares with the real clock"
+)]
+fn soon() -> Timestamp {
+    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let millis = since_epoch.expect("the clock is after 1970").as_millis() as i64;
+    Timestamp::from_millis(millis + 30_000).expect("the clock is before 10000")
+}
+
+fn routes() -> impl Filter<Extract = (impl Reply,), Error = Rejection, Future: Send> + Clone {
+    let page = water_http::get("/api/v1/page")
+        .and(water_http::query())
+        .and(water_http::identity())
+        .then(page);
+    let store = water_http::get("/api/v1/store").then(store);
+    let bug = water_http::get("/api/v1/bug").then(bug);
+    page.or(store).or(bug)
+}
+
+/// The page asked for and who asks, in a body that is worth coding.
+async fn page(query: Query<'static>, identity: Identity) -> Result<Representation, Problem> {
+    let page = query.page()?;
+    let (limit, offset, account) = (page.limit, page.offset, identity.account);
+    let padding = " ".repeat(1024);
+    let body = format!(r#"{{"account":"{account}","limit":{limit},"offset":{offset}}}{padding}"#);
+    Ok(Representation::new(body, CACHE_HISTORY))
+}
+
+/// A store that is away.
+async fn store() -> Result<Representation, Problem> {
+    #[derive(Debug, thiserror::Error)]
+    #[error("connection to store.internal refused")]
+    struct Away;
+    impl Fault for Away {
+        fn is_transient(&self) -> bool {
+            true
+        }
+    }
+    Err(Away)?
+}
+
+/// A handler with a bug.
+async fn bug() -> Result<Representation, Problem> {
+    panic!("planted")
+}

@@ -1,0 +1,69 @@
+//! What each command does.
+
+use std::io::{self, Write};
+
+use serde_json::json;
+use water_database::migrations;
+use water_database::writer::Writer;
+use water_domain::Timestamp;
+
+use crate::arguments::{Command, LoadArguments, ProvenanceArguments, PurgeArguments};
+use crate::config::Postgres;
+use crate::demo;
+use crate::failure::Failure;
+use crate::load::{self, Job};
+use crate::source::Source;
+use crate::summary;
+
+/// Runs a command that begins at `now`.
+pub async fn run(command: Command, now: Timestamp) -> Result<(), Failure> {
+    match command {
+        Command::BootstrapSql => {
+            let script = migrations::BOOTSTRAP_SQL.as_bytes();
+            io::stdout().write_all(script).map_err(Failure::Output)
+        }
+        Command::Migrate => migrate().await,
+        Command::Load(arguments) => load(arguments, now).await,
+        Command::Demo(arguments) => demo::run(arguments, now).await,
+        Command::Purge(arguments) => purge(arguments).await,
+        Command::Provenance(arguments) => provenance(arguments).await,
+    }
+}
+
+async fn migrate() -> Result<(), Failure> {
+    let postgres = Postgres::from_environment()?;
+    let applied = migrations::migrate(postgres.url.expose(), postgres.ca_file.as_deref()).await?;
+    summary::print(&json!({ "applied": applied }))
+}
+
+async fn load(arguments: LoadArguments, now: Timestamp) -> Result<(), Failure> {
+    let job = Job::of(&arguments, now)?;
+    let mut writer = connect().await?;
+    let source = Source::open(&arguments.file).map_err(Failure::reading(&arguments.file))?;
+    let (summary, result) = load::run(&mut writer, source, job).await;
+    summary::print(&summary)?;
+    result
+}
+
+async fn purge(arguments: PurgeArguments) -> Result<(), Failure> {
+    let purged = connect()
+        .await?
+        .purge(&arguments.account, arguments.dry_run)
+        .await?;
+    summary::print(&json!({
+        "account": arguments.account,
+        "analyses": purged.analyses,
+        "audits": purged.audits,
+        "dryRun": arguments.dry_run,
+    }))
+}
+
+async fn provenance(arguments: ProvenanceArguments) -> Result<(), Failure> {
+    summary::print(&connect().await?.provenance(arguments.limit).await?)
+}
+
+/// A connection as the environment says.
+pub async fn connect() -> Result<Writer, Failure> {
+    let postgres = Postgres::from_environment()?;
+    Ok(Writer::connect(postgres.url.expose(), postgres.ca_file.as_deref()).await?)
+}

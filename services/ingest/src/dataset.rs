@@ -1,0 +1,36 @@
+//! What each dataset's rows are made of.
+
+pub mod history;
+pub mod risk;
+pub mod stress;
+pub mod vigieau;
+
+use water_domain::Departement;
+
+use crate::problem::Problems;
+
+/// The line on which each département was given: one may stand in a file once.
+#[derive(Debug, Default)]
+struct Given(Vec<(&'static str, u64)>);
+
+impl Given {
+    /// Notes a département, or refuses it where it was given before.
+    fn once(
+        &mut self,
+        departement: &Departement,
+        line: u64,
+        column: &str,
+        problems: &mut Problems,
+    ) {
+        match self.0.iter().find(|(code, _)| *code == departement.code) {
+            None => self.0.push((departement.code, line)),
+            Some((code, first)) => {
+                problems.refuse(
+                    line,
+                    column,
+                    &format!("{code} was given in line {first} already"),
+                );
+            }
+        }
+    }
+}

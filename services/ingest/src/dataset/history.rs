@@ -1,0 +1,199 @@
+//! `accountId,id,companyName,…`: the two histories, which differ in the names of two columns.
+
+use std::io;
+
+use water_database::writer::{History, HistoryRow};
+use water_domain::{AccountId, HistoryRating, SectorCode, Timestamp};
+
+use crate::cell::{self, Cells};
+use crate::problem::Problems;
+use crate::source::Text;
+use crate::table::{self, Columns};
+
+/// More than any identifier needs; longer ones are a shifted or broken file.
+const MAX_ID: usize = 128;
+/// More than any company's name needs.
+const MAX_COMPANY_NAME: usize = 300;
+
+/// The columns of a history's file.
+pub fn columns(history: History) -> Columns {
+    let required = match history {
+        History::Analyses => &[
+            "accountId",
+            "id",
+            "companyName",
+            "sectorCode",
+            "deptCode",
+            "globalScore",
+            "rating",
+            "createdAt",
+        ],
+        History::Audits => &[
+            "accountId",
+            "id",
+            "companyName",
+            "sectorCode",
+            "deptCode",
+            "score",
+            "globalRating",
+            "createdAt",
+        ],
+    };
+    Columns {
+        required,
+        optional: &[],
+    }
+}
+
+/// Hands each good row to `each`; the file is good if no problem was added.
+pub fn read(
+    text: Text,
+    history: History,
+    now: Timestamp,
+    problems: &mut Problems,
+    mut each: impl FnMut(&HistoryRow<'_>, &Problems),
+) -> io::Result<u64> {
+    let columns = columns(history);
+    let names: Vec<_> = columns.all().collect();
+    table::read(text, columns, problems, |line, row, problems| {
+        let mut cells = Cells::new(line, row, &names, problems);
+        // All cells are read before any is asked for, so that a row tells all its problems.
+        let account_id = cells.required(0, checked::<AccountId>);
+        let id = cells.required(1, cell::text_up_to(MAX_ID));
+        let company_name = cells.required(2, cell::text_up_to(MAX_COMPANY_NAME));
+        let sector_code = cells.required(3, checked::<SectorCode>);
+        let departement = cells.required(4, cell::departement);
+        let score = cells.required(5, cell::number);
+        let rating = cells.required(6, checked::<HistoryRating>);
+        let created_at = cells.required(7, cell::moment(now));
+        let read = || {
+            Some(HistoryRow {
+                line,
+                account_id: account_id?,
+                id: id?,
+                company_name: company_name?,
+                sector_code: sector_code?,
+                dept_code: departement?.code,
+                score: score?,
+                rating: rating?,
+                created_at: created_at?,
+            })
+        };
+        if let Some(row) = read() {
+            each(&row, problems);
+        }
+    })
+}
+
+/// The text of a value that the domain's rule accepts.
+fn checked<T>(cell: table::Cell<'_>) -> Result<&str, String>
+where
+    T: std::str::FromStr<Err: std::fmt::Display>,
+{
+    cell::parsed::<T>(cell).map(|_| cell.text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const HEADER: &str =
+        "accountId,id,companyName,sectorCode,deptCode,globalScore,rating,createdAt\n";
+
+    fn read_text(text: String) -> (Vec<String>, String) {
+        let mut problems = Problems::of("analyses.csv");
+        let now = Timestamp::parse("2026-07-01T00:00:00Z").unwrap();
+        let mut rows = Vec::new();
+        let each = |row: &HistoryRow<'_>, _: &Problems| {
+            rows.push(format!(
+                "{} {} {:?} {} {}",
+                row.line, row.id, row.company_name, row.dept_code, row.created_at
+            ));
+        };
+        read(
+            Box::new(Cursor::new(text)),
+            History::Analyses,
+            now,
+            &mut problems,
+            each,
+        )
+        .unwrap();
+        (rows, problems.text())
+    }
+
+    #[test]
+    fn a_company_name_may_have_commas_quotes_and_line_ends() {
+        let rows = "acme,1,\"Eaux, \"\"Sud\"\"\nSARL\",36.00Z,1,3.5,B+,2026-01-01T00:00:00Z\n\
+                    acme,2,Eaux,36.00Z,2a,-3,B+,2026-01-01T01:00:00+01:00\n";
+        let (rows, problems) = read_text(format!("{HEADER}{rows}"));
+        assert_eq!(problems, "");
+        assert_eq!(
+            rows,
+            [
+                "2 1 \"Eaux, \\\"Sud\\\"\\nSARL\" 01 2026-01-01T00:00:00.000Z",
+                "4 2 \"Eaux\" 2A 2026-01-01T00:00:00.000Z"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_refusal_names_the_physical_line_after_a_field_of_two_lines() {
+        let rows = "acme,1,\"a\nb\",36.00Z,1,x,B+,2026-01-01T00:00:00Z\nacme,2,a,36.00Z,1,y,B+,2026-01-01T00:00:00Z\n";
+        let (_, problems) = read_text(format!("{HEADER}{rows}"));
+        assert_eq!(
+            problems,
+            "analyses.csv:3: globalScore: x is no number\nanalyses.csv:4: globalScore: y is no number\n"
+        );
+    }
+
+    #[test]
+    fn every_column_is_checked() {
+        let long = "x".repeat(301);
+        let rows = format!(
+            "a b,,{long},a/b,20,-9999,b,2026-01-01\nacme,a\u{0}b,c,1,1,1,A,2026-01-01T00:00:00Z\n"
+        );
+        let (rows, problems) = read_text(format!("{HEADER}{rows}"));
+        assert!(rows.is_empty());
+        assert_eq!(
+            problems,
+            "analyses.csv:2: accountId: \"a b\": an account id is 1 to 63 letters, digits, '.', '_' or '-', \
+             and begins and ends with a letter or digit\n\
+             analyses.csv:2: id: there is no value\n\
+             analyses.csv:2: companyName: it is longer than 300 characters\n\
+             analyses.csv:2: sectorCode: a/b: a sector code is 1 to 16 letters, digits, '.', '_' or '-'\n\
+             analyses.csv:2: deptCode: 20: there is no such département: Corsica has been 2A (Corse-du-Sud) \
+             and 2B (Haute-Corse) since 1976\n\
+             analyses.csv:2: globalScore: -9999 stands for no value\n\
+             analyses.csv:2: rating: b: a rating is 1 to 8 upper-case letters, digits, '+' or '-', and begins with a letter\n\
+             analyses.csv:2: createdAt: 2026-01-01: a time is RFC 3339 with an offset, such as 2026-07-01T00:00:00Z\n\
+             analyses.csv:3: id: it has the control character U+0000\n"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_row_is_handed_on_or_refused_whatever_its_cells_hold(cells in proptest::collection::vec(cell(), 8)) {
+            let quoted: Vec<_> = cells.iter().map(|cell| format!("\"{}\"", cell.replace('"', "\"\""))).collect();
+            let (rows, problems) = read_text(format!("{HEADER}{}\n", quoted.join(",")));
+            prop_assert_eq!(rows.len() + usize::from(!problems.is_empty()), 1);
+        }
+    }
+
+    /// What cells hold, and any text.
+    fn cell() -> impl Strategy<Value = String> {
+        prop_oneof![
+            Just("acme".to_owned()),
+            Just("34".to_owned()),
+            Just("-9999".to_owned()),
+            Just("0000-01-01T00:00:00-23:59".to_owned()),
+            Just("2026-06-30T23:59:60Z".to_owned()),
+            Just("A".to_owned()),
+            "\\PC{0,60}",
+            any::<String>(),
+        ]
+    }
+}

@@ -1,0 +1,142 @@
+//! `dept,stressIndex,level`: the water stress of each département.
+
+use std::io;
+
+use water_database::writer::StressRow;
+
+use crate::cell::{self, Cells};
+use crate::dataset::Given;
+use crate::problem::Problems;
+use crate::source::Text;
+use crate::table::{self, Columns};
+
+/// The columns of a stress file.
+pub const COLUMNS: Columns = Columns {
+    required: &["dept", "stressIndex"],
+    optional: &["level", "name"],
+};
+
+/// Reads all rows; they are good if no problem was added.
+pub fn read(text: Text, problems: &mut Problems) -> io::Result<Vec<StressRow>> {
+    let names: Vec<_> = COLUMNS.all().collect();
+    let (mut rows, mut given) = (Vec::new(), Given::default());
+    table::read(text, COLUMNS, problems, |line, row, problems| {
+        let mut cells = Cells::new(line, row, &names, problems);
+        let departement = cells.required(0, cell::departement);
+        let stress_index = cells.required(1, cell::number_in(0..=5));
+        let level = cells.optional(2, cell::parsed);
+        let Some(departement) = departement else {
+            return;
+        };
+        cells.check_name(3, departement);
+        given.once(departement, line, "dept", problems);
+        if let (Some(stress_index), Some(level)) = (stress_index, level) {
+            rows.push(StressRow {
+                departement,
+                stress_index,
+                level,
+            });
+        }
+    })?;
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use water_domain::Level;
+
+    use super::*;
+
+    fn read_text(text: &'static str) -> (Vec<StressRow>, String) {
+        let mut problems = Problems::of("stress.csv");
+        let rows = read(Box::new(Cursor::new(text)), &mut problems).unwrap();
+        (rows, problems.text())
+    }
+
+    fn refusal(text: &'static str) -> String {
+        read_text(text).1
+    }
+
+    #[test]
+    fn codes_levels_and_decimal_commas_are_read_as_people_write_them() {
+        let (rows, problems) =
+            read_text("dept;level;stressIndex\r\n1;Alerte renforcée;3,5\r\n2a;;4\r\n");
+        let seen: Vec<_> = rows
+            .iter()
+            .map(|row| (row.departement.code, row.stress_index.get(), row.level))
+            .collect();
+        assert_eq!(problems, "");
+        assert_eq!(
+            seen,
+            [("01", 3.5, Some(Level::AlerteRenforcee)), ("2A", 4.0, None)]
+        );
+    }
+
+    #[test]
+    fn an_index_outside_the_scale_is_refused_with_line_and_column() {
+        assert_eq!(
+            refusal("dept,stressIndex\n34,5\n75,5.7\n"),
+            "stress.csv:3: stressIndex: 5.7 is outside 0..5\n"
+        );
+    }
+
+    #[test]
+    fn what_stands_for_no_value_is_refused() {
+        for (value, why) in [
+            ("", "there is no value"),
+            ("NaN", "NaN is no value"),
+            ("null", "null is no value"),
+            ("undefined", "undefined is no value"),
+            ("-9999", "-9999 stands for no value"),
+            ("-9999.0", "-9999 stands for no value"),
+            ("inf", "inf is no number"),
+            ("1e999", "1e999 is no number"),
+            ("0x3", "0x3 is no number"),
+            ("3 5", "\"3 5\" is no number"),
+            ("-1", "-1 is outside 0..5"),
+        ] {
+            let text: &'static str = format!("dept,stressIndex\n34,{value}\n").leak();
+            assert_eq!(refusal(text), format!("stress.csv:2: stressIndex: {why}\n"));
+        }
+        assert_eq!(
+            refusal("dept,stressIndex\n34,\"3,5\"\n"),
+            "stress.csv:2: stressIndex: 3,5 is no number: a decimal comma is read only in files separated by ;\n"
+        );
+    }
+
+    #[test]
+    fn an_unknown_or_repeated_departement_is_refused() {
+        assert_eq!(
+            refusal("dept,stressIndex\n20,1\n975,1\nx,1\n34,1\n34,1\n"),
+            "stress.csv:2: dept: 20: there is no such département: Corsica has been 2A (Corse-du-Sud) \
+             and 2B (Haute-Corse) since 1976\n\
+             stress.csv:3: dept: 975: there is no such département: 975 is Saint-Pierre-et-Miquelon, \
+             an overseas collectivité and not a département\n\
+             stress.csv:4: dept: x: a département code is two digits, 2A, 2B, or three digits that begin with \
+             97 or 98\n\
+             stress.csv:6: dept: 34 was given in line 5 already\n"
+        );
+    }
+
+    #[test]
+    fn a_row_tells_all_its_problems() {
+        assert_eq!(
+            refusal("dept,stressIndex,level\n99,6,red\n"),
+            "stress.csv:2: dept: 99: there is no such département\n\
+             stress.csv:2: stressIndex: 6 is outside 0..5\n\
+             stress.csv:2: level: red: a level is one of normal, vigilance, alerte, alerte_renforcee, crise\n"
+        );
+    }
+
+    #[test]
+    fn another_name_is_a_warning_and_the_official_one_is_not() {
+        let (rows, problems) = read_text("dept,name,stressIndex\n34,hérault,1\n75,Yonne,1\n");
+        assert_eq!(rows.len(), 2);
+        assert_eq!(
+            problems,
+            "stress.csv:3: warning: name: Yonne is not the name of 75 (Paris)\n"
+        );
+    }
+}

@@ -1,0 +1,104 @@
+//! Why a command did not do its work, and which exit status says so.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{error, io};
+
+use water_database::migrations::MigrationError;
+use water_database::writer::{ConnectError, LoadError, Refusal};
+use water_runtime::settings::EXIT_USAGE;
+use water_runtime::telemetry::chain;
+
+/// A command that did not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The environment; each problem is a sentence.
+    #[error("{}", .0.join("\n"))]
+    Settings(Vec<String>),
+    /// The command line is complete for clap, and not for the dataset.
+    #[error("{0}")]
+    Usage(&'static str),
+    /// The file has problems, which were printed.
+    #[error("{file}: nothing was loaded, for the problems above")]
+    BadData {
+        /// The file's name.
+        file: String,
+    },
+    /// A guard held the load back.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The file cannot be read or written.
+    #[error("{attempt} {}", .path.display())]
+    File {
+        /// `reading` or `writing`.
+        attempt: &'static str,
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// There is no connection.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The database.
+    #[error(transparent)]
+    Database(#[from] water_database::Error),
+    /// The schema.
+    #[error(transparent)]
+    Migration(#[from] MigrationError),
+    /// Standard output is closed.
+    #[error("writing to standard output")]
+    Output(#[source] io::Error),
+}
+
+impl Failure {
+    /// A file that cannot be read.
+    pub fn reading(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::File {
+            attempt: "reading",
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// A file that cannot be written.
+    pub fn writing(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::File {
+            attempt: "writing",
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// Says what happened, with all causes.
+    pub fn print(&self) {
+        eprintln!("{}", chain(self as &dyn error::Error));
+    }
+
+    /// 1 infrastructure, 2 bad data, 3 refused by a guard, 64 wrong usage.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::Settings(_) | Self::Usage(_) => EXIT_USAGE,
+            Self::Connect(ConnectError::Settings(_))
+            | Self::Migration(MigrationError::Settings(_)) => EXIT_USAGE,
+            Self::BadData { .. } => 2,
+            Self::Refused(_) => 3,
+            Self::File { .. }
+            | Self::Connect(_)
+            | Self::Database(_)
+            | Self::Migration(_)
+            | Self::Output(_) => 1,
+        })
+    }
+}
+
+/// A load that failed for another reason than the file's content.
+pub fn of_load(error: LoadError, file: &str) -> Failure {
+    match error {
+        LoadError::Refused(refusal) => refusal.into(),
+        LoadError::Conflicts { .. } => Failure::BadData {
+            file: file.to_owned(),
+        },
+        LoadError::Database(error) => error.into(),
+    }
+}

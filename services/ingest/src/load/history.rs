@@ -1,0 +1,89 @@
+//! A history flows from its file to the database: whatever its size, a few batches are in memory.
+
+use std::io;
+use std::thread;
+
+use tokio::sync::mpsc;
+use water_database::writer::{Batch, Conflict, History, LoadError, Outcome, Writer};
+use water_domain::Timestamp;
+
+use crate::dataset::history;
+use crate::failure::{self, Failure};
+use crate::load::Job;
+use crate::load::reading::Reading;
+use crate::problem::Problems;
+use crate::source::{Digesting, Text};
+
+/// Batches that wait between the reader and the database: enough to keep both busy.
+const BATCHES: usize = 4;
+
+/// Reads on a thread of its own while the rows read before are on their way.
+pub(super) async fn load(
+    writer: &mut Writer,
+    history: History,
+    text: Text,
+    digesting: &Digesting,
+    job: &Job,
+    reading: &mut Reading,
+) -> Result<Outcome, Failure> {
+    let mut staging = writer.stage(history).await?;
+    let (batches, mut read_batches) = mpsc::channel(BATCHES);
+    let (now, mut problems) = (job.now, Problems::of(reading.file.clone()));
+    let reader = thread::spawn(move || {
+        let rows = read(text, history, now, &mut problems, &batches);
+        (rows, problems)
+    });
+    while let Some(batch) = read_batches.recv().await {
+        // When this fails the reader is not waited for: its input may never end.
+        staging.push(batch).await?;
+    }
+    let (rows, problems) = reader.join().expect("the reader of a file does not panic");
+    reading.problems = problems;
+    reading.row_count = reading.readable(rows)?;
+    let load = reading.load(job, digesting)?;
+    match staging.finish(&load).await {
+        Err(LoadError::Conflicts { first, total }) => {
+            reading.problems.refuse_repeated(&first, total);
+            Err(reading.bad_data())
+        }
+        finished => finished.map_err(|error| failure::of_load(error, &reading.file)),
+    }
+}
+
+fn read(
+    text: Text,
+    history: History,
+    now: Timestamp,
+    problems: &mut Problems,
+    batches: &mpsc::Sender<Batch>,
+) -> io::Result<u64> {
+    let mut batch = Batch::default();
+    let rows = history::read(text, history, now, problems, |row, problems| {
+        // After the first problem nothing will be loaded: the rest is only checked.
+        if problems.count() == 0 {
+            batch.push(row);
+            if batch.is_full() {
+                send(batches, std::mem::take(&mut batch));
+            }
+        }
+    })?;
+    send(batches, batch);
+    Ok(rows)
+}
+
+/// Waits for room. A receiver that is gone tells its own error.
+fn send(batches: &mpsc::Sender<Batch>, batch: Batch) {
+    let _ = batches.blocking_send(batch);
+}
+
+impl Problems {
+    /// Rows that repeat a record with different content; those that are not named are counted.
+    fn refuse_repeated(&mut self, named: &[Conflict], total: u64) {
+        for conflict in named {
+            let first = conflict.first_line;
+            let why = format!("the record of line {first} is there again with different content");
+            self.refuse(conflict.line, "id", &why);
+        }
+        self.refuse_unnamed(total - named.len() as u64);
+    }
+}

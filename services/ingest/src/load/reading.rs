@@ -1,0 +1,102 @@
+//! A file while it is read: what is known of it so far.
+
+use std::io;
+
+use indicatif::ProgressBar;
+use water_database::writer::Load;
+
+use crate::failure::Failure;
+use crate::load::{Job, progress};
+use crate::problem::Problems;
+use crate::source::{self, Digesting, Source};
+use crate::summary::{Ending, Summary};
+
+/// A file that is being read.
+pub(super) struct Reading {
+    pub(super) file: String,
+    pub(super) progress: ProgressBar,
+    pub(super) problems: Problems,
+    pub(super) row_count: u64,
+    sha256: Option<[u8; 32]>,
+}
+
+impl Reading {
+    /// Nothing is read yet.
+    pub(super) fn of(source: &Source, job: &Job) -> Self {
+        Self {
+            file: source.name.clone(),
+            progress: progress::bar(job.content.name(), source.length),
+            problems: Problems::of(source.name.clone()),
+            row_count: 0,
+            sha256: None,
+        }
+    }
+
+    /// What was read; damaged gzip is the file's problem, any other failure to read is not.
+    pub(super) fn readable<T>(&mut self, read: io::Result<T>) -> Result<T, Failure> {
+        match read {
+            Err(error) if source::is_damage(&error) => {
+                self.problems
+                    .refuse_line(1, "the gzip data is damaged or cut off");
+                Err(self.bad_data())
+            }
+            read => read.map_err(Failure::reading(self.file.as_ref())),
+        }
+    }
+
+    /// All rows of a small file.
+    pub(super) fn rows<R>(&mut self, read: io::Result<Vec<R>>) -> Result<Vec<R>, Failure> {
+        let rows = self.readable(read)?;
+        self.row_count = rows.len() as u64;
+        Ok(rows)
+    }
+
+    /// The load's circumstances, once all bytes were read without a problem.
+    pub(super) fn load(&mut self, job: &Job, digesting: &Digesting) -> Result<Load, Failure> {
+        let sha256 = digesting.digest();
+        self.sha256 = Some(sha256);
+        if self.problems.count() > 0 {
+            return Err(self.bad_data());
+        }
+        Ok(Load {
+            sha256,
+            source: job.source.clone().unwrap_or_else(|| self.file.clone()),
+            synthetic: job.synthetic,
+            loaded_by: job.guards.loaded_by.clone(),
+            allow_missing: job.guards.allow_missing,
+            force: job.guards.force,
+            dry_run: job.guards.dry_run,
+        })
+    }
+
+    /// The file has the problems that were noted.
+    pub(super) fn bad_data(&self) -> Failure {
+        Failure::BadData {
+            file: self.file.clone(),
+        }
+    }
+
+    /// The summary of a load that did nothing, which an [`Outcome`](water_database::writer::Outcome)
+    /// fills in.
+    pub(super) fn summary(&self, job: &Job, outcome: Ending) -> Summary {
+        Summary {
+            dataset: job.content.name(),
+            file: self.file.clone(),
+            outcome,
+            as_of: job.content.as_of(),
+            rows: self.row_count,
+            inserted: 0,
+            updated: 0,
+            unchanged: 0,
+            removed: 0,
+            derived: 0,
+            kept: 0,
+            without_record: Vec::new(),
+            problems: self.problems.count(),
+            warnings: self.problems.warning_count(),
+            sha256: self.sha256.map(hex::encode),
+            synthetic: job.synthetic,
+            dry_run: job.guards.dry_run,
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Bytes from a file, standard input or the generator: hashed and counted as they pass, unpacked
+//! where they are gzip, without a byte order mark.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use flate2::bufread::MultiGzDecoder;
+use indicatif::ProgressBar;
+use sha2::{Digest, Sha256};
+
+/// Large enough that the header of any table is in the first buffer.
+const BUFFER: usize = 256 * 1024;
+
+/// Where a load's bytes come from.
+pub struct Source {
+    /// The name that problems are reported under.
+    pub name: String,
+    /// How many bytes there are, where that is known.
+    pub length: Option<u64>,
+    bytes: Box<dyn Read + Send>,
+}
+
+impl Source {
+    /// A file, or standard input for `-`.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        if path == Path::new("-") {
+            return Ok(Self {
+                name: "stdin".to_owned(),
+                length: None,
+                bytes: Box::new(io::stdin()),
+            });
+        }
+        let file = File::open(path)?;
+        let name = path
+            .file_name()
+            .unwrap_or(path.as_os_str())
+            .to_string_lossy()
+            .into_owned();
+        Ok(Self {
+            name,
+            length: Some(file.metadata()?.len()),
+            bytes: Box::new(file),
+        })
+    }
+
+    /// Bytes that are made as they are read.
+    pub fn generated(name: &str, bytes: impl Read + Send + 'static) -> Self {
+        Self {
+            name: name.to_owned(),
+            length: None,
+            bytes: Box::new(bytes),
+        }
+    }
+
+    /// The text, and the digest that is complete once all of it was read.
+    pub fn text(self, progress: ProgressBar) -> io::Result<(Text, Digesting)> {
+        let digesting = Digesting::default();
+        let hashed = Hashed {
+            bytes: self.bytes,
+            digesting: digesting.clone(),
+            progress,
+        };
+        let mut packed = BufReader::with_capacity(BUFFER, hashed);
+        let mut text: Text = match packed.fill_buf()?.starts_with(GZIP_MAGIC) {
+            true => Box::new(BufReader::with_capacity(
+                BUFFER,
+                MultiGzDecoder::new(packed),
+            )),
+            false => Box::new(packed),
+        };
+        if text.fill_buf()?.starts_with(BYTE_ORDER_MARK) {
+            text.consume(BYTE_ORDER_MARK.len());
+        }
+        Ok((text, digesting))
+    }
+}
+
+/// Text that is read line by line.
+pub type Text = Box<dyn BufRead + Send>;
+
+/// RFC 1952: what every gzip file begins with.
+const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
+/// U+FEFF in UTF-8, which spreadsheets write before a table.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// The SHA-256 of what was read so far.
+#[derive(Clone, Default)]
+pub struct Digesting(Arc<Mutex<Sha256>>);
+
+impl Digesting {
+    /// The digest of all bytes that were read.
+    pub fn digest(&self) -> [u8; 32] {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+            .finalize()
+            .into()
+    }
+}
+
+struct Hashed {
+    bytes: Box<dyn Read + Send>,
+    digesting: Digesting,
+    progress: ProgressBar,
+}
+
+impl Read for Hashed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.bytes.read(buffer)?;
+        self.digesting
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .update(&buffer[..count]);
+        self.progress.inc(count as u64);
+        Ok(count)
+    }
+}
+
+/// Whether the bytes themselves are wrong, and not the way to them: gzip that is damaged or cut.
+pub fn is_damage(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn read(bytes: Vec<u8>) -> io::Result<(String, [u8; 32])> {
+        let source = Source::generated("test", io::Cursor::new(bytes));
+        let (mut text, digesting) = source.text(ProgressBar::hidden())?;
+        let mut read = String::new();
+        text.read_to_string(&mut read)?;
+        Ok((read, digesting.digest()))
+    }
+
+    fn gzip(text: &str) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn plain_and_gzip_give_the_same_text_without_its_mark() {
+        for bytes in [
+            b"a,b".to_vec(),
+            "\u{feff}a,b".into(),
+            gzip("a,b"),
+            gzip("\u{feff}a,b"),
+        ] {
+            assert_eq!(read(bytes).unwrap().0, "a,b");
+        }
+        let members = [gzip("a,"), gzip("b")].concat();
+        assert_eq!(read(members).unwrap().0, "a,b");
+    }
+
+    #[test]
+    fn the_digest_is_of_the_bytes_as_they_came() {
+        let bytes = gzip("a,b");
+        assert_eq!(
+            read(bytes.clone()).unwrap().1,
+            <[u8; 32]>::from(Sha256::digest(&bytes))
+        );
+    }
+
+    #[test]
+    fn damaged_and_cut_gzip_is_told_from_a_failing_disk() {
+        let whole = gzip("dept,stressIndex\n34,3.5\n");
+        let mut damaged = whole.clone();
+        *damaged.last_mut().unwrap() ^= 1;
+        for bytes in [whole[..whole.len() - 3].to_vec(), damaged] {
+            assert!(is_damage(&read(bytes).unwrap_err()));
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! A table of named columns, whatever it is written in: CSV or one JSON object a line.
+//!
+//! Rows are read one at a time into the same buffers, so memory does not grow with the file.
+
+mod csv;
+mod json_lines;
+
+use std::io::{self, BufRead};
+
+use crate::problem::Problems;
+
+/// The columns of a dataset, by the API's names; a cell is found by its place in [`Columns::all`].
+#[derive(Clone, Copy, Debug)]
+pub struct Columns {
+    /// Those that a file must have.
+    pub required: &'static [&'static str],
+    /// Those that it may have.
+    pub optional: &'static [&'static str],
+}
+
+/// One row; a cell that is not given is `None`.
+#[derive(Debug, Default)]
+pub struct Row {
+    text: Vec<u8>,
+    cells: Vec<Option<Place>>,
+}
+
+/// Where a cell's text stands in [`Row::text`], and in the file.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    start: usize,
+    end: usize,
+    line: u64,
+    form: Form,
+}
+
+/// A cell's text and how it was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cell<'a> {
+    /// The text; of a JSON number its digits as they stand.
+    pub text: &'a str,
+    /// The physical line on which the cell begins.
+    pub line: u64,
+    /// How it was written.
+    pub form: Form,
+}
+
+/// How a cell was written: what its text may mean.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// In a table separated by commas: text and numbers look alike.
+    Csv,
+    /// In a table separated by semicolons, as French spreadsheets write it: a decimal comma is read.
+    FrenchCsv,
+    /// A JSON string.
+    JsonText,
+    /// A JSON number.
+    JsonNumber,
+}
+
+/// A row or a line that is longer is no row: an open quote, or not a table at all.
+const MAX_ROW_BYTES: usize = 1 << 20;
+
+impl Columns {
+    /// All names, the required ones first.
+    pub fn all(&self) -> impl Iterator<Item = &'static str> {
+        self.required.iter().chain(self.optional).copied()
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        self.all().position(|column| column == name)
+    }
+
+    /// `the columns are dept, stressIndex and optionally level`.
+    fn describe(&self) -> String {
+        let required = self.required.join(", ");
+        match self.optional {
+            [] => format!("the columns are {required}"),
+            optional => format!(
+                "the columns are {required} and optionally {}",
+                optional.join(", ")
+            ),
+        }
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        format!(
+            "unknown column \"{}\": {}",
+            name.escape_debug(),
+            self.describe()
+        )
+    }
+}
+
+impl Row {
+    /// The cell of the column at this place in [`Columns::all`].
+    pub fn cell(&self, column: usize) -> Option<Cell<'_>> {
+        let Place {
+            start,
+            end,
+            line,
+            form,
+        } = (*self.cells.get(column)?)?;
+        let text = std::str::from_utf8(&self.text[start..end])
+            .expect("a reader checks each cell that it places");
+        Some(Cell { text, line, form })
+    }
+}
+
+/// Reads every row of a table. What cannot be read is put among the problems; the result is the
+/// number of rows, or the failure of the bytes' source.
+pub fn read(
+    mut text: impl BufRead,
+    columns: Columns,
+    problems: &mut Problems,
+    each: impl FnMut(u64, &Row, &mut Problems),
+) -> io::Result<u64> {
+    let first = text.fill_buf()?;
+    if first.starts_with(&[0xff, 0xfe]) || first.starts_with(&[0xfe, 0xff]) {
+        problems.refuse_line(1, "the file is UTF-16: save it as UTF-8");
+        return Ok(0);
+    }
+    let before = problems.count();
+    let rows = match first.trim_ascii_start().first() {
+        Some(b'{') => json_lines::read(text, columns, problems, each)?,
+        _ => csv::read(text, columns, problems, each)?,
+    };
+    if rows == 0 && problems.count() == before {
+        problems.refuse_line(1, "the file has no rows");
+    }
+    Ok(rows)
+}
+
+fn not_utf8(bytes: &[u8], error: std::str::Utf8Error) -> String {
+    let byte = bytes.get(error.valid_up_to()).copied().unwrap_or_default();
+    format!("byte 0x{byte:02X} is not UTF-8: save the file as UTF-8")
+}
+
+#[cfg(test)]
+mod tests;

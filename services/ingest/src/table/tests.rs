@@ -1,0 +1,183 @@
+//! Tables of both forms, from bytes to cells and problems.
+
+use std::io::Cursor;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const COLUMNS: Columns = Columns {
+    required: &["a", "b"],
+    optional: &["c"],
+};
+
+/// Each row as `line: a|b|c`, a cell that is not given as `-`; and the problems.
+fn read_bytes(bytes: impl AsRef<[u8]>) -> (Vec<String>, String) {
+    let mut problems = Problems::of("f");
+    let mut rows = Vec::new();
+    let each = |line: u64, row: &Row, _: &mut Problems| {
+        let cell = |column| {
+            row.cell(column)
+                .map_or("-", |cell| cell.text)
+                .escape_debug()
+                .to_string()
+        };
+        rows.push(format!("{line}: {}|{}|{}", cell(0), cell(1), cell(2)));
+    };
+    read(Cursor::new(bytes), COLUMNS, &mut problems, each).unwrap();
+    (rows, problems.text())
+}
+
+fn rows(bytes: impl AsRef<[u8]>) -> Vec<String> {
+    let (rows, problems) = read_bytes(bytes);
+    assert_eq!(problems, "");
+    rows
+}
+
+fn problems(bytes: impl AsRef<[u8]>) -> String {
+    read_bytes(bytes).1
+}
+
+#[test]
+fn columns_come_in_any_order_and_optional_ones_may_be_empty() {
+    assert_eq!(rows("b,a\n1,2\n"), ["2: 2|1|-"]);
+    assert_eq!(rows("c,b,a\n1,2,3\n,2,3\n"), ["2: 3|2|1", "3: 3|2|-"]);
+    assert_eq!(rows("a,b\n,\n"), ["2: ||-"]);
+}
+
+#[test]
+fn line_ends_of_both_kinds_and_a_missing_last_one_are_read() {
+    for text in [
+        "a,b\n1,2\n3,4\n",
+        "a,b\r\n1,2\r\n3,4\r\n",
+        "a,b\r\n1,2\r\n3,4",
+        "a,b\n1,2\n3,4\n\n\n",
+    ] {
+        assert_eq!(rows(text), ["2: 1|2|-", "3: 3|4|-"]);
+    }
+    assert_eq!(rows("a,b\r\n\r\n\r\n1,\"2\"\r\n"), ["4: 1|2|-"]);
+}
+
+#[test]
+fn quotes_protect_separators_quotes_and_line_ends() {
+    assert_eq!(
+        rows("a,b\n\"1,\"\"2\"\"\",\"3\r\n4\"\n5,6"),
+        ["2: 1,\\\"2\\\"|3\\r\\n4|-", "4: 5|6|-"]
+    );
+}
+
+#[test]
+fn semicolons_separate_when_the_header_has_more_of_them() {
+    assert_eq!(rows("a;b\n1,5;2\n"), ["2: 1,5|2|-"]);
+    assert_eq!(rows("\"a\";\"b\"\n1;2\n"), ["2: 1|2|-"]);
+}
+
+#[test]
+fn a_header_with_wrong_columns_says_all_that_is_wrong() {
+    assert_eq!(
+        problems("a,A,a,d\n1,2,3,4\n"),
+        "f:1: unknown column \"A\": the columns are a, b and optionally c\n\
+         f:1: the column a is there twice\n\
+         f:1: unknown column \"d\": the columns are a, b and optionally c\n\
+         f:1: the column b is missing: the columns are a, b and optionally c\n"
+    );
+}
+
+#[test]
+fn a_row_with_another_number_of_fields_is_refused() {
+    assert_eq!(
+        problems("a,b\n1\n1,2\n1,2,3\n"),
+        "f:2: fields in this row: 1, in the header: 2\nf:4: fields in this row: 3, in the header: 2\n"
+    );
+}
+
+#[test]
+fn a_file_without_rows_is_refused() {
+    assert_eq!(problems(""), "f:1: the file is empty\n");
+    assert_eq!(problems("\r\n\n"), "f:1: the file is empty\n");
+    assert_eq!(problems("a,b\n"), "f:1: the file has no rows\n");
+}
+
+#[test]
+fn a_quote_that_stays_open_is_refused_where_it_was_opened() {
+    for end in ["", "\n", "\n3,4\n5,6"] {
+        assert_eq!(
+            problems(format!("a,b\n1,2\n1,\"2{end}")),
+            "f:3: a quote is opened and never closed\n"
+        );
+    }
+    let endless = format!("a,b\n1,\"{}", "x".repeat(3 << 20));
+    assert_eq!(
+        problems(endless),
+        "f:2: the row is longer than 1 MiB: is a quote not closed?\n"
+    );
+}
+
+#[test]
+fn text_that_is_not_utf8_is_refused_with_the_byte() {
+    assert_eq!(
+        problems(b"a,b\n1,2\nH\xe9rault,2\n"),
+        "f:3: a: byte 0xE9 is not UTF-8: save the file as UTF-8\n"
+    );
+    assert_eq!(
+        problems(b"{\"a\":\"\xe9\"}\n"),
+        "f:1: byte 0xE9 is not UTF-8: save the file as UTF-8\n"
+    );
+    assert_eq!(
+        problems(b"\xff\xfea\0,\0b\0"),
+        "f:1: the file is UTF-16: save it as UTF-8\n"
+    );
+}
+
+#[test]
+fn one_json_object_a_line_is_a_table_too() {
+    assert_eq!(
+        rows("{\"b\":1.50,\"a\":\"x\\ny\"}\n\n{\"a\":\"\u{e9}\",\"b\":\"\",\"c\":\"z\"}"),
+        ["1: x\\ny|1.50|-", "3: é||z"]
+    );
+}
+
+#[test]
+fn a_json_object_with_wrong_members_says_all_that_is_wrong() {
+    assert_eq!(
+        problems("{\"a\":null,\"d\":1,\"c\":true}\n{\"a\":[1],\"b\":1,\"b\":2}\n[1]\n{\"a\":1,}\n"),
+        "f:1: a: null is no value\n\
+         f:1: unknown column \"d\": the columns are a, b and optionally c\n\
+         f:1: c: true and false are no values here\n\
+         f:1: the column b is missing: the columns are a, b and optionally c\n\
+         f:2: a: an array or an object is no value here\n\
+         f:2: the column b is there twice\n\
+         f:3: this is no JSON object (at byte 0 of the line)\n\
+         f:4: this is no JSON object (at byte 8 of the line)\n"
+    );
+}
+
+/// Bytes that reach deep into the readers more often than any bytes would.
+fn nearly_a_table() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        Just(b"a,b\n".to_vec()),
+        Just(b"a;b;c\r\n".to_vec()),
+        Just(b"{\"a\":1,\"b\":\"2\"}\n".to_vec()),
+        Just(b"\"".to_vec()),
+        Just(b"\n".to_vec()),
+        Just(b"1,2\r\n".to_vec()),
+        proptest::collection::vec(any::<u8>(), 0..8),
+    ];
+    proptest::collection::vec(piece, 0..20).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_or_refused_and_never_panic(bytes in nearly_a_table()) {
+        let (rows, problems) = read_bytes(&bytes);
+        prop_assert!(!rows.is_empty() || !problems.is_empty());
+    }
+
+    #[test]
+    fn a_quoted_cell_comes_back_as_it_was(cells in proptest::collection::vec("[a-z\",;\r\n é]{1,9}", 2)) {
+        let quoted: Vec<_> = cells.iter().map(|cell| format!("\"{}\"", cell.replace('"', "\"\""))).collect();
+        let text = format!("a,b\n{}\n", quoted.join(","));
+        let wanted: Vec<_> = cells.iter().map(|cell| cell.escape_debug().to_string()).collect();
+        prop_assert_eq!(rows(text), vec![format!("2: {}|-", wanted.join("|"))]);
+    }
+}

@@ -1,0 +1,47 @@
+//! From an empty server to a migrated database, as an administrator does it.
+
+use serde_json::json;
+use water_harness::Postgres;
+
+use crate::fixture::{command, run};
+
+#[tokio::test]
+async fn the_bootstrap_script_makes_a_server_ready_for_migrations_and_may_run_twice() {
+    let server = Postgres::start().await.unwrap();
+    let url = server.create_database().unwrap().url();
+    let script = run(command("bootstrap-sql"), b"");
+    assert_eq!(script.code, Some(0));
+    let script = script.summary.as_str().unwrap().to_owned();
+    let passwords = [
+        ("owner_password", "o"),
+        ("writer_password", "w"),
+        ("reader_password", "r"),
+    ];
+    for _ in 0..2 {
+        server.psql("postgres", &script, &passwords).unwrap();
+    }
+    let url = |role: &str| {
+        let (start, _) = url.rsplit_once('/').unwrap();
+        format!("{start}/water").replace("postgres@", &format!("{role}@"))
+    };
+    let with = |words: &str, role: &str| {
+        let mut command = command(words);
+        command.env("WATER_POSTGRES_URL", url(role));
+        run(command, b"")
+    };
+    let first = with("migrate", "water_owner");
+    assert_eq!(
+        (first.code, &first.summary),
+        (Some(0), &json!({"applied": ["V1__datasets_and_histories"]}))
+    );
+    assert_eq!(
+        with("migrate", "water_owner").summary,
+        json!({"applied": []})
+    );
+    assert_eq!(
+        with("demo --accounts 1 --rows-per-account 1", "water_writer").code,
+        Some(0)
+    );
+    let denied = with("migrate", "water_writer");
+    assert_eq!(denied.code, Some(1), "{}", denied.stderr);
+}

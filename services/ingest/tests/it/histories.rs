@@ -1,0 +1,116 @@
+//! Analyses and audits: upserted, each row checked, repeated ones found.
+
+use serde_json::json;
+use water_database::history;
+use water_domain::{AccountId, Page};
+
+use crate::fixture::Fixture;
+
+const ANALYSES: &str =
+    "accountId,id,companyName,sectorCode,deptCode,globalScore,rating,createdAt\n";
+
+fn acme() -> AccountId {
+    "acme".parse().unwrap()
+}
+
+fn first_page() -> Page {
+    Page::parse(None, None).unwrap()
+}
+
+#[tokio::test]
+async fn analyses_are_upserted_and_read_back_as_the_api_answers_them() {
+    let fixture = Fixture::new().await;
+    let row = "acme,a-1,\"Eaux, \"\"Sud\"\"\",36.00Z,2a,12.50,B+,2026-01-01T01:00:00.0019+01:00\n";
+    let first = fixture.run_with_stdin("load analyses -", format!("{ANALYSES}{row}"));
+    assert_eq!(
+        (first.code, &first.summary["inserted"]),
+        (Some(0), &json!(1))
+    );
+    let changed = format!("{ANALYSES}{}", row.replace("12.50", "99"));
+    let second = fixture.run_with_stdin("load analyses -", changed);
+    assert_eq!(
+        (second.code, &second.summary["updated"]),
+        (Some(0), &json!(1))
+    );
+    let slice = history::analyses(&fixture.reader, &acme(), first_page())
+        .await
+        .unwrap();
+    assert_eq!(
+        serde_json::to_value(slice.rows).unwrap(),
+        json!([{
+            "id": "a-1", "companyName": "Eaux, \"Sud\"", "sectorCode": "36.00Z", "deptCode": "2A",
+            "globalScore": 99, "rating": "B+", "createdAt": "2026-01-01T00:00:00.001Z"
+        }])
+    );
+}
+
+#[tokio::test]
+async fn audits_have_their_own_columns_and_may_be_ndjson() {
+    let fixture = Fixture::new().await;
+    let row = json!({
+        "accountId": "acme", "id": "u-1", "companyName": "Eaux", "sectorCode": "36.00Z", "deptCode": "34",
+        "score": 7.25, "globalRating": "AA", "createdAt": "2026-01-01T00:00:00Z"
+    });
+    let run = fixture.run_with_stdin("load audits -", row.to_string());
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    let slice = history::audits(&fixture.reader, &acme(), first_page())
+        .await
+        .unwrap();
+    assert_eq!((slice.total, slice.rows[0].score.get()), (1, 7.25));
+}
+
+#[tokio::test]
+async fn a_record_repeated_with_different_content_is_refused_with_both_lines() {
+    let fixture = Fixture::new().await;
+    let before = fixture.dump();
+    let rows = "acme,1,Eaux,36.00Z,34,1,A,2026-01-01T00:00:00Z\n\
+                acme,1,Eaux,36.00Z,34,1,A,2026-01-01T00:00:00Z\n\
+                acme,1,Eaux,36.00Z,34,2,A,2026-01-01T00:00:00Z\n";
+    fixture.file("analyses.csv", format!("{ANALYSES}{rows}"));
+    let run = fixture.run("load analyses analyses.csv");
+    assert_eq!(run.code, Some(2));
+    assert_eq!(
+        run.stderr,
+        "analyses.csv:4: id: the record of line 2 is there again with different content\n\
+         analyses.csv: nothing was loaded, for the problems above\n"
+    );
+    assert_eq!(fixture.dump(), before);
+}
+
+#[tokio::test]
+async fn one_bad_row_at_the_end_of_many_loads_none() {
+    let fixture = Fixture::new().await;
+    let good: String = (0..5000)
+        .map(|n| format!("acme,{n},Eaux,36.00Z,34,1,A,2026-01-01T00:00:00Z\n"))
+        .collect();
+    fixture.file(
+        "analyses.csv",
+        format!("{ANALYSES}{good}acme,x,Eaux,36.00Z,34,1,a,2026-01-01T00:00:00Z\n"),
+    );
+    let run = fixture.run("load analyses analyses.csv");
+    assert_eq!((run.code, &run.summary["rows"]), (Some(2), &json!(5001)));
+    assert_eq!(
+        run.stderr,
+        "analyses.csv:5002: rating: a: a rating is 1 to 8 upper-case letters, digits, '+' or '-', \
+         and begins with a letter\n\
+         analyses.csv: nothing was loaded, for the problems above\n"
+    );
+    assert_eq!(fixture.sql("SELECT count(*) FROM water.analyses"), "0");
+}
+
+#[tokio::test]
+async fn a_purge_removes_the_account_and_says_how_many_rows_went() {
+    let fixture = Fixture::new().await;
+    let rows = "acme,1,Eaux,36.00Z,34,1,A,2026-01-01T00:00:00Z\nother,1,Eaux,36.00Z,34,1,A,2026-01-01T00:00:00Z\n";
+    fixture.run_with_stdin("load analyses -", format!("{ANALYSES}{rows}"));
+    let run = fixture.run("purge --account acme");
+    assert_eq!(run.code, Some(0));
+    assert_eq!(
+        run.summary,
+        json!({"account": "acme", "analyses": 1, "audits": 0, "dryRun": false})
+    );
+    assert_eq!(
+        fixture.sql("SELECT DISTINCT account_id FROM water.analyses"),
+        "other"
+    );
+}

@@ -1,0 +1,103 @@
+//! The two Redis users and the least that each needs. A compromised gate can read the directory,
+//! but it cannot make a key.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::keys::Instance;
+
+/// SHA-256 of a Redis user's password, which is all that an ACL needs.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PasswordHash(Box<str>);
+
+/// Text that is no password hash; it is not repeated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("a password hash is a SHA-256 as 64 lower-case hexadecimal digits")]
+pub struct InvalidPasswordHash;
+
+impl FromStr for PasswordHash {
+    type Err = InvalidPasswordHash;
+
+    fn from_str(text: &str) -> Result<Self, InvalidPasswordHash> {
+        let digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        if text.len() == 64 && text.bytes().all(digit) {
+            Ok(Self(text.into()))
+        } else {
+            Err(InvalidPasswordHash)
+        }
+    }
+}
+
+impl fmt::Debug for PasswordHash {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("PasswordHash")
+    }
+}
+
+/// What every connection does: introduce itself and choose its database.
+const CONNECT: &str = "+auth +hello +ping +select +client|setname +info +time";
+
+/// The lines of an ACL file (behind `ACL SETUSER`, the same words without `user`): operator first.
+/// The names are those of `operator-url` and `gate-url`.
+pub fn redis_acl(
+    instance: &Instance,
+    operator: (&str, &PasswordHash),
+    gate: (&str, &PasswordHash),
+) -> [String; 2] {
+    let line = |(name, password): (&str, &PasswordHash), rules: String| {
+        format!("user {name} on resetpass #{} {rules}", password.0)
+    };
+    [
+        line(operator, operator_rules(instance)),
+        line(gate, gate_rules(instance)),
+    ]
+}
+
+/// The operator's user: everything in its own directory, nothing elsewhere, no administration.
+/// `ACL DRYRUN` lets it see whether the gate's user has more than it should.
+fn operator_rules(instance: &Instance) -> String {
+    let prefix = instance.prefix();
+    format!(
+        "resetchannels resetkeys ~{prefix}* -@all {CONNECT} +acl|dryrun +evalsha +script|load \
+         +get +set +del +hget +hset +hsetnx +hdel +hexists +hgetall +hlen +hscan +xadd \
+         +xrevrange +zmscore +zrem +zremrangebyscore"
+    )
+}
+
+/// The gate's user: reads the directory, writes its lease and last use, runs the limiter.
+fn gate_rules(instance: &Instance) -> String {
+    let prefix = instance.prefix();
+    let limiter = instance.limiter_pattern();
+    format!(
+        "resetchannels resetkeys %R~{prefix}records:* %R~{prefix}plans %R~{prefix}feed \
+         %R~{prefix}meta ~{prefix}gates ~{prefix}used ~{limiter} -@all {CONNECT} +evalsha \
+         +script|load +get +hgetall +xread +xrevrange +hset +hdel +zadd +set +lindex +llen +lpop \
+         +rpop +rpush +pexpire"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gates_rules_are_these() {
+        let rules = gate_rules(&"water.water-data".parse().unwrap());
+        let golden = "resetchannels resetkeys %R~wd:{water.water-data}:records:* \
+            %R~wd:{water.water-data}:plans %R~wd:{water.water-data}:feed \
+            %R~wd:{water.water-data}:meta ~wd:{water.water-data}:gates ~wd:{water.water-data}:used \
+            ~wd:rl:{*}:water.water-data:? -@all +auth +hello +ping +select +client|setname +info \
+            +time +evalsha +script|load +get +hgetall +xread +xrevrange +hset +hdel +zadd +set \
+            +lindex +llen +lpop +rpop +rpush +pexpire";
+        assert_eq!(rules, golden);
+    }
+
+    #[test]
+    fn a_password_is_never_taken_for_its_hash() {
+        assert_eq!("hunter2".parse::<PasswordHash>(), Err(InvalidPasswordHash));
+        assert_eq!(
+            "A".repeat(64).parse::<PasswordHash>(),
+            Err(InvalidPasswordHash)
+        );
+    }
+}

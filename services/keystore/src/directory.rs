@@ -1,0 +1,210 @@
+//! The key directory in Redis: written by the operator alone, held in memory by every gate.
+//!
+//! One side [`Directory::claim`]s it, which fences all earlier writers by a *term*, and writes
+//! through the [`Writer`]: one script a change, which takes the next `seq` and puts an entry into
+//! the feed. The *generation* counts rebuilds. The other side is a [`replica::Replica`]: it loads
+//! everything, follows the feed, and says in its lease how far it has come.
+
+pub mod change;
+mod clock;
+pub mod contents;
+mod feed;
+pub mod lease;
+mod load;
+pub mod meta;
+mod plans;
+mod rebuild;
+pub mod replica;
+mod scripts;
+mod shard;
+mod snapshot;
+pub mod writer;
+
+use std::collections::HashMap;
+
+use redis::{Value, cmd, pipe};
+use water_domain::key::Shard;
+use water_domain::{KeyHash, KeyId, Plan, Timestamp};
+
+use crate::connection::{Connection, ConnectionSettings};
+use crate::failure::StoreError;
+use crate::keys::Instance;
+use contents::Stored;
+use lease::Leases;
+use meta::{Meta, Observation};
+use scripts::{CLAIM, LEASES, Reply};
+use writer::Writer;
+
+/// The operator's view of one instance's directory: everything that needs no claim.
+#[derive(Clone, Debug)]
+pub struct Directory {
+    connection: Connection,
+    instance: Instance,
+}
+
+/// Why nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// Redis did not do it; after [`crate::Reason::Slow`] or `Down` it may have.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A later leader has claimed the directory.
+    #[error("the key directory is claimed by a later leader (term {stored})")]
+    Fenced {
+        /// The term that stands in the directory.
+        stored: u64,
+    },
+    /// The directory belongs to a namespace with another uid: another cluster or an earlier
+    /// installation. Nothing is written until its uid is given as the one to take over.
+    #[error("the key directory belongs to the namespace with uid {uid}")]
+    Owned {
+        /// The owner's uid.
+        uid: String,
+    },
+    /// `meta` is gone: Redis was wiped. Claim and rebuild.
+    #[error("the key directory has no meta: Redis lost its data")]
+    Wiped,
+    /// A later version of the operator has written the directory.
+    #[error("the key directory has schema {stored}, which a later version wrote")]
+    Schema {
+        /// The schema that stands in the directory.
+        stored: u64,
+    },
+    /// The hash was revoked; it does not come back unless it is reinstated.
+    #[error("the key {} was revoked", .0.key_id())]
+    Revoked(KeyHash),
+    /// The hash belongs to another owner.
+    #[error("the key {} belongs to another ApiKey", .0.key_id())]
+    Taken(KeyHash),
+    /// Redis restarted, or another rebuild began, while this one ran. Rebuild again.
+    #[error("the rebuild of the key directory was interrupted")]
+    Interrupted,
+}
+
+impl water_domain::Fault for WriteError {
+    fn is_transient(&self) -> bool {
+        match self {
+            Self::Store(error) => error.is_transient(),
+            Self::Fenced { .. } | Self::Wiped | Self::Interrupted => true,
+            Self::Owned { .. } | Self::Schema { .. } | Self::Revoked(_) | Self::Taken(_) => false,
+        }
+    }
+}
+
+/// Shards in one pipeline, when all are read.
+pub(crate) const SHARDS_PER_BATCH: usize = 16;
+/// Pipelines under way at once: measured, more gains nothing.
+pub(crate) const BATCHES_IN_FLIGHT: usize = 8;
+
+impl Directory {
+    /// The directory of `instance`. Sends nothing yet.
+    pub fn new(connection: Connection, instance: Instance) -> Self {
+        Self {
+            connection,
+            instance,
+        }
+    }
+
+    /// Takes the next term, so that every earlier writer is refused from here on.
+    ///
+    /// `owner` is the uid of the WaterDataApi's namespace; a directory of another uid is left alone
+    /// unless that uid is given in `take_over`. The caller reads its Lease again before it writes.
+    /// When the returned `meta` is not complete, or does not carry the server's replication id
+    /// ([`Observation::needs_rebuild`]), the first write must be a rebuild.
+    pub async fn claim(
+        &self,
+        owner: &str,
+        take_over: Option<&str>,
+    ) -> Result<(Writer, Meta), WriteError> {
+        let mut call = CLAIM.key(self.instance.meta());
+        call.arg(owner).arg(take_over.unwrap_or_default());
+        let attempt = "claim the key directory";
+        let reply: Reply = self.connection.run_script(attempt, &call).await?;
+        let fields = reply.done(attempt)?;
+        let meta = Meta::decode(fields.first().map(Vec::as_slice))
+            .and_then(|meta| meta)
+            .ok_or_else(|| StoreError::unexpected(attempt))?;
+        let writer = Writer::new(
+            self.connection.clone(),
+            self.instance.clone(),
+            owner,
+            meta.term,
+        );
+        Ok((writer, meta))
+    }
+
+    /// What `meta` and the server say: cheap enough for once a second.
+    pub async fn observe(&self) -> Result<Observation, StoreError> {
+        let attempt = "observe the key directory";
+        let mut commands = pipe();
+        commands.cmd("GET").arg(self.instance.meta());
+        commands.cmd("INFO").arg("replication");
+        let (meta, info): (Option<Vec<u8>>, String) =
+            self.connection.run_all(attempt, &commands).await?;
+        Observation::read(meta.as_deref(), &info).ok_or_else(|| StoreError::unexpected(attempt))
+    }
+
+    /// The gates' leases and the generation in which they count, read in one script. Leases that
+    /// nobody renewed for an hour are dropped.
+    pub async fn leases(&self) -> Result<Leases, StoreError> {
+        let attempt = "read the gates' leases";
+        let mut call = LEASES.key(self.instance.gates());
+        call.key(self.instance.meta());
+        let reply: Vec<Vec<u8>> = self.connection.run_script(attempt, &call).await?;
+        Leases::read(&reply).ok_or_else(|| StoreError::unexpected(attempt))
+    }
+
+    /// The plans as they stand; one of another form is left out.
+    pub async fn plans(&self) -> Result<Vec<Plan>, StoreError> {
+        let mut command = cmd("HGETALL");
+        command.arg(self.instance.plans());
+        let fields: Vec<(String, String)> = self.connection.run("read the plans", &command).await?;
+        let plans = fields
+            .iter()
+            .filter_map(|(name, value)| plans::decode(name, value));
+        Ok(plans.collect())
+    }
+
+    /// All records with their owners, to be compared with what is declared. Not one moment's
+    /// picture: what changes meanwhile may be seen before or after.
+    pub async fn stored(&self) -> Result<HashMap<KeyHash, Stored>, StoreError> {
+        contents::read_stored(&self.connection, &self.instance).await
+    }
+
+    /// How many fields the record shards hold: fewer than `meta` counts means that Redis evicted some.
+    pub async fn count(&self) -> Result<u64, StoreError> {
+        contents::count(&self.connection, &self.instance).await
+    }
+
+    /// When each of these keys was last used, as far as the gates have told.
+    pub async fn last_used(&self, keys: &[KeyId]) -> Result<Vec<Option<Timestamp>>, StoreError> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut command = cmd("ZMSCORE");
+        command.arg(self.instance.used());
+        for key in keys {
+            command.arg(key.as_str());
+        }
+        let scores: Vec<Option<f64>> = self.connection.run("read last use", &command).await?;
+        let moment = |score: Option<f64>| Timestamp::from_millis(score? as i64);
+        Ok(scores.into_iter().map(moment).collect())
+    }
+
+    /// Whether the Redis user of `gate` could write key records: then whoever takes over a gate
+    /// could make keys. Asks without trying, by `ACL DRYRUN`.
+    pub async fn lets_write_records(&self, gate: &ConnectionSettings) -> Result<bool, StoreError> {
+        let mut command = cmd("ACL");
+        let shard = Shard::all().next().expect("there are 4096");
+        command.arg("DRYRUN").arg(gate.user());
+        command
+            .arg("HSET")
+            .arg(self.instance.records(shard))
+            .arg("hash")
+            .arg("record");
+        let attempt = "ask what the gate's Redis user may do";
+        // OK, or a sentence that says why not.
+        let answer: Value = self.connection.run(attempt, &command).await?;
+        Ok(answer == Value::Okay)
+    }
+}

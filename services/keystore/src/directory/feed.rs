@@ -1,0 +1,172 @@
+//! Following the feed: one round reads what happened since, and what `meta` says of it.
+
+use redis::streams::{StreamId, StreamReadReply};
+use redis::{Pipeline, pipe};
+use water_domain::{KeyHash, Plan, PlanName};
+
+use super::meta::{Meta, Observation};
+use super::plans;
+use super::scripts::{hash, number};
+use super::snapshot::Snapshot;
+use crate::connection::Connection;
+use crate::failure::StoreError;
+use crate::keys::Instance;
+
+/// A change as the feed tells it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Event {
+    Put(KeyHash, Vec<u8>),
+    Delete(KeyHash),
+    Plan(Plan),
+    PlanGone(PlanName),
+}
+
+/// One entry of the feed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct FeedEntry {
+    pub(super) id: String,
+    pub(super) seq: u64,
+    pub(super) event: Event,
+}
+
+/// What one look at the feed showed. `seen` was read first, so that entries reach its `seq`.
+pub(super) struct Round {
+    pub(super) seen: Observation,
+    pub(super) entries: Vec<FeedEntry>,
+}
+
+/// Why a copy cannot be continued, or a load is not used. The copy that is there stays.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Setback {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the key directory has no meta: Redis lost its data")]
+    Missing,
+    #[error("the key directory is not complete: it is being rebuilt")]
+    Incomplete,
+    #[error("the operator has not verified the key directory since Redis restarted or failed over")]
+    Unverified,
+    #[error("the key directory was rebuilt")]
+    Rebuilt,
+    #[error("the feed goes from change {from} to {to}")]
+    Gap { from: u64, to: u64 },
+    #[error("the feed ends at change {feed}, the key directory at {meta}")]
+    Behind { feed: u64, meta: u64 },
+    #[error("the key directory has {stored} records where its meta counts {counted}")]
+    Count { stored: u64, counted: u64 },
+    #[error("the feed has an entry that this version cannot read")]
+    Unreadable,
+}
+
+/// How long Redis holds a round open when nothing happens; also the time between lease renewals.
+const BLOCK_MILLIS: usize = 1000;
+
+/// Reads what came after entry `after`. `wait`: holds on until something comes, for one second.
+pub(super) async fn round(
+    connection: &Connection,
+    instance: &Instance,
+    after: &str,
+    wait: bool,
+) -> Result<Round, Setback> {
+    let attempt = "follow the feed";
+    let mut commands: Pipeline = pipe();
+    commands.cmd("GET").arg(instance.meta());
+    commands.cmd("INFO").arg("replication");
+    commands.cmd("XREAD");
+    if wait {
+        commands.arg("BLOCK").arg(BLOCK_MILLIS);
+    }
+    commands.arg("STREAMS").arg(instance.feed()).arg(after);
+    let (meta, info, reply): (Option<Vec<u8>>, String, Option<StreamReadReply>) =
+        connection.run_all(attempt, &commands).await?;
+    let seen = Observation::read(meta.as_deref(), &info);
+    let ids = reply
+        .into_iter()
+        .flat_map(|reply| reply.keys)
+        .flat_map(|key| key.ids);
+    Ok(Round {
+        seen: seen.ok_or_else(|| StoreError::unexpected(attempt))?,
+        entries: ids
+            .map(read_entry)
+            .collect::<Option<_>>()
+            .ok_or(Setback::Unreadable)?,
+    })
+}
+
+fn read_entry(mut entry: StreamId) -> Option<FeedEntry> {
+    let mut field =
+        |name| -> Option<Vec<u8>> { redis::from_redis_value(entry.map.remove(name)?).ok() };
+    let (seq, op, name, value) = (field("seq")?, field("op")?, field("name")?, field("value")?);
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).ok();
+    let event = match &op[..] {
+        b"put" => Event::Put(hash(&name)?, value),
+        b"delete" => Event::Delete(hash(&name)?),
+        b"plan" => Event::Plan(plans::decode(&text(name)?, &text(value)?)?),
+        b"unplan" => Event::PlanGone(text(name)?.parse().ok()?),
+        _ => return None,
+    };
+    Some(FeedEntry {
+        id: entry.id,
+        seq: number(&seq)?,
+        event,
+    })
+}
+
+/// The directory's meta, if a gate may use what it describes.
+pub(super) fn usable(seen: &Observation) -> Result<&Meta, Setback> {
+    let meta = seen.meta.as_ref().ok_or(Setback::Missing)?;
+    if !meta.complete {
+        Err(Setback::Incomplete)
+    } else if seen.verified().is_none() {
+        Err(Setback::Unverified)
+    } else {
+        Ok(meta)
+    }
+}
+
+/// `snapshot` with the round's changes, or why it cannot be continued. `None`: nothing happened.
+pub(super) fn follow(snapshot: &Snapshot, round: Round) -> Result<Option<Snapshot>, Setback> {
+    let meta = usable(&round.seen)?;
+    if meta.generation != snapshot.generation {
+        return Err(Setback::Rebuilt);
+    }
+    if meta.seq < snapshot.seq {
+        return Err(Setback::Gap {
+            from: snapshot.seq,
+            to: meta.seq,
+        });
+    }
+    let next = extend(snapshot, round.entries)?;
+    let reached = next.as_ref().unwrap_or(snapshot).seq;
+    if reached < meta.seq {
+        return Err(Setback::Behind {
+            feed: reached,
+            meta: meta.seq,
+        });
+    }
+    Ok(next)
+}
+
+/// `snapshot` with these changes, which must follow it without a gap or a step back.
+pub(super) fn extend(
+    snapshot: &Snapshot,
+    entries: Vec<FeedEntry>,
+) -> Result<Option<Snapshot>, Setback> {
+    if entries.is_empty() {
+        return Ok(None);
+    }
+    let mut next = snapshot.clone();
+    for entry in entries {
+        if entry.seq != next.seq + 1 {
+            return Err(Setback::Gap {
+                from: next.seq,
+                to: entry.seq,
+            });
+        }
+        next.apply(entry.seq, entry.event);
+    }
+    Ok(Some(next))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+//! The gates' leases: what each gate has applied, and since when it was last heard of.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use water_domain::Timestamp;
+
+use super::writer::Applied;
+
+/// A gate's word on how far its copy of the directory has come.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GateLease {
+    /// The pod's name.
+    pub pod: String,
+    /// The pod's uid: a later pod may have the same name.
+    pub uid: String,
+    /// The generation of the copy that it serves from; 0 while it has none.
+    pub generation: u64,
+    /// The last change that it has applied.
+    pub seq: u64,
+    /// How long it may serve from memory after its last renewal.
+    pub grace: Duration,
+    /// Redis' time at its last renewal.
+    pub renewed: Timestamp,
+    /// What it is doing.
+    pub mode: GateMode,
+}
+
+/// What a gate is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GateMode {
+    /// Has no complete copy yet: every request is answered 503.
+    Loading,
+    /// Serves from a complete copy.
+    Serving,
+    /// A word of a later version.
+    #[serde(other)]
+    Unknown,
+}
+
+impl GateMode {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Loading => "loading",
+            Self::Serving => "serving",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// All leases, and what is needed to judge them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Leases {
+    /// Redis' time.
+    pub now: Timestamp,
+    /// The directory's generation; `None` when there is no directory.
+    pub generation: Option<u64>,
+    /// In the order of the pods' names.
+    pub gates: Vec<GateLease>,
+}
+
+/// Whether one gate can still act on what was there before a change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Acknowledgement {
+    /// It has applied the change.
+    Given,
+    /// It has not; wait for it.
+    Awaited,
+    /// It was silent for so long that it has stopped serving by itself.
+    RunOut,
+}
+
+/// How long after its grace a silent gate is still waited for: clocks, pauses, a renewal under way.
+const MARGIN: Duration = Duration::from_secs(10);
+
+impl Leases {
+    /// How `lease` stands to a change. Leases must have been read after the change was written.
+    ///
+    /// Only an acknowledgement in the present generation counts: after a rebuild, or a loss of data
+    /// before it, the same `seq` may have meant another change. A rebuild starts above every earlier
+    /// `seq`, so that a gate which has loaded it has every change before it.
+    pub fn acknowledgement(&self, lease: &GateLease, change: &Applied) -> Acknowledgement {
+        let silent = self.now.as_millis() - lease.renewed.as_millis();
+        if Some(lease.generation) == self.generation && lease.seq >= change.seq {
+            Acknowledgement::Given
+        } else if silent >= (lease.grace + MARGIN).as_millis() as i64 {
+            Acknowledgement::RunOut
+        } else {
+            Acknowledgement::Awaited
+        }
+    }
+
+    /// Reads the reply of `leases.lua`.
+    pub(super) fn read(reply: &[Vec<u8>]) -> Option<Self> {
+        let text = |bytes: &Vec<u8>| String::from_utf8(bytes.clone()).ok();
+        let (head, leases) = reply.split_at_checked(2)?;
+        let now = Timestamp::from_millis(text(&head[0])?.parse().ok()?)?;
+        let generation = match text(&head[1])?.as_str() {
+            "" => None,
+            number => Some(number.parse().ok()?),
+        };
+        let mut gates = leases
+            .chunks_exact(2)
+            .map(|pair| GateLease::decode(text(&pair[0])?, &pair[1]))
+            .collect::<Option<Vec<_>>>()?;
+        gates.sort_by(|one, other| one.pod.cmp(&other.pod));
+        Some(Self {
+            now,
+            generation,
+            gates,
+        })
+    }
+}
+
+/// The JSON that `lease.lua` writes; times in ms.
+#[derive(Deserialize)]
+struct StoredLease {
+    uid: String,
+    generation: u64,
+    seq: u64,
+    grace: u64,
+    renewed: i64,
+    mode: GateMode,
+}
+
+impl GateLease {
+    fn decode(pod: String, stored: &[u8]) -> Option<Self> {
+        let stored: StoredLease = serde_json::from_slice(stored).ok()?;
+        Some(Self {
+            pod,
+            uid: stored.uid,
+            generation: stored.generation,
+            seq: stored.seq,
+            grace: Duration::from_millis(stored.grace),
+            renewed: Timestamp::from_millis(stored.renewed)?,
+            mode: stored.mode,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leases(lease: &str) -> Leases {
+        let reply = ["200000", "7", "gate-1", lease].map(|text| text.as_bytes().to_vec());
+        Leases::read(&reply).unwrap()
+    }
+
+    fn judged(generation: u64, seq: u64, renewed: i64) -> Acknowledgement {
+        let lease = format!(
+            r#"{{"uid":"u","generation":{generation},"seq":{seq},"grace":120000,"renewed":{renewed},"mode":"serving"}}"#
+        );
+        let leases = leases(&lease);
+        leases.acknowledgement(
+            &leases.gates[0],
+            &Applied {
+                generation: 7,
+                seq: 10,
+            },
+        )
+    }
+
+    #[test]
+    fn a_gate_acknowledges_by_the_changes_seq_or_a_later_one() {
+        assert_eq!(judged(7, 9, 200_000), Acknowledgement::Awaited);
+        assert_eq!(judged(7, 10, 200_000), Acknowledgement::Given);
+    }
+
+    #[test]
+    fn an_acknowledgement_of_another_generation_does_not_count() {
+        assert_eq!(judged(6, 99, 200_000), Acknowledgement::Awaited);
+        assert_eq!(judged(8, 99, 200_000), Acknowledgement::Awaited);
+    }
+
+    #[test]
+    fn a_silent_gate_is_waited_for_until_its_grace_and_ten_seconds_are_over() {
+        assert_eq!(judged(7, 9, 70_001), Acknowledgement::Awaited);
+        assert_eq!(judged(7, 9, 70_000), Acknowledgement::RunOut);
+    }
+
+    #[test]
+    fn a_lease_of_a_later_version_is_still_read() {
+        let lease = r#"{"uid":"u","generation":1,"seq":1,"grace":1,"renewed":1,"mode":"dreaming","more":1}"#;
+        assert_eq!(leases(lease).gates[0].mode, GateMode::Unknown);
+    }
+}

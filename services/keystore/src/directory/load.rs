@@ -1,0 +1,133 @@
+//! Loading the whole directory: note the feed's end, read `meta`, read all shards, then follow the
+//! feed up to a second reading of `meta`, with which the result must agree.
+
+use futures::{StreamExt, TryStreamExt, stream};
+use redis::{Value, cmd, pipe};
+use water_domain::{KeyHash, Plan};
+
+use super::contents::batches;
+use super::feed::{Setback, extend, round, usable};
+use super::scripts::hash;
+use super::snapshot::{LoadedShard, Snapshot};
+use super::{BATCHES_IN_FLIGHT, plans};
+use crate::connection::Connection;
+use crate::failure::StoreError;
+use crate::keys::Instance;
+
+const ATTEMPT: &str = "load the key directory";
+
+/// A complete copy, and the feed's entry from which it goes on.
+pub(super) struct Loaded {
+    pub(super) snapshot: Snapshot,
+    pub(super) after: String,
+}
+
+pub(super) async fn load(connection: &Connection, instance: &Instance) -> Result<Loaded, Setback> {
+    let after = feed_end(connection, instance).await?;
+    // Everything up to this `seq` is in the shards that are read from here on.
+    let start = round(connection, instance, &after, false).await?.seen;
+    let meta = usable(&start)?;
+    let plans = read_plans(connection, instance).await?;
+    let shards = read_shards(connection, instance).await?;
+    let loaded = Snapshot::new(meta.generation, meta.seq, shards, plans);
+    catch_up(connection, instance, loaded, after).await
+}
+
+/// Applies what changed while the shards were read, and compares the count where both readings
+/// stand at the same `seq`.
+async fn catch_up(
+    connection: &Connection,
+    instance: &Instance,
+    loaded: Snapshot,
+    after: String,
+) -> Result<Loaded, Setback> {
+    let mut caught_up = round(connection, instance, &after, false).await?;
+    let meta = usable(&caught_up.seen)?;
+    if meta.generation != loaded.generation {
+        return Err(Setback::Rebuilt);
+    }
+    let after = caught_up
+        .entries
+        .last()
+        .map_or(after, |entry| entry.id.clone());
+    caught_up.entries.retain(|entry| entry.seq > loaded.seq);
+    let later = caught_up
+        .entries
+        .partition_point(|entry| entry.seq <= meta.seq);
+    let later = caught_up.entries.split_off(later);
+
+    let snapshot = extend(&loaded, caught_up.entries)?.unwrap_or(loaded);
+    if snapshot.seq != meta.seq {
+        return Err(Setback::Behind {
+            feed: snapshot.seq,
+            meta: meta.seq,
+        });
+    }
+    let stored = snapshot.keys() as u64;
+    if stored != meta.count {
+        return Err(Setback::Count {
+            stored,
+            counted: meta.count,
+        });
+    }
+    let snapshot = extend(&snapshot, later)?.unwrap_or(snapshot);
+    Ok(Loaded { snapshot, after })
+}
+
+/// The id of the feed's last entry; `0-0` stands before the first.
+async fn feed_end(connection: &Connection, instance: &Instance) -> Result<String, StoreError> {
+    let mut command = cmd("XREVRANGE");
+    command
+        .arg(instance.feed())
+        .arg("+")
+        .arg("-")
+        .arg("COUNT")
+        .arg(1);
+    let last: redis::streams::StreamRangeReply = connection.run(ATTEMPT, &command).await?;
+    let id = last.ids.into_iter().next().map(|entry| entry.id);
+    Ok(id.unwrap_or_else(|| "0-0".into()))
+}
+
+async fn read_plans(connection: &Connection, instance: &Instance) -> Result<Vec<Plan>, Setback> {
+    let command = cmd("HGETALL").arg(instance.plans()).to_owned();
+    let fields: Vec<(String, String)> = connection.run(ATTEMPT, &command).await?;
+    let plans = fields
+        .iter()
+        .map(|(name, value)| plans::decode(name, value));
+    plans.collect::<Option<_>>().ok_or(Setback::Unreadable)
+}
+
+async fn read_shards(
+    connection: &Connection,
+    instance: &Instance,
+) -> Result<Vec<LoadedShard>, StoreError> {
+    let batches = stream::iter(batches()).map(|batch| async move {
+        let mut commands = pipe();
+        for shard in batch {
+            commands.cmd("HGETALL").arg(instance.records(shard));
+        }
+        let replies: Vec<Value> = connection.run_all(ATTEMPT, &commands).await?;
+        Ok(stream::iter(replies.into_iter().map(read_shard)))
+    });
+    batches
+        .buffered(BATCHES_IN_FLIGHT)
+        .try_flatten()
+        .try_collect()
+        .await
+}
+
+/// Moves a shard's fields out of the reply: copying them would double the time of a load.
+fn read_shard(reply: Value) -> Result<LoadedShard, StoreError> {
+    let unexpected = || StoreError::unexpected(ATTEMPT);
+    let pairs = match reply {
+        Value::Map(pairs) => pairs,
+        Value::Array(flat) if flat.is_empty() => Vec::new(),
+        _ => return Err(unexpected()),
+    };
+    let fields = pairs.into_iter().map(|pair| match pair {
+        (Value::BulkString(field), Value::BulkString(packed)) => Some((hash(&field)?, packed)),
+        _ => None,
+    });
+    let fields: Option<Vec<(KeyHash, Vec<u8>)>> = fields.collect();
+    Ok(LoadedShard::new(fields.ok_or_else(unexpected)?))
+}

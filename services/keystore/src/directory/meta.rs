@@ -1,0 +1,124 @@
+//! What the directory says about itself, and what the server that holds it says.
+
+use serde::Deserialize;
+
+/// `meta`: one JSON object, so that a person can read it and scripts can decode it.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+pub struct Meta {
+    /// Version of the layout; a build refuses to write any other than its own.
+    pub schema: u64,
+    /// Uid of the namespace whose operator writes the directory.
+    pub owner: String,
+    /// Fences writers: a write passes only with this term.
+    pub term: u64,
+    /// Counts rebuilds. An acknowledgement counts only in this generation.
+    pub generation: u64,
+    /// Whether a rebuild has written everything.
+    pub complete: bool,
+    /// Fields in all shards of `records`, decodable or not.
+    pub count: u64,
+    /// The last change's number.
+    pub seq: u64,
+    /// The server's replication id when the directory was rebuilt: a restart or a promotion
+    /// changes it, and with it the data may have gone back in time.
+    pub replid: String,
+}
+
+impl Meta {
+    /// Reads what GET answered: `Some(None)` when there is nothing, `None` when it is unreadable.
+    pub(crate) fn decode(stored: Option<&[u8]>) -> Option<Option<Self>> {
+        match stored {
+            None => Some(None),
+            Some(bytes) => serde_json::from_slice(bytes).ok().map(Some),
+        }
+    }
+}
+
+/// Whether the server takes writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// A primary.
+    Primary,
+    /// A replica: writes are refused.
+    Replica,
+}
+
+/// One look at the directory and its server.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Observation {
+    /// `None`: there is no directory.
+    pub meta: Option<Meta>,
+    /// The server's `master_replid`.
+    pub replid: String,
+    /// Whether the server takes writes.
+    pub role: Role,
+    /// Replicas connected to it.
+    pub replicas: u32,
+}
+
+impl Observation {
+    pub(crate) fn read(meta: Option<&[u8]>, info: &str) -> Option<Self> {
+        let field = |name: &str| {
+            info.lines()
+                .find_map(|line| line.trim_end().strip_prefix(name)?.strip_prefix(':'))
+        };
+        Some(Self {
+            meta: Meta::decode(meta)?,
+            replid: field("master_replid")?.into(),
+            role: match field("role")? {
+                "master" => Role::Primary,
+                _ => Role::Replica,
+            },
+            replicas: field("connected_slaves")?.parse().ok()?,
+        })
+    }
+
+    /// The directory, if it may be used: complete, and on the server on which it was completed.
+    pub fn verified(&self) -> Option<&Meta> {
+        self.meta
+            .as_ref()
+            .filter(|meta| meta.complete && meta.replid == self.replid)
+    }
+
+    /// Whether the directory must be rebuilt before anybody may trust it.
+    pub fn needs_rebuild(&self) -> bool {
+        self.verified().is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INFO: &str = "# Replication\r\nrole:master\r\nconnected_slaves:1\r\nmaster_replid:abc\r\nmaster_replid2:0\r\n";
+
+    fn meta(complete: bool, replid: &str) -> Vec<u8> {
+        format!(
+            r#"{{"schema":1,"owner":"u","term":2,"generation":3,"complete":{complete},"count":0,"seq":5,"replid":"{replid}"}}"#
+        )
+        .into_bytes()
+    }
+
+    #[test]
+    fn an_empty_complete_directory_is_complete() {
+        let seen = Observation::read(Some(&meta(true, "abc")), INFO).unwrap();
+        assert_eq!(seen.verified().map(|meta| meta.count), Some(0));
+        assert_eq!((seen.role, seen.replicas), (Role::Primary, 1));
+    }
+
+    #[test]
+    fn no_meta_an_unfinished_one_and_another_servers_need_a_rebuild() {
+        for stored in [None, Some(meta(false, "abc")), Some(meta(true, "old"))] {
+            assert!(
+                Observation::read(stored.as_deref(), INFO)
+                    .unwrap()
+                    .needs_rebuild()
+            );
+        }
+    }
+
+    #[test]
+    fn an_unreadable_meta_is_not_taken_for_a_missing_one() {
+        assert_eq!(Observation::read(Some(b"{"), INFO), None);
+    }
+}

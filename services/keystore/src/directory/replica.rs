@@ -1,0 +1,252 @@
+//! A gate's copy of the key directory: loaded once, kept up by the feed, read by every request
+//! without a round trip.
+//!
+//! A copy is only ever replaced by a later complete one. While Redis is away, wiped or doubtful,
+//! the copy that is there stays, and [`Replica::status`] says how old it may be.
+
+mod status;
+mod view;
+
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use water_domain::Timestamp;
+
+use status::Progress;
+pub use status::ReplicaStatus;
+pub use view::View;
+
+use super::clock::Clock;
+use super::feed::{Setback, follow, round};
+use super::lease::GateMode;
+use super::load::{Loaded, load};
+use super::scripts::LEASE;
+use super::snapshot::Snapshot;
+use crate::connection::Connection;
+use crate::failure::StoreError;
+use crate::keys::Instance;
+
+/// Everything is loaded anew this often, whatever the feed says: what no check noticed ends here.
+const RELOAD_EVERY: Duration = Duration::from_secs(600);
+/// Pause after a failure. Two seconds after Redis is back everything shall be exact again.
+const RETRY_AFTER: Duration = Duration::from_millis(250);
+
+/// Who this gate is, in its lease.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GateIdentity {
+    /// The pod's name.
+    pub pod: String,
+    /// The pod's uid.
+    pub uid: String,
+    /// How long the gate serves from memory after its last renewal.
+    pub grace: Duration,
+}
+
+/// The copy and what keeps it up. One task [`Replica::run`]s it; any thread reads.
+#[derive(Debug)]
+pub struct Replica {
+    connection: Connection,
+    instance: Instance,
+    identity: GateIdentity,
+    /// Replaced by `run` only; `None` until the first complete load.
+    snapshot: ArcSwapOption<Snapshot>,
+    clock: Clock,
+    /// Counts replacements of the copy; the limiter forgets its refusals with each.
+    changes: Arc<AtomicU64>,
+    progress: Mutex<Progress>,
+    complete: watch::Sender<bool>,
+}
+
+impl Replica {
+    /// A replica without a copy; `connection` should be its own, for the feed blocks on it
+    /// ([`crate::connection::Purpose::Directory`]).
+    pub fn new(connection: Connection, instance: Instance, identity: GateIdentity) -> Self {
+        Self {
+            connection,
+            instance,
+            identity,
+            snapshot: ArcSwapOption::empty(),
+            clock: Clock::new(Instant::now()),
+            changes: Arc::default(),
+            progress: Mutex::default(),
+            complete: watch::Sender::new(false),
+        }
+    }
+
+    /// The state to judge one request by; `None` while there is no complete copy.
+    pub fn view(&self) -> Option<View> {
+        let snapshot = self.snapshot.load();
+        let now = self.now()?;
+        snapshot.is_some().then(|| View::new(snapshot, now))
+    }
+
+    /// Redis' time: its last reading, carried on by the monotonic clock. `None` before the first.
+    pub fn now(&self) -> Option<Timestamp> {
+        self.clock.at(Instant::now())
+    }
+
+    /// A number that grows with every change of a key or plan.
+    pub fn changes(&self) -> Arc<AtomicU64> {
+        self.changes.clone()
+    }
+
+    /// Returns once there is a complete copy and the feed has replied.
+    pub async fn completed(&self) {
+        let mut complete = self.complete.subscribe();
+        let seen = complete.wait_for(|complete| *complete).await;
+        seen.expect("the sender lives as long as this replica");
+    }
+
+    /// How the copy stands.
+    pub fn status(&self) -> ReplicaStatus {
+        let snapshot = self.snapshot.load();
+        self.progress().status(snapshot.as_deref())
+    }
+
+    /// Keeps the copy up for as long as it is polled. Never returns: every failure is told by
+    /// [`Replica::status`] and one log line, and tried again.
+    pub async fn run(&self) -> Infallible {
+        let mut after: Option<String> = None;
+        loop {
+            let outcome = match after.take() {
+                None => self.reload().await,
+                Some(after) => self.follow(after).await,
+            };
+            after = match outcome {
+                Ok(after) => after,
+                Err(Interruption { setback, after }) => {
+                    self.set_back(&setback);
+                    tokio::time::sleep(RETRY_AFTER).await;
+                    after
+                }
+            };
+        }
+    }
+
+    /// Gives the lease back, so that no revocation waits for this gate. To be called once every
+    /// request is drained and `run` is no longer polled.
+    pub async fn leave(&self) -> Result<(), StoreError> {
+        let mut command = redis::cmd("HDEL");
+        command.arg(self.instance.gates()).arg(&self.identity.pod);
+        self.connection.run("give the lease back", &command).await
+    }
+
+    /// The lease stands before the first shard is read: a deletion that this load may miss must
+    /// know whom to wait for.
+    async fn reload(&self) -> Result<Option<String>, Interruption> {
+        let outcome = async {
+            self.renew().await?;
+            load(&self.connection, &self.instance).await
+        };
+        let loaded = outcome.await.map_err(|setback| Interruption {
+            setback,
+            after: None,
+        })?;
+        let Loaded { snapshot, after } = loaded;
+        tracing::info!(
+            directory.keys = snapshot.keys(),
+            directory.generation = snapshot.generation,
+            directory.seq = snapshot.seq,
+            "loaded the key directory"
+        );
+        self.publish(snapshot);
+        self.progress().loaded(Instant::now());
+        self.complete.send_replace(true);
+        Ok(Some(after))
+    }
+
+    /// Rounds of the feed until a reload is due, which `None` says.
+    async fn follow(&self, mut after: String) -> Result<Option<String>, Interruption> {
+        let began = Instant::now();
+        while began.elapsed() < RELOAD_EVERY {
+            // First the lease, which acknowledges what has just been applied, then the next round.
+            // So it is renewed each second, and not when the feed does not reply.
+            let read = async {
+                self.renew().await?;
+                round(&self.connection, &self.instance, &after, true).await
+            };
+            let read = match read.await {
+                Ok(read) => read,
+                // A failure of Redis says nothing about the copy: the next round's checks do.
+                Err(setback @ Setback::Store(_)) => {
+                    return Err(Interruption {
+                        setback,
+                        after: Some(after),
+                    });
+                }
+                Err(setback) => return Ok(self.needs_reload(&setback)),
+            };
+            if self.progress().replied(Instant::now()) {
+                tracing::info!("the feed of the key directory replies again");
+            }
+            let last = read.entries.last().map(|entry| entry.id.clone());
+            let snapshot = self.snapshot.load_full().expect("a load came before");
+            match follow(&snapshot, read) {
+                Ok(None) => {}
+                Ok(Some(next)) => self.publish(next),
+                Err(setback) => return Ok(self.needs_reload(&setback)),
+            }
+            after = last.unwrap_or(after);
+        }
+        Ok(None)
+    }
+
+    fn needs_reload(&self, setback: &Setback) -> Option<String> {
+        self.set_back(setback);
+        None
+    }
+
+    fn publish(&self, snapshot: Snapshot) {
+        self.snapshot.store(Some(Arc::new(snapshot)));
+        self.changes.fetch_add(1, Ordering::Release);
+    }
+
+    /// Renews the lease with what is served, and reads Redis' clock on the way.
+    async fn renew(&self) -> Result<(), StoreError> {
+        let snapshot = self.snapshot.load_full();
+        let (generation, seq) = snapshot.map_or((0, 0), |served| (served.generation, served.seq));
+        let mode = if generation == 0 {
+            GateMode::Loading
+        } else {
+            GateMode::Serving
+        };
+        let mut call = LEASE.key(self.instance.gates());
+        call.arg(&self.identity.pod)
+            .arg(&self.identity.uid)
+            .arg(generation)
+            .arg(seq)
+            .arg(self.identity.grace.as_millis() as u64)
+            .arg(mode.as_str());
+        let sent = Instant::now();
+        let time: (i64, i64) = self.connection.run_script("renew the lease", &call).await?;
+        let received = Instant::now();
+        self.clock
+            .set(time.0 * 1000 + time.1 / 1000, sent, received);
+        // The moment before it was sent: the server may have counted from then.
+        self.progress().renewed(sent);
+        Ok(())
+    }
+
+    fn set_back(&self, setback: &Setback) {
+        if self.progress().set_back(setback) {
+            tracing::warn!(error = %setback, "the copy of the key directory cannot be kept up");
+        }
+    }
+
+    fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
+        self.progress
+            .lock()
+            .expect("nothing panics while it holds the progress")
+    }
+}
+
+/// What stopped the work, and the feed's entry from which to go on; `None`: with a reload.
+struct Interruption {
+    setback: Setback,
+    after: Option<String>,
+}

@@ -1,0 +1,43 @@
+//! What a request is judged by.
+
+use std::sync::Arc;
+
+use arc_swap::Guard;
+use water_domain::{KeyHash, Plan, PlanName, Timestamp};
+
+use crate::directory::snapshot::Snapshot;
+use crate::record::Record;
+
+/// One state of keys and plans, and Redis' time. Cheap to make; not to be kept across requests.
+pub struct View {
+    snapshot: Guard<Option<Arc<Snapshot>>>,
+    now: Timestamp,
+}
+
+impl View {
+    /// `snapshot` must be there.
+    pub(super) fn new(snapshot: Guard<Option<Arc<Snapshot>>>, now: Timestamp) -> Self {
+        Self { snapshot, now }
+    }
+
+    fn snapshot(&self) -> &Snapshot {
+        self.snapshot
+            .as_ref()
+            .expect("a view is only made of a copy that is there")
+    }
+
+    /// The record of a key, whatever its standing. `None`: unknown, revoked or undecodable.
+    pub fn record(&self, hash: &KeyHash) -> Option<Record> {
+        self.snapshot().record(hash)
+    }
+
+    /// A plan by its name.
+    pub fn plan(&self, name: &PlanName) -> Option<&Plan> {
+        self.snapshot().plan(name)
+    }
+
+    /// Redis' time, by which keys begin, expire and retire.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+}

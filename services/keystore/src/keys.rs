@@ -1,0 +1,193 @@
+//! Every key name in Redis. They are a wire format between operator and gates of different
+//! versions, so they are made here only and pinned by tests.
+//!
+//! The directory of one instance has one hash tag, so that its scripts work in a Redis Cluster;
+//! limiter keys carry the account as hash tag, which spreads accounts over the cluster.
+
+use std::fmt;
+use std::str::FromStr;
+
+use water_domain::AccountId;
+use water_domain::key::Shard;
+
+/// Which WaterDataApi a directory belongs to: `<namespace>.<name>`. Two instances share a Redis
+/// without touching each other.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Instance(Box<str>);
+
+/// Text that names no instance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "an instance is <namespace>.<name of the WaterDataApi>, lower-case letters, digits, '-' and '.', \
+     such as water.water-data"
+)]
+pub struct InvalidInstance;
+
+impl Instance {
+    /// The instance of the WaterDataApi `name` in `namespace`.
+    pub fn new(namespace: &str, name: &str) -> Result<Self, InvalidInstance> {
+        format!("{namespace}.{name}").parse()
+    }
+
+    /// `<namespace>.<name>`.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// What every key of the directory begins with.
+    pub fn prefix(&self) -> String {
+        format!("wd:{{{self}}}:")
+    }
+
+    /// Hash: digest of a key → its packed record.
+    pub fn records(&self, shard: Shard) -> String {
+        format!("wd:{{{self}}}:records:{shard}")
+    }
+
+    /// Hash: digest of a key → its owner. The operator's; no gate reads it.
+    pub fn owners(&self, shard: Shard) -> String {
+        format!("wd:{{{self}}}:owners:{shard}")
+    }
+
+    /// Hash: plan name → limits.
+    pub fn plans(&self) -> String {
+        format!("wd:{{{self}}}:plans")
+    }
+
+    /// Stream: every change, each with its `seq`.
+    pub fn feed(&self) -> String {
+        format!("wd:{{{self}}}:feed")
+    }
+
+    /// String: what the directory says about itself, as JSON.
+    pub fn meta(&self) -> String {
+        format!("wd:{{{self}}}:meta")
+    }
+
+    /// Hash: pod → the gate's lease, as JSON.
+    pub fn gates(&self) -> String {
+        format!("wd:{{{self}}}:gates")
+    }
+
+    /// Hash: digest of a revoked key → time in ms.
+    pub fn revoked(&self) -> String {
+        format!("wd:{{{self}}}:revoked")
+    }
+
+    /// Sorted set: key id → last use in ms.
+    pub fn used(&self) -> String {
+        format!("wd:{{{self}}}:used")
+    }
+
+    /// List: an account's accepted times of the last minute, in µs, oldest first.
+    pub fn minute(&self, account: &AccountId) -> String {
+        format!("wd:rl:{{{account}}}:{self}:m")
+    }
+
+    /// String: an account's UTC day and how many requests it made in it.
+    pub fn day(&self, account: &AccountId) -> String {
+        format!("wd:rl:{{{account}}}:{self}:d")
+    }
+
+    /// The pattern that matches every limiter key of this instance and no other's.
+    pub(crate) fn limiter_pattern(&self) -> String {
+        format!("wd:rl:{{*}}:{self}:?")
+    }
+}
+
+impl FromStr for Instance {
+    type Err = InvalidInstance;
+
+    fn from_str(text: &str) -> Result<Self, InvalidInstance> {
+        let (namespace, name) = text.split_once('.').ok_or(InvalidInstance)?;
+        // The characters of Kubernetes names: none of them means anything to Redis, neither in a
+        // hash tag nor in a pattern of its ACL.
+        let clean = |part: &str| {
+            !part.is_empty()
+                && part
+                    .bytes()
+                    .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.'))
+        };
+        if clean(namespace) && clean(name) {
+            Ok(Self(text.into()))
+        } else {
+            Err(InvalidInstance)
+        }
+    }
+}
+
+impl fmt::Display for Instance {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn instance() -> Instance {
+        Instance::new("water", "water-data").unwrap()
+    }
+
+    fn shard(index: usize) -> Shard {
+        Shard::all().nth(index).unwrap()
+    }
+
+    #[test]
+    fn directory_keys_are_these() {
+        let instance = instance();
+        let names = [
+            instance.records(shard(0xabc)),
+            instance.owners(shard(0x00f)),
+            instance.plans(),
+            instance.feed(),
+            instance.meta(),
+            instance.gates(),
+            instance.revoked(),
+            instance.used(),
+        ];
+        let golden = [
+            "wd:{water.water-data}:records:abc",
+            "wd:{water.water-data}:owners:00f",
+            "wd:{water.water-data}:plans",
+            "wd:{water.water-data}:feed",
+            "wd:{water.water-data}:meta",
+            "wd:{water.water-data}:gates",
+            "wd:{water.water-data}:revoked",
+            "wd:{water.water-data}:used",
+        ];
+        assert_eq!(names, golden);
+        assert!(
+            names
+                .iter()
+                .all(|name| name.starts_with(&instance.prefix()))
+        );
+    }
+
+    #[test]
+    fn limiter_keys_carry_the_account_as_hash_tag() {
+        let account = "acme".parse().unwrap();
+        assert_eq!(
+            instance().minute(&account),
+            "wd:rl:{acme}:water.water-data:m"
+        );
+        assert_eq!(instance().day(&account), "wd:rl:{acme}:water.water-data:d");
+    }
+
+    #[test]
+    fn an_instance_has_no_character_that_redis_would_interpret() {
+        for bad in [
+            "",
+            "water",
+            "water.",
+            ".a",
+            "water.a*",
+            "water.{a}",
+            "water.a:b",
+            "W.a",
+        ] {
+            assert_eq!(bad.parse::<Instance>(), Err(InvalidInstance), "{bad}");
+        }
+    }
+}

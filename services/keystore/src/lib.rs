@@ -1,0 +1,30 @@
+//! Everything Redis: key names, the key directory that the operator writes and every gate holds in
+//! memory, and the limiter.
+//!
+//! The operator opens a [`Directory`], claims it and so gets a [`Writer`]. A gate keeps a
+//! [`Replica`] and asks a [`Limiter`]. Both sides share [`Record`], and every name comes from an
+//! [`Instance`].
+
+pub mod acl;
+pub mod connection;
+pub mod directory;
+mod failure;
+pub mod keys;
+pub mod limiter;
+pub mod owner;
+pub mod record;
+
+pub use acl::{PasswordHash, redis_acl};
+pub use connection::{Connection, ConnectionSettings, InvalidConnectionSettings};
+pub use directory::change::{Change, Removal};
+pub use directory::contents::{Contents, Entry};
+pub use directory::lease::{Acknowledgement, GateLease, GateMode, Leases};
+pub use directory::meta::{Meta, Observation, Role};
+pub use directory::replica::{GateIdentity, Replica, ReplicaStatus, View};
+pub use directory::writer::{Applied, Writer};
+pub use directory::{Directory, WriteError};
+pub use failure::{Reason, StoreError};
+pub use keys::{Instance, InvalidInstance};
+pub use limiter::{Decision, Limiter, Window};
+pub use owner::Owner;
+pub use record::{KeyState, Record, Standing, UndecodableRecord};

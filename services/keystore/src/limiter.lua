@@ -1,0 +1,52 @@
+-- Checks both windows of an account and charges both, or neither. The only clock is TIME.
+-- KEYS  minute: list of accepted times in us, oldest first
+--       day:    '<UTC day since the epoch> <accepted in it>'
+-- ARGV  limit of the minute, limit of the day
+-- reply accepted (1 | 0), now in us,
+--       accepted within the minute, us until its next slot opens,
+--       accepted within the day, us until the day ends
+-- A slot of the minute opens when the entry that blocks, or will block, is a window old.
+local WINDOW = 60000000
+local DAY = 86400000000
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local minute_limit, day_limit = tonumber(ARGV[1]), tonumber(ARGV[2])
+
+local function entry(index) return tonumber(redis.call('LINDEX', KEYS[1], index)) end
+
+-- The key is the account's, whatever the plan: entries leave by age alone, so that a key of a
+-- smaller plan does not shorten the list for one of a larger.
+local oldest = entry(0)
+while oldest and oldest <= now - WINDOW do
+  redis.call('LPOP', KEYS[1])
+  oldest = entry(0)
+end
+-- Entries from more than a window ahead: the clock was set back, and they would block for longer.
+local newest = oldest and entry(-1)
+while newest and newest > now + WINDOW do
+  redis.call('RPOP', KEYS[1])
+  newest = entry(-1)
+end
+local minute = redis.call('LLEN', KEYS[1])
+
+local today = math.floor(now / DAY)
+local day, count = string.match(redis.call('GET', KEYS[2]) or '', '^(%d+) (%d+)$')
+day, count = tonumber(day), tonumber(count)
+-- A clock set back across midnight goes on with the day that had begun.
+if day ~= today and day ~= today + 1 then day, count = today, 0 end
+
+local accepted = 0
+if minute < minute_limit and count < day_limit then
+  accepted = 1
+  minute, count = minute + 1, count + 1
+  -- Lua would print these as 1.7e+15.
+  redis.call('RPUSH', KEYS[1], string.format('%.0f', now))
+  redis.call('PEXPIRE', KEYS[1], 2 * WINDOW / 1000)
+  redis.call('SET', KEYS[2], day .. ' ' .. count, 'PX', 2 * DAY / 1000)
+end
+
+local opens = 0
+if minute > 0 then
+  opens = entry(math.max(0, minute - minute_limit)) + WINDOW - now
+end
+return {accepted, now, minute, opens, count, (day + 1) * DAY - now}

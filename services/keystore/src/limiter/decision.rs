@@ -1,0 +1,186 @@
+//! The limiter's answer, and what the response headers say of it.
+
+use std::time::Duration;
+
+use water_domain::{Limits, Timestamp};
+
+/// Whether a request was accepted, and how both windows stand after it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Decision {
+    /// Whether both windows had room; both were then charged, otherwise neither.
+    pub accepted: bool,
+    /// Redis' time of the decision.
+    pub at: Timestamp,
+    /// Any 60 000 ms.
+    pub minute: Window,
+    /// The UTC calendar day.
+    pub day: Window,
+}
+
+/// How one window stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Window {
+    /// Requests that the plan allows in it.
+    pub limit: u32,
+    /// Requests that it would still accept.
+    pub remaining: u32,
+    /// Until its next slot opens.
+    pub opens_in: Duration,
+}
+
+/// The windows' names in headers and problems.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum WindowName {
+    /// Any 60 000 ms.
+    Minute,
+    /// The UTC calendar day.
+    Day,
+}
+
+impl WindowName {
+    /// The policy's name in `RateLimit-Policy`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Minute => "minute",
+            Self::Day => "day",
+        }
+    }
+}
+
+impl Window {
+    fn new(limit: u32, used: i64, opens_in_micros: i64) -> Option<Self> {
+        Some(Self {
+            limit,
+            // A key of a larger plan of the same account may have used more than this plan allows.
+            remaining: limit.saturating_sub(u32::try_from(used).ok()?),
+            opens_in: Duration::from_micros(opens_in_micros.try_into().ok()?),
+        })
+    }
+
+    /// Whole seconds until the next slot opens, rounded up: who waits them finds it open.
+    pub fn opens_in_seconds(&self) -> u64 {
+        self.opens_in.as_secs() + u64::from(self.opens_in.subsec_nanos() > 0)
+    }
+}
+
+impl Decision {
+    /// Reads the script's reply.
+    pub(super) fn read(reply: [i64; 6], limits: Limits) -> Option<Self> {
+        let [accepted, now, minute, minute_opens, day, day_opens] = reply;
+        Some(Self {
+            accepted: accepted == 1,
+            at: Timestamp::from_millis(now / 1000)?,
+            minute: Window::new(limits.requests_per_minute.get(), minute, minute_opens)?,
+            day: Window::new(limits.requests_per_day.get(), day, day_opens)?,
+        })
+    }
+
+    /// The window with fewer remaining requests, the minute on a tie: `X-RateLimit-*`.
+    pub fn tightest(&self) -> Window {
+        if self.day.remaining < self.minute.remaining {
+            self.day
+        } else {
+            self.minute
+        }
+    }
+
+    /// The windows that refused the request; none when it was accepted.
+    pub fn violated(&self) -> impl Iterator<Item = WindowName> {
+        let windows = [
+            (WindowName::Minute, self.minute),
+            (WindowName::Day, self.day),
+        ];
+        let refused = !self.accepted;
+        let full =
+            move |(name, window): (_, Window)| (refused && window.remaining == 0).then_some(name);
+        windows.into_iter().filter_map(full)
+    }
+
+    /// When a refused request would be accepted: the later slot, when both windows are full.
+    /// `None`: it was accepted.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.violated().map(|name| self.window(name).opens_in).max()
+    }
+
+    /// `retry_after` in whole seconds, rounded up and at least 1: the `Retry-After` header.
+    pub fn retry_after_seconds(&self) -> Option<u64> {
+        self.violated()
+            .map(|name| self.window(name).opens_in_seconds().max(1))
+            .max()
+    }
+
+    /// When `window` opens, in whole seconds since the epoch, rounded up: `X-RateLimit-Reset`.
+    pub fn reset_epoch_seconds(&self, window: Window) -> i64 {
+        let millis = self.at.as_millis() + window.opens_in.as_micros().div_ceil(1000) as i64;
+        (millis + 999).div_euclid(1000)
+    }
+
+    /// One window by its name.
+    pub fn window(&self, name: WindowName) -> Window {
+        match name {
+            WindowName::Minute => self.minute,
+            WindowName::Day => self.day,
+        }
+    }
+
+    /// The same decision `elapsed` later, when nothing was charged since.
+    pub(super) fn later(mut self, elapsed: Duration) -> Self {
+        let millis = elapsed.as_millis() as i64;
+        self.at = Timestamp::from_millis(self.at.as_millis() + millis).unwrap_or(self.at);
+        self.minute.opens_in = self.minute.opens_in.saturating_sub(elapsed);
+        self.day.opens_in = self.day.opens_in.saturating_sub(elapsed);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::num::NonZeroU32;
+
+    fn decision(reply: [i64; 6]) -> Decision {
+        let number = |number| NonZeroU32::new(number).unwrap();
+        let limits = Limits {
+            requests_per_minute: number(3),
+            requests_per_day: number(5),
+        };
+        Decision::read(reply, limits).unwrap()
+    }
+
+    #[test]
+    fn an_accepted_request_violates_nothing_even_when_it_took_the_last_slot() {
+        let decision = decision([1, 0, 3, 60_000_000, 3, 1]);
+        assert_eq!(decision.violated().count(), 0);
+        assert_eq!(
+            (decision.retry_after(), decision.minute.remaining),
+            (None, 0)
+        );
+    }
+
+    #[test]
+    fn a_refusal_names_the_full_windows_and_waits_for_the_later() {
+        let minute = decision([0, 0, 3, 1_500_001, 4, 9_000_000]);
+        assert_eq!(minute.violated().collect::<Vec<_>>(), [WindowName::Minute]);
+        assert_eq!(minute.retry_after_seconds(), Some(2));
+        let both = decision([0, 0, 3, 1_500_001, 5, 9_000_000]);
+        assert_eq!(both.retry_after_seconds(), Some(9));
+    }
+
+    #[test]
+    fn the_tightest_window_is_the_minute_on_a_tie() {
+        assert_eq!(decision([1, 0, 1, 0, 3, 0]).tightest().limit, 3);
+        assert_eq!(decision([1, 0, 1, 0, 4, 0]).tightest().limit, 5);
+    }
+
+    #[test]
+    fn more_than_a_smaller_plan_allows_leaves_nothing() {
+        assert_eq!(decision([0, 0, 100, 1, 100, 1]).minute.remaining, 0);
+    }
+
+    #[test]
+    fn the_reset_is_rounded_up_to_a_second_at_which_the_slot_is_open() {
+        let decision = decision([1, 10_400_000, 1, 59_600_001, 1, 0]);
+        assert_eq!(decision.minute.opens_in_seconds(), 60);
+        assert_eq!(decision.reset_epoch_seconds(decision.minute), 71);
+    }
+}

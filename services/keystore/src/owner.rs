@@ -1,0 +1,47 @@
+//! Whose a record is: kept beside the records for the operator alone.
+
+use std::fmt;
+
+/// The ApiKey that declared a key. Stored as `<uid> <namespace>/<name>`; the uid comes first so
+/// that scripts can compare it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Owner {
+    /// The ApiKey's uid: another object of the same name is another owner.
+    pub uid: Box<str>,
+    /// The ApiKey's namespace.
+    pub namespace: Box<str>,
+    /// The ApiKey's name.
+    pub name: Box<str>,
+}
+
+impl Owner {
+    /// Reads the stored form; `None` when it is something else.
+    pub fn decode(text: &str) -> Option<Self> {
+        let (uid, path) = text.split_once(' ')?;
+        let (namespace, name) = path.split_once('/')?;
+        Some(Self {
+            uid: uid.into(),
+            namespace: namespace.into(),
+            name: name.into(),
+        })
+    }
+}
+
+impl fmt::Display for Owner {
+    /// The stored form.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}/{}", self.uid, self.namespace, self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_reads_back_as_it_was_stored() {
+        let text = "4f1c water/acme-prod";
+        assert_eq!(Owner::decode(text).unwrap().to_string(), text);
+        assert_eq!(Owner::decode("acme-prod"), None);
+    }
+}

@@ -1,0 +1,208 @@
+//! What a gate knows of one key, and its packed form in Redis and in every gate's memory.
+//!
+//! Layout, version 1: version byte; flags byte (bit 0 suspended, 1 not before, 2 expires,
+//! 3 retires); revision; the times that the flags announce, in ms; then key id, account and plan,
+//! each behind its length byte. Numbers are LEB128. A typical record is 45 bytes: below 64, Redis
+//! keeps a shard as one compact list.
+
+use std::str::FromStr;
+
+use water_domain::{AccountId, KeyId, PlanName, Timestamp};
+
+/// One key: its names, its plan and when it is in force.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Record {
+    /// The key's public name, for logs and last use.
+    pub key_id: KeyId,
+    /// Whose history the key reads, and whose limits it charges.
+    pub account: AccountId,
+    /// The plan that admits it; its limits stand in the directory's plans.
+    pub plan: PlanName,
+    /// Whether the owner suspended it.
+    pub state: KeyState,
+    /// Refused before this moment; valid at it.
+    pub not_before: Option<Timestamp>,
+    /// Refused from this moment on.
+    pub expires: Option<Timestamp>,
+    /// End of a rotation's overlap: from this moment on the key is as good as unknown.
+    pub retires: Option<Timestamp>,
+    /// Which of its owner's keys this is, counted by rotations.
+    pub revision: u32,
+}
+
+/// What the owner declared.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum KeyState {
+    /// In force, if its times allow.
+    Active,
+    /// Refused until resumed.
+    Suspended,
+}
+
+/// How a key stands at one moment.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Standing {
+    /// Good.
+    Active,
+    /// Its successor has taken over: answered like an unknown key.
+    Retired,
+    /// Its expiration time has come.
+    Expired,
+    /// Suspended by its owner.
+    Suspended,
+    /// Its time has not come.
+    NotYetValid,
+}
+
+/// Bytes that are no record of a version that this build knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("a key record is of an unknown version or damaged")]
+pub struct UndecodableRecord;
+
+const VERSION: u8 = 1;
+const SUSPENDED: u8 = 1;
+const NOT_BEFORE: u8 = 1 << 1;
+const EXPIRES: u8 = 1 << 2;
+const RETIRES: u8 = 1 << 3;
+
+impl Record {
+    /// How the key stands at `now`, which is Redis' time.
+    pub fn standing(&self, now: Timestamp) -> Standing {
+        let reached = |moment: Option<Timestamp>| moment.is_some_and(|moment| now >= moment);
+        if reached(self.retires) {
+            Standing::Retired
+        } else if reached(self.expires) {
+            Standing::Expired
+        } else if self.state == KeyState::Suspended {
+            Standing::Suspended
+        } else if self.not_before.is_some_and(|moment| now < moment) {
+            Standing::NotYetValid
+        } else {
+            Standing::Active
+        }
+    }
+
+    /// The packed form.
+    pub fn encode(&self) -> Vec<u8> {
+        let times = [
+            (NOT_BEFORE, self.not_before),
+            (EXPIRES, self.expires),
+            (RETIRES, self.retires),
+        ];
+        let mut flags = 0;
+        if self.state == KeyState::Suspended {
+            flags |= SUSPENDED;
+        }
+        for (flag, time) in times {
+            if time.is_some() {
+                flags |= flag;
+            }
+        }
+        let mut packed = Vec::with_capacity(64);
+        packed.extend([VERSION, flags]);
+        push_number(&mut packed, self.revision.into());
+        for time in times.into_iter().filter_map(|(_, time)| time) {
+            push_number(&mut packed, zigzag(time.as_millis()));
+        }
+        push_text(&mut packed, self.key_id.as_str());
+        push_text(&mut packed, self.account.as_str());
+        push_text(&mut packed, self.plan.as_str());
+        packed
+    }
+
+    /// Reads the packed form.
+    pub fn decode(packed: &[u8]) -> Result<Self, UndecodableRecord> {
+        let mut rest = packed;
+        let record = read(&mut rest).ok_or(UndecodableRecord)?;
+        if rest.is_empty() {
+            Ok(record)
+        } else {
+            Err(UndecodableRecord)
+        }
+    }
+}
+
+fn read(rest: &mut &[u8]) -> Option<Record> {
+    if take_byte(rest)? != VERSION {
+        return None;
+    }
+    let flags = take_byte(rest)?;
+    if flags & !(SUSPENDED | NOT_BEFORE | EXPIRES | RETIRES) != 0 {
+        return None;
+    }
+    let revision = u32::try_from(take_number(rest)?).ok()?;
+    let mut time = |flag: u8| -> Option<Option<Timestamp>> {
+        if flags & flag == 0 {
+            return Some(None);
+        }
+        Timestamp::from_millis(unzigzag(take_number(rest)?)).map(Some)
+    };
+    let (not_before, expires, retires) = (time(NOT_BEFORE)?, time(EXPIRES)?, time(RETIRES)?);
+    Some(Record {
+        key_id: take_text(rest)?,
+        account: take_text(rest)?,
+        plan: take_text(rest)?,
+        state: if flags & SUSPENDED == 0 {
+            KeyState::Active
+        } else {
+            KeyState::Suspended
+        },
+        not_before,
+        expires,
+        retires,
+        revision,
+    })
+}
+
+/// Moments before 1970 are negative; zigzag keeps them as short as those after it.
+fn zigzag(number: i64) -> u64 {
+    ((number << 1) ^ (number >> 63)).cast_unsigned()
+}
+
+fn unzigzag(number: u64) -> i64 {
+    (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
+}
+
+fn push_number(packed: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        packed.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    packed.push(number as u8);
+}
+
+fn push_text(packed: &mut Vec<u8>, text: &str) {
+    let length =
+        u8::try_from(text.len()).expect("key ids, accounts and plans have at most 63 bytes");
+    packed.push(length);
+    packed.extend(text.as_bytes());
+}
+
+fn take_byte(rest: &mut &[u8]) -> Option<u8> {
+    let (first, tail) = rest.split_first()?;
+    *rest = tail;
+    Some(*first)
+}
+
+fn take_number(rest: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    // Nine groups of seven bits hold every moment and revision; a tenth would overflow.
+    for shift in (0..63).step_by(7) {
+        let byte = take_byte(rest)?;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+fn take_text<T: FromStr>(rest: &mut &[u8]) -> Option<T> {
+    let length = take_byte(rest)?.into();
+    let (text, tail) = rest.split_at_checked(length)?;
+    *rest = tail;
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

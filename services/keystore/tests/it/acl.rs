@@ -1,0 +1,174 @@
+//! The two Redis users: each can do its work, and a compromised gate cannot make a key.
+
+use redis::cmd;
+use sha2::{Digest, Sha256};
+use water_harness::Redis;
+use water_keystore::connection::Purpose;
+use water_keystore::{ConnectionSettings, Limiter, redis_acl};
+
+use crate::site::*;
+
+const OPERATOR: &str = "operator-password";
+const GATE: &str = "gate-password";
+
+fn password_hash(password: &str) -> water_keystore::PasswordHash {
+    hex::encode(Sha256::digest(password)).parse().unwrap()
+}
+
+/// A server with exactly the users that `redis_acl` prints, seen by the operator and by the gate.
+async fn users() -> (Redis, Site, Site) {
+    let redis = Redis::start().await.unwrap();
+    let site = Site::at(redis.url_as("water-operator", OPERATOR));
+    let (operator, gate) = (password_hash(OPERATOR), password_hash(GATE));
+    for line in redis_acl(
+        &site.instance,
+        ("water-operator", &operator),
+        ("water-gate", &gate),
+    ) {
+        let mut words = vec!["ACL", "SETUSER"];
+        words.extend(line.split(' ').skip(1));
+        redis.command(&words).await.unwrap();
+    }
+    let gate = site.seen_at(redis.url_as("water-gate", GATE));
+    (redis, site, gate)
+}
+
+#[tokio::test]
+async fn operator_and_gate_can_do_their_work() {
+    let (_redis, operator, gate) = users().await;
+    let writer = operator.ready().await;
+    writer.set_plans(&[plan("Free", None)]).await.unwrap();
+    writer.apply(&[put(hash(1))]).await.unwrap();
+    let running = gate.complete_gate("gate-1").await;
+    let revoked = writer
+        .apply(&[revoke(hash(1)), put(hash(2))])
+        .await
+        .unwrap();
+    running
+        .comes_to("the change", |status| status.seq == revoked.seq)
+        .await;
+    assert_eq!(operator.directory().leases().await.unwrap().gates.len(), 1);
+    assert_eq!(operator.directory().stored().await.unwrap().len(), 1);
+    assert_eq!(operator.directory().count().await.unwrap(), 1);
+    operator
+        .directory()
+        .last_used(&[record().key_id])
+        .await
+        .unwrap();
+    running.leave().await.unwrap();
+
+    let limiter = Limiter::new(
+        gate.connect(Purpose::Directory),
+        gate.instance.clone(),
+        running.changes(),
+    );
+    let account = "acme".parse().unwrap();
+    assert!(
+        limiter
+            .charge(&account, limits(1, 5))
+            .await
+            .unwrap()
+            .accepted
+    );
+    assert!(
+        !limiter
+            .charge(&account, limits(1, 5))
+            .await
+            .unwrap()
+            .accepted
+    );
+}
+
+#[tokio::test]
+async fn a_compromised_gate_cannot_make_a_key_nor_bring_one_back() {
+    let (_redis, operator, gate) = users().await;
+    operator.ready().await;
+    let instance = &gate.instance;
+    let records = instance.records(hash(1).shard());
+    let mut gate_user = gate.vandal().await;
+    let attempts = [
+        cmd("HSET")
+            .arg(&records)
+            .arg("hash")
+            .arg("record")
+            .to_owned(),
+        cmd("SET").arg(instance.meta()).arg("{}").to_owned(),
+        cmd("HSET")
+            .arg(instance.plans())
+            .arg("Free")
+            .arg("9 9")
+            .to_owned(),
+        cmd("XADD")
+            .arg(instance.feed())
+            .arg("*")
+            .arg("op")
+            .arg("put")
+            .to_owned(),
+        cmd("HDEL").arg(instance.revoked()).arg("hash").to_owned(),
+        cmd("HGETALL")
+            .arg(instance.owners(hash(1).shard()))
+            .to_owned(),
+        cmd("SET").arg("elsewhere").arg(1).to_owned(),
+        cmd("KEYS").arg("*").to_owned(),
+        cmd("FLUSHALL").to_owned(),
+        cmd("ACL")
+            .arg("SETUSER")
+            .arg("water-gate")
+            .arg("allkeys")
+            .to_owned(),
+        cmd("CONFIG").arg("GET").arg("*").to_owned(),
+    ];
+    for attempt in attempts {
+        let outcome: redis::RedisResult<redis::Value> = attempt.query_async(&mut gate_user).await;
+        assert!(outcome.is_err(), "{attempt:?} was allowed: {outcome:?}");
+    }
+    let forge = format!("return redis.call('HSET', '{records}', 'hash', 'record')");
+    let script: String = cmd("SCRIPT")
+        .arg("LOAD")
+        .arg(forge)
+        .query_async(&mut gate_user)
+        .await
+        .unwrap();
+    let outcome: redis::RedisResult<redis::Value> = cmd("EVALSHA")
+        .arg(script)
+        .arg(0)
+        .query_async(&mut gate_user)
+        .await;
+    let denied = outcome.unwrap_err().to_string();
+    assert!(
+        denied.contains("can't access at least one of the keys"),
+        "{denied}"
+    );
+    assert!(operator.directory().stored().await.unwrap().is_empty());
+    assert!(gate.directory().claim(UID, None).await.is_err());
+}
+
+#[tokio::test]
+async fn an_operator_cannot_touch_another_instance() {
+    let (_redis, operator, _gate) = users().await;
+    let elsewhere = Site::at(String::new());
+    let mut user = operator.vandal().await;
+    let outcome: redis::RedisResult<()> = cmd("SET")
+        .arg(elsewhere.instance.meta())
+        .arg("{}")
+        .query_async(&mut user)
+        .await;
+    assert!(outcome.is_err());
+}
+
+#[tokio::test]
+async fn the_operator_sees_whether_the_gates_user_could_make_keys() {
+    let (redis, operator, gate) = users().await;
+    let could = async |user: &str| {
+        let gate = redis.url_as(user, GATE);
+        let settings = ConnectionSettings::new(&gate, None).unwrap();
+        operator
+            .directory()
+            .lets_write_records(&settings)
+            .await
+            .unwrap()
+    };
+    assert!(!could("water-gate").await);
+    assert!(could("default").await);
+    drop(gate);
+}

@@ -1,0 +1,106 @@
+//! Acknowledgements: what the operator learns from the gates' leases.
+
+use anyhow::ensure;
+use water_harness::wait_until;
+use water_keystore::{Acknowledgement, Applied, GateMode, Leases};
+
+use crate::site::*;
+
+async fn acknowledged(site: &Site, change: Applied) -> Leases {
+    let given = async || {
+        let leases = site.directory().leases().await?;
+        let all = leases
+            .gates
+            .iter()
+            .all(|gate| leases.acknowledgement(gate, &change) == Acknowledgement::Given);
+        ensure!(all, "{leases:?}");
+        Ok(leases)
+    };
+    wait_until("the gates' acknowledgement", SOON, given)
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn every_gate_acknowledges_a_revocation_that_it_has_applied() {
+    let site = Site::new().await;
+    let writer = site.ready().await;
+    writer.apply(&[put(hash(1))]).await.unwrap();
+    let gates = [
+        site.complete_gate("gate-1").await,
+        site.complete_gate("gate-2").await,
+    ];
+    let revoked = writer.apply(&[revoke(hash(1))]).await.unwrap();
+    let leases = acknowledged(&site, revoked).await;
+    assert_eq!(leases.gates.len(), 2);
+    assert!(gates.iter().all(|gate| gate.record(hash(1)).is_none()));
+}
+
+#[tokio::test]
+async fn a_lease_says_who_the_gate_is_and_how_long_it_may_serve() {
+    let site = Site::new().await;
+    site.ready().await;
+    let gate = site.complete_gate("gate-1").await;
+    let status = gate.status();
+    let now = Applied {
+        generation: status.generation,
+        seq: status.seq,
+    };
+    let leases = acknowledged(&site, now).await;
+    let lease = &leases.gates[0];
+    assert_eq!(
+        (lease.pod.as_str(), lease.uid.as_str()),
+        ("gate-1", "uid-of-gate-1")
+    );
+    assert_eq!(
+        (lease.grace.as_secs(), lease.mode),
+        (120, GateMode::Serving)
+    );
+}
+
+#[tokio::test]
+async fn an_acknowledgement_survives_a_rebuild() {
+    let site = Site::new().await;
+    let writer = site.ready().await;
+    writer.apply(&[put(hash(1))]).await.unwrap();
+    let _gate = site.complete_gate("gate-1").await;
+    let revoked = writer.apply(&[revoke(hash(1))]).await.unwrap();
+    let (meta, _) = writer.rebuild(|| contents([hash(2)])).await.unwrap();
+    let leases = acknowledged(&site, revoked).await;
+    assert_eq!(leases.gates[0].generation, meta.generation);
+}
+
+#[tokio::test]
+async fn a_gate_that_has_stopped_is_still_waited_for_until_it_gives_its_lease_back() {
+    let site = Site::new().await;
+    let writer = site.ready().await;
+    let gate = site.complete_gate("gate-1").await;
+    drop(gate);
+    let change = writer.apply(&[put(hash(1))]).await.unwrap();
+    let leases = site.directory().leases().await.unwrap();
+    let judged = leases.acknowledgement(&leases.gates[0], &change);
+    assert_eq!(judged, Acknowledgement::Awaited);
+
+    site.gate("gate-1").leave().await.unwrap();
+    assert!(site.directory().leases().await.unwrap().gates.is_empty());
+}
+
+#[tokio::test]
+async fn a_lease_that_nobody_renewed_for_an_hour_is_forgotten() {
+    let site = Site::new().await;
+    site.ready().await;
+    let _: () = redis::cmd("HSET")
+        .arg(site.instance.gates())
+        .arg("long-gone")
+        .arg(r#"{"uid":"u","generation":1,"seq":1,"grace":120000,"renewed":1000,"mode":"serving"}"#)
+        .query_async(&mut site.vandal().await)
+        .await
+        .unwrap();
+    assert!(site.directory().leases().await.unwrap().gates.is_empty());
+    let left: u32 = redis::cmd("HLEN")
+        .arg(site.instance.gates())
+        .query_async(&mut site.vandal().await)
+        .await
+        .unwrap();
+    assert_eq!(left, 0);
+}

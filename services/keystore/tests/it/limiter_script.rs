@@ -1,0 +1,193 @@
+//! The limiter's script against a model, on a clock that the test sets: the script's only change is
+//! where `TIME` comes from.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use proptest::prelude::*;
+use redis::{Connection, Script};
+use water_harness::Redis;
+
+const WINDOW: i64 = 60_000_000;
+const DAY: i64 = 86_400_000_000;
+/// Two minutes before a midnight, so that most runs cross it.
+const START: i64 = 20_000 * DAY - 2 * WINDOW;
+
+/// One account on the script, and the clock.
+struct Account {
+    script: Script,
+    connection: Connection,
+    name: String,
+}
+
+#[derive(PartialEq, Eq, Debug)]
+struct Reply {
+    accepted: bool,
+    minute: i64,
+    opens: i64,
+    day: i64,
+}
+
+impl Account {
+    fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let url = runtime.block_on(Redis::shared()).unwrap().url();
+        let code = include_str!("../../src/limiter.lua")
+            .replace("redis.call('TIME')", "{ARGV[3], ARGV[4]}");
+        Self {
+            script: Script::new(&code),
+            connection: redis::Client::open(url).unwrap().get_connection().unwrap(),
+            name: format!("script-{}", NEXT.fetch_add(1, Ordering::Relaxed)),
+        }
+    }
+
+    fn charge(&mut self, now: i64, minute: i64, day: i64) -> Reply {
+        let mut call = self.script.key(format!("{}:m", self.name));
+        call.key(format!("{}:d", self.name));
+        call.arg(minute)
+            .arg(day)
+            .arg(now / 1_000_000)
+            .arg(now % 1_000_000);
+        let reply: [i64; 6] = call.invoke(&mut self.connection).unwrap();
+        assert_eq!(reply[1], now);
+        Reply {
+            accepted: reply[0] == 1,
+            minute: reply[2],
+            opens: reply[3],
+            day: reply[4],
+        }
+    }
+}
+
+/// What api.md says of both windows, over all accepted times.
+#[derive(Default)]
+struct Model(Vec<i64>);
+
+impl Model {
+    fn charge(&mut self, now: i64, minute: i64, day: i64) -> Reply {
+        let in_minute =
+            |times: &[i64]| times.iter().filter(|time| **time > now - WINDOW).count() as i64;
+        let in_day = |times: &[i64]| {
+            times
+                .iter()
+                .filter(|time| **time / DAY == now / DAY)
+                .count() as i64
+        };
+        let accepted = in_minute(&self.0) < minute && in_day(&self.0) < day;
+        if accepted {
+            self.0.push(now);
+        }
+        let used = in_minute(&self.0);
+        let blocking = self.0.len() as i64 - used + (used - minute).max(0);
+        let opens = self
+            .0
+            .get(blocking as usize)
+            .map_or(0, |time| time + WINDOW - now);
+        Reply {
+            accepted,
+            minute: used,
+            opens,
+            day: in_day(&self.0),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn the_script_decides_as_the_model_for_any_arrivals_and_plans(
+        arrivals in proptest::collection::vec((0..20_000_000i64, 1..6i64, 5..15i64), 1..60),
+    ) {
+        let (mut account, mut model) = (Account::new(), Model::default());
+        let mut now = START;
+        for (pause, minute, day) in arrivals {
+            now += pause;
+            prop_assert_eq!(account.charge(now, minute, day), model.charge(now, minute, day));
+        }
+    }
+
+    #[test]
+    fn no_sixty_seconds_hold_more_than_the_limit(
+        arrivals in proptest::collection::vec(0..3_000_000i64, 1..150),
+        limit in 1..8i64,
+    ) {
+        let mut account = Account::new();
+        let (mut now, mut accepted) = (START, Vec::new());
+        for pause in arrivals {
+            now += pause;
+            if account.charge(now, limit, 1_000).accepted {
+                accepted.push(now);
+            }
+        }
+        for slice in accepted.windows(limit as usize + 1) {
+            prop_assert!(slice[limit as usize] - slice[0] >= WINDOW, "{:?}", slice);
+        }
+    }
+
+    #[test]
+    fn who_waits_for_the_slot_is_accepted_and_not_before(
+        arrivals in proptest::collection::vec(0..10_000_000i64, 3..20),
+    ) {
+        let mut account = Account::new();
+        let mut now = START - DAY / 2;
+        for pause in arrivals {
+            now += pause;
+            account.charge(now, 3, 1_000);
+        }
+        let refused = account.charge(now, 3, 1_000);
+        if !refused.accepted {
+            prop_assert!(!account.charge(now + refused.opens - 1, 3, 1_000).accepted);
+            prop_assert!(account.charge(now + refused.opens, 3, 1_000).accepted);
+        }
+    }
+}
+
+#[test]
+fn a_refusal_lowers_nothing() {
+    let mut account = Account::new();
+    account.charge(START, 1, 10);
+    let refused = account.charge(START + 1, 1, 10);
+    assert_eq!(account.charge(START + 1, 1, 10), refused);
+    assert_eq!((refused.minute, refused.day), (1, 1));
+}
+
+#[test]
+fn a_clock_set_back_by_more_than_a_window_blocks_nobody() {
+    let mut account = Account::new();
+    for _ in 0..3 {
+        account.charge(START, 3, 1_000);
+    }
+    assert!(account.charge(START - WINDOW - 1, 3, 1_000).accepted);
+}
+
+#[test]
+fn a_clock_set_back_by_less_than_a_window_lets_nobody_through() {
+    let mut account = Account::new();
+    for _ in 0..3 {
+        account.charge(START, 3, 1_000);
+    }
+    assert!(!account.charge(START - WINDOW / 2, 3, 1_000).accepted);
+}
+
+#[test]
+fn a_clock_set_back_across_midnight_does_not_begin_the_day_again() {
+    let midnight = START + 2 * WINDOW;
+    let mut account = Account::new();
+    assert!(account.charge(midnight, 10, 1).accepted);
+    assert!(!account.charge(midnight - 1, 10, 1).accepted);
+    assert!(!account.charge(midnight + 1, 10, 1).accepted);
+}
+
+#[test]
+fn a_key_of_a_smaller_plan_does_not_widen_the_larger_ones_window() {
+    let mut account = Account::new();
+    for number in 0..5 {
+        assert!(account.charge(START + number, 5, 100).accepted);
+    }
+    assert!(!account.charge(START + 10, 2, 100).accepted);
+    assert!(!account.charge(START + 11, 5, 100).accepted);
+}

@@ -1,0 +1,16 @@
+//! The keystore against a real Redis: each test has an instance of its own on a shared server, or
+//! a server of its own where it breaks it.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
+
+mod acl;
+mod directory;
+mod failures;
+mod full;
+mod leases;
+mod limiter;
+mod limiter_script;
+mod rebuild;
+mod replica;
+mod site;
+mod tls;

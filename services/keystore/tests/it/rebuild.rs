@@ -1,0 +1,146 @@
+//! Rebuilding the directory in bulk.
+
+use water_keystore::WriteError;
+
+use crate::site::*;
+
+#[tokio::test]
+async fn a_rebuild_leaves_exactly_what_is_declared_under_a_new_generation() {
+    let site = Site::new().await;
+    let writer = site.ready().await;
+    let before = writer.apply(&[put(hash(1)), put(hash(2))]).await.unwrap();
+    let (meta, left_out) = writer
+        .rebuild(|| contents([hash(2), hash(3)]))
+        .await
+        .unwrap();
+    assert!(meta.generation > before.generation && meta.seq > before.seq && meta.complete);
+    assert_eq!((meta.count, left_out), (2, Vec::new()));
+    let stored = site.directory().stored().await.unwrap();
+    assert!(!stored.contains_key(&hash(1)) && stored.contains_key(&hash(3)));
+}
+
+#[tokio::test]
+async fn a_rebuild_leaves_revoked_keys_out() {
+    let site = Site::new().await;
+    let writer = site.ready().await;
+    writer.apply(&[revoke(hash(1))]).await.unwrap();
+    let (meta, left_out) = writer
+        .rebuild(|| contents([hash(1), hash(2)]))
+        .await
+        .unwrap();
+    assert_eq!((meta.count, left_out), (1, vec![hash(1)]));
+    assert_eq!(site.directory().count().await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn of_two_entries_with_one_hash_one_is_written_and_counted() {
+    let writer = Site::new().await.ready().await;
+    let (meta, _) = writer
+        .rebuild(|| contents([hash(1), hash(1)]))
+        .await
+        .unwrap();
+    assert_eq!(meta.count, 1);
+}
+
+#[tokio::test]
+async fn changes_go_on_after_a_rebuild_and_are_counted() {
+    let site = Site::new().await;
+    let writer = site.ready().await;
+    let (meta, _) = writer
+        .rebuild(|| contents((0..500).map(hash)))
+        .await
+        .unwrap();
+    let next = writer.apply(&[put(hash(1000))]).await.unwrap();
+    assert_eq!((next.generation, next.seq), (meta.generation, meta.seq + 1));
+    let observed = site.directory().observe().await.unwrap();
+    assert_eq!(observed.verified().map(|meta| meta.count), Some(501));
+}
+
+#[tokio::test]
+async fn a_change_asked_for_during_a_rebuild_is_not_lost() {
+    let site = Site::new().await;
+    let writer = site.ready().await;
+    let (changed, rebuilt) = tokio::join!(
+        biased;
+        writer.rebuild(|| contents((0..500).map(hash))),
+        async { writer.apply(&[put(hash(1000))]).await },
+    );
+    changed.unwrap();
+    rebuilt.unwrap();
+    assert!(
+        site.directory()
+            .stored()
+            .await
+            .unwrap()
+            .contains_key(&hash(1000))
+    );
+    assert_eq!(site.directory().count().await.unwrap(), 501);
+}
+
+#[tokio::test]
+async fn a_fenced_writer_cannot_rebuild() {
+    let site = Site::new().await;
+    let earlier = site.ready().await;
+    site.directory().claim(UID, None).await.unwrap();
+    let refused = earlier.rebuild(|| contents([hash(1)])).await.unwrap_err();
+    assert!(matches!(refused, WriteError::Fenced { .. }));
+    assert!(!site.directory().observe().await.unwrap().needs_rebuild());
+}
+
+#[tokio::test]
+async fn a_rebuild_during_which_redis_restarted_is_not_complete() {
+    let site = Site::new().await;
+    let writer = site.ready().await;
+    let (outcome, ()) = tokio::join!(writer.rebuild(|| contents((0..10_000).map(hash))), async {
+        while !seems_restarted(&site).await {}
+    },);
+    assert!(
+        matches!(outcome, Err(WriteError::Interrupted)),
+        "{outcome:?}"
+    );
+    assert!(site.directory().observe().await.unwrap().needs_rebuild());
+}
+
+/// Makes a rebuild that is under way look as if it had begun on another server. Answers whether
+/// one is under way.
+async fn seems_restarted(site: &Site) -> bool {
+    let script = "local meta = cjson.decode(redis.call('GET', KEYS[1])) \
+        if meta.complete then return 0 end \
+        meta.replid = 'another' redis.call('SET', KEYS[1], cjson.encode(meta)) return 1";
+    let mut command = redis::cmd("EVAL");
+    command.arg(script).arg(1).arg(site.instance.meta());
+    command.query_async(&mut site.vandal().await).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_wiped_directory_is_claimed_and_rebuilt_and_the_gate_goes_on() {
+    let site = Site::new().await;
+    let writer = site.ready().await;
+    writer.apply(&[put(hash(1))]).await.unwrap();
+    let gate = site.complete_gate("gate-1").await;
+    wipe(&site).await;
+    gate.doubts().await;
+    assert!(gate.record(hash(1)).is_some());
+
+    let (writer, meta) = site.directory().claim(UID, None).await.unwrap();
+    assert!(!meta.complete);
+    writer.rebuild(|| contents([hash(2)])).await.unwrap();
+    gate.knows(hash(2), true).await;
+    gate.knows(hash(1), false).await;
+    gate.comes_to("certainty", |status| status.current).await;
+}
+
+async fn wipe(site: &Site) {
+    let mut vandal = site.vandal().await;
+    let pattern = format!("{}*", site.instance.prefix());
+    let keys: Vec<String> = redis::cmd("KEYS")
+        .arg(pattern)
+        .query_async(&mut vandal)
+        .await
+        .unwrap();
+    let _: () = redis::cmd("DEL")
+        .arg(keys)
+        .query_async(&mut vandal)
+        .await
+        .unwrap();
+}

@@ -1,0 +1,227 @@
+//! A gate's copy: loading, following, and what makes it doubt.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use redis::cmd;
+use water_keystore::KeyState;
+
+use crate::site::*;
+
+#[tokio::test]
+async fn an_empty_complete_directory_is_a_complete_copy() {
+    let site = Site::new().await;
+    site.ready().await;
+    let gate = site.complete_gate("gate-1").await;
+    let status = gate.status();
+    assert!(status.complete && status.current);
+    assert_eq!(gate.record(hash(1)), None);
+}
+
+#[tokio::test]
+async fn a_gate_without_a_directory_has_no_copy_but_a_lease() {
+    let site = Site::new().await;
+    let gate = site.running_gate("gate-1");
+    gate.comes_to("a refused load", |status| status.setbacks > 0)
+        .await;
+    assert!(gate.view().is_none() && !gate.status().complete);
+    let leases = site.directory().leases().await.unwrap();
+    assert_eq!(leases.gates[0].generation, 0);
+}
+
+#[tokio::test]
+async fn a_directory_under_rebuild_is_not_loaded() {
+    let site = Site::new().await;
+    site.directory().claim(UID, None).await.unwrap();
+    let gate = site.running_gate("gate-1");
+    gate.comes_to("a refused load", |status| status.setbacks > 0)
+        .await;
+    assert!(!gate.status().complete);
+    site.ready().await;
+    soon(gate.completed()).await;
+}
+
+#[tokio::test]
+async fn a_gate_loads_thousands_of_keys_and_finds_each() {
+    let site = Site::new().await;
+    let writer = site.ready().await;
+    writer
+        .rebuild(|| contents((0..10_000).map(hash)))
+        .await
+        .unwrap();
+    let gate = site.complete_gate("gate-1").await;
+    assert_eq!(gate.status().keys, 10_000);
+    assert!((0..10_000).all(|number| gate.record(hash(number)) == Some(record())));
+    assert_eq!(gate.record(hash(10_000)), None);
+}
+
+#[tokio::test]
+async fn every_change_reaches_a_running_gate() {
+    let site = Site::new().await;
+    let writer = site.ready().await;
+    let gate = site.complete_gate("gate-1").await;
+    writer.apply(&[put(hash(1))]).await.unwrap();
+    gate.knows(hash(1), true).await;
+
+    let changed = writer
+        .apply(&[put_record(hash(1), suspended())])
+        .await
+        .unwrap();
+    gate.comes_to("the change", |status| status.seq == changed.seq)
+        .await;
+    assert_eq!(gate.record(hash(1)).unwrap().state, KeyState::Suspended);
+
+    writer.apply(&[revoke(hash(1))]).await.unwrap();
+    gate.knows(hash(1), false).await;
+    assert_eq!(gate.status().loads, 1, "the feed was enough");
+}
+
+#[tokio::test]
+async fn a_raised_plan_reaches_a_running_gate_and_is_announced() {
+    let site = Site::new().await;
+    let writer = site.ready().await;
+    let gate = site.complete_gate("gate-1").await;
+    let before = gate.changes().load(Ordering::Acquire);
+    let raised = plan("Enterprise", Some(limits(240, 50_000)));
+    let applied = writer
+        .set_plans(std::slice::from_ref(&raised))
+        .await
+        .unwrap();
+    gate.comes_to("the plan", |status| status.seq == applied.seq)
+        .await;
+    assert_eq!(gate.view().unwrap().plan(&raised.name), Some(&raised));
+    assert!(gate.changes().load(Ordering::Acquire) > before);
+}
+
+#[tokio::test]
+async fn many_changes_during_a_load_are_all_in_the_copy() {
+    let site = Site::new().await;
+    let writer = site.ready().await;
+    writer
+        .rebuild(|| contents((0..2_000).map(hash)))
+        .await
+        .unwrap();
+    let gate = site.running_gate("gate-1");
+    for number in 0..200 {
+        writer
+            .apply(&[revoke(hash(number)), put(hash(5_000 + number))])
+            .await
+            .unwrap();
+    }
+    gate.knows(hash(5_199), true).await;
+    let known =
+        |numbers: std::ops::Range<u32>| numbers.filter(|n| gate.record(hash(*n)).is_some()).count();
+    assert_eq!(
+        (known(0..200), known(200..2_000), known(5_000..5_200)),
+        (0, 1_800, 200)
+    );
+}
+
+#[tokio::test]
+async fn a_trimmed_feed_makes_the_gate_load_everything_again() {
+    let site = Site::new().await;
+    let writer = site.ready().await;
+    let gate = site.complete_gate("gate-1").await;
+    // One script, so that no round of the gate falls between the change and its disappearance.
+    let lost = "local meta = cjson.decode(redis.call('GET', KEYS[1])) \
+        meta.seq = meta.seq + 1 redis.call('SET', KEYS[1], cjson.encode(meta))";
+    let _: () = cmd("EVAL")
+        .arg(lost)
+        .arg(1)
+        .arg(site.instance.meta())
+        .query_async(&mut site.vandal().await)
+        .await
+        .unwrap();
+    gate.comes_to("a second load", |status| {
+        status.loads == 2 && status.current
+    })
+    .await;
+    writer.apply(&[put(hash(1))]).await.unwrap();
+    gate.knows(hash(1), true).await;
+}
+
+#[tokio::test]
+async fn a_rebuild_makes_the_gate_load_everything_again() {
+    let site = Site::new().await;
+    let writer = site.ready().await;
+    let gate = site.complete_gate("gate-1").await;
+    let (meta, _) = writer.rebuild(|| contents([hash(1)])).await.unwrap();
+    gate.knows(hash(1), true).await;
+    assert_eq!(gate.status().generation, meta.generation);
+}
+
+#[tokio::test]
+async fn a_directory_with_an_evicted_record_is_not_loaded() {
+    let site = Site::new().await;
+    let writer = site.ready().await;
+    writer.apply(&[put(hash(1)), put(hash(2))]).await.unwrap();
+    let _: () = cmd("DEL")
+        .arg(site.instance.records(hash(1).shard()))
+        .query_async(&mut site.vandal().await)
+        .await
+        .unwrap();
+    let gate = site.running_gate("gate-1");
+    gate.comes_to("a refused load", |status| status.setbacks > 0)
+        .await;
+    assert!(!gate.status().complete);
+    writer
+        .rebuild(|| contents([hash(1), hash(2)]))
+        .await
+        .unwrap();
+    soon(gate.completed()).await;
+}
+
+#[tokio::test]
+async fn an_undecodable_record_harms_no_other() {
+    let site = Site::new().await;
+    let writer = site.ready().await;
+    writer.apply(&[put(hash(1)), put(hash(2))]).await.unwrap();
+    let _: () = cmd("HSET")
+        .arg(site.instance.records(hash(1).shard()))
+        .arg(hash(1).as_bytes())
+        .arg("from a later version")
+        .query_async(&mut site.vandal().await)
+        .await
+        .unwrap();
+    let gate = site.complete_gate("gate-1").await;
+    assert_eq!((gate.status().keys, gate.status().undecodable), (2, 1));
+    assert_eq!(gate.record(hash(1)), None);
+    assert_eq!(gate.record(hash(2)), Some(record()));
+}
+
+#[tokio::test]
+async fn a_server_that_the_operator_has_not_verified_is_not_believed() {
+    let site = Site::new().await;
+    let writer = site.ready().await;
+    let gate = site.complete_gate("gate-1").await;
+    let other_server = "local meta = cjson.decode(redis.call('GET', KEYS[1])) \
+        meta.replid = 'another' redis.call('SET', KEYS[1], cjson.encode(meta))";
+    let _: () = cmd("EVAL")
+        .arg(other_server)
+        .arg(1)
+        .arg(site.instance.meta())
+        .query_async(&mut site.vandal().await)
+        .await
+        .unwrap();
+    gate.doubts().await;
+    assert!(site.directory().observe().await.unwrap().needs_rebuild());
+    writer.rebuild(|| contents([hash(1)])).await.unwrap();
+    gate.knows(hash(1), true).await;
+}
+
+#[tokio::test]
+async fn redis_time_goes_on_between_readings() {
+    let site = Site::new().await;
+    site.ready().await;
+    let gate = site.complete_gate("gate-1").await;
+    let (seconds, micros): (i64, i64) = cmd("TIME")
+        .query_async(&mut site.vandal().await)
+        .await
+        .unwrap();
+    let here = gate.now().unwrap().as_millis();
+    let there = seconds * 1000 + micros / 1000;
+    assert!(
+        here.abs_diff(there) < Duration::from_secs(1).as_millis() as u64,
+        "{here} {there}"
+    );
+}

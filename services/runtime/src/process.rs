@@ -1,0 +1,220 @@
+//! The frame in which every binary runs: start, wait, stop.
+
+use std::future::pending;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing::{error, info, warn};
+
+use crate::listener::{announce, listen};
+use crate::shutdown::Stage;
+use crate::telemetry::chain;
+use crate::{Admin, BoxError, Drained, Invalid, Program, Readiness, Settings, Shutdown, Tasks};
+
+/// The settings that every serving binary has.
+#[derive(Clone, Debug)]
+pub struct ProcessSettings {
+    /// Where requests are answered.
+    pub listen: SocketAddr,
+    /// Where health and metrics are answered.
+    pub admin: SocketAddr,
+    /// From being asked to stop until connections are drained: load balancers need the time to
+    /// hear that the process is unready.
+    pub stop_delay: Duration,
+    /// How long draining may take before connections are cut.
+    pub drain: Duration,
+}
+
+impl ProcessSettings {
+    /// Reads the four variables.
+    pub fn read(settings: &mut Settings) -> Result<Self, Invalid> {
+        let listen = settings.or(
+            "WATER_LISTEN_ADDRESS",
+            "0.0.0.0:8080",
+            "the address and port that answer requests, such as 0.0.0.0:8080",
+        );
+        let admin = settings.or(
+            "WATER_ADMIN_ADDRESS",
+            "0.0.0.0:9090",
+            "the address and port of /live, /ready and /metrics, such as 0.0.0.0:9090",
+        );
+        let stop_delay = settings.seconds(
+            "WATER_STOP_DELAY_SECONDS",
+            "5",
+            "the seconds to go on serving after being asked to stop, such as 5",
+        );
+        let drain = settings.seconds(
+            "WATER_DRAIN_SECONDS",
+            "20",
+            "the seconds that requests under way have to end, such as 20",
+        );
+        Ok(Self {
+            listen: listen?,
+            admin: admin?,
+            stop_delay: stop_delay?,
+            drain: drain?,
+        })
+    }
+}
+
+/// A running process: what its parts share.
+#[derive(Debug)]
+pub struct Process {
+    /// Who it is.
+    pub program: Program,
+    /// Whether it can answer.
+    pub readiness: Readiness,
+    /// Whether it is stopping.
+    pub shutdown: Shutdown,
+    /// What runs beside the requests.
+    pub tasks: Tasks,
+    /// What `/metrics` shows; names get the prefix `water_`.
+    pub metrics: Registry,
+    signals: Signals,
+}
+
+#[derive(Debug)]
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+/// A server that returned although nobody had asked the process to stop.
+#[derive(Debug, thiserror::Error)]
+#[error("the server ended before it was asked to")]
+struct ServerEnded;
+
+/// Runs `work` on a single-threaded runtime; an error is logged with its causes and is exit code 1.
+pub fn run<F>(program: Program, work: F) -> ExitCode
+where
+    F: AsyncFnOnce(&mut Process) -> Result<(), BoxError>,
+{
+    let outcome = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(BoxError::from)
+        .and_then(|runtime| {
+            runtime.block_on(async {
+                let mut process = Process::start(program)?;
+                info!(version = program.version, "{} starts", program.name);
+                work(&mut process).await
+            })
+        });
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            error!(error = chain(failure.as_ref()), "{} failed", program.name);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Process {
+    /// Catches SIGTERM and SIGINT from here on. Needs a runtime; [`run`] calls it.
+    pub fn start(program: Program) -> std::io::Result<Self> {
+        let mut metrics = Registry::with_prefix("water");
+        metrics.register(
+            "build",
+            "Which build this is",
+            Info::new([("version", program.version)]),
+        );
+        Ok(Self {
+            program,
+            readiness: Readiness::default(),
+            shutdown: Shutdown::default(),
+            tasks: Tasks::default(),
+            metrics,
+            signals: Signals {
+                terminate: signal(SignalKind::terminate())?,
+                interrupt: signal(SignalKind::interrupt())?,
+            },
+        })
+    }
+
+    /// Opens the port that answers requests and announces it.
+    pub fn listen(&self, address: SocketAddr) -> Result<TcpListener, BoxError> {
+        let listener = listen(address)?;
+        announce("http", listener.local_addr()?);
+        Ok(listener)
+    }
+
+    /// Opens the admin port, announces it, and answers on it from here on. Comes after every
+    /// metric is registered: the registry goes with it. `routes` adds the binary's own answers.
+    /// Returns where it listens, which port 0 leaves open.
+    pub fn open_admin(
+        &mut self,
+        address: SocketAddr,
+        routes: impl FnOnce(Admin) -> Admin,
+    ) -> Result<SocketAddr, BoxError> {
+        let listener = listen(address)?;
+        let address = listener.local_addr()?;
+        announce("admin", address);
+        let metrics = std::mem::take(&mut self.metrics);
+        let admin = routes(Admin::new(self.readiness.clone(), metrics));
+        self.tasks.spawn("admin port", admin.serve(listener));
+        Ok(address)
+    }
+
+    /// Drives `server` until a signal or the end of a background task asks the process to stop;
+    /// then unready, `stop_delay` more of serving (a second signal skips the rest), and draining,
+    /// which `server` ends by itself at its deadline. Background tasks run until the process is
+    /// dropped. An error is why the process had to stop, if it was no signal.
+    pub async fn finish<E: Into<BoxError>>(
+        &mut self,
+        stop_delay: Duration,
+        server: impl Future<Output = Result<Drained, E>>,
+    ) -> Result<(), BoxError> {
+        let mut server = pin!(server);
+        let cause = tokio::select! {
+            name = self.signals.next() => {
+                info!(signal = name, "asked to stop");
+                Ok(())
+            }
+            ended = self.tasks.ended() => {
+                error!(error = chain(&ended), "stopping because a background task ended");
+                Err(BoxError::from(ended))
+            }
+            early = &mut server => return Err(early.err().map_or(ServerEnded.into(), Into::into)),
+        };
+        self.readiness.stop();
+        self.shutdown.advance(Stage::Stopping);
+        tokio::select! {
+            () = tokio::time::sleep(stop_delay) => {}
+            name = self.signals.next() => info!(signal = name, "asked again: draining at once"),
+            early = &mut server => return Err(early.err().map_or(ServerEnded.into(), Into::into)),
+        }
+        self.shutdown.advance(Stage::Draining);
+        let drained = server.await.map_err(Into::into)?;
+        match drained.cut {
+            0 => info!("drained in time"),
+            cut => warn!(connections = cut, "drain deadline passed: connections cut"),
+        }
+        cause
+    }
+
+    /// [`Process::finish`] for a process that answers no requests but those of its admin port.
+    pub async fn finish_without_server(&mut self) -> Result<(), BoxError> {
+        let shutdown = self.shutdown.clone();
+        let server = async move {
+            shutdown.reached(Stage::Draining).await;
+            Ok::<_, BoxError>(Drained::default())
+        };
+        self.finish(Duration::ZERO, server).await
+    }
+}
+
+impl Signals {
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            Some(()) = self.terminate.recv() => "SIGTERM",
+            Some(()) = self.interrupt.recv() => "SIGINT",
+            else => pending().await,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! One connection from its first byte to its end.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use http::header::{CONNECTION, HeaderValue};
+use http::{Request, Response};
+use hyper::body::{Body, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep_until};
+use tracing::debug;
+
+use super::connections::Admission;
+use super::socket::Socket;
+use super::watch::{Phase, Reason};
+use crate::BoxError;
+
+/// A request's head in bytes; beyond it, and beyond 100 fields, hyper answers 431 without a body.
+/// Twice the contract's 16 KiB, which are counted, as its 64 fields, where problems are written.
+const MAX_HEAD: usize = 32 * 1024;
+
+/// Serves requests until the peer, a deadline, or the process ends the connection.
+pub(super) async fn serve<S, B>(stream: TcpStream, admission: Admission, service: S)
+where
+    S: Service<Request<Incoming>, Response = Response<B>>,
+    S::Error: Into<BoxError>,
+    B: Body<Error: Into<BoxError>> + 'static,
+{
+    let socket = TokioIo::new(Socket::new(stream, Arc::clone(&admission.watch)));
+    let admission = Arc::new(admission);
+    let place = Arc::clone(&admission);
+    let service = service_fn(move |request| {
+        let admission = Arc::clone(&place);
+        admission.watch.enter(Phase::Busy);
+        let answer = service.call(request);
+        async move {
+            let mut response = answer.await?;
+            if admission.close_after_answer() {
+                response
+                    .headers_mut()
+                    .insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            admission.watch.enter(Phase::Answering);
+            Ok::<_, S::Error>(response)
+        }
+    });
+    let connection = http1::Builder::new()
+        // A client may close its sending side after its request and still wants the answer.
+        .half_close(true)
+        .header_read_timeout(None)
+        .max_header_size(MAX_HEAD)
+        .serve_connection(socket, service);
+    if let Some(reason) = guarded(connection, &admission).await {
+        admission.note(reason);
+    }
+}
+
+/// Drives a connection to its end; the reason, if it was we who closed it early.
+async fn guarded<S, B>(
+    connection: http1::Connection<TokioIo<Socket>, S>,
+    admission: &Admission,
+) -> Option<Reason>
+where
+    S: hyper::service::HttpService<Incoming, ResBody = B>,
+    S::Error: Into<BoxError>,
+    B: Body<Error: Into<BoxError>> + 'static,
+{
+    let (watch, limits) = (&admission.watch, admission.limits());
+    let mut connection = pin!(connection);
+    let mut timer = pin!(sleep_until(Instant::now() + limits.idle));
+    let mut drained = false;
+    poll_fn(|context| {
+        watch.task.register(context.waker());
+        // First what has arrived: a request that came before the wish to close is answered.
+        if let Poll::Ready(ended) = connection.as_mut().poll(context) {
+            if let Err(error) = ended {
+                debug!(
+                    error = crate::telemetry::chain(&error),
+                    "a connection ended with an error"
+                );
+            }
+            return Poll::Ready(None);
+        }
+        if watch.closing() {
+            return Poll::Ready(Some(Reason::Evicted));
+        }
+        // A connection that has carried no request gets a moment to send one: its client could
+        // not tell a refusal from a failure.
+        if watch.draining() && !drained && (watch.has_answered() || watch.phase().0 != Phase::Idle)
+        {
+            drained = true;
+            connection.as_mut().graceful_shutdown();
+            context.waker().wake_by_ref();
+        }
+        while let Some((deadline, reason)) = watch.deadline(limits) {
+            if deadline < timer.deadline() || timer.is_elapsed() {
+                timer.as_mut().reset(deadline);
+            }
+            if timer.as_mut().poll(context).is_pending() {
+                return Poll::Pending;
+            }
+            if deadline <= timer.deadline() {
+                return Poll::Ready(Some(reason));
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}

@@ -1,0 +1,105 @@
+//! A socket that tells its [`Watch`] what happens on it, and closes without losing the answer.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use super::watch::{Phase, Watch};
+
+/// What a peer may still send after we have closed our side, before it is cut off: more than any
+/// head we refuse.
+const LINGER_BYTES: usize = 256 * 1024;
+
+pub(super) struct Socket {
+    stream: TcpStream,
+    watch: Arc<Watch>,
+    /// Bytes thrown away since our side was closed; none while it is open.
+    discarded: Option<usize>,
+}
+
+impl Socket {
+    pub(super) fn new(stream: TcpStream, watch: Arc<Watch>) -> Self {
+        Self {
+            stream,
+            watch,
+            discarded: None,
+        }
+    }
+
+    fn note_write(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        match written {
+            Poll::Pending => self.watch.write_blocked(),
+            Poll::Ready(_) => self.watch.wrote(),
+        }
+        written
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        if buffer.filled().len() > before {
+            self.watch.read();
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.note_write(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.note_write(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+        self.watch.flushed();
+        Poll::Ready(Ok(()))
+    }
+
+    /// Closes our side and reads on until the peer has closed its own. A socket closed with unread
+    /// input resets the connection, and the peer may never see the answer that told it why.
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.discarded.is_none() {
+            ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
+            self.discarded = Some(0);
+            self.watch.enter(Phase::Closing);
+        }
+        let mut scratch = [0; 4096];
+        loop {
+            let mut buffer = ReadBuf::new(&mut scratch);
+            ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))?;
+            let discarded = self.discarded.unwrap_or(0) + buffer.filled().len();
+            if buffer.filled().is_empty() || discarded > LINGER_BYTES {
+                return Poll::Ready(Ok(()));
+            }
+            self.discarded = Some(discarded);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! What is known of one connection from outside: what it is doing, since when, until when.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use futures::task::AtomicWaker;
+use prometheus_client::encoding::{EncodeLabelValue, LabelValueEncoder};
+use tokio::time::Instant;
+
+use super::ConnectionLimits;
+
+/// What a connection is doing.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Phase {
+    /// Waiting for a request's first byte.
+    Idle,
+    /// Our side is closed; what the peer still sends is thrown away.
+    Closing,
+    /// A request's head has begun.
+    Head,
+    /// The service has the request.
+    Busy,
+    /// The service has answered and the answer is being written.
+    Answering,
+}
+
+const PHASES: [Phase; 5] = [
+    Phase::Idle,
+    Phase::Closing,
+    Phase::Head,
+    Phase::Busy,
+    Phase::Answering,
+];
+
+/// One connection as the accept loop sees it. Written by the connection's own task, read and
+/// commanded by the accept loop; a stale reading costs one comparison more.
+#[derive(Debug)]
+pub(super) struct Watch {
+    epoch: Instant,
+    /// `milliseconds since epoch * 8 + phase`, changed together.
+    phase: AtomicU64,
+    /// Milliseconds since epoch plus one of the first write that found the socket full; 0: none.
+    blocked: AtomicU64,
+    /// Set with the first answer.
+    answered: AtomicBool,
+    close: AtomicBool,
+    drain: AtomicBool,
+    pub(super) task: AtomicWaker,
+}
+
+impl Watch {
+    pub(super) fn new(epoch: Instant) -> Self {
+        let watch = Self {
+            epoch,
+            phase: AtomicU64::new(0),
+            blocked: AtomicU64::new(0),
+            answered: AtomicBool::new(false),
+            close: AtomicBool::new(false),
+            drain: AtomicBool::new(false),
+            task: AtomicWaker::new(),
+        };
+        watch.enter(Phase::Idle);
+        watch
+    }
+
+    /// Begins a phase.
+    pub(super) fn enter(&self, phase: Phase) {
+        self.phase.store(self.now() * 8 + phase as u64, Relaxed);
+    }
+
+    /// The phase, and its beginning in milliseconds since the epoch.
+    pub(super) fn phase(&self) -> (Phase, u64) {
+        let packed = self.phase.load(Relaxed);
+        (PHASES[(packed % 8) as usize], packed / 8)
+    }
+
+    /// Bytes came in.
+    pub(super) fn read(&self) {
+        if self.phase().0 == Phase::Idle {
+            self.enter(Phase::Head);
+        }
+    }
+
+    /// Bytes went out; an answer made of pieces with pauses counts as idle between them.
+    pub(super) fn wrote(&self) {
+        if self.phase().0 == Phase::Idle {
+            self.enter(Phase::Idle);
+        }
+    }
+
+    /// The socket takes no more.
+    pub(super) fn write_blocked(&self) {
+        if self.blocked.load(Relaxed) == 0 {
+            self.blocked.store(self.now() + 1, Relaxed);
+        }
+    }
+
+    /// Everything is written.
+    pub(super) fn flushed(&self) {
+        if self.blocked.load(Relaxed) != 0 {
+            self.blocked.store(0, Relaxed);
+        }
+        if self.phase().0 == Phase::Answering {
+            self.answered.store(true, Relaxed);
+            self.enter(Phase::Idle);
+        }
+    }
+
+    /// When the connection is to be closed unless something changes before; none while the
+    /// service works, whose own deadlines hold then.
+    pub(super) fn deadline(&self, limits: &ConnectionLimits) -> Option<(Instant, Reason)> {
+        let blocked = self.blocked.load(Relaxed);
+        if blocked != 0 {
+            return Some((self.at(blocked - 1, limits.write), Reason::Write));
+        }
+        let (phase, since) = self.phase();
+        let (allowed, reason) = match phase {
+            Phase::Idle if self.draining() && !self.has_answered() => {
+                (limits.first_request, Reason::Idle)
+            }
+            Phase::Idle => (limits.idle, Reason::Idle),
+            Phase::Closing => (limits.linger, Reason::Linger),
+            Phase::Head => (limits.head, Reason::Head),
+            Phase::Busy | Phase::Answering => return None,
+        };
+        Some((self.at(since, allowed), reason))
+    }
+
+    /// Whether a request was answered on it before.
+    pub(super) fn has_answered(&self) -> bool {
+        self.answered.load(Relaxed)
+    }
+
+    /// Asks the connection to close at once.
+    pub(super) fn ask_close(&self) {
+        self.close.store(true, Relaxed);
+        self.task.wake();
+    }
+
+    /// Asks the connection to end after the request under way.
+    pub(super) fn ask_drain(&self) {
+        self.drain.store(true, Relaxed);
+        self.task.wake();
+    }
+
+    pub(super) fn closing(&self) -> bool {
+        self.close.load(Relaxed)
+    }
+
+    pub(super) fn draining(&self) -> bool {
+        self.drain.load(Relaxed)
+    }
+
+    fn now(&self) -> u64 {
+        self.epoch.elapsed().as_millis() as u64
+    }
+
+    fn at(&self, since: u64, allowed: Duration) -> Instant {
+        self.epoch + Duration::from_millis(since) + allowed
+    }
+}
+
+/// Why a connection was closed by us.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Reason {
+    /// No request came.
+    Idle,
+    /// A request's head took too long.
+    Head,
+    /// The peer did not take the answer.
+    Write,
+    /// The peer did not close its side after we had closed ours.
+    Linger,
+    /// Others needed the place.
+    Evicted,
+    /// The peer has too many.
+    PeerLimit,
+    /// All places are taken by connections at work.
+    Full,
+}
+
+impl EncodeLabelValue for Reason {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
+        let text = match self {
+            Self::Idle => "idle",
+            Self::Head => "head",
+            Self::Write => "write",
+            Self::Linger => "linger",
+            Self::Evicted => "evicted",
+            Self::PeerLimit => "peer_limit",
+            Self::Full => "full",
+        };
+        EncodeLabelValue::encode(&text, encoder)
+    }
+}

@@ -1,0 +1,125 @@
+//! How many connections there may be, and which one goes.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
+use tokio::time::Instant;
+use water_runtime::ConnectionLimits;
+
+use crate::server::{LONG, patient, start};
+
+/// Idle times that differ by less than this may count as equal.
+const GRAIN: Duration = Duration::from_millis(1);
+
+#[tokio::test]
+async fn at_the_cap_the_longest_idle_connection_is_closed() -> Result<()> {
+    let server = start(
+        ConnectionLimits {
+            total: 2,
+            ..patient()
+        },
+        LONG,
+    );
+    let (mut first, mut second) = (server.client().await, server.client().await);
+    server.wait_for_open(2).await;
+    // The first is used again, so that the second is idle longer.
+    second.request("GET", "/", &[]).await?;
+    let begun = Instant::now();
+    while begun.elapsed() < GRAIN * 2 {
+        first.request("GET", "/", &[]).await?;
+    }
+    let mut third = server.client().await;
+    assert_eq!(third.request("GET", "/", &[]).await?.status, 200);
+    assert!(second.closed().await?.is_empty());
+    assert_eq!(first.request("GET", "/", &[]).await?.status, 200);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_request_under_way_is_never_given_up_for_a_new_connection() -> Result<()> {
+    let server = start(
+        ConnectionLimits {
+            total: 1,
+            ..patient()
+        },
+        LONG,
+    );
+    let mut busy = server.client().await;
+    busy.send("GET /held HTTP/1.1\r\nHost: a\r\n\r\n").await?;
+    server.wait_for_open(1).await;
+    assert!(server.client().await.closed().await?.is_empty());
+    server.held.add_permits(1);
+    assert_eq!(busy.answer().await?.text()?, "released");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_good_client_is_served_beside_ten_times_the_cap() -> Result<()> {
+    let server = start(
+        ConnectionLimits {
+            total: 50,
+            per_peer: 1000,
+            ..patient()
+        },
+        LONG,
+    );
+    let mut idle = Vec::new();
+    for _ in 0..500 {
+        idle.push(server.client().await);
+    }
+    let mut good = server.client().await;
+    assert_eq!(good.request("GET", "/", &[]).await?.status, 200);
+    assert!(server.connections.open() <= 50);
+    Ok(())
+}
+
+#[tokio::test]
+async fn one_peer_has_its_share_and_a_trusted_proxy_more() -> Result<()> {
+    let mut limits = ConnectionLimits {
+        per_peer: 1,
+        ..patient()
+    };
+    let server = start(limits.clone(), LONG);
+    let mut first = server.client().await;
+    first.request("GET", "/", &[]).await?;
+    assert!(server.client().await.closed().await?.is_empty());
+    drop(first);
+    server.wait_for_open(0).await;
+    assert_eq!(
+        server.client().await.request("GET", "/", &[]).await?.status,
+        200
+    );
+
+    limits.trusted = vec!["127.0.0.0/8".parse()?];
+    let server = start(limits, LONG);
+    let (mut first, mut second) = (server.client().await, server.client().await);
+    assert_eq!(first.request("GET", "/", &[]).await?.status, 200);
+    assert_eq!(second.request("GET", "/", &[]).await?.status, 200);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_we_close_is_counted_by_reason() -> Result<()> {
+    let server = start(
+        ConnectionLimits {
+            per_peer: 1,
+            ..patient()
+        },
+        LONG,
+    );
+    let mut metrics = Registry::with_prefix("water");
+    server.connections.register(&mut metrics);
+    let mut first = server.client().await;
+    first.request("GET", "/", &[]).await?;
+    server.client().await.closed().await?;
+    let mut text = String::new();
+    encode(&mut text, &metrics)?;
+    assert!(text.contains("water_connections_open 1"), "{text}");
+    assert!(
+        text.contains("water_connections_closed_total{reason=\"peer_limit\"} 1"),
+        "{text}"
+    );
+    Ok(())
+}

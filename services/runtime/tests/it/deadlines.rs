@@ -1,0 +1,218 @@
+//! Each deadline of gate.md, "The connection", shortened, against real sockets.
+
+use anyhow::Result;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, interval};
+use water_harness::HttpClient;
+use water_runtime::ConnectionLimits;
+
+use crate::server::{LONG, SHORT, patient, start};
+
+#[tokio::test]
+async fn one_connection_carries_many_requests() -> Result<()> {
+    let server = start(patient(), LONG);
+    let mut client = server.client().await;
+    for _ in 0..3 {
+        assert_eq!(client.request("GET", "/", &[]).await?.text()?, "hello");
+    }
+    assert_eq!(server.connections.open(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_head_is_the_same_answer_without_its_body() -> Result<()> {
+    let server = start(patient(), LONG);
+    let mut client = server.client().await;
+    let head = client.request("HEAD", "/", &[]).await?;
+    assert_eq!(head.header("content-length"), Some("5"));
+    assert_eq!(client.request("GET", "/", &[]).await?.text()?, "hello");
+    Ok(())
+}
+
+#[tokio::test]
+async fn pipelined_requests_are_answered_in_order() -> Result<()> {
+    let server = start(patient(), LONG);
+    let mut client = server.client().await;
+    server.held.add_permits(1);
+    let get = |path| format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
+    client.send(get("/held") + &get("/") + &get("/")).await?;
+    assert_eq!(client.answer().await?.text()?, "released");
+    assert_eq!(client.answer().await?.text()?, "hello");
+    assert_eq!(client.answer().await?.text()?, "hello");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed_at_its_deadline() -> Result<()> {
+    let server = start(
+        ConnectionLimits {
+            idle: SHORT,
+            ..patient()
+        },
+        LONG,
+    );
+    let mut client = server.client().await;
+    let begun = Instant::now();
+    assert!(client.closed().await?.is_empty());
+    assert!(begun.elapsed() >= SHORT, "{:?}", begun.elapsed());
+    Ok(())
+}
+
+#[tokio::test]
+async fn idle_time_counts_from_the_last_answer() -> Result<()> {
+    let server = start(
+        ConnectionLimits {
+            idle: SHORT,
+            ..patient()
+        },
+        LONG,
+    );
+    let mut client = server.client().await;
+    let begun = Instant::now();
+    let mut pace = interval(SHORT / 3);
+    while begun.elapsed() < SHORT * 2 {
+        pace.tick().await;
+        assert_eq!(client.request("GET", "/", &[]).await?.status, 200);
+    }
+    client.closed().await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_request_under_way_is_not_idle() -> Result<()> {
+    let server = start(
+        ConnectionLimits {
+            idle: SHORT,
+            head: SHORT,
+            ..patient()
+        },
+        LONG,
+    );
+    let mut client = server.client().await;
+    client.send("GET /held HTTP/1.1\r\nHost: a\r\n\r\n").await?;
+    // Another connection meets its deadline meanwhile, twice.
+    server.client().await.closed().await?;
+    server.client().await.closed().await?;
+    server.held.add_permits(1);
+    assert_eq!(client.answer().await?.text()?, "released");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_head_that_trickles_in_is_closed_at_its_deadline() -> Result<()> {
+    let server = start(
+        ConnectionLimits {
+            head: SHORT,
+            ..patient()
+        },
+        LONG,
+    );
+    let mut client = server.client().await;
+    let begun = Instant::now();
+    let mut pace = interval(SHORT / 10);
+    client.send("GET / HTTP/1.1\r\nX-Slow: ").await?;
+    while client.send("x").await.is_ok() {
+        pace.tick().await;
+        assert!(begun.elapsed() < LONG, "bytes keep a slow head open");
+    }
+    assert!(begun.elapsed() >= SHORT);
+    server.wait_for_open(0).await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_heads_deadline_counts_from_its_first_byte() -> Result<()> {
+    let server = start(
+        ConnectionLimits {
+            head: SHORT,
+            ..patient()
+        },
+        LONG,
+    );
+    let mut client = server.client().await;
+    server.wait_for_open(1).await;
+    // A slow head that comes later ends first: silence is not judged by the head's deadline.
+    let mut slow = server.client().await;
+    slow.send("GET").await?;
+    slow.closed().await?;
+    assert_eq!(client.request("GET", "/", &[]).await?.status, 200);
+    Ok(())
+}
+
+#[tokio::test]
+async fn who_does_not_read_the_answer_is_closed() -> Result<()> {
+    let server = start(
+        ConnectionLimits {
+            write: SHORT,
+            ..patient()
+        },
+        LONG,
+    );
+    let mut client = server.client().await;
+    client
+        .send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
+        .await?;
+    server.wait_for_open(1).await;
+    server.wait_for_open(0).await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn who_closes_only_the_sending_side_gets_the_answer() -> Result<()> {
+    let server = start(patient(), LONG);
+    let mut client = TcpStream::connect(server.address).await?;
+    client
+        .write_all(b"GET /held HTTP/1.1\r\nHost: a\r\n\r\n")
+        .await?;
+    client.shutdown().await?;
+    server.held.add_permits(1);
+    let mut answer = Vec::new();
+    tokio::io::AsyncReadExt::read_to_end(&mut client, &mut answer).await?;
+    assert!(
+        answer.ends_with(b"released"),
+        "{}",
+        String::from_utf8_lossy(&answer)
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_head_over_32_kib_is_431_and_what_the_client_still_sends_is_no_error() -> Result<()> {
+    let server = start(
+        ConnectionLimits {
+            linger: LONG,
+            ..patient()
+        },
+        LONG,
+    );
+    let mut client = server.client().await;
+    let large = "x".repeat(100 * 1024);
+    client
+        .send(format!("GET / HTTP/1.1\r\nHost: a\r\nX-Large: {large}"))
+        .await?;
+    let answer = client.answer().await?;
+    assert_eq!((answer.status, answer.text()?), (431, ""));
+    assert!(client.closed().await?.is_empty());
+    // A reset, which other systems show before the answer they received, would be an error here.
+    client.send(large).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn http_2_and_tls_are_refused() -> Result<()> {
+    let server = start(patient(), LONG);
+    for bytes in [
+        &b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..],
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03",
+    ] {
+        let mut client: HttpClient = server.client().await;
+        client.send(bytes).await?;
+        let answer = client.closed().await?;
+        assert!(
+            answer.is_empty() || answer.starts_with(b"HTTP/1.1 400"),
+            "{answer:?}"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! The product's static binaries, and the version that their sources give them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use sha2::{Digest, Sha256};
+
+use crate::clusters::project;
+use crate::process::run_reporting;
+use crate::progress::Step;
+
+/// The packages of which the product consists: a binary and an image each.
+pub const PACKAGES: [&str; 5] = [
+    "water-operator",
+    "water-gate",
+    "water-departements",
+    "water-history",
+    "water-ingest",
+];
+
+/// What goes into the images.
+const SOURCES: [&str; 5] = ["Cargo.lock", "Cargo.toml", "crds", "operator", "services"];
+
+/// `0.1.0-dev.<12 hex digits over the sources>`: the same sources are the same version, and roll nothing.
+pub fn version() -> Result<String> {
+    let mut files = Vec::new();
+    for source in SOURCES {
+        collect(&project().join(source), &mut files)?;
+    }
+    files.sort();
+    let mut hash = Sha256::new();
+    for file in &files {
+        hash.update(
+            file.strip_prefix(project())
+                .unwrap_or(file)
+                .as_os_str()
+                .as_encoded_bytes(),
+        );
+        hash.update(fs::read(file).with_context(|| format!("cannot read {}", file.display()))?);
+    }
+    Ok(format!(
+        "{}-dev.{}",
+        env!("CARGO_PKG_VERSION"),
+        hex::encode(&hash.finalize()[..6])
+    ))
+}
+
+/// The version to roll to from `version`, made of the same sources; and from that one back.
+pub fn after(version: &str) -> String {
+    version
+        .strip_suffix("-next")
+        .map_or_else(|| format!("{version}-next"), str::to_owned)
+}
+
+/// Where [`build`] leaves the binaries, from the checkout's root.
+pub fn folder() -> PathBuf {
+    Path::new("target").join(target()).join("release")
+}
+
+/// This machine's kind. glibc can be linked in statically: an image then needs nothing but the binary.
+fn target() -> String {
+    format!("{}-unknown-linux-gnu", std::env::consts::ARCH)
+}
+
+/// One of the binaries, which runs on this machine as well.
+pub fn binary(package: &str) -> Command {
+    Command::new(project().join(folder()).join(package))
+}
+
+/// Builds all binaries, which report `version` as theirs.
+pub fn build(version: &str, step: &Step) -> Result<()> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command
+        .args(["build", "--release", "--bins", "--target", &target()])
+        .args(PACKAGES.iter().flat_map(|package| ["--package", package]))
+        .current_dir(project())
+        .env("RUSTFLAGS", "-C target-feature=+crt-static")
+        .env("WATER_VERSION", version)
+        .env_remove("CARGO_TARGET_DIR");
+    run_reporting(&mut command, &mut |line| step.say(line.trim_start()))
+}
+
+/// The files below `path`, without tests: they are in no image.
+fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    if path.file_name().is_some_and(|name| name == "tests") {
+        return Ok(());
+    }
+    if !path.is_dir() {
+        files.push(path.to_owned());
+        return Ok(());
+    }
+    for entry in fs::read_dir(path).with_context(|| format!("cannot read {}", path.display()))? {
+        collect(&entry?.path(), files)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_sources_are_the_same_version() {
+        let first = version().unwrap();
+        assert_eq!(version().unwrap(), first);
+        assert!(first.starts_with("0.1.0-dev."), "{first}");
+    }
+
+    #[test]
+    fn tests_are_no_part_of_the_version() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("crate/tests")).unwrap();
+        fs::write(folder.path().join("crate/tests/it.rs"), "").unwrap();
+        fs::write(folder.path().join("crate/lib.rs"), "").unwrap();
+        let mut files = Vec::new();
+        collect(folder.path(), &mut files).unwrap();
+        assert_eq!(files, [folder.path().join("crate/lib.rs")]);
+    }
+}

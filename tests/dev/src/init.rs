@@ -1,0 +1,164 @@
+//! Process 1 of the cluster's namespaces, and its one child that keeps the programs running.
+//!
+//! Process 1 makes the machine look as the cluster needs it, for the cluster only, and then reaps what is orphaned to
+//! it. When it is killed, the kernel ends everything that runs here and drops every mount, link and packet rule.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use nix::mount::{MsFlags, mount};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+use crate::cluster::{Cluster, inside};
+use crate::process::run;
+use crate::{control_plane, node, stores, wait};
+
+/// Settings of the whole machine that the kubelet writes: it gets private copies.
+const WRITTEN_BY_KUBELET: [&str; 5] = [
+    "vm/overcommit_memory",
+    "kernel/panic",
+    "kernel/panic_on_oops",
+    "kernel/keys/root_maxkeys",
+    "kernel/keys/root_maxbytes",
+];
+
+/// Runs as process 1 until the supervising child ends.
+pub fn run_as_process_1(cluster: &Cluster) -> Result<()> {
+    mount_private_folders(&cluster.folder)?;
+    copy_machine_settings()?;
+    nix::unistd::sethostname(cluster.node_name()).context("cannot set the host name")?;
+    connect(cluster)?;
+    // By this path, since the program's own may be hidden by a mount.
+    let supervisor = Command::new("/proc/self/exe")
+        .args(["supervise", "--number", &cluster.number.to_string()])
+        .spawn()
+        .context("cannot start the supervisor")?;
+    reap_until(Pid::from_raw(i32::try_from(supervisor.id())?))
+}
+
+/// Starts the programs in their order and keeps them running.
+pub fn supervise(cluster: &Cluster) -> Result<()> {
+    stores::prepare()?;
+    let first = [
+        stores::services(cluster)?,
+        control_plane::storage_and_api(cluster)?,
+        node::images(cluster)?,
+    ];
+    for service in first.into_iter().flatten() {
+        service.keep_running();
+    }
+    control_plane::await_api()?;
+    for service in control_plane::controllers()
+        .into_iter()
+        .chain(node::agents(cluster)?)
+    {
+        service.keep_running();
+    }
+    loop {
+        thread::park();
+    }
+}
+
+fn reap_until(last: Pid) -> Result<()> {
+    loop {
+        match waitpid(None, None).context("cannot wait for children")? {
+            WaitStatus::Exited(pid, code) if pid == last => {
+                bail!("the supervisor ended with exit status {code}")
+            }
+            WaitStatus::Signaled(pid, signal, _) if pid == last => {
+                bail!("the supervisor was ended by {signal}")
+            }
+            _ => {}
+        }
+    }
+}
+
+fn mount_private_folders(files: &Path) -> Result<()> {
+    for folder in [
+        "var/lib/kubelet",
+        "var/lib/cni",
+        "var/log/pods",
+        "var/log/containers",
+        "var/tmp",
+        "var/cache",
+    ] {
+        make(&files.join(folder))?;
+    }
+    if files.join("var/run").symlink_metadata().is_err() {
+        symlink("/run", files.join("var/run")).context("cannot link /var/run")?;
+    }
+    mount_memory("/run")?;
+    // PostgreSQL's shared memory would stay behind when it is killed.
+    mount_memory("/dev/shm")?;
+    for folder in ["/run/lock", "/run/netns", Cluster::FILES] {
+        make(Path::new(folder))?;
+    }
+    bind(files, Cluster::FILES)?;
+    bind(Path::new(&inside("var")), "/var")
+}
+
+fn copy_machine_settings() -> Result<()> {
+    make(Path::new("/run/settings"))?;
+    for setting in WRITTEN_BY_KUBELET {
+        let original = format!("/proc/sys/{setting}");
+        let copy = format!("/run/settings/{}", setting.replace('/', "."));
+        let value = fs::read(&original).with_context(|| format!("cannot read {original}"))?;
+        fs::write(&copy, value).with_context(|| format!("cannot write {copy}"))?;
+        bind(Path::new(&copy), &original)?;
+    }
+    Ok(())
+}
+
+/// The link to the machine is put here from outside.
+fn connect(cluster: &Cluster) -> Result<()> {
+    ip("link set lo up")?;
+    wait::until(
+        Duration::from_secs(30),
+        "the link to the machine is there",
+        || Ok(ip("link show eth0").ok()),
+    )?;
+    ip(&format!(
+        "address add {}/30 dev eth0",
+        cluster.node_address()
+    ))?;
+    ip("link set eth0 up")?;
+    // Without a default route a connection to a Service's address fails before it can be redirected.
+    ip(&format!("route add default via {}", cluster.host_address()))?;
+    fs::write("/proc/sys/net/ipv4/ip_forward", "1").context("cannot turn on forwarding")
+}
+
+fn ip(arguments: &str) -> Result<()> {
+    run(Command::new("ip").args(arguments.split(' '))).map(drop)
+}
+
+fn make(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))
+}
+
+fn mount_memory(target: &str) -> Result<()> {
+    mount(
+        Some("tmpfs"),
+        target,
+        Some("tmpfs"),
+        MsFlags::empty(),
+        None::<&str>,
+    )
+    .with_context(|| format!("cannot mount a file system in memory on {target}"))
+}
+
+fn bind(source: &Path, target: &str) -> Result<()> {
+    mount(
+        Some(source),
+        target,
+        None::<&str>,
+        MsFlags::MS_BIND,
+        None::<&str>,
+    )
+    .with_context(|| format!("cannot bind {} to {target}", source.display()))
+}

@@ -1,0 +1,143 @@
+//! Running other programs: their output on success, the end of it with what was attempted on failure.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// How much of a log an error shows: enough for a compiler's message or a panic, and still one screen.
+const SHOWN_LINES: usize = 30;
+
+/// Runs `command` to its end and returns its standard output.
+pub fn run(command: &mut Command) -> Result<String> {
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot start `{}`", describe(command)))?;
+    succeeded(command, output)
+}
+
+/// Runs `command` with `input` on its standard input, where no other process can read it, and returns its output.
+pub fn run_with_input(command: &mut Command, input: &str) -> Result<String> {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start `{}`", describe(command)))?;
+    let mut stdin = child.stdin.take().context("standard input is piped")?;
+    stdin
+        .write_all(input.as_bytes())
+        .with_context(|| format!("cannot write to `{}`", describe(command)))?;
+    drop(stdin);
+    let output = child
+        .wait_with_output()
+        .with_context(|| format!("cannot wait for `{}`", describe(command)))?;
+    succeeded(command, output)
+}
+
+/// Runs `command`, handing each line of its standard error to `report`; an error carries the last of them.
+pub fn run_reporting(command: &mut Command, report: &mut dyn FnMut(&str)) -> Result<()> {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start `{}`", describe(command)))?;
+    let stderr = child.stderr.take().context("standard error is piped")?;
+    let mut last_lines = VecDeque::new();
+    for line in BufReader::new(stderr).lines() {
+        let line =
+            line.with_context(|| format!("cannot read what `{}` reports", describe(command)))?;
+        report(&line);
+        last_lines.push_back(line);
+        if last_lines.len() > SHOWN_LINES {
+            last_lines.pop_front();
+        }
+    }
+    let status = child
+        .wait()
+        .with_context(|| format!("cannot wait for `{}`", describe(command)))?;
+    if !status.success() {
+        bail!(
+            "`{}` ended with {status}:\n{}",
+            describe(command),
+            Vec::from(last_lines).join("\n")
+        );
+    }
+    Ok(())
+}
+
+/// The program and its arguments as one would type them. Secrets are never arguments.
+fn describe(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words
+        .map(|word| word.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn succeeded(command: &Command, output: Output) -> Result<String> {
+    if !output.status.success() {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        bail!(
+            "`{}` ended with {}:\n{}",
+            describe(command),
+            output.status,
+            last_lines(&stderr)
+        );
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The end of the log at `path`, or why it cannot be shown.
+pub fn end_of_log(path: &Path) -> String {
+    match fs::read(path) {
+        Ok(bytes) => last_lines(&String::from_utf8_lossy(&bytes)),
+        Err(error) => format!("({}: {error})", path.display()),
+    }
+}
+
+fn last_lines(text: &str) -> String {
+    let lines: Vec<_> = text.trim_end().lines().collect();
+    lines[lines.len().saturating_sub(SHOWN_LINES)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_shows_the_command_and_the_end_of_its_output() {
+        let error =
+            run(Command::new("sh").args(["-c", "echo out of space >&2; exit 3"])).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`sh -c echo out of space >&2; exit 3` ended with exit status: 3:\nout of space"
+        );
+    }
+
+    #[test]
+    fn input_reaches_the_program_and_stays_out_of_its_arguments() {
+        assert_eq!(
+            run_with_input(&mut Command::new("cat"), "a password").unwrap(),
+            "a password"
+        );
+    }
+
+    #[test]
+    fn each_reported_line_is_handed_on_as_it_comes() {
+        let mut lines = Vec::new();
+        run_reporting(
+            Command::new("sh").args(["-c", "echo a >&2; echo b >&2"]),
+            &mut |line| {
+                lines.push(line.to_owned());
+            },
+        )
+        .unwrap();
+        assert_eq!(lines, ["a", "b"]);
+    }
+}

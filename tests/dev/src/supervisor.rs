@@ -1,0 +1,162 @@
+//! Keeps the cluster's programs running: one thread each, which starts its program again when it ends.
+//!
+//! Output goes to `logs/<name>.log`; `services/<name>.json` says how often a program was started again and why, so that
+//! a command outside can tell a slow start from a broken one.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::cluster::{Cluster, inside};
+use crate::process::end_of_log;
+
+/// A program that fails at once is not started again in a tight loop.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// So many ends and a start is broken rather than slow: a component may end once when it meets its peers too early.
+const TOO_MANY_RESTARTS: u32 = 4;
+
+/// A program to keep running.
+pub struct Service {
+    /// Name of its log.
+    pub name: &'static str,
+    /// Its file.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Whom it runs as; root otherwise.
+    pub user: Option<User>,
+}
+
+/// A user and group of the machine.
+#[derive(Clone, Copy)]
+pub struct User {
+    /// User id.
+    pub uid: u32,
+    /// Group id.
+    pub gid: u32,
+}
+
+/// What is known of a service from outside.
+#[derive(Debug, Default, Deserialize, Serialize, PartialEq)]
+pub struct Condition {
+    /// How often it ended.
+    pub restarts: u32,
+    /// How it ended the last time.
+    pub last_end: Option<String>,
+}
+
+impl User {
+    /// The user that Debian's package made for its server.
+    pub fn named(name: &str) -> Result<Self> {
+        let user = nix::unistd::User::from_name(name)
+            .with_context(|| format!("cannot look up the user {name}"))?;
+        let user = user.with_context(|| format!("the machine has no user {name}"))?;
+        Ok(Self {
+            uid: user.uid.as_raw(),
+            gid: user.gid.as_raw(),
+        })
+    }
+}
+
+impl Service {
+    /// A service that runs as root.
+    pub fn new(name: &'static str, program: String, arguments: Vec<String>) -> Self {
+        Self {
+            name,
+            program,
+            arguments,
+            user: None,
+        }
+    }
+
+    /// Starts the service for as long as this process lives.
+    pub fn keep_running(self) {
+        thread::spawn(move || {
+            let mut condition = Condition::default();
+            loop {
+                let end = self.run_once(&condition);
+                condition.restarts += 1;
+                condition.last_end = Some(
+                    end.map_or_else(|error| format!("{error:#}"), |status| status.to_string()),
+                );
+                eprintln!(
+                    "{} ended: {}",
+                    self.name,
+                    condition.last_end.as_deref().unwrap_or_default()
+                );
+                thread::sleep(PAUSE);
+            }
+        });
+    }
+
+    fn run_once(&self, condition: &Condition) -> Result<ExitStatus> {
+        let record = inside(&format!("services/{}.json", self.name));
+        fs::write(&record, serde_json::to_vec(condition)?)
+            .with_context(|| format!("cannot write {record}"))?;
+        let log = inside(&format!("logs/{}.log", self.name));
+        let log = File::options()
+            .append(true)
+            .create(true)
+            .open(&log)
+            .with_context(|| format!("cannot open {log}"))?;
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.arguments)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .current_dir("/");
+        if let Some(user) = self.user {
+            command.uid(user.uid).gid(user.gid);
+        }
+        command
+            .status()
+            .with_context(|| format!("cannot start {}", self.program))
+    }
+}
+
+/// Each service's name and condition, from outside the cluster.
+pub fn conditions(cluster: &Cluster) -> Result<Vec<(String, Condition)>> {
+    let folder = cluster.file("services");
+    let mut conditions = Vec::new();
+    for entry in
+        fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?
+    {
+        let path = entry?.path();
+        // A record that is being written at this moment is read the next time.
+        if let Ok(condition) = serde_json::from_slice(&fs::read(&path)?) {
+            conditions.push((name_of(&path), condition));
+        }
+    }
+    conditions.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(conditions)
+}
+
+/// An error that shows the log of a service which ends again and again.
+pub fn check(cluster: &Cluster) -> Result<()> {
+    for (name, condition) in conditions(cluster)? {
+        if condition.restarts >= TOO_MANY_RESTARTS {
+            let log = cluster.log(&name);
+            bail!(
+                "{name} ends again and again ({}); the end of {}:\n{}",
+                condition.last_end.unwrap_or_default(),
+                log.display(),
+                end_of_log(&log)
+            );
+        }
+    }
+    Ok(())
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_stem()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}

@@ -1,0 +1,205 @@
+//! `cargo dev test`: every check and every test, on a cluster of its own, with one summary at the end.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+
+use crate::cluster::Cluster;
+use crate::clusters::{Claimed, Clusters, Purpose, project};
+use crate::interruption::Interruption;
+use crate::leftovers::Lists;
+use crate::namespace::Lifetime;
+use crate::progress::Progress;
+use crate::{binaries, down, environment, packages, product, programs, up};
+
+/// One line of the summary: an error makes the whole run fail.
+type Part = fn() -> Result<()>;
+
+/// What became of each part of the run.
+struct Summary {
+    lines: Vec<String>,
+    failed: bool,
+}
+
+/// Runs all parts, or those whose name contains `only`; an error says that something failed, the summary above it what.
+pub fn run(only: Option<&str>) -> Result<()> {
+    let interruption = Interruption::watch()?;
+    let mut summary = Summary {
+        lines: Vec::new(),
+        failed: false,
+    };
+    let mut progress = Progress::new();
+    progress.step("Debian packages", packages::install_missing)?;
+    progress.step(
+        "Kubernetes and its companions, built from Go modules",
+        programs::build_missing,
+    )?;
+
+    let mut parts: Vec<(&str, Part)> = vec![
+        ("formatting", || cargo(&["fmt", "--all", "--check"], &[])),
+        ("lints", || cargo(&["lint"], &[])),
+    ];
+    if is_on_path("cargo-deny") {
+        parts.push(("dependencies", || {
+            cargo(&["deny", "check", "bans", "licenses", "sources"], &[])
+        }));
+    } else {
+        summary.note("dependencies: not checked, since cargo-deny is not installed (cargo install cargo-deny)");
+    }
+    parts.extend([
+        ("unit and component tests", unit_and_component_tests as Part),
+        (
+            "three rounds of a cluster leave nothing behind",
+            three_rounds,
+        ),
+        ("whole-system tests on a cluster", whole_system),
+    ]);
+    parts.retain(|(name, _)| only.is_none_or(|wanted| name.contains(wanted)));
+    for (name, part) in parts {
+        if interruption.has_come() {
+            summary.fail(name, "not run: interrupted");
+        } else {
+            summary.run(name, part);
+        }
+    }
+    if !vigieau_levels().exists() {
+        summary.note(&format!(
+            "real alert levels: not tested, since {} is absent (WATER_TEST_VIGIEAU names another folder)",
+            vigieau_levels().display()
+        ));
+    }
+    eprintln!("\nSummary\n{}", summary.lines.join("\n"));
+    if summary.failed {
+        bail!("not everything passed");
+    }
+    Ok(())
+}
+
+impl Summary {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "durations are shown to people, no decision depends on them"
+    )]
+    fn run(&mut self, name: &str, part: impl FnOnce() -> Result<()>) {
+        eprintln!("\n── {name}");
+        let started = Instant::now();
+        let result = part();
+        let taken = started.elapsed();
+        match result {
+            Ok(()) => self
+                .lines
+                .push(format!("✓ {name} ({:.0} s)", taken.as_secs_f64())),
+            Err(error) => {
+                eprintln!("{name}: {error:#}");
+                self.fail(
+                    name,
+                    &format!("failed after {:.0} s: {error}", taken.as_secs_f64()),
+                );
+            }
+        }
+    }
+
+    fn note(&mut self, line: &str) {
+        self.lines.push(format!("  {line}"));
+    }
+
+    fn fail(&mut self, name: &str, reason: &str) {
+        self.failed = true;
+        self.lines.push(format!("✗ {name}: {reason}"));
+    }
+}
+
+fn unit_and_component_tests() -> Result<()> {
+    cargo(
+        &[
+            "test",
+            "--workspace",
+            "--exclude",
+            "water-e2e",
+            "--no-fail-fast",
+        ],
+        &[],
+    )
+}
+
+/// Starts and stops the same cluster three times; each time the machine looks as before.
+fn three_rounds() -> Result<()> {
+    for _ in 0..3 {
+        on_a_cluster(|cluster, progress| {
+            up::start_node(cluster, Lifetime::WithThisProcess, progress)
+        })?;
+    }
+    Ok(())
+}
+
+fn whole_system() -> Result<()> {
+    on_a_cluster(|cluster, progress| {
+        up::start(cluster, Lifetime::WithThisProcess, progress)?;
+        // A rollout needs a second version: the same sources, built to report another one.
+        up::provide_images(
+            cluster,
+            &binaries::after(&product::installed_version(cluster)?),
+            progress,
+        )?;
+        let variables = environment::variables(cluster)?;
+        cargo(
+            // What passing tests print are the figures that they measured.
+            &[
+                "test",
+                "--package",
+                "water-e2e",
+                "--no-fail-fast",
+                "--",
+                "--show-output",
+            ],
+            &variables,
+        )
+    })
+}
+
+/// Does `work` on a new cluster and stops it, whatever came of the work; nothing of it may stay.
+fn on_a_cluster(work: impl FnOnce(&Cluster, &mut Progress) -> Result<()>) -> Result<()> {
+    let claimed: Claimed = Clusters::of_user()?.claim_free(Purpose::Test)?;
+    let cluster = &claimed.cluster;
+    let before = Lists::now(cluster)?;
+    let worked = work(cluster, &mut Progress::new());
+    let stopped = Progress::new().step("Stop the cluster", |_| down::stop(cluster, false));
+    worked.and(stopped)?;
+    let differences = Lists::differences(&before, &Lists::now(cluster)?);
+    if !differences.is_empty() {
+        bail!(
+            "the machine differs from what it was before the cluster:\n{}",
+            differences.join("\n")
+        );
+    }
+    Ok(())
+}
+
+/// Runs cargo with its output on the terminal.
+fn cargo(arguments: &[&str], variables: &[(&str, String)]) -> Result<()> {
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .current_dir(project())
+        .envs(variables.iter().map(|(name, value)| (name, value)));
+    let status = command.status().context("cannot start cargo")?;
+    if !status.success() {
+        bail!("`cargo {}` ended with {status}", arguments.join(" "));
+    }
+    Ok(())
+}
+
+fn is_on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).exists())
+}
+
+/// Where the alert levels are that cannot be part of this repository.
+fn vigieau_levels() -> PathBuf {
+    std::env::var_os("WATER_TEST_VIGIEAU")
+        .map_or_else(|| project().join("../shared/data"), PathBuf::from)
+        .join("vigieau_departements_2026-06-29_2026-07-02.csv")
+}

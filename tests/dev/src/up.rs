@@ -1,0 +1,170 @@
+//! `cargo dev up`: from a bare machine to an answered request, each step repeatable.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::cluster::Cluster;
+use crate::clusters::Clusters;
+use crate::credentials::Credentials;
+use crate::namespace::{self, Lifetime};
+use crate::process::{self, end_of_log};
+use crate::progress::Progress;
+use crate::wait::{self, Late};
+use crate::{
+    accounts, binaries, certificates, data, images, ingress, packages, product, programs,
+    supervisor,
+};
+
+/// Starts this checkout's development cluster, or brings it up to date.
+pub fn run() -> Result<()> {
+    let mut progress = Progress::new();
+    let claimed = Clusters::of_user()?.claim_development()?;
+    let answer = start(&claimed.cluster, Lifetime::UntilDown, &mut progress)?;
+    eprintln!(
+        "\nReady after {:.0} s. Where the time went:\n{}",
+        progress.total().as_secs_f64(),
+        progress.longest()
+    );
+    println!("The first request was answered 200:\n{answer}\n");
+    println!("Type next:\n{}", NEXT.trim_end());
+    Ok(())
+}
+
+const NEXT: &str = r#"
+  eval "$(cargo dev env)"
+  curl -H "Authorization: Bearer $WATER_API_KEY" "$WATER_URL/api/v1/stress?dept=34"
+  curl -H "Authorization: Bearer $WATER_API_KEY" "$WATER_URL/api/v1/hydrorisk?limit=2"
+  cargo dev kubectl -n water get apikeys,waterdataapis,pods
+  cargo dev status
+  cargo dev down
+"#;
+
+/// Starts everything, and returns the answer to the first request.
+pub fn start(cluster: &Cluster, lifetime: Lifetime, progress: &mut Progress) -> Result<String> {
+    start_node(cluster, lifetime, progress)?;
+    let version = binaries::version()?;
+    provide_images(cluster, &version, progress)?;
+    let credentials = Credentials::read(&cluster.folder)?;
+    progress.step("Roles of PostgreSQL, users of Redis", |_| {
+        accounts::make_in_postgres(cluster, &credentials)?;
+        accounts::make_in_redis(cluster, &credentials)
+    })?;
+    progress.step("Chart", |_| {
+        product::apply_secrets(cluster, &credentials)?;
+        product::install(cluster, &version)
+    })?;
+    progress.step("Rollout", |step| {
+        product::await_ready(cluster, &version, step)
+    })?;
+    progress.step("Data", |_| data::load(cluster, &credentials))?;
+    progress.step("Sample keys", |_| product::issue_sample_keys(cluster))?;
+    progress.step("First request", |_| product::first_request(cluster))
+}
+
+/// Builds binaries that report `version`, and puts their images into the cluster's registry.
+pub fn provide_images(cluster: &Cluster, version: &str, progress: &mut Progress) -> Result<()> {
+    progress.step("Binaries", |step| binaries::build(version, step))?;
+    progress.step("Images", |step| {
+        images::build_missing(cluster, version, step)
+    })
+}
+
+/// Builds images that report `version` for this checkout's running development cluster.
+pub fn images_of(version: Option<String>) -> Result<()> {
+    let clusters = Clusters::of_user()?;
+    let cluster = clusters
+        .development()
+        .context("no cluster runs: start one with `cargo dev up`")?;
+    let claimed = clusters.claim(cluster)?;
+    let version = match version {
+        Some(version) => version,
+        None => binaries::after(&product::installed_version(&claimed.cluster)?),
+    };
+    provide_images(&claimed.cluster, &version, &mut Progress::new())?;
+    println!("{version}");
+    Ok(())
+}
+
+/// Starts the node with everything that a cluster has before the product.
+pub fn start_node(cluster: &Cluster, lifetime: Lifetime, progress: &mut Progress) -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        bail!(
+            "a cluster needs namespaces, control groups and a network link: run the command as root"
+        );
+    }
+    progress.step("Debian packages", packages::install_missing)?;
+    progress.step(
+        "Kubernetes and its companions, built from Go modules",
+        programs::build_missing,
+    )?;
+    progress.step("Certificates and passwords", |_| {
+        certificates::make(cluster)?;
+        Credentials::find_or_make(&cluster.folder).map(drop)
+    })?;
+    progress.step("Namespaces", |_| {
+        if namespace::init_process(cluster)?.is_none() {
+            programs::provide(cluster)?;
+        }
+        namespace::start(cluster, lifetime)
+    })?;
+    progress.step("Control plane", |_| await_api(cluster))?;
+    progress.step("Node", |_| {
+        images::push_pause(cluster)?;
+        await_node(cluster)
+    })?;
+    progress.step("Name server and ingress controller", |_| {
+        ingress::start(cluster)
+    })
+}
+
+fn await_api(cluster: &Cluster) -> Result<()> {
+    await_part(cluster, "the API server is ready", "kube-apiserver", || {
+        process::run(cluster.kubectl().args(["get", "--raw=/readyz"])).is_ok()
+    })
+}
+
+fn await_node(cluster: &Cluster) -> Result<()> {
+    let node = format!("node/{}", cluster.node_name());
+    let condition = "jsonpath={.status.conditions[?(@.type==\"Ready\")].status}";
+    await_part(cluster, "the node is Ready", "kubelet", || {
+        process::run(
+            cluster
+                .kubectl()
+                .args(["get", &node, "--output", condition]),
+        )
+        .is_ok_and(|ready| ready == "True")
+    })
+}
+
+/// Waits for `ready`; an error shows the end of the log of `program`, or of the program that keeps ending.
+fn await_part(
+    cluster: &Cluster,
+    what: &str,
+    program: &str,
+    ready: impl Fn() -> bool,
+) -> Result<()> {
+    // Seconds on an idle machine; a busy one may need a minute.
+    let waited = wait::until(Duration::from_secs(180), what, || {
+        check(cluster)?;
+        Ok(ready().then_some(()))
+    });
+    waited.map_err(|error| match error.downcast_ref::<Late>() {
+        Some(_) => error.context(format!(
+            "the end of {program}'s log:\n{}",
+            end_of_log(&cluster.log(program))
+        )),
+        None => error,
+    })
+}
+
+/// An error as soon as it is clear that waiting is in vain.
+fn check(cluster: &Cluster) -> Result<()> {
+    namespace::init_process(cluster)?.with_context(|| {
+        format!(
+            "the cluster's process 1 ended:\n{}",
+            end_of_log(&cluster.log("init"))
+        )
+    })?;
+    supervisor::check(cluster)
+}

@@ -1,0 +1,13 @@
+//! Behaviour of the whole product on a real cluster. `cargo dev test` starts the
+//! cluster and tells these tests where it is.
+
+mod confidentiality;
+mod contract;
+mod data;
+mod disruption;
+mod keys;
+mod latency;
+mod refusals;
+mod rollout;
+mod specification;
+mod traffic;

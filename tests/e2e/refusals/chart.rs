@@ -1,0 +1,164 @@
+//! Wrong values of the chart are refused by Helm before anything is installed.
+
+use std::{path::Path, process::Command};
+
+use anyhow::Result;
+use water_e2e::{refusal, text_of};
+use water_harness::programs::Program;
+
+const REQUIRED: [&str; 4] = [
+    r#"image.registry="registry.example/water""#,
+    r#"image.tag="0.1.0""#,
+    r#"postgres.existingSecret="water-postgres""#,
+    r#"redis.existingSecret="water-redis""#,
+];
+
+/// Renders the chart; `arguments` such as `--set-json name=value` come last and win.
+fn render(arguments: &[&str]) -> Result<String> {
+    let chart = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/water-data");
+    let mut helm = Command::new(Program::Helm.path()?);
+    helm.args(["template", "water-data"]).arg(chart);
+    helm.args(REQUIRED.iter().flat_map(|value| ["--set-json", value]))
+        .args(arguments);
+    text_of(&helm.output()?)
+}
+
+/// Refused by the chart itself, which says more than a schema can.
+fn assert_refused(value: &str, expected: &str) -> Result<()> {
+    let refused = refusal(render(&["--set-json", value]))?;
+    let place = "Error: execution error at (water-data/templates/operator.yaml:1:4): ";
+    assert_eq!(
+        refused,
+        format!("{place}{expected}\n\nUse --debug flag to render out invalid YAML")
+    );
+    Ok(())
+}
+
+/// Refused by `values.schema.json`.
+fn assert_refused_by_schema(value: &str, expected: &str) -> Result<()> {
+    let refused = refusal(render(&["--set-json", value]))?;
+    let introduction =
+        "Error: values don't meet the specifications of the schema(s) in the following chart(s):";
+    assert_eq!(
+        refused,
+        format!("{introduction}\nwater-data:\n- at {expected}")
+    );
+    Ok(())
+}
+
+#[test]
+fn the_required_values_are_enough() -> Result<()> {
+    assert!(render(&[])?.contains("kind: WaterDataApi"));
+    Ok(())
+}
+
+#[test]
+fn a_tag_is_a_version() -> Result<()> {
+    let expected = "image.tag: \"latest\" names no version, and status.version is the tag: give the tag of a release";
+    assert_refused(r#"image.tag="latest""#, expected)
+}
+
+#[test]
+fn a_registry_has_no_scheme() -> Result<()> {
+    let expected = "image.registry: \"https://registry.example\" is not valid: give a host and a path without a \
+         scheme, such as registry.example/water";
+    assert_refused(r#"image.registry="https://registry.example""#, expected)
+}
+
+#[test]
+fn the_stores_secrets_are_required() -> Result<()> {
+    let expected = "postgres.existingSecret: is empty: give the name of a Secret in this namespace with the keys \
+         owner-url, writer-url and reader-url";
+    assert_refused(r#"postgres.existingSecret="""#, expected)?;
+    let expected = "redis.existingSecret: is empty: give the name of a Secret in this namespace with the keys \
+         operator-url and gate-url";
+    assert_refused(r#"redis.existingSecret="""#, expected)
+}
+
+#[test]
+fn a_secrets_name_is_one_that_kubernetes_accepts() -> Result<()> {
+    let expected = "redis.existingSecret: \"Bad_Name\" is not valid: give a Secret's name: lower-case letters, \
+         digits, '-' and '.'";
+    assert_refused(r#"redis.existingSecret="Bad_Name""#, expected)
+}
+
+#[test]
+fn an_apis_name_begins_with_a_letter() -> Result<()> {
+    let expected = "api.name: \"1x\" is not valid: give lower-case letters, digits and '-', beginning with a letter";
+    assert_refused(r#"api.name="1x""#, expected)
+}
+
+#[test]
+fn plans_are_named_and_allowed_or_denied() -> Result<()> {
+    let expected = "api.plans[0].name: \"1st\" is not valid: give letters, digits and '-', beginning with a letter";
+    assert_refused(r#"api.plans=[{"name":"1st","access":"Denied"}]"#, expected)?;
+    let expected = "'/api/plans/0/access': value must be one of 'Allowed', 'Denied'";
+    assert_refused_by_schema(r#"api.plans=[{"name":"Free","access":"Maybe"}]"#, expected)?;
+    assert_refused_by_schema("api.plans=[]", "'/api/plans': minItems: got 0, want 1")
+}
+
+#[test]
+fn a_plan_with_access_has_both_limits() -> Result<()> {
+    let expected = "'/api/plans/0': missing properties 'requestsPerMinute', 'requestsPerDay'";
+    assert_refused_by_schema(
+        r#"api.plans=[{"name":"Enterprise","access":"Allowed"}]"#,
+        expected,
+    )
+}
+
+#[test]
+fn a_host_is_lower_case() -> Result<()> {
+    let expected = "api.exposure.ingress.host: \"Water_Example\" is not valid: give a lower-case host name, such as \
+         water.example";
+    assert_refused(r#"api.exposure.ingress.host="Water_Example""#, expected)
+}
+
+#[test]
+fn a_trusted_proxy_is_a_network() -> Result<()> {
+    let expected = "api.exposure.trustedProxies[0]: \"10.0.0.1\" is not valid: give a network, such as 10.0.0.0/8";
+    assert_refused(r#"api.exposure.trustedProxies=["10.0.0.1"]"#, expected)
+}
+
+#[test]
+fn other_namespaces_need_an_operator_that_sees_them() -> Result<()> {
+    let expected = "api.apiKeys.allowedNamespaces.from: \"All\" needs an operator that sees other namespaces: set \
+         rbac.scope to Cluster";
+    assert_refused(r#"api.apiKeys.allowedNamespaces.from="All""#, expected)
+}
+
+#[test]
+fn types_bounds_and_choices_are_those_of_the_schema() -> Result<()> {
+    let cases = [
+        (
+            r#"operator.replicas="two""#,
+            "'/operator/replicas': got string, want integer",
+        ),
+        (
+            "operator.replicas=0",
+            "'/operator/replicas': minimum: got 0, want 1",
+        ),
+        (
+            "api.rollout.maxSurge=-1",
+            "'/api/rollout/maxSurge': minimum: got -1, want 0",
+        ),
+        (
+            r#"rbac.scope="World""#,
+            "'/rbac/scope': value must be one of 'Namespaced', 'Cluster'",
+        ),
+        (
+            r#"api.networkPolicy.mode="On""#,
+            "'/api/networkPolicy/mode': value must be one of 'Enabled', 'Disabled'",
+        ),
+    ];
+    cases
+        .iter()
+        .try_for_each(|(value, expected)| assert_refused_by_schema(value, expected))
+}
+
+#[test]
+fn a_value_that_does_not_exist_is_refused() -> Result<()> {
+    assert_refused_by_schema(
+        r#"colour="blue""#,
+        "'': additional properties 'colour' not allowed",
+    )
+}

@@ -1,0 +1,77 @@
+//! A new version under load: no request fails, and the version is seen where it
+//! is declared to be seen.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::json;
+use water_e2e::{Cluster, Component, RELEASE, load};
+use water_harness::HttpClient;
+
+use crate::traffic::TARGETS;
+
+/// Six pods, one after the other, each ready for 5 s before the next one goes.
+const ROLLOUT: Duration = Duration::from_secs(240);
+
+async fn roll_to(cluster: &Cluster, version: &str) -> Result<()> {
+    let change = json!({ "spec": { "image": { "tag": version } } });
+    cluster
+        .kubectl
+        .patch(&format!("waterdataapi/{RELEASE}"), &change)?;
+    cluster
+        .wait_until(&format!("the rollout of {version}"), ROLLOUT, async || {
+            let api = cluster.kubectl.get(&["waterdataapi", RELEASE])?;
+            let conditions = api["status"]["conditions"]
+                .as_array()
+                .context("no conditions")?;
+            let ready = conditions
+                .iter()
+                .any(|is| is["type"] == "Ready" && is["status"] == "True");
+            let current = api["status"]["observedGeneration"] == api["metadata"]["generation"];
+            if !(ready && current && api["status"]["version"] == version) {
+                bail!("{}", api["status"]);
+            }
+            Ok(())
+        })
+        .await
+}
+
+/// What the pods of the three services themselves say that they are.
+async fn assert_pods_report(cluster: &Cluster, version: &str) -> Result<()> {
+    for component in [Component::Gate, Component::Departements, Component::History] {
+        for pod in component.pods(cluster)? {
+            let mut admin = HttpClient::connect(format!("{}:9090", pod.address)).await?;
+            let metrics = admin.request("GET", "/metrics", &[]).await?;
+            let line = format!("water_build_info{{version=\"{version}\"}} 1");
+            let reports = metrics.text()?.lines().any(|is| is == line);
+            ensure!(reports, "{} says\n{metrics:?}", pod.name);
+        }
+    }
+    Ok(())
+}
+
+/// 200 a second from 120 accounts: 100 a minute each.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_version_rolls_under_load_without_a_failed_request() -> Result<()> {
+    let cluster = Cluster::alone().await?;
+    let api = cluster.kubectl.get(&["waterdataapi", RELEASE])?;
+    let old = api["spec"]["image"]["tag"].as_str().context("no tag")?;
+    let new = &cluster.environment.next_tag;
+    let keys = cluster.keys_of_accounts("rollout", 120).await?;
+    let load = load::Load {
+        water: cluster.water.clone(),
+        rate: 200,
+        keys,
+        targets: TARGETS.into(),
+        expected: None,
+    };
+    assert_pods_report(&cluster, old).await?;
+    let rolled = load::send_during(load, roll_to(&cluster, new)).await;
+    let reported = assert_pods_report(&cluster, new).await;
+    // Whatever came of it: the next test finds the version that was there before.
+    roll_to(&cluster, old).await?;
+    let ((), report) = rolled?;
+    println!("from {old} to {new}: {report}");
+    report.without_failures()?;
+    reported
+}

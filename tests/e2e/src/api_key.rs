@@ -1,0 +1,64 @@
+//! ApiKey objects, described by what a test cares about.
+
+use serde_json::{Value, json};
+
+/// An ApiKey to apply; without more words an active one of the Enterprise plan.
+#[derive(Clone, Debug)]
+pub struct ApiKey {
+    name: String,
+    spec: Value,
+}
+
+impl ApiKey {
+    /// A key whose account has the same name.
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            spec: json!({ "accountId": name, "plan": "Enterprise" }),
+        }
+    }
+
+    /// The key of another account.
+    pub fn of_account(self, account: &str) -> Self {
+        self.with("accountId", account)
+    }
+
+    /// On another plan.
+    pub fn on_plan(self, plan: &str) -> Self {
+        self.with("plan", plan)
+    }
+
+    /// Suspended.
+    pub fn suspended(self) -> Self {
+        self.with("suspend", true)
+    }
+
+    /// With this field in its spec.
+    pub fn with(mut self, field: &str, value: impl Into<Value>) -> Self {
+        self.spec[field] = value.into();
+        self
+    }
+
+    /// Without this field in its spec.
+    pub fn without(mut self, field: &str) -> Self {
+        if let Some(spec) = self.spec.as_object_mut() {
+            spec.remove(field);
+        }
+        self
+    }
+
+    /// `metadata.name`
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The object for `kubectl apply`.
+    pub fn manifest(&self) -> Value {
+        json!({
+            "apiVersion": "waterdata.dev/v1",
+            "kind": "ApiKey",
+            "metadata": { "name": self.name },
+            "spec": self.spec,
+        })
+    }
+}

@@ -1,0 +1,235 @@
+//! The cluster under test, shared by tests that keep to their own accounts, or
+//! taken alone by tests that measure, break or reload something for everyone.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use serde_json::Value;
+use tokio::sync::{OnceCell, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use water_harness::wait_until;
+
+use crate::{ApiKey, Environment, Kubectl, Water};
+
+/// The namespace of the release under test.
+pub const NAMESPACE: &str = "water";
+/// The name of the release, and of its WaterDataApi.
+pub const RELEASE: &str = "water-data";
+
+/// Long enough for a loaded machine; what must be quicker is measured where it matters.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// One account for each test that asks for any: none of them meets its limit.
+const ACCOUNTS: usize = 120;
+
+static IN_USE: RwLock<()> = RwLock::const_new(());
+static ANY_KEYS: OnceCell<Vec<String>> = OnceCell::const_new();
+static NEXT_KEY: AtomicUsize = AtomicUsize::new(0);
+
+enum Use {
+    Shared {
+        _guard: RwLockReadGuard<'static, ()>,
+    },
+    Alone {
+        _guard: RwLockWriteGuard<'static, ()>,
+    },
+}
+
+/// The cluster, for as long as the test holds it.
+pub struct Cluster {
+    /// Where it is.
+    pub environment: Environment,
+    /// kubectl in the release's namespace.
+    pub kubectl: Kubectl,
+    /// The API behind the ingress.
+    pub water: Water,
+    held: Arc<Use>,
+}
+
+impl Cluster {
+    /// The cluster beside other tests that keep to their own accounts.
+    pub async fn shared() -> Result<Self> {
+        Self::held(Use::Shared {
+            _guard: IN_USE.read().await,
+        })
+    }
+
+    /// The cluster without any other test.
+    pub async fn alone() -> Result<Self> {
+        Self::held(Use::Alone {
+            _guard: IN_USE.write().await,
+        })
+    }
+
+    fn held(held: Use) -> Result<Self> {
+        let environment = Environment::read()?;
+        let kubectl = Kubectl::new(environment.kubeconfig.clone(), NAMESPACE)?;
+        let water = Water::at(&environment.url)?;
+        Ok(Self {
+            environment,
+            kubectl,
+            water,
+            held: Arc::new(held),
+        })
+    }
+
+    /// Another installation on the same cluster, known to the ingress by `host`.
+    pub fn in_namespace(&self, namespace: &str, host: &str) -> Self {
+        Self {
+            environment: self.environment.clone(),
+            kubectl: self.kubectl.in_namespace(namespace),
+            water: self.water.host(host),
+            held: Arc::clone(&self.held),
+        }
+    }
+
+    /// Waits for a condition; one that does not come is shown with the objects and events around it.
+    pub async fn wait_until<T>(
+        &self,
+        what: &str,
+        within: Duration,
+        condition: impl AsyncFnMut() -> Result<T>,
+    ) -> Result<T> {
+        let waited = wait_until(what, within, condition).await;
+        waited.with_context(|| format!("the namespace looks so:\n{}\n", self.kubectl.picture()))
+    }
+
+    /// A key of an Enterprise account that no other test uses; it has no history.
+    pub async fn key(&self) -> Result<String> {
+        let keys = ANY_KEYS
+            .get_or_try_init(|| self.keys_of_accounts("any", ACCOUNTS))
+            .await?;
+        let number = NEXT_KEY.fetch_add(1, Ordering::Relaxed);
+        keys.get(number)
+            .cloned()
+            .with_context(|| format!("more than {ACCOUNTS} tests want a key"))
+    }
+
+    /// Keys of `count` Enterprise accounts named `<prefix>-000` and so on, issued if they are not there.
+    pub async fn keys_of_accounts(&self, prefix: &str, count: usize) -> Result<Vec<String>> {
+        let names: Vec<_> = (0..count)
+            .map(|number| format!("{prefix}-{number:03}"))
+            .collect();
+        let manifests = names
+            .iter()
+            .map(|name| ApiKey::named(name).manifest())
+            .collect();
+        self.kubectl.apply_all(manifests)?;
+        self.wait_until(&format!("{count} keys to be Ready"), PATIENCE, async || {
+            let ready = self.ready_keys(&format!("{prefix}-"))?;
+            ensure!(ready == count, "{ready} are");
+            Ok(())
+        })
+        .await?;
+        let secrets = self.kubectl.get(&["secrets"])?;
+        let secrets = secrets["items"].as_array().context("a list of Secrets")?;
+        let text_of = |name: &String| {
+            let secret = format!("{name}-apikey");
+            let found = secrets
+                .iter()
+                .find(|found| found["metadata"]["name"] == secret.as_str());
+            key_in(found.with_context(|| format!("no Secret {secret}"))?)
+        };
+        names.iter().map(text_of).collect()
+    }
+
+    fn ready_keys(&self, prefix: &str) -> Result<usize> {
+        let keys = self.kubectl.get(&["apikeys"])?;
+        let items = keys["items"].as_array().context("a list of ApiKeys")?;
+        let named = items.iter().filter(|key| {
+            key["metadata"]["name"]
+                .as_str()
+                .is_some_and(|name| name.starts_with(prefix))
+        });
+        Ok(named
+            .filter(|key| condition(key, "Ready").is_ok_and(|(status, _)| status == "True"))
+            .count())
+    }
+
+    /// Applies the key, after removing one of that name, waits until it is in force and returns its text.
+    pub async fn issue(&self, key: &ApiKey) -> Result<String> {
+        self.delete(key.name())?;
+        self.kubectl.apply(&key.manifest())?;
+        self.wait_for_key(key.name(), "True", None).await?;
+        key_in(
+            &self
+                .kubectl
+                .get(&["secret", &format!("{}-apikey", key.name())])?,
+        )
+    }
+
+    /// Deletes a key if it exists, and waits until its finalizer is gone: it is dead then.
+    pub fn delete(&self, name: &str) -> Result<()> {
+        self.kubectl.run(&[
+            "delete",
+            "apikey",
+            name,
+            "--ignore-not-found",
+            "--timeout=60s",
+        ])?;
+        Ok(())
+    }
+
+    /// Waits until the key's Ready condition has this status, for this reason, for its present spec.
+    pub async fn wait_for_key(&self, name: &str, status: &str, reason: Option<&str>) -> Result<()> {
+        self.wait_until(
+            &format!("{name} to be Ready={status}"),
+            PATIENCE,
+            async || {
+                let key = self.kubectl.get(&["apikey", name])?;
+                let (is, because) = condition(&key, "Ready")?;
+                let current = key["status"]["observedGeneration"] == key["metadata"]["generation"];
+                let as_wanted = is == status && reason.is_none_or(|reason| because == reason);
+                ensure!(current && as_wanted, "it is {}", key["status"]);
+                Ok(())
+            },
+        )
+        .await
+    }
+
+    /// Waits for a condition of the WaterDataApi.
+    pub async fn wait_for_api(
+        &self,
+        wanted: &str,
+        status: &str,
+        within: Duration,
+    ) -> Result<Value> {
+        self.wait_until(
+            &format!("the WaterDataApi to be {wanted}={status}"),
+            within,
+            async || {
+                let api = self.kubectl.get(&["waterdataapi", RELEASE])?;
+                match condition(&api, wanted)? {
+                    (is, _) if is == status => Ok(api),
+                    _ => bail!("it is {}", api["status"]),
+                }
+            },
+        )
+        .await
+    }
+}
+
+/// Status and reason of a condition.
+pub fn condition<'a>(object: &'a Value, wanted: &str) -> Result<(&'a str, &'a str)> {
+    let conditions = object["status"]["conditions"]
+        .as_array()
+        .context("it has no conditions yet")?;
+    let found = conditions
+        .iter()
+        .find(|condition| condition["type"] == wanted);
+    let found = found.with_context(|| format!("it has no condition {wanted}: {conditions:?}"))?;
+    let text = |field: &str| found[field].as_str().unwrap_or_default();
+    Ok((text("status"), text("reason")))
+}
+
+fn key_in(secret: &Value) -> Result<String> {
+    let encoded = secret["data"]["api-key"]
+        .as_str()
+        .context("a Secret without api-key")?;
+    Ok(String::from_utf8(BASE64.decode(encoded)?)?)
+}

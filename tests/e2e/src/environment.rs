@@ -1,0 +1,54 @@
+//! Where the cluster under test is: the variables that `cargo dev env` prints.
+
+use std::{env, path::PathBuf};
+
+use anyhow::{Result, bail};
+
+/// The cluster under test.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    /// `WATER_URL`: the API behind the ingress, such as `http://10.199.1.2`.
+    pub url: String,
+    /// `WATER_GATE_URL`: the gate's own Service.
+    pub gate_url: String,
+    /// `WATER_API_KEY`: a key of an Enterprise account with more than 1 000 analyses and 1 000 audits.
+    pub api_key: String,
+    /// `WATER_FREE_API_KEY`: a key of an account whose plan has no access.
+    pub free_api_key: String,
+    /// `KUBECONFIG`: the administrator's.
+    pub kubeconfig: PathBuf,
+    /// `WATER_NEXT_TAG`: a second set of images of the same sources, whose binaries report this version.
+    pub next_tag: String,
+}
+
+impl Environment {
+    /// Reads all variables; what is missing is named at once.
+    pub fn read() -> Result<Self> {
+        let mut missing = Vec::new();
+        let mut read = |name: &'static str| match env::var(name) {
+            Ok(value) if !value.is_empty() => value,
+            _ => {
+                missing.push(name);
+                String::new()
+            }
+        };
+        let (url, gate_url) = (read("WATER_URL"), read("WATER_GATE_URL"));
+        let (api_key, free_api_key) = (read("WATER_API_KEY"), read("WATER_FREE_API_KEY"));
+        let kubeconfig = read("KUBECONFIG").into();
+        let next_tag = read("WATER_NEXT_TAG");
+        if !missing.is_empty() {
+            bail!(
+                "there is no cluster to test ({} not set): run `cargo dev test`",
+                missing.join(", ")
+            );
+        }
+        Ok(Self {
+            url,
+            gate_url,
+            api_key,
+            free_api_key,
+            kubeconfig,
+            next_tag,
+        })
+    }
+}

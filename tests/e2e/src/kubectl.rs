@@ -1,0 +1,128 @@
+//! kubectl as its users call it: what it prints and how it refuses is part of
+//! what is tested.
+
+use std::{
+    io::Write,
+    path::PathBuf,
+    process::{Command, Output, Stdio},
+};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use water_harness::programs::{self, Program};
+
+/// kubectl for one namespace.
+#[derive(Clone, Debug)]
+pub struct Kubectl {
+    program: PathBuf,
+    kubeconfig: PathBuf,
+    namespace: String,
+}
+
+impl Kubectl {
+    /// The client of the cluster's own version with the rights of `kubeconfig`.
+    pub fn new(kubeconfig: PathBuf, namespace: &str) -> Result<Self> {
+        let program = programs::named(&Program::Node.path()?, "kubectl");
+        Ok(Self {
+            program,
+            kubeconfig,
+            namespace: namespace.to_owned(),
+        })
+    }
+
+    /// The same client in another namespace.
+    pub fn in_namespace(&self, namespace: &str) -> Self {
+        Self {
+            namespace: namespace.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// Runs kubectl and returns what it printed; a refusal is an error with kubectl's own message.
+    pub fn run(&self, arguments: &[&str]) -> Result<String> {
+        self.run_with_input(arguments, "")
+    }
+
+    /// Applies manifests as `kubectl apply -f -` does.
+    pub fn apply(&self, manifests: &Value) -> Result<String> {
+        self.run_with_input(&["apply", "-f", "-"], &manifests.to_string())
+    }
+
+    /// Applies many objects at once.
+    pub fn apply_all(&self, items: Vec<Value>) -> Result<String> {
+        self.apply(&serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": items }))
+    }
+
+    /// One object, or a List.
+    pub fn get(&self, arguments: &[&str]) -> Result<Value> {
+        let text = self.run(&[&["get", "-o", "json"], arguments].concat())?;
+        serde_json::from_str(&text).with_context(|| format!("not JSON: {text}"))
+    }
+
+    /// Merges a change into an object.
+    pub fn patch(&self, object: &str, change: &Value) -> Result<String> {
+        self.run(&["patch", object, "--type=merge", "-p", &change.to_string()])
+    }
+
+    /// What the namespace looks like to somebody who has to find out why a test failed.
+    pub fn picture(&self) -> String {
+        let events = ["get", "events", "--sort-by=.lastTimestamp"];
+        let objects = ["get", "waterdataapis,deployments,jobs,pods", "-o", "wide"];
+        let show = |arguments: &[&str]| {
+            self.run(arguments)
+                .unwrap_or_else(|error| error.to_string())
+        };
+        let events = show(&events);
+        let lines: Vec<_> = events.lines().collect();
+        let last = lines[lines.len().saturating_sub(25)..].join("\n");
+        format!("{}\n\nlast events:\n{last}", show(&objects))
+    }
+
+    /// The client, ready to be given arguments.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .arg("--kubeconfig")
+            .arg(&self.kubeconfig)
+            .args(["--namespace", &self.namespace]);
+        command
+    }
+
+    fn run_with_input(&self, arguments: &[&str], input: &str) -> Result<String> {
+        let mut child = self
+            .command()
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("start {}", self.program.display()))?;
+        if let Some(mut stdin) = child.stdin.take() {
+            stdin
+                .write_all(input.as_bytes())
+                .context("hand kubectl its input")?;
+        }
+        text_of(&child.wait_with_output().context("wait for kubectl")?)
+    }
+}
+
+/// What a program printed, or, when it failed, its error output as the whole message.
+pub fn text_of(output: &Output) -> Result<String> {
+    if !output.status.success() {
+        bail!("{}", String::from_utf8_lossy(&output.stderr).trim_end());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout)
+        .trim_end()
+        .to_owned())
+}
+
+/// The message of something that has to be refused; that it was done instead is the error.
+pub fn refusal(outcome: Result<String>) -> Result<String> {
+    match outcome {
+        Err(refused) => Ok(refused.to_string()),
+        Ok(done) => bail!(
+            "it was not refused: {}",
+            done.lines().next().unwrap_or_default()
+        ),
+    }
+}

@@ -1,0 +1,21 @@
+//! What the whole-system tests stand on: the running cluster, API keys issued on
+//! it, requests through its ingress, and load whose every request is accounted for.
+
+mod api_key;
+mod cluster;
+mod environment;
+pub mod golden;
+mod ingest;
+mod key_text;
+mod kubectl;
+pub mod load;
+mod pods;
+mod water;
+
+pub use api_key::ApiKey;
+pub use cluster::{Cluster, NAMESPACE, RELEASE, condition};
+pub use environment::Environment;
+pub use key_text::find_key_text;
+pub use kubectl::{Kubectl, refusal, text_of};
+pub use pods::{Component, Pod};
+pub use water::{Water, ordered_fields};

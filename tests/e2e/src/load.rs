@@ -1,0 +1,233 @@
+//! An open-loop load: requests leave at their scheduled times whether answers
+//! come or not, as those of independent clients do. Each one is accounted for:
+//! sent = ok + expected + failed.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use anyhow::{Context, Result, ensure};
+use tokio::{
+    sync::{Semaphore, watch},
+    task::JoinSet,
+    time::{Instant, MissedTickBehavior, interval, sleep_until, timeout_at},
+};
+use water_harness::{Answer, HttpClient};
+
+use crate::Water;
+
+/// A client that waits longer has given up.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Clients behind one machine share so many connections; a request whose turn has not come waits, and its
+/// waiting counts.
+const CONNECTIONS: usize = 256;
+/// Enough to tell failures apart.
+const KEPT_FAILURES: usize = 20;
+
+/// What to send, and how fast.
+pub struct Load {
+    /// Where to.
+    pub water: Water,
+    /// Requests a second.
+    pub rate: u32,
+    /// The keys take turns.
+    pub keys: Vec<String>,
+    /// The targets take turns, such as `/api/v1/stress`; each key meets each of them.
+    pub targets: Vec<&'static str>,
+    /// The status beside 200 and 304 that is no failure.
+    pub expected: Option<u16>,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Requests whose time had come.
+    pub sent: usize,
+    /// Answered 200 or 304.
+    pub ok: usize,
+    /// Answered with the expected status.
+    pub expected: usize,
+    /// Everything else: other answers, broken connections, none in time.
+    pub failed: usize,
+    /// The first failures.
+    pub failures: Vec<String>,
+    /// From the scheduled time to the answer, of all that were answered well.
+    pub latencies: Vec<Duration>,
+    /// When each of the ok was sent and answered, in the order of answers.
+    pub accepted: Vec<(Instant, Instant)>,
+}
+
+struct Shared {
+    load: Load,
+    connections: Semaphore,
+    idle: Mutex<Vec<HttpClient>>,
+    report: Mutex<Report>,
+}
+
+/// Sends the load for this long.
+pub async fn send_for(load: Load, lasting: Duration) -> Result<Report> {
+    let end = sleep_until(Instant::now() + lasting);
+    let over = async {
+        end.await;
+        Ok(())
+    };
+    Ok(send_during(load, over).await?.1)
+}
+
+/// Sends the load until `work` has ended, and waits for the last answers.
+pub async fn send_during<T>(
+    load: Load,
+    work: impl Future<Output = Result<T>>,
+) -> Result<(T, Report)> {
+    let (stop, stopped) = watch::channel(false);
+    let sending = tokio::spawn(send(load, stopped));
+    let result = work.await;
+    stop.send(true)
+        .context("the load has ended before its time")?;
+    let report = sending
+        .await
+        .context("the load has ended before its time")?;
+    let accounted = report.ok + report.expected + report.failed;
+    ensure!(
+        report.sent == accounted,
+        "{} sent, {accounted} accounted for",
+        report.sent
+    );
+    let result = result.with_context(|| format!("under load, of which {report}"))?;
+    Ok((result, report))
+}
+
+async fn send(load: Load, mut stopped: watch::Receiver<bool>) -> Report {
+    let mut schedule = interval(Duration::from_secs(1) / load.rate);
+    schedule.set_missed_tick_behavior(MissedTickBehavior::Burst);
+    let shared = Arc::new(Shared {
+        load,
+        connections: Semaphore::new(CONNECTIONS),
+        idle: Mutex::default(),
+        report: Mutex::default(),
+    });
+    let mut requests = JoinSet::new();
+    for number in 0.. {
+        let due = tokio::select! {
+            due = schedule.tick() => due,
+            _ = stopped.changed() => break,
+        };
+        lock(&shared.report).sent += 1;
+        let shared = Arc::clone(&shared);
+        requests.spawn(async move { shared.request(number, due).await });
+        while requests.try_join_next().is_some() {}
+    }
+    while requests.join_next().await.is_some() {}
+    std::mem::take(&mut *lock(&shared.report))
+}
+
+impl Shared {
+    async fn request(&self, number: usize, due: Instant) {
+        let keys = &self.load.keys;
+        let targets = &self.load.targets;
+        let key = &keys[number % keys.len()];
+        let target = targets[(number + number / keys.len()) % targets.len()];
+        let answer = timeout_at(due + PATIENCE, self.exchange(target, key)).await;
+        let answered = Instant::now();
+        let mut report = lock(&self.report);
+        match answer {
+            Ok(Ok((answer, sent))) if matches!(answer.status, 200 | 304) => {
+                report.ok += 1;
+                report.latencies.push(answered - due);
+                report.accepted.push((sent, answered));
+            }
+            Ok(Ok((answer, _))) if Some(answer.status) == self.load.expected => {
+                report.expected += 1;
+                report.latencies.push(answered - due);
+            }
+            Ok(Ok((answer, _))) => report.fail(format!("{target}: {answer:?}")),
+            Ok(Err(error)) => report.fail(format!("{target}: {error:#}")),
+            Err(_) => report.fail(format!("{target}: no answer within {PATIENCE:?}")),
+        }
+    }
+
+    /// The answer, and when its request was sent.
+    async fn exchange(&self, target: &str, key: &str) -> Result<(Answer, Instant)> {
+        let _turn = self.connections.acquire().await?;
+        let idle = lock(&self.idle).pop();
+        let mut client = match idle {
+            Some(client) => client,
+            None => self.load.water.connect().await?,
+        };
+        let sent = Instant::now();
+        let answer = client.get(target, key).await?;
+        if answer.header("connection") != Some("close") {
+            lock(&self.idle).push(client);
+        }
+        Ok((answer, sent))
+    }
+}
+
+impl Report {
+    fn fail(&mut self, failure: String) {
+        self.failed += 1;
+        if self.failures.len() < KEPT_FAILURES {
+            self.failures.push(failure);
+        }
+    }
+
+    /// An error that shows the failures, if there are any.
+    pub fn without_failures(&self) -> Result<()> {
+        ensure!(self.failed == 0, "{self}\n{}", self.failures.join("\n"));
+        Ok(())
+    }
+
+    /// The latency that this share (0 to 1) of the answers did not exceed.
+    pub fn latency(&self, share: f64) -> Duration {
+        percentile(&self.latencies, share)
+    }
+
+    /// The first span shorter than `window` in which more than `limit` requests can be proven to have
+    /// been accepted: from the sending of one to the answer to the `limit`-th after it, which a server
+    /// that keeps to the limit cannot make shorter than its window.
+    pub fn overfull(&self, limit: usize, window: Duration) -> Option<Duration> {
+        let mut accepted = self.accepted.clone();
+        accepted.sort_by_key(|&(sent, _)| sent);
+        let spans = accepted.iter().zip(accepted.iter().skip(limit));
+        spans
+            .map(|((sent, _), (_, answered))| *answered - *sent)
+            .find(|span| *span < window)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            sent,
+            ok,
+            expected,
+            failed,
+            ..
+        } = self;
+        let (half, most) = (self.latency(0.5), self.latency(0.99));
+        write!(
+            formatter,
+            "{sent} sent = {ok} ok + {expected} expected + {failed} failed; "
+        )?;
+        write!(formatter, "p50 {half:.1?}, p99 {most:.1?}")
+    }
+}
+
+/// The value that this share (0 to 1) of `durations` does not exceed; zero of none.
+pub fn percentile(durations: &[Duration], share: f64) -> Duration {
+    let mut sorted = durations.to_vec();
+    sorted.sort_unstable();
+    let last = sorted.len().saturating_sub(1);
+    // A share of a count that fits in memory: the product is a small whole number.
+    let index = (last as f64 * share).round() as usize;
+    sorted.get(index).copied().unwrap_or_default()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

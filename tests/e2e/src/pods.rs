@@ -1,0 +1,131 @@
+//! The product's pods: found, deleted, and killed from outside as a machine's
+//! out-of-memory killer would.
+
+use std::{fs, time::Duration};
+
+use anyhow::{Context, Result, bail, ensure};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use serde_json::Value;
+
+use crate::{Cluster, RELEASE};
+
+/// A part of the product that runs as a Deployment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Component {
+    /// `water-data-gate`
+    Gate,
+    /// `water-data-departements`
+    Departements,
+    /// `water-data-history`
+    History,
+    /// `water-data-operator`
+    Operator,
+}
+
+/// One pod, as it was when it was looked up.
+#[derive(Clone, Debug)]
+pub struct Pod {
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Its address, as the machine reaches it.
+    pub address: String,
+    /// How often its container was restarted.
+    pub restarts: u64,
+    ready: bool,
+}
+
+impl Component {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::Gate,
+        Self::Departements,
+        Self::History,
+        Self::Operator,
+    ];
+
+    /// The value of the label `app.kubernetes.io/component`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Gate => "gate",
+            Self::Departements => "departements",
+            Self::History => "history",
+            Self::Operator => "operator",
+        }
+    }
+
+    /// The pods that exist, terminating ones left out.
+    pub fn pods(self, cluster: &Cluster) -> Result<Vec<Pod>> {
+        let label = format!(
+            "app.kubernetes.io/component={},app.kubernetes.io/instance={RELEASE}",
+            self.label()
+        );
+        let list = cluster.kubectl.get(&["pods", "-l", &label])?;
+        let pods = list["items"].as_array().context("a list of pods")?;
+        let running = pods
+            .iter()
+            .filter(|pod| pod["metadata"]["deletionTimestamp"].is_null());
+        Ok(running.map(Pod::of).collect())
+    }
+
+    /// Waits until exactly `count` pods are there and Ready, none of them in `gone`.
+    pub async fn healed(self, cluster: &Cluster, count: usize, gone: &[&Pod]) -> Result<Vec<Pod>> {
+        let what = format!("{count} pods of {} to be Ready", self.label());
+        cluster
+            .wait_until(&what, Duration::from_secs(120), async || {
+                let pods = self.pods(cluster)?;
+                let left = pods
+                    .iter()
+                    .any(|pod| gone.iter().any(|gone| gone.uid == pod.uid));
+                let ready = pods.iter().filter(|pod| pod.ready).count();
+                let healed = !left && ready == count && pods.len() == count;
+                ensure!(healed, "{pods:?}");
+                Ok(pods)
+            })
+            .await
+    }
+}
+
+impl Pod {
+    fn of(pod: &Value) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let container = &pod["status"]["containerStatuses"][0];
+        Self {
+            name: text(&pod["metadata"]["name"]),
+            uid: text(&pod["metadata"]["uid"]),
+            address: text(&pod["status"]["podIP"]),
+            restarts: container["restartCount"].as_u64().unwrap_or_default(),
+            ready: container["ready"] == true,
+        }
+    }
+
+    /// Kills the pod's process with SIGKILL: it has no time for anything.
+    pub fn kill(&self) -> Result<()> {
+        let process = self.process()?;
+        kill(process, Signal::SIGKILL).with_context(|| format!("kill {process} of {}", self.name))
+    }
+
+    /// The machine's id of the pod's process, which is in a cgroup that carries the pod's uid.
+    fn process(&self) -> Result<Pid> {
+        // With the cgroup driver systemd the uid's dashes would be underscores.
+        let uids = [self.uid.clone(), self.uid.replace('-', "_")];
+        for entry in fs::read_dir("/proc")?.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let Ok(id) = name.parse::<i32>() else {
+                continue;
+            };
+            // A process may end while it is looked at.
+            let read = |file: &str| fs::read_to_string(entry.path().join(file)).unwrap_or_default();
+            let in_pod = uids.iter().any(|uid| read("cgroup").contains(uid.as_str()));
+            let is_pause = read("comm").trim() == "pause";
+            if in_pod && !is_pause {
+                return Ok(Pid::from_raw(id));
+            }
+        }
+        bail!("no process of the pod {} is visible from here", self.name)
+    }
+}

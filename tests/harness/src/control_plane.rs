@@ -1,0 +1,223 @@
+//! A private Kubernetes without nodes: etcd and kube-apiserver on loopback, with
+//! RBAC and an audit log. No controller runs: a namespace that is deleted stays
+//! terminating, nothing collects orphans, and Deployments never get pods.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+use crate::{
+    Port, Process, Program,
+    certificates::{self, Authority, Purpose},
+    programs, scratch,
+};
+
+/// Two to three seconds on an idle machine; the compiler may run beside it.
+const START: Duration = Duration::from_secs(60);
+const ISSUER: &str = "https://kubernetes.default.svc";
+
+/// A running API server with its etcd.
+pub struct ControlPlane {
+    api_server: Process,
+    etcd: Process,
+    port: Port,
+    _etcd_ports: [Port; 2],
+    authority: Authority,
+    directory: PathBuf,
+    kubectl: PathBuf,
+    kubeconfig: String,
+}
+
+impl ControlPlane {
+    /// The control plane that all tests of this binary share, started by the
+    /// first that asks. A test keeps to a namespace of its own.
+    pub async fn shared() -> Result<&'static Self> {
+        static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();
+        SHARED.get_or_try_init(Self::start).await
+    }
+
+    /// A control plane of the test's own, to stop and to kill.
+    pub async fn start() -> Result<Self> {
+        let node = programs::Program::Node.find_or_build(&mut |progress| {
+            let programs::Progress {
+                program,
+                compiled,
+                packages,
+                message,
+            } = progress;
+            eprintln!("building {program}: {compiled} of {packages} packages, {message}");
+        })?;
+        let directory = scratch::directory("control-plane")?;
+        let (port, etcd_ports) = (Port::reserve()?, [Port::reserve()?, Port::reserve()?]);
+        let authority = Authority::new("water-harness")?;
+        let admin = authority.sign("admin", Some("system:masters"), &[], Purpose::Client)?;
+        let kubeconfig = authority.kubeconfig(&url(&port), &admin);
+        write_files(&directory, &authority, &kubeconfig)?;
+        let etcd = start_etcd(&node, &directory, &etcd_ports)?;
+        let api_server = start_api_server(&node, &directory, &etcd_ports[0], &port)?;
+        let kubectl = programs::named(&node, "kubectl");
+        let _etcd_ports = etcd_ports;
+        let control_plane = Self {
+            api_server,
+            etcd,
+            port,
+            _etcd_ports,
+            authority,
+            directory,
+            kubectl,
+            kubeconfig,
+        };
+        control_plane.ready().await?;
+        Ok(control_plane)
+    }
+
+    /// Waits until the API server is ready, the roles that RBAC starts with included.
+    pub async fn ready(&self) -> Result<()> {
+        let ready = async || match self.kubectl(&["get", "--raw=/readyz"])?.as_str() {
+            "ok" => Ok(()),
+            other => bail!("/readyz answered {other}"),
+        };
+        self.api_server.ready(START, ready).await
+    }
+
+    /// The administrator's kubeconfig, as text.
+    pub fn kubeconfig(&self) -> &str {
+        &self.kubeconfig
+    }
+
+    /// The administrator's kubeconfig, as a file.
+    pub fn kubeconfig_path(&self) -> PathBuf {
+        self.directory.join("admin.kubeconfig")
+    }
+
+    /// A kubeconfig with the rights of a ServiceAccount that exists, valid for a day.
+    pub fn kubeconfig_of(&self, namespace: &str, service_account: &str) -> Result<String> {
+        let token = self.kubectl(&[
+            "create",
+            "token",
+            service_account,
+            "--duration=24h",
+            &format!("--namespace={namespace}"),
+        ])?;
+        Ok(self
+            .authority
+            .kubeconfig_with_token(&url(&self.port), &token))
+    }
+
+    /// Runs kubectl as the administrator and returns what it printed.
+    pub fn kubectl(&self, arguments: &[&str]) -> Result<String> {
+        let output = Command::new(&self.kubectl)
+            .arg("--kubeconfig")
+            .arg(self.kubeconfig_path())
+            // The common cache would remember what another server on this port once offered.
+            .arg("--cache-dir")
+            .arg(self.directory.join("kubectl"))
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .context("start kubectl")?;
+        if !output.status.success() {
+            let error = String::from_utf8_lossy(&output.stderr);
+            bail!("kubectl {}: {}", arguments.join(" "), error.trim_end());
+        }
+        Ok(String::from_utf8_lossy(&output.stdout)
+            .trim_end()
+            .to_owned())
+    }
+
+    /// Applies manifests, YAML or JSON, on the server's side.
+    pub fn apply(&self, manifests: &str) -> Result<String> {
+        let file = scratch::directory("manifests")?.join("manifests.yaml");
+        fs::write(&file, manifests)?;
+        self.kubectl(&["apply", "--server-side", "-f", &file.to_string_lossy()])
+    }
+
+    /// All requests that the API server has answered, as audit events without bodies.
+    pub fn audit_events(&self) -> Result<Vec<Value>> {
+        let log =
+            fs::read_to_string(self.directory.join("audit.log")).context("read the audit log")?;
+        // The last line may be half written.
+        let whole = &log[..log.rfind('\n').unwrap_or(0)];
+        whole
+            .lines()
+            .map(|line| serde_json::from_str(line).context("an audit event"))
+            .collect()
+    }
+
+    /// The API server's process, for faults.
+    pub fn api_server(&self) -> &Process {
+        &self.api_server
+    }
+
+    /// etcd's process, for faults.
+    pub fn etcd(&self) -> &Process {
+        &self.etcd
+    }
+}
+
+fn url(port: &Port) -> String {
+    format!("https://{}", port.address())
+}
+
+fn write_files(directory: &Path, authority: &Authority, kubeconfig: &str) -> Result<()> {
+    let names = ["127.0.0.1", "localhost", "kubernetes.default.svc"];
+    let server = authority.sign("kube-apiserver", None, &names, Purpose::Server)?;
+    server.write(directory, "api-server")?;
+    authority.write(directory, "authority")?;
+    certificates::write_token_keys(directory, "tokens")?;
+    certificates::write_private(&directory.join("admin.kubeconfig"), kubeconfig)?;
+    let policy = json!({
+        "apiVersion": "audit.k8s.io/v1",
+        "kind": "Policy",
+        "omitStages": ["RequestReceived"],
+        "rules": [{ "level": "Metadata" }],
+    });
+    fs::write(directory.join("audit-policy.json"), policy.to_string())
+        .context("write the audit policy")
+}
+
+fn start_etcd(node: &Path, directory: &Path, [clients, peers]: &[Port; 2]) -> Result<Process> {
+    let (clients, peers) = (clients.address(), peers.address());
+    Program::new(programs::named(node, "etcd"))
+        .args([
+            format!("--data-dir={}", directory.join("etcd").display()),
+            // Nothing survives the test, so nothing needs to reach the disk.
+            "--unsafe-no-fsync".to_owned(),
+            format!("--listen-client-urls=http://{clients}"),
+            format!("--advertise-client-urls=http://{clients}"),
+            format!("--listen-peer-urls=http://{peers}"),
+            format!("--initial-advertise-peer-urls=http://{peers}"),
+            format!("--initial-cluster=default=http://{peers}"),
+        ])
+        .start()
+}
+
+fn start_api_server(node: &Path, directory: &Path, etcd: &Port, port: &Port) -> Result<Process> {
+    let file = |name: &str| directory.join(name).display().to_string();
+    Program::new(programs::named(node, "kube-apiserver"))
+        .args([
+            format!("--etcd-servers=http://{}", etcd.address()),
+            "--bind-address=127.0.0.1".to_owned(),
+            format!("--secure-port={}", port.number()),
+            // Its own address may not be announced when it is a loopback address.
+            "--endpoint-reconciler-type=none".to_owned(),
+            "--service-cluster-ip-range=10.96.0.0/24".to_owned(),
+            format!("--tls-cert-file={}", file("api-server.crt")),
+            format!("--tls-private-key-file={}", file("api-server.key")),
+            format!("--client-ca-file={}", file("authority.crt")),
+            format!("--service-account-issuer={ISSUER}"),
+            format!("--service-account-key-file={}", file("tokens.pub")),
+            format!("--service-account-signing-key-file={}", file("tokens.key")),
+            "--authorization-mode=RBAC".to_owned(),
+            format!("--audit-policy-file={}", file("audit-policy.json")),
+            format!("--audit-log-path={}", file("audit.log")),
+        ])
+        .start()
+}

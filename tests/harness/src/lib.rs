@@ -1,0 +1,23 @@
+//! Real servers for tests, private to the test process: PostgreSQL, Redis and a
+//! Kubernetes control plane on loopback, and a client that speaks raw HTTP.
+//! Everything started here dies with the process that started it.
+
+pub mod certificates;
+mod control_plane;
+mod http_client;
+mod port;
+mod postgres;
+mod process;
+pub mod programs;
+mod redis;
+mod scratch;
+mod wait;
+
+pub use control_plane::ControlPlane;
+pub use http_client::{Answer, HttpClient};
+pub use port::Port;
+pub use postgres::{Database, Postgres};
+pub use process::{Process, Program};
+pub use redis::Redis;
+pub use scratch::directory as scratch_directory;
+pub use wait::wait_until;

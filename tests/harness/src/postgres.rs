@@ -1,0 +1,267 @@
+//! A private PostgreSQL: one server for a test binary, one database for a test.
+//! Everyone may connect as any role without a password (it listens on loopback
+//! only), so a test can be the owner, the writer or the reader of its database.
+
+mod installation;
+
+use std::{
+    collections::HashMap,
+    ffi::OsString,
+    io::Write,
+    net::IpAddr,
+    process::Stdio,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail};
+use nix::sys::signal::Signal;
+use tokio::sync::OnceCell;
+
+use self::installation::{Installation, SUPERUSER};
+use crate::{Port, Process, Program, scratch, wait_until};
+
+const START: Duration = Duration::from_secs(30);
+
+/// Nothing survives the test, so nothing needs to reach the disk.
+const SETTINGS: [&str; 7] = [
+    "fsync=off",
+    "synchronous_commit=off",
+    "full_page_writes=off",
+    "max_connections=300",
+    "shared_buffers=64MB",
+    "unix_socket_directories=",
+    "log_min_messages=warning",
+];
+
+/// A running server.
+pub struct Postgres {
+    process: Process,
+    port: Port,
+    installation: Installation,
+    databases: AtomicU32,
+    templates: Mutex<HashMap<String, Arc<OnceCell<()>>>>,
+}
+
+/// One database of a server.
+#[derive(Clone, Debug)]
+pub struct Database {
+    name: String,
+    port: u16,
+}
+
+impl Postgres {
+    /// The server that all tests of this binary share, started by the first that asks.
+    pub async fn shared() -> Result<&'static Self> {
+        static SHARED: OnceCell<Postgres> = OnceCell::const_new();
+        SHARED.get_or_try_init(Self::start).await
+    }
+
+    /// A server of the test's own, to stop, pause and kill.
+    pub async fn start() -> Result<Self> {
+        Self::start_listening(&[]).await
+    }
+
+    /// A server that can also be reached at an address of this machine, from there with passwords only.
+    pub async fn start_reachable_at(address: IpAddr) -> Result<Self> {
+        Self::start_listening(&[address]).await
+    }
+
+    async fn start_listening(addresses: &[IpAddr]) -> Result<Self> {
+        let installation = Installation::find()?;
+        let data = scratch::directory("postgres")?.join("data");
+        installation.initialise(&data, addresses)?;
+        let port = Port::reserve()?;
+        let listen = addresses.iter().fold(
+            "listen_addresses=127.0.0.1".to_owned(),
+            |listen, address| format!("{listen},{address}"),
+        );
+        // QUIT makes the server release its shared memory, which it cannot when it is killed.
+        let mut program = Program::new(installation.program("postgres"))
+            .death_signal(Signal::SIGQUIT)
+            .args([
+                OsString::from("-D"),
+                data.into(),
+                "-p".into(),
+                port.number().to_string().into(),
+            ])
+            .args(SETTINGS.iter().flat_map(|setting| ["-c", setting]))
+            .args(["-c", &listen]);
+        if let Some(user) = installation::server_user()? {
+            program = program.user(&user.name);
+        }
+        let process = program.start()?;
+        let (databases, templates) = (AtomicU32::new(0), Mutex::default());
+        let server = Self {
+            process,
+            port,
+            installation,
+            databases,
+            templates,
+        };
+        server
+            .process
+            .ready(START, async || server.sql("postgres", "SELECT 1"))
+            .await?;
+        Ok(server)
+    }
+
+    /// An empty database.
+    pub fn create_database(&self) -> Result<Database> {
+        let database = self.next_database();
+        self.sql("postgres", &format!("CREATE DATABASE {}", database.name))?;
+        Ok(database)
+    }
+
+    /// A copy of the template `name`, which `prepare` fills once for all tests of this
+    /// binary: it gets the URL of an empty database and may leave connections open.
+    pub async fn database_from_template(
+        &self,
+        name: &str,
+        prepare: impl AsyncFnOnce(&str) -> Result<()>,
+    ) -> Result<Database> {
+        let template = Database {
+            name: format!("template_{name}"),
+            port: self.port.number(),
+        };
+        let made = {
+            let mut templates = self
+                .templates
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(templates.entry(name.to_owned()).or_default())
+        };
+        made.get_or_try_init(async || self.make_template(&template, prepare).await)
+            .await?;
+        let database = self.next_database();
+        let sql = format!(
+            "CREATE DATABASE {} TEMPLATE {}",
+            database.name, template.name
+        );
+        self.sql("postgres", &sql)?;
+        Ok(database)
+    }
+
+    async fn make_template(
+        &self,
+        template: &Database,
+        prepare: impl AsyncFnOnce(&str) -> Result<()>,
+    ) -> Result<()> {
+        let name = &template.name;
+        self.sql(
+            "postgres",
+            &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"),
+        )?;
+        self.sql("postgres", &format!("CREATE DATABASE {name}"))?;
+        prepare(&template.url())
+            .await
+            .with_context(|| format!("prepare {name}"))?;
+        // A database with a session cannot be copied.
+        self.sql(
+            "postgres",
+            &format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false"),
+        )?;
+        let sessions = format!("FROM pg_stat_activity WHERE datname = '{name}'");
+        self.sql(
+            "postgres",
+            &format!("SELECT pg_terminate_backend(pid) {sessions}"),
+        )?;
+        wait_until(
+            &format!("the last session of {name} to end"),
+            START,
+            async || match self
+                .sql("postgres", &format!("SELECT count(*) {sessions}"))?
+                .as_str()
+            {
+                "0" => Ok(()),
+                left => bail!("{left} sessions"),
+            },
+        )
+        .await
+    }
+
+    /// Runs SQL as the superuser and returns psql's unaligned rows, fields separated by `|`.
+    pub fn sql(&self, database: &str, sql: &str) -> Result<String> {
+        self.psql(database, sql, &[])
+    }
+
+    /// Runs a script of psql as the superuser, with psql's own commands and these variables.
+    pub fn psql(&self, database: &str, script: &str, variables: &[(&str, &str)]) -> Result<String> {
+        let url = Database {
+            name: database.to_owned(),
+            port: self.port.number(),
+        }
+        .url();
+        let mut command = self.installation.command("psql");
+        command.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", &url]);
+        for (name, value) in variables {
+            command.arg("-v").arg(format!("{name}={value}"));
+        }
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut psql = command.spawn().context("start psql")?;
+        if let Some(mut input) = psql.stdin.take() {
+            input
+                .write_all(script.as_bytes())
+                .context("hand psql its script")?;
+        }
+        let output = psql.wait_with_output().context("wait for psql")?;
+        if !output.status.success() {
+            bail!(
+                "{script}: {}",
+                String::from_utf8_lossy(&output.stderr).trim()
+            );
+        }
+        Ok(String::from_utf8_lossy(&output.stdout)
+            .trim_end()
+            .to_owned())
+    }
+
+    /// The server's port.
+    pub fn port(&self) -> u16 {
+        self.port.number()
+    }
+
+    /// The server's process, for faults: pause it, kill it, start it again.
+    pub fn process(&self) -> &Process {
+        &self.process
+    }
+
+    /// Waits until the server answers, after [`Process::start_again`].
+    pub async fn ready(&self) -> Result<()> {
+        self.process
+            .ready(START, async || self.sql("postgres", "SELECT 1"))
+            .await?;
+        Ok(())
+    }
+
+    fn next_database(&self) -> Database {
+        let number = self.databases.fetch_add(1, Ordering::Relaxed);
+        Database {
+            name: format!("test_{number}"),
+            port: self.port.number(),
+        }
+    }
+}
+
+impl Database {
+    /// The database's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The URL of the superuser.
+    pub fn url(&self) -> String {
+        self.url_as(SUPERUSER)
+    }
+
+    /// The URL of another role that may log in (`water_reader`). Migrations make it.
+    pub fn url_as(&self, role: &str) -> String {
+        format!("postgres://{role}@127.0.0.1:{}/{}", self.port, self.name)
+    }
+}

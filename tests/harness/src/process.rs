@@ -1,0 +1,283 @@
+//! A server process that dies with the test process, even one that is killed.
+//!
+//! Linux sends the parent-death signal when the *thread* that started the child
+//! ends, and the test runner's threads end with their tests. So one thread that
+//! lives as long as the process starts all children.
+
+use std::{
+    ffi::OsString,
+    fs::{self, File, OpenOptions},
+    io,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError, mpsc},
+    thread,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+
+use crate::{scratch, wait_until};
+
+/// How to start a program: what a restart repeats.
+#[derive(Clone, Debug)]
+pub struct Program {
+    name: String,
+    path: PathBuf,
+    arguments: Vec<OsString>,
+    variables: Vec<(OsString, OsString)>,
+    user: Option<String>,
+    death_signal: Signal,
+}
+
+/// A running program. Its output goes to a file; dropping it kills the program.
+#[derive(Debug)]
+pub struct Process {
+    program: Program,
+    log: PathBuf,
+    child: Mutex<Child>,
+}
+
+impl Program {
+    /// The program at `path`, or of that name on the `PATH`. It inherits no
+    /// variable but `PATH` and `HOME`.
+    pub fn new(path: impl AsRef<Path>) -> Self {
+        let path = path.as_ref().to_path_buf();
+        let name = path
+            .file_name()
+            .unwrap_or(path.as_os_str())
+            .to_string_lossy()
+            .into_owned();
+        Self {
+            name,
+            path,
+            arguments: Vec::new(),
+            variables: Vec::new(),
+            user: None,
+            death_signal: Signal::SIGKILL,
+        }
+    }
+
+    /// Adds one argument.
+    pub fn arg(mut self, argument: impl Into<OsString>) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    /// Adds arguments.
+    pub fn args<A: Into<OsString>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets an environment variable.
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.variables.push((name.into(), value.into()));
+        self
+    }
+
+    /// Runs the program as this user, which only root can ask for.
+    pub fn user(mut self, user: &str) -> Self {
+        self.user = Some(user.to_owned());
+        self
+    }
+
+    /// The signal that ends the program when it is dropped or the test process dies, instead of
+    /// SIGKILL, for a program that has something to put away.
+    pub fn death_signal(mut self, signal: Signal) -> Self {
+        self.death_signal = signal;
+        self
+    }
+
+    /// Starts the program.
+    pub fn start(self) -> Result<Process> {
+        let log = scratch::directory(&self.name)?.join("log");
+        let child = self.spawn(&log)?;
+        Ok(Process {
+            program: self,
+            log,
+            child: Mutex::new(child),
+        })
+    }
+
+    fn spawn(&self, log: &Path) -> Result<Child> {
+        let output = OpenOptions::new().create(true).append(true).open(log)?;
+        let mut command = Command::new("setpriv");
+        let signal = self.death_signal.as_str().trim_start_matches("SIG");
+        command.args(["--pdeathsig", signal]);
+        if let Some(user) = &self.user {
+            command.args(["--reuid", user, "--regid", user, "--init-groups"]);
+        }
+        command
+            .arg("--")
+            .arg(&self.path)
+            .args(&self.arguments)
+            .env_clear();
+        let inherited = ["PATH", "HOME"];
+        command.envs(
+            inherited
+                .into_iter()
+                .filter_map(|name| Some((name, std::env::var_os(name)?))),
+        );
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output);
+        on_the_lasting_thread(command).with_context(|| {
+            format!(
+                "start {} with setpriv (Debian package util-linux)",
+                self.name
+            )
+        })
+    }
+}
+
+impl Process {
+    /// The process' id.
+    pub fn id(&self) -> u32 {
+        self.child().id()
+    }
+
+    /// All that the program has printed.
+    pub fn log(&self) -> String {
+        fs::read(&self.log)
+            .map(|text| String::from_utf8_lossy(&text).into_owned())
+            .unwrap_or_default()
+    }
+
+    /// The last lines of the log, for an error's text.
+    pub fn log_end(&self) -> String {
+        let log = self.log();
+        let lines: Vec<_> = log.lines().collect();
+        lines[lines.len().saturating_sub(20)..].join("\n")
+    }
+
+    /// Its exit status once it has ended.
+    pub fn exit_status(&self) -> Result<Option<ExitStatus>> {
+        self.child()
+            .try_wait()
+            .with_context(|| format!("ask whether {} runs", self.program.name))
+    }
+
+    /// Sends a signal: `SIGSTOP` pauses, `SIGCONT` continues.
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        let mut child = self.child();
+        // The id of a program that has ended may be another's.
+        if let Some(status) = child.try_wait()? {
+            bail!("{} has ended with {status}", self.program.name);
+        }
+        kill(Pid::from_raw(i32::try_from(child.id())?), signal)
+            .with_context(|| format!("send {signal} to {}", self.program.name))
+    }
+
+    /// Asks the program to end (SIGTERM) and waits for it.
+    pub async fn stop(&self, within: Duration) -> Result<ExitStatus> {
+        self.signal(Signal::SIGTERM)?;
+        self.ended(within).await
+    }
+
+    /// Ends the program at once (SIGKILL).
+    pub fn kill(&self) -> Result<()> {
+        let mut child = self.child();
+        child
+            .kill()
+            .with_context(|| format!("kill {}", self.program.name))?;
+        child
+            .wait()
+            .with_context(|| format!("wait for {}", self.program.name))?;
+        Ok(())
+    }
+
+    /// Starts the program again, as it was started the first time, after it has ended.
+    pub fn start_again(&self) -> Result<()> {
+        let mut child = self.child();
+        if child.try_wait()?.is_none() {
+            bail!(
+                "{} still runs: stop or kill it before it is started again",
+                self.program.name
+            );
+        }
+        *child = self.program.spawn(&self.log)?;
+        Ok(())
+    }
+
+    /// Waits until the program has ended by itself.
+    pub async fn ended(&self, within: Duration) -> Result<ExitStatus> {
+        wait_until(
+            &format!("the end of {}", self.program.name),
+            within,
+            async || {
+                self.exit_status()?
+                    .with_context(|| format!("it still runs:\n{}", self.log_end()))
+            },
+        )
+        .await
+    }
+
+    /// Waits until `condition` holds; a program that ends before ends the wait.
+    pub async fn ready<T>(
+        &self,
+        within: Duration,
+        mut condition: impl AsyncFnMut() -> Result<T>,
+    ) -> Result<T> {
+        let name = &self.program.name;
+        let answering = format!("{name} to answer");
+        let ready = wait_until(&answering, within, async || match self.exit_status()? {
+            Some(status) => Ok(Err(status)),
+            None => condition().await.map(Ok),
+        });
+        match ready
+            .await
+            .with_context(|| format!("the end of its log:\n{}", self.log_end()))?
+        {
+            Ok(value) => Ok(value),
+            Err(status) => bail!("{name} ended with {status}:\n{}", self.log_end()),
+        }
+    }
+
+    fn child(&self) -> MutexGuard<'_, Child> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended already; there is nobody left to tell. A paused program has to go on to end.
+        let _ = self.signal(self.program.death_signal);
+        let _ = self.signal(Signal::SIGCONT);
+        let _ = self.child().wait();
+    }
+}
+
+/// Whether a program exists on the `PATH`, or as a path.
+pub(crate) fn find(program: &str, more_directories: &[PathBuf]) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let directories = std::env::split_paths(&path).chain(more_directories.iter().cloned());
+    directories
+        .map(|directory| directory.join(program))
+        .find(|file| File::open(file).is_ok())
+}
+
+type Start = (Command, mpsc::Sender<io::Result<Child>>);
+
+fn on_the_lasting_thread(command: Command) -> io::Result<Child> {
+    static STARTER: OnceLock<mpsc::Sender<Start>> = OnceLock::new();
+    let starter = STARTER.get_or_init(|| {
+        let (sender, receiver) = mpsc::channel::<Start>();
+        thread::spawn(move || {
+            for (mut command, answer) in receiver {
+                // Nobody waits for the answer of a test that has been given up.
+                let _ = answer.send(command.spawn());
+            }
+        });
+        sender
+    });
+    let (answer, child) = mpsc::channel();
+    starter.send((command, answer)).map_err(io::Error::other)?;
+    child.recv().map_err(io::Error::other)?
+}

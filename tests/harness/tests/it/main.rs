@@ -1,0 +1,7 @@
+//! The harness holds what it promises to the tests that stand on it.
+
+mod control_plane;
+mod http_client;
+mod postgres;
+mod process;
+mod redis;
