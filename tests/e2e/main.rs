@@ -9,5 +9,6 @@ mod keys;
 mod latency;
 mod refusals;
 mod rollout;
+mod settings;
 mod specification;
 mod traffic;

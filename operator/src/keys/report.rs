@@ -91,10 +91,32 @@ pub fn in_force(
             Reason::Published,
             "the key directory holds what is declared",
         ),
-        outcome: record::standing(&record, plan, now),
+        outcome: unrotated(key, issued).unwrap_or_else(|| record::standing(&record, plan, now)),
         again: again.map_or(IDLE, |again| again.min(IDLE)),
         current: Some(issued.clone()),
     })
+}
+
+/// What `spec.rotation` asks for and this version does not do: accepting it silently would let an owner wait for a new
+/// key that never comes.
+fn unrotated(key: &ApiKey, issued: &IssuedKey) -> Option<Outcome> {
+    let rotation = &key.spec.rotation;
+    let (field, instead) = if rotation.period_seconds.is_some() {
+        (
+            "periodSeconds",
+            "remove it, and delete the Secret when another key is due",
+        )
+    } else if rotation
+        .revision
+        .is_some_and(|revision| revision != issued.revision)
+    {
+        ("revision", "delete the Secret to have another key issued")
+    } else {
+        return None;
+    };
+    let message =
+        format!("spec.rotation.{field} is not acted on by this version of the operator: {instead}");
+    Some(Outcome::Stuck(Reason::NotSupported, message))
 }
 
 /// The report of a key that is admitted, and for which something stands in the way.

@@ -83,6 +83,58 @@ async fn the_secret_alone_has_the_text_and_hashes_to_what_is_published() -> Resu
 }
 
 #[tokio::test]
+async fn a_rotation_is_refused_aloud_and_the_key_stays_until_its_secret_is_deleted() -> Result {
+    let (world, _operator) = World::running("key-rotation").await?;
+    world.apply(&key("acme"))?;
+    let issued = world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    let id = issued["status"]["keyId"].as_str().context("a key id")?;
+    let rotation = |rotation| json!({ "spec": { "rotation": rotation } });
+    let stalled = async |message: &str| -> Result {
+        let said = async || {
+            let key = world.get("apikey/acme")?;
+            anyhow::ensure!(shown(&key, "Stalled") == "True/NotSupported", "{key}");
+            anyhow::ensure!(key["status"].to_string().contains(message), "{key}");
+            Ok(())
+        };
+        world.wait("the refusal to rotate", PATIENCE, said).await
+    };
+
+    world.patch(
+        "apikey/acme",
+        &rotation(json!({ "periodSeconds": 604_800 })),
+        &[],
+    )?;
+    stalled(
+        "spec.rotation.periodSeconds is not acted on by this version of the operator: remove it, and delete the \
+         Secret when another key is due",
+    )
+    .await?;
+    world.patch(
+        "apikey/acme",
+        &rotation(json!({ "periodSeconds": null, "revision": 1 })),
+        &[],
+    )?;
+    stalled(
+        "spec.rotation.revision is not acted on by this version of the operator: delete the Secret to have another \
+         key issued",
+    )
+    .await?;
+    assert_eq!(
+        world.published().await?,
+        [format!("{id} Enterprise Active")]
+    );
+
+    world.kubectl(&["delete", "secret", "acme-apikey"])?;
+    let again = world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    assert_ne!(again["status"]["keyId"].as_str(), Some(id));
+    Ok(())
+}
+
+#[tokio::test]
 async fn an_edited_hash_takes_the_place_of_the_old_one_for_good() -> Result {
     let (world, _operator) = World::running("key-hash").await?;
     world.apply(&brought("partner", 'a'))?;

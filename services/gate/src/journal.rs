@@ -50,6 +50,9 @@ impl Journal {
         if let Some(Ok(decision)) = self.charge.map(|charge| charge.outcome) {
             limit::label(&decision, headers);
         }
+        if let Some(deprecation) = self.route.and_then(|route| route.deprecation) {
+            deprecation.label(headers);
+        }
         if reason == Some(Code::BodyNotAllowed) {
             // Where the next request would begin is what two parties could read differently.
             headers.insert(CONNECTION, HeaderValue::from_static("close"));

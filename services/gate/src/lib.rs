@@ -11,6 +11,7 @@ mod client_address;
 mod config;
 mod cors;
 mod credentials;
+mod deprecation;
 mod directory;
 mod entrance;
 mod forward;

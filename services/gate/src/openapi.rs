@@ -15,7 +15,8 @@ use http::{HeaderValue, Response};
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, PathItemBuilder};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
-    ComponentsBuilder, InfoBuilder, OpenApi, OpenApiBuilder, PathsBuilder, ServerBuilder,
+    ComponentsBuilder, Deprecated, InfoBuilder, OpenApi, OpenApiBuilder, PathsBuilder,
+    ServerBuilder,
 };
 use water_http::Representation;
 use water_http::representation::Conditions;
@@ -86,6 +87,7 @@ fn operation(route: &Route, method: &str) -> OperationBuilder {
     OperationBuilder::new()
         .operation_id(Some(format!("{method}{word}")))
         .summary(Some(summary))
+        .deprecated(route.deprecation.map(|_| Deprecated::True))
         .parameters(Some(parameters::of(route)))
         .responses(answers::of(route, method == "head"))
 }

@@ -2,6 +2,7 @@
 
 use water_http::Problem;
 
+use crate::deprecation::Deprecation;
 use crate::received::Received;
 
 /// The service that answers a route.
@@ -34,6 +35,8 @@ pub struct Route {
     pub service: ServiceName,
     /// The parameters that reach the service; all others stay outside.
     pub parameters: &'static [&'static str],
+    /// Whether clients should move to another path; no path of v1 is left yet.
+    pub deprecation: Option<Deprecation>,
 }
 
 /// Where the API's description is: the one path that needs no key.
@@ -46,24 +49,28 @@ pub static ROUTES: [Route; 4] = [
         name: "stress",
         service: ServiceName::Departements,
         parameters: &["dept"],
+        deprecation: None,
     },
     Route {
         path: "/api/v1/risque",
         name: "risque",
         service: ServiceName::Departements,
         parameters: &["dept"],
+        deprecation: None,
     },
     Route {
         path: "/api/v1/hydrorisk",
         name: "hydrorisk",
         service: ServiceName::History,
         parameters: &["limit", "offset"],
+        deprecation: None,
     },
     Route {
         path: "/api/v1/conformite",
         name: "conformite",
         service: ServiceName::History,
         parameters: &["limit", "offset"],
+        deprecation: None,
     },
 ];
 

@@ -130,7 +130,12 @@ async fn an_install_without_data_is_ready_answers_no_data_and_says_so() -> Resul
     let installed = empty.wait_for_api("Ready", "True", INSTALLATION).await?;
     assert_eq!(condition(&installed, "DataLoaded")?, ("False", "NoData"));
     let key = empty.issue(&ApiKey::named("nobody")).await?;
-    for target in ["/api/v1/stress", "/api/v1/stress?dept=34", "/api/v1/risque"] {
+    for target in [
+        "/api/v1/stress",
+        "/api/v1/stress?dept=34",
+        "/api/v1/risque",
+        "/api/v1/risque?dept=34",
+    ] {
         let answer = empty.water.get(target, &key).await?;
         assert_eq!(
             (answer.status, answer.json()?["code"].as_str()),
@@ -138,10 +143,13 @@ async fn an_install_without_data_is_ready_answers_no_data_and_says_so() -> Resul
             "{target}"
         );
     }
-    let history = empty.water.get("/api/v1/hydrorisk", &key).await?;
-    assert_eq!(
-        (history.status, history.json()?["total"].as_u64()),
-        (200, Some(0))
-    );
+    for target in ["/api/v1/hydrorisk", "/api/v1/conformite"] {
+        let history = empty.water.get(target, &key).await?;
+        assert_eq!(
+            (history.status, history.json()?["total"].as_u64()),
+            (200, Some(0)),
+            "{target}"
+        );
+    }
     remove(&cluster)
 }
