@@ -1,6 +1,7 @@
 //! `cargo dev`: a real single-node Kubernetes cluster on this machine, with the product on it.
 
 mod accounts;
+mod bench;
 mod binaries;
 mod certificates;
 mod cluster;
@@ -73,6 +74,11 @@ enum Command {
         #[arg(long)]
         only: Option<String>,
     },
+    /// Compare the product with well-known programs that do the same work, on this machine, and record the result.
+    Bench {
+        /// What is measured. Left out: everything.
+        part: Option<bench::Part>,
+    },
     /// Run kubectl on the cluster.
     Kubectl {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -117,6 +123,7 @@ fn run(command: Command) -> Result<()> {
         Command::Env => environment::print(),
         Command::Images { version } => up::images_of(version),
         Command::Test { only } => test::run(only.as_deref()),
+        Command::Bench { part } => bench::run(part),
         Command::Kubectl { arguments } => pass_through(Cluster::kubectl, &arguments),
         Command::Helm { arguments } => pass_through(Cluster::helm, &arguments),
         Command::Init { number, folder } => init::run_as_process_1(&Cluster { number, folder }),

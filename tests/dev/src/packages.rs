@@ -1,4 +1,4 @@
-//! What the cluster needs of Debian: installed where that is possible, otherwise named in one sentence.
+//! What the cluster and the benchmarks need of Debian: installed where that is possible, otherwise named in one sentence.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -12,13 +12,14 @@ use crate::process::{run, run_reporting};
 use crate::progress::Step;
 
 /// A package, the file by which it is known to be there, and the system service that it would start.
-struct Package {
+pub struct Package {
     name: &'static str,
     file: &'static str,
     service: Option<&'static str>,
 }
 
-const PACKAGES: [Package; 10] = [
+/// What a cluster needs.
+pub const CLUSTER: [Package; 10] = [
     Package {
         name: "containerd",
         file: "/usr/bin/containerd",
@@ -71,9 +72,38 @@ const PACKAGES: [Package; 10] = [
     },
 ];
 
-/// Makes sure that all packages are there.
-pub fn install_missing(step: &Step) -> Result<()> {
-    let missing: Vec<_> = PACKAGES
+/// What the benchmarks need: the servers, and Lua for nginx.
+pub const BENCHMARKS: [Package; 5] = [
+    Package {
+        name: "util-linux",
+        file: "/usr/bin/setpriv",
+        service: None,
+    },
+    Package {
+        name: "redis-server",
+        file: "/usr/bin/redis-server",
+        service: Some("redis-server"),
+    },
+    Package {
+        name: "nginx",
+        file: "/usr/sbin/nginx",
+        service: Some("nginx"),
+    },
+    Package {
+        name: "libnginx-mod-http-lua",
+        file: "/usr/lib/nginx/modules/ngx_http_lua_module.so",
+        service: None,
+    },
+    Package {
+        name: "lua-nginx-redis",
+        file: "/usr/share/lua/5.1/nginx/redis.lua",
+        service: None,
+    },
+];
+
+/// Makes sure that all of these packages are there.
+pub fn install_missing(packages: &[Package], step: &Step) -> Result<()> {
+    let missing: Vec<_> = packages
         .iter()
         .filter(|package| !Path::new(package.file).exists())
         .collect();
@@ -81,7 +111,7 @@ pub fn install_missing(step: &Step) -> Result<()> {
         return Ok(());
     }
     let names: Vec<_> = missing.iter().map(|package| package.name).collect();
-    let sentence = format!("the cluster needs the Debian packages {}", names.join(", "));
+    let sentence = format!("the Debian packages {} are missing", names.join(", "));
     if !Path::new("/usr/bin/apt-get").exists() {
         bail!("{sentence}: install their like of this distribution, and run the command again");
     }
@@ -97,7 +127,7 @@ pub fn install_missing(step: &Step) -> Result<()> {
     let mut install = apt_get(&["install", "--yes", "--no-install-recommends"]);
     run_reporting(install.args(&names), &mut |line| step.say(line)).with_context(|| sentence)?;
     if Path::new("/run/systemd/system").exists() {
-        // The cluster starts its own servers; those of the packages would start with the machine and take ports.
+        // We start our own servers; those of the packages would start with the machine and take ports.
         for service in missing.iter().filter_map(|package| package.service) {
             run(Command::new("systemctl").args(["disable", service]))?;
         }

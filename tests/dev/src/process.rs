@@ -8,6 +8,8 @@ use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use crate::clusters::project;
+
 /// How much of a log an error shows: enough for a compiler's message or a panic, and still one screen.
 const SHOWN_LINES: usize = 30;
 
@@ -67,6 +69,21 @@ pub fn run_reporting(command: &mut Command, report: &mut dyn FnMut(&str)) -> Res
             describe(command),
             Vec::from(last_lines).join("\n")
         );
+    }
+    Ok(())
+}
+
+/// Runs cargo in the checkout, with its output on the terminal.
+pub fn cargo(arguments: &[&str], variables: &[(&str, String)]) -> Result<()> {
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .current_dir(project())
+        .envs(variables.iter().map(|(name, value)| (name, value)));
+    let status = command.status().context("cannot start cargo")?;
+    if !status.success() {
+        bail!("`cargo {}` ended with {status}", arguments.join(" "));
     }
     Ok(())
 }

@@ -1,16 +1,16 @@
 //! `cargo dev test`: every check and every test, on a cluster of its own, with one summary at the end.
 
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::cluster::Cluster;
 use crate::clusters::{Claimed, Clusters, Purpose, project};
 use crate::interruption::Interruption;
 use crate::leftovers::Lists;
 use crate::namespace::Lifetime;
+use crate::process::cargo;
 use crate::progress::Progress;
 use crate::{binaries, down, environment, packages, product, programs, up};
 
@@ -31,7 +31,10 @@ pub fn run(only: Option<&str>) -> Result<()> {
         failed: false,
     };
     let mut progress = Progress::new();
-    progress.step("Debian packages", packages::install_missing)?;
+    progress.step("Debian packages", |step| {
+        packages::install_missing(&packages::CLUSTER, step)?;
+        packages::install_missing(&packages::BENCHMARKS, step)
+    })?;
     progress.step(
         "Kubernetes and its companions, built from Go modules",
         programs::build_missing,
@@ -173,21 +176,6 @@ fn on_a_cluster(work: impl FnOnce(&Cluster, &mut Progress) -> Result<()>) -> Res
             "the machine differs from what it was before the cluster:\n{}",
             differences.join("\n")
         );
-    }
-    Ok(())
-}
-
-/// Runs cargo with its output on the terminal.
-fn cargo(arguments: &[&str], variables: &[(&str, String)]) -> Result<()> {
-    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .current_dir(project())
-        .envs(variables.iter().map(|(name, value)| (name, value)));
-    let status = command.status().context("cannot start cargo")?;
-    if !status.success() {
-        bail!("`cargo {}` ended with {status}", arguments.join(" "));
     }
     Ok(())
 }

@@ -93,7 +93,9 @@ pub fn start_node(cluster: &Cluster, lifetime: Lifetime, progress: &mut Progress
             "a cluster needs namespaces, control groups and a network link: run the command as root"
         );
     }
-    progress.step("Debian packages", packages::install_missing)?;
+    progress.step("Debian packages", |step| {
+        packages::install_missing(&packages::CLUSTER, step)
+    })?;
     progress.step(
         "Kubernetes and its companions, built from Go modules",
         programs::build_missing,

@@ -1,0 +1,46 @@
+//! What a process has used, from `/proc`: CPU time and memory.
+
+use std::fs;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+/// The CPU time of a process, all its threads and its children (nginx' workers), from the
+/// scheduler's own account in nanoseconds (the first word of `schedstat`).
+pub fn time(process: u32) -> Result<Duration> {
+    let mut total = Duration::ZERO;
+    for thread in fs::read_dir(format!("/proc/{process}/task"))? {
+        let folder = thread?.path();
+        let schedstat = fs::read_to_string(folder.join("schedstat"))?;
+        let on_cpu = schedstat.split(' ').next().unwrap_or_default().parse();
+        total += Duration::from_nanos(on_cpu.context("schedstat begins with a time")?);
+        let children = fs::read_to_string(folder.join("children"))?;
+        for child in children.split_ascii_whitespace() {
+            total += time(child.parse()?)?;
+        }
+    }
+    Ok(total)
+}
+
+/// The memory of a process that is resident, in bytes.
+pub fn resident_memory(process: u32) -> Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status"))?;
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kibibytes = resident.and_then(|text| text.trim().strip_suffix(" kB"));
+    let kibibytes: u64 = kibibytes.context("a process has a VmRSS line")?.parse()?;
+    Ok(kibibytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::id;
+
+    use super::*;
+
+    #[test]
+    fn this_process_has_used_some_of_both() {
+        let numbers: Vec<u64> = (0..1_000_000).collect();
+        assert!(time(id()).unwrap() > Duration::ZERO);
+        assert!(resident_memory(id()).unwrap() > size_of_val(&numbers[..]) as u64);
+    }
+}

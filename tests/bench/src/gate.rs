@@ -1,0 +1,193 @@
+//! The gate beside nginx that only forwards, and beside nginx with Lua and Redis that does the same
+//! work: the same service, the same answer, the same keys, the same connections.
+
+mod process;
+mod references;
+mod site;
+mod startup;
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::load::Slice;
+use crate::report::{Report, Row, Target};
+use crate::rounds::{self, Rounds};
+use site::Site;
+use startup::Startup;
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+struct Scale {
+    rounds: usize,
+    slice: Slice,
+    /// Requests under way where nothing else is said.
+    connections: usize,
+    /// Keys of the directory that most variants use.
+    keys: usize,
+    /// Keys of the small and the large directory that are compared.
+    few: usize,
+    many: usize,
+}
+
+/// Some five minutes on two cores. The longer slices are, the fewer rounds fit: both calm the median.
+const FULL: Scale = Scale {
+    rounds: 7,
+    slice: Slice {
+        warm_up: Duration::from_millis(400),
+        counted: Duration::from_secs(2),
+    },
+    connections: 64,
+    keys: 1_000,
+    few: 100,
+    many: 1_000_000,
+};
+
+/// For a profiler.
+const LONG: Slice = Slice {
+    warm_up: Duration::from_secs(2),
+    counted: Duration::from_secs(30),
+};
+
+const SMOKE: Scale = Scale {
+    rounds: 1,
+    slice: Slice {
+        warm_up: Duration::from_millis(50),
+        counted: Duration::from_millis(100),
+    },
+    connections: 4,
+    keys: 100,
+    few: 10,
+    many: 1_000,
+};
+
+/// How the variants are called in rows.
+mod name {
+    pub const NGINX: &str = "nginx";
+    pub const LUA: &str = "nginx + Lua + Redis";
+    pub const GATE: &str = "gate";
+    pub const UNKNOWN: &str = "gate, 401";
+    pub const REFUSED: &str = "gate, remembered 429";
+    pub const QUIET_NGINX: &str = "nginx, no log";
+    pub const QUIET_LUA: &str = "nginx + Lua + Redis, no log";
+    pub const QUIET_GATE: &str = "gate, no log";
+    pub const FEW: &str = "gate, few keys";
+    pub const MANY: &str = "gate, many keys";
+    pub const ONE: &str = "gate, one connection";
+    pub const ONE_NGINX: &str = "nginx, one connection";
+}
+
+/// Proves that every variant runs and answers right.
+pub async fn smoke() -> Result<()> {
+    compare(SMOKE).await?;
+    println!("everything that the gate is compared with runs and answers right");
+    Ok(())
+}
+
+/// Measures everything.
+pub async fn measure() -> Result<Report> {
+    Report::new(compare(FULL).await?)
+}
+
+/// Sends one variant's load, for a profiler.
+pub async fn profile(variant: &str) -> Result<()> {
+    let site = Site::start(FULL).await?;
+    let startup = Startup::measure(&site, 1).await?;
+    let variants = site.variants(&startup.few, &startup.many);
+    let names: Vec<_> = variants.iter().map(|variant| variant.name).collect();
+    let found = variants.iter().find(|found| found.name == variant);
+    let variant = found.with_context(|| format!("the variants are {}", names.join("; ")))?;
+    eprintln!("process {}", variant.process);
+    let sample = variant.load.send(variant.process, LONG).await?;
+    println!("{} answers, {:.1} µs each", sample.answers, sample.cost());
+    Ok(())
+}
+
+async fn compare(scale: Scale) -> Result<Vec<Row>> {
+    let site = Site::start(scale).await?;
+    let startup = Startup::measure(&site, scale.rounds).await?;
+    let variants = site.variants(&startup.few, &startup.many);
+    let limiter_runs = async || site.limiter_runs().await;
+    let rounds = rounds::run(&variants, scale.rounds, scale.slice, limiter_runs).await?;
+    let counted = rounds.count(name::GATE).min;
+    ensure!(
+        counted >= 1.0,
+        "each of the gate's requests runs the limiter, but {counted} a request were counted"
+    );
+    Ok(judged(&rounds)
+        .chain(startup.rows)
+        .chain(said(&rounds))
+        .collect())
+}
+
+/// The targets of performance.md.
+fn judged(rounds: &Rounds) -> impl Iterator<Item = Row> {
+    use Target::{AtMost, Between};
+    let cpu = |name, variant, reference, target| {
+        Row::judged(name, "×", rounds.ratio(variant, reference), target)
+    };
+    let (refusal, flat) = (AtMost(0.65), Between(0.9, 1.1));
+    let scripts = rounds.count(name::REFUSED);
+    [
+        cpu("gate ÷ nginx", name::GATE, name::NGINX, AtMost(1.5)),
+        cpu(
+            "gate ÷ nginx + Lua + Redis",
+            name::GATE,
+            name::LUA,
+            AtMost(0.65),
+        ),
+        cpu("gate, 401 ÷ nginx", name::UNKNOWN, name::NGINX, refusal),
+        cpu(
+            "gate, remembered 429 ÷ nginx",
+            name::REFUSED,
+            name::NGINX,
+            refusal,
+        ),
+        Row::judged(
+            "gate, remembered 429: questions to Redis",
+            "a request",
+            scripts,
+            AtMost(0.0),
+        ),
+        cpu(
+            "gate with 1 000 000 keys ÷ with 100",
+            name::MANY,
+            name::FEW,
+            flat,
+        ),
+        cpu(
+            "gate with 1 connection ÷ with 64",
+            name::ONE,
+            name::GATE,
+            flat,
+        ),
+    ]
+    .into_iter()
+}
+
+/// What explains them.
+fn said(rounds: &Rounds) -> impl Iterator<Item = Row> {
+    let cpu = |name, variant, reference| Row::said(name, "×", rounds.ratio(variant, reference));
+    let cost = |name, variant| Row::said(name, "µs", rounds.cost(variant));
+    [
+        cpu(
+            "nginx with 1 connection ÷ with 64",
+            name::ONE_NGINX,
+            name::NGINX,
+        ),
+        cpu(
+            "gate ÷ nginx, no access logs",
+            name::QUIET_GATE,
+            name::QUIET_NGINX,
+        ),
+        cpu(
+            "gate ÷ nginx + Lua + Redis, no access logs",
+            name::QUIET_GATE,
+            name::QUIET_LUA,
+        ),
+        cost("nginx, CPU of a request", name::NGINX),
+        cost("nginx + Lua + Redis, CPU of a request", name::LUA),
+        cost("gate, CPU of a request", name::GATE),
+    ]
+    .into_iter()
+}

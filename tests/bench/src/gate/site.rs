@@ -1,0 +1,202 @@
+//! Everything that runs while the gate is compared, and what is sent to whom.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use anyhow::Result;
+use water_domain::{Limits, Plan};
+use water_keystore::{Contents, Entry, Instance};
+
+use super::process::Gate;
+use super::references::References;
+use super::{Scale, name};
+use crate::keys::Keys;
+use crate::load::{Expected, Load, Requests};
+use crate::nginx::Nginx;
+use crate::rounds::Variant;
+use crate::store::Store;
+
+const TARGET: &str = "/api/v1/stress?dept=34";
+
+/// The service's answer to it.
+pub const BODY: &str = r#"{"count":1,"updatedAt":"2026-07-02T00:00:00.000Z","data":[{"dept":"34","name":"Hérault","stressIndex":3.4,"level":"alerte"}],"dept":"34","name":"Hérault","stressIndex":3.4,"level":"alerte"}"#;
+
+/// What gates sign identities with: it protects nothing here.
+pub const IDENTITY: &str = "6265206e6f742061667261696420746f206d65617375726520697420616c6c21";
+
+/// The plan of all keys that shall be served, whose limits (a minute, a day) no account meets.
+pub const PLAN: &str = "Unmet";
+pub const LIMITS: (u32, u32) = (1_000_000, 1_000_000_000);
+
+/// The plan of keys that shall be refused.
+const USED_UP: &str = "UsedUp";
+const ONE_A_DAY: (u32, u32) = (1_000_000, 1);
+
+/// All programs but the gates of [`super::startup`].
+pub struct Site {
+    pub store: Store,
+    pub few: Directory,
+    pub many: Directory,
+    references: References,
+    gate: Gate,
+    quiet_gate: Gate,
+    served: Keys,
+    used_up: Keys,
+    unknown: Keys,
+    connections: usize,
+}
+
+/// A key directory for which there is a gate of its own.
+pub struct Directory {
+    pub instance: Instance,
+    pub keys: Keys,
+}
+
+impl Directory {
+    fn new(name: &'static str, count: usize) -> Result<Self> {
+        Ok(Self {
+            instance: Instance::new("water", name)?,
+            keys: Keys::new(name, count),
+        })
+    }
+}
+
+impl Site {
+    /// Fills the directories and starts the programs.
+    pub async fn start(scale: Scale) -> Result<Self> {
+        let instance = Instance::new("water", "bench")?;
+        let (few, many) = (
+            Directory::new("few", scale.few)?,
+            Directory::new("many", scale.many)?,
+        );
+        let (served, used_up) = (
+            Keys::new("served", scale.keys),
+            Keys::new("used-up", scale.keys),
+        );
+        eprintln!(
+            "filling key directories, the largest with {} keys",
+            scale.many
+        );
+        let store = Store::start(&[&instance, &few.instance, &many.instance]).await?;
+        let entries = served.entries(PLAN).chain(used_up.entries(USED_UP));
+        store.publish(&instance, contents(entries)).await?;
+        for Directory { instance, keys } in [&few, &many] {
+            store
+                .publish(instance, contents(keys.entries(PLAN)))
+                .await?;
+        }
+        use_up(&store, &instance, &used_up).await?;
+        let references = References::start(&store, &instance, &served).await?;
+        let service = references.service.address();
+        let no_log = [("WATER_LOG", "info,access=off")];
+        Ok(Self {
+            gate: Gate::start(&store, &instance, service, &[]).await?,
+            quiet_gate: Gate::start(&store, &instance, service, &no_log).await?,
+            unknown: Keys::new("unknown", scale.keys),
+            connections: scale.connections,
+            store,
+            few,
+            many,
+            references,
+            served,
+            used_up,
+        })
+    }
+
+    /// A gate of a directory of its own.
+    pub async fn gate_of(&self, directory: &Directory) -> Result<Gate> {
+        let service = self.references.service.address();
+        Gate::start(&self.store, &directory.instance, service, &[]).await
+    }
+
+    /// How often the limiter's script has run in Redis. Nothing else asks for a list's length.
+    pub async fn limiter_runs(&self) -> Result<u64> {
+        self.store.calls("llen").await
+    }
+
+    /// What takes turns.
+    pub fn variants(&self, few: &Gate, many: &Gate) -> Vec<Variant> {
+        let requests = |keys: &Keys| Arc::new(Requests::new(TARGET, Arc::clone(&keys.texts)));
+        let served = requests(&self.served);
+        let nginx = |name, nginx: &Nginx| self.variant(name, nginx.address(), nginx.id(), &served);
+        let gate =
+            |name, gate: &Gate, requests| self.variant(name, gate.address(), gate.id(), requests);
+        let References {
+            plain,
+            quiet_plain,
+            lua,
+            quiet_lua,
+            ..
+        } = &self.references;
+        vec![
+            nginx(name::NGINX, plain),
+            nginx(name::LUA, lua),
+            gate(name::GATE, &self.gate, &served),
+            gate(name::UNKNOWN, &self.gate, &requests(&self.unknown)).answered(401),
+            gate(name::REFUSED, &self.gate, &requests(&self.used_up)).answered(429),
+            nginx(name::QUIET_NGINX, quiet_plain),
+            nginx(name::QUIET_LUA, quiet_lua),
+            gate(name::QUIET_GATE, &self.quiet_gate, &served),
+            gate(name::FEW, few, &requests(&self.few.keys)),
+            gate(name::MANY, many, &requests(&self.many.keys)),
+            gate(name::ONE, &self.gate, &served).connections(1),
+            nginx(name::ONE_NGINX, plain).connections(1),
+        ]
+    }
+
+    /// One that is answered by the service.
+    fn variant(
+        &self,
+        name: &'static str,
+        address: SocketAddr,
+        process: u32,
+        requests: &Arc<Requests>,
+    ) -> Variant {
+        Variant {
+            name,
+            load: Load {
+                address,
+                connections: self.connections,
+                requests: Arc::clone(requests),
+                expected: Expected {
+                    status: 200,
+                    length: Some(BODY.len()),
+                },
+            },
+            process,
+        }
+    }
+}
+
+fn contents(entries: impl Iterator<Item = Entry>) -> Contents {
+    let plan = |name: &str, limits| Plan {
+        name: name.parse().expect("letters are a plan's name"),
+        limits: Some(limits),
+    };
+    Contents {
+        entries: entries.collect(),
+        plans: vec![plan(PLAN, limits(LIMITS)), plan(USED_UP, limits(ONE_A_DAY))],
+    }
+}
+
+/// Says that each account has made its one request of the day, and that the day is tomorrow: as
+/// after a clock that was set back, no slot opens before tomorrow's end, whenever this runs.
+async fn use_up(store: &Store, instance: &Instance, keys: &Keys) -> Result<()> {
+    let made = format!("{} 1", store.day().await? + 1);
+    let mut words = vec!["MSET".to_owned()];
+    for known in keys.known() {
+        words.extend([instance.day(&known.account.parse()?), made.clone()]);
+    }
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    store.redis.command(&words).await?;
+    Ok(())
+}
+
+fn limits((minute, day): (u32, u32)) -> Limits {
+    let number = |number| NonZeroU32::new(number).expect("a limit is not 0");
+    Limits {
+        requests_per_minute: number(minute),
+        requests_per_day: number(day),
+    }
+}

@@ -1,0 +1,128 @@
+//! A closed loop of requests: each connection sends the next one when its answer is complete.
+//! Every answer is checked, and the first wrong one ends the measurement.
+
+mod connection;
+mod requests;
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Error, Result, bail};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use water_harness::wait_until;
+
+use crate::cpu;
+use connection::Connection;
+pub use requests::Requests;
+
+/// A machine that does so much else that a slice passes without any answer gets some time more.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Who is asked what, and what must come back.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// The server's port on loopback.
+    pub address: SocketAddr,
+    /// Requests under way at any moment.
+    pub connections: usize,
+    /// What is sent.
+    pub requests: Arc<Requests>,
+    /// What every answer must be.
+    pub expected: Expected,
+}
+
+/// What every answer must be. A body is always read to its announced end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Expected {
+    /// Its status.
+    pub status: u16,
+    /// The length of its body, where that does not vary.
+    pub length: Option<usize>,
+}
+
+/// How long a load is sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Slice {
+    /// Before anything is counted.
+    pub warm_up: Duration,
+    /// While it is.
+    pub counted: Duration,
+}
+
+/// What a process did in one slice.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// Complete answers.
+    pub answers: u64,
+    /// The process' CPU time for them.
+    pub cpu: Duration,
+}
+
+impl Sample {
+    /// CPU time for one request, in microseconds.
+    pub fn cost(&self) -> f64 {
+        self.cpu.as_secs_f64() * 1e6 / self.answers as f64
+    }
+}
+
+impl Load {
+    /// Sends the load for one slice, and reads the CPU time of `process` at both ends of what is
+    /// counted.
+    pub async fn send(&self, process: u32, slice: Slice) -> Result<Sample> {
+        let answers = Arc::new(AtomicU64::new(0));
+        let mut connections = JoinSet::new();
+        for _ in 0..self.connections {
+            let (load, answers) = (self.clone(), Arc::clone(&answers));
+            connections.spawn(async move { load.keep_asking(&answers).await });
+        }
+        let counted = async {
+            sleep(slice.warm_up).await;
+            let before = (cpu::time(process)?, answers.load(Ordering::Relaxed));
+            sleep(slice.counted).await;
+            wait_until("an answer", PATIENCE, async || {
+                let come = answers.load(Ordering::Relaxed) > before.1;
+                come.then_some(()).context("none has come")
+            })
+            .await?;
+            let after = (cpu::time(process)?, answers.load(Ordering::Relaxed));
+            Ok::<_, Error>(Sample {
+                answers: after.1 - before.1,
+                cpu: after.0 - before.0,
+            })
+        };
+        let sample = tokio::select! {
+            sample = counted => sample?,
+            Some(ended) = connections.join_next() => match ended? {
+                Ok(never) => match never {},
+                Err(error) => return Err(error),
+            },
+        };
+        Ok(sample)
+    }
+
+    /// Returns only when an answer is not as expected.
+    async fn keep_asking(&self, answers: &AtomicU64) -> Result<Infallible> {
+        let mut connection = Connection::open(self.address).await?;
+        loop {
+            let answer = connection.exchange(&self.requests).await;
+            let answer = answer.with_context(|| format!("ask {}", self.address))?;
+            let as_expected = answer.status == self.expected.status
+                && self
+                    .expected
+                    .length
+                    .is_none_or(|length| length == answer.length);
+            if !as_expected {
+                bail!(
+                    "expected {:?}, got:\n{}",
+                    self.expected,
+                    connection.answer_text()
+                );
+            }
+            answers.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! `cargo dev bench`: builds what is compared as it is shipped, but for the static linking, and measures it.
+
+use anyhow::Result;
+use clap::ValueEnum;
+
+use crate::packages;
+use crate::process::cargo;
+use crate::progress::Progress;
+
+/// A part of the product that is compared by itself; `tests/bench/results` has a file of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Part {
+    /// The gate beside nginx, and beside nginx with Lua and Redis.
+    Gate,
+}
+
+impl Part {
+    /// The argument of `water-bench`.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Gate => "gate",
+        }
+    }
+}
+
+/// Measures one part, or all.
+pub fn run(part: Option<Part>) -> Result<()> {
+    Progress::new().step("Debian packages", |step| {
+        packages::install_missing(&packages::BENCHMARKS, step)
+    })?;
+    cargo(&["build", "--release", "--package", "water-gate"], &[])?;
+    let parts = part.map_or_else(|| Part::value_variants().to_vec(), |part| vec![part]);
+    for part in parts {
+        let arguments = [
+            "run",
+            "--release",
+            "--package",
+            "water-bench",
+            "--",
+            part.name(),
+        ];
+        cargo(&arguments, &[])?;
+    }
+    Ok(())
+}
