@@ -14,6 +14,7 @@ use crate::authenticate::authenticate;
 use crate::checks::{KeyInQuery, before_authentication};
 use crate::cors::Cors;
 use crate::forward::forward;
+use crate::grace::Grace;
 use crate::guessing::Guessing;
 use crate::journal::Journal;
 use crate::limit::limit;
@@ -30,6 +31,8 @@ pub struct Gate {
     pub prefix: KeyPrefix,
     /// The key directory in memory, shared by all workers.
     pub directory: Arc<Replica>,
+    /// How long the copy may serve while Redis is away, shared by all workers.
+    pub grace: Arc<Grace>,
     /// Slows down who tries wrong keys, shared by all workers.
     pub guessing: Arc<Guessing>,
     /// Counts requests in Redis.
@@ -75,12 +78,19 @@ impl Gate {
         if let Some(free) = self.free_of_charge(request) {
             return Ok(free);
         }
-        let (record, view) = authenticate(request, &self.prefix, &self.directory)
+        let (record, view) = authenticate(request, &self.prefix, &self.grace)
             .map_err(|refusal| self.guessing.slow_down(refusal, request.client, request.at))?;
         let record = &*journal.record.insert(record);
         let limits = admit(record, &view)?;
         let route = *journal.route.insert(route(request)?);
-        limit(record, limits, &self.limiter, &mut journal.charge).await?;
+        limit(
+            record,
+            limits,
+            view.now(),
+            &self.limiter,
+            &mut journal.charge,
+        )
+        .await?;
         forward(request, &query, route, record, self, &mut journal.visit).await
     }
 

@@ -2,9 +2,10 @@
 
 use water_domain::KeyPrefix;
 use water_http::Problem;
-use water_keystore::{Record, Replica, Standing, View};
+use water_keystore::{Record, Standing, View};
 
 use crate::credentials::{CredentialsError, presented_key};
+use crate::grace::Grace;
 use crate::received::Received;
 
 /// Why nobody can say whether a key is good. It is never the client's fault.
@@ -14,23 +15,26 @@ enum DirectoryAway {
     NoCopy,
     #[error("the key is unknown, and may be newer than this copy of the key directory")]
     Outdated,
+    #[error("Redis has been away for longer than this gate may serve from memory")]
+    GraceIsOver,
 }
 
 /// The record of the presented key, if the key is in force, and the state of the directory that
 /// says so. Costs no round trip.
 ///
 /// A key that is malformed is refused whatever the directory's state; a key that is unknown only
-/// while the copy is known to be current.
+/// while the copy is known to be current; a known one is good until the grace is over.
 pub fn authenticate(
     request: &Received,
     prefix: &KeyPrefix,
-    directory: &Replica,
+    grace: &Grace,
 ) -> Result<(Record, View), Problem> {
     let key = presented_key(&request.headers, prefix).map_err(|error| match error {
         CredentialsError::Missing => Problem::missing_credentials(),
         CredentialsError::Repeated => Problem::invalid_request(),
         CredentialsError::Malformed => Problem::invalid_key(),
     })?;
+    let directory = &grace.directory;
     let view = directory
         .view()
         .ok_or_else(|| away(DirectoryAway::NoCopy))?;
@@ -41,6 +45,9 @@ pub fn authenticate(
             away(DirectoryAway::Outdated)
         });
     };
+    if grace.is_over() {
+        return Err(away(DirectoryAway::GraceIsOver));
+    }
     match record.standing(view.now()) {
         Standing::Active => Ok((record, view)),
         Standing::Retired => Err(Problem::invalid_key()),

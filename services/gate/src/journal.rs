@@ -47,7 +47,7 @@ impl Journal {
             HeaderValue::from_static("Authorization, Accept-Encoding"),
         );
         cors.label(&request.headers, headers);
-        if let Some(Ok(decision)) = self.charge.map(|charge| charge.outcome) {
+        if let Some(decision) = self.charge.and_then(|charge| charge.decision) {
             limit::label(&decision, headers);
         }
         if let Some(deprecation) = self.route.and_then(|route| route.deprecation) {

@@ -15,6 +15,7 @@ mod deprecation;
 mod directory;
 mod entrance;
 mod forward;
+mod grace;
 mod guessing;
 mod journal;
 mod limit;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::time::Instant;
-use water_domain::Limits;
+use water_domain::{Limits, Timestamp};
 use water_http::Problem;
-use water_keystore::{Decision, Limiter, Reason, Record, Window};
+use water_keystore::{Decision, Limiter, Record, Window};
 
 const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
@@ -20,25 +20,24 @@ const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 pub struct Charge {
     /// How long it took.
     pub took: Duration,
-    /// The limiter's answer, or why there was none.
-    pub outcome: Result<Decision, Reason>,
+    /// The limiter's answer; `None`: it had none.
+    pub decision: Option<Decision>,
 }
 
-/// Charges one request to the key's account, and refuses it where a window is full. That Redis
-/// could not be asked is never the client's fault.
+/// Charges one request to the key's account, and refuses it where a window is full. `now` is Redis'
+/// time. That neither Redis nor this gate could decide is never the client's fault.
 pub async fn limit(
     record: &Record,
     limits: Limits,
+    now: Timestamp,
     limiter: &Limiter,
     charge: &mut Option<Charge>,
 ) -> Result<(), Problem> {
     let began = Instant::now();
-    let outcome = limiter.charge(&record.account, limits).await;
-    let took = began.elapsed();
-    let noted = outcome.as_ref().map(|decision| *decision);
+    let outcome = limiter.charge(&record.account, limits, now).await;
     *charge = Some(Charge {
-        took,
-        outcome: noted.map_err(|error| error.reason()),
+        took: began.elapsed(),
+        decision: outcome.ok(),
     });
     match outcome {
         Ok(decision) => accepted(&decision),
@@ -92,8 +91,6 @@ fn value(text: std::fmt::Arguments<'_>) -> HeaderValue {
 
 #[cfg(test)]
 mod tests {
-    use water_domain::Timestamp;
-
     use super::*;
 
     fn decision(accepted: bool, minute: u32, day: u32) -> Decision {

@@ -10,11 +10,12 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use water_http::Code;
-use water_keystore::Replica;
 
+use crate::grace::Grace;
 use crate::journal::Journal;
 
 mod directory;
+mod limits;
 
 /// Counters and times of all workers.
 #[derive(Debug)]
@@ -22,7 +23,6 @@ pub struct Metrics {
     requests: Family<RequestLabels, Counter>,
     gate_seconds: Histogram,
     limiter_seconds: Histogram,
-    limiter_failures: Family<ReasonLabel, Counter>,
     service_seconds: Family<ServiceLabel, Histogram, fn() -> Histogram>,
     service_failures: Family<FailureLabels, Counter>,
 }
@@ -33,11 +33,6 @@ struct RequestLabels {
     route: &'static str,
     status: u16,
     /// A problem's code, or `none`.
-    reason: &'static str,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
-struct ReasonLabel {
     reason: &'static str,
 }
 
@@ -53,13 +48,12 @@ struct FailureLabels {
 }
 
 impl Metrics {
-    /// Registers everything, the key directory's state too.
-    pub fn new(registry: &mut Registry, directory: Arc<Replica>) -> Self {
+    /// Registers everything, the state of the key directory and of the limits too.
+    pub fn new(registry: &mut Registry, grace: Arc<Grace>) -> Self {
         let metrics = Self {
             requests: Family::default(),
             gate_seconds: seconds(),
             limiter_seconds: seconds(),
-            limiter_failures: Family::default(),
             service_seconds: Family::new_with_constructor(seconds),
             service_failures: Family::default(),
         };
@@ -76,11 +70,6 @@ impl Metrics {
             metrics.limiter_seconds.clone(),
         );
         registry.register(
-            "limiter_failures",
-            "Questions that the limiter did not answer",
-            metrics.limiter_failures.clone(),
-        );
-        registry.register(
             "service_seconds",
             "Time of one exchange with a service",
             metrics.service_seconds.clone(),
@@ -90,7 +79,8 @@ impl Metrics {
             "Exchanges that gave no answer to pass on",
             metrics.service_failures.clone(),
         );
-        directory::register(registry, directory);
+        directory::register(registry, Arc::clone(&grace.directory));
+        limits::register(registry, grace);
         metrics
     }
 
@@ -112,12 +102,6 @@ impl Metrics {
         if let Some(charge) = journal.charge {
             elsewhere += charge.took;
             self.limiter_seconds.observe(charge.took.as_secs_f64());
-            if let Err(reason) = charge.outcome {
-                let reason = reason.as_str();
-                self.limiter_failures
-                    .get_or_create(&ReasonLabel { reason })
-                    .inc();
-            }
         }
         if let (Some(visit), Some(route)) = (journal.visit, journal.route) {
             elsewhere += visit.took;

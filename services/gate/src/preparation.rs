@@ -1,22 +1,23 @@
-//! The gate is not ready before the limiters of all workers are connected: the first request would
-//! spend its time on connecting.
+//! The gate is not ready before the limiters of all workers have tried to connect: the first request
+//! would spend its time on it. A Redis that does not answer in time keeps no gate from serving.
 
 use std::convert::Infallible;
-use std::future::pending;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::time::sleep;
-use tracing::debug;
+use tokio::time::{sleep, timeout};
+use tracing::{debug, warn};
 use water_keystore::Limiter;
 use water_runtime::Latch;
 use water_runtime::telemetry::chain;
 
 /// Pause after a failure, as the key directory makes it.
 const RETRY_AFTER: Duration = Duration::from_millis(250);
+/// A connection that is not made by then is left to the limiter, which serves without it.
+const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Counts the workers whose limiter is not connected yet; the last one sets the latch.
+/// Counts the workers whose limiter is not prepared yet; the last one sets the latch.
 #[derive(Debug)]
 pub struct Preparation {
     missing: AtomicUsize,
@@ -32,15 +33,21 @@ impl Preparation {
         }
     }
 
-    /// Connects one worker's limiter, and stays: it runs beside the worker's requests.
+    /// Connects one worker's limiter and brings it back after failures: it runs beside the worker's
+    /// requests.
     pub async fn of(&self, limiter: &Limiter) -> Infallible {
-        while let Err(error) = limiter.prepare().await {
-            debug!(error = chain(&error), "the limiter is not connected yet");
-            sleep(RETRY_AFTER).await;
+        let connected = async {
+            while let Err(error) = limiter.prepare().await {
+                debug!(error = chain(&error), "the limiter is not connected yet");
+                sleep(RETRY_AFTER).await;
+            }
+        };
+        if timeout(PATIENCE, connected).await.is_err() {
+            warn!("the limiter could not be connected; this gate's share of the limits decides");
         }
         if self.missing.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.latch.set();
         }
-        pending().await
+        limiter.attend().await
     }
 }

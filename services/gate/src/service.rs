@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper_util::service::TowerToHyperService;
 use water_http::{Representation, RequestIds, Signer};
 use water_keystore::connection::Purpose;
-use water_keystore::{Limiter, Replica};
+use water_keystore::{Limiter, Replica, Standby};
 use water_runtime::listener::announce;
 use water_runtime::workers::{Worker, WorkerDied, Workers};
 use water_runtime::{BoxError, ConnectionLimits, Connections, Drained, Process, Server};
@@ -14,6 +14,7 @@ use crate::app::{Gate, filter};
 use crate::config::Config;
 use crate::directory::Directory;
 use crate::entrance::{Connection, Entrance};
+use crate::grace::Grace;
 use crate::guessing::Guessing;
 use crate::metrics::Metrics;
 use crate::openapi;
@@ -42,9 +43,18 @@ impl Service {
             ..ConnectionLimits::default()
         });
         connections.register(&mut process.metrics);
+        let grace = Arc::new(Grace {
+            length: config.gate.grace,
+            standby: Arc::new(Standby::new(&replica)),
+            directory: Arc::clone(&replica),
+        });
+        let watched = Arc::clone(&grace);
+        process
+            .tasks
+            .spawn("grace", async move { match watched.watch().await {} });
         let (process_settings, count) = (config.process.clone(), config.workers);
         let shared = Arc::new(Shared {
-            metrics: Arc::new(Metrics::new(&mut process.metrics, Arc::clone(&replica))),
+            metrics: Arc::new(Metrics::new(&mut process.metrics, Arc::clone(&grace))),
             guessing: Arc::default(),
             openapi: Arc::new(openapi::representation()),
             preparation: Preparation::new(count, process.readiness.latch("limiter")),
@@ -58,6 +68,7 @@ impl Service {
                 process_settings.drain,
             ),
             replica,
+            grace,
             config,
         });
         let workers = Workers::start(count, process_settings.listen, move |worker| {
@@ -81,6 +92,7 @@ impl Service {
 struct Shared {
     config: Config,
     replica: Arc<Replica>,
+    grace: Arc<Grace>,
     metrics: Arc<Metrics>,
     guessing: Arc<Guessing>,
     openapi: Arc<Representation>,
@@ -111,11 +123,12 @@ impl Shared {
         Gate {
             prefix: config.key_prefix.clone(),
             directory: Arc::clone(&self.replica),
+            grace: Arc::clone(&self.grace),
             guessing: Arc::clone(&self.guessing),
             limiter: Limiter::new(
                 config.redis.connect(Purpose::Limiter),
                 config.instance.clone(),
-                self.replica.changes(),
+                Arc::clone(&self.grace.standby),
             ),
             signer: Signer::new(&config.identity),
             upstreams: Upstreams {

@@ -34,8 +34,9 @@ impl fmt::Debug for PasswordHash {
     }
 }
 
-/// What every connection does: introduce itself and choose its database.
-const CONNECT: &str = "+auth +hello +ping +select +client|setname +info +time";
+/// What every connection does: introduce itself, choose its database, and learn where the slots of a
+/// Redis Cluster are.
+const CONNECT: &str = "+auth +hello +ping +select +client|setname +cluster|slots +info +time";
 
 /// The lines of an ACL file (behind `ACL SETUSER`, the same words without `user`): operator first.
 /// The names are those of `operator-url` and `gate-url`.
@@ -86,8 +87,8 @@ mod tests {
         let golden = "resetchannels resetkeys %R~wd:{water.water-data}:records:* \
             %R~wd:{water.water-data}:plans %R~wd:{water.water-data}:feed \
             %R~wd:{water.water-data}:meta ~wd:{water.water-data}:gates ~wd:{water.water-data}:used \
-            ~wd:rl:{*}:water.water-data:? -@all +auth +hello +ping +select +client|setname +info \
-            +time +evalsha +script|load +get +hgetall +xread +xrevrange +hset +hdel +zadd +set \
+            ~wd:rl:{*}:water.water-data:? -@all +auth +hello +ping +select +client|setname \
+            +cluster|slots +info +time +evalsha +script|load +get +hgetall +xread +xrevrange +hset +hdel +zadd +set \
             +lindex +llen +lpop +rpop +rpush +pexpire";
         assert_eq!(rules, golden);
     }

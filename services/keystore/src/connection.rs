@@ -1,5 +1,7 @@
 //! A connection to Redis that comes back by itself, never repeats a command, answers within a
-//! stated time and cannot be printed.
+//! stated time and cannot be printed. Redis may be one server or a Redis Cluster.
+
+mod wire;
 
 use std::fmt;
 use std::io;
@@ -9,7 +11,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use futures::FutureExt;
-use redis::aio::{ConnectionManager, ConnectionManagerConfig};
+use redis::cluster::ClusterClient;
 use redis::io::tcp::TcpSettings;
 use redis::{
     Client, Cmd, ConnectionInfo, FromRedisValue, IntoConnectionInfo, Pipeline, ProtocolVersion,
@@ -19,10 +21,14 @@ use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use crate::failure::{Reason, StoreError};
+use wire::{Server, Wire};
 
 /// Where Redis is and how to be let in. Has no `Display`, and a `Debug` without content.
 #[derive(Clone)]
-pub struct ConnectionSettings(Client);
+pub struct ConnectionSettings {
+    server: Server,
+    user: Box<str>,
+}
 
 /// What is wrong with a Redis URL or its CA. Repeats neither.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -30,11 +36,14 @@ pub enum InvalidConnectionSettings {
     /// Not a URL of Redis.
     #[error(
         "the Redis URL is malformed; it must read redis://<user>:<password>@<host>:<port> (rediss:// \
-         for TLS), with reserved characters of the password percent-encoded"
+         for TLS, redis-cluster:// and rediss-cluster:// for a Redis Cluster), with reserved \
+         characters of the password percent-encoded"
     )]
     Url,
     /// A CA without TLS would be ignored silently.
-    #[error("a CA certificate is given, but the Redis URL does not begin with rediss://")]
+    #[error(
+        "a CA certificate is given, but the Redis URL begins neither with rediss:// nor with rediss-cluster://"
+    )]
     CaWithoutTls,
     /// The CA holds no certificate.
     #[error("the CA certificate for Redis is not PEM")]
@@ -44,8 +53,8 @@ pub enum InvalidConnectionSettings {
 /// What a connection is for; it decides how long an answer may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
-    /// One script on the path of every request: 500 ms. While Redis is slow the only other thing to
-    /// do is to refuse, and an answer that late is still better for the client.
+    /// One script on the path of every request: 75 ms. A gate that has not heard by then decides by
+    /// its own share of the limits.
     Limiter,
     /// Feed, loads, leases and the operator's writes: 2 s, twice the time that the feed blocks.
     Directory,
@@ -54,7 +63,7 @@ pub enum Purpose {
 impl Purpose {
     fn response_timeout(self) -> Duration {
         match self {
-            Self::Limiter => Duration::from_millis(500),
+            Self::Limiter => Duration::from_millis(75),
             Self::Directory => Duration::from_secs(2),
         }
     }
@@ -65,60 +74,61 @@ impl Purpose {
             Self::Directory => Duration::from_secs(1),
         }
     }
+
+    fn open(self, server: &Server) -> Wire {
+        // `answered` keeps the time, and looks twice.
+        let backstop = 2 * self.response_timeout().max(self.connect_timeout());
+        server.open(self.connect_timeout(), backstop)
+    }
 }
 
 /// How long sent bytes may stay unacknowledged before the kernel gives the connection up. Without
 /// it, a connection through a network that came back would wait for TCP's doubling retransmissions.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(2);
-/// Commands that may wait for the socket; the client's default of 50 is less than a burst.
-const QUEUE: usize = 1024;
+/// What the scheme of a Redis Cluster's URL ends with. The host is any of its nodes; the others are
+/// learned from it.
+const CLUSTER: &str = "-cluster";
 
 impl ConnectionSettings {
     /// Reads a URL, and the PEM text of the CA that signed the server's certificate (public roots
     /// otherwise).
     pub fn new(url: &str, ca: Option<&[u8]>) -> Result<Self, InvalidConnectionSettings> {
-        let info = connection_info(url).map_err(|_| InvalidConnectionSettings::Url)?;
+        let (url, cluster) = without_cluster(url);
+        let info = connection_info(&url).map_err(|_| InvalidConnectionSettings::Url)?;
         let tls = matches!(info.addr(), redis::ConnectionAddr::TcpTls { .. });
-        let opened = match ca {
-            None => Client::open(info),
-            Some(_) if !tls => return Err(InvalidConnectionSettings::CaWithoutTls),
-            Some(ca) => Client::build_with_tls(
-                info,
-                TlsCertificates {
-                    client_tls: None,
-                    root_cert: Some(ca.to_vec()),
-                },
-            ),
-        };
+        if ca.is_some() && !tls {
+            return Err(InvalidConnectionSettings::CaWithoutTls);
+        }
         if tls {
             // rustls wants one provider a process; an earlier choice of the binary is respected.
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
-        opened.map(Self).map_err(|_| InvalidConnectionSettings::Ca)
+        let user = info.redis_settings().username().unwrap_or("default").into();
+        let authority = ca.map(|ca| TlsCertificates {
+            client_tls: None,
+            root_cert: Some(ca.to_vec()),
+        });
+        let server = match (cluster, authority) {
+            (true, authority) => cluster_of(info, authority).map(Server::cluster),
+            (false, None) => Client::open(info).map(Server::one),
+            (false, Some(authority)) => Client::build_with_tls(info, authority).map(Server::one),
+        };
+        let server = server.map_err(|_| InvalidConnectionSettings::Ca)?;
+        Ok(Self { server, user })
     }
 
     /// The Redis user that the URL names.
     pub fn user(&self) -> &str {
-        let redis = self.0.get_connection_info().redis_settings();
-        redis.username().unwrap_or("default")
+        &self.user
     }
 
     /// A connection, made when first used. Must be called within a Tokio runtime, on which the
     /// connection then lives.
     pub fn connect(&self, purpose: Purpose) -> Connection {
-        let link = Link {
-            client: self.0.clone(),
-            config: ConnectionManagerConfig::new()
-                .set_number_of_retries(0)
-                // `answered` keeps this time, and looks twice.
-                .set_response_timeout(None)
-                .set_connection_timeout(Some(purpose.connect_timeout()))
-                .set_pipeline_buffer_size(QUEUE),
-        };
         Connection {
-            manager: Arc::new(ArcSwap::from_pointee(link.open())),
-            link: Arc::new(link),
-            timeout: purpose.response_timeout(),
+            wire: Arc::new(ArcSwap::from_pointee(purpose.open(&self.server))),
+            server: self.server.clone(),
+            purpose,
         }
     }
 }
@@ -126,6 +136,17 @@ impl ConnectionSettings {
 impl fmt::Debug for ConnectionSettings {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("ConnectionSettings")
+    }
+}
+
+/// The same URL of a single node, and whether it was a cluster's.
+fn without_cluster(url: &str) -> (String, bool) {
+    match url.split_once("://") {
+        Some((scheme, rest)) if scheme.ends_with(CLUSTER) => (
+            format!("{}://{rest}", scheme.trim_end_matches(CLUSTER)),
+            true,
+        ),
+        _ => (url.to_owned(), false),
     }
 }
 
@@ -137,31 +158,39 @@ fn connection_info(url: &str) -> RedisResult<ConnectionInfo> {
         // RESP3 announces a closed connection at once, so that the next command finds a new one.
         .set_protocol(ProtocolVersion::RESP3)
         .set_skip_set_lib_name();
-    let tcp = TcpSettings::default()
+    Ok(info
+        .set_redis_settings(redis)
+        .set_tcp_settings(tcp_settings()))
+}
+
+fn tcp_settings() -> TcpSettings {
+    TcpSettings::default()
         .set_nodelay(true)
-        .set_user_timeout(UNACKNOWLEDGED);
-    Ok(info.set_redis_settings(redis).set_tcp_settings(tcp))
+        .set_user_timeout(UNACKNOWLEDGED)
+}
+
+fn cluster_of(
+    node: ConnectionInfo,
+    authority: Option<TlsCertificates>,
+) -> RedisResult<ClusterClient> {
+    let cluster = ClusterClient::builder([node])
+        .retries(0)
+        .tcp_settings(tcp_settings());
+    match authority {
+        None => cluster.build(),
+        Some(authority) => cluster.certs(authority).build(),
+    }
 }
 
 /// A multiplexed connection; clones share it. Commands are sent once: after a failure it is unknown
 /// whether they were carried out.
+///
+/// On a Redis Cluster all keys of a command, a script or a pipeline lie in one slot.
 #[derive(Clone)]
 pub struct Connection {
-    link: Arc<Link>,
-    manager: Arc<ArcSwap<ConnectionManager>>,
-    timeout: Duration,
-}
-
-struct Link {
-    client: Client,
-    config: ConnectionManagerConfig,
-}
-
-impl Link {
-    fn open(&self) -> ConnectionManager {
-        ConnectionManager::new_lazy_with_config(self.client.clone(), self.config.clone())
-            .expect("only push senders and subscriptions can be misconfigured, and neither is used")
-    }
+    server: Server,
+    wire: Arc<ArcSwap<Wire>>,
+    purpose: Purpose,
 }
 
 impl Connection {
@@ -171,9 +200,29 @@ impl Connection {
         attempt: &'static str,
         command: &Cmd,
     ) -> Result<T, StoreError> {
-        let current = self.manager.load_full();
-        let mut manager = ConnectionManager::clone(&current);
-        let result = self.answered(command.query_async(&mut manager)).await;
+        self.run_within(self.purpose.response_timeout(), attempt, command)
+            .await
+    }
+
+    /// The same where nobody waits: there is time to make a connection first.
+    pub(crate) async fn run_patiently<T: FromRedisValue>(
+        &self,
+        attempt: &'static str,
+        command: &Cmd,
+    ) -> Result<T, StoreError> {
+        self.run_within(self.purpose.connect_timeout(), attempt, command)
+            .await
+    }
+
+    async fn run_within<T: FromRedisValue>(
+        &self,
+        time: Duration,
+        attempt: &'static str,
+        command: &Cmd,
+    ) -> Result<T, StoreError> {
+        let current = self.wire.load_full();
+        let mut wire = Wire::clone(&current);
+        let result = answered(time, command.query_async(&mut wire)).await;
         result.map_err(|error| self.failed(attempt, error, &current))
     }
 
@@ -183,9 +232,13 @@ impl Connection {
         attempt: &'static str,
         commands: &Pipeline,
     ) -> Result<T, StoreError> {
-        let current = self.manager.load_full();
-        let mut manager = ConnectionManager::clone(&current);
-        let result = self.answered(commands.query_async(&mut manager)).await;
+        let current = self.wire.load_full();
+        let mut wire = Wire::clone(&current);
+        let result = answered(
+            self.purpose.response_timeout(),
+            commands.query_async(&mut wire),
+        )
+        .await;
         result.map_err(|error| self.failed(attempt, error, &current))
     }
 
@@ -195,39 +248,52 @@ impl Connection {
         attempt: &'static str,
         script: &ScriptInvocation<'_>,
     ) -> Result<T, StoreError> {
-        let current = self.manager.load_full();
-        let mut manager = ConnectionManager::clone(&current);
-        let result = self.answered(script.invoke_async(&mut manager)).await;
+        let current = self.wire.load_full();
+        let mut wire = Wire::clone(&current);
+        let result = answered(
+            self.purpose.response_timeout(),
+            script.invoke_async(&mut wire),
+        )
+        .await;
         result.map_err(|error| self.failed(attempt, error, &current))
     }
 
-    /// The answer, if it comes in time. When this process itself was stalled, time has run out
-    /// before what arrived meanwhile was read: a last look comes after the sockets were.
-    async fn answered<T>(&self, answer: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
-        let mut answer = pin!(answer);
-        if let Ok(answer) = timeout(self.timeout, &mut answer).await {
-            return answer;
-        }
-        yield_now().await;
-        let late = answer.now_or_never();
-        late.unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
+    /// Gives the connection up for a new one, made when next used.
+    pub(crate) fn reopen(&self) {
+        self.wire.store(Arc::new(self.purpose.open(&self.server)));
     }
 
-    /// The manager makes a new connection after I/O errors only. When Redis refused the handshake
-    /// (a wrong password, too many clients), it would repeat that refusal for ever.
-    fn failed(
-        &self,
-        attempt: &'static str,
-        error: RedisError,
-        current: &Arc<ConnectionManager>,
-    ) -> StoreError {
+    /// Left alone, a connection would repeat a refused handshake (a wrong password, too many clients)
+    /// for ever, and go on asking an end that is gone without a word or no longer the primary. Of the
+    /// limiter's many questions some are late without any of this: it says by itself when to
+    /// [`Connection::reopen`].
+    fn failed(&self, attempt: &'static str, error: RedisError, current: &Arc<Wire>) -> StoreError {
         let error = StoreError::new(attempt, error);
-        if matches!(error.reason(), Reason::WrongPassword | Reason::Unexpected) {
-            self.manager
-                .compare_and_swap(current, Arc::new(self.link.open()));
+        let gone = match error.reason() {
+            Reason::WrongPassword | Reason::Unexpected => true,
+            _ => self.purpose == Purpose::Directory,
+        };
+        if gone {
+            let next = Arc::new(self.purpose.open(&self.server));
+            self.wire.compare_and_swap(current, next);
         }
         error
     }
+}
+
+/// The answer, if it comes in time. When this process itself was stalled, time has run out before
+/// what arrived meanwhile was read: a last look comes after the sockets were.
+async fn answered<T>(
+    time: Duration,
+    answer: impl Future<Output = RedisResult<T>>,
+) -> RedisResult<T> {
+    let mut answer = pin!(answer);
+    if let Ok(answer) = timeout(time, &mut answer).await {
+        return answer;
+    }
+    yield_now().await;
+    let late = answer.now_or_never();
+    late.unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
 }
 
 impl fmt::Debug for Connection {
@@ -254,11 +320,24 @@ mod tests {
             "very-secret",
             "http://u:very-secret@redis",
             "redis://u:p@h:notaport",
+            "http-cluster://u:very-secret@redis",
         ] {
             let error = ConnectionSettings::new(url, None).unwrap_err();
             assert_eq!(error, InvalidConnectionSettings::Url, "{url}");
             assert!(!error.to_string().contains("very-secret"));
         }
+    }
+
+    #[test]
+    fn a_cluster_is_told_by_its_scheme() {
+        for (url, single) in [
+            ("redis-cluster://u:p@h:1", "redis://u:p@h:1"),
+            ("rediss-cluster://h", "rediss://h"),
+        ] {
+            assert_eq!(without_cluster(url), (single.to_owned(), true));
+        }
+        let same = "redis://u:p-cluster@h:1";
+        assert_eq!(without_cluster(same), (same.to_owned(), false));
     }
 
     #[test]

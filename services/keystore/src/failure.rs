@@ -20,7 +20,8 @@ pub enum Reason {
     Loading,
     /// User or password refused.
     WrongPassword,
-    /// A Redis Cluster without all its slots.
+    /// A Redis Cluster without all its slots, or one that moves them; or a cluster behind a URL that
+    /// names a single server.
     ClusterDown,
     /// The user lacks a right: the ACL is not the one that `redis-acl` prints.
     Denied,
@@ -74,7 +75,11 @@ impl Reason {
             ErrorKind::Server(kind) => match kind {
                 ServerErrorKind::ReadOnly => Self::ReadOnly,
                 ServerErrorKind::BusyLoading => Self::Loading,
-                ServerErrorKind::ClusterDown => Self::ClusterDown,
+                ServerErrorKind::ClusterDown
+                | ServerErrorKind::Moved
+                | ServerErrorKind::Ask
+                | ServerErrorKind::TryAgain
+                | ServerErrorKind::CrossSlot => Self::ClusterDown,
                 ServerErrorKind::MasterDown => Self::Down,
                 ServerErrorKind::NoPerm => Self::Denied,
                 _ => Self::Unexpected,
@@ -94,7 +99,7 @@ impl fmt::Display for Reason {
             Self::OutOfMemory => "Redis is out of memory",
             Self::Loading => "Redis is still loading its data",
             Self::WrongPassword => "Redis refuses the user or password",
-            Self::ClusterDown => "the Redis Cluster is down",
+            Self::ClusterDown => "the Redis Cluster is down or moves its slots",
             Self::Denied => "the Redis user lacks a right that `water-operator redis-acl` lists",
             Self::Unexpected => "Redis gave an unexpected answer",
         })

@@ -89,6 +89,12 @@ impl Instance {
         format!("wd:rl:{{{account}}}:{self}:d")
     }
 
+    /// String: written and forgotten by a limiter that tries whether Redis takes writes again. No
+    /// account's counters end with `p`.
+    pub fn probe(&self) -> String {
+        format!("wd:rl:{{probe}}:{self}:p")
+    }
+
     /// The pattern that matches every limiter key of this instance and no other's.
     pub(crate) fn limiter_pattern(&self) -> String {
         format!("wd:rl:{{*}}:{self}:?")
@@ -173,6 +179,7 @@ mod tests {
             "wd:rl:{acme}:water.water-data:m"
         );
         assert_eq!(instance().day(&account), "wd:rl:{acme}:water.water-data:d");
+        assert_eq!(instance().probe(), "wd:rl:{probe}:water.water-data:p");
     }
 
     #[test]

@@ -25,6 +25,6 @@ pub use directory::writer::{Applied, Writer};
 pub use directory::{Directory, WriteError};
 pub use failure::{Reason, StoreError};
 pub use keys::{Instance, InvalidInstance};
-pub use limiter::{Decision, Limiter, Window};
+pub use limiter::{Decision, Limiter, Standby, StandbyStatus, TooManyAccounts, Window};
 pub use owner::Owner;
 pub use record::{KeyState, Record, Standing, UndecodableRecord};

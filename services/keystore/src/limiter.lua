@@ -1,7 +1,10 @@
 -- Checks both windows of an account and charges both, or neither. The only clock is TIME.
 -- KEYS  minute: list of accepted times in us, oldest first
 --       day:    '<UTC day since the epoch> <accepted in it>'
--- ARGV  limit of the minute, limit of the day
+-- ARGV  limit of the minute, limit of the day (0 and 0: only charges what is owed)
+--       then, where a gate has admitted requests while it could not ask, what it owes for them:
+--       UTC day since the epoch, requests in it, and for each moment of the last minute:
+--       its age in us, requests in it
 -- reply accepted (1 | 0), now in us,
 --       accepted within the minute, us until its next slot opens,
 --       accepted within the day, us until the day ends
@@ -13,6 +16,11 @@ local now = time[1] * 1000000 + time[2]
 local minute_limit, day_limit = tonumber(ARGV[1]), tonumber(ARGV[2])
 
 local function entry(index) return tonumber(redis.call('LINDEX', KEYS[1], index)) end
+
+local function push(moment)
+  -- Lua would print these as 1.7e+15.
+  redis.call('RPUSH', KEYS[1], string.format('%.0f', moment))
+end
 
 -- The key is the account's, whatever the plan: entries leave by age alone, so that a key of a
 -- smaller plan does not shorten the list for one of a larger.
@@ -27,7 +35,6 @@ while newest and newest > now + WINDOW do
   redis.call('RPOP', KEYS[1])
   newest = entry(-1)
 end
-local minute = redis.call('LLEN', KEYS[1])
 
 local today = math.floor(now / DAY)
 local day, count = string.match(redis.call('GET', KEYS[2]) or '', '^(%d+) (%d+)$')
@@ -35,18 +42,42 @@ day, count = tonumber(day), tonumber(count)
 -- A clock set back across midnight goes on with the day that had begun.
 if day ~= today and day ~= today + 1 then day, count = today, 0 end
 
+-- Charges what is owed. Its times go where they belong: the list stays sorted.
+local function charge_owed()
+  local moments = {}
+  for i = 5, #ARGV, 2 do
+    local moment = now - tonumber(ARGV[i])
+    for _ = 1, moment > now - WINDOW and tonumber(ARGV[i + 1]) or 0 do
+      moments[#moments + 1] = moment
+    end
+  end
+  table.sort(moments)
+  newest = moments[1] and entry(-1)
+  while newest and newest > moments[1] do
+    redis.call('RPOP', KEYS[1])
+    moments[#moments + 1] = newest
+    newest = entry(-1)
+  end
+  table.sort(moments)
+  for _, moment in ipairs(moments) do push(moment) end
+  if tonumber(ARGV[3]) == day then count = count + tonumber(ARGV[4]) end
+end
+if ARGV[3] then charge_owed() end
+
+local minute = redis.call('LLEN', KEYS[1])
 local accepted = 0
 if minute < minute_limit and count < day_limit then
   accepted = 1
   minute, count = minute + 1, count + 1
-  -- Lua would print these as 1.7e+15.
-  redis.call('RPUSH', KEYS[1], string.format('%.0f', now))
+  push(now)
+end
+if accepted == 1 or ARGV[3] then
   redis.call('PEXPIRE', KEYS[1], 2 * WINDOW / 1000)
   redis.call('SET', KEYS[2], day .. ' ' .. count, 'PX', 2 * DAY / 1000)
 end
 
 local opens = 0
-if minute > 0 then
+if minute > 0 and minute_limit > 0 then
   opens = entry(math.max(0, minute - minute_limit)) + WINDOW - now
 end
 return {accepted, now, minute, opens, count, (day + 1) * DAY - now}

@@ -1,22 +1,33 @@
 //! Requests per minute and per day, counted per account in Redis: one script checks and charges
 //! both windows or neither, on the server's clock.
+//!
+//! While Redis cannot be asked, each gate admits its share of every account's limits, and charges
+//! it once Redis is back.
 
+mod breaker;
 mod decision;
-mod refusals;
+mod latest;
+#[cfg(test)]
+mod outages;
+mod recovery;
+mod share;
+mod standby;
 
-use std::sync::LazyLock;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
 use redis::Script;
+use tokio::sync::Notify;
 use tokio::time::Instant;
-use water_domain::{AccountId, Limits};
+use water_domain::{AccountId, Limits, Timestamp};
 
+use breaker::Breaker;
 pub use decision::{Decision, Window, WindowName};
-use refusals::{Recall, Refusals};
+use latest::{Latest, Recall};
+use share::Now;
+pub use standby::{Standby, StandbyStatus, TooManyAccounts};
 
 use crate::connection::Connection;
-use crate::failure::StoreError;
+use crate::failure::{Reason, StoreError};
 use crate::keys::Instance;
 
 const SOURCE: &str = include_str!("limiter.lua");
@@ -24,65 +35,120 @@ static CHARGE: LazyLock<Script> = LazyLock::new(|| Script::new(SOURCE));
 const ATTEMPT: &str = "check the limits";
 
 /// Asks Redis for each request, except where it was refused a moment ago and nothing can have
-/// changed: a flood of 429s costs Redis nothing.
+/// changed (a flood of 429s costs Redis nothing), and where Redis does not answer.
 #[derive(Debug)]
 pub struct Limiter {
     connection: Connection,
     instance: Instance,
-    refusals: Mutex<Refusals>,
+    standby: Arc<Standby>,
+    memory: Mutex<Memory>,
+    /// Wakes [`Limiter::attend`] after a failure.
+    trouble: Notify,
+}
+
+/// What one worker has learned from its answers.
+#[derive(Debug)]
+struct Memory {
+    latest: Latest,
+    breaker: Breaker,
 }
 
 impl Limiter {
-    /// A limiter over a connection for [`crate::connection::Purpose::Limiter`]. `changes` is the
-    /// replica's ([`crate::Replica::changes`]): when it grows, remembered refusals are forgotten,
-    /// for a plan may have been raised.
-    pub fn new(connection: Connection, instance: Instance, changes: Arc<AtomicU64>) -> Self {
+    /// A limiter over a connection for [`crate::connection::Purpose::Limiter`]; its `standby` is
+    /// shared by all limiters of the process.
+    pub fn new(connection: Connection, instance: Instance, standby: Arc<Standby>) -> Self {
+        let memory = Memory {
+            latest: Latest::new(standby.changes.clone()),
+            breaker: Breaker::default(),
+        };
         Self {
             connection,
             instance,
-            refusals: Mutex::new(Refusals::new(changes)),
+            standby,
+            memory: Mutex::new(memory),
+            trouble: Notify::new(),
         }
     }
 
-    /// Connects and loads the script, so that no request has to wait for either.
-    pub async fn prepare(&self) -> Result<(), StoreError> {
-        let mut load = redis::cmd("SCRIPT");
-        load.arg("LOAD").arg(SOURCE);
-        self.connection
-            .run("load the limiter's script", &load)
-            .await
-    }
-
-    /// Charges one request to `account` if both windows of its key's plan have room.
+    /// Charges one request to `account` if both windows of its key's plan have room. `now` is
+    /// Redis' time as far as it is known; it counts only while Redis cannot be asked.
     ///
-    /// After an error it is unknown whether the request was charged; it is not tried again.
+    /// A question that failed is not repeated: it may have been charged. This gate's share decides
+    /// instead.
     pub async fn charge(
         &self,
         account: &AccountId,
         limits: Limits,
-    ) -> Result<Decision, StoreError> {
-        let sent = Instant::now();
-        let version = match self.refusals().recall(account, limits, sent) {
+        now: Timestamp,
+    ) -> Result<Decision, TooManyAccounts> {
+        let asked = Instant::now();
+        let (recall, given_up) = {
+            let memory = self.memory();
+            let recall = memory.latest.recall(account, limits, asked);
+            (recall, memory.breaker.is_open())
+        };
+        let version = match recall {
             Recall::Refused(refusal) => return Ok(refusal),
             Recall::Ask(version) => version,
         };
+        if given_up {
+            return self.charge_here(account, limits, now, true);
+        }
+        match self.ask(account, limits).await {
+            Ok(decision) => {
+                let mut memory = self.memory();
+                memory
+                    .latest
+                    .remember(account, limits, decision, asked, version);
+                memory.breaker.succeeded();
+                self.standby.succeeded();
+                Ok(decision)
+            }
+            Err(error) => {
+                self.failed(&error);
+                // What came too late may still be charged; to owe it too would charge it twice.
+                let owed = error.reason() != Reason::Slow;
+                self.charge_here(account, limits, now, owed)
+            }
+        }
+    }
+
+    async fn ask(&self, account: &AccountId, limits: Limits) -> Result<Decision, StoreError> {
         let mut call = CHARGE.key(self.instance.minute(account));
         call.key(self.instance.day(account));
         call.arg(limits.requests_per_minute.get())
             .arg(limits.requests_per_day.get());
         let reply = self.connection.run_script(ATTEMPT, &call).await?;
-        let decision =
-            Decision::read(reply, limits).ok_or_else(|| StoreError::unexpected(ATTEMPT))?;
-        if !decision.accepted {
-            self.refusals()
-                .remember(account, limits, decision, sent, version);
-        }
-        Ok(decision)
+        Decision::read(reply, limits).ok_or_else(|| StoreError::unexpected(ATTEMPT))
     }
 
-    fn refusals(&self) -> std::sync::MutexGuard<'_, Refusals> {
-        self.refusals
+    /// Decides by this gate's share.
+    fn charge_here(
+        &self,
+        account: &AccountId,
+        limits: Limits,
+        redis: Timestamp,
+        owed: bool,
+    ) -> Result<Decision, TooManyAccounts> {
+        let here = Instant::now();
+        let known = self.memory().latest.of(account).copied();
+        let now = Now { here, redis };
+        self.standby
+            .charge(account, limits, known.as_ref(), now, owed)
+    }
+
+    fn failed(&self, error: &StoreError) {
+        tracing::debug!(error = %error, "the limiter's Redis failed");
+        self.standby.failed(error.reason(), Instant::now());
+        if self.memory().breaker.failed() {
+            self.standby.opened();
+        }
+        self.trouble.notify_one();
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory
             .lock()
-            .expect("nothing panics while it holds the refusals")
+            .expect("nothing panics while it holds the memory")
     }
 }

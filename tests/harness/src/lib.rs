@@ -1,5 +1,6 @@
 //! Real servers for tests, private to the test process: PostgreSQL, Redis and a
-//! Kubernetes control plane on loopback, and a client that speaks raw HTTP.
+//! Kubernetes control plane on loopback, a network between them that fails as it
+//! is told to, and a client that speaks raw HTTP.
 //! Everything started here dies with the process that started it.
 
 pub mod certificates;
@@ -9,7 +10,9 @@ mod port;
 mod postgres;
 mod process;
 pub mod programs;
+mod proxy;
 mod redis;
+mod redis_cluster;
 mod scratch;
 mod wait;
 
@@ -18,6 +21,8 @@ pub use http_client::{Answer, HttpClient};
 pub use port::Port;
 pub use postgres::{Database, Postgres};
 pub use process::{Process, Program};
+pub use proxy::{Network, Proxy};
 pub use redis::Redis;
+pub use redis_cluster::RedisCluster;
 pub use scratch::directory as scratch_directory;
 pub use wait::wait_until;

@@ -1,7 +1,7 @@
 //! A private Redis: one server for a test binary, told apart by key prefixes, or
 //! one of the test's own that it may stop, pause and fill.
 
-use std::{fs, time::Duration};
+use std::{fs, net::SocketAddr, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
@@ -12,7 +12,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{Port, Process, Program, process, scratch};
+use crate::{Port, Process, Program, Proxy, process, scratch};
 
 const START: Duration = Duration::from_secs(10);
 
@@ -76,6 +76,16 @@ impl Redis {
     /// The URL of an ACL user.
     pub fn url_as(&self, user: &str, password: &str) -> String {
         format!("redis://{user}:{password}@{}/", self.port.address())
+    }
+
+    /// The URL of an ACL user through a proxy before the server.
+    pub fn url_through(&self, proxy: &Proxy, user: &str, password: &str) -> String {
+        format!("redis://{user}:{password}@{}/", proxy.address())
+    }
+
+    /// Where the server listens.
+    pub fn address(&self) -> SocketAddr {
+        self.port.address()
     }
 
     /// The server's port on 127.0.0.1.

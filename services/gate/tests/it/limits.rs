@@ -1,6 +1,6 @@
 //! Both limits as a client meets them.
 
-use water_harness::Answer;
+use water_harness::{Answer, Redis};
 
 use crate::site::{Key, Site, is, problem};
 
@@ -121,4 +121,61 @@ async fn a_refusal_of_the_service_is_charged() {
     let answer = site.get(TARGET, &key).await;
     assert_eq!((answer.status, remaining(&answer)), (400, 119));
     assert_eq!(answer.text().unwrap(), body);
+}
+
+#[tokio::test]
+async fn fifty_clients_through_three_gates_get_exactly_the_limit() {
+    let redis = Redis::start().await.unwrap();
+    let site = Site::start_unready(&redis, &[]).await;
+    site.ready().await;
+    let peers = [
+        site.another(&redis, "gate-1").await,
+        site.another(&redis, "gate-2").await,
+    ];
+    let key = site.key().await;
+    let clients = (0..50).map(|client| {
+        let (site, peers, key) = (&site, &peers, &key);
+        async move {
+            let mut client = match client % 3 {
+                0 => site.connect().await,
+                gate => peers[gate - 1].connect().await,
+            };
+            let mut accepted = 0;
+            for _ in 0..50 {
+                accepted += u32::from(client.get(TARGET, &key.text).await.unwrap().status == 200);
+            }
+            accepted
+        }
+    });
+    let accepted = futures::future::join_all(clients).await;
+    assert_eq!(accepted.into_iter().sum::<u32>(), 120);
+}
+
+#[tokio::test]
+async fn a_flood_of_refusals_costs_redis_no_command() {
+    let redis = Redis::start().await.unwrap();
+    let site = Site::start_unready(&redis, &[]).await;
+    site.ready().await;
+    let key = site.publish(Key::new().on_plan("Daily")).await;
+    let mut client = site.connect().await;
+    for _ in 0..4 {
+        client.get(TARGET, &key.text).await.unwrap();
+    }
+    let scripts = async || {
+        let stats = redis.command(&["INFO", "commandstats"]).await.unwrap();
+        let calls = |name: &str| {
+            let line = stats.lines().find(|line| line.starts_with(name));
+            line.unwrap().to_owned()
+        };
+        // The lease is renewed by a script too; what the limiter alone runs is counted.
+        [calls("cmdstat_lindex"), calls("cmdstat_llen")].map(|line| {
+            let calls = line.split("calls=").nth(1).unwrap();
+            calls.split(',').next().unwrap().to_owned()
+        })
+    };
+    let before = scripts().await;
+    for _ in 0..500 {
+        assert_eq!(client.get(TARGET, &key.text).await.unwrap().status, 429);
+    }
+    assert_eq!(scripts().await, before);
 }

@@ -11,6 +11,7 @@ mod forwarding;
 mod limits;
 mod observation;
 mod order;
+mod outages;
 mod recorder;
 mod site;
 mod stopping;

@@ -8,8 +8,8 @@ use water_domain::{KeyPrefix, Limits, PlainKey, Plan, Timestamp};
 use water_harness::{Answer, HttpClient, Port, Process, Program, Redis, wait_until};
 use water_keystore::connection::Purpose;
 use water_keystore::{
-    Change, ConnectionSettings, Contents, Directory, Instance, KeyState, Owner, Record, Removal,
-    Writer,
+    Change, ConnectionSettings, Contents, Directory, Entry, Instance, KeyState, Owner, Record,
+    Removal, Writer,
 };
 
 use crate::recorder::Recorder;
@@ -25,8 +25,32 @@ pub struct Site {
     pub service: Recorder,
     pub writer: Writer,
     pub directory: Directory,
+    pub instance: Instance,
     http: Port,
     admin: Port,
+}
+
+/// Another gate of a site: the same directory, limits and service.
+pub struct Peer {
+    pub gate: Process,
+    http: Port,
+    admin: Port,
+}
+
+impl Peer {
+    /// A new connection to it.
+    pub async fn connect(&self) -> HttpClient {
+        HttpClient::connect(self.http.address()).await.unwrap()
+    }
+
+    /// What its admin port says.
+    pub async fn admin(&self, path: &str) -> Result<Answer> {
+        ask(&self.admin, path).await
+    }
+
+    async fn ready(&self) {
+        until_ready(&self.gate, &self.admin).await;
+    }
 }
 
 /// A key and its record, to be published as it is or changed before.
@@ -57,22 +81,14 @@ impl Site {
         let connection = ConnectionSettings::new(&redis.url(), None).unwrap();
         let directory = Directory::new(connection.connect(Purpose::Directory), instance.clone());
         let (writer, _) = directory.claim("0b5e", None).await.unwrap();
-        writer.rebuild(plans).await.unwrap();
+        writer.rebuild(|| contents(&[])).await.unwrap();
         let service = Recorder::start().await;
         let (http, admin) = (Port::reserve().unwrap(), Port::reserve().unwrap());
-        let mut program = Program::new(env!("CARGO_BIN_EXE_water-gate"))
-            .env("WATER_LISTEN_ADDRESS", http.address().to_string())
-            .env("WATER_ADMIN_ADDRESS", admin.address().to_string())
-            .env("WATER_LOG", "debug")
-            .env("WATER_STOP_DELAY_SECONDS", "1")
-            .env("WATER_WORKERS", "1")
+        let mut program = program("gate-0", &http, &admin)
             .env("WATER_REDIS_URL", redis.url())
             .env("WATER_INSTANCE", instance.as_str())
-            .env("WATER_POD_NAME", "gate-0")
-            .env("WATER_POD_UID", "uid-of-gate-0")
             .env("WATER_DEPARTEMENTS_ADDRESS", service.address.to_string())
-            .env("WATER_HISTORY_ADDRESS", service.address.to_string())
-            .env("WATER_IDENTITY_CURRENT", &IDENTITY[..64]);
+            .env("WATER_HISTORY_ADDRESS", service.address.to_string());
         for (name, value) in settings {
             program = program.env(name, value);
         }
@@ -81,27 +97,38 @@ impl Site {
             service,
             writer,
             directory,
+            instance,
             http,
             admin,
         }
     }
 
+    /// Another gate, ready, on the same Redis.
+    pub async fn another(&self, redis: &Redis, pod: &str) -> Peer {
+        let (http, admin) = (Port::reserve().unwrap(), Port::reserve().unwrap());
+        let service = self.service.address.to_string();
+        let program = program(pod, &http, &admin)
+            .env("WATER_REDIS_URL", redis.url())
+            .env("WATER_INSTANCE", self.instance.as_str())
+            .env("WATER_DEPARTEMENTS_ADDRESS", &service)
+            .env("WATER_HISTORY_ADDRESS", &service);
+        let peer = Peer {
+            gate: program.start().unwrap(),
+            http,
+            admin,
+        };
+        peer.ready().await;
+        peer
+    }
+
     /// Waits until the gate says that it is ready.
     pub async fn ready(&self) {
-        let ready = async || -> Result<()> {
-            let answer = self.admin("/ready").await?;
-            ensure!(answer.status == 200, "{answer:?}");
-            Ok(())
-        };
-        self.gate.ready(SOON, ready).await.unwrap();
+        until_ready(&self.gate, &self.admin).await;
     }
 
     /// What the admin port says.
     pub async fn admin(&self, path: &str) -> Result<Answer> {
-        HttpClient::connect(self.admin.address())
-            .await?
-            .request("GET", path, &[])
-            .await
+        ask(&self.admin, path).await
     }
 
     /// A new connection to the gate.
@@ -244,6 +271,14 @@ impl Key {
         format!("Bearer {}", self.text)
     }
 
+    fn entry(&self) -> Entry {
+        Entry {
+            hash: self.hash(),
+            record: self.record.clone(),
+            owner: owner(),
+        }
+    }
+
     pub fn hash(&self) -> water_domain::KeyHash {
         self.plain().hash()
     }
@@ -294,6 +329,34 @@ pub fn is(status: u16, code: &str) -> (u16, String) {
     (status, code.to_owned())
 }
 
+async fn ask(admin: &Port, path: &str) -> Result<Answer> {
+    HttpClient::connect(admin.address())
+        .await?
+        .request("GET", path, &[])
+        .await
+}
+
+async fn until_ready(gate: &Process, admin: &Port) {
+    let ready = async || -> Result<()> {
+        let answer = ask(admin, "/ready").await?;
+        ensure!(answer.status == 200, "{answer:?}");
+        Ok(())
+    };
+    gate.ready(SOON, ready).await.unwrap();
+}
+
+fn program(pod: &str, http: &Port, admin: &Port) -> Program {
+    Program::new(env!("CARGO_BIN_EXE_water-gate"))
+        .env("WATER_LISTEN_ADDRESS", http.address().to_string())
+        .env("WATER_ADMIN_ADDRESS", admin.address().to_string())
+        .env("WATER_LOG", "debug")
+        .env("WATER_STOP_DELAY_SECONDS", "1")
+        .env("WATER_WORKERS", "1")
+        .env("WATER_POD_NAME", pod)
+        .env("WATER_POD_UID", format!("uid-of-{pod}"))
+        .env("WATER_IDENTITY_CURRENT", &IDENTITY[..64])
+}
+
 fn owner() -> Owner {
     Owner {
         uid: "uid-of-acme".into(),
@@ -302,7 +365,8 @@ fn owner() -> Owner {
     }
 }
 
-fn plans() -> Contents {
+/// All that the operator would write: both plans, and these keys.
+pub fn contents(keys: &[Key]) -> Contents {
     let limited = |name: &str, minute: u32, day: u32| Plan {
         name: name.parse().unwrap(),
         limits: Some(Limits {
@@ -315,7 +379,7 @@ fn plans() -> Contents {
         limits: None,
     };
     Contents {
-        entries: Vec::new(),
+        entries: keys.iter().map(Key::entry).collect(),
         plans: vec![
             limited("Enterprise", 120, 50_000),
             limited("Daily", 100, 3),

@@ -1,13 +1,27 @@
 -- Renews a gate's lease, which also acknowledges every change up to seq.
 -- KEYS  gates
 -- ARGV  pod, pod's uid, generation, seq, grace in ms, mode
--- reply the server's time: seconds, microseconds
+-- reply the server's time (seconds, microseconds), how many gates may be serving
 local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- HDEL first, or a full Redis could not be acknowledged.
 redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('HSET', KEYS[1], ARGV[1], cjson.encode({
   uid = ARGV[2], generation = tonumber(ARGV[3]), seq = tonumber(ARGV[4]),
-  grace = tonumber(ARGV[5]), renewed = time[1] * 1000 + math.floor(time[2] / 1000),
+  grace = tonumber(ARGV[5]), renewed = now,
   mode = ARGV[6],
 }))
-return time
+
+-- A gate that is silent may serve until its grace and ten seconds are over. What another version
+-- has written must not keep this gate from renewing.
+local function may_serve(text)
+  local lease = cjson.decode(text)
+  return lease.renewed + lease.grace + 10000 > now
+end
+local serving = 0
+local gates = redis.call('HGETALL', KEYS[1])
+for i = 2, #gates, 2 do
+  local readable, serves = pcall(may_serve, gates[i])
+  if readable and serves then serving = serving + 1 end
+end
+return {time[1], time[2], serving}

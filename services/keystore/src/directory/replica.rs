@@ -8,7 +8,7 @@ mod status;
 mod view;
 
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -58,6 +58,8 @@ pub struct Replica {
     clock: Clock,
     /// Counts replacements of the copy; the limiter forgets its refusals with each.
     changes: Arc<AtomicU64>,
+    /// How many gates there were at the last renewal; 0 before the first.
+    gates: Arc<AtomicU32>,
     progress: Mutex<Progress>,
     complete: watch::Sender<bool>,
 }
@@ -73,6 +75,7 @@ impl Replica {
             snapshot: ArcSwapOption::empty(),
             clock: Clock::new(Instant::now()),
             changes: Arc::default(),
+            gates: Arc::default(),
             progress: Mutex::default(),
             complete: watch::Sender::new(false),
         }
@@ -93,6 +96,17 @@ impl Replica {
     /// A number that grows with every change of a key or plan.
     pub fn changes(&self) -> Arc<AtomicU64> {
         self.changes.clone()
+    }
+
+    /// How many gates may be serving, this one too, as of the last renewal; 0 before the first.
+    pub fn live_gates(&self) -> Arc<AtomicU32> {
+        self.gates.clone()
+    }
+
+    /// Since the lease was last renewed, by the monotonic clock; `None` before the first time. A
+    /// gate serves from memory no longer than its grace after that.
+    pub fn since_renewal(&self) -> Option<Duration> {
+        self.progress().since_renewal()
     }
 
     /// Returns once there is a complete copy and the feed has replied.
@@ -223,10 +237,12 @@ impl Replica {
             .arg(self.identity.grace.as_millis() as u64)
             .arg(mode.as_str());
         let sent = Instant::now();
-        let time: (i64, i64) = self.connection.run_script("renew the lease", &call).await?;
+        let (seconds, micros, gates): (i64, i64, u32) =
+            self.connection.run_script("renew the lease", &call).await?;
         let received = Instant::now();
         self.clock
-            .set(time.0 * 1000 + time.1 / 1000, sent, received);
+            .set(seconds * 1000 + micros / 1000, sent, received);
+        self.gates.store(gates, Ordering::Release);
         // The moment before it was sent: the server may have counted from then.
         self.progress().renewed(sent);
         Ok(())

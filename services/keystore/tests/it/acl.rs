@@ -1,10 +1,13 @@
 //! The two Redis users: each can do its work, and a compromised gate cannot make a key.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
 use redis::cmd;
 use sha2::{Digest, Sha256};
 use water_harness::Redis;
 use water_keystore::connection::Purpose;
-use water_keystore::{ConnectionSettings, Limiter, redis_acl};
+use water_keystore::{ConnectionSettings, Limiter, Standby, redis_acl};
 
 use crate::site::*;
 
@@ -55,24 +58,25 @@ async fn operator_and_gate_can_do_their_work() {
         .last_used(&[record().key_id])
         .await
         .unwrap();
+    assert_eq!(running.live_gates().load(Ordering::Acquire), 1);
     running.leave().await.unwrap();
 
     let limiter = Limiter::new(
         gate.connect(Purpose::Directory),
         gate.instance.clone(),
-        running.changes(),
+        Arc::new(Standby::new(&running)),
     );
     let account = "acme".parse().unwrap();
     assert!(
         limiter
-            .charge(&account, limits(1, 5))
+            .charge(&account, limits(1, 5), now())
             .await
             .unwrap()
             .accepted
     );
     assert!(
         !limiter
-            .charge(&account, limits(1, 5))
+            .charge(&account, limits(1, 5), now())
             .await
             .unwrap()
             .accepted

@@ -3,68 +3,43 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
 use tokio::time::Instant;
-use water_harness::{Redis, wait_until};
+use water_harness::Redis;
+use water_keystore::Reason;
 use water_keystore::connection::Purpose;
-use water_keystore::{Limiter, Reason, StoreError};
 
 use crate::site::*;
-
-fn limiter(site: &Site) -> Limiter {
-    let connection = site.connect(Purpose::Limiter);
-    Limiter::new(connection, site.instance.clone(), Default::default())
-}
-
-async fn charge(limiter: &Limiter) -> Result<(), StoreError> {
-    let account = "acme".parse().unwrap();
-    limiter
-        .charge(&account, limits(1_000_000, 1_000_000))
-        .await
-        .map(drop)
-}
-
-/// Waits until the limiter fails for this reason; the first failures after a break may differ.
-async fn fails_for(limiter: &Limiter, reason: Reason) {
-    let failing = async || {
-        let outcome = charge(limiter).await.map_err(|error| error.reason());
-        ensure!(outcome == Err(reason), "{outcome:?}");
-        Ok(())
-    };
-    wait_until("the failure", SOON, failing).await.unwrap();
-}
-
-async fn succeeds(limiter: &Limiter) {
-    let succeeding = async || Ok(charge(limiter).await?);
-    wait_until("success", SOON, succeeding).await.unwrap();
-}
 
 #[tokio::test]
 async fn a_redis_that_is_down_is_found_again_when_it_is_back() {
     let redis = Redis::start().await.unwrap();
-    let limiter = limiter(&Site::on(&redis));
-    succeeds(&limiter).await;
+    let limiter = Site::on(&redis).limiter(Purpose::Limiter);
+    limiter.decides_by_redis().await;
     redis.kill().unwrap();
-    fails_for(&limiter, Reason::Down).await;
+    limiter.fails_for(Reason::Down).await;
     redis.start_again().await.unwrap();
-    succeeds(&limiter).await;
+    limiter.decides_by_redis().await;
 }
 
 #[tokio::test]
-async fn a_redis_that_does_not_answer_costs_at_most_its_timeouts() {
+async fn a_redis_that_does_not_answer_costs_its_timeout_and_after_five_times_nothing() {
     let redis = Redis::start().await.unwrap();
-    let limiter = limiter(&Site::on(&redis));
-    succeeds(&limiter).await;
+    let limiter = Site::on(&redis).limiter(Purpose::Limiter);
+    limiter.decides_by_redis().await;
     redis.pause().unwrap();
     let began = Instant::now();
-    assert_eq!(charge(&limiter).await.unwrap_err().reason(), Reason::Slow);
-    assert!(
-        began.elapsed() < Duration::from_secs(1),
-        "{:?}",
-        began.elapsed()
-    );
+    for _ in 0..5 {
+        limiter.admits("acme").await;
+    }
+    let waited = began.elapsed();
+    let five_times = Duration::from_millis(375)..Duration::from_secs(1);
+    assert!(five_times.contains(&waited), "{waited:?}");
+    assert!(limiter.standby.status().degraded);
+    let began = Instant::now();
+    limiter.admits("acme").await;
+    assert!(began.elapsed() < Duration::from_millis(50));
     redis.resume().unwrap();
-    succeeds(&limiter).await;
+    limiter.decides_by_redis().await;
 }
 
 #[tokio::test]
@@ -73,45 +48,45 @@ async fn a_wrong_password_is_named_and_forgiven_once_it_is_right() {
         .await
         .unwrap();
     let site = Site::at(redis.url_as("gate", "wrong"));
-    let limiter = limiter(&site);
-    fails_for(&limiter, Reason::WrongPassword).await;
+    let limiter = site.limiter(Purpose::Limiter);
+    limiter.fails_for(Reason::WrongPassword).await;
     redis
         .command(&["ACL", "SETUSER", "gate", ">wrong"])
         .await
         .unwrap();
-    succeeds(&limiter).await;
+    limiter.decides_by_redis().await;
 }
 
 #[tokio::test]
 async fn a_replica_is_read_only() {
     let redis = Redis::start().await.unwrap();
-    let limiter = limiter(&Site::on(&redis));
-    succeeds(&limiter).await;
+    let limiter = Site::on(&redis).limiter(Purpose::Limiter);
+    limiter.decides_by_redis().await;
     // A primary that nobody listens as: the replica keeps its data and refuses writes.
     redis
         .command(&["REPLICAOF", "127.0.0.1", "1"])
         .await
         .unwrap();
-    fails_for(&limiter, Reason::ReadOnly).await;
+    limiter.fails_for(Reason::ReadOnly).await;
     redis.command(&["REPLICAOF", "NO", "ONE"]).await.unwrap();
-    succeeds(&limiter).await;
+    limiter.decides_by_redis().await;
 }
 
 #[tokio::test]
 async fn a_full_redis_accepts_no_charge() {
     let redis = Redis::start().await.unwrap();
-    let limiter = limiter(&Site::on(&redis));
-    succeeds(&limiter).await;
+    let limiter = Site::on(&redis).limiter(Purpose::Limiter);
+    limiter.decides_by_redis().await;
     redis
         .command(&["CONFIG", "SET", "maxmemory", "1"])
         .await
         .unwrap();
-    fails_for(&limiter, Reason::OutOfMemory).await;
+    limiter.fails_for(Reason::OutOfMemory).await;
     redis
         .command(&["CONFIG", "SET", "maxmemory", "0"])
         .await
         .unwrap();
-    succeeds(&limiter).await;
+    limiter.decides_by_redis().await;
 }
 
 #[tokio::test]
@@ -119,8 +94,8 @@ async fn a_user_without_rights_is_denied() {
     let redis = Redis::start_with(&["user gate on >secret ~nothing +@all"])
         .await
         .unwrap();
-    let limiter = limiter(&Site::at(redis.url_as("gate", "secret")));
-    fails_for(&limiter, Reason::Denied).await;
+    let limiter = Site::at(redis.url_as("gate", "secret")).limiter(Purpose::Limiter);
+    limiter.fails_for(Reason::Denied).await;
 }
 
 #[tokio::test]
@@ -170,7 +145,7 @@ async fn errors_name_neither_url_nor_password() {
         .await
         .unwrap();
     let site = Site::at(redis.url_as("gate", "very-wrong"));
-    let error = charge(&limiter(&site)).await.unwrap_err();
+    let error = site.directory().observe().await.unwrap_err();
     let printed = format!("{error} {error:?} {:?}", site.directory());
     assert!(
         !printed.contains("very-wrong") && !printed.contains("redis://"),

@@ -9,7 +9,7 @@ use water_domain::AccountId;
 use water_harness::wait_until;
 use water_keystore::connection::Purpose;
 use water_keystore::limiter::WindowName;
-use water_keystore::{Decision, Limiter};
+use water_keystore::{Decision, Limiter, Standby};
 
 use crate::site::*;
 
@@ -43,7 +43,10 @@ async fn accepted_through(gates: usize) -> usize {
         async move {
             let mut accepted = 0;
             for _ in 0..50 {
-                let decision = gate.charge(&account(), limits(120, 50_000)).await.unwrap();
+                let decision = gate
+                    .charge(&account(), limits(120, 50_000), now())
+                    .await
+                    .unwrap();
                 accepted += usize::from(decision.accepted);
             }
             accepted
@@ -72,7 +75,12 @@ async fn each_answer_says_what_remains() {
     let limiter = limiter(&Site::new().await);
     let mut answers = Vec::new();
     for _ in 0..3 {
-        answers.push(limiter.charge(&account(), limits(2, 10)).await.unwrap());
+        answers.push(
+            limiter
+                .charge(&account(), limits(2, 10), now())
+                .await
+                .unwrap(),
+        );
     }
     let seen = |answer: &Decision| {
         (
@@ -95,8 +103,14 @@ async fn each_answer_says_what_remains() {
 #[tokio::test]
 async fn the_day_refuses_without_charging_the_minute() {
     let limiter = limiter(&Site::new().await);
-    limiter.charge(&account(), limits(10, 1)).await.unwrap();
-    let refused = limiter.charge(&account(), limits(10, 1)).await.unwrap();
+    limiter
+        .charge(&account(), limits(10, 1), now())
+        .await
+        .unwrap();
+    let refused = limiter
+        .charge(&account(), limits(10, 1), now())
+        .await
+        .unwrap();
     assert_eq!(refused.violated().collect::<Vec<_>>(), [WindowName::Day]);
     assert_eq!((refused.minute.remaining, refused.day.remaining), (9, 0));
 }
@@ -107,21 +121,21 @@ async fn accounts_and_instances_do_not_share_counters() {
     let first = limiter(&one);
     assert!(
         first
-            .charge(&account(), limits(1, 1))
+            .charge(&account(), limits(1, 1), now())
             .await
             .unwrap()
             .accepted
     );
     assert!(
         first
-            .charge(&"beta".parse().unwrap(), limits(1, 1))
+            .charge(&"beta".parse().unwrap(), limits(1, 1), now())
             .await
             .unwrap()
             .accepted
     );
     assert!(
         limiter(&other)
-            .charge(&account(), limits(1, 1))
+            .charge(&account(), limits(1, 1), now())
             .await
             .unwrap()
             .accepted
@@ -134,13 +148,16 @@ async fn a_flood_of_refusals_costs_redis_nothing() {
     let site = Site::on(&redis);
     let limiter = limiter(&site);
     for _ in 0..2 {
-        limiter.charge(&account(), limits(1, 100)).await.unwrap();
+        limiter
+            .charge(&account(), limits(1, 100), now())
+            .await
+            .unwrap();
     }
     let before = scripts_run(&site).await;
     for _ in 0..1000 {
         assert!(
             !limiter
-                .charge(&account(), limits(1, 100))
+                .charge(&account(), limits(1, 100), now())
                 .await
                 .unwrap()
                 .accepted
@@ -154,14 +171,18 @@ async fn a_raised_plan_acts_at_once() {
     let site = Site::new().await;
     let changes = Arc::new(AtomicU64::new(0));
     let connection = site.connect(Purpose::Directory);
-    let limiter = Limiter::new(connection, site.instance.clone(), changes.clone());
+    let standby = Standby::with(changes.clone(), Arc::default());
+    let limiter = Limiter::new(connection, site.instance.clone(), Arc::new(standby));
     for _ in 0..2 {
-        limiter.charge(&account(), limits(1, 100)).await.unwrap();
+        limiter
+            .charge(&account(), limits(1, 100), now())
+            .await
+            .unwrap();
     }
     changes.fetch_add(1, Ordering::Release);
     assert!(
         limiter
-            .charge(&account(), limits(2, 100))
+            .charge(&account(), limits(2, 100), now())
             .await
             .unwrap()
             .accepted
@@ -172,9 +193,15 @@ async fn a_raised_plan_acts_at_once() {
 async fn a_forgotten_script_is_loaded_again() {
     let redis = water_harness::Redis::start().await.unwrap();
     let limiter = limiter(&Site::on(&redis));
-    limiter.charge(&account(), limits(10, 10)).await.unwrap();
+    limiter
+        .charge(&account(), limits(10, 10), now())
+        .await
+        .unwrap();
     redis.command(&["SCRIPT", "FLUSH"]).await.unwrap();
-    let decision = limiter.charge(&account(), limits(10, 10)).await.unwrap();
+    let decision = limiter
+        .charge(&account(), limits(10, 10), now())
+        .await
+        .unwrap();
     assert_eq!(decision.day.remaining, 8);
 }
 
@@ -182,7 +209,7 @@ async fn a_forgotten_script_is_loaded_again() {
 async fn every_counter_goes_away_by_itself() {
     let site = Site::new().await;
     limiter(&site)
-        .charge(&account(), limits(10, 10))
+        .charge(&account(), limits(10, 10), now())
         .await
         .unwrap();
     for key in [
@@ -203,7 +230,8 @@ async fn a_stall_of_our_own_process_is_not_a_slow_redis() {
     let redis = water_harness::Redis::start().await.unwrap();
     let site = Site::on(&redis);
     let connection = site.connect(Purpose::Limiter);
-    let limiter = Limiter::new(connection, site.instance.clone(), Arc::default());
+    let standby = Arc::<Standby>::default();
+    let limiter = Limiter::new(connection, site.instance.clone(), standby.clone());
     let prepared = async || Ok(limiter.prepare().await?);
     wait_until("the connection", SOON, prepared).await.unwrap();
     let client = redis::Client::open(redis.url()).unwrap();
@@ -224,6 +252,7 @@ async fn a_stall_of_our_own_process_is_not_a_slow_redis() {
             .query(&mut blocking)
             .unwrap();
     };
-    let (decision, ()) = tokio::join!(limiter.charge(&account, limits(120, 50_000)), stall);
+    let (decision, ()) = tokio::join!(limiter.charge(&account, limits(120, 50_000), now()), stall);
     assert!(decision.unwrap().accepted);
+    assert_eq!(standby.status().failing, None);
 }

@@ -36,7 +36,7 @@ impl Account {
             .unwrap();
         let url = runtime.block_on(Redis::shared()).unwrap().url();
         let code = include_str!("../../src/limiter.lua")
-            .replace("redis.call('TIME')", "{ARGV[3], ARGV[4]}");
+            .replace("redis.call('TIME')", "{KEYS[3], KEYS[4]}");
         Self {
             script: Script::new(&code),
             connection: redis::Client::open(url).unwrap().get_connection().unwrap(),
@@ -45,12 +45,31 @@ impl Account {
     }
 
     fn charge(&mut self, now: i64, minute: i64, day: i64) -> Reply {
+        self.call(now, minute, day, &[])
+    }
+
+    /// Charges what a gate owes: so many requests of each age.
+    fn owe(&mut self, now: i64, moments: &[(i64, i64)]) -> Reply {
+        let of_day = moments.iter().map(|(_, requests)| requests).sum();
+        let mut owed = vec![now / DAY, of_day];
+        owed.extend(moments.iter().flat_map(|(age, requests)| [*age, *requests]));
+        self.call(now, 0, 0, &owed)
+    }
+
+    /// The accepted times in the order in which Redis holds them.
+    fn times(&mut self) -> Vec<i64> {
+        let key = format!("{}:m", self.name);
+        let mut range = redis::cmd("LRANGE");
+        range.arg(key).arg(0).arg(-1);
+        range.query(&mut self.connection).unwrap()
+    }
+
+    fn call(&mut self, now: i64, minute: i64, day: i64, owed: &[i64]) -> Reply {
         let mut call = self.script.key(format!("{}:m", self.name));
         call.key(format!("{}:d", self.name));
-        call.arg(minute)
-            .arg(day)
-            .arg(now / 1_000_000)
-            .arg(now % 1_000_000);
+        // Where the script's own TIME would come from.
+        call.key(now / 1_000_000).key(now % 1_000_000);
+        call.arg(minute).arg(day).arg(owed);
         let reply: [i64; 6] = call.invoke(&mut self.connection).unwrap();
         assert_eq!(reply[1], now);
         Reply {
@@ -144,6 +163,33 @@ proptest! {
             prop_assert!(account.charge(now + refused.opens, 3, 1_000).accepted);
         }
     }
+}
+
+#[test]
+fn what_is_owed_goes_where_its_times_belong() {
+    let mut account = Account::new();
+    for seconds in [0, 10, 20, 30] {
+        account.charge(START + seconds * 1_000_000, 10, 100);
+    }
+    let now = START + 40_000_000;
+    let owed = account.owe(now, &[(25_000_000, 2), (5_000_000, 1), (70_000_000, 1)]);
+    assert_eq!((owed.accepted, owed.minute, owed.day), (false, 7, 8));
+    let seconds: Vec<_> = account
+        .times()
+        .iter()
+        .map(|time| (time - START) / 1_000_000)
+        .collect();
+    assert_eq!(seconds, [0, 10, 15, 15, 20, 30, 35]);
+    assert!(account.charge(now, 8, 100).accepted);
+    assert!(!account.charge(now, 8, 100).accepted);
+}
+
+#[test]
+fn what_is_owed_for_another_day_counts_in_none() {
+    let mut account = Account::new();
+    let midnight = START + 2 * WINDOW;
+    let owed = account.call(midnight, 0, 0, &[midnight / DAY - 1, 5, 1_000_000, 2]);
+    assert_eq!((owed.minute, owed.day), (2, 0));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 mod acl;
+mod cluster;
 mod directory;
 mod failures;
 mod full;
@@ -13,4 +14,5 @@ mod limiter_script;
 mod rebuild;
 mod replica;
 mod site;
+mod standby;
 mod tls;

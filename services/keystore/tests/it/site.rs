@@ -3,17 +3,17 @@
 use std::future::Future;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Result, ensure};
 use tokio::task::JoinHandle;
-use water_domain::{KeyHash, Limits, Plan};
+use water_domain::{KeyHash, Limits, Plan, Timestamp};
 use water_harness::{Redis, wait_until};
 use water_keystore::connection::Purpose;
 use water_keystore::{
     Change, Connection, ConnectionSettings, Contents, Directory, Entry, GateIdentity, Instance,
-    KeyState, Owner, Record, Removal, Replica, ReplicaStatus, Writer,
+    KeyState, Limiter, Owner, Reason, Record, Removal, Replica, ReplicaStatus, Standby, Writer,
 };
 
 /// The namespace's uid of every sample installation.
@@ -102,10 +102,82 @@ impl Site {
         gate
     }
 
+    /// A limiter over a connection for `purpose` that recovers until it is dropped.
+    pub fn limiter(&self, purpose: Purpose) -> RunningLimiter {
+        self.limiter_of(purpose, 1)
+    }
+
+    /// The same, of one of so many gates.
+    pub fn limiter_of(&self, purpose: Purpose, gates: u32) -> RunningLimiter {
+        let gates = Arc::new(AtomicU32::new(gates));
+        let standby = Arc::new(Standby::with(Arc::default(), gates));
+        let connection = self.connect(purpose);
+        let limiter = Limiter::new(connection, self.instance.clone(), standby.clone());
+        let limiter = Arc::new(limiter);
+        let running = limiter.clone();
+        let task = tokio::spawn(async move {
+            running.attend().await;
+        });
+        RunningLimiter {
+            limiter,
+            standby,
+            task,
+        }
+    }
+
     /// A plain client, to do to Redis what neither operator nor gate would do.
     pub async fn vandal(&self) -> redis::aio::MultiplexedConnection {
         let client = redis::Client::open(self.url.as_str()).unwrap();
         client.get_multiplexed_async_connection().await.unwrap()
+    }
+}
+
+pub struct RunningLimiter {
+    pub limiter: Arc<Limiter>,
+    pub standby: Arc<Standby>,
+    task: JoinHandle<()>,
+}
+
+impl RunningLimiter {
+    /// Whether one request of `account` is admitted, on a plan that allows a million.
+    pub async fn admits(&self, account: &str) -> bool {
+        self.admits_under(account, limits(1_000_000, 1_000_000))
+            .await
+    }
+
+    /// Charges requests until Redis fails for this reason; the first failures after a break may differ.
+    pub async fn fails_for(&self, reason: Reason) {
+        let failing = async || {
+            self.admits("acme").await;
+            let failing = self.standby.status().failing.map(|(reason, _)| reason);
+            ensure!(failing == Some(reason), "{failing:?}");
+            Ok(())
+        };
+        wait_until("the failure", SOON, failing).await.unwrap();
+    }
+
+    /// Charges requests until Redis decides.
+    pub async fn decides_by_redis(&self) {
+        let deciding = async || {
+            self.admits("acme").await;
+            let status = self.standby.status();
+            ensure!(status.failing.is_none() && !status.degraded, "{status:?}");
+            Ok(())
+        };
+        wait_until("Redis to decide", SOON, deciding).await.unwrap();
+    }
+
+    /// Whether one request of `account` is admitted under these limits.
+    pub async fn admits_under(&self, account: &str, limits: Limits) -> bool {
+        let account = account.parse().unwrap();
+        let decision = self.limiter.charge(&account, limits, now()).await;
+        decision.unwrap().accepted
+    }
+}
+
+impl Drop for RunningLimiter {
+    fn drop(&mut self) {
+        self.task.abort();
     }
 }
 
@@ -176,6 +248,13 @@ pub fn hash(number: u32) -> KeyHash {
     bytes[..4].copy_from_slice(&number.wrapping_mul(0x9E37_79B9).to_be_bytes());
     bytes[4..8].copy_from_slice(&number.to_be_bytes());
     KeyHash::from_bytes(bytes)
+}
+
+/// Redis' time, as a gate knows it.
+#[allow(clippy::disallowed_methods, reason = "tests and servers share a clock")]
+pub fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    Timestamp::from_millis(since.unwrap().as_millis() as i64).unwrap()
 }
 
 pub fn record() -> Record {

@@ -4,4 +4,5 @@ mod control_plane;
 mod http_client;
 mod postgres;
 mod process;
+mod proxy;
 mod redis;

@@ -81,6 +81,10 @@ impl Progress {
         news
     }
 
+    pub(super) fn since_renewal(&self) -> Option<Duration> {
+        self.last_renewal.map(|moment| moment.elapsed())
+    }
+
     pub(super) fn status(&self, snapshot: Option<&Snapshot>) -> ReplicaStatus {
         let since_reply = self.last_reply.map(|moment| moment.elapsed());
         ReplicaStatus {
@@ -95,7 +99,7 @@ impl Progress {
             loads: self.loads,
             setbacks: self.setbacks,
             since_reply,
-            since_renewal: self.last_renewal.map(|moment| moment.elapsed()),
+            since_renewal: self.since_renewal(),
             failure: self.failure,
         }
     }

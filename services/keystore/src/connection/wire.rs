@@ -1,0 +1,89 @@
+//! What a connection consists of: one to a server, or one to each master of a Redis Cluster.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
+use redis::cluster::{ClusterClient, ClusterConfig};
+use redis::cluster_async::ClusterConnection;
+use redis::{Client, Cmd, Pipeline, RedisFuture, Value};
+
+/// Commands that may wait for the socket; the client's default of 50 is less than a burst.
+const QUEUE: usize = 1024;
+
+/// Where commands go.
+#[derive(Clone)]
+pub(super) enum Server {
+    One(Arc<Client>),
+    Cluster(Arc<ClusterClient>),
+}
+
+/// A connection that is made when first used. Sends each command once.
+#[derive(Clone)]
+pub(super) enum Wire {
+    One(ConnectionManager),
+    /// Sends a command to the master of its keys' slot, a pipeline to that of its first key.
+    Cluster(ClusterConnection),
+}
+
+impl Server {
+    pub(super) fn one(client: Client) -> Self {
+        Self::One(Arc::new(client))
+    }
+
+    pub(super) fn cluster(client: ClusterClient) -> Self {
+        Self::Cluster(Arc::new(client))
+    }
+
+    /// `answer`: longer than this no answer takes; [`super::Connection`] itself waits less.
+    pub(super) fn open(&self, connect: Duration, answer: Duration) -> Wire {
+        match self {
+            Self::One(client) => {
+                let config = ConnectionManagerConfig::new()
+                    .set_number_of_retries(0)
+                    .set_response_timeout(None)
+                    .set_connection_timeout(Some(connect))
+                    .set_pipeline_buffer_size(QUEUE);
+                let manager =
+                    ConnectionManager::new_lazy_with_config(Client::clone(client), config);
+                Wire::One(manager.expect(
+                    "only push senders and subscriptions can be misconfigured, and neither is used",
+                ))
+            }
+            Self::Cluster(client) => {
+                let config = ClusterConfig::new()
+                    .set_connection_timeout(connect)
+                    .set_response_timeout(answer);
+                Wire::Cluster(client.get_pending_async_connection_with_config(config))
+            }
+        }
+    }
+}
+
+impl ConnectionLike for Wire {
+    fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
+        match self {
+            Self::One(manager) => manager.req_packed_command(cmd),
+            Self::Cluster(cluster) => cluster.req_packed_command(cmd),
+        }
+    }
+
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        match self {
+            Self::One(manager) => manager.req_packed_commands(pipeline, offset, count),
+            Self::Cluster(cluster) => cluster.req_packed_commands(pipeline, offset, count),
+        }
+    }
+
+    fn get_db(&self) -> i64 {
+        match self {
+            Self::One(manager) => manager.get_db(),
+            Self::Cluster(cluster) => cluster.get_db(),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! What Redis last said of each account: a refusal holds without asking again, until its slot opens
+//! or a key or plan changes; and a gate that cannot ask goes on from here.
+
+use std::collections::HashMap;
+use std::mem::take;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::time::Instant;
+use water_domain::{AccountId, Limits};
+
+use super::decision::Decision;
+
+/// Accounts remembered at once; at about 200 bytes each this bounds the memory to some 2 MB. Of
+/// more active ones those asked about longest ago are forgotten, which costs a question to Redis.
+const CAPACITY: usize = 10_000;
+
+/// One worker's memory of decisions, in two halves: a full one takes the other's place.
+#[derive(Debug)]
+pub(super) struct Latest {
+    young: HashMap<AccountId, Known>,
+    old: HashMap<AccountId, Known>,
+    changes: Arc<AtomicU64>,
+}
+
+/// A decision of Redis.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    pub(super) decision: Decision,
+    /// Before the script ran, so that a slot is never taken for closed when it is open.
+    pub(super) asked: Instant,
+    limits: Limits,
+    /// `changes` when it was asked.
+    version: u64,
+}
+
+/// What is known about a request before Redis is asked.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) enum Recall {
+    /// It would be refused again.
+    Refused(Decision),
+    /// Nothing: ask, and give this number back with the decision. A change of a key or plan while
+    /// the answer is under way may make a refusal obsolete, and the number tells.
+    Ask(u64),
+}
+
+impl Latest {
+    pub(super) fn new(changes: Arc<AtomicU64>) -> Self {
+        Self {
+            young: HashMap::new(),
+            old: HashMap::new(),
+            changes,
+        }
+    }
+
+    /// The last decision about this account, whatever its age.
+    pub(super) fn of(&self, account: &AccountId) -> Option<&Known> {
+        self.young.get(account).or_else(|| self.old.get(account))
+    }
+
+    /// The refusal of this account under these limits, if it still holds at `now`.
+    pub(super) fn recall(&self, account: &AccountId, limits: Limits, now: Instant) -> Recall {
+        let version = self.changes.load(Ordering::Acquire);
+        let holds = |known: &&Known| known.version == version && known.limits == limits;
+        let refusal = self.of(account).filter(holds);
+        let decision = refusal.and_then(|known| known.still_refused(now));
+        decision.map_or(Recall::Ask(version), Recall::Refused)
+    }
+
+    /// Notes a decision, with the moment and the number from before it was asked for.
+    pub(super) fn remember(
+        &mut self,
+        account: &AccountId,
+        limits: Limits,
+        decision: Decision,
+        asked: Instant,
+        version: u64,
+    ) {
+        let known = Known {
+            decision,
+            asked,
+            limits,
+            version,
+        };
+        if let Some(earlier) = self.young.get_mut(account) {
+            *earlier = known;
+            return;
+        }
+        if self.young.len() >= CAPACITY / 2 {
+            self.old = take(&mut self.young);
+        }
+        self.young.insert(account.clone(), known);
+    }
+}
+
+impl Known {
+    #[cfg(test)]
+    pub(super) fn new(decision: Decision, limits: Limits, asked: Instant) -> Self {
+        Self {
+            decision,
+            asked,
+            limits,
+            version: 0,
+        }
+    }
+
+    /// The refusal as it stands at `now`; `None` when its slot is open, or it is none.
+    fn still_refused(&self, now: Instant) -> Option<Decision> {
+        let elapsed = now.saturating_duration_since(self.asked);
+        let wait = self.decision.retry_after()?;
+        (elapsed < wait).then(|| self.decision.later(elapsed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+    use std::time::Duration;
+
+    use super::*;
+
+    fn limits(per_minute: u32) -> Limits {
+        Limits {
+            requests_per_minute: NonZeroU32::new(per_minute).unwrap(),
+            requests_per_day: NonZeroU32::new(1000).unwrap(),
+        }
+    }
+
+    /// A refusal under 3 a minute, with a slot that opens in 30 s.
+    fn refusal() -> Decision {
+        Decision::read([0, 0, 3, 30_000_000, 3, 1], limits(3)).unwrap()
+    }
+
+    struct Asked {
+        latest: Latest,
+        changes: Arc<AtomicU64>,
+        at: Instant,
+    }
+
+    fn asked(version: u64, current: u64) -> Asked {
+        let changes = Arc::new(AtomicU64::new(current));
+        let mut latest = Latest::new(changes.clone());
+        let at = Instant::now();
+        let account = "acme".parse().unwrap();
+        latest.remember(&account, limits(3), refusal(), at, version);
+        Asked {
+            latest,
+            changes,
+            at,
+        }
+    }
+
+    impl Asked {
+        fn again(&self, limits: Limits, after: Duration) -> Option<Decision> {
+            let account = "acme".parse().unwrap();
+            match self.latest.recall(&account, limits, self.at + after) {
+                Recall::Refused(decision) => Some(decision),
+                Recall::Ask(_) => None,
+            }
+        }
+    }
+
+    #[test]
+    fn a_refusal_holds_until_its_slot_opens() {
+        let asked = asked(0, 0);
+        let later = asked
+            .again(limits(3), Duration::from_millis(29_999))
+            .unwrap();
+        assert_eq!(later.retry_after_seconds(), Some(1));
+        assert_eq!(asked.again(limits(3), Duration::from_secs(30)), None);
+    }
+
+    #[test]
+    fn a_refusal_says_nothing_about_other_limits() {
+        assert_eq!(asked(0, 0).again(limits(4), Duration::ZERO), None);
+    }
+
+    #[test]
+    fn any_change_of_a_key_or_plan_ends_refusals() {
+        let asked = asked(0, 0);
+        asked.changes.fetch_add(1, Ordering::Release);
+        assert_eq!(asked.again(limits(3), Duration::ZERO), None);
+    }
+
+    #[test]
+    fn a_refusal_asked_for_before_a_change_does_not_hold_after_it() {
+        assert_eq!(asked(0, 1).again(limits(3), Duration::ZERO), None);
+    }
+
+    #[test]
+    fn an_acceptance_is_known_and_refuses_nothing() {
+        let mut asked = asked(0, 0);
+        let account = "acme".parse().unwrap();
+        let accepted = Decision::read([1, 0, 1, 60_000_000, 1, 1], limits(3)).unwrap();
+        asked
+            .latest
+            .remember(&account, limits(3), accepted, asked.at, 0);
+        assert_eq!(asked.again(limits(3), Duration::ZERO), None);
+        assert_eq!(asked.latest.of(&account).unwrap().decision, accepted);
+    }
+
+    #[test]
+    fn memory_is_bounded_and_keeps_what_was_asked_last() {
+        let mut latest = asked(0, 0).latest;
+        let account = |number| format!("account-{number}").parse().unwrap();
+        for number in 0..3 * CAPACITY {
+            latest.remember(&account(number), limits(3), refusal(), Instant::now(), 0);
+        }
+        assert!(latest.young.len() + latest.old.len() <= CAPACITY);
+        assert!(latest.of(&account(3 * CAPACITY - CAPACITY / 2)).is_some());
+    }
+}

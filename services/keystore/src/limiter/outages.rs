@@ -1,0 +1,199 @@
+//! Several gates, through outages of Redis and back: what they remember, their shares, and the
+//! script on a clock that the test sets.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use redis::{Connection, Script};
+use tokio::time::Instant;
+use water_domain::{AccountId, Limits, Timestamp};
+use water_harness::Redis;
+
+use super::SOURCE;
+use super::decision::Decision;
+use super::latest::{Latest, Recall};
+use super::share::{Now, Share};
+
+/// In µs, somewhere in a day.
+const START: i64 = 20_000 * 86_400_000_000 + 3_600_000_000;
+
+/// One gate's view of the account.
+struct Gate {
+    share: Share,
+    latest: Latest,
+}
+
+/// One account, its Redis and all gates.
+struct World {
+    script: Script,
+    redis: Connection,
+    name: String,
+    account: AccountId,
+    gates: Vec<Gate>,
+    limits: Limits,
+    began: Instant,
+    /// µs since `began`.
+    now: i64,
+    away: bool,
+    /// When each request was admitted, and whether Redis decided it.
+    admitted: Vec<(i64, bool)>,
+}
+
+impl World {
+    fn new(gates: usize, limit: u32) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let url = runtime.block_on(Redis::shared()).unwrap().url();
+        let source = SOURCE.replace("redis.call('TIME')", "{KEYS[3], KEYS[4]}");
+        Self {
+            script: Script::new(&source),
+            redis: redis::Client::open(url).unwrap().get_connection().unwrap(),
+            name: format!("outage-{}", NEXT.fetch_add(1, Ordering::Relaxed)),
+            account: "acme".parse().unwrap(),
+            gates: (0..gates)
+                .map(|_| Gate {
+                    share: Share::default(),
+                    latest: Latest::new(Arc::default()),
+                })
+                .collect(),
+            limits: Limits {
+                requests_per_minute: NonZeroU32::new(limit).unwrap(),
+                requests_per_day: NonZeroU32::new(50_000).unwrap(),
+            },
+            began: Instant::now(),
+            now: 0,
+            away: false,
+            admitted: Vec::new(),
+        }
+    }
+
+    fn call(&mut self, arguments: &[i64]) -> [i64; 6] {
+        let time = START + self.now;
+        let mut call = self.script.key(format!("{}:m", self.name));
+        call.key(format!("{}:d", self.name));
+        call.key(time / 1_000_000).key(time % 1_000_000);
+        call.arg(arguments).invoke(&mut self.redis).unwrap()
+    }
+
+    fn both_clocks(&self) -> Now {
+        Now {
+            here: self.began + Duration::from_micros(self.now as u64),
+            redis: Timestamp::from_millis((START + self.now) / 1000).unwrap(),
+        }
+    }
+
+    fn request(&mut self, gate: usize) {
+        let here = self.both_clocks().here;
+        let gate = gate % self.gates.len();
+        let recall = self.gates[gate]
+            .latest
+            .recall(&self.account, self.limits, here);
+        let decision = match recall {
+            Recall::Refused(_) => return,
+            Recall::Ask(_) if self.away => self.ask_the_share(gate),
+            Recall::Ask(version) => self.ask_redis(gate, version),
+        };
+        if decision.accepted {
+            self.admitted.push((self.now, !self.away));
+        }
+    }
+
+    fn ask_redis(&mut self, gate: usize, version: u64) -> Decision {
+        let (here, limits) = (self.both_clocks().here, self.limits);
+        let minute = limits.requests_per_minute.get().into();
+        let reply = self.call(&[minute, limits.requests_per_day.get().into()]);
+        let decision = Decision::read(reply, limits).unwrap();
+        self.gates[gate]
+            .latest
+            .remember(&self.account, limits, decision, here, version);
+        decision
+    }
+
+    fn ask_the_share(&mut self, gate: usize) -> Decision {
+        let (now, gates) = (self.both_clocks(), self.gates.len() as u32);
+        let Gate { share, latest } = &mut self.gates[gate];
+        if let Some(known) = latest.of(&self.account) {
+            share.seed(known, gates, now);
+        }
+        share.charge(self.limits, gates, now, true)
+    }
+
+    /// Redis goes away, or comes back and is paid by every gate.
+    fn turn(&mut self) {
+        self.away = !self.away;
+        if self.away {
+            return;
+        }
+        let here = self.both_clocks().here;
+        for gate in 0..self.gates.len() {
+            let Some(debt) = self.gates[gate].share.settle(here) else {
+                continue;
+            };
+            let mut arguments = vec![0, 0, debt.day, debt.of_day.into()];
+            for (age, requests) in debt.moments(here) {
+                arguments.extend([age as i64, requests.into()]);
+            }
+            self.call(&arguments);
+        }
+    }
+
+    /// The most that any minute up to one of the chosen moments holds.
+    fn most_in_a_minute(&self, chosen: impl Fn(bool) -> bool) -> usize {
+        let ends = self.admitted.iter().filter(|(_, exact)| chosen(*exact));
+        let within = |end: i64| {
+            let in_minute = |(time, _): &&(i64, bool)| (end - 60_000_000 + 1..=end).contains(time);
+            self.admitted.iter().filter(in_minute).count()
+        };
+        ends.map(|(end, _)| within(*end)).max().unwrap_or_default()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_sixty_seconds_hold_more_than_the_limit_whatever_the_number_of_gates(
+        gates in proptest::sample::select(vec![1usize, 2, 5]),
+        arrivals in proptest::collection::vec((0..4_000_000i64, 0..5usize), 1..150),
+        limit in 1..9u32,
+    ) {
+        let mut world = World::new(gates, limit);
+        for (pause, gate) in arrivals {
+            world.now += pause;
+            world.request(gate);
+        }
+        let most = world.most_in_a_minute(|_| true);
+        prop_assert!(most <= limit as usize, "{most} within a minute");
+    }
+
+    #[test]
+    fn three_gates_through_any_outages_stay_within_twice_the_limit_and_exact_once_redis_is_back(
+        steps in proptest::collection::vec(
+            (0..4_000_000i64, 0..3usize, 1..6usize, proptest::bool::weighted(0.15)),
+            1..80,
+        ),
+        limit in 1..13u32,
+    ) {
+        let mut world = World::new(3, limit);
+        for (pause, gate, requests, turns) in steps {
+            world.now += pause;
+            if turns {
+                world.turn();
+            }
+            for _ in 0..requests {
+                world.request(gate);
+            }
+        }
+        let limit = limit as usize;
+        let any = world.most_in_a_minute(|_| true);
+        prop_assert!(any <= limit + limit.max(3), "{any} within a minute");
+        let exact = world.most_in_a_minute(|exact| exact);
+        prop_assert!(exact <= limit, "Redis admitted the {exact}th within a minute");
+    }
+}

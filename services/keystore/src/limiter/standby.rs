@@ -1,0 +1,289 @@
+//! What decides while Redis cannot: the shares of all accounts at this gate, and how the limiter
+//! stands. All workers of a process share one, for the gate's share is the process'.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use water_domain::{AccountId, Limits};
+
+use super::decision::Decision;
+use super::latest::Known;
+use super::share::{Debt, Now, Share};
+use crate::directory::replica::Replica;
+use crate::failure::Reason;
+
+/// Accounts counted at once; at some 500 bytes each, with 120 a minute, this bounds the memory to
+/// about 50 MB, and only while Redis is away.
+const CAPACITY: usize = 100_000;
+/// Looking for what may be forgotten visits every account.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+
+/// More accounts than can be counted came while Redis was away.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("Redis is away, and this gate counts the requests of {CAPACITY} other accounts already")]
+pub struct TooManyAccounts;
+
+/// The limits' second line. Costs a request nothing while Redis answers.
+#[derive(Debug, Default)]
+pub struct Standby {
+    /// Grows with every change of a key or plan; the replica's.
+    pub(super) changes: Arc<AtomicU64>,
+    /// How many gates share the limits; the replica's, 0 before it knows.
+    gates: Arc<AtomicU32>,
+    shares: Mutex<Shares>,
+    failures: [AtomicU64; Reason::ALL.len()],
+    admitted: AtomicU64,
+    refused: AtomicU64,
+    /// Limiters whose breakers are open.
+    open: AtomicU32,
+    /// Whether `failing` has a value: read on every request.
+    is_failing: AtomicBool,
+    failing: Mutex<Option<Failing>>,
+}
+
+#[derive(Debug, Default)]
+struct Shares {
+    by_account: HashMap<AccountId, Share>,
+    swept: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Failing {
+    since: Instant,
+    reason: Reason,
+}
+
+/// How the limiter stands, for readiness, metrics and the grace.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StandbyStatus {
+    /// Whether requests are decided without Redis.
+    pub degraded: bool,
+    /// Why Redis failed last, and since its first failure; `None` after a success.
+    pub failing: Option<(Reason, Duration)>,
+    /// Failures of Redis so far, by reason.
+    pub failures: [(Reason, u64); Reason::ALL.len()],
+    /// Requests admitted by the gate's share so far.
+    pub admitted: u64,
+    /// Requests refused by it so far.
+    pub refused: u64,
+    /// Accounts that are counted in memory.
+    pub accounts: usize,
+    /// Gates that share the limits, this one too.
+    pub gates: u32,
+}
+
+impl Standby {
+    /// The standby of a gate whose copy of the directory is `replica`.
+    pub fn new(replica: &Replica) -> Self {
+        Self::with(replica.changes(), replica.live_gates())
+    }
+
+    /// The same, told by others of changes and of the number of gates.
+    pub fn with(changes: Arc<AtomicU64>, gates: Arc<AtomicU32>) -> Self {
+        Self {
+            changes,
+            gates,
+            ..Self::default()
+        }
+    }
+
+    /// How long the limiter has been failing; `None` while it does not.
+    pub fn failing_for(&self) -> Option<Duration> {
+        // The usual case costs no lock.
+        if !self.is_failing.load(Ordering::Acquire) {
+            return None;
+        }
+        self.failing().map(|failing| failing.since.elapsed())
+    }
+
+    /// How it stands.
+    pub fn status(&self) -> StandbyStatus {
+        let failing = *self.failing();
+        let count = |reason| self.failures[reason as usize].load(Ordering::Relaxed);
+        StandbyStatus {
+            degraded: self.open.load(Ordering::Acquire) > 0,
+            failing: failing.map(|failing| (failing.reason, failing.since.elapsed())),
+            failures: Reason::ALL.map(|reason| (reason, count(reason))),
+            admitted: self.admitted.load(Ordering::Relaxed),
+            refused: self.refused.load(Ordering::Relaxed),
+            accounts: self.shares().by_account.len(),
+            gates: self.gates(),
+        }
+    }
+
+    /// Decides one request by this gate's share; `known` is what Redis last said of the account.
+    pub(super) fn charge(
+        &self,
+        account: &AccountId,
+        limits: Limits,
+        known: Option<&Known>,
+        now: Now,
+        owed: bool,
+    ) -> Result<Decision, TooManyAccounts> {
+        let gates = self.gates();
+        let mut shares = self.shares();
+        let share = shares.of(account, now.here)?;
+        if let Some(known) = known {
+            share.seed(known, gates, now);
+        }
+        let decision = share.charge(limits, gates, now, owed);
+        let counter = if decision.accepted {
+            &self.admitted
+        } else {
+            &self.refused
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        Ok(decision)
+    }
+
+    /// Takes all that is owed to Redis.
+    pub(super) fn settle(&self, now: Instant) -> Vec<(AccountId, Debt)> {
+        let mut shares = self.shares();
+        let owing = shares.by_account.iter_mut();
+        owing
+            .filter_map(|(account, share)| Some((account.clone(), share.settle(now)?)))
+            .collect()
+    }
+
+    /// Puts a debt back that Redis did not take.
+    pub(super) fn owe(&self, account: AccountId, debt: Debt) {
+        self.shares()
+            .by_account
+            .entry(account)
+            .or_default()
+            .owe(debt);
+    }
+
+    /// Forgets what is over, and answers whether nothing is left.
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        let mut shares = self.shares();
+        shares.by_account.retain(|_, share| !share.is_over(now));
+        if shares.by_account.is_empty() {
+            shares.by_account = HashMap::new();
+        }
+        shares.by_account.is_empty()
+    }
+
+    /// Redis did what it was asked.
+    pub(super) fn succeeded(&self) {
+        if self.is_failing.load(Ordering::Acquire) {
+            let mut failing = self.failing();
+            *failing = None;
+            self.is_failing.store(false, Ordering::Release);
+        }
+    }
+
+    /// Redis failed for this reason at `now`.
+    pub(super) fn failed(&self, reason: Reason, now: Instant) {
+        self.failures[reason as usize].fetch_add(1, Ordering::Relaxed);
+        let mut failing = self.failing();
+        let since = failing.map_or(now, |failing| failing.since);
+        *failing = Some(Failing { since, reason });
+        self.is_failing.store(true, Ordering::Release);
+    }
+
+    /// A limiter's breaker opened.
+    pub(super) fn opened(&self) {
+        self.open.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// A limiter's breaker closed.
+    pub(super) fn closed(&self) {
+        self.open.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    fn gates(&self) -> u32 {
+        self.gates.load(Ordering::Acquire).max(1)
+    }
+
+    fn shares(&self) -> MutexGuard<'_, Shares> {
+        self.shares
+            .lock()
+            .expect("nothing panics while it holds the shares")
+    }
+
+    fn failing(&self) -> MutexGuard<'_, Option<Failing>> {
+        self.failing
+            .lock()
+            .expect("nothing panics while it holds the failure")
+    }
+}
+
+impl Shares {
+    fn of(&mut self, account: &AccountId, now: Instant) -> Result<&mut Share, TooManyAccounts> {
+        if !self.by_account.contains_key(account) {
+            self.make_room(now)?;
+            self.by_account.insert(account.clone(), Share::default());
+        }
+        Ok(self
+            .by_account
+            .get_mut(account)
+            .expect("it was there or has been put there"))
+    }
+
+    /// Forgetting a share that is in use would admit more than the limits: who does not fit in is
+    /// not served.
+    fn make_room(&mut self, now: Instant) -> Result<(), TooManyAccounts> {
+        if self.by_account.len() < CAPACITY {
+            return Ok(());
+        }
+        let due = self.swept.is_none_or(|swept| now >= swept + SWEEP_EVERY);
+        if due {
+            self.swept = Some(now);
+            self.by_account.retain(|_, share| !share.is_over(now));
+        }
+        if self.by_account.len() < CAPACITY {
+            Ok(())
+        } else {
+            Err(TooManyAccounts)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use water_domain::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn more_accounts_than_fit_are_refused_until_others_are_over() {
+        let standby = Standby::default();
+        let one = std::num::NonZeroU32::MIN;
+        let limits = Limits {
+            requests_per_minute: one,
+            requests_per_day: one,
+        };
+        let began = Instant::now();
+        let charge = |number: usize, after: u64| {
+            let now = Now {
+                here: began + Duration::from_secs(after),
+                redis: Timestamp::from_millis(0).unwrap(),
+            };
+            let account = format!("account-{number}").parse().unwrap();
+            standby.charge(&account, limits, None, now, false)
+        };
+        for number in 0..CAPACITY {
+            assert!(charge(number, 0).unwrap().accepted);
+        }
+        assert_eq!(charge(CAPACITY, 1), Err(TooManyAccounts));
+        assert!(!charge(0, 1).unwrap().accepted);
+        assert!(charge(CAPACITY, 60).unwrap().accepted);
+    }
+
+    #[test]
+    fn a_success_ends_a_failure_and_the_first_one_counts() {
+        let standby = Standby::default();
+        let began = Instant::now();
+        standby.failed(Reason::Down, began);
+        standby.failed(Reason::Slow, began + Duration::from_secs(1));
+        let failing = standby.failing().unwrap();
+        assert_eq!((failing.since, failing.reason), (began, Reason::Slow));
+        standby.succeeded();
+        assert_eq!(standby.failing_for(), None);
+        assert_eq!(standby.status().failures[1], (Reason::Slow, 1));
+    }
+}

@@ -1,0 +1,177 @@
+//! The limits while Redis is away, and their way back.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::ensure;
+use redis::cmd;
+use water_domain::Limits;
+use water_harness::{Network, Proxy, Redis, wait_until};
+use water_keystore::Reason;
+use water_keystore::connection::Purpose;
+
+use crate::site::*;
+
+/// Where exact numbers are compared, a busy machine must not look like a slow Redis.
+const PATIENT: Purpose = Purpose::Directory;
+
+fn plan() -> Limits {
+    limits(120, 50_000)
+}
+
+/// How many of `requests` are admitted.
+async fn admitted(gate: &RunningLimiter, requests: usize) -> usize {
+    let mut admitted = 0;
+    for _ in 0..requests {
+        admitted += usize::from(gate.admits_under("acme", plan()).await);
+    }
+    admitted
+}
+
+/// Makes the limiter give Redis up, by requests of another account.
+async fn gives_up(gate: &RunningLimiter) {
+    let given_up = async || {
+        gate.admits("another").await;
+        ensure!(gate.standby.status().degraded);
+        Ok(())
+    };
+    wait_until("the breaker", SOON, given_up).await.unwrap();
+}
+
+async fn is_exact(gate: &RunningLimiter) {
+    let exact = async || {
+        let status = gate.standby.status();
+        ensure!(!status.degraded && status.failing.is_none(), "{status:?}");
+        Ok(())
+    };
+    wait_until("Redis to decide", SOON, exact).await.unwrap();
+}
+
+/// What Redis has counted for the account within the minute, and in the day.
+async fn counted(site: &Site) -> (usize, String) {
+    let account = "acme".parse().unwrap();
+    let (mut minute, mut day) = (cmd("LLEN"), cmd("GET"));
+    minute.arg(site.instance.minute(&account));
+    day.arg(site.instance.day(&account));
+    let mut redis = site.vandal().await;
+    let minute = minute.query_async(&mut redis).await.unwrap();
+    let day: String = day.query_async(&mut redis).await.unwrap();
+    (minute, day.split(' ').nth(1).unwrap().to_owned())
+}
+
+#[tokio::test]
+async fn what_three_gates_admitted_without_redis_is_charged_before_it_decides_again() {
+    let redis = Redis::start().await.unwrap();
+    let proxy = Proxy::before(redis.address()).await.unwrap();
+    let site = Site::at(redis.url_through(&proxy, "default", ""));
+    let gates = [0; 3].map(|_| site.limiter_of(PATIENT, 3));
+    assert_eq!(admitted(&gates[0], 30).await, 30);
+    proxy.set(Network::Reset);
+    let mut without = 0;
+    for gate in &gates {
+        gives_up(gate).await;
+        without += admitted(gate, 50).await;
+    }
+    assert_eq!(
+        without, 110,
+        "the first gate knows of 30, of which it has a third"
+    );
+    proxy.set(Network::Good);
+    for gate in &gates {
+        is_exact(gate).await;
+    }
+    assert_eq!(counted(&site).await, (140, "140".to_owned()));
+    for gate in &gates {
+        assert_eq!(admitted(gate, 10).await, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_redis_that_comes_back_empty_is_charged_too() {
+    let redis = Redis::start().await.unwrap();
+    let site = Site::on(&redis);
+    let gate = site.limiter_of(PATIENT, 2);
+    assert_eq!(admitted(&gate, 20).await, 20);
+    redis.kill().unwrap();
+    assert_eq!(admitted(&gate, 100).await, 50, "half of what is left");
+    redis.start_again().await.unwrap();
+    is_exact(&gate).await;
+    assert_eq!(counted(&site).await, (50, "50".to_owned()));
+    assert_eq!(admitted(&gate, 100).await, 70);
+}
+
+#[tokio::test]
+async fn a_question_that_came_too_late_is_not_charged_twice() {
+    let redis = Redis::start().await.unwrap();
+    let site = Site::on(&redis);
+    let gate = site.limiter(Purpose::Limiter);
+    assert_eq!(admitted(&gate, 1).await, 1);
+    redis.pause().unwrap();
+    assert_eq!(admitted(&gate, 3).await, 3);
+    redis.resume().unwrap();
+    is_exact(&gate).await;
+    assert_eq!(counted(&site).await.0, 4);
+}
+
+#[tokio::test]
+async fn a_connection_whose_other_end_is_gone_is_replaced() {
+    let redis = Redis::start().await.unwrap();
+    let proxy = Proxy::before(redis.address()).await.unwrap();
+    let site = Site::at(redis.url_through(&proxy, "default", ""));
+    let gate = site.limiter(Purpose::Limiter);
+    assert!(gate.admits("acme").await);
+    proxy.half_open();
+    gives_up(&gate).await;
+    is_exact(&gate).await;
+    site.ready().await;
+    let directory = site.directory();
+    directory.observe().await.unwrap();
+    proxy.half_open();
+    let late = directory.observe().await.unwrap_err();
+    assert_eq!(late.reason(), Reason::Slow);
+    directory.observe().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_slow_redis_is_given_up_and_found_again() {
+    let redis = Redis::start().await.unwrap();
+    let proxy = Proxy::before(redis.address()).await.unwrap();
+    let site = Site::at(redis.url_through(&proxy, "default", ""));
+    let gate = site.limiter(Purpose::Limiter);
+    assert!(gate.admits("acme").await);
+    proxy.set(Network::Delay(Duration::from_millis(500)));
+    gives_up(&gate).await;
+    assert_eq!(gate.standby.status().failing.unwrap().0, Reason::Slow);
+    proxy.set(Network::Good);
+    is_exact(&gate).await;
+}
+
+#[tokio::test]
+async fn each_gate_learns_how_many_gates_share_the_limits() {
+    let site = Site::new().await;
+    site.ready().await;
+    let gate = site.complete_gate("gate-1").await;
+    let other = site.complete_gate("gate-2").await;
+    shared_by(&gate, 2).await;
+    let mut foreign = cmd("HSET");
+    foreign.arg(site.instance.gates());
+    foreign.arg("gate-3").arg("what a later version writes");
+    let () = foreign.query_async(&mut site.vandal().await).await.unwrap();
+    let third = site.complete_gate("gate-4").await;
+    shared_by(&gate, 3).await;
+    // Its task ends first, or it would renew.
+    drop(third);
+    site.gate("gate-4").leave().await.unwrap();
+    shared_by(&gate, 2).await;
+    drop(other);
+    shared_by(&gate, 2).await;
+}
+
+async fn shared_by(gate: &RunningGate, wanted: u32) {
+    let seen = async || {
+        let gates = gate.live_gates().load(Ordering::Acquire);
+        ensure!(gates == wanted, "{gates}");
+        Ok(())
+    };
+    wait_until("the leases", SOON, seen).await.unwrap();
+}

@@ -1,0 +1,114 @@
+//! A network that fails as it is told to.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+use water_harness::{Network, Proxy, Redis};
+
+/// One PING at a time to a Redis behind a proxy.
+struct Client(TcpStream);
+
+impl Client {
+    async fn of(proxy: &Proxy) -> Result<Self> {
+        Ok(Self(TcpStream::connect(proxy.address()).await?))
+    }
+
+    async fn ask(&mut self) -> Result<String> {
+        self.0.write_all(b"PING\r\n").await?;
+        self.answer().await
+    }
+
+    async fn answer(&mut self) -> Result<String> {
+        let mut answer = [0; 7];
+        let length = self.0.read(&mut answer).await?;
+        Ok(String::from_utf8_lossy(&answer[..length]).into_owned())
+    }
+
+    /// Nothing comes for a while.
+    async fn is_silent(&mut self) -> bool {
+        timeout(Duration::from_millis(200), self.answer())
+            .await
+            .is_err()
+    }
+}
+
+async fn proxy() -> Result<Proxy> {
+    Proxy::before(Redis::shared().await?.address()).await
+}
+
+#[tokio::test]
+async fn what_passes_is_counted() -> Result<()> {
+    let proxy = proxy().await?;
+    let mut client = Client::of(&proxy).await?;
+    assert_eq!(client.ask().await?, "+PONG\r\n");
+    assert_eq!((proxy.connections(), proxy.answers()), (1, 7));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_black_hole_is_silent_and_delivers_afterwards() -> Result<()> {
+    let proxy = proxy().await?;
+    let mut client = Client::of(&proxy).await?;
+    client.ask().await?;
+    proxy.set(Network::BlackHole);
+    client.0.write_all(b"PING\r\n").await?;
+    assert!(client.is_silent().await);
+    proxy.set(Network::Good);
+    assert_eq!(client.answer().await?, "+PONG\r\n");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_reset_ends_old_and_new_connections() -> Result<()> {
+    let proxy = proxy().await?;
+    let mut client = Client::of(&proxy).await?;
+    client.ask().await?;
+    proxy.set(Network::Reset);
+    assert!(client.answer().await.is_err());
+    assert!(Client::of(&proxy).await?.ask().await.is_err());
+    proxy.set(Network::Good);
+    assert!(Client::of(&proxy).await?.ask().await.is_ok());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_delay_delays_each_answer_and_not_one_after_the_other() -> Result<()> {
+    let proxy = proxy().await?;
+    let delay = Duration::from_millis(200);
+    proxy.set(Network::Delay(delay));
+    let mut client = Client::of(&proxy).await?;
+    let began = Instant::now();
+    client.0.write_all(b"PING\r\n").await?;
+    client.0.write_all(b"PING\r\n").await?;
+    for _ in 0..2 {
+        client.answer().await?;
+    }
+    assert!((delay..2 * delay).contains(&began.elapsed()));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_half_open_connection_is_dead_for_ever_and_a_new_one_is_good() -> Result<()> {
+    let proxy = proxy().await?;
+    let mut client = Client::of(&proxy).await?;
+    client.ask().await?;
+    proxy.half_open();
+    client.0.write_all(b"PING\r\n").await?;
+    assert!(client.is_silent().await);
+    assert_eq!(Client::of(&proxy).await?.ask().await?, "+PONG\r\n");
+    assert!(client.is_silent().await);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_truncated_answer_ends_with_the_connection() -> Result<()> {
+    let proxy = proxy().await?;
+    proxy.set(Network::Truncate(3));
+    let mut client = Client::of(&proxy).await?;
+    assert_eq!(client.ask().await?, "+PO");
+    assert_eq!(client.answer().await.unwrap_or_default(), "");
+    Ok(())
+}
