@@ -1,0 +1,141 @@
+//! A gate: its pod, its lease, its copy, and what it may do next.
+
+use crate::protocol::Mistake;
+use crate::redis::{Applied, Hashes, Lease, Meta};
+use crate::system::System;
+
+/// What the API server says of the pod.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Pod {
+    #[default]
+    Absent,
+    NeverReady,
+    Ready,
+}
+
+/// What a gate serves from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Copy {
+    pub at: Applied,
+    pub records: Hashes,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Gate {
+    pub pod: Pod,
+    /// It was started before the directory was last rebuilt, and has not been ready yet.
+    pub outlived: bool,
+    /// It has written its lease since it started, or since it fell silent.
+    pub leased: bool,
+    pub copy: Option<Copy>,
+    /// Redis is out of its reach.
+    pub cut: bool,
+    /// Its last renewal is longer ago than its grace: every request is answered 503.
+    pub silent: bool,
+    /// Its entry in `gates`.
+    pub lease: Option<Lease>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Step {
+    Renew,
+    /// A round of the feed, or a load where that cannot be continued.
+    Read,
+    BecomeReady,
+    /// The grace passes without a renewal, and after it the margin.
+    RunOut,
+}
+
+pub const STEPS: [Step; 4] = [Step::Renew, Step::Read, Step::BecomeReady, Step::RunOut];
+
+impl Gate {
+    /// A request that reaches it is answered from the copy.
+    pub fn serving(&self) -> Option<Copy> {
+        self.copy.filter(|_| self.pod == Pod::Ready && !self.silent)
+    }
+
+    /// Writes the lease, which acknowledges the copy. That of a change is written with the change:
+    /// a later one would only make the operator wait longer.
+    fn renew(&mut self) {
+        let nowhere = Applied {
+            generation: 0,
+            seq: 0,
+        };
+        let applied = self.copy.map_or(nowhere, |copy| copy.at);
+        self.leased = true;
+        self.lease = Some(Lease {
+            applied,
+            run_out: false,
+        });
+    }
+}
+
+/// The gate after a step; `None`: there is nothing to do.
+pub fn step(system: &System, gate: Gate, step: Step, mistake: Option<Mistake>) -> Option<Gate> {
+    let mut next = gate;
+    match step {
+        Step::Renew => {
+            if gate.cut || (mistake == Some(Mistake::LoadBeforeLease) && gate.copy.is_none()) {
+                return None;
+            }
+            next.renew();
+            if mistake == Some(Mistake::ServeOnRenewal) {
+                next.silent = false;
+            }
+        }
+        Step::Read => {
+            let early = gate.copy.is_none() && mistake == Some(Mistake::LoadBeforeLease);
+            if gate.cut || !(gate.leased || early) {
+                return None;
+            }
+            let meta = usable(system, mistake)?;
+            if gate.copy.is_none_or(|copy| differs(meta, copy.at, mistake)) {
+                let at = Applied {
+                    generation: meta.generation,
+                    seq: meta.seq,
+                };
+                next.copy = Some(Copy {
+                    at,
+                    records: system.store.records,
+                });
+            }
+            next.silent = false;
+            if gate.leased {
+                next.renew();
+            }
+        }
+        Step::BecomeReady => {
+            gate.copy?;
+            next.pod = Pod::Ready;
+            next.outlived = false;
+        }
+        Step::RunOut => {
+            if !gate.cut {
+                return None;
+            }
+            next.silent = true;
+            next.leased = false;
+            next.lease = gate.lease.map(|lease| Lease {
+                run_out: true,
+                ..lease
+            });
+        }
+    }
+    (gate.pod != Pod::Absent && next != gate).then_some(next)
+}
+
+/// The directory, if a gate may apply what it says.
+fn usable(system: &System, mistake: Option<Mistake>) -> Option<Meta> {
+    let verified =
+        |meta: &Meta| mistake == Some(Mistake::SeqAlone) || meta.server == Some(system.server);
+    system
+        .store
+        .meta
+        .filter(|meta| meta.complete && verified(meta))
+}
+
+/// Whether the copy at this position is another than what Redis holds.
+fn differs(meta: Meta, at: Applied, mistake: Option<Mistake>) -> bool {
+    let rebuilt = mistake != Some(Mistake::SeqAlone) && meta.generation != at.generation;
+    rebuilt || meta.seq != at.seq
+}
