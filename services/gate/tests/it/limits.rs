@@ -1,8 +1,8 @@
 //! Both limits as a client meets them.
 
-use water_harness::{Answer, Redis};
+use water_harness::{Answer, Redis, RedisCluster};
 
-use crate::site::{Key, Site, is, problem};
+use crate::site::{Key, Site, contents, is, problem};
 
 const TARGET: &str = "/api/v1/stress";
 
@@ -149,6 +149,39 @@ async fn fifty_clients_through_three_gates_get_exactly_the_limit() {
     });
     let accepted = futures::future::join_all(clients).await;
     assert_eq!(accepted.into_iter().sum::<u32>(), 120);
+}
+
+#[tokio::test]
+async fn a_raised_plan_acts_at_once_on_an_account_that_was_refused() {
+    let site = Site::start().await;
+    let key = site.publish(Key::new().on_plan("Daily")).await;
+    for status in [200, 200, 200, 429] {
+        assert_eq!(site.get(TARGET, &key).await.status, status);
+    }
+    let mut plans = contents(&[]).plans;
+    let limited = plans.iter_mut().filter_map(|plan| plan.limits.as_mut());
+    limited.for_each(|limits| limits.requests_per_day = 10.try_into().unwrap());
+    site.writer.set_plans(&plans).await.unwrap();
+    // The gate acknowledges changes in their order.
+    site.key().await;
+    let answer = site.get(TARGET, &key).await;
+    assert_eq!((answer.status, remaining(&answer)), (200, 6));
+}
+
+#[tokio::test]
+async fn on_a_redis_cluster_every_account_gets_exactly_its_limit() {
+    let cluster = RedisCluster::start().await.unwrap();
+    let site = Site::start_at(&cluster.url_as("default", ""), &[]).await;
+    site.ready().await;
+    // Some 6 accounts lie on all three masters.
+    for _ in 0..6 {
+        let (key, mut client) = (site.key().await, site.connect().await);
+        let mut accepted = 0;
+        for _ in 0..125 {
+            accepted += u32::from(client.get(TARGET, &key.text).await.unwrap().status == 200);
+        }
+        assert_eq!(accepted, 120);
+    }
 }
 
 #[tokio::test]

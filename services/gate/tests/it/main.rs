@@ -12,6 +12,7 @@ mod limits;
 mod observation;
 mod order;
 mod outages;
+mod peer;
 mod recorder;
 mod site;
 mod stopping;

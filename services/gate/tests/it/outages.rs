@@ -6,6 +6,7 @@ mod load;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use tokio::time::Instant;
 use water_harness::{Network, Proxy, Redis, wait_until};
 use water_keystore::connection::Purpose;
 use water_keystore::{ConnectionSettings, Directory, Reason};
@@ -16,7 +17,7 @@ use load::{Load, TARGET};
 /// Once Redis is back everything shall be exact again within this time.
 const EXACT_AGAIN: Duration = Duration::from_secs(2);
 /// How long the load goes on while Redis fails.
-const OUTAGE: Duration = Duration::from_secs(3);
+const OUTAGE: Duration = Duration::from_secs(2);
 /// What an outage may add to the time of 99 of 100 requests.
 const ADDED: Duration = Duration::from_millis(80);
 /// So many accounts are asked for in turn that none comes near its limit.
@@ -114,16 +115,18 @@ impl World {
             self.tells(reason).await;
         }
         end(self).await;
+        let back = Instant::now();
         self.is_exact().await;
+        let exact_after = back.elapsed();
         load.during(Duration::from_secs(1)).await;
         load.stop().await.held();
         let added = outage.percentile(99).saturating_sub(normal.percentile(99));
         println!(
-            "{:?}: {} requests, p99 {:?}, {:?} before",
+            "{:?}: {} requests, p99 {:?}, {:?} before; exact {exact_after:?} after",
             reason,
             outage.count(),
             outage.percentile(99),
-            normal.percentile(99)
+            normal.percentile(99),
         );
         assert!(added <= ADDED, "{added:?}");
     }
@@ -217,6 +220,16 @@ async fn a_black_hole_before_redis_fails_no_good_key() {
     World::start()
         .await
         .survives(Some(Reason::Slow), begin, end)
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_network_that_resets_connections_to_redis_fails_no_good_key() {
+    let begin = async |world: &World| world.proxy.set(Network::Reset);
+    let end = async |world: &World| world.proxy.set(Network::Good);
+    World::start()
+        .await
+        .survives(Some(Reason::Down), begin, end)
         .await;
 }
 

@@ -30,29 +30,6 @@ pub struct Site {
     admin: Port,
 }
 
-/// Another gate of a site: the same directory, limits and service.
-pub struct Peer {
-    pub gate: Process,
-    http: Port,
-    admin: Port,
-}
-
-impl Peer {
-    /// A new connection to it.
-    pub async fn connect(&self) -> HttpClient {
-        HttpClient::connect(self.http.address()).await.unwrap()
-    }
-
-    /// What its admin port says.
-    pub async fn admin(&self, path: &str) -> Result<Answer> {
-        ask(&self.admin, path).await
-    }
-
-    async fn ready(&self) {
-        until_ready(&self.gate, &self.admin).await;
-    }
-}
-
 /// A key and its record, to be published as it is or changed before.
 #[derive(Clone)]
 pub struct Key {
@@ -75,17 +52,22 @@ impl Site {
 
     /// A gate on this Redis, just started; the directory is complete and has both plans.
     pub async fn start_unready(redis: &Redis, settings: &[(&str, &str)]) -> Self {
+        Self::start_at(&redis.url(), settings).await
+    }
+
+    /// The same on the Redis or Redis Cluster of this URL.
+    pub async fn start_at(redis_url: &str, settings: &[(&str, &str)]) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let instance = Instance::new("water", &format!("gate-{number}")).unwrap();
-        let connection = ConnectionSettings::new(&redis.url(), None).unwrap();
+        let connection = ConnectionSettings::new(redis_url, None).unwrap();
         let directory = Directory::new(connection.connect(Purpose::Directory), instance.clone());
         let (writer, _) = directory.claim("0b5e", None).await.unwrap();
         writer.rebuild(|| contents(&[])).await.unwrap();
         let service = Recorder::start().await;
         let (http, admin) = (Port::reserve().unwrap(), Port::reserve().unwrap());
         let mut program = program("gate-0", &http, &admin)
-            .env("WATER_REDIS_URL", redis.url())
+            .env("WATER_REDIS_URL", redis_url)
             .env("WATER_INSTANCE", instance.as_str())
             .env("WATER_DEPARTEMENTS_ADDRESS", service.address.to_string())
             .env("WATER_HISTORY_ADDRESS", service.address.to_string());
@@ -101,24 +83,6 @@ impl Site {
             http,
             admin,
         }
-    }
-
-    /// Another gate, ready, on the same Redis.
-    pub async fn another(&self, redis: &Redis, pod: &str) -> Peer {
-        let (http, admin) = (Port::reserve().unwrap(), Port::reserve().unwrap());
-        let service = self.service.address.to_string();
-        let program = program(pod, &http, &admin)
-            .env("WATER_REDIS_URL", redis.url())
-            .env("WATER_INSTANCE", self.instance.as_str())
-            .env("WATER_DEPARTEMENTS_ADDRESS", &service)
-            .env("WATER_HISTORY_ADDRESS", &service);
-        let peer = Peer {
-            gate: program.start().unwrap(),
-            http,
-            admin,
-        };
-        peer.ready().await;
-        peer
     }
 
     /// Waits until the gate says that it is ready.
@@ -329,14 +293,16 @@ pub fn is(status: u16, code: &str) -> (u16, String) {
     (status, code.to_owned())
 }
 
-async fn ask(admin: &Port, path: &str) -> Result<Answer> {
+/// What the admin port says.
+pub async fn ask(admin: &Port, path: &str) -> Result<Answer> {
     HttpClient::connect(admin.address())
         .await?
         .request("GET", path, &[])
         .await
 }
 
-async fn until_ready(gate: &Process, admin: &Port) {
+/// Waits until a gate says that it is ready.
+pub async fn until_ready(gate: &Process, admin: &Port) {
     let ready = async || -> Result<()> {
         let answer = ask(admin, "/ready").await?;
         ensure!(answer.status == 200, "{answer:?}");
@@ -345,7 +311,8 @@ async fn until_ready(gate: &Process, admin: &Port) {
     gate.ready(SOON, ready).await.unwrap();
 }
 
-fn program(pod: &str, http: &Port, admin: &Port) -> Program {
+/// A gate that is told all but where Redis and the services are.
+pub fn program(pod: &str, http: &Port, admin: &Port) -> Program {
     Program::new(env!("CARGO_BIN_EXE_water-gate"))
         .env("WATER_LISTEN_ADDRESS", http.address().to_string())
         .env("WATER_ADMIN_ADDRESS", admin.address().to_string())

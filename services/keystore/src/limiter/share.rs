@@ -68,7 +68,7 @@ pub(super) struct Share {
     /// The decision from which that part was taken.
     seeded: Option<Instant>,
     day: i64,
-    /// The gate's part of what Redis had counted in `day`.
+    /// Of `day`: the gate's part of what Redis had counted, and what may be charged already.
     used_before: u32,
     /// Admitted here in `day` and not charged to Redis yet.
     owed_of_day: u32,

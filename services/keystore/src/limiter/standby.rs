@@ -56,7 +56,7 @@ struct Failing {
     reason: Reason,
 }
 
-/// How the limiter stands, for readiness, metrics and the grace.
+/// How the limiter stands, for metrics and the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StandbyStatus {
     /// Whether requests are decided without Redis.
