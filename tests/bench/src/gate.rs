@@ -66,6 +66,7 @@ mod name {
     pub const NGINX: &str = "nginx";
     pub const LUA: &str = "nginx + Lua + Redis";
     pub const GATE: &str = "gate";
+    pub const ALONE: &str = "gate, Redis away";
     pub const UNKNOWN: &str = "gate, 401";
     pub const REFUSED: &str = "gate, remembered 429";
     pub const QUIET_NGINX: &str = "nginx, no log";

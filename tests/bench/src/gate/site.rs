@@ -41,6 +41,10 @@ pub struct Site {
     references: References,
     gate: Gate,
     quiet_gate: Gate,
+    /// Its Redis is gone, and its grace is longer than any run.
+    alone: Gate,
+    /// Keeps the port of that Redis: nothing else may listen there.
+    _lost: Store,
     served: Keys,
     used_up: Keys,
     unknown: Keys,
@@ -81,6 +85,9 @@ impl Site {
         let store = Store::start(&[&instance, &few.instance, &many.instance]).await?;
         let entries = served.entries(PLAN).chain(used_up.entries(USED_UP));
         store.publish(&instance, contents(entries)).await?;
+        let lost = Store::start(&[&instance]).await?;
+        lost.publish(&instance, contents(served.entries(PLAN)))
+            .await?;
         for Directory { instance, keys } in [&few, &many] {
             store
                 .publish(instance, contents(keys.entries(PLAN)))
@@ -90,9 +97,14 @@ impl Site {
         let references = References::start(&store, &instance, &served).await?;
         let service = references.service.address();
         let no_log = [("WATER_LOG", "info,access=off")];
+        let long_grace = [("WATER_GRACE_SECONDS", "3600")];
+        let alone = Gate::start(&lost, &instance, service, &long_grace).await?;
+        lost.redis.kill()?;
         Ok(Self {
             gate: Gate::start(&store, &instance, service, &[]).await?,
             quiet_gate: Gate::start(&store, &instance, service, &no_log).await?,
+            alone,
+            _lost: lost,
             unknown: Keys::new("unknown", scale.keys),
             connections: scale.connections,
             store,
@@ -133,6 +145,7 @@ impl Site {
             nginx(name::NGINX, plain),
             nginx(name::LUA, lua),
             gate(name::GATE, &self.gate, &served),
+            gate(name::ALONE, &self.alone, &served),
             gate(name::UNKNOWN, &self.gate, &requests(&self.unknown)).answered(401),
             gate(name::REFUSED, &self.gate, &requests(&self.used_up)).answered(429),
             nginx(name::QUIET_NGINX, quiet_plain),
