@@ -137,6 +137,13 @@ fn judged(rounds: &Rounds) -> impl Iterator<Item = Row> {
             name::LUA,
             AtMost(0.65),
         ),
+        // All but the question to Redis: authenticate and forward, and count in memory.
+        cpu(
+            "gate, limits counted in memory (Redis away) ÷ nginx",
+            name::ALONE,
+            name::NGINX,
+            AtMost(1.2),
+        ),
         cpu("gate, 401 ÷ nginx", name::UNKNOWN, name::NGINX, refusal),
         cpu(
             "gate, remembered 429 ÷ nginx",
