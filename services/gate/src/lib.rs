@@ -6,6 +6,7 @@
 mod admit;
 mod app;
 mod authenticate;
+mod capacity;
 mod checks;
 mod client_address;
 mod config;

@@ -8,9 +8,10 @@ use water_keystore::connection::Purpose;
 use water_keystore::{Limiter, Replica, Standby};
 use water_runtime::listener::announce;
 use water_runtime::workers::{Worker, WorkerDied, Workers};
-use water_runtime::{BoxError, ConnectionLimits, Connections, Drained, Process, Server};
+use water_runtime::{BoxError, Connections, Drained, Process, Server};
 
 use crate::app::{Gate, filter};
+use crate::capacity::connection_limits;
 use crate::config::Config;
 use crate::directory::Directory;
 use crate::entrance::{Connection, Entrance};
@@ -38,10 +39,11 @@ impl Service {
             config.gate.clone(),
         ));
         let directory = Directory::follow(Arc::clone(&replica), process);
-        let connections = Connections::new(ConnectionLimits {
-            trusted: config.trusted_proxies.networks().to_vec(),
-            ..ConnectionLimits::default()
-        });
+        let connections = Connections::new(connection_limits(
+            process.descriptors,
+            config.workers,
+            config.trusted_proxies.networks().to_vec(),
+        ));
         connections.register(&mut process.metrics);
         let grace = Arc::new(Grace {
             length: config.gate.grace,

@@ -14,7 +14,7 @@ use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::{Connections, Readiness, Server, Shutdown};
+use crate::{ConnectionLimits, Connections, Readiness, Server, Shutdown};
 
 /// What the admin port answers. It asks nothing outside the process.
 pub struct Admin {
@@ -24,6 +24,9 @@ pub struct Admin {
 }
 
 type Question = Box<dyn Fn() -> Value + Send + Sync>;
+
+/// The kubelet, Prometheus and the operator, several times over; the longest idle one gives way.
+const MAX_CONNECTIONS: usize = 32;
 
 const JSON: &str = "application/json";
 const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -51,7 +54,11 @@ impl Admin {
     /// Answers until the process ends; it goes on while requests are drained, so that the
     /// operator and the kubelet see how far that is.
     pub async fn serve(self, listener: TcpListener) {
-        let server = Server::new(Connections::default(), Shutdown::default(), Duration::ZERO);
+        let connections = Connections::new(ConnectionLimits {
+            total: MAX_CONNECTIONS,
+            ..ConnectionLimits::default()
+        });
+        let server = Server::new(connections, Shutdown::default(), Duration::ZERO);
         let admin = Arc::new(self);
         let service = move |_| {
             let admin = Arc::clone(&admin);

@@ -34,6 +34,7 @@
 //! ```
 
 pub mod admin;
+mod descriptors;
 pub mod listener;
 pub mod process;
 pub mod program;

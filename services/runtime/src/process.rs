@@ -12,6 +12,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{error, info, warn};
 
+use crate::descriptors;
 use crate::listener::{announce, listen};
 use crate::shutdown::Stage;
 use crate::telemetry::chain;
@@ -74,6 +75,8 @@ pub struct Process {
     pub shutdown: Shutdown,
     /// What runs beside the requests.
     pub tasks: Tasks,
+    /// How many file descriptors it may have.
+    pub descriptors: u64,
     /// What `/metrics` shows; names get the prefix `water_`.
     pub metrics: Registry,
     signals: Signals,
@@ -116,7 +119,7 @@ where
 }
 
 impl Process {
-    /// Catches SIGTERM and SIGINT from here on. Needs a runtime; [`run`] calls it.
+    /// Takes as many descriptors as it may have, and catches SIGTERM and SIGINT from here on. Needs a runtime; [`run`] calls it.
     pub fn start(program: Program) -> std::io::Result<Self> {
         let mut metrics = Registry::with_prefix("water");
         metrics.register(
@@ -129,6 +132,7 @@ impl Process {
             readiness: Readiness::default(),
             shutdown: Shutdown::default(),
             tasks: Tasks::default(),
+            descriptors: descriptors::raise()?,
             metrics,
             signals: Signals {
                 terminate: signal(SignalKind::terminate())?,
