@@ -117,6 +117,14 @@ impl HttpClient {
         .await
     }
 
+    /// Says that nothing more will be sent; answers can still be read.
+    pub async fn finish(&mut self) -> Result<()> {
+        self.stream
+            .shutdown()
+            .await
+            .context("close the sending side")
+    }
+
     /// Waits until the server closes the connection; returns what it sent before that.
     pub async fn closed(&mut self) -> Result<Bytes> {
         let closing = async {

@@ -11,12 +11,13 @@ use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::TokioIo;
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 use tracing::debug;
 
 use super::connections::Admission;
-use super::socket::Socket;
+use super::socket::{Left, Socket};
 use super::watch::{Phase, Reason};
 use crate::BoxError;
 
@@ -31,7 +32,8 @@ where
     S::Error: Into<BoxError>,
     B: Body<Error: Into<BoxError>> + 'static,
 {
-    let socket = TokioIo::new(Socket::new(stream, Arc::clone(&admission.watch)));
+    let (watch, left) = (Arc::clone(&admission.watch), Left::default());
+    let socket = TokioIo::new(Socket::new(stream, Arc::clone(&watch), left.clone()));
     let admission = Arc::new(admission);
     let place = Arc::clone(&admission);
     let service = service_fn(move |request| {
@@ -56,7 +58,13 @@ where
         .max_header_size(MAX_HEAD)
         .serve_connection(socket, service);
     if let Some(reason) = guarded(connection, &admission).await {
-        admission.note(reason);
+        return admission.note(reason);
+    }
+    // After a CONNECT or the beginning of HTTP/2 hyper gives the socket up without closing it.
+    if let Some(stream) = left.take() {
+        let mut socket = Socket::new(stream, watch, left);
+        // At the deadline or after an error it is closed all the same.
+        let _ = timeout(admission.limits().linger, socket.shutdown()).await;
     }
 }
 

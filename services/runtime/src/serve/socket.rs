@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -15,19 +15,48 @@ use super::watch::{Phase, Watch};
 const LINGER_BYTES: usize = 256 * 1024;
 
 pub(super) struct Socket {
-    stream: TcpStream,
+    /// Taken when the socket is dropped.
+    stream: Option<TcpStream>,
     watch: Arc<Watch>,
     /// Bytes thrown away since our side was closed; none while it is open.
     discarded: Option<usize>,
+    left: Left,
+}
+
+/// Where the stream of a socket goes that was dropped before our side was closed.
+#[derive(Clone, Default)]
+pub(super) struct Left(Arc<Mutex<Option<TcpStream>>>);
+
+impl Left {
+    /// The stream, once.
+    pub(super) fn take(&self) -> Option<TcpStream> {
+        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        left.take()
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        if self.discarded.is_none() {
+            let mut left = self.left.0.lock().unwrap_or_else(PoisonError::into_inner);
+            *left = self.stream.take();
+        }
+    }
 }
 
 impl Socket {
-    pub(super) fn new(stream: TcpStream, watch: Arc<Watch>) -> Self {
+    pub(super) fn new(stream: TcpStream, watch: Arc<Watch>, left: Left) -> Self {
         Self {
-            stream,
+            stream: Some(stream),
             watch,
             discarded: None,
+            left,
         }
+    }
+
+    fn stream(&mut self) -> Pin<&mut TcpStream> {
+        let stream = self.stream.as_mut();
+        Pin::new(stream.expect("the stream is taken when the socket is dropped"))
     }
 
     fn note_write(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
@@ -46,7 +75,7 @@ impl AsyncRead for Socket {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        ready!(self.stream().poll_read(context, buffer))?;
         if buffer.filled().len() > before {
             self.watch.read();
         }
@@ -60,7 +89,7 @@ impl AsyncWrite for Socket {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        let written = self.stream().poll_write(context, bytes);
         self.note_write(written)
     }
 
@@ -69,16 +98,16 @@ impl AsyncWrite for Socket {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        let written = self.stream().poll_write_vectored(context, slices);
         self.note_write(written)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        true
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+        ready!(self.stream().poll_flush(context))?;
         self.watch.flushed();
         Poll::Ready(Ok(()))
     }
@@ -87,14 +116,14 @@ impl AsyncWrite for Socket {
     /// input resets the connection, and the peer may never see the answer that told it why.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.discarded.is_none() {
-            ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
+            ready!(self.stream().poll_shutdown(context))?;
             self.discarded = Some(0);
             self.watch.enter(Phase::Closing);
         }
         let mut scratch = [0; 4096];
         loop {
             let mut buffer = ReadBuf::new(&mut scratch);
-            ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))?;
+            ready!(self.stream().poll_read(context, &mut buffer))?;
             let discarded = self.discarded.unwrap_or(0) + buffer.filled().len();
             if buffer.filled().is_empty() || discarded > LINGER_BYTES {
                 return Poll::Ready(Ok(()));

@@ -200,6 +200,21 @@ async fn a_head_over_32_kib_is_431_and_what_the_client_still_sends_is_no_error()
 }
 
 #[tokio::test]
+async fn what_follows_a_connect_does_not_cost_the_client_its_answer() -> Result<()> {
+    let server = start(patient(), LONG);
+    let mut client = server.client().await;
+    let more = "x".repeat(100 * 1024);
+    client
+        .send(format!("CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\n{more}"))
+        .await?;
+    client.finish().await?;
+    // A reset, which may overtake the answer, would be an error here.
+    let answer = client.closed().await?;
+    assert!(answer.starts_with(b"HTTP/1.1 405"), "{answer:?}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn http_2_and_tls_are_refused() -> Result<()> {
     let server = start(patient(), LONG);
     for bytes in [

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -84,6 +84,11 @@ async fn answer(
     request: Request<Incoming>,
     held: Arc<Semaphore>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
+    if request.method() == Method::CONNECT {
+        let mut refusal = Response::default();
+        *refusal.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+        return Ok(refusal);
+    }
     let body = match request.uri().path() {
         "/held" => {
             held.acquire()
