@@ -13,7 +13,7 @@ use crate::admit::admit;
 use crate::authenticate::authenticate;
 use crate::checks::{KeyInQuery, before_authentication};
 use crate::cors::Cors;
-use crate::forward::forward;
+use crate::forward::{forward, reachable};
 use crate::grace::Grace;
 use crate::guessing::Guessing;
 use crate::journal::Journal;
@@ -83,6 +83,7 @@ impl Gate {
         let record = &*journal.record.insert(record);
         let limits = admit(record, &view)?;
         let route = *journal.route.insert(route(request)?);
+        reachable(route, &self.upstreams)?;
         limit(
             record,
             limits,

@@ -22,7 +22,7 @@ use water_keystore::Record;
 use crate::app::Gate;
 use crate::received::Received;
 use crate::route::Route;
-use crate::upstream::UpstreamFailure;
+use crate::upstream::{UpstreamFailure, Upstreams};
 
 /// What of the client's head a service sees.
 static REQUEST_HEADERS: [HeaderName; 5] = [
@@ -57,6 +57,15 @@ pub struct Visit {
     pub took: Duration,
     /// Why there was nothing to pass on, as a stable word.
     pub failure: Option<&'static str>,
+}
+
+/// Refuses a request whose service is known to be away. Asked before the limits, so that it costs
+/// the account nothing.
+pub fn reachable(route: &Route, upstreams: &Upstreams) -> Result<(), Problem> {
+    match upstreams.of(route.service).is_away() {
+        true => Err(Problem::upstream_unavailable()),
+        false => Ok(()),
+    }
 }
 
 /// Asks the route's service on behalf of the key's account.

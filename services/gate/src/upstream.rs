@@ -4,6 +4,7 @@
 //! (redirects to other hosts, HTTP/2, proxies), and that more was a third of the gate's time.
 
 mod address;
+mod breaker;
 mod connection;
 mod failure;
 mod pool;
@@ -16,11 +17,13 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, Empty, Limited};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
+use tracing::{info, warn};
 
 pub use address::ServiceAddress;
 pub use failure::UpstreamFailure;
 
 use crate::route::ServiceName;
+use breaker::Breaker;
 use connection::Connection;
 use pool::Pool;
 
@@ -74,6 +77,7 @@ pub struct Upstream {
     address: ServiceAddress,
     bounds: Bounds,
     pool: Pool,
+    breaker: Breaker,
     under_way: Semaphore,
 }
 
@@ -84,13 +88,32 @@ impl Upstream {
             address,
             bounds,
             pool: Pool::default(),
+            breaker: Breaker::default(),
             under_way: Semaphore::new(bounds.concurrent),
         }
+    }
+
+    /// Whether the service is known to be away, and it is not yet time to try again.
+    pub fn is_away(&self) -> bool {
+        !self.breaker.allows(Instant::now())
     }
 
     /// Sends a request without a body and reads the whole answer. `request` is built again for a
     /// second attempt, which follows only where it is safe ([`UpstreamFailure::left_no_trace`]).
     pub async fn send(
+        &self,
+        request: impl Fn() -> Request<Empty<Bytes>>,
+    ) -> Result<Response<Bytes>, UpstreamFailure> {
+        self.breaker.sent(Instant::now());
+        let outcome = self.within_the_deadline(request).await;
+        match &outcome {
+            Err(failure) if failure.is_silence() => self.failed(),
+            _ => self.answered(),
+        }
+        outcome
+    }
+
+    async fn within_the_deadline(
         &self,
         request: impl Fn() -> Request<Empty<Bytes>>,
     ) -> Result<Response<Bytes>, UpstreamFailure> {
@@ -138,6 +161,19 @@ impl Upstream {
             self.pool.put(connection, Instant::now());
         }
         Ok(Response::from_parts(head, body.to_bytes()))
+    }
+
+    fn failed(&self) {
+        if self.breaker.failed(Instant::now()) {
+            let service = self.address.as_str();
+            warn!(service, "a service does not answer; refusing its requests");
+        }
+    }
+
+    fn answered(&self) {
+        if self.breaker.answered() {
+            info!(service = self.address.as_str(), "a service answers again");
+        }
     }
 }
 

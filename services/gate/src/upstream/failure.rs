@@ -39,6 +39,12 @@ impl UpstreamFailure {
         )
     }
 
+    /// Whether the service has said nothing that makes sense, so that the next request may fare no
+    /// better. Too large an answer is a matter of one request.
+    pub(super) fn is_silence(&self) -> bool {
+        !matches!(self, Self::TooLarge)
+    }
+
     pub(super) fn in_body(error: Box<dyn Error + Send + Sync>) -> Self {
         match error.downcast::<hyper::Error>() {
             Ok(error) => Self::Broken(*error),

@@ -174,3 +174,35 @@ async fn an_old_connection_is_replaced_so_that_new_pods_get_their_share() {
     assert_eq!(send(&upstream).await.unwrap(), "{}");
     server.await.unwrap();
 }
+
+#[tokio::test]
+async fn a_service_that_fails_five_times_is_away_until_it_answers() {
+    let (listener, upstream) = service(Bounds::default()).await;
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    for _ in 0..5 {
+        assert!(!upstream.is_away());
+        assert_eq!(failure(&upstream).await, "connect");
+    }
+    assert!(upstream.is_away());
+    let listener = TcpListener::bind(address).await.unwrap();
+    let server = in_background(listener, &[&[OK]]);
+    assert_eq!(send(&upstream).await.unwrap(), "{}");
+    assert!(!upstream.is_away());
+    server.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_service_whose_answers_are_too_large_is_not_away() {
+    let bounds = Bounds {
+        body: 1,
+        ..Bounds::default()
+    };
+    let (listener, upstream) = service(bounds).await;
+    let server = in_background(listener, &[&[OK], &[OK], &[OK], &[OK], &[OK], &[OK]]);
+    for _ in 0..6 {
+        assert_eq!(failure(&upstream).await, "too_large");
+        assert!(!upstream.is_away());
+    }
+    server.await.unwrap();
+}
