@@ -44,7 +44,8 @@ fn framing(request: &Received) -> Result<(), Problem> {
     Ok(())
 }
 
-/// One authority: exactly one `Host` (HTTP/1.0 may have none), and no other one in the target.
+/// One authority: exactly one `Host` (HTTP/1.0 may have none) that is one, and no other one in the
+/// target.
 fn host(request: &Received) -> Result<(), Problem> {
     let mut hosts = request.headers.get_all(HOST).iter();
     let host = match (hosts.next(), hosts.next()) {
@@ -52,6 +53,9 @@ fn host(request: &Received) -> Result<(), Problem> {
         (None, _) if request.version == Version::HTTP_10 => return Ok(()),
         _ => return Err(Problem::invalid_host()),
     };
+    if !is_authority(host) {
+        return Err(Problem::invalid_host());
+    }
     // The target of CONNECT says where to, not whom to ask.
     let target = request
         .uri
@@ -63,6 +67,13 @@ fn host(request: &Received) -> Result<(), Problem> {
         }
         _ => Ok(()),
     }
+}
+
+/// RFC 3986 §3.2 without user information: the characters of a name, an address and a port. Where
+/// they stand is not looked at: the gate has no use for the host but to compare it.
+fn is_authority(host: &[u8]) -> bool {
+    let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+;=%:[]".contains(byte);
+    !host.is_empty() && host.iter().all(allowed)
 }
 
 /// Bounds of the target, the fields and the whole head.

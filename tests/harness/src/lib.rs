@@ -1,11 +1,12 @@
 //! Real servers for tests, private to the test process: PostgreSQL, Redis and a
 //! Kubernetes control plane on loopback, a network between them that fails as it
-//! is told to, and a client that speaks raw HTTP.
+//! is told to, a client that speaks raw HTTP, and mutations of what it sends.
 //! Everything started here dies with the process that started it.
 
 pub mod certificates;
 mod control_plane;
 mod http_client;
+mod mutation;
 mod port;
 mod postgres;
 mod process;
@@ -18,6 +19,7 @@ mod wait;
 
 pub use control_plane::ControlPlane;
 pub use http_client::{Answer, HttpClient};
+pub use mutation::Mutator;
 pub use port::Port;
 pub use postgres::{Database, Postgres};
 pub use process::{Process, Program};

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use water_harness::{Answer, HttpClient, Port, Process, Redis};
 
-use crate::site::{Site, ask, program, until_ready};
+use crate::site::{GATE, Site, ask, program, until_ready};
 
 /// Another gate of a site: the same directory, limits and service.
 pub struct Peer {
@@ -33,7 +33,7 @@ impl Site {
     pub async fn another(&self, redis: &Redis, pod: &str) -> Peer {
         let (http, admin) = (Port::reserve().unwrap(), Port::reserve().unwrap());
         let service = self.service.address.to_string();
-        let program = program(pod, &http, &admin)
+        let program = program(&[GATE], pod, &http, &admin)
             .env("WATER_REDIS_URL", redis.url())
             .env("WATER_INSTANCE", self.instance.as_str())
             .env("WATER_DEPARTEMENTS_ADDRESS", &service)

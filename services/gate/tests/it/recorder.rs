@@ -2,11 +2,13 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::interval;
 
 /// What it does with a request.
 #[derive(Clone, Debug)]
@@ -19,6 +21,8 @@ pub enum Behaviour {
     Close,
     /// Never answers.
     Silence,
+    /// Sends these bytes, and one more every 100 ms for ever.
+    Trickle(String),
     /// Answers with an empty JSON object once it is told to.
     Wait(Arc<Notify>),
 }
@@ -71,7 +75,12 @@ struct Shared {
 impl Recorder {
     /// Answers every request with an empty JSON object.
     pub async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0))).await
+    }
+
+    /// The same at this address. Dropping it closes every connection, as the end of a process does.
+    pub async fn start_at(address: SocketAddr) -> Self {
+        let listener = TcpListener::bind(address).await.unwrap();
         let shared = Arc::new(Shared {
             behaviour: Mutex::new(Behaviour::Answer(ok("application/json", "{}"))),
             seen: Mutex::default(),
@@ -93,6 +102,11 @@ impl Recorder {
     /// All requests so far.
     pub fn seen(&self) -> Vec<Seen> {
         self.shared.seen.lock().unwrap().clone()
+    }
+
+    /// All requests since this was asked for last, or ever.
+    pub fn take_seen(&self) -> Vec<Seen> {
+        std::mem::take(&mut self.shared.seen.lock().unwrap())
     }
 
     /// The only request so far.
@@ -121,10 +135,10 @@ pub fn with(status: &str, fields: &str, body: &str) -> String {
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
-    let mut connection = 0;
-    while let Ok((stream, _)) = listener.accept().await {
-        tokio::spawn(serve(stream, connection, Arc::clone(&shared)));
-        connection += 1;
+    let mut serving = JoinSet::new();
+    for connection in 0.. {
+        let (stream, _) = listener.accept().await.unwrap();
+        serving.spawn(serve(stream, connection, Arc::clone(&shared)));
     }
 }
 
@@ -135,10 +149,21 @@ async fn serve(mut stream: TcpStream, connection: usize, shared: Arc<Shared>) {
         match behaviour {
             Behaviour::Answer(bytes) => stream.write_all(bytes.as_bytes()).await.unwrap(),
             Behaviour::AnswerAndClose(bytes) => {
-                return stream.write_all(bytes.as_bytes()).await.unwrap();
+                // The gate may have heard enough before the end.
+                let _ = stream.write_all(bytes.as_bytes()).await;
+                return;
             }
             Behaviour::Close => return,
             Behaviour::Silence => std::future::pending().await,
+            Behaviour::Trickle(bytes) => {
+                stream.write_all(bytes.as_bytes()).await.unwrap();
+                let mut pace = interval(Duration::from_millis(100));
+                // Until the gate has had enough.
+                while stream.write_all(b" ").await.is_ok() {
+                    pace.tick().await;
+                }
+                return;
+            }
             Behaviour::Wait(told) => {
                 told.notified().await;
                 let answer = ok("application/json", "{}");
@@ -153,7 +178,7 @@ async fn read(stream: &mut TcpStream, connection: usize) -> Option<Seen> {
     while !head.ends_with(b"\r\n\r\n") {
         head.push(stream.read_u8().await.ok()?);
     }
-    let head = String::from_utf8(head).unwrap();
+    let head = String::from_utf8_lossy(&head);
     let mut lines = head.trim_end().split("\r\n");
     Some(Seen {
         connection,

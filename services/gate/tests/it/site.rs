@@ -1,24 +1,30 @@
 //! One gate, its directory on a Redis, and the recording service behind it.
 
+mod key;
+
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use water_domain::{KeyPrefix, Limits, PlainKey, Plan, Timestamp};
+use water_domain::{Limits, Plan, Timestamp};
 use water_harness::{Answer, HttpClient, Port, Process, Program, Redis, wait_until};
 use water_keystore::connection::Purpose;
 use water_keystore::{
-    Change, ConnectionSettings, Contents, Directory, Entry, Instance, KeyState, Owner, Record,
-    Removal, Writer,
+    Change, ConnectionSettings, Contents, Directory, Instance, Owner, Removal, Writer,
 };
 
 use crate::recorder::Recorder;
+pub use key::Key;
 
 /// Longer than anything that is waited for takes on a busy machine.
 pub const SOON: Duration = Duration::from_secs(20);
 
 /// What the gate signs identities with in tests.
 pub const IDENTITY: &str = "4e6f7420612073656372657420617420616c6c3a206120746573742773206b6579";
+
+/// The gate itself as a command.
+pub const GATE: &str = env!("CARGO_BIN_EXE_water-gate");
 
 pub struct Site {
     pub gate: Process,
@@ -28,13 +34,6 @@ pub struct Site {
     pub instance: Instance,
     http: Port,
     admin: Port,
-}
-
-/// A key and its record, to be published as it is or changed before.
-#[derive(Clone)]
-pub struct Key {
-    pub text: String,
-    pub record: Record,
 }
 
 impl Site {
@@ -50,6 +49,14 @@ impl Site {
         site
     }
 
+    /// A ready gate that another program starts, which is given these arguments and the gate's path.
+    pub async fn start_under(wrapper: &[&str], settings: &[(&str, &str)]) -> Self {
+        let redis = Redis::shared().await.unwrap().url();
+        let site = Self::start_as(&[wrapper, &[GATE]].concat(), &redis, settings).await;
+        site.ready().await;
+        site
+    }
+
     /// A gate on this Redis, just started; the directory is complete and has both plans.
     pub async fn start_unready(redis: &Redis, settings: &[(&str, &str)]) -> Self {
         Self::start_at(&redis.url(), settings).await
@@ -57,6 +64,10 @@ impl Site {
 
     /// The same on the Redis or Redis Cluster of this URL.
     pub async fn start_at(redis_url: &str, settings: &[(&str, &str)]) -> Self {
+        Self::start_as(&[GATE], redis_url, settings).await
+    }
+
+    async fn start_as(command: &[&str], redis_url: &str, settings: &[(&str, &str)]) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let instance = Instance::new("water", &format!("gate-{number}")).unwrap();
@@ -66,7 +77,7 @@ impl Site {
         writer.rebuild(|| contents(&[])).await.unwrap();
         let service = Recorder::start().await;
         let (http, admin) = (Port::reserve().unwrap(), Port::reserve().unwrap());
-        let mut program = program("gate-0", &http, &admin)
+        let mut program = program(command, "gate-0", &http, &admin)
             .env("WATER_REDIS_URL", redis_url)
             .env("WATER_INSTANCE", instance.as_str())
             .env("WATER_DEPARTEMENTS_ADDRESS", service.address.to_string())
@@ -95,6 +106,11 @@ impl Site {
         ask(&self.admin, path).await
     }
 
+    /// Where the gate answers requests.
+    pub fn address(&self) -> SocketAddr {
+        self.http.address()
+    }
+
     /// A new connection to the gate.
     pub async fn connect(&self) -> HttpClient {
         self.try_connect().await.unwrap()
@@ -117,13 +133,6 @@ impl Site {
     /// GET with a key, on a connection of its own.
     pub async fn get(&self, target: &str, key: &Key) -> Answer {
         self.connect().await.get(target, &key.text).await.unwrap()
-    }
-
-    /// Sends bytes on a connection of their own and reads one answer.
-    pub async fn raw(&self, bytes: impl AsRef<[u8]>) -> Answer {
-        let mut client = self.connect().await;
-        client.send(bytes).await.unwrap();
-        client.answer().await.unwrap()
     }
 
     /// A published Enterprise key of an account of its own, which the gate knows.
@@ -164,91 +173,6 @@ impl Site {
         wait_until("the gate's acknowledgement", SOON, acknowledged)
             .await
             .unwrap();
-    }
-}
-
-impl Key {
-    /// A key of an account of its own.
-    pub fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(1);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let mut random = [0x5a; 48];
-        random[..4].copy_from_slice(&number.to_be_bytes());
-        random[44..].copy_from_slice(&number.to_be_bytes());
-        let key = PlainKey::generate(&KeyPrefix::default(), &random);
-        let record = Record {
-            key_id: key.key_id(),
-            account: format!("account-{number}").parse().unwrap(),
-            plan: "Enterprise".parse().unwrap(),
-            state: KeyState::Active,
-            not_before: None,
-            expires: None,
-            retires: None,
-            revision: 1,
-        };
-        let text = key.expose().to_owned();
-        Self { text, record }
-    }
-
-    /// A key that was brought along by its hash: any text of at least 32 characters.
-    pub fn brought(text: &str) -> Self {
-        let mut key = Self {
-            text: text.into(),
-            ..Self::new()
-        };
-        key.record.key_id = key.plain().key_id();
-        key
-    }
-
-    pub fn on_plan(mut self, plan: &str) -> Self {
-        self.record.plan = plan.parse().unwrap();
-        self
-    }
-
-    pub fn of_account(mut self, other: &Self) -> Self {
-        self.record.account = other.record.account.clone();
-        self
-    }
-
-    pub fn suspended(mut self) -> Self {
-        self.record.state = KeyState::Suspended;
-        self
-    }
-
-    pub fn expires(mut self, at: Timestamp) -> Self {
-        self.record.expires = Some(at);
-        self
-    }
-
-    pub fn not_before(mut self, at: Timestamp) -> Self {
-        self.record.not_before = Some(at);
-        self
-    }
-
-    pub fn retires(mut self, at: Timestamp) -> Self {
-        self.record.retires = Some(at);
-        self
-    }
-
-    /// The value of `Authorization`.
-    pub fn bearer(&self) -> String {
-        format!("Bearer {}", self.text)
-    }
-
-    fn entry(&self) -> Entry {
-        Entry {
-            hash: self.hash(),
-            record: self.record.clone(),
-            owner: owner(),
-        }
-    }
-
-    pub fn hash(&self) -> water_domain::KeyHash {
-        self.plain().hash()
-    }
-
-    fn plain(&self) -> PlainKey<'_> {
-        PlainKey::parse(self.text.as_bytes(), &KeyPrefix::default()).unwrap()
     }
 }
 
@@ -311,9 +235,10 @@ pub async fn until_ready(gate: &Process, admin: &Port) {
     gate.ready(SOON, ready).await.unwrap();
 }
 
-/// A gate that is told all but where Redis and the services are.
-pub fn program(pod: &str, http: &Port, admin: &Port) -> Program {
-    Program::new(env!("CARGO_BIN_EXE_water-gate"))
+/// A gate, started by this command, that is told all but where Redis and the services are.
+pub fn program(command: &[&str], pod: &str, http: &Port, admin: &Port) -> Program {
+    Program::new(command[0])
+        .args(&command[1..])
         .env("WATER_LISTEN_ADDRESS", http.address().to_string())
         .env("WATER_ADMIN_ADDRESS", admin.address().to_string())
         .env("WATER_LOG", "debug")
@@ -350,6 +275,7 @@ pub fn contents(keys: &[Key]) -> Contents {
         plans: vec![
             limited("Enterprise", 120, 50_000),
             limited("Daily", 100, 3),
+            limited("Unlimited", u32::MAX, u32::MAX),
             free,
         ],
     }

@@ -5,6 +5,7 @@
 
 mod acl;
 mod cluster;
+mod decoder;
 mod directory;
 mod failures;
 mod full;

@@ -1,0 +1,82 @@
+//! Whom a request is for: one authority, the same wherever it stands.
+
+use super::{HOST, LINE, with_key};
+use crate::site::Site;
+use crate::whole::{refusal, served};
+
+/// No authority, several, one that contradicts the target, or one that is none.
+pub fn wrong(bearer: &str) -> Vec<Vec<u8>> {
+    let cases = [
+        (LINE, ""),
+        (LINE, "Host: water\r\nHost: water\r\n"),
+        (LINE, "Host: water\r\nHost: evil\r\n"),
+        (LINE, "Host:\r\n"),
+        (LINE, "Host: water, evil\r\n"),
+        (LINE, "Host: water evil\r\n"),
+        (LINE, "Host: water/api\r\n"),
+        (LINE, "Host: user@water\r\n"),
+        (LINE, "Host: w\u{e4}ter\r\n"),
+        ("GET http://evil/api/v1/stress HTTP/1.1", HOST),
+        ("GET http://water:81/api/v1/stress HTTP/1.1", HOST),
+        ("GET http://user@water/api/v1/stress HTTP/1.1", HOST),
+        ("GET http://water/api/v1/stress HTTP/1.1", ""),
+    ];
+    cases
+        .map(|(line, fields)| with_key(bearer, line, fields))
+        .to_vec()
+}
+
+/// One authority, in every form that is allowed.
+pub fn right(bearer: &str) -> Vec<Vec<u8>> {
+    let cases = [
+        ("GET http://water/api/v1/stress HTTP/1.1", "Host: WATER\r\n"),
+        (
+            "GET https://water:443/api/v1/stress HTTP/1.1",
+            "Host: water:443\r\n",
+        ),
+        (LINE, "Host: [2001:db8::1]:8080\r\n"),
+        (LINE, "Host: 192.0.2.1\r\n"),
+    ];
+    cases
+        .map(|(line, fields)| with_key(bearer, line, fields))
+        .to_vec()
+}
+
+#[tokio::test]
+async fn no_host_two_or_another_than_the_targets_is_refused() {
+    let site = Site::start().await;
+    let bearer = site.key().await.bearer();
+    for attack in wrong(&bearer) {
+        let answers = site.answers(&attack).await;
+        let text = String::from_utf8_lossy(&attack);
+        assert_eq!(answers, [refusal("invalid_host")], "{text}");
+    }
+    assert_eq!(site.service.seen().len(), 0);
+}
+
+#[tokio::test]
+async fn an_absolute_target_with_hosts_own_authority_goes_on_in_origin_form() {
+    let site = Site::start().await;
+    let bearer = site.key().await.bearer();
+    for (served_before, request) in (0..).zip(right(&bearer)) {
+        let answers = site.answers(&request).await;
+        let text = String::from_utf8_lossy(&request);
+        assert_eq!(answers, [served(119 - served_before)], "{text}");
+    }
+    for seen in site.service.seen() {
+        assert_eq!(seen.line, LINE);
+        assert_eq!(seen.values("host"), [site.service.address.to_string()]);
+    }
+}
+
+#[tokio::test]
+async fn http_1_0_needs_no_host_and_has_no_two() {
+    let site = Site::start().await;
+    let bearer = site.key().await.bearer();
+    let line = "GET /api/v1/stress HTTP/1.0";
+    let answers = site.answers(with_key(&bearer, line, "")).await;
+    assert_eq!(answers, [served(119).in_http_1_0()]);
+    let two = with_key(&bearer, line, "Host: water\r\nHost: water\r\n");
+    let answers = site.answers(two).await;
+    assert_eq!(answers, [refusal("invalid_host").in_http_1_0()]);
+}

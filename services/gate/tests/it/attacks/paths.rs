@@ -1,0 +1,66 @@
+//! Paths that somebody on the way could take for one of ours.
+
+use super::{HOST, request, with_key};
+use crate::site::Site;
+use crate::whole::{refusal, unread};
+
+const PATHS: [&str; 22] = [
+    "/",
+    "/api/v1",
+    "/api/v1/",
+    "/api/v1/unknown",
+    "/api/v1/stress/",
+    "//api/v1/stress",
+    "/api//v1/stress",
+    "/./api/v1/stress",
+    "/api/v1/./stress",
+    "/api/v1/x/../stress",
+    "/../api/v1/stress",
+    "/api/v1/%2e%2e/v1/stress",
+    "/api/v1%2fstress",
+    "/api/v1/%73tress",
+    "/api/v1/stress%00",
+    "/api/v1\\stress",
+    "/api/v1/stress;x=1",
+    "/API/v1/stress",
+    "/api/v1/Stress",
+    "/api/v1/stre\u{df}",
+    "/api/v1/stress.json",
+    "/api/v1/openapi.json/",
+];
+
+fn line(path: &str) -> String {
+    format!("GET {path} HTTP/1.1")
+}
+
+/// All of them, with a good key.
+pub fn unknown(bearer: &str) -> Vec<Vec<u8>> {
+    PATHS
+        .map(|path| with_key(bearer, &line(path), HOST))
+        .to_vec()
+}
+
+#[tokio::test]
+async fn only_the_exact_paths_exist() {
+    let site = Site::start().await;
+    let bearer = site.key().await.bearer();
+    for (attack, path) in unknown(&bearer).iter().zip(PATHS) {
+        let answers = site.answers(attack).await;
+        assert_eq!(answers, [refusal("not_found")], "{path}");
+        let answers = site.answers(request(&line(path), HOST)).await;
+        assert_eq!(answers, [refusal("missing_credentials")], "{path}");
+    }
+    assert_eq!(site.service.seen().len(), 0);
+}
+
+#[tokio::test]
+async fn a_path_that_is_no_utf_8_is_not_read() {
+    let site = Site::start().await;
+    let bearer = site.key().await.bearer();
+    let attack = with_key(&bearer, &line("/api/v1/stress!"), HOST);
+    let attack: Vec<u8> = attack
+        .into_iter()
+        .map(|byte| if byte == b'!' { 0xff } else { byte })
+        .collect();
+    assert_eq!(site.answers(&attack).await, [unread("400 Bad Request")]);
+}

@@ -1,0 +1,100 @@
+//! Keys as tests publish them.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use water_domain::{KeyPrefix, PlainKey, Timestamp};
+use water_keystore::{Entry, KeyState, Record};
+
+use super::owner;
+
+/// A key and its record, to be published as it is or changed before.
+#[derive(Clone)]
+pub struct Key {
+    pub text: String,
+    pub record: Record,
+}
+
+impl Key {
+    /// A key of an account of its own.
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let mut random = [0x5a; 48];
+        random[..4].copy_from_slice(&number.to_be_bytes());
+        random[44..].copy_from_slice(&number.to_be_bytes());
+        let key = PlainKey::generate(&KeyPrefix::default(), &random);
+        let record = Record {
+            key_id: key.key_id(),
+            account: format!("account-{number}").parse().unwrap(),
+            plan: "Enterprise".parse().unwrap(),
+            state: KeyState::Active,
+            not_before: None,
+            expires: None,
+            retires: None,
+            revision: 1,
+        };
+        let text = key.expose().to_owned();
+        Self { text, record }
+    }
+
+    /// A key that was brought along by its hash: any text of at least 32 characters.
+    pub fn brought(text: &str) -> Self {
+        let mut key = Self {
+            text: text.into(),
+            ..Self::new()
+        };
+        key.record.key_id = key.plain().key_id();
+        key
+    }
+
+    pub fn on_plan(mut self, plan: &str) -> Self {
+        self.record.plan = plan.parse().unwrap();
+        self
+    }
+
+    pub fn of_account(mut self, other: &Self) -> Self {
+        self.record.account = other.record.account.clone();
+        self
+    }
+
+    pub fn suspended(mut self) -> Self {
+        self.record.state = KeyState::Suspended;
+        self
+    }
+
+    pub fn expires(mut self, at: Timestamp) -> Self {
+        self.record.expires = Some(at);
+        self
+    }
+
+    pub fn not_before(mut self, at: Timestamp) -> Self {
+        self.record.not_before = Some(at);
+        self
+    }
+
+    pub fn retires(mut self, at: Timestamp) -> Self {
+        self.record.retires = Some(at);
+        self
+    }
+
+    /// The value of `Authorization`.
+    pub fn bearer(&self) -> String {
+        format!("Bearer {}", self.text)
+    }
+
+    pub fn entry(&self) -> Entry {
+        Entry {
+            hash: self.hash(),
+            record: self.record.clone(),
+            owner: owner(),
+        }
+    }
+
+    pub fn hash(&self) -> water_domain::KeyHash {
+        self.plain().hash()
+    }
+
+    fn plain(&self) -> PlainKey<'_> {
+        PlainKey::parse(self.text.as_bytes(), &KeyPrefix::default()).unwrap()
+    }
+}
