@@ -108,6 +108,10 @@ words! {
         Waiting,
         /// The directory holds what is declared.
         Published,
+        /// The directory holds what is declared, on a Redis that could lose it in a failover.
+        ReplicasUnguarded,
+        /// Gates may still act on what was declared before.
+        AwaitingGates,
         /// Redis does not do what the operator asks.
         StoreUnavailable,
         /// The directory belongs to another installation.

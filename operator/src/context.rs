@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Api, Client, Resource};
+use water_keystore::Owner;
 
 use crate::backoff::Backoff;
 use crate::config::Scope;
@@ -15,6 +16,7 @@ use crate::crd::api_key::IssuedAt;
 use crate::crd::{ApiKey, WaterDataApi};
 use crate::directories::Directories;
 use crate::events::Events;
+use crate::keys::unrevealed::UnrevealedKeys;
 use crate::metrics::Metrics;
 
 /// What the controllers share.
@@ -35,6 +37,10 @@ pub struct Context {
     pub secrets: Store<PartialObjectMeta<Secret>>,
     /// Asks for another pass over an ApiKey.
     pub revisit: mpsc::UnboundedSender<ObjectRef<DeserializeGuard<ApiKey>>>,
+    /// Asks for another pass over a WaterDataApi.
+    pub revisit_apis: mpsc::UnboundedSender<ObjectRef<DeserializeGuard<WaterDataApi>>>,
+    /// Keys that were made and that nobody can read yet.
+    pub unrevealed: UnrevealedKeys,
     /// The key directories, by WaterDataApi.
     pub directories: Directories,
     /// Failures in a row.
@@ -88,6 +94,18 @@ impl Context {
             // An error means that the controller is gone, and this pass about to be dropped.
             let _ = self.revisit.unbounded_send(key);
         }
+    }
+
+    /// Asks for another pass over the ApiKey on whose behalf something was written.
+    pub fn revisit_owner(&self, owner: &Owner) {
+        let key = ObjectRef::new(&owner.name).within(&owner.namespace);
+        let _ = self.revisit.unbounded_send(key);
+    }
+
+    /// Asks for another pass over a WaterDataApi.
+    pub fn revisit_api(&self, place: &IssuedAt) {
+        let api = ObjectRef::new(&place.name).within(&place.namespace);
+        let _ = self.revisit_apis.unbounded_send(api);
     }
 
     /// A namespace, read afresh.

@@ -7,11 +7,13 @@ pub mod children;
 pub mod data;
 pub mod directory;
 pub mod drift;
+pub mod identity;
 pub mod manifest;
 pub mod progress;
 pub mod render;
 pub mod report;
 pub mod rollout;
+pub mod rotation;
 pub mod secrets;
 
 use std::sync::Arc;
@@ -121,7 +123,7 @@ async fn pass(
         return Ok(());
     }
     let report = match secrets::read(api, context).await {
-        Ok(secrets) => installed(api, &secrets, context).await?,
+        Ok(secrets) => installed(api, &secrets, context, now).await?,
         Err(error) if error.is_invalid() => without_secrets(api, &error, context).await?,
         Err(error) => return Err(error.into()),
     };
@@ -154,6 +156,7 @@ async fn installed(
     api: &WaterDataApi,
     secrets: &Secrets,
     context: &Context,
+    now: Timestamp,
 ) -> Result<Report, InstallationError> {
     let directory = directory::synchronise(api, secrets, context).await?;
     if is_news(api, &directory) {
@@ -177,9 +180,13 @@ async fn installed(
             Err(error) => Rollout::untouched(api, refusal(error)?),
         },
     };
+    let rolled_out = matches!(rollout.outcome, Outcome::InForce(Reason::Complete, _));
+    if rolled_out {
+        rotation::advance(api, &secrets.identity, &children, context, now).await?;
+    }
     Ok(Report {
         components: report::components(api, &children)?,
-        rolled_out: matches!(rollout.outcome, Outcome::InForce(Reason::Complete, _)),
+        rolled_out,
         keys: count(api, context),
         migrations: rollout.migrations,
         data: report::data(data::ask(&name, &namespace).await),
@@ -199,7 +206,7 @@ fn is_news(api: &WaterDataApi, directory: &Finding) -> bool {
     let before = api.status.clone().unwrap_or_default();
     let is_in_order = directory.status == ConditionStatus::True;
     before.observed_generation != api.metadata.generation
-        || holds(&before.conditions, Aspect::DirectorySynced) != is_in_order
+        || (is_in_order && !holds(&before.conditions, Aspect::DirectorySynced))
 }
 
 /// What somebody has to do about a child; an error that passes by itself is tried again.

@@ -13,6 +13,7 @@ mod revoke;
 pub mod secret;
 pub mod status;
 mod undecodable;
+pub mod unrevealed;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +23,7 @@ use kube::core::DeserializeGuard;
 use kube::runtime::controller::Action;
 use tracing::{info, warn};
 use water_domain::{Plan, Timestamp};
-use water_keystore::{Change, Contents, Removal};
+use water_keystore::{Applied, Change, Contents, Removal};
 
 use crate::clock;
 use crate::conditions::{Aspect, Outcome, Reason, find};
@@ -33,7 +34,7 @@ use crate::crd::{ApiKey, WaterDataApi};
 use crate::directories::{DirectoryError, OpenDirectory};
 use crate::metrics::{Kind, PassOutcome};
 use admission::{Labels, Refusal};
-use publish::Held;
+use publish::{Held, Hindrance};
 use record::InvalidStatus;
 use report::Report;
 
@@ -70,30 +71,35 @@ pub struct Target<'a> {
     pub place: &'a IssuedAt,
     /// Its directory.
     pub open: &'a OpenDirectory,
-    /// Its plans, should the directory have to be rebuilt.
-    pub plans: Vec<Plan>,
 }
 
 impl Target<'_> {
     /// Writes changes into the directory, all or none.
-    pub async fn apply(&self, changes: &[Change]) -> Result<(), KeyError> {
-        let contents = || contents(self.context, self.place, self.plans.clone());
-        Ok(self
-            .context
-            .directories
-            .apply(self.open, contents, changes)
-            .await?)
+    pub async fn apply(&self, changes: &[Change]) -> Result<Applied, KeyError> {
+        let wanted = |stored| contents(self.context, self.place, stored);
+        let directories = &self.context.directories;
+        Ok(directories.apply(self.open, &wanted, changes).await?)
     }
 }
 
-/// All that the directory of a WaterDataApi shall hold, as the watches last told.
-pub fn contents(context: &Context, place: &IssuedAt, plans: Vec<Plan>) -> Contents {
+/// All that the directory of a WaterDataApi shall hold, as the watches last told. `stored` are the
+/// plans that it had.
+pub fn contents(context: &Context, place: &IssuedAt, stored: Vec<Plan>) -> Contents {
     let keys = context.all_keys();
-    record::contents(
-        place,
-        plans,
-        keys.iter().filter_map(|key| key.0.as_ref().ok()),
-    )
+    let keys: Vec<&ApiKey> = keys.iter().filter_map(|key| key.0.as_ref().ok()).collect();
+    let declared = context.api_at(place).as_ref().map(record::plans);
+    let entries = keys
+        .iter()
+        .filter_map(|key| record::entry(key, place, secret::known(key, context)));
+    Contents {
+        entries: entries.collect(),
+        plans: record::with_retained(
+            declared.unwrap_or_default(),
+            stored,
+            place,
+            keys.iter().copied(),
+        ),
+    }
 }
 
 /// One pass over an ApiKey, in the controller's words.
@@ -154,7 +160,10 @@ async fn pass(key: &ApiKey, context: &Context, now: Timestamp) -> Result<Action,
     }
     let key = finalizer::ensure(key, context).await?;
     let (key, report) = match admitted(&key, context).await? {
-        Ok((place, api)) => publish(key, &place, &api, context, now).await?,
+        Ok((place, api)) => match publish(key, &place, &api, context, now).await? {
+            Progress::Reported(key, report) => (*key, *report),
+            Progress::Awaited => return Ok(Action::requeue(report::TOLD_AFTER)),
+        },
         Err(refusal) => {
             withdraw(&key, refusal.reason, context).await?;
             let report = report::refused(&key, refusal);
@@ -211,31 +220,33 @@ async fn admitted(key: &ApiKey, context: &Context) -> Result<Admission, KeyError
     Ok(admission::admit(key, &labels, &api, context.scope).map(|()| (place, api)))
 }
 
+/// How far a pass came.
+enum Progress {
+    /// To something that the status says, of the ApiKey as last written.
+    Reported(Box<ApiKey>, Box<Report>),
+    /// To a write that the gates have not acknowledged yet, a moment ago.
+    Awaited,
+}
+
 async fn publish(
     key: ApiKey,
     place: &IssuedAt,
     api: &WaterDataApi,
     context: &Context,
     now: Timestamp,
-) -> Result<(ApiKey, Report), KeyError> {
+) -> Result<Progress, KeyError> {
     let open = match opened(place, Some(api), context)? {
         Ok(open) => open,
         Err(message) => {
             let outcome = Outcome::Underway(Reason::Waiting, message);
-            let held = Held {
-                key,
-                outcome,
-                at_directory: true,
-            };
-            let report = report::hindered(&held, place);
-            return Ok((held.key, report));
+            let hindrance = Hindrance::Directory(outcome);
+            return Ok(held_up(Held { key, hindrance }, place));
         }
     };
     let target = Target {
         context,
         place,
         open: &open,
-        plans: record::plans(api),
     };
     let material = key.spec.material.clone();
     let published = match (&material.hash, &material.generated) {
@@ -255,11 +266,22 @@ async fn publish(
         Ok(published) => {
             let last_used = last_used(&target, &published.issued).await;
             let report = report::in_force(&published, api, place, last_used, now)?;
-            Ok((published.key, report))
+            Ok(Progress::Reported(
+                Box::new(published.key),
+                Box::new(report),
+            ))
         }
-        Err(held) => {
+        Err(held) => Ok(held_up(held, place)),
+    }
+}
+
+/// A wait that has only begun is no news: the gates' word brings the next pass.
+fn held_up(held: Held, place: &IssuedAt) -> Progress {
+    match &held.hindrance {
+        Hindrance::Gates { since, .. } if since.elapsed() < report::TOLD_AFTER => Progress::Awaited,
+        _ => {
             let report = report::hindered(&held, place);
-            Ok((held.key, report))
+            Progress::Reported(Box::new(held.key), Box::new(report))
         }
     }
 }
@@ -294,31 +316,29 @@ async fn last_used(target: &Target<'_>, issued: &IssuedKey) -> Option<Timestamp>
     Timestamp::from_millis(millis - millis.rem_euclid(grain))
 }
 
-/// Takes what was published for a key that is not admitted out of the directory. A key whose plan is
-/// gone keeps it, with the plan's last limits.
+/// Takes what was published for a key that is not admitted out of the directory.
 async fn withdraw(key: &ApiKey, reason: Reason, context: &Context) -> Result<(), KeyError> {
-    if matches!(reason, Reason::PlanUnknown | Reason::ApiNotFound) {
+    if record::keeps(reason.as_str()) {
         return Ok(());
     }
+    context.unrevealed.forget(key);
     let before = key.status.clone().unwrap_or_default();
     if let (Some(place), Some(current)) = (&before.api, &before.current)
-        && let (Some(open), Some(api)) = (context.directories.get(place), context.api_at(place))
+        && let Some(open) = context.directories.get(place)
     {
-        let hash = record::hash(current)?;
+        let (hash, owner) = (record::hash(current)?, record::owner(key));
+        open.waits.forget(&owner);
         let removal = Change::Remove {
             hash,
-            owner: record::owner(key),
+            owner,
             removal: Removal::Withdraw,
         };
-        let plans = record::plans(&api);
-        Target {
+        let target = Target {
             context,
             place,
             open: &open,
-            plans,
-        }
-        .apply(&[removal])
-        .await?;
+        };
+        target.apply(&[removal]).await?;
     }
     Ok(())
 }

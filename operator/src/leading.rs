@@ -1,4 +1,5 @@
-//! What a leader does: two controllers over one set of watches, until the leadership is lost.
+//! What a leader does: two controllers over one set of watches, and the care of the key directories,
+//! until the leadership is lost.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -26,10 +27,11 @@ use crate::client::watching;
 use crate::config::{OperatorConfig, Scope};
 use crate::context::{Context, keys_where};
 use crate::crd::{ApiKey, WaterDataApi};
-use crate::directories::Directories;
+use crate::directories::{Directories, care};
 use crate::events::Events;
 use crate::installation::render::MANAGED_BY;
 use crate::keys::secret::KEY_LABEL;
+use crate::keys::unrevealed::UnrevealedKeys;
 use crate::lease::Election;
 use crate::metrics::Metrics;
 use crate::watches::{Changes, Lists, NoPause, Patience, metadata, remembered};
@@ -63,6 +65,8 @@ pub async fn lead(
     let (secrets, secret_changes) =
         remembered(secrets, watching().labels(KEY_LABEL), &lists.secrets);
     let (revisit, revisits) = mpsc::unbounded();
+    let (revisit_apis, api_revisits) = mpsc::unbounded();
+    let (directories, opened) = Directories::new(election.clone(), metrics.clone());
     let context = Arc::new(Context {
         client: client.clone(),
         scope,
@@ -72,7 +76,9 @@ pub async fn lead(
         apis: apis.clone(),
         secrets,
         revisit,
-        directories: Directories::new(election.clone()),
+        revisit_apis,
+        unrevealed: UnrevealedKeys::default(),
+        directories,
         backoff: backoff::Backoff::default(),
         metrics: metrics.clone(),
     });
@@ -90,6 +96,7 @@ pub async fn lead(
         Arc::clone(&context),
     );
     let installations = with_child_triggers(Controller::for_stream(api_changes, apis), &context)
+        .reconcile_on(api_revisits)
         .with_config(Config::default().concurrency(CONCURRENCY))
         .trigger_backoff(NoPause)
         .run(
@@ -97,7 +104,9 @@ pub async fn lead(
             installation::retry,
             Arc::clone(&context),
         );
+    let care = opened.for_each_concurrent(None, |open| care::of(open, Arc::clone(&context)));
     tokio::select! {
+        () = care => error!("the key directories are not looked after any more"),
         () = until_hopeless(keys, metrics) => error!("the watches of ApiKeys have failed for minutes"),
         () = until_hopeless(installations, metrics) => error!("the watches of WaterDataApis have failed for minutes"),
     }

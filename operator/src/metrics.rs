@@ -17,6 +17,8 @@ pub struct Metrics {
     pub passes: Family<Pass, Counter>,
     /// Watches that failed and are tried again.
     pub watch_failures: Counter,
+    /// Rebuilds of key directories, the first of each included.
+    pub directory_rebuilds: Counter,
 }
 
 /// A pass over one object.
@@ -63,6 +65,11 @@ impl Metrics {
             "operator_watch_failures",
             "Watches that failed",
             self.watch_failures.clone(),
+        );
+        registry.register(
+            "operator_directory_rebuilds",
+            "Rebuilds of key directories",
+            self.directory_rebuilds.clone(),
         );
     }
 

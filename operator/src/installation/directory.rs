@@ -8,6 +8,7 @@ use super::{InstallationError, place};
 use crate::conditions::{Aspect, Finding, Outcome, Reason};
 use crate::context::Context;
 use crate::crd::WaterDataApi;
+use crate::directories::health::is_unguarded;
 use crate::directories::{DirectoryError, Place};
 use crate::keys;
 
@@ -31,21 +32,17 @@ pub async fn synchronise(
             take_over: api.annotations().get(TAKE_OVER).cloned(),
         },
     )?;
-    let declared = keys::record::plans(api);
-    let contents = || keys::contents(context, &place, declared.clone());
-    let written = async {
-        open.verify().await?;
-        let writer = context.directories.writer(&open, contents).await?;
-        let stored = open.directory().plans().await?;
-        let published = context.all_keys();
-        let published = published.iter().filter_map(|key| key.0.as_ref().ok());
-        let plans = keys::record::with_retained(declared.clone(), stored, &place, published);
-        let written = writer.set_plans(&plans).await;
-        open.forget_after(written.as_ref().err()).await;
-        Ok::<_, DirectoryError>(written?)
-    };
-    Ok(match written.await {
-        Ok(_) => Finding::holds(
+    let wanted = |stored| keys::contents(context, &place, stored);
+    let written = context.directories.set_plans(&open, &wanted).await;
+    let unguarded = open.observed().is_some_and(|seen| is_unguarded(&seen));
+    Ok(match written {
+        Ok(()) if unguarded => Finding::holds(
+            Aspect::DirectorySynced,
+            Reason::ReplicasUnguarded,
+            "the key directory is complete and has the declared plans, but a failover could undo revocations: \
+             set min-replicas-to-write 1 and min-replicas-max-lag 5 in the Redis that has replicas",
+        ),
+        Ok(()) => Finding::holds(
             Aspect::DirectorySynced,
             Reason::Published,
             "the key directory is complete and has the declared plans",

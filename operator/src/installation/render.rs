@@ -8,6 +8,7 @@ mod workloads;
 use std::collections::BTreeMap;
 
 pub use job::short_hash;
+pub use pods::{CONFIG_HASH, GATE_GRACE};
 use serde_json::{Value, json};
 
 use super::manifest::{ChildKind, Desired, Manifest};
@@ -41,8 +42,17 @@ pub struct SecretFacts {
     pub postgres: StoreFacts,
     /// Redis'.
     pub redis: StoreFacts,
-    /// Fingerprint of the identity keys.
-    pub identity: String,
+    /// The identity keys.
+    pub identity: IdentityFacts,
+}
+
+/// What must be known of the identity keys, as fingerprints.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct IdentityFacts {
+    /// Of the key that the gates sign with.
+    pub signing: String,
+    /// Of the two that the services accept, whatever their order.
+    pub accepted: String,
 }
 
 /// What must be known of a store's Secret.

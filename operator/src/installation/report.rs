@@ -274,6 +274,17 @@ pub fn transitions(before: &WaterDataApiStatus, after: &WaterDataApiStatus) -> V
             "both public datasets are loaded",
         ));
     }
+    let unguarded = |status: &WaterDataApiStatus| {
+        find(&status.conditions, Aspect::DirectorySynced)
+            .filter(|synced| synced.reason == Reason::ReplicasUnguarded.as_str())
+            .map(|synced| synced.message.clone())
+    };
+    if let Some(message) = unguarded(after).filter(|_| unguarded(before).is_none()) {
+        happened.push(Happening::warning(
+            Reason::ReplicasUnguarded.as_str(),
+            message,
+        ));
+    }
     let stalled = |status: &WaterDataApiStatus| {
         find(&status.conditions, Aspect::Stalled)
             .filter(|stalled| stalled.status == ConditionStatus::True)

@@ -1,20 +1,19 @@
 //! The Secrets that an installation needs: the two stores' and the identity keys.
 //!
 //! The operator reads the stores' Secrets for its own connection to Redis and for fingerprints of
-//! the rest, so that pods roll when a credential changes. A fingerprint is salted with the identity
-//! key: nobody who reads a Deployment can try passwords on it.
+//! the rest, so that pods roll when a credential changes. A fingerprint is salted with a secret: nobody
+//! who reads a Deployment can try passwords on it.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{ObjectMeta, PostParams};
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
 use sha2::{Digest, Sha256};
 use water_keystore::{ConnectionSettings, InvalidConnectionSettings};
 
-use super::render::{MANAGED_BY, SecretFacts, StoreFacts};
-use crate::conditions::RECORD_MANAGER;
+use super::identity::{self, Identity};
+use super::render::{SecretFacts, StoreFacts};
 use crate::context::Context;
 use crate::crd::WaterDataApi;
 
@@ -26,6 +25,8 @@ pub struct Secrets {
     pub redis: ConnectionSettings,
     /// Changes when `redis` does.
     pub redis_fingerprint: String,
+    /// For its rotation.
+    pub identity: Identity,
 }
 
 /// What is wrong with a Secret, and what to do. No value is ever shown.
@@ -68,7 +69,7 @@ pub enum SecretError {
     },
     /// Somebody else's Secret has the identity's name, or it was edited.
     #[error(
-        "the Secret {name} does not hold the two identity keys: delete it, and it is made again"
+        "the Secret {name} does not hold the two identity keys and the salt: delete it, and it is made again"
     )]
     Identity {
         /// The Secret.
@@ -88,19 +89,18 @@ impl SecretError {
 
 const POSTGRES: (&str, &[&str]) = ("spec.postgres.secretRef.name", &["owner-url", "reader-url"]);
 const REDIS: (&str, &[&str]) = ("spec.redis.secretRef.name", &["operator-url", "gate-url"]);
-/// 256 bits, as HMAC-SHA-256 wants them, in hexadecimal.
-const IDENTITY_LENGTH: usize = 64;
 
 /// Reads the stores' Secrets, and makes the identity's when it is not there.
 pub async fn read(api: &WaterDataApi, context: &Context) -> Result<Secrets, SecretError> {
     let postgres = store(api, &api.spec.postgres.secret_ref.name, POSTGRES, context).await?;
     let redis_name = &api.spec.redis.secret_ref.name;
     let redis = store(api, redis_name, REDIS, context).await?;
-    let (salt, identity) = identity(api, context).await?;
+    let identity = identity::read(api, context).await?;
+    let salt = identity.salt();
     let facts = |data: &BTreeMap<String, ByteString>| StoreFacts {
         fingerprints: data
             .iter()
-            .map(|(key, value)| (key.clone(), fingerprint(&salt, &value.0)))
+            .map(|(key, value)| (key.clone(), fingerprint(salt, &value.0)))
             .collect(),
     };
     let url = redis
@@ -118,10 +118,11 @@ pub async fn read(api: &WaterDataApi, context: &Context) -> Result<Secrets, Secr
         facts: SecretFacts {
             postgres: facts(&postgres),
             redis: facts(&redis),
-            identity,
+            identity: identity.facts(),
         },
-        redis_fingerprint: fingerprint(&salt, &known_by),
+        redis_fingerprint: fingerprint(salt, &known_by),
         redis: settings,
+        identity,
     })
 }
 
@@ -153,66 +154,8 @@ async fn store(
     }
 }
 
-/// The current identity key, and a fingerprint of both.
-async fn identity(api: &WaterDataApi, context: &Context) -> Result<(Vec<u8>, String), SecretError> {
-    let name = format!("{}-identity", api.name_any());
-    let secrets = context.api::<Secret>(&api.namespace().unwrap_or_default());
-    let secret = match secrets.get_opt(&name).await? {
-        Some(secret) => secret,
-        None => {
-            let params = PostParams {
-                field_manager: Some(RECORD_MANAGER.into()),
-                ..PostParams::default()
-            };
-            secrets.create(&params, &new_identity(api, &name)?).await?
-        }
-    };
-    let data = secret.data.unwrap_or_default();
-    let key = |key: &str| {
-        data.get(key)
-            .map(|value| value.0.as_slice())
-            .filter(|value| is_identity(value))
-    };
-    match (key("current"), key("next")) {
-        (Some(current), Some(next)) => Ok((
-            current.to_vec(),
-            fingerprint(current, &[current, next].concat()),
-        )),
-        _ => Err(SecretError::Identity { name }),
-    }
-}
-
-fn is_identity(value: &[u8]) -> bool {
-    value.len() == IDENTITY_LENGTH && value.iter().all(u8::is_ascii_hexdigit)
-}
-
-fn new_identity(api: &WaterDataApi, name: &str) -> Result<Secret, SecretError> {
-    let key = || {
-        let mut random = [0; IDENTITY_LENGTH / 2];
-        getrandom::fill(&mut random).map_err(SecretError::Random)?;
-        Ok::<_, SecretError>(ByteString(hex::encode(random).into_bytes()))
-    };
-    Ok(Secret {
-        metadata: ObjectMeta {
-            name: Some(name.into()),
-            namespace: api.namespace(),
-            labels: Some(BTreeMap::from([(
-                MANAGED_BY.0.to_owned(),
-                MANAGED_BY.1.to_owned(),
-            )])),
-            owner_references: api.controller_owner_ref(&()).map(|owner| vec![owner]),
-            ..ObjectMeta::default()
-        },
-        type_: Some("Opaque".into()),
-        data: Some(BTreeMap::from([
-            ("current".into(), key()?),
-            ("next".into(), key()?),
-        ])),
-        ..Secret::default()
-    })
-}
-
-fn fingerprint(salt: &[u8], value: &[u8]) -> String {
+/// A value's fingerprint: tells values apart, and is no way to them without the salt.
+pub(super) fn fingerprint(salt: &[u8], value: &[u8]) -> String {
     let digest = Sha256::new()
         .chain_update(salt)
         .chain_update([0])
@@ -224,16 +167,6 @@ fn fingerprint(salt: &[u8], value: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample;
-
-    #[test]
-    fn an_identity_is_made_of_two_different_keys() {
-        let secret =
-            new_identity(&sample::api("water-data", "water"), "water-data-identity").unwrap();
-        let data = secret.data.unwrap();
-        assert!(is_identity(&data["current"].0) && is_identity(&data["next"].0));
-        assert_ne!(data["current"], data["next"]);
-    }
 
     #[test]
     fn a_fingerprint_tells_values_and_salts_apart() {

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 
 use kube::ResourceExt;
 use water_domain::{KeyHash, Limits, Plan, PlanName, Timestamp};
-use water_keystore::{Contents, Entry, KeyState, Owner, Record, Standing};
+use water_keystore::{Entry, KeyState, Owner, Record, Standing};
 
-use crate::conditions::{Aspect, Outcome, Reason, holds};
+use crate::conditions::{Aspect, Outcome, Reason, find};
 use crate::crd::api_key::{IssuedAt, IssuedKey};
+use crate::crd::condition::ConditionStatus;
 use crate::crd::water_data_api::{Access, PlanSpec};
 use crate::crd::{ApiKey, WaterDataApi};
 
@@ -120,31 +121,31 @@ fn plan(spec: &PlanSpec) -> Plan {
     }
 }
 
-/// All that the directory of a WaterDataApi shall hold, from the cluster alone.
-pub fn contents<'a>(
-    place: &IssuedAt,
-    plans: Vec<Plan>,
-    keys: impl IntoIterator<Item = &'a ApiKey>,
-) -> Contents {
-    let entries = keys
-        .into_iter()
-        .filter_map(|key| entry(key, place))
-        .collect();
-    Contents { entries, plans }
+/// Whether a key that is not admitted keeps its record nevertheless: one whose plan is gone does,
+/// with the plan's last limits, and one whose WaterDataApi is away for a while.
+pub fn keeps(reason: &str) -> bool {
+    [Reason::PlanUnknown, Reason::ApiNotFound]
+        .map(Reason::as_str)
+        .contains(&reason)
 }
 
-/// The published record of an ApiKey. One whose revelation is under way is left out: its next pass
-/// publishes it before anything else.
-fn entry(key: &ApiKey, place: &IssuedAt) -> Option<Entry> {
+/// What a rebuild publishes of an ApiKey: the key that its Secret holds, or the one that its owner
+/// was told of. What no owner can have yet is left to the ApiKey's next pass.
+pub fn entry(key: &ApiKey, place: &IssuedAt, in_secret: Option<IssuedKey>) -> Option<Entry> {
     let status = key.status.as_ref()?;
-    let is_published = status.api.as_ref() == Some(place)
-        && key.metadata.deletion_timestamp.is_none()
-        && holds(&status.conditions, Aspect::Accepted)
-        && holds(&status.conditions, Aspect::Synced);
-    let current = status.current.as_ref().filter(|_| is_published)?;
+    let is_kept = find(&status.conditions, Aspect::Accepted)
+        .is_none_or(|accepted| accepted.status == ConditionStatus::True || keeps(&accepted.reason));
+    if status.api.as_ref() != Some(place) || key.metadata.deletion_timestamp.is_some() || !is_kept {
+        return None;
+    }
+    let told = || {
+        let current = status.current.clone();
+        current.filter(|current| status.key_id.as_ref() == Some(&current.key_id))
+    };
+    let issued = in_secret.or_else(told)?;
     Some(Entry {
-        hash: hash(current).ok()?,
-        record: record(key, current).ok()?,
+        hash: hash(&issued).ok()?,
+        record: record(key, &issued).ok()?,
         owner: owner(key),
     })
 }
@@ -228,6 +229,55 @@ mod tests {
             ..Default::default()
         });
         assert_eq!(names(&key), ["Enterprise", "Free", "Gold"]);
+    }
+
+    /// A key that a pass has left like this.
+    fn told(change: impl FnOnce(&mut crate::crd::ApiKeyStatus)) -> ApiKey {
+        let mut key = sample::key("acme", "team");
+        let mut status = crate::crd::ApiKeyStatus {
+            api: Some(place()),
+            current: Some(issued()),
+            key_id: Some(issued().key_id),
+            ..Default::default()
+        };
+        change(&mut status);
+        key.status = Some(status);
+        key
+    }
+
+    fn place() -> IssuedAt {
+        IssuedAt {
+            namespace: "team".into(),
+            name: "water-data".into(),
+        }
+    }
+
+    fn refused(reason: Reason) -> ApiKey {
+        let finding = crate::conditions::Finding::lacks(Aspect::Accepted, reason, "");
+        let conditions =
+            crate::conditions::stated(&[], vec![finding], 1, at("2026-01-01T00:00:00Z"));
+        told(|status| status.conditions = conditions)
+    }
+
+    #[test]
+    fn a_rebuild_publishes_what_an_owner_can_have_whatever_redis_did_meanwhile() {
+        let published = |key: &ApiKey, in_secret| {
+            entry(key, &place(), in_secret).map(|entry| entry.hash.to_string())
+        };
+        assert_eq!(published(&told(|_| {}), None), Some("ab".repeat(32)));
+        let mut other = issued();
+        other.hash = "cd".repeat(32);
+        assert_eq!(published(&told(|_| {}), Some(other)), Some("cd".repeat(32)));
+        let unseen = told(|status| status.key_id = None);
+        assert_eq!(published(&unseen, None), None);
+        assert_eq!(published(&unseen, Some(issued())), Some("ab".repeat(32)));
+        assert_eq!(
+            published(&refused(Reason::NamespaceNotAdmitted), None),
+            None
+        );
+        assert!(published(&refused(Reason::PlanUnknown), None).is_some());
+        let elsewhere = told(|status| status.api = None);
+        assert_eq!(published(&elsewhere, None), None);
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! What a pass over an ApiKey found out: of a key in force, of one that is held up, of one refused.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use water_domain::Timestamp;
 
 use super::admission::Refusal;
-use super::publish::{Held, Published};
+use super::publish::{Held, Hindrance, Published};
 use super::record::{self, InvalidStatus};
 use crate::conditions::{Aspect, Finding, Outcome, Reason};
 use crate::crd::api_key::{IssuedAt, IssuedKey};
@@ -13,6 +14,8 @@ use crate::crd::{ApiKey, WaterDataApi};
 
 /// When nothing happens: the grain of the last use.
 pub const IDLE: Duration = Duration::from_secs(600);
+/// Waiting for the gates is told in the status after this long; until then nobody has noticed.
+pub const TOLD_AFTER: Duration = Duration::from_secs(1);
 /// While a conflict or a store stands in the way: losers take over within 5 s.
 const HINDERED: Duration = Duration::from_secs(3);
 /// While somebody has to change what is declared.
@@ -31,6 +34,8 @@ pub struct Report {
     pub secret: Option<(String, Option<String>)>,
     /// When the key was last used.
     pub last_used: Option<Timestamp>,
+    /// The gates' pods that have not acknowledged what was written.
+    pub waiting_for: Vec<String>,
     /// `Accepted`.
     pub accepted: Finding,
     /// `SecretReady`.
@@ -86,11 +91,8 @@ pub fn in_force(
         last_used,
         accepted: Finding::holds(Aspect::Accepted, Reason::Admitted, admitted_by(place)),
         secret_ready,
-        synced: Finding::holds(
-            Aspect::Synced,
-            Reason::Published,
-            "the key directory holds what is declared",
-        ),
+        synced: holds_declared(),
+        waiting_for: Vec::new(),
         outcome: unrotated(key, issued).unwrap_or_else(|| record::standing(&record, plan, now)),
         again: again.map_or(IDLE, |again| again.min(IDLE)),
         current: Some(issued.clone()),
@@ -121,31 +123,32 @@ fn unrotated(key: &ApiKey, issued: &IssuedKey) -> Option<Outcome> {
 
 /// The report of a key that is admitted, and for which something stands in the way.
 pub fn hindered(held: &Held, place: &IssuedAt) -> Report {
-    let Held {
-        key,
-        outcome,
-        at_directory,
-    } = held;
+    let Held { key, hindrance } = held;
     let before = key.status.clone().unwrap_or_default();
-    let (reason, message) = match outcome {
-        Outcome::InForce(reason, message)
-        | Outcome::Underway(reason, message)
-        | Outcome::Stuck(reason, message) => (*reason, message.clone()),
-    };
     let waits = |aspect| Finding::lacks(aspect, Reason::Waiting, "an earlier step is not done");
     let written = before.secret_name.as_deref().map(secret_holds);
-    let (secret_ready, synced) = if *at_directory {
-        let secret_ready = written.unwrap_or_else(|| waits(Aspect::SecretReady));
-        (
-            secret_ready,
-            Finding::lacks(Aspect::Synced, reason, message),
-        )
-    } else {
-        (
-            Finding::lacks(Aspect::SecretReady, reason, message),
-            waits(Aspect::Synced),
-        )
+    let secret_ready = || {
+        written
+            .clone()
+            .unwrap_or_else(|| waits(Aspect::SecretReady))
     };
+    let (secret_ready, synced, outcome) = match hindrance {
+        Hindrance::Directory(outcome) => (
+            secret_ready(),
+            says(Aspect::Synced, outcome),
+            outcome.clone(),
+        ),
+        Hindrance::Secret(outcome) => (
+            says(Aspect::SecretReady, outcome),
+            waits(Aspect::Synced),
+            outcome.clone(),
+        ),
+        Hindrance::Gates { pods, .. } => {
+            let outcome = Outcome::Underway(Reason::AwaitingGates, awaiting(pods));
+            (secret_ready(), holds_declared(), outcome)
+        }
+    };
+    let is_rejected = matches!(&outcome, Outcome::Stuck(Reason::Rejected, _));
     Report {
         api: Some(place.clone()),
         current: before.current,
@@ -154,16 +157,49 @@ pub fn hindered(held: &Held, place: &IssuedAt) -> Report {
             .secret_name
             .map(|name| (name, before.secret_resource_version)),
         last_used: before.last_used_time,
+        waiting_for: match hindrance {
+            Hindrance::Gates { pods, .. } => named(pods),
+            _ => Vec::new(),
+        },
         accepted: Finding::holds(Aspect::Accepted, Reason::Admitted, admitted_by(place)),
         secret_ready,
         synced,
-        outcome: outcome.clone(),
-        again: if reason == Reason::Rejected {
-            REFUSED
-        } else {
-            HINDERED
-        },
+        outcome,
+        again: if is_rejected { REFUSED } else { HINDERED },
     }
+}
+
+/// What an outcome that is no success says of an aspect.
+fn says(aspect: Aspect, outcome: &Outcome) -> Finding {
+    let (Outcome::InForce(reason, message)
+    | Outcome::Underway(reason, message)
+    | Outcome::Stuck(reason, message)) = outcome;
+    Finding::lacks(aspect, *reason, message)
+}
+
+fn holds_declared() -> Finding {
+    Finding::holds(
+        Aspect::Synced,
+        Reason::Published,
+        "the key directory holds what is declared",
+    )
+}
+
+/// Who is waited for, in a sentence.
+pub fn awaiting(pods: &BTreeSet<String>) -> String {
+    let names: Vec<&str> = pods.iter().map(String::as_str).collect();
+    match &names[..] {
+        [] => "the gates have not been asked yet whether they have applied the change".into(),
+        names => format!(
+            "waiting for gates that have not acknowledged the change: {}",
+            names.join(", ")
+        ),
+    }
+}
+
+/// As many names as a status has room for.
+pub fn named(pods: &BTreeSet<String>) -> Vec<String> {
+    pods.iter().take(100).cloned().collect()
 }
 
 fn secret_holds(name: &str) -> Finding {
@@ -196,6 +232,7 @@ pub fn refused(key: &ApiKey, refusal: Refusal) -> Report {
         accepted: Finding::lacks(Aspect::Accepted, refusal.reason, refusal.message.clone()),
         secret_ready: waits(Aspect::SecretReady),
         synced: waits(Aspect::Synced),
+        waiting_for: Vec::new(),
         outcome: Outcome::Stuck(refusal.reason, refusal.message),
         again: REFUSED,
     }

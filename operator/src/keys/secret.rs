@@ -77,6 +77,21 @@ pub async fn find(key: &ApiKey, name: &str, context: &Context) -> kube::Result<F
     Ok(asked.map_or(Found::Missing, |secret| judge(key, &secret.metadata)))
 }
 
+/// The key that an ApiKey's Secret holds, as far as the watch has told.
+pub fn known(key: &ApiKey, context: &Context) -> Option<IssuedKey> {
+    let material = &key.spec.material;
+    if material.hash.is_some() {
+        return None;
+    }
+    let name = name(key, &material.generated.clone().unwrap_or_default());
+    let place = ObjectRef::<PartialObjectMeta<Secret>>::new(&name)
+        .within(&key.namespace().unwrap_or_default());
+    match judge(key, &context.secrets.get(&place)?.metadata) {
+        Found::Own { issued, .. } => Some(issued),
+        Found::Missing | Found::Foreign => None,
+    }
+}
+
 fn judge(key: &ApiKey, metadata: &ObjectMeta) -> Found {
     let annotation = |name: &str| metadata.annotations.as_ref()?.get(name).cloned();
     let issued = || {

@@ -40,7 +40,7 @@ pub fn status(key: &ApiKey, report: &Report, now: Timestamp) -> ApiKeyStatus {
         secret_resource_version: secret_resource_version.flatten(),
         last_used_time: report.last_used.max(before.last_used_time),
         next_rotation_time: None,
-        waiting_for: Vec::new(),
+        waiting_for: report.waiting_for.clone(),
         conditions: stated(&before.conditions, findings, generation, now),
     }
 }

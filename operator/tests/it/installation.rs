@@ -5,6 +5,7 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
 use crate::Result;
+use crate::gate::{end_pod, pod};
 use crate::world::{API, PATIENCE, World, api};
 
 /// The Job of a version succeeded.
@@ -182,6 +183,94 @@ async fn a_rotated_credential_rolls_the_pods_that_use_it() -> Result {
         .await?;
     assert_eq!(hash("history")?, history);
     Ok(())
+}
+
+/// The identity keys in their order, and the templates' hashes of a service and of the gate.
+fn identity(world: &World) -> anyhow::Result<([Value; 2], [Value; 2])> {
+    let data = world.get("secret/water-data-identity")?["data"].clone();
+    let hash = |part: &str| -> anyhow::Result<Value> {
+        let deployment = world.get(&format!("deployment/{API}-{part}"))?;
+        let template = &deployment["spec"]["template"]["metadata"]["annotations"];
+        Ok(template["waterdata.dev/config-hash"].clone())
+    };
+    let keys = [data["current"].clone(), data["next"].clone()];
+    Ok((keys, [hash("history")?, hash("gate")?]))
+}
+
+#[tokio::test]
+async fn identity_keys_are_rotated_without_a_moment_at_which_a_service_refuses_a_gate() -> Result {
+    let (world, _operator) = World::running("identity").await?;
+    complete(&world, "1.2.3").await?;
+    let (first, before) = identity(&world)?;
+    world.kubectl(&[
+        "annotate",
+        "waterdataapi",
+        API,
+        "waterdata.dev/rotate-identity=now",
+    ])?;
+    let swapped = async || {
+        let (keys, hashes) = identity(&world)?;
+        ensure!(
+            keys[0] == first[1] && keys[1] == first[0],
+            "not in each other's place"
+        );
+        ensure!(hashes[1] != before[1], "the gate still has {}", before[1]);
+        Ok(hashes)
+    };
+    let hashes = world
+        .wait("the keys to change places", PATIENCE, swapped)
+        .await?;
+    assert_eq!(hashes[0], before[0], "the services know both keys already");
+
+    // A gate of the old template still signs with the old key, and ends last.
+    let draining = gate_of_template(&world, &before[1])?;
+    roll(&world, "gate", "1.2.3").await?;
+    world
+        .condition("waterdataapi/water-data", "Ready", "True/Complete")
+        .await?;
+    world.kubectl(&["annotate", "waterdataapi", API, "looked-at=again"])?;
+    assert_eq!(
+        identity(&world)?.0[1],
+        first[0],
+        "the old key is still accepted"
+    );
+    end_pod(&world, &draining)?;
+    let renewed = async || {
+        let (keys, hashes) = identity(&world)?;
+        ensure!(
+            keys[0] == first[1] && keys[1] != first[0],
+            "the old key is still there"
+        );
+        ensure!(
+            hashes[0] != before[0],
+            "the services still have {}",
+            before[0]
+        );
+        Ok(hashes)
+    };
+    let last = world.wait("the old key to go", PATIENCE, renewed).await?;
+    assert_eq!(last[1], hashes[1], "the gates sign with the same key");
+    for part in ["departements", "history"] {
+        roll(&world, part, "1.2.3").await?;
+    }
+    world
+        .condition("waterdataapi/water-data", "Ready", "True/Complete")
+        .await?;
+    let events = world.events(API)?;
+    assert!(
+        events.ends_with(&["IdentityRotating".into(), "IdentityRotated".into()]),
+        "{events:?}"
+    );
+    Ok(())
+}
+
+/// A gate's pod that was made of the template with that hash.
+fn gate_of_template(world: &World, hash: &Value) -> anyhow::Result<String> {
+    pod(world, "old-gate", true)?;
+    let annotations =
+        json!({ "metadata": { "annotations": { "waterdata.dev/config-hash": hash } } });
+    world.patch("pod/old-gate", &annotations, &[])?;
+    Ok("old-gate".into())
 }
 
 #[tokio::test]

@@ -64,6 +64,10 @@ pub enum WriteError {
     /// `meta` is gone: Redis was wiped. Claim and rebuild.
     #[error("the key directory has no meta: Redis lost its data")]
     Wiped,
+    /// Redis restarted or failed over since the directory was rebuilt: what it holds may have gone
+    /// back in time. Claim and rebuild.
+    #[error("Redis restarted or failed over since the key directory was rebuilt")]
+    Unverified,
     /// A later version of the operator has written the directory.
     #[error("the key directory has schema {stored}, which a later version wrote")]
     Schema {
@@ -76,7 +80,8 @@ pub enum WriteError {
     /// The hash belongs to another owner.
     #[error("the key {} belongs to another ApiKey", .0.key_id())]
     Taken(KeyHash),
-    /// Redis restarted, or another rebuild began, while this one ran. Rebuild again.
+    /// Redis restarted, or another rebuild began, while this one ran; or the last one did not end.
+    /// Rebuild again.
     #[error("the rebuild of the key directory was interrupted")]
     Interrupted,
 }
@@ -85,7 +90,7 @@ impl water_domain::Fault for WriteError {
     fn is_transient(&self) -> bool {
         match self {
             Self::Store(error) => error.is_transient(),
-            Self::Fenced { .. } | Self::Wiped | Self::Interrupted => true,
+            Self::Fenced { .. } | Self::Wiped | Self::Unverified | Self::Interrupted => true,
             Self::Owned { .. } | Self::Schema { .. } | Self::Revoked(_) | Self::Taken(_) => false,
         }
     }

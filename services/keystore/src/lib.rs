@@ -18,7 +18,7 @@ pub use acl::{PasswordHash, redis_acl};
 pub use connection::{Connection, ConnectionSettings, InvalidConnectionSettings};
 pub use directory::change::{Change, Removal};
 pub use directory::contents::{Contents, Entry};
-pub use directory::lease::{Acknowledgement, GateLease, GateMode, Leases};
+pub use directory::lease::{Acknowledgement, GateLease, GateMode, Leases, MARGIN};
 pub use directory::meta::{Meta, Observation, Role};
 pub use directory::replica::{GateIdentity, Replica, ReplicaStatus, View};
 pub use directory::writer::{Applied, Writer};

@@ -1,5 +1,7 @@
 //! The pods of every part: restricted Pod Security, one container, only its own secrets.
 
+use std::time::Duration;
+
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::{Map, Value, json};
 
@@ -16,6 +18,11 @@ const STOP_DELAY_SECONDS: u32 = 5;
 const DRAIN_SECONDS: u32 = 20;
 /// Both, and time to exit before the kubelet kills.
 const GRACE_PERIOD_SECONDS: u32 = STOP_DELAY_SECONDS + DRAIN_SECONDS + 10;
+/// How long a gate serves from memory after its last word to Redis (`WATER_GRACE_SECONDS`): the
+/// longest that a revocation can wait for a gate that is cut off.
+pub const GATE_GRACE: Duration = Duration::from_secs(120);
+/// The annotation that tells pods of one template from those of another.
+pub const CONFIG_HASH: &str = "waterdata.dev/config-hash";
 const CA_FILE: &str = "ca.crt";
 
 /// Who a part's pods are. Without rights and without a token.
@@ -62,7 +69,7 @@ pub fn template(source: Source<'_>, part: Part) -> Value {
     json!({
         "metadata": {
             "labels": source.labels(part),
-            "annotations": { "waterdata.dev/config-hash": config_hash(source, part) },
+            "annotations": { CONFIG_HASH: config_hash(source, part) },
         },
         "spec": spec,
     })
@@ -133,6 +140,7 @@ fn environment(source: Source<'_>, part: Part) -> Vec<Value> {
             ),
             field("WATER_POD_NAME", "metadata.name"),
             field("WATER_POD_UID", "metadata.uid"),
+            plain("WATER_GRACE_SECONDS", GATE_GRACE.as_secs().to_string()),
             plain(
                 "WATER_DEPARTEMENTS_ADDRESS",
                 format!("{}:80", source.child(Part::Departements)),
@@ -195,10 +203,12 @@ fn config_hash(source: Source<'_>, part: Part) -> String {
     let secrets = source.secrets;
     match part {
         Part::Gate => {
-            super::job::short_hash(&[&store(&secrets.redis, "gate-url"), &secrets.identity])
+            let signing = &secrets.identity.signing;
+            super::job::short_hash(&[&store(&secrets.redis, "gate-url"), signing])
         }
         Part::Departements | Part::History => {
-            super::job::short_hash(&[&store(&secrets.postgres, "reader-url"), &secrets.identity])
+            let accepted = &secrets.identity.accepted;
+            super::job::short_hash(&[&store(&secrets.postgres, "reader-url"), accepted])
         }
         Part::Migrations => super::job::short_hash(&[&store(&secrets.postgres, "owner-url")]),
     }

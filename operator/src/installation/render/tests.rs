@@ -15,7 +15,10 @@ fn rendered(spec: Value, with_ca: bool) -> String {
     let secrets = SecretFacts {
         postgres: facts(&["owner-url", "reader-url", ca]),
         redis: facts(&["operator-url", "gate-url", ca]),
-        identity: "of-identity".into(),
+        identity: IdentityFacts {
+            signing: "of-identity".into(),
+            accepted: "of-identity".into(),
+        },
     };
     let uid = "6c5d2a4e-0000-4000-8000-000000000001";
     let source = Source {

@@ -57,6 +57,19 @@ fn shown(status: &WaterDataApiStatus, aspect: Aspect) -> String {
 }
 
 #[test]
+fn replicas_without_a_guard_are_warned_of_once() {
+    let mut unguarded = complete();
+    unguarded.directory =
+        Finding::holds(Aspect::DirectorySynced, Reason::ReplicasUnguarded, "set it");
+    let (before, after) = (made(&complete()), made(&unguarded));
+    assert_eq!(
+        transitions(&before, &after),
+        [Happening::warning("ReplicasUnguarded", "set it")]
+    );
+    assert_eq!(transitions(&after, &after), []);
+}
+
+#[test]
 fn a_failed_rollout_keeps_serving_and_says_so() {
     let status = made(&failed());
     assert_eq!(

@@ -18,6 +18,7 @@ fn issued(hash: &str) -> IssuedKey {
 
 fn report(outcome: Outcome) -> Report {
     Report {
+        waiting_for: Vec::new(),
         api: Some(IssuedAt {
             namespace: "team".into(),
             name: "water-data".into(),

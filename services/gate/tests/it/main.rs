@@ -16,6 +16,7 @@ mod order;
 mod outages;
 mod peer;
 mod recorder;
+mod revocation;
 mod services;
 mod site;
 mod stopping;

@@ -142,28 +142,29 @@ impl Site {
 
     /// Publishes a key or its changed record and waits until the gate has applied it.
     pub async fn publish(&self, key: Key) -> Key {
-        self.change(Change::Put {
+        self.publish_all(std::slice::from_ref(&key)).await;
+        key
+    }
+
+    /// The same of many keys at once.
+    pub async fn publish_all(&self, keys: &[Key]) {
+        let put = |key: &Key| Change::Put {
             hash: key.hash(),
             record: key.record.clone(),
             owner: owner(),
             reinstate: false,
-        })
-        .await;
-        key
+        };
+        let changes: Vec<Change> = keys.iter().map(put).collect();
+        self.change(&changes).await;
     }
 
-    /// Revokes a key and waits until the gate has applied it.
+    /// Revokes a key and waits until every gate has applied it.
     pub async fn revoke(&self, key: &Key) {
-        self.change(Change::Remove {
-            hash: key.hash(),
-            owner: owner(),
-            removal: Removal::Revoke,
-        })
-        .await;
+        self.change(&[key.revocation()]).await;
     }
 
-    async fn change(&self, change: Change) {
-        let applied = self.writer.apply(&[change]).await.unwrap();
+    async fn change(&self, changes: &[Change]) {
+        let applied = self.writer.apply(changes).await.unwrap();
         let acknowledged = async || {
             let leases = self.directory.leases().await?;
             let behind = leases.gates.iter().any(|gate| gate.seq < applied.seq);

@@ -3,9 +3,9 @@
 -- ARGV  owner's uid, term, then for each change five:
 --         op ('put' | 'reinstate' | 'revoke' | 'withdraw'), hash, uid of the key's owner,
 --         the key's owner (stored form), packed record ('' where there is none)
--- reply done, seq, generation | revoked, hash | taken, hash | the fence's refusals
+-- reply done, seq, generation | revoked, hash | taken, hash | the refusals of fence_change
 -- What is so already is not written again and takes no seq.
-local meta, refusal = fence(KEYS[1], ARGV[1], ARGV[2])
+local meta, refusal = fence_change(KEYS[1], ARGV[1], ARGV[2])
 if not meta then return refusal end
 local feed, revoked = KEYS[2], KEYS[3]
 local changed = false

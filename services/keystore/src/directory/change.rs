@@ -30,6 +30,15 @@ pub enum Change {
     },
 }
 
+impl Change {
+    /// The ApiKey on whose behalf it is made.
+    pub fn owner(&self) -> &Owner {
+        match self {
+            Self::Put { owner, .. } | Self::Remove { owner, .. } => owner,
+        }
+    }
+}
+
 /// Whether a removed hash may come back.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Removal {

@@ -20,6 +20,21 @@ local function fence(key, owner, term)
   return meta
 end
 
+local function replication_id()
+  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+end
+
+-- A change is for a whole directory, on the server that it was verified on. After a restart or a
+-- failover seq may have gone back, and a gate could seem to have acknowledged a change that it
+-- never saw.
+local function fence_change(key, owner, term)
+  local meta, refusal = fence(key, owner, term)
+  if not meta then return nil, refusal end
+  if not meta.complete then return nil, {'interrupted'} end
+  if meta.replid ~= replication_id() then return nil, {'unverified'} end
+  return meta
+end
+
 -- Writes meta back. DEL first: Redis without memory refuses SET only as a script's first write.
 local function save(key, meta)
   redis.call('DEL', key)
@@ -32,8 +47,4 @@ local function publish(feed, meta, op, name, value)
   meta.seq = meta.seq + 1
   redis.call('XADD', feed, 'MAXLEN', '~', 20000, '*',
     'seq', text(meta.seq), 'op', op, 'name', name, 'value', value)
-end
-
-local function replication_id()
-  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 end

@@ -72,7 +72,7 @@ pub enum Acknowledgement {
 }
 
 /// How long after its grace a silent gate is still waited for: clocks, pauses, a renewal under way.
-const MARGIN: Duration = Duration::from_secs(10);
+pub const MARGIN: Duration = Duration::from_secs(10);
 
 impl Leases {
     /// How `lease` stands to a change. Leases must have been read after the change was written.
@@ -102,8 +102,8 @@ impl Leases {
         };
         let mut gates = leases
             .chunks_exact(2)
-            .map(|pair| GateLease::decode(text(&pair[0])?, &pair[1]))
-            .collect::<Option<Vec<_>>>()?;
+            .filter_map(|pair| GateLease::decode(text(&pair[0])?, &pair[1]))
+            .collect::<Vec<_>>();
         gates.sort_by(|one, other| one.pod.cmp(&other.pod));
         Some(Self {
             now,
@@ -178,6 +178,15 @@ mod tests {
     fn a_silent_gate_is_waited_for_until_its_grace_and_ten_seconds_are_over() {
         assert_eq!(judged(7, 9, 70_001), Acknowledgement::Awaited);
         assert_eq!(judged(7, 9, 70_000), Acknowledgement::RunOut);
+    }
+
+    #[test]
+    fn a_lease_that_cannot_be_read_hides_no_other() {
+        let good = r#"{"uid":"u","generation":1,"seq":1,"grace":1,"renewed":1,"mode":"serving"}"#;
+        let reply = ["200000", "7", "gate-1", r#"{"renewed":1}"#, "gate-2", good];
+        let leases = Leases::read(&reply.map(|text| text.as_bytes().to_vec())).unwrap();
+        assert_eq!(leases.gates.len(), 1);
+        assert_eq!(leases.gates[0].pod, "gate-2");
     }
 
     #[test]

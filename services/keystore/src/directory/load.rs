@@ -75,7 +75,10 @@ async fn catch_up(
 }
 
 /// The id of the feed's last entry; `0-0` stands before the first.
-async fn feed_end(connection: &Connection, instance: &Instance) -> Result<String, StoreError> {
+pub(super) async fn feed_end(
+    connection: &Connection,
+    instance: &Instance,
+) -> Result<String, StoreError> {
     let mut command = cmd("XREVRANGE");
     command
         .arg(instance.feed())

@@ -54,6 +54,9 @@ pub struct Observation {
     pub role: Role,
     /// Replicas connected to it.
     pub replicas: u32,
+    /// Whether it refuses writes when none of them keeps up: `min-replicas-to-write` and
+    /// `min-replicas-max-lag` are set. Otherwise a primary that was cut off goes on answering.
+    pub guarded: bool,
 }
 
 impl Observation {
@@ -70,6 +73,8 @@ impl Observation {
                 _ => Role::Replica,
             },
             replicas: field("connected_slaves")?.parse().ok()?,
+            // Redis tells this number only where both settings are.
+            guarded: field("min_slaves_good_slaves").is_some(),
         })
     }
 
@@ -104,6 +109,13 @@ mod tests {
         let seen = Observation::read(Some(&meta(true, "abc")), INFO).unwrap();
         assert_eq!(seen.verified().map(|meta| meta.count), Some(0));
         assert_eq!((seen.role, seen.replicas), (Role::Primary, 1));
+    }
+
+    #[test]
+    fn a_primary_is_guarded_by_its_replicas_where_redis_counts_the_good_ones() {
+        let guarded = |info: &str| Observation::read(None, info).unwrap().guarded;
+        assert!(!guarded(INFO));
+        assert!(guarded(&format!("{INFO}min_slaves_good_slaves:1\r\n")));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 -- Makes the plans exactly these, and tells the gates what differs.
 -- KEYS  meta, feed, plans
 -- ARGV  owner's uid, term, then for each plan: name, value
--- reply done, seq, generation | the fence's refusals
-local meta, refusal = fence(KEYS[1], ARGV[1], ARGV[2])
+-- reply done, seq, generation | the refusals of fence_change
+local meta, refusal = fence_change(KEYS[1], ARGV[1], ARGV[2])
 if not meta then return refusal end
 local before = meta.seq
 local wanted = {}

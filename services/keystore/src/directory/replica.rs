@@ -24,7 +24,7 @@ pub use view::View;
 use super::clock::Clock;
 use super::feed::{Setback, follow, round};
 use super::lease::GateMode;
-use super::load::{Loaded, load};
+use super::load::{Loaded, feed_end, load};
 use super::scripts::LEASE;
 use super::snapshot::Snapshot;
 use crate::connection::Connection;
@@ -62,6 +62,7 @@ pub struct Replica {
     gates: Arc<AtomicU32>,
     progress: Mutex<Progress>,
     complete: watch::Sender<bool>,
+    reload_every: Duration,
 }
 
 impl Replica {
@@ -78,7 +79,14 @@ impl Replica {
             gates: Arc::default(),
             progress: Mutex::default(),
             complete: watch::Sender::new(false),
+            reload_every: RELOAD_EVERY,
         }
+    }
+
+    /// Loads everything anew this often, instead of every ten minutes.
+    pub fn reloading_every(mut self, period: Duration) -> Self {
+        self.reload_every = period;
+        self
     }
 
     /// The state to judge one request by; `None` while there is no complete copy.
@@ -151,9 +159,13 @@ impl Replica {
     }
 
     /// The lease stands before the first shard is read: a deletion that this load may miss must
-    /// know whom to wait for.
+    /// know whom to wait for. The feed is heard before that, since a gate that cannot hear it must
+    /// not renew.
     async fn reload(&self) -> Result<Option<String>, Interruption> {
+        self.progress().reloading();
         let outcome = async {
+            feed_end(&self.connection, &self.instance).await?;
+            self.replied();
             self.renew().await?;
             load(&self.connection, &self.instance).await
         };
@@ -176,12 +188,15 @@ impl Replica {
 
     /// Rounds of the feed until a reload is due, which `None` says.
     async fn follow(&self, mut after: String) -> Result<Option<String>, Interruption> {
-        let began = Instant::now();
-        while began.elapsed() < RELOAD_EVERY {
-            // First the lease, which acknowledges what has just been applied, then the next round.
-            // So it is renewed each second, and not when the feed does not reply.
+        while self.progress().is_younger_than(self.reload_every) {
+            // First the lease, which acknowledges what has just been applied, then the next round:
+            // so it is renewed each second. When the feed has been silent for long it is not, or
+            // revocations that do not arrive here would be waited for without end.
+            let is_heard = self.progress().is_heard();
             let read = async {
-                self.renew().await?;
+                if is_heard {
+                    self.renew().await?;
+                }
                 round(&self.connection, &self.instance, &after, true).await
             };
             let read = match read.await {
@@ -195,9 +210,7 @@ impl Replica {
                 }
                 Err(setback) => return Ok(self.needs_reload(&setback)),
             };
-            if self.progress().replied(Instant::now()) {
-                tracing::info!("the feed of the key directory replies again");
-            }
+            self.replied();
             let last = read.entries.last().map(|entry| entry.id.clone());
             let snapshot = self.snapshot.load_full().expect("a load came before");
             match follow(&snapshot, read) {
@@ -208,6 +221,12 @@ impl Replica {
             after = last.unwrap_or(after);
         }
         Ok(None)
+    }
+
+    fn replied(&self) {
+        if self.progress().replied(Instant::now()) {
+            tracing::info!("the feed of the key directory replies again");
+        }
     }
 
     fn needs_reload(&self, setback: &Setback) -> Option<String> {

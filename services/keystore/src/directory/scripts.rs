@@ -56,6 +56,7 @@ fn refusal(word: &[u8], fields: &[Vec<u8>]) -> Option<WriteError> {
     let first = fields.first();
     Some(match word {
         b"wiped" => WriteError::Wiped,
+        b"unverified" => WriteError::Unverified,
         b"interrupted" => WriteError::Interrupted,
         b"fenced" => WriteError::Fenced {
             stored: number(first?)?,

@@ -1,5 +1,7 @@
 //! Acknowledgements: what the operator learns from the gates' leases.
 
+use std::time::Duration;
+
 use anyhow::ensure;
 use water_harness::wait_until;
 use water_keystore::{Acknowledgement, Applied, GateMode, Leases};
@@ -83,6 +85,44 @@ async fn a_gate_that_has_stopped_is_still_waited_for_until_it_gives_its_lease_ba
 
     site.gate("gate-1").leave().await.unwrap();
     assert!(site.directory().leases().await.unwrap().gates.is_empty());
+}
+
+#[tokio::test]
+async fn a_gate_that_cannot_hear_the_feed_lets_its_lease_run_out() {
+    let site = Site::new().await;
+    site.ready().await;
+    let gate = site.complete_gate("gate-1").await;
+    let silent = Duration::from_secs(2);
+    for (command, value) in [("SET", Some("no stream")), ("DEL", None)] {
+        let _: () = redis::cmd(command)
+            .arg(site.instance.feed())
+            .arg(value)
+            .query_async(&mut site.vandal().await)
+            .await
+            .unwrap();
+        let is_broken = value.is_some();
+        gate.comes_to("the end of renewals, and their return", |status| {
+            (status.since_renewal > Some(silent)) == is_broken
+        })
+        .await;
+        assert!(gate.view().is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_lease_that_cannot_be_read_hides_no_other_gate() {
+    let site = Site::new().await;
+    site.ready().await;
+    let _gate = site.complete_gate("gate-1").await;
+    let _: () = redis::cmd("HSET")
+        .arg(site.instance.gates())
+        .arg(&["gate-0", "no lease", "gate-2", r#"{"renewed":"soon"}"#])
+        .query_async(&mut site.vandal().await)
+        .await
+        .unwrap();
+    let leases = site.directory().leases().await.unwrap();
+    assert_eq!(leases.gates.len(), 1);
+    assert_eq!(leases.gates[0].pod, "gate-1");
 }
 
 #[tokio::test]

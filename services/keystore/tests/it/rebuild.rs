@@ -1,6 +1,7 @@
 //! Rebuilding the directory in bulk.
 
-use water_keystore::WriteError;
+use water_harness::{Redis, wait_until};
+use water_keystore::{Role, WriteError};
 
 use crate::site::*;
 
@@ -88,6 +89,28 @@ async fn a_fenced_writer_cannot_rebuild() {
 }
 
 #[tokio::test]
+async fn after_a_restart_nothing_is_written_before_a_rebuild() {
+    let site = Site::new().await;
+    let writer = site.ready().await;
+    writer.apply(&[put(hash(1))]).await.unwrap();
+    site.seems_restarted().await;
+    let refused = writer.apply(&[revoke(hash(1))]).await.unwrap_err();
+    assert!(matches!(refused, WriteError::Unverified));
+    let refused = writer.set_plans(&[plan("Free", None)]).await.unwrap_err();
+    assert!(matches!(refused, WriteError::Unverified));
+    writer.rebuild(|| contents([hash(1)])).await.unwrap();
+    writer.apply(&[revoke(hash(1))]).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_directory_that_was_claimed_and_not_rebuilt_takes_no_change() {
+    let site = Site::new().await;
+    let (writer, _) = site.directory().claim(UID, None).await.unwrap();
+    let refused = writer.apply(&[put(hash(1))]).await.unwrap_err();
+    assert!(matches!(refused, WriteError::Interrupted));
+}
+
+#[tokio::test]
 async fn a_rebuild_during_which_redis_restarted_is_not_complete() {
     let site = Site::new().await;
     let writer = site.ready().await;
@@ -128,6 +151,70 @@ async fn a_wiped_directory_is_claimed_and_rebuilt_and_the_gate_goes_on() {
     gate.knows(hash(2), true).await;
     gate.knows(hash(1), false).await;
     gate.comes_to("certainty", |status| status.current).await;
+}
+
+#[tokio::test]
+async fn an_old_dump_brings_no_revoked_key_back() {
+    let redis = Redis::start().await.unwrap();
+    let site = Site::on(&redis);
+    let writer = site.ready().await;
+    writer.apply(&[put(hash(1)), put(hash(2))]).await.unwrap();
+    redis.command(&["SAVE"]).await.unwrap();
+    let gate = site.complete_gate("gate-1").await;
+    writer.apply(&[revoke(hash(1))]).await.unwrap();
+    gate.knows(hash(1), false).await;
+    redis.kill().unwrap();
+    redis.start_again().await.unwrap();
+
+    let cold = site.running_gate("gate-2");
+    cold.comes_to("a refused load", |status| status.setbacks > 0)
+        .await;
+    gate.comes_to("doubt", |status| {
+        !status.current && status.failure.is_none()
+    })
+    .await;
+    assert!(!cold.status().complete && gate.record(hash(1)).is_none());
+    // The first attempt may find the connection broken.
+    let answered = async || match writer.apply(&[revoke(hash(1))]).await {
+        Err(WriteError::Store(error)) => Err(error.into()),
+        answer => Ok(answer),
+    };
+    let refused = wait_until("an answer", SOON, answered).await.unwrap();
+    assert!(
+        matches!(refused, Err(WriteError::Unverified)),
+        "{refused:?}"
+    );
+
+    let (writer, _) = site.directory().claim(UID, None).await.unwrap();
+    writer.rebuild(|| contents([hash(2)])).await.unwrap();
+    for gate in [&gate, &cold] {
+        soon(gate.completed()).await;
+        gate.comes_to("certainty", |status| status.current).await;
+        assert!(gate.record(hash(1)).is_none() && gate.record(hash(2)).is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_promoted_replica_is_not_believed_until_it_was_rebuilt() {
+    let (primary, other) = (Redis::start().await.unwrap(), Redis::start().await.unwrap());
+    let site = Site::on(&primary);
+    let writer = site.ready().await;
+    writer.apply(&[put(hash(1))]).await.unwrap();
+    let gate = site.complete_gate("gate-1").await;
+    let port = other.port().to_string();
+    primary
+        .command(&["REPLICAOF", "127.0.0.1", &port])
+        .await
+        .unwrap();
+    let seen = site.directory().observe().await.unwrap();
+    assert_eq!(seen.role, Role::Replica);
+    primary.command(&["REPLICAOF", "NO", "ONE"]).await.unwrap();
+    gate.comes_to("doubt", |status| !status.current).await;
+    assert!(gate.record(hash(1)).is_some());
+    assert!(site.directory().observe().await.unwrap().needs_rebuild());
+    let (writer, _) = site.directory().claim(UID, None).await.unwrap();
+    writer.rebuild(|| contents([hash(2)])).await.unwrap();
+    gate.knows(hash(2), true).await;
 }
 
 async fn wipe(site: &Site) {

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use redis::cmd;
+use water_harness::Redis;
 use water_keystore::KeyState;
 
 use crate::site::*;
@@ -122,16 +123,7 @@ async fn a_trimmed_feed_makes_the_gate_load_everything_again() {
     let site = Site::new().await;
     let writer = site.ready().await;
     let gate = site.complete_gate("gate-1").await;
-    // One script, so that no round of the gate falls between the change and its disappearance.
-    let lost = "local meta = cjson.decode(redis.call('GET', KEYS[1])) \
-        meta.seq = meta.seq + 1 redis.call('SET', KEYS[1], cjson.encode(meta))";
-    let _: () = cmd("EVAL")
-        .arg(lost)
-        .arg(1)
-        .arg(site.instance.meta())
-        .query_async(&mut site.vandal().await)
-        .await
-        .unwrap();
+    site.trim_feed().await;
     gate.comes_to("a second load", |status| {
         status.loads == 2 && status.current
     })
@@ -155,11 +147,7 @@ async fn a_directory_with_an_evicted_record_is_not_loaded() {
     let site = Site::new().await;
     let writer = site.ready().await;
     writer.apply(&[put(hash(1)), put(hash(2))]).await.unwrap();
-    let _: () = cmd("DEL")
-        .arg(site.instance.records(hash(1).shard()))
-        .query_async(&mut site.vandal().await)
-        .await
-        .unwrap();
+    site.evict(hash(1)).await;
     let gate = site.running_gate("gate-1");
     gate.comes_to("a refused load", |status| status.setbacks > 0)
         .await;
@@ -169,6 +157,48 @@ async fn a_directory_with_an_evicted_record_is_not_loaded() {
         .await
         .unwrap();
     soon(gate.completed()).await;
+}
+
+#[tokio::test]
+async fn a_reload_that_is_refused_leaves_the_copy_as_it_was() {
+    let site = Site::new().await;
+    let writer = site.ready().await;
+    writer.apply(&[put(hash(1)), put(hash(2))]).await.unwrap();
+    let gate = site.complete_gate("gate-1").await;
+    site.evict(hash(1)).await;
+    site.trim_feed().await;
+    gate.doubts().await;
+    assert_eq!(gate.record(hash(1)), Some(record()));
+    assert_eq!(gate.status().loads, 1);
+    writer.rebuild(|| contents([hash(2)])).await.unwrap();
+    gate.knows(hash(1), false).await;
+}
+
+#[tokio::test]
+async fn everything_is_loaded_anew_when_the_time_has_come() {
+    let site = Site::new().await;
+    site.ready().await;
+    let often = site
+        .gate("gate-1")
+        .reloading_every(Duration::from_millis(50));
+    let gate = RunningGate::of(often);
+    gate.comes_to("the third load", |status| status.loads >= 3)
+        .await;
+}
+
+#[tokio::test]
+async fn a_copy_is_not_called_current_while_everything_is_loaded_anew() {
+    let redis = Redis::start().await.unwrap();
+    let site = Site::on(&redis);
+    site.ready().await;
+    let often = site
+        .gate("gate-1")
+        .reloading_every(Duration::from_millis(50));
+    let gate = RunningGate::of(often);
+    soon(gate.completed()).await;
+    redis.pause().unwrap();
+    gate.doubts().await;
+    redis.resume().unwrap();
 }
 
 #[tokio::test]
@@ -194,15 +224,7 @@ async fn a_server_that_the_operator_has_not_verified_is_not_believed() {
     let site = Site::new().await;
     let writer = site.ready().await;
     let gate = site.complete_gate("gate-1").await;
-    let other_server = "local meta = cjson.decode(redis.call('GET', KEYS[1])) \
-        meta.replid = 'another' redis.call('SET', KEYS[1], cjson.encode(meta))";
-    let _: () = cmd("EVAL")
-        .arg(other_server)
-        .arg(1)
-        .arg(site.instance.meta())
-        .query_async(&mut site.vandal().await)
-        .await
-        .unwrap();
+    site.seems_restarted().await;
     gate.doubts().await;
     assert!(site.directory().observe().await.unwrap().needs_rebuild());
     writer.rebuild(|| contents([hash(1)])).await.unwrap();

@@ -87,12 +87,7 @@ impl Site {
 
     /// A gate that runs until it is dropped.
     pub fn running_gate(&self, pod: &str) -> RunningGate {
-        let replica = Arc::new(self.gate(pod));
-        let running = replica.clone();
-        let task = tokio::spawn(async move {
-            running.run().await;
-        });
-        RunningGate { replica, task }
+        RunningGate::of(self.gate(pod))
     }
 
     /// A running gate with a complete copy.
@@ -123,6 +118,42 @@ impl Site {
             standby,
             task,
         }
+    }
+
+    /// Makes the directory look as if it had been rebuilt on another server.
+    pub async fn seems_restarted(&self) {
+        let other_server = "local meta = cjson.decode(redis.call('GET', KEYS[1])) \
+            meta.replid = 'another' redis.call('SET', KEYS[1], cjson.encode(meta))";
+        let _: () = redis::cmd("EVAL")
+            .arg(other_server)
+            .arg(1)
+            .arg(self.instance.meta())
+            .query_async(&mut self.vandal().await)
+            .await
+            .unwrap();
+    }
+
+    /// Makes the feed end before `meta` does, in one script, so that no round of a gate falls
+    /// between the change and its disappearance.
+    pub async fn trim_feed(&self) {
+        let lost = "local meta = cjson.decode(redis.call('GET', KEYS[1])) \
+            meta.seq = meta.seq + 1 redis.call('SET', KEYS[1], cjson.encode(meta))";
+        let _: () = redis::cmd("EVAL")
+            .arg(lost)
+            .arg(1)
+            .arg(self.instance.meta())
+            .query_async(&mut self.vandal().await)
+            .await
+            .unwrap();
+    }
+
+    /// Removes the record of a key, and of all that lie in its shard, as an eviction would.
+    pub async fn evict(&self, hash: KeyHash) {
+        let _: () = redis::cmd("DEL")
+            .arg(self.instance.records(hash.shard()))
+            .query_async(&mut self.vandal().await)
+            .await
+            .unwrap();
     }
 
     /// A plain client, to do to Redis what neither operator nor gate would do.
@@ -201,6 +232,15 @@ impl Drop for RunningGate {
 }
 
 impl RunningGate {
+    pub fn of(replica: Replica) -> Self {
+        let replica = Arc::new(replica);
+        let running = replica.clone();
+        let task = tokio::spawn(async move {
+            running.run().await;
+        });
+        Self { replica, task }
+    }
+
     /// What a request with this key would find.
     pub fn record(&self, hash: KeyHash) -> Option<Record> {
         self.view().expect("the gate has a copy").record(&hash)

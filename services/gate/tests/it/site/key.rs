@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use water_domain::{KeyPrefix, PlainKey, Timestamp};
-use water_keystore::{Entry, KeyState, Record};
+use water_keystore::{Change, Entry, KeyState, Record, Removal};
 
 use super::owner;
 
@@ -75,6 +75,15 @@ impl Key {
     pub fn retires(mut self, at: Timestamp) -> Self {
         self.record.retires = Some(at);
         self
+    }
+
+    /// The end of the key.
+    pub fn revocation(&self) -> Change {
+        Change::Remove {
+            hash: self.hash(),
+            owner: owner(),
+            removal: Removal::Revoke,
+        }
     }
 
     /// The value of `Authorization`.

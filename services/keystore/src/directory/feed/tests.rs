@@ -26,6 +26,7 @@ fn seen(seq: u64) -> Observation {
         replid: "server".into(),
         role: Role::Primary,
         replicas: 0,
+        guarded: false,
     }
 }
 

@@ -8,7 +8,8 @@ use crate::directory::feed::Setback;
 use crate::directory::snapshot::Snapshot;
 use crate::failure::Reason;
 
-/// A feed that is silent for this long no longer vouches for the copy.
+/// A feed that is silent for this long no longer vouches for the copy, and ends the renewals of the
+/// lease.
 const CURRENT_FOR: Duration = Duration::from_secs(5);
 
 /// How the copy stands, for readiness, metrics and the choice between 401 and 503.
@@ -16,8 +17,8 @@ const CURRENT_FOR: Duration = Duration::from_secs(5);
 pub struct ReplicaStatus {
     /// Whether there is a copy at all. Without one every request is answered 503.
     pub complete: bool,
-    /// Whether the copy is known to be up to date: the feed replied within 5 s and no reload is
-    /// due. Otherwise an unknown key may be newer than the copy, and is answered 503, not 401.
+    /// Whether the copy is known to be up to date: the feed replied within 5 s and no reload is due
+    /// or under way. Otherwise an unknown key may be newer than the copy, and is answered 503, not 401.
     pub current: bool,
     /// The copy's generation; 0 without one.
     pub generation: u64,
@@ -44,6 +45,9 @@ pub struct ReplicaStatus {
 pub(super) struct Progress {
     last_reply: Option<Instant>,
     last_renewal: Option<Instant>,
+    last_load: Option<Instant>,
+    /// Everything is being loaded anew: what happens meanwhile is not seen.
+    reloading: bool,
     /// A reload is needed and has not succeeded.
     doubtful: bool,
     loads: u64,
@@ -55,8 +59,27 @@ impl Progress {
     /// Everything was loaded at `now`.
     pub(super) fn loaded(&mut self, now: Instant) {
         self.loads += 1;
+        self.last_load = Some(now);
+        self.reloading = false;
         self.doubtful = false;
         self.replied(now);
+    }
+
+    /// Everything is about to be loaded; until [`Progress::loaded`].
+    pub(super) fn reloading(&mut self) {
+        self.reloading = true;
+    }
+
+    /// Whether the last load is less than `period` ago.
+    pub(super) fn is_younger_than(&self, period: Duration) -> bool {
+        self.last_load
+            .is_some_and(|moment| moment.elapsed() < period)
+    }
+
+    /// Whether the feed has replied lately.
+    pub(super) fn is_heard(&self) -> bool {
+        self.last_reply
+            .is_some_and(|moment| moment.elapsed() < CURRENT_FOR)
     }
 
     /// The feed replied at `now`. Answers whether Redis had failed before.
@@ -86,19 +109,16 @@ impl Progress {
     }
 
     pub(super) fn status(&self, snapshot: Option<&Snapshot>) -> ReplicaStatus {
-        let since_reply = self.last_reply.map(|moment| moment.elapsed());
         ReplicaStatus {
             complete: snapshot.is_some(),
-            current: snapshot.is_some()
-                && !self.doubtful
-                && since_reply.is_some_and(|since| since < CURRENT_FOR),
+            current: snapshot.is_some() && !self.doubtful && !self.reloading && self.is_heard(),
             generation: snapshot.map_or(0, |snapshot| snapshot.generation),
             seq: snapshot.map_or(0, |snapshot| snapshot.seq),
             keys: snapshot.map_or(0, Snapshot::keys),
             undecodable: snapshot.map_or(0, Snapshot::undecodable),
             loads: self.loads,
             setbacks: self.setbacks,
-            since_reply,
+            since_reply: self.last_reply.map(|moment| moment.elapsed()),
             since_renewal: self.since_renewal(),
             failure: self.failure,
         }

@@ -1,0 +1,181 @@
+//! What a look at a directory and its server means: pure.
+
+use std::fmt;
+
+use water_keystore::{Meta, Observation, Role};
+
+/// Why a directory must be rebuilt from the cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Damage {
+    /// There is no `meta`.
+    Wiped,
+    /// A rebuild did not come to its end.
+    Unfinished,
+    /// The server is another one, or has restarted.
+    Restarted,
+    /// Generation or change number went back.
+    WentBack,
+    /// Records are missing, or there are more than were written.
+    Miscounted {
+        /// How many there are.
+        stored: u64,
+        /// How many there should be.
+        counted: u64,
+    },
+}
+
+impl Damage {
+    /// Whether any later look at `meta` and the server shows it too, until it is mended.
+    pub fn shows_in_meta(self) -> bool {
+        match self {
+            Self::Wiped | Self::Unfinished | Self::Restarted => true,
+            Self::WentBack | Self::Miscounted { .. } => false,
+        }
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wiped => formatter.write_str("Redis had lost its data"),
+            Self::Unfinished => formatter.write_str("an earlier rebuild had not come to its end"),
+            Self::Restarted => formatter.write_str("Redis had restarted or failed over"),
+            Self::WentBack => formatter.write_str("Redis had gone back to an earlier state"),
+            Self::Miscounted { stored, counted } => {
+                write!(formatter, "Redis held {stored} key records of {counted}")
+            }
+        }
+    }
+}
+
+/// What is wrong with the directory of `owner`, if that can be seen and mended here: not on a
+/// replica, which takes no writes, and not in another installation's directory.
+pub fn damage(before: Option<&Observation>, seen: &Observation, owner: &str) -> Option<Damage> {
+    if seen.role == Role::Replica {
+        return None;
+    }
+    let Some(meta) = &seen.meta else {
+        return Some(Damage::Wiped);
+    };
+    let known = before.and_then(|before| before.meta.as_ref());
+    if meta.owner != owner {
+        None
+    } else if meta.replid != seen.replid {
+        Some(Damage::Restarted)
+    } else if !meta.complete {
+        Some(Damage::Unfinished)
+    } else if known.is_some_and(|known| position(meta) < position(known)) {
+        Some(Damage::WentBack)
+    } else {
+        None
+    }
+}
+
+/// Neither ever decreases.
+fn position(meta: &Meta) -> (u64, u64) {
+    (meta.generation, meta.seq)
+}
+
+/// What a count of the records means, if nothing was written between the looks before and after it.
+pub fn miscount(before: &Observation, stored: u64, after: &Observation) -> Option<Damage> {
+    let (Some(meta), Some(later)) = (before.verified(), after.verified()) else {
+        return None;
+    };
+    (position(meta) == position(later) && stored != meta.count).then_some(Damage::Miscounted {
+        stored,
+        counted: meta.count,
+    })
+}
+
+/// Whether a primary that is cut off from its replicas would go on acknowledging, so that a
+/// revocation could be lost with it.
+pub fn is_unguarded(seen: &Observation) -> bool {
+    seen.replicas > 0 && !seen.guarded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(change: impl FnOnce(&mut Observation)) -> Observation {
+        let meta = Meta {
+            schema: 1,
+            owner: "uid".into(),
+            term: 1,
+            generation: 7,
+            complete: true,
+            count: 2,
+            seq: 10,
+            replid: "server".into(),
+        };
+        let mut seen = Observation {
+            meta: Some(meta),
+            replid: "server".into(),
+            role: Role::Primary,
+            replicas: 0,
+            guarded: false,
+        };
+        change(&mut seen);
+        seen
+    }
+
+    fn with_meta(change: impl FnOnce(&mut Meta)) -> Observation {
+        seen(|seen| seen.meta.as_mut().map(change).unwrap())
+    }
+
+    fn of(seen: &Observation) -> Option<Damage> {
+        damage(Some(&self::seen(|_| {})), seen, "uid")
+    }
+
+    #[test]
+    fn each_kind_of_damage_is_told_apart() {
+        assert_eq!(of(&seen(|_| {})), None);
+        assert_eq!(of(&seen(|seen| seen.meta = None)), Some(Damage::Wiped));
+        let promoted = seen(|seen| seen.replid = "other".into());
+        assert_eq!(of(&promoted), Some(Damage::Restarted));
+        assert_eq!(
+            of(&with_meta(|meta| meta.complete = false)),
+            Some(Damage::Unfinished)
+        );
+        assert_eq!(of(&with_meta(|meta| meta.seq = 9)), Some(Damage::WentBack));
+        assert_eq!(
+            of(&with_meta(|meta| meta.generation = 6)),
+            Some(Damage::WentBack)
+        );
+        let rebuilt = with_meta(|meta| (meta.generation, meta.seq) = (8, 1));
+        assert_eq!(of(&rebuilt), None);
+    }
+
+    #[test]
+    fn a_replica_and_anothers_directory_are_left_alone() {
+        let replica = seen(|seen| (seen.meta, seen.role) = (None, Role::Replica));
+        assert_eq!(of(&replica), None);
+        assert_eq!(
+            of(&with_meta(
+                |meta| (meta.complete, meta.owner) = (false, "other".into())
+            )),
+            None
+        );
+    }
+
+    #[test]
+    fn records_are_missed_only_when_nothing_was_written_meanwhile() {
+        let (before, later) = (seen(|_| {}), with_meta(|meta| meta.seq = 11));
+        let missing = Damage::Miscounted {
+            stored: 1,
+            counted: 2,
+        };
+        assert_eq!(miscount(&before, 1, &before), Some(missing));
+        assert_eq!(miscount(&before, 2, &before), None);
+        assert_eq!(miscount(&before, 1, &later), None);
+    }
+
+    #[test]
+    fn only_a_primary_with_replicas_can_lack_their_guard() {
+        assert!(!is_unguarded(&seen(|_| {})));
+        assert!(is_unguarded(&seen(|seen| seen.replicas = 1)));
+        assert!(!is_unguarded(&seen(
+            |seen| (seen.replicas, seen.guarded) = (1, true)
+        )));
+    }
+}

@@ -1,0 +1,201 @@
+//! The identity keys, by which services know that a request comes from a gate: the Secret
+//! `<name>-identity`.
+//!
+//! Gates sign with `current`; services accept `current` and `next`. How one takes the place of the
+//! other is [`super::rotation`]'s.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{ObjectMeta, PostParams};
+use kube::{Resource, ResourceExt};
+
+use super::render::{IdentityFacts, MANAGED_BY};
+use super::secrets::{SecretError, fingerprint};
+use crate::conditions::RECORD_MANAGER;
+use crate::context::Context;
+use crate::crd::WaterDataApi;
+
+/// What the gates sign with.
+const CURRENT: &str = "current";
+/// What the services accept beside it.
+const NEXT: &str = "next";
+/// For fingerprints of credentials; it is never rotated, or all pods would be with it.
+const SALT: &str = "salt";
+/// 256 bits, as HMAC-SHA-256 wants them, in hexadecimal.
+const LENGTH: usize = 64;
+
+/// The Secret with both keys, as it was read. It cannot be printed.
+#[derive(Clone)]
+pub struct Identity(Secret);
+
+/// Reads the Secret, and makes it when it is not there.
+pub async fn read(api: &WaterDataApi, context: &Context) -> Result<Identity, SecretError> {
+    let name = format!("{}-identity", api.name_any());
+    let secrets = context.api::<Secret>(&api.namespace().unwrap_or_default());
+    let secret = match secrets.get_opt(&name).await? {
+        Some(secret) => secret,
+        None => secrets.create(&params(), &new(api, &name)?).await?,
+    };
+    let identity = Identity(secret);
+    if !(is_key(identity.value(CURRENT)) && is_key(identity.value(NEXT))) {
+        return Err(SecretError::Identity { name });
+    }
+    if is_key(identity.value(SALT)) {
+        return Ok(identity);
+    }
+    write(identity.with([(SALT, random()?)]), context).await
+}
+
+/// Replaces the Secret, if nobody has written it since it was read.
+pub async fn write(identity: Identity, context: &Context) -> Result<Identity, SecretError> {
+    let (name, namespace) = (identity.0.name_any(), identity.0.namespace());
+    let secrets = context.api::<Secret>(&namespace.unwrap_or_default());
+    Ok(Identity(
+        secrets.replace(&name, &params(), &identity.0).await?,
+    ))
+}
+
+impl Identity {
+    /// Salts the fingerprints of credentials.
+    pub fn salt(&self) -> &[u8] {
+        self.value(SALT)
+    }
+
+    /// What pods must be rolled for.
+    pub fn facts(&self) -> IdentityFacts {
+        let (current, next) = (self.value(CURRENT), self.value(NEXT));
+        let both = [current.min(next), current.max(next)].concat();
+        IdentityFacts {
+            signing: fingerprint(self.salt(), current),
+            accepted: fingerprint(self.salt(), &both),
+        }
+    }
+
+    /// The Secret's metadata.
+    pub fn metadata(&self) -> &ObjectMeta {
+        &self.0.metadata
+    }
+
+    /// The same with both keys in each other's place.
+    pub fn swapped(&self) -> Self {
+        let [current, next] = [CURRENT, NEXT].map(|key| ByteString(self.value(key).to_vec()));
+        self.with([(CURRENT, next), (NEXT, current)])
+    }
+
+    /// The same with a fresh key in the place of the next.
+    pub fn renewed(&self) -> Result<Self, SecretError> {
+        Ok(self.with([(NEXT, random()?)]))
+    }
+
+    /// The same with annotations set, or removed where there is no value.
+    pub fn annotated<const N: usize>(mut self, annotations: [(&str, Option<String>); N]) -> Self {
+        let all = self.0.metadata.annotations.get_or_insert_default();
+        for (name, value) in annotations {
+            match value {
+                Some(value) => all.insert(name.into(), value),
+                None => all.remove(name),
+            };
+        }
+        self
+    }
+
+    fn with<const N: usize>(&self, values: [(&str, ByteString); N]) -> Self {
+        let mut changed = self.clone();
+        let data = changed.0.data.get_or_insert_default();
+        data.extend(values.map(|(key, value)| (key.to_owned(), value)));
+        changed
+    }
+
+    fn value(&self, key: &str) -> &[u8] {
+        let data = self.0.data.as_ref();
+        data.and_then(|data| data.get(key))
+            .map_or(&[], |value| value.0.as_slice())
+    }
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Identity")
+    }
+}
+
+fn is_key(value: &[u8]) -> bool {
+    value.len() == LENGTH && value.iter().all(u8::is_ascii_hexdigit)
+}
+
+fn random() -> Result<ByteString, SecretError> {
+    let mut random = [0; LENGTH / 2];
+    getrandom::fill(&mut random).map_err(SecretError::Random)?;
+    Ok(ByteString(hex::encode(random).into_bytes()))
+}
+
+fn params() -> PostParams {
+    PostParams {
+        field_manager: Some(RECORD_MANAGER.into()),
+        ..PostParams::default()
+    }
+}
+
+fn new(api: &WaterDataApi, name: &str) -> Result<Secret, SecretError> {
+    Ok(Secret {
+        metadata: ObjectMeta {
+            name: Some(name.into()),
+            namespace: api.namespace(),
+            labels: Some(BTreeMap::from([(
+                MANAGED_BY.0.to_owned(),
+                MANAGED_BY.1.to_owned(),
+            )])),
+            owner_references: api.controller_owner_ref(&()).map(|owner| vec![owner]),
+            ..ObjectMeta::default()
+        },
+        type_: Some("Opaque".into()),
+        data: Some(BTreeMap::from([
+            (CURRENT.into(), random()?),
+            (NEXT.into(), random()?),
+            (SALT.into(), random()?),
+        ])),
+        ..Secret::default()
+    })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::sample;
+
+    pub(crate) fn identity() -> Identity {
+        Identity(new(&sample::api("water-data", "water"), "water-data-identity").unwrap())
+    }
+
+    #[test]
+    fn an_identity_is_made_of_different_keys() {
+        let identity = identity();
+        let values = [CURRENT, NEXT, SALT].map(|key| identity.value(key));
+        assert!(values.iter().all(|value| is_key(value)));
+        assert!(values[0] != values[1] && values[1] != values[2] && values[0] != values[2]);
+    }
+
+    #[test]
+    fn keys_that_change_places_roll_the_gates_alone() {
+        let (before, after) = (identity(), identity().facts());
+        assert_ne!(before.facts().accepted, after.accepted);
+        let swapped = before.swapped().facts();
+        assert_ne!(swapped.signing, before.facts().signing);
+        assert_eq!(swapped.accepted, before.facts().accepted);
+    }
+
+    #[test]
+    fn a_fresh_next_key_rolls_the_services_alone() {
+        let before = identity();
+        let renewed = before.renewed().unwrap().facts();
+        assert_eq!(renewed.signing, before.facts().signing);
+        assert_ne!(renewed.accepted, before.facts().accepted);
+    }
+
+    #[test]
+    fn an_identity_cannot_be_printed() {
+        assert_eq!(format!("{:?}", identity()), "Identity");
+    }
+}

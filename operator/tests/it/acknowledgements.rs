@@ -1,0 +1,187 @@
+//! What waits for the gates' word, and for how long: no key is revealed, and none is gone, before
+//! every gate that counts has applied it.
+
+use std::time::Duration;
+
+use anyhow::ensure;
+use serde_json::json;
+
+use crate::Result;
+use crate::gate::{GRACE, Gate, end_pod, pod};
+use crate::world::{PATIENCE, World, brought, key};
+
+/// A world with one gate that has a copy of the directory.
+async fn with_gate(namespace: &str, grace: Duration) -> anyhow::Result<(World, Gate)> {
+    let (world, _operator) = World::running(namespace).await?;
+    world
+        .condition(
+            "waterdataapi/water-data",
+            "DirectorySynced",
+            "True/Published",
+        )
+        .await?;
+    let gate = Gate::start(&world, "gate-0", grace).await?;
+    Ok((world, gate))
+}
+
+/// Waits until an ApiKey waits for exactly this gate, in its status and in words.
+async fn awaits(world: &World, name: &str, gate: &str, reason: &str) -> Result {
+    let object = format!("apikey/{name}");
+    let what = format!("{object} to wait for {gate}");
+    let named = async || {
+        let found = world.get(&object)?;
+        let status = &found["status"];
+        ensure!(status["waitingFor"] == json!([gate]), "{status}");
+        let ready = status["conditions"].as_array().into_iter().flatten();
+        let ready = ready.clone().find(|condition| condition["type"] == "Ready");
+        ensure!(
+            ready.is_some_and(|ready| ready["reason"] == reason),
+            "{status}"
+        );
+        ensure!(
+            ready.is_some_and(|ready| ready["message"].to_string().contains(gate)),
+            "{status}"
+        );
+        Ok(())
+    };
+    world.wait(&what, PATIENCE, named).await
+}
+
+fn delete(world: &World, name: &str) -> Result {
+    world
+        .kubectl(&["delete", "apikey", name, "--wait=false"])
+        .map(drop)
+}
+
+#[tokio::test]
+async fn a_key_is_not_revealed_before_every_gate_has_acknowledged_its_hash() -> Result {
+    let (world, gate) = with_gate("ack-reveal", GRACE).await?;
+    gate.fall_silent();
+    world.apply(&key("acme"))?;
+    awaits(&world, "acme", "gate-0", "AwaitingGates").await?;
+    assert_eq!(world.published().await?.len(), 1);
+    assert!(world.get("secret/acme-apikey").is_err());
+    gate.follow();
+    let ready = world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    assert_eq!(ready["status"]["waitingFor"], json!(null));
+    assert_eq!(gate.keys(), 1);
+    world.get("secret/acme-apikey")?;
+    assert_eq!(world.events("acme")?, ["KeyIssued"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_change_is_ready_once_every_gate_has_acknowledged_it() -> Result {
+    let (world, gate) = with_gate("ack-change", GRACE).await?;
+    world.apply(&brought("acme", 'a'))?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    gate.fall_silent();
+    world.patch("apikey/acme", &json!({ "spec": { "suspend": true } }), &[])?;
+    awaits(&world, "acme", "gate-0", "AwaitingGates").await?;
+    gate.follow();
+    world
+        .condition("apikey/acme", "Ready", "True/Suspended")
+        .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_deletion_waits_for_a_silent_gate_and_ends_with_its_acknowledgement() -> Result {
+    let (world, gate) = with_gate("ack-delete", GRACE).await?;
+    world.apply(&brought("acme", 'b'))?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    gate.fall_silent();
+    delete(&world, "acme")?;
+    awaits(&world, "acme", "gate-0", "Deleting").await?;
+    assert_eq!(world.published().await?, Vec::<String>::new());
+    gate.follow();
+    world.gone("apikey/acme").await?;
+    assert_eq!(gate.keys(), 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_silent_gate_is_not_waited_for_beyond_its_grace_and_ten_seconds() -> Result {
+    let (world, gate) = with_gate("ack-run-out", Duration::from_secs(1)).await?;
+    world.apply(&brought("acme", 'c'))?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    gate.fall_silent();
+    let fell_silent = tokio::time::Instant::now();
+    delete(&world, "acme")?;
+    awaits(&world, "acme", "gate-0", "Deleting").await?;
+    world.gone("apikey/acme").await?;
+    // Its last renewal was up to a second before.
+    assert!(
+        fell_silent.elapsed() > Duration::from_secs(10),
+        "{:?}",
+        fell_silent.elapsed()
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_gate_whose_pod_is_gone_holds_nothing_up() -> Result {
+    let (world, gate) = with_gate("ack-gone", GRACE).await?;
+    world.apply(&brought("acme", 'd'))?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    gate.fall_silent();
+    delete(&world, "acme")?;
+    awaits(&world, "acme", "gate-0", "Deleting").await?;
+    world.kubectl(&["delete", "pod", "gate-0", "--wait=false"])?;
+    awaits(&world, "acme", "gate-0", "Deleting").await?;
+    end_pod(&world, "gate-0")?;
+    world.gone("apikey/acme").await
+}
+
+#[tokio::test]
+async fn a_ready_pod_is_waited_for_when_redis_has_lost_its_lease() -> Result {
+    let (world, gate) = with_gate("ack-lost", GRACE).await?;
+    pod(&world, "gate-1", false)?;
+    world.apply(&brought("acme", 'e'))?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    gate.lose_lease().await?;
+    delete(&world, "acme")?;
+    awaits(&world, "acme", &gate.name, "Deleting").await?;
+    end_pod(&world, &gate.name)?;
+    // gate-1 was never ready and has no lease: it has read nothing.
+    world.gone("apikey/acme").await
+}
+
+#[tokio::test]
+async fn a_restart_beside_a_silent_gate_writes_nothing() -> Result {
+    let (world, operator) = World::running("ack-restart").await?;
+    world
+        .condition(
+            "waterdataapi/water-data",
+            "DirectorySynced",
+            "True/Published",
+        )
+        .await?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    world.apply(&key("acme"))?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    let counted = async || {
+        let keys = world.get("waterdataapi/water-data")?["status"]["apiKeys"]["active"].clone();
+        ensure!(keys == 1, "{keys} counted");
+        Ok(())
+    };
+    world
+        .wait("the key to be counted", PATIENCE, counted)
+        .await?;
+    gate.fall_silent();
+    world.assert_restart_writes_nothing(&operator).await
+}

@@ -1,0 +1,184 @@
+//! Redis loses what it held, or goes back in time: the directory is rebuilt from the cluster under a
+//! new generation, within seconds, and what was revoked stays out.
+
+use std::sync::Arc;
+
+use anyhow::ensure;
+use water_harness::{Process, Redis};
+
+use crate::Result;
+use crate::gate::{GRACE, Gate};
+use crate::world::{PATIENCE, World, api, brought, key};
+
+/// A world on a Redis of its own, with a generated and a brought key in force.
+async fn with_keys(namespace: &str) -> anyhow::Result<(Redis, World, Arc<Process>)> {
+    let redis = Redis::start().await?;
+    let world = World::with_redis(namespace, &redis.url()).await?;
+    world.apply(&api())?;
+    let operator = world.operator("operator-0")?;
+    for key in [key("acme"), brought("partner", 'a')] {
+        world.apply(&key)?;
+    }
+    for name in ["acme", "partner"] {
+        world
+            .condition(&format!("apikey/{name}"), "Ready", "True/Active")
+            .await?;
+    }
+    Ok((redis, world, operator))
+}
+
+async fn generation(world: &World) -> anyhow::Result<u64> {
+    let seen = world.directory()?.observe().await?;
+    let meta = seen.verified().map(|meta| meta.generation);
+    meta.ok_or_else(|| anyhow::anyhow!("the directory is not whole: {seen:?}"))
+}
+
+/// Waits until the directory holds exactly this, under a later generation than that.
+async fn rebuilt(world: &World, published: &[String], earlier: u64) -> Result {
+    let whole = async || {
+        let now = generation(world).await?;
+        ensure!(now > earlier, "still generation {now}");
+        let found = world.published().await?;
+        ensure!(found == published, "{found:?}");
+        Ok(())
+    };
+    world.wait("the rebuild", PATIENCE, whole).await?;
+    let told = async || {
+        let events = world.events("water-data")?;
+        ensure!(
+            events.iter().any(|event| event == "DirectoryRebuilt"),
+            "{events:?}"
+        );
+        Ok(())
+    };
+    world.wait("the event of the rebuild", PATIENCE, told).await
+}
+
+#[tokio::test]
+async fn a_flushed_directory_is_rebuilt() -> Result {
+    let (redis, world, _operator) = with_keys("fault-flushed").await?;
+    let (before, earlier) = (world.published().await?, generation(&world).await?);
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    redis.command(&["FLUSHALL"]).await?;
+    rebuilt(&world, &before, earlier).await?;
+    assert_eq!(gate.keys(), 2);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_redis_that_came_back_empty_is_filled_though_keys_said_it_was_away() -> Result {
+    let (redis, world, _operator) = with_keys("fault-empty").await?;
+    let (before, earlier) = (world.published().await?, generation(&world).await?);
+    redis.kill()?;
+    world
+        .condition(
+            "waterdataapi/water-data",
+            "DirectorySynced",
+            "False/StoreUnavailable",
+        )
+        .await?;
+    // A pass over a key while Redis is away leaves a status that says so.
+    for name in ["acme", "partner"] {
+        world.kubectl(&["annotate", "apikey", name, "looked-at=again"])?;
+        world
+            .condition(
+                &format!("apikey/{name}"),
+                "Synced",
+                "False/StoreUnavailable",
+            )
+            .await?;
+    }
+    redis.start_again().await?;
+    rebuilt(&world, &before, earlier).await?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_old_dump_brings_no_revoked_key_back_and_loses_no_new_one() -> Result {
+    let (redis, world, _operator) = with_keys("fault-dump").await?;
+    redis.command(&["SAVE"]).await?;
+    world.kubectl(&["delete", "apikey", "partner"])?;
+    world.apply(&brought("later", 'b'))?;
+    world
+        .condition("apikey/later", "Ready", "True/Active")
+        .await?;
+    let (before, earlier) = (world.published().await?, generation(&world).await?);
+    redis.kill()?;
+    redis.start_again().await?;
+    rebuilt(&world, &before, earlier).await
+}
+
+#[tokio::test]
+async fn a_promoted_replica_is_rebuilt() -> Result {
+    let (redis, world, _operator) = with_keys("fault-promoted").await?;
+    let (before, earlier) = (world.published().await?, generation(&world).await?);
+    let replica = Redis::start().await?;
+    let address = ["127.0.0.1", &redis.port().to_string()].map(str::to_owned);
+    replica
+        .command(&["REPLICAOF", &address[0], &address[1]])
+        .await?;
+    let copied = async || {
+        let info = replica.command(&["INFO", "replication"]).await?;
+        ensure!(info.contains("master_link_status:up"), "{info}");
+        Ok(())
+    };
+    world.wait("the replica's copy", PATIENCE, copied).await?;
+    // Where the primary was there is now its replica, which then becomes the primary.
+    replica.command(&["REPLICAOF", "NO", "ONE"]).await?;
+    redis
+        .command(&["REPLICAOF", "127.0.0.1", &replica.port().to_string()])
+        .await?;
+    redis.command(&["REPLICAOF", "NO", "ONE"]).await?;
+    rebuilt(&world, &before, earlier).await
+}
+
+#[tokio::test]
+async fn an_evicted_record_is_missed_and_put_back() -> Result {
+    let (redis, world, operator) = with_keys("fault-evicted").await?;
+    let (before, earlier) = (world.published().await?, generation(&world).await?);
+    // The brought key's digest begins with aaa, and so does its shard.
+    let shard = "wd:{fault-evicted.water-data}:records:aaa";
+    redis.command(&["DEL", shard]).await?;
+    // Records are counted once a minute, the first time soon after a leadership began.
+    operator.stop(PATIENCE).await?;
+    let _next = world.operator("operator-1")?;
+    rebuilt(&world, &before, earlier).await
+}
+
+#[tokio::test]
+async fn replicas_without_a_guard_are_warned_of() -> Result {
+    let (redis, world, _operator) = with_keys("fault-unguarded").await?;
+    let replica = Redis::start().await?;
+    replica
+        .command(&["REPLICAOF", "127.0.0.1", &redis.port().to_string()])
+        .await?;
+    world
+        .condition(
+            "waterdataapi/water-data",
+            "DirectorySynced",
+            "True/ReplicasUnguarded",
+        )
+        .await?;
+    let events = world.events("water-data")?;
+    assert!(
+        events.iter().any(|event| event == "ReplicasUnguarded"),
+        "{events:?}"
+    );
+    redis
+        .command(&["CONFIG", "SET", "min-replicas-to-write", "1"])
+        .await?;
+    redis
+        .command(&["CONFIG", "SET", "min-replicas-max-lag", "5"])
+        .await?;
+    world
+        .condition(
+            "waterdataapi/water-data",
+            "DirectorySynced",
+            "True/Published",
+        )
+        .await?;
+    Ok(())
+}
