@@ -6,6 +6,7 @@ mod attacks;
 mod authentication;
 mod cors;
 mod description;
+mod directory_faults;
 mod exhaustion;
 mod failures;
 mod forwarding;

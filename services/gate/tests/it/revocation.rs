@@ -10,7 +10,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use water_harness::{HttpClient, Redis};
 
-use crate::site::{Key, Peer, Site};
+use crate::peer::Peer;
+use crate::site::{Key, Site};
 
 const TARGET: &str = "/api/v1/stress";
 /// Enough that none makes more than 100 requests a minute.

@@ -11,7 +11,7 @@ use water_domain::{Limits, Plan, Timestamp};
 use water_harness::{Answer, HttpClient, Port, Process, Program, Redis, wait_until};
 use water_keystore::connection::Purpose;
 use water_keystore::{
-    Change, ConnectionSettings, Contents, Directory, Instance, Owner, Removal, Writer,
+    Change, ConnectionSettings, Contents, Directory, Instance, Owner, Writer,
 };
 
 use crate::recorder::Recorder;
