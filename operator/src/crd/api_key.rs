@@ -237,6 +237,11 @@ pub struct ApiKeyStatus {
     /// The WaterDataApi that accepts the key; decided once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api: Option<IssuedAt>,
+    /// How the key last stood at every gate: a reason of `Ready`, such as Active, Suspended or Expired. What waits for a
+    /// gate or for Redis does not change it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub standing: Option<String>,
     /// The public name of the current key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 12))]

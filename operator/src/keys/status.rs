@@ -5,7 +5,7 @@ use kube::{Resource, ResourceExt};
 use water_domain::Timestamp;
 
 use super::report::Report;
-use crate::conditions::{Aspect, RECORD_MANAGER, Reason, find, holds, stated};
+use crate::conditions::{Aspect, Outcome, RECORD_MANAGER, Reason, find, holds, stated};
 use crate::context::Context;
 use crate::crd::api_key::ApiKeyStatus;
 use crate::crd::condition::ConditionStatus;
@@ -29,6 +29,7 @@ pub fn status(key: &ApiKey, report: &Report, now: Timestamp) -> ApiKeyStatus {
     ApiKeyStatus {
         observed_generation: Some(generation),
         api: report.api.clone(),
+        standing: standing(&report.outcome).or(before.standing),
         key_id: match &report.current {
             Some(current) if report.revealed => Some(current.key_id.clone()),
             Some(_) => before.key_id,
@@ -42,6 +43,16 @@ pub fn status(key: &ApiKey, report: &Report, now: Timestamp) -> ApiKeyStatus {
         next_rotation_time: None,
         waiting_for: report.waiting_for.clone(),
         conditions: stated(&before.conditions, findings, generation, now),
+    }
+}
+
+/// How a key stands by an outcome that is in force; `None`: that is not settled.
+fn standing(outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::InForce(reason, _) | Outcome::Stuck(reason @ Reason::Expired, _) => {
+            Some(reason.to_string())
+        }
+        _ => None,
     }
 }
 
@@ -72,14 +83,9 @@ pub async fn write(key: &ApiKey, status: ApiKeyStatus, context: &Context) -> kub
 
 /// What happened between two statuses.
 pub fn transitions(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Vec<Happening> {
-    let reason = |status: &ApiKeyStatus| {
-        find(&status.conditions, Aspect::Ready)
-            .map(|ready| ready.reason.clone())
-            .unwrap_or_default()
-    };
-    let (was, is) = (reason(before), reason(after));
-    let became = |reason: Reason| is == reason.as_str() && was != is;
-    let ceased = |reason: Reason| was == reason.as_str() && was != is;
+    let (was, is) = (before.standing.as_deref(), after.standing.as_deref());
+    let became = |reason: Reason| is == Some(reason.as_str()) && was != is;
+    let ceased = |reason: Reason| was == Some(reason.as_str()) && was != is;
     let mut happened: Vec<Happening> = issue(before, after).into_iter().collect();
     if became(Reason::Suspended) {
         happened.push(Happening::normal(
@@ -98,9 +104,12 @@ pub fn transitions(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Vec<Happening
             "KeyExpired",
             "the key is refused: spec.expirationTime has passed",
         ));
-    } else if let Some(stalled) = newly_stalled(before, after) {
-        let withdrawn =
-            is == Reason::NamespaceNotAdmitted.as_str() || is == Reason::AccountNotBound.as_str();
+    } else if let Some(stalled) = newly_stalled(before, after)
+        && stalled.reason != Reason::Expired.as_str()
+    {
+        let withdrawn = [Reason::NamespaceNotAdmitted, Reason::AccountNotBound]
+            .iter()
+            .any(|reason| stalled.reason == reason.as_str());
         let word = if withdrawn && after.key_id.is_some() {
             "KeyWithdrawn"
         } else {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::conditions::{Finding, Outcome};
+use crate::conditions::Finding;
 use crate::crd::api_key::{IssuedAt, IssuedKey};
 use crate::sample;
 
@@ -101,6 +101,22 @@ fn a_store_that_is_away_for_a_moment_is_no_event() {
         events(&[in_force(Reason::Active), away, in_force(Reason::Active)]),
         ["KeyIssued"]
     );
+}
+
+#[test]
+fn waiting_for_gates_on_the_way_neither_hides_nor_repeats_a_transition() {
+    let (active, suspended) = (in_force(Reason::Active), in_force(Reason::Suspended));
+    let waits = report(Outcome::Underway(Reason::AwaitingGates, String::new()));
+    let life = [
+        active.clone(),
+        waits.clone(),
+        suspended.clone(),
+        waits.clone(),
+        suspended,
+        waits,
+        active,
+    ];
+    assert_eq!(events(&life), ["KeyIssued", "KeySuspended", "KeyResumed"]);
 }
 
 #[test]

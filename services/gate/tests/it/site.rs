@@ -10,9 +10,7 @@ use anyhow::{Result, ensure};
 use water_domain::{Limits, Plan, Timestamp};
 use water_harness::{Answer, HttpClient, Port, Process, Program, Redis, wait_until};
 use water_keystore::connection::Purpose;
-use water_keystore::{
-    Change, ConnectionSettings, Contents, Directory, Instance, Owner, Writer,
-};
+use water_keystore::{Change, ConnectionSettings, Contents, Directory, Instance, Owner, Writer};
 
 use crate::recorder::Recorder;
 pub use key::Key;
