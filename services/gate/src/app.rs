@@ -17,6 +17,7 @@ use crate::forward::{forward, reachable};
 use crate::grace::Grace;
 use crate::guessing::Guessing;
 use crate::journal::Journal;
+use crate::last_use::LastUse;
 use crate::limit::limit;
 use crate::metrics::Metrics;
 use crate::openapi;
@@ -35,6 +36,8 @@ pub struct Gate {
     pub grace: Arc<Grace>,
     /// Slows down who tries wrong keys, shared by all workers.
     pub guessing: Arc<Guessing>,
+    /// Tells when each key was last used, shared by all workers.
+    pub last_use: Arc<LastUse>,
     /// Counts requests in Redis.
     pub limiter: Limiter,
     /// Signs who is asking.
@@ -64,6 +67,9 @@ impl Gate {
     async fn answer(&self, request: &Received) -> Response<Bytes> {
         let mut journal = Journal::default();
         let outcome = self.decide(request, &mut journal).await;
+        if let (Some(record), Some(now)) = (&journal.record, self.directory.now()) {
+            self.last_use.note(&record.key_id, now);
+        }
         journal.close(request, outcome, &self.cors, &self.metrics)
     }
 

@@ -19,6 +19,7 @@ mod forward;
 mod grace;
 mod guessing;
 mod journal;
+mod last_use;
 mod limit;
 mod metrics;
 mod openapi;

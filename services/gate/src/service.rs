@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper_util::service::TowerToHyperService;
 use water_http::{Representation, RequestIds, Signer};
 use water_keystore::connection::Purpose;
-use water_keystore::{Limiter, Replica, Standby};
+use water_keystore::{LastUses, Limiter, Replica, Standby};
 use water_runtime::listener::announce;
 use water_runtime::workers::{Worker, WorkerDied, Workers};
 use water_runtime::{BoxError, Connections, Drained, Process, Server};
@@ -17,6 +17,7 @@ use crate::directory::Directory;
 use crate::entrance::{Connection, Entrance};
 use crate::grace::Grace;
 use crate::guessing::Guessing;
+use crate::last_use::{self, LastUse};
 use crate::metrics::Metrics;
 use crate::openapi;
 use crate::preparation::Preparation;
@@ -27,6 +28,7 @@ use crate::upstream::{Bounds, Upstream, Upstreams};
 pub struct Service {
     workers: Workers,
     directory: Directory,
+    last_use: Arc<LastUse>,
 }
 
 impl Service {
@@ -39,6 +41,7 @@ impl Service {
             config.gate.clone(),
         ));
         let directory = Directory::follow(Arc::clone(&replica), process);
+        let last_use = last_use(&config, process);
         let connections = Connections::new(connection_limits(
             process.descriptors,
             config.workers,
@@ -69,6 +72,7 @@ impl Service {
                 process.shutdown.clone(),
                 process_settings.drain,
             ),
+            last_use: Arc::clone(&last_use),
             replica,
             grace,
             config,
@@ -78,16 +82,33 @@ impl Service {
         })?;
         announce("http", workers.address());
         process.open_admin(process_settings.admin, |routes| routes)?;
-        Ok(Self { workers, directory })
+        Ok(Self {
+            workers,
+            directory,
+            last_use,
+        })
     }
 
-    /// Answers requests until the process is asked to stop and everything is drained; then gives
-    /// the lease back, so that no revocation waits for this gate.
+    /// Answers requests until the process is asked to stop and everything is drained; then tells the
+    /// last uses and gives the lease back, so that no revocation waits for this gate.
     pub async fn serve(self) -> Result<Drained, WorkerDied> {
         let drained = self.workers.finish().await?;
+        self.last_use.write().await;
         self.directory.leave().await;
         Ok(drained)
     }
+}
+
+/// Last uses are told over a connection of their own: the directory's is held by the feed.
+fn last_use(config: &Config, process: &mut Process) -> Arc<LastUse> {
+    let connection = config.redis.connect(Purpose::Directory);
+    let store = LastUses::new(connection, config.instance.clone());
+    let last_use = Arc::new(LastUse::new(store, last_use::EVERY));
+    let running = Arc::clone(&last_use);
+    process
+        .tasks
+        .spawn("last use", async move { match running.run().await {} });
+    last_use
 }
 
 /// What all workers share.
@@ -97,6 +118,7 @@ struct Shared {
     grace: Arc<Grace>,
     metrics: Arc<Metrics>,
     guessing: Arc<Guessing>,
+    last_use: Arc<LastUse>,
     openapi: Arc<Representation>,
     preparation: Preparation,
     entrance: Arc<Entrance>,
@@ -127,6 +149,7 @@ impl Shared {
             directory: Arc::clone(&self.replica),
             grace: Arc::clone(&self.grace),
             guessing: Arc::clone(&self.guessing),
+            last_use: Arc::clone(&self.last_use),
             limiter: Limiter::new(
                 config.redis.connect(Purpose::Limiter),
                 config.instance.clone(),

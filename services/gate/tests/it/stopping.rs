@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
 use tokio::sync::Notify;
+use water_domain::Timestamp;
 use water_harness::wait_until;
 
 use crate::recorder::Behaviour;
@@ -94,4 +95,24 @@ async fn a_gate_that_left_has_no_lease() {
     assert_eq!(site.directory.leases().await.unwrap().gates.len(), 1);
     site.gate.stop(SOON).await.unwrap();
     assert_eq!(site.directory.leases().await.unwrap().gates.len(), 0);
+}
+
+#[tokio::test]
+async fn a_gate_that_stops_has_told_when_its_keys_were_last_used() {
+    let site = Site::start().await;
+    let (used, unused) = (site.key().await, site.key().await);
+    let before = site.directory.leases().await.unwrap().now;
+    site.get(TARGET, &used).await;
+    site.gate.stop(SOON).await.unwrap();
+    let after = site.directory.leases().await.unwrap().now;
+    let keys = [used, unused].map(|key| key.record.key_id);
+    let told = site.directory.last_used(&keys).await.unwrap();
+    // The gate carries Redis' time on by its own clock: a few milliseconds of doubt.
+    let millis = |moment: Timestamp| moment.as_millis();
+    let at = millis(told[0].unwrap());
+    assert!(
+        (millis(before) - 50..=millis(after) + 50).contains(&at),
+        "{before} {told:?} {after}"
+    );
+    assert_eq!(told[1], None);
 }

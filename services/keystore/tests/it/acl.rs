@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering;
 
 use redis::cmd;
 use sha2::{Digest, Sha256};
+use water_domain::Timestamp;
 use water_harness::Redis;
 use water_keystore::connection::Purpose;
-use water_keystore::{ConnectionSettings, Limiter, Standby, redis_acl};
+use water_keystore::{ConnectionSettings, LastUses, Limiter, Standby, redis_acl};
 
 use crate::site::*;
 
@@ -53,11 +54,13 @@ async fn operator_and_gate_can_do_their_work() {
     assert_eq!(operator.directory().leases().await.unwrap().gates.len(), 1);
     assert_eq!(operator.directory().stored().await.unwrap().len(), 1);
     assert_eq!(operator.directory().count().await.unwrap(), 1);
-    operator
-        .directory()
-        .last_used(&[record().key_id])
+    let used = [(record().key_id, Timestamp::from_millis(1_000).unwrap())];
+    LastUses::new(gate.connect(Purpose::Directory), gate.instance.clone())
+        .write(&used)
         .await
         .unwrap();
+    let shown = operator.directory().last_used(&[record().key_id]).await;
+    assert_eq!(shown.unwrap(), [Some(used[0].1)]);
     assert_eq!(running.live_gates().load(Ordering::Acquire), 1);
     running.leave().await.unwrap();
 
