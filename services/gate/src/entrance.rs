@@ -7,7 +7,7 @@ use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use tokio::time::Instant;
-use water_http::RequestIds;
+use water_http::{RequestIds, TraceContext};
 use water_runtime::Peer;
 
 use crate::client_address::TrustedProxies;
@@ -52,6 +52,7 @@ impl Entrance {
         let received = Received {
             client: self.proxies.client(peer.address.ip(), &head.headers),
             id: self.ids.of(&head.headers),
+            trace: TraceContext::from_headers(&head.headers),
             method: head.method,
             uri: head.uri,
             version: head.version,

@@ -25,13 +25,7 @@ use crate::route::Route;
 use crate::upstream::{UpstreamFailure, Upstreams};
 
 /// What of the client's head a service sees.
-static REQUEST_HEADERS: [HeaderName; 5] = [
-    ACCEPT,
-    ACCEPT_ENCODING,
-    IF_NONE_MATCH,
-    HeaderName::from_static("traceparent"),
-    HeaderName::from_static("tracestate"),
-];
+static REQUEST_HEADERS: [HeaderName; 3] = [ACCEPT, ACCEPT_ENCODING, IF_NONE_MATCH];
 
 /// What of a service's head the client sees.
 static ANSWER_HEADERS: [HeaderName; 6] = [
@@ -141,11 +135,14 @@ fn request(
         .parse()
         .expect("a path and an encoded query are a target");
     let headers = request.headers_mut();
-    headers.reserve(REQUEST_HEADERS.len() + 3);
+    headers.reserve(REQUEST_HEADERS.len() + 5);
     for name in &REQUEST_HEADERS {
         for value in received.headers.get_all(name) {
             headers.append(name, value.clone());
         }
+    }
+    if let Some(trace) = &received.trace {
+        trace.write(headers);
     }
     headers.insert(X_REQUEST_ID, received.id.header());
     headers.insert(X_WATER_IDENTITY, signature);

@@ -1,6 +1,8 @@
 //! What has been learned about one request on its way: the headers that every answer carries, the
 //! access log's line and the metrics are made from it at the end.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::header::{CONNECTION, VARY, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Response};
@@ -69,21 +71,31 @@ impl Journal {
         metrics: &Metrics,
     ) {
         let duration = request.at.elapsed();
-        metrics.request(self, answer.status(), reason, duration);
+        let gate = self.time_in_gate(duration);
+        metrics.request(self, answer.status(), reason, gate);
         let record = self.record.as_ref();
         Access {
             request_id: &request.id,
+            trace: request.trace.as_ref().map(|context| context.trace),
             method: &request.method,
             route: self.route.map_or("-", |route| route.path),
             status: answer.status(),
             reason,
             bytes: answer.body().len(),
             duration,
+            gate: Some(gate),
             upstream: self.visit.map(|visit| visit.took),
             account: record.map(|record| &record.account),
             key: record.map(|record| &record.key_id),
             plan: record.map(|record| &record.plan),
         }
         .log();
+    }
+
+    /// What of a request's time neither the limiter nor the service took.
+    fn time_in_gate(&self, whole: Duration) -> Duration {
+        let limiter = self.charge.map_or(Duration::ZERO, |charge| charge.took);
+        let service = self.visit.map_or(Duration::ZERO, |visit| visit.took);
+        whole.saturating_sub(limiter + service)
     }
 }

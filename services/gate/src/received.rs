@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use http::{HeaderMap, Method, Uri, Version};
 use tokio::time::Instant;
-use water_http::RequestId;
+use water_http::{RequestId, TraceContext};
 
 /// A received request head. The body is not part of it: no route takes one.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub struct Received {
     pub client: IpAddr,
     /// The client's request id where it is well formed, otherwise a new one.
     pub id: RequestId,
+    /// The trace that it belongs to, if it says so well.
+    pub trace: Option<TraceContext>,
     /// When its head was complete.
     pub at: Instant,
 }

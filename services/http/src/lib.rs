@@ -12,6 +12,7 @@ pub mod representation;
 pub mod request_id;
 pub mod route;
 pub mod service;
+pub mod trace_context;
 
 pub use access::Access;
 pub use identity::{Identity, IdentityKey, Signer, Verifier};
@@ -21,3 +22,4 @@ pub use representation::Representation;
 pub use request_id::{RequestId, RequestIds};
 pub use route::get;
 pub use service::{identity, query, service};
+pub use trace_context::{SpanId, TraceContext, TraceId};

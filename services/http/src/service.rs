@@ -22,7 +22,7 @@ use crate::problem::or_internal;
 use crate::representation::Conditions;
 use crate::request_id::X_REQUEST_ID;
 use crate::{Access, Code, Identity, Problem, Query, Representation};
-use crate::{RequestId, RequestIds, Verifier};
+use crate::{RequestId, RequestIds, TraceContext, TraceId, Verifier};
 
 /// The route of a request that nobody vouches for: a client's text is not repeated in the log.
 const UNKNOWN_ROUTE: &str = "-";
@@ -74,6 +74,7 @@ struct Front {
 /// What is remembered of a request once the routes have it.
 struct Asked {
     id: RequestId,
+    trace: Option<TraceId>,
     method: Method,
     conditions: Conditions,
     started: Instant,
@@ -86,6 +87,7 @@ impl Front {
     {
         let asked = Asked {
             id: self.ids.of(request.headers()),
+            trace: TraceContext::from_headers(request.headers()).map(|context| context.trace),
             method: request.method().clone(),
             conditions: Conditions::of(request.headers()),
             started: Instant::now(),
@@ -200,6 +202,7 @@ impl Asked {
     ) {
         let access = Access {
             request_id: &self.id,
+            trace: self.trace,
             method: &self.method,
             route,
             status: response.status(),
@@ -209,6 +212,7 @@ impl Asked {
                 _ => response.body().size_hint().lower() as usize,
             },
             duration: self.started.elapsed(),
+            gate: None,
             upstream: None,
             account: identity.map(|identity| &identity.account),
             key: identity.map(|identity| &identity.key),

@@ -92,6 +92,21 @@ async fn the_service_sees_what_is_on_the_list_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn a_malformed_trace_context_goes_no_further() {
+    let site = Site::start().await;
+    let bearer = site.key().await.bearer();
+    let fields = [
+        ("Authorization", bearer.as_str()),
+        ("traceparent", "00-1-2-01"),
+        ("tracestate", "vendor=1"),
+    ];
+    assert_eq!(site.request("GET", TARGET, &fields).await.status, 200);
+    let seen = site.service.only();
+    assert!(seen.values("traceparent").is_empty(), "{seen:?}");
+    assert!(seen.values("tracestate").is_empty(), "{seen:?}");
+}
+
+#[tokio::test]
 async fn the_service_sees_known_parameters_only_and_encoded_anew() {
     let site = Site::start().await;
     let key = site.key().await;

@@ -83,6 +83,33 @@ async fn a_request_is_one_line_without_its_query() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_method_that_nobody_knows_is_not_repeated() -> Result<()> {
+    let log = Log::start()?;
+    let mut sample = Sample::start().await?;
+    let method = Method::from_bytes(b"PLANTED")?;
+    sample.ask(method, "/api/v1/page", &[]).await?;
+    let lines = log.lines()?;
+    assert_eq!(lines[0]["method"], "-");
+    assert!(!lines[0].to_string().contains("PLANTED"), "{lines:#?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_line_names_the_trace() -> Result<()> {
+    let log = Log::start()?;
+    let mut sample = Sample::start().await?;
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    for traceparent in [parent, "planted"] {
+        let fields = [("traceparent", traceparent)];
+        sample.ask(Method::GET, "/api/v1/page", &fields).await?;
+    }
+    let lines = log.lines()?;
+    assert_eq!(lines[0]["trace.id"], "4bf92f3577b34da6a3ce929d0e0e4736");
+    assert_eq!(lines[1].get("trace.id"), None);
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_strangers_path_is_not_repeated() -> Result<()> {
     let log = Log::start()?;
     let mut sample = Sample::start().await?;

@@ -1,0 +1,142 @@
+//! W3C trace context: which trace a request belongs to, and which span of it asks.
+//!
+//! Read strictly (Trace Context, level 1, §3.2): a malformed `traceparent` is as good as none, and a
+//! malformed `tracestate` is left out, so that nothing is passed on that was not understood.
+
+use std::fmt;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+/// The trace, the asking span, and whether it is recorded.
+pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+/// What other tracing systems add.
+pub const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
+
+/// `00-` trace `-` span `-` flags.
+const LENGTH: usize = 55;
+/// At least so much must be passed on (§3.3.1.5); nobody is asked for more.
+const MAX_STATE: usize = 512;
+const MAX_MEMBERS: usize = 32;
+const SAMPLED: u8 = 1;
+
+/// One request's place in a trace.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TraceContext {
+    /// The trace's id.
+    pub trace: TraceId,
+    /// The id of the span that asks.
+    pub parent: SpanId,
+    /// Whether the asking side records it.
+    pub sampled: bool,
+    /// As it came, if it is well formed.
+    pub state: Option<HeaderValue>,
+}
+
+/// 16 bytes, not all zero; shown as 32 hex digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct TraceId(pub [u8; 16]);
+
+/// 8 bytes, not all zero; shown as 16 hex digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct SpanId(pub [u8; 8]);
+
+impl TraceContext {
+    /// What the headers say, if they say it well.
+    pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
+        let mut values = headers.get_all(&TRACEPARENT).iter();
+        let (Some(value), None) = (values.next(), values.next()) else {
+            return None;
+        };
+        let (trace, parent, sampled) = read_parent(value.as_bytes())?;
+        Some(Self {
+            trace,
+            parent,
+            sampled,
+            state: read_state(headers),
+        })
+    }
+
+    /// Puts this into the headers of a request, in the place of what is there.
+    pub fn write(&self, headers: &mut HeaderMap) {
+        let flags = u8::from(self.sampled);
+        let text = format!("00-{}-{}-{flags:02x}", self.trace, self.parent);
+        let value = HeaderValue::try_from(text).expect("hex digits and hyphens");
+        headers.insert(TRACEPARENT, value);
+        match &self.state {
+            Some(state) => headers.insert(TRACESTATE, state.clone()),
+            None => headers.remove(TRACESTATE),
+        };
+    }
+}
+
+/// A later version may have more behind the four fields; `ff` is none.
+fn read_parent(text: &[u8]) -> Option<(TraceId, SpanId, bool)> {
+    let (known, more) = text.split_at_checked(LENGTH)?;
+    let separated = [2, 35, 52].iter().all(|place| known[*place] == b'-');
+    let version: [u8; 1] = lower_hex(&known[..2])?;
+    let ends = match version[0] {
+        0 => more.is_empty(),
+        0xff => false,
+        _ => more.first().is_none_or(|byte| *byte == b'-'),
+    };
+    let trace: [u8; 16] = lower_hex(&known[3..35])?;
+    let parent: [u8; 8] = lower_hex(&known[36..52])?;
+    let flags: [u8; 1] = lower_hex(&known[53..])?;
+    let valid = separated && ends && trace != [0; 16] && parent != [0; 8];
+    valid.then_some((TraceId(trace), SpanId(parent), flags[0] & SAMPLED != 0))
+}
+
+fn lower_hex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    let lower = !text.iter().any(u8::is_ascii_uppercase);
+    (lower && hex::decode_to_slice(text, &mut bytes).is_ok()).then_some(bytes)
+}
+
+/// Several fields are one list (§3.3.1.1).
+fn read_state(headers: &HeaderMap) -> Option<HeaderValue> {
+    let fields = headers.get_all(&TRACESTATE).iter();
+    let fields: Option<Vec<&str>> = fields.map(|field| field.to_str().ok()).collect();
+    let list = fields?.join(",");
+    let members: Vec<&str> = list
+        .split(',')
+        .map(|member| member.trim_matches([' ', '\t']))
+        .filter(|member| !member.is_empty())
+        .collect();
+    let valid = (1..=MAX_MEMBERS).contains(&members.len())
+        && list.len() <= MAX_STATE
+        && members.iter().all(|member| is_member(member));
+    valid.then(|| HeaderValue::try_from(members.join(",")).ok())?
+}
+
+/// `key=value` (§3.3.1.3): the key of lower-case letters, digits and five signs, the value of
+/// printable ASCII.
+fn is_member(member: &str) -> bool {
+    let Some((key, value)) = member.split_once('=') else {
+        return false;
+    };
+    let key_byte =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-*/@".contains(&byte);
+    let starts = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    (1..=256).contains(&key.len())
+        && key.as_bytes().first().is_some_and(starts)
+        && key.bytes().all(key_byte)
+        && (1..=256).contains(&value.len())
+        && value
+            .bytes()
+            .all(|byte| matches!(byte, b' '..=b'~') && byte != b'=')
+}
+
+impl fmt::Display for TraceId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:032x}", u128::from_be_bytes(self.0))
+    }
+}
+
+impl fmt::Display for SpanId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:016x}", u64::from_be_bytes(self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests;
