@@ -100,6 +100,15 @@ impl Credentials {
         )
     }
 
+    /// The URL of Redis for whoever looks at all of it.
+    pub fn redis_administrator_url(&self, cluster: &Cluster) -> String {
+        format!(
+            "redis://administrator:{}@{}:6379",
+            self.redis_administrator,
+            cluster.node_address()
+        )
+    }
+
     fn at_random() -> Result<Self> {
         Ok(Self {
             water_owner: password()?,

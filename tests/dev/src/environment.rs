@@ -64,6 +64,10 @@ pub fn variables(cluster: &Cluster) -> Result<Vec<(&'static str, String)>> {
             credentials.redis_operator_url(cluster),
         ),
         ("WATER_REDIS_GATE_URL", credentials.redis_gate_url(cluster)),
+        (
+            "WATER_REDIS_ADMINISTRATOR_URL",
+            credentials.redis_administrator_url(cluster),
+        ),
         // What the whole-system tests need besides: tools, the process whose descendants they kill, and the tag of
         // images to roll to, which `cargo dev test` and `cargo dev images` build.
         ("WATER_KUBECTL", file("programs/kubectl")),

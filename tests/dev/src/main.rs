@@ -23,6 +23,7 @@ mod process;
 mod product;
 mod programs;
 mod progress;
+mod searched;
 mod status;
 mod stores;
 mod supervisor;

@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 
 use anyhow::{Context, Result, bail};
 
 use crate::clusters::project;
+use crate::searched::run_searched;
 
 /// How much of a log an error shows: enough for a compiler's message or a panic, and still one screen.
 const SHOWN_LINES: usize = 30;
@@ -75,13 +76,31 @@ pub fn run_reporting(command: &mut Command, report: &mut dyn FnMut(&str)) -> Res
 
 /// Runs cargo in the checkout, with its output on the terminal.
 pub fn cargo(arguments: &[&str], variables: &[(&str, String)]) -> Result<()> {
+    let status = cargo_command(arguments, variables).status();
+    cargo_ended(arguments, status.context("cannot start cargo")?)
+}
+
+/// The same, and all that it prints is searched for API keys.
+pub fn cargo_searched(arguments: &[&str], variables: &[(&str, String)]) -> Result<()> {
+    let mut command = cargo_command(arguments, variables);
+    if std::io::stderr().is_terminal() {
+        command.env("CARGO_TERM_COLOR", "always");
+    }
+    let status = run_searched(&mut command);
+    cargo_ended(arguments, status.context("cargo's output")?)
+}
+
+fn cargo_command(arguments: &[&str], variables: &[(&str, String)]) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     command
         .args(arguments)
         .current_dir(project())
         .envs(variables.iter().map(|(name, value)| (name, value)));
-    let status = command.status().context("cannot start cargo")?;
+    command
+}
+
+fn cargo_ended(arguments: &[&str], status: ExitStatus) -> Result<()> {
     if !status.success() {
         bail!("`cargo {}` ended with {status}", arguments.join(" "));
     }

@@ -10,7 +10,7 @@ use crate::clusters::{Claimed, Clusters, Purpose, project};
 use crate::interruption::Interruption;
 use crate::leftovers::Lists;
 use crate::namespace::Lifetime;
-use crate::process::cargo;
+use crate::process::{cargo, cargo_searched};
 use crate::progress::Progress;
 use crate::{binaries, down, environment, packages, product, programs, up};
 
@@ -115,7 +115,7 @@ impl Summary {
 }
 
 fn unit_and_component_tests() -> Result<()> {
-    cargo(
+    cargo_searched(
         &[
             "test",
             "--workspace",
@@ -147,7 +147,7 @@ fn whole_system() -> Result<()> {
             progress,
         )?;
         let variables = environment::variables(cluster)?;
-        cargo(
+        cargo_searched(
             // What passing tests print are the figures that they measured.
             &[
                 "test",

@@ -15,6 +15,10 @@ pub struct Environment {
     pub api_key: String,
     /// `WATER_FREE_API_KEY`: a key of an account whose plan has no access.
     pub free_api_key: String,
+    /// `WATER_POSTGRES_OWNER_URL`: the database, as the role that owns everything in it.
+    pub postgres_owner_url: String,
+    /// `WATER_REDIS_ADMINISTRATOR_URL`: Redis, as the user who may read all of it.
+    pub redis_administrator_url: String,
     /// `KUBECONFIG`: the administrator's.
     pub kubeconfig: PathBuf,
     /// `WATER_NEXT_TAG`: a second set of images of the same sources, whose binaries report this version.
@@ -34,6 +38,8 @@ impl Environment {
         };
         let (url, gate_url) = (read("WATER_URL"), read("WATER_GATE_URL"));
         let (api_key, free_api_key) = (read("WATER_API_KEY"), read("WATER_FREE_API_KEY"));
+        let postgres_owner_url = read("WATER_POSTGRES_OWNER_URL");
+        let redis_administrator_url = read("WATER_REDIS_ADMINISTRATOR_URL");
         let kubeconfig = read("KUBECONFIG").into();
         let next_tag = read("WATER_NEXT_TAG");
         if !missing.is_empty() {
@@ -47,6 +53,8 @@ impl Environment {
             gate_url,
             api_key,
             free_api_key,
+            postgres_owner_url,
+            redis_administrator_url,
             kubeconfig,
             next_tag,
         })

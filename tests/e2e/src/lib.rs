@@ -6,16 +6,15 @@ mod cluster;
 mod environment;
 pub mod golden;
 mod ingest;
-mod key_text;
 mod kubectl;
 pub mod load;
 mod pods;
+mod stores;
 mod water;
 
 pub use api_key::ApiKey;
 pub use cluster::{Cluster, NAMESPACE, RELEASE, condition};
 pub use environment::Environment;
-pub use key_text::find_key_text;
 pub use kubectl::{Kubectl, refusal, text_of};
 pub use pods::{Component, Pod};
 pub use water::{Water, ordered_fields};

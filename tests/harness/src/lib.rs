@@ -6,6 +6,7 @@
 pub mod certificates;
 mod control_plane;
 mod http_client;
+mod key_text;
 mod mutation;
 mod port;
 mod postgres;
@@ -19,6 +20,7 @@ mod wait;
 
 pub use control_plane::ControlPlane;
 pub use http_client::{Answer, HttpClient};
+pub use key_text::find_key_text;
 pub use mutation::Mutator;
 pub use port::Port;
 pub use postgres::{Database, Postgres};

@@ -1,7 +1,7 @@
 //! A private Redis: one server for a test binary, told apart by key prefixes, or
 //! one of the test's own that it may stop, pause and fill.
 
-use std::{fs, net::SocketAddr, time::Duration};
+use std::{fs, net::SocketAddr, path::Path, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
@@ -117,6 +117,17 @@ impl Redis {
     pub async fn start_again(&self) -> Result<()> {
         self.process.start_again()?;
         self.ready().await
+    }
+
+    /// All data as Redis would write them to disk, texts uncompressed.
+    pub async fn dump(&self) -> Result<Vec<u8>> {
+        self.command(&["CONFIG", "SET", "rdbcompression", "no"])
+            .await?;
+        self.command(&["SAVE"]).await?;
+        let reply = self.command(&["CONFIG", "GET", "dir"]).await?;
+        let directory = reply.lines().last().context("Redis told no directory")?;
+        let file = Path::new(directory).join("dump.rdb");
+        fs::read(&file).with_context(|| format!("read {}", file.display()))
     }
 
     async fn ready(&self) -> Result<()> {

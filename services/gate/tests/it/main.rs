@@ -4,6 +4,7 @@
 
 mod attacks;
 mod authentication;
+mod confidentiality;
 mod cors;
 mod description;
 mod directory_faults;

@@ -1,0 +1,73 @@
+//! A program whose output is shown as it comes and searched for API keys: no test may print one.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Sender};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use water_harness::find_key_text;
+
+/// How long output may still come after the program's end: from one that it left behind.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// Runs `command` to its end; that its output holds an API key is an error, whatever its status.
+pub fn run_searched(command: &mut Command) -> Result<ExitStatus> {
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("cannot start it")?;
+    let stdout = child.stdout.take().context("standard output is piped")?;
+    let stderr = child.stderr.take().context("standard error is piped")?;
+    let (ended, outputs) = mpsc::channel();
+    let again = ended.clone();
+    thread::spawn(move || show(stdout, io::stdout(), &ended));
+    thread::spawn(move || show(stderr, io::stderr(), &again));
+    let status = child.wait().context("cannot wait for its end")?;
+    let found = (0..2).find_map(|_| outputs.recv_timeout(LINGER).ok()?);
+    if let Some(key) = found {
+        bail!("the output holds the text of the API key {key}…");
+    }
+    Ok(status)
+}
+
+/// Hands lines on until there are no more, and then tells the first key among them.
+fn show(from: impl Read, mut to: impl Write, ended: &Sender<Option<String>>) {
+    let (mut from, mut line, mut found) = (BufReader::new(from), Vec::new(), None);
+    while from.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+        found = found.or_else(|| find_key_text(&line));
+        // Nobody may be looking any more; the search goes on.
+        let _ = to.write_all(&line);
+        line.clear();
+    }
+    let _ = to.flush();
+    // An error means that nobody waits for it any longer.
+    let _ = ended.send(found);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(script: &str) -> Result<ExitStatus> {
+        run_searched(Command::new("sh").args(["-c", script]))
+    }
+
+    #[test]
+    fn a_key_in_an_output_is_an_error_that_shows_its_public_part() {
+        let (mut shown, (ended, outputs)) = (Vec::new(), mpsc::channel());
+        let printed = format!("one\nkey=wdk_{}_{}\nlast", "a".repeat(12), "b".repeat(49));
+        show(printed.as_bytes(), &mut shown, &ended);
+        assert_eq!(shown, printed.as_bytes());
+        let found = outputs.recv().unwrap();
+        assert_eq!(found.as_deref(), Some("wdk_aaaaaaaaaaaa"));
+    }
+
+    #[test]
+    fn the_status_is_the_programs() {
+        assert!(run("echo wdk_short").unwrap().success());
+        assert_eq!(run("exit 3").unwrap().code(), Some(3));
+    }
+}

@@ -1,0 +1,42 @@
+//! Both stores as their own tools write them out: all that they hold, legibly.
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use water_harness::scratch_directory;
+
+use crate::Cluster;
+
+impl Cluster {
+    /// The database as `pg_dump` writes it.
+    pub fn postgres_dump(&self) -> Result<Vec<u8>> {
+        let url = &self.environment.postgres_owner_url;
+        output(Command::new("pg_dump").arg(format!("--dbname={url}")))
+    }
+
+    /// Redis' data as it would write them to disk. Compression would cut texts into pieces.
+    pub fn redis_dump(&self) -> Result<Vec<u8>> {
+        let url = &self.environment.redis_administrator_url;
+        let client = || {
+            let mut client = Command::new("redis-cli");
+            client.args(["-e", "--no-auth-warning", "-u", url]);
+            client
+        };
+        output(client().args(["CONFIG", "SET", "rdbcompression", "no"]))?;
+        let file = scratch_directory("redis-dump")?.join("dump.rdb");
+        output(client().arg("--rdb").arg(&file))?;
+        fs::read(&file).with_context(|| format!("read {}", file.display()))
+    }
+}
+
+/// What a program printed. Its arguments hold a password and are in no error.
+fn output(command: &mut Command) -> Result<Vec<u8>> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .output()
+        .with_context(|| format!("start {program}"))?;
+    let problem = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{program}: {}", problem.trim_end());
+    Ok(output.stdout)
+}
