@@ -2,8 +2,8 @@
 //! memory, and the limiter.
 //!
 //! The operator opens a [`Directory`], claims it and so gets a [`Writer`]. A gate keeps a
-//! [`Replica`] and asks a [`Limiter`]. Both sides share [`Record`], and every name comes from an
-//! [`Instance`].
+//! [`Replica`] and asks a [`Limiter`], behind which a [`Standby`] decides while Redis cannot. Both
+//! sides share [`Record`], and every name comes from an [`Instance`].
 
 pub mod acl;
 pub mod connection;

@@ -3,11 +3,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use anyhow::ensure;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use water_harness::wait_until;
 
-use crate::site::{Key, Site};
+use crate::site::{Key, SOON, Site};
 
 pub const TARGET: &str = "/api/v1/stress";
 /// Connections, each with its own part of the keys.
@@ -17,7 +19,6 @@ const PACE: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Copy, Debug)]
 struct Sample {
-    at: Instant,
     took: Duration,
     status: u16,
 }
@@ -30,7 +31,7 @@ pub struct Load {
     clients: JoinSet<()>,
 }
 
-/// What was answered within some time.
+/// What was answered.
 #[derive(Debug)]
 pub struct Answers {
     good: Vec<Sample>,
@@ -66,14 +67,17 @@ impl Load {
         }
     }
 
-    /// What good keys are answered from here on, for a while: it is the load's time that passes.
-    pub async fn during(&self, time: Duration) -> Answers {
-        let began = Instant::now();
-        sleep(time).await;
-        let samples = self.samples.lock().unwrap();
-        let within = samples.iter().filter(|sample| sample.at >= began);
+    /// What good keys are answered from here on, so many times.
+    pub async fn next(&self, answers: usize) -> Answers {
+        let so_far = self.samples.lock().unwrap().len();
+        let come = async || {
+            let more = self.samples.lock().unwrap().len() - so_far;
+            ensure!(more >= answers, "{more} have come");
+            Ok(())
+        };
+        wait_until("answers", SOON, come).await.unwrap();
         Answers {
-            good: within.copied().collect(),
+            good: self.samples.lock().unwrap()[so_far..].to_vec(),
             strangers: Vec::new(),
         }
     }
@@ -127,9 +131,9 @@ async fn send(
         if *stopped.borrow() {
             return;
         }
-        let at = Instant::now();
+        let began = Instant::now();
         let status = client.get(TARGET, key).await.unwrap().status;
-        let took = at.elapsed();
-        note(Sample { at, took, status });
+        let took = began.elapsed();
+        note(Sample { took, status });
     }
 }

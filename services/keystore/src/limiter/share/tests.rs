@@ -1,3 +1,5 @@
+//! Shares on clocks that the test sets.
+
 use std::num::NonZeroU32;
 
 use proptest::prelude::*;
