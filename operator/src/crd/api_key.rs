@@ -260,7 +260,7 @@ pub struct ApiKeyStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     pub secret_resource_version: Option<String>,
-    /// When a request with the key was last accepted, to ten minutes.
+    /// When a request with the key last came, to ten minutes; one that the limits refused counts too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::timestamp")]
     pub last_used_time: Option<Timestamp>,

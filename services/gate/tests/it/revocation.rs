@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 use water_harness::{HttpClient, Redis};
 
 use crate::peer::Peer;
@@ -88,7 +88,10 @@ async fn revoked_after(site: &Site, key: &Key, probes: &mut [HttpClient]) -> Dur
 /// Asks until the key is refused.
 async fn last_accepted(probe: &mut HttpClient, key: &Key, accepted_once: &Barrier) -> Instant {
     let mut accepted = None;
+    let mut pace = interval(PROBE_EVERY);
+    pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
+        pace.tick().await;
         let answer = probe.get(TARGET, &key.text).await.unwrap();
         match (answer.status, accepted) {
             (200, _) => {
@@ -96,7 +99,6 @@ async fn last_accepted(probe: &mut HttpClient, key: &Key, accepted_once: &Barrie
                 if is_first {
                     accepted_once.wait().await;
                 }
-                sleep(PROBE_EVERY).await;
             }
             // 429: as a wrong key, after many from this address.
             (401 | 429, Some(last)) => return last,

@@ -1,3 +1,5 @@
+//! Which trace contexts are continued, and which are dropped (W3C Trace Context).
+
 use super::*;
 
 const PARENT: &str = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01";
