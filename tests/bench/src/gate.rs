@@ -3,6 +3,7 @@
 
 mod process;
 mod references;
+mod revocation;
 mod site;
 mod startup;
 
@@ -28,9 +29,11 @@ struct Scale {
     /// Keys of the small and the large directory that are compared.
     few: usize,
     many: usize,
+    /// Keys that are revoked in each round.
+    revocations: usize,
 }
 
-/// Some five minutes on two cores. The longer slices are, the fewer rounds fit: both calm the median.
+/// Some six minutes on two cores. The longer slices are, the fewer rounds fit: both calm the median.
 const FULL: Scale = Scale {
     rounds: 7,
     slice: Slice {
@@ -41,6 +44,7 @@ const FULL: Scale = Scale {
     keys: 1_000,
     few: 100,
     many: 1_000_000,
+    revocations: 200,
 };
 
 /// For a profiler.
@@ -59,6 +63,7 @@ const SMOKE: Scale = Scale {
     keys: 100,
     few: 10,
     many: 1_000,
+    revocations: 3,
 };
 
 /// How the variants are called in rows.
@@ -107,6 +112,7 @@ pub async fn profile(variant: &str) -> Result<()> {
 async fn compare(scale: Scale) -> Result<Vec<Row>> {
     let site = Site::start(scale).await?;
     let startup = Startup::measure(&site, scale.rounds).await?;
+    let revocations = revocation::measure(&site, scale).await?;
     let variants = site.variants(&startup.few, &startup.many);
     let limiter_runs = async || site.limiter_runs().await;
     let rounds = rounds::run(&variants, scale.rounds, scale.slice, limiter_runs).await?;
@@ -117,6 +123,7 @@ async fn compare(scale: Scale) -> Result<Vec<Row>> {
     );
     Ok(judged(&rounds)
         .chain(startup.rows)
+        .chain(revocations)
         .chain(said(&rounds))
         .collect())
 }

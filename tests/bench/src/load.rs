@@ -1,5 +1,6 @@
-//! A closed loop of requests: each connection sends the next one when its answer is complete.
-//! Every answer is checked, and the first wrong one ends the measurement.
+//! Requests to one server: each connection sends the next one when its answer is complete, and not
+//! before its time where the load has a pace. Every answer is checked, and the first wrong one ends
+//! the measurement.
 
 mod connection;
 mod requests;
@@ -10,13 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Error, Result, bail};
+use anyhow::{Context, Result, bail};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{Instant, interval_at, sleep};
 use water_harness::wait_until;
 
 use crate::cpu;
-use connection::Connection;
+pub use connection::Connection;
 pub use requests::Requests;
 
 /// A machine that does so much else that a slice passes without any answer gets some time more.
@@ -33,6 +34,9 @@ pub struct Load {
     pub requests: Arc<Requests>,
     /// What every answer must be.
     pub expected: Expected,
+    /// From one request of a connection to its next. A late one is made up for; none: the next
+    /// follows its answer.
+    pub pace: Option<Duration>,
 }
 
 /// What every answer must be. A body is always read to its announced end.
@@ -74,11 +78,6 @@ impl Load {
     /// counted.
     pub async fn send(&self, process: u32, slice: Slice) -> Result<Sample> {
         let answers = Arc::new(AtomicU64::new(0));
-        let mut connections = JoinSet::new();
-        for _ in 0..self.connections {
-            let (load, answers) = (self.clone(), Arc::clone(&answers));
-            connections.spawn(async move { load.keep_asking(&answers).await });
-        }
         let counted = async {
             sleep(slice.warm_up).await;
             let before = (cpu::time(process)?, answers.load(Ordering::Relaxed));
@@ -89,25 +88,46 @@ impl Load {
             })
             .await?;
             let after = (cpu::time(process)?, answers.load(Ordering::Relaxed));
-            Ok::<_, Error>(Sample {
+            Ok(Sample {
                 answers: after.1 - before.1,
                 cpu: after.0 - before.0,
             })
         };
-        let sample = tokio::select! {
-            sample = counted => sample?,
+        self.beside(&answers, counted).await
+    }
+
+    /// Sends the load for as long as `work` takes, and counts the answers.
+    pub async fn beside<T>(
+        &self,
+        answers: &Arc<AtomicU64>,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let mut connections = JoinSet::new();
+        for number in 0..self.connections {
+            let (load, answers) = (self.clone(), Arc::clone(answers));
+            connections.spawn(async move { load.keep_asking(number, &answers).await });
+        }
+        tokio::select! {
+            done = work => done,
             Some(ended) = connections.join_next() => match ended? {
                 Ok(never) => match never {},
-                Err(error) => return Err(error),
+                Err(error) => Err(error),
             },
-        };
-        Ok(sample)
+        }
     }
 
     /// Returns only when an answer is not as expected.
-    async fn keep_asking(&self, answers: &AtomicU64) -> Result<Infallible> {
+    async fn keep_asking(&self, number: usize, answers: &AtomicU64) -> Result<Infallible> {
         let mut connection = Connection::open(self.address).await?;
+        // Each connection's turn comes at another time.
+        let mut turns = self.pace.map(|pace| {
+            let first = pace.mul_f64(number as f64 / self.connections as f64);
+            interval_at(Instant::now() + first, pace)
+        });
         loop {
+            if let Some(turns) = &mut turns {
+                turns.tick().await;
+            }
             let answer = connection.exchange(&self.requests).await;
             let answer = answer.with_context(|| format!("ask {}", self.address))?;
             let as_expected = answer.status == self.expected.status

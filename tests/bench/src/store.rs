@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 use water_harness::Redis;
 use water_keystore::connection::Purpose;
-use water_keystore::{ConnectionSettings, Contents, Directory, Instance, redis_acl};
+use water_keystore::{ConnectionSettings, Contents, Directory, Instance, Writer, redis_acl};
 
 /// Nothing but loopback reaches it, and it lives for minutes.
 const PASSWORD: &str = "bench";
@@ -31,13 +31,13 @@ impl Store {
         Ok(Self { redis })
     }
 
-    /// Claims the instance's directory and fills it.
-    pub async fn publish(&self, instance: &Instance, contents: Contents) -> Result<()> {
+    /// Claims the instance's directory and fills it. What is returned may change it.
+    pub async fn publish(&self, instance: &Instance, contents: Contents) -> Result<Writer> {
         let operator = ConnectionSettings::new(&self.url(instance, "operator"), None)?;
         let directory = Directory::new(operator.connect(Purpose::Directory), instance.clone());
         let (writer, _) = directory.claim("bench", None).await?;
         writer.rebuild(|| contents).await?;
-        Ok(())
+        Ok(writer)
     }
 
     /// The URL of the instance's gates.

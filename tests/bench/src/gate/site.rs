@@ -6,18 +6,19 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use water_domain::{Limits, Plan};
-use water_keystore::{Contents, Entry, Instance};
+use water_keystore::{Contents, Entry, Instance, Writer};
 
 use super::process::Gate;
 use super::references::References;
-use super::{Scale, name};
+use super::{Scale, name, revocation};
 use crate::keys::Keys;
 use crate::load::{Expected, Load, Requests};
 use crate::nginx::Nginx;
 use crate::rounds::Variant;
 use crate::store::Store;
 
-const TARGET: &str = "/api/v1/stress?dept=34";
+/// What is asked for.
+pub const TARGET: &str = "/api/v1/stress?dept=34";
 
 /// The service's answer to it.
 pub const BODY: &str = r#"{"count":1,"updatedAt":"2026-07-02T00:00:00.000Z","data":[{"dept":"34","name":"Hérault","stressIndex":3.4,"level":"alerte"}],"dept":"34","name":"Hérault","stressIndex":3.4,"level":"alerte"}"#;
@@ -38,6 +39,9 @@ pub struct Site {
     pub store: Store,
     pub few: Directory,
     pub many: Directory,
+    pub revocation: Directory,
+    /// Changes that one.
+    pub revocation_writer: Writer,
     references: References,
     gate: Gate,
     quiet_gate: Gate,
@@ -82,7 +86,15 @@ impl Site {
             "filling key directories, the largest with {} keys",
             scale.many
         );
-        let store = Store::start(&[&instance, &few.instance, &many.instance]).await?;
+        let doomed = scale.rounds * scale.revocations;
+        let revocation = Directory::new("revocation", revocation::ACCOUNTS + doomed)?;
+        let instances = [
+            &instance,
+            &few.instance,
+            &many.instance,
+            &revocation.instance,
+        ];
+        let store = Store::start(&instances).await?;
         let entries = served.entries(PLAN).chain(used_up.entries(USED_UP));
         store.publish(&instance, contents(entries)).await?;
         let lost = Store::start(&[&instance]).await?;
@@ -93,6 +105,8 @@ impl Site {
                 .publish(instance, contents(keys.entries(PLAN)))
                 .await?;
         }
+        let revocable = contents(revocation.keys.entries(PLAN));
+        let revocation_writer = store.publish(&revocation.instance, revocable).await?;
         use_up(&store, &instance, &used_up).await?;
         let references = References::start(&store, &instance, &served).await?;
         let service = references.service.address();
@@ -110,6 +124,8 @@ impl Site {
             store,
             few,
             many,
+            revocation,
+            revocation_writer,
             references,
             served,
             used_up,
@@ -176,6 +192,7 @@ impl Site {
                     status: 200,
                     length: Some(BODY.len()),
                 },
+                pace: None,
             },
             process,
         }

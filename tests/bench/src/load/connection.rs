@@ -13,17 +13,18 @@ use super::Requests;
 const MOST_HEADERS: usize = 32;
 
 /// An open connection, its memory used again for each request.
-pub(super) struct Connection {
+pub struct Connection {
     stream: TcpStream,
     request: Vec<u8>,
     answer: Vec<u8>,
 }
 
 /// A complete answer.
-pub(super) struct Answer {
-    pub(super) status: u16,
+pub struct Answer {
+    /// Its status.
+    pub status: u16,
     /// Of its body.
-    pub(super) length: usize,
+    pub length: usize,
 }
 
 /// The head of an answer.
@@ -36,7 +37,8 @@ struct Head {
 }
 
 impl Connection {
-    pub(super) async fn open(address: SocketAddr) -> Result<Self> {
+    /// A new connection.
+    pub async fn open(address: SocketAddr) -> Result<Self> {
         let stream = TcpStream::connect(address).await;
         let stream = stream.with_context(|| format!("connect to {address}"))?;
         stream.set_nodelay(true)?;
@@ -48,7 +50,7 @@ impl Connection {
     }
 
     /// Sends the next request and reads its whole answer.
-    pub(super) async fn exchange(&mut self, requests: &Requests) -> Result<Answer> {
+    pub async fn exchange(&mut self, requests: &Requests) -> Result<Answer> {
         requests.next(&mut self.request);
         self.stream.write_all(&self.request).await?;
         self.answer.clear();
@@ -74,7 +76,7 @@ impl Connection {
     }
 
     /// The last answer, for a message.
-    pub(super) fn answer_text(&self) -> String {
+    pub fn answer_text(&self) -> String {
         String::from_utf8_lossy(&self.answer).into_owned()
     }
 }
