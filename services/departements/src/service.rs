@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use serde_json::json;
 use tokio::net::TcpListener;
 use water_database::Database;
-use water_http::{RequestIds, Verifier};
+use water_http::{RequestIds, Spans, Verifier};
 use water_runtime::{Admin, BoxError, ConnectionLimits, Connections, Drained, Process, Server};
 
 use crate::config::Config;
@@ -22,6 +22,7 @@ pub struct Service {
     current: Current,
     verifier: Verifier,
     ids: RequestIds,
+    spans: Spans,
 }
 
 impl Service {
@@ -45,6 +46,7 @@ impl Service {
             ..ConnectionLimits::default()
         });
         connections.register(&mut process.metrics);
+        let tracer = process.export_traces(&config.process.traces)?;
         let counted = Current::clone(&current);
         let data = |admin: Admin| admin.json("/data", move || records(&counted));
         let admin = process.open_admin(config.process.admin, data)?;
@@ -56,6 +58,7 @@ impl Service {
             current,
             verifier: Verifier::new(&config.identity_current, config.identity_next.as_ref()),
             ids: RequestIds::new(random),
+            spans: Spans::new(tracer),
         })
     }
 
@@ -71,7 +74,8 @@ impl Service {
 
     /// Answers requests until the process is asked to stop.
     pub async fn serve(self) -> Result<Drained, Infallible> {
-        let service = water_http::service(self.verifier, self.ids, routes(self.current));
+        let routes = routes(self.current);
+        let service = water_http::service(self.verifier, self.ids, self.spans, routes);
         Ok(self.server.serve(self.listener, |_| service.clone()).await)
     }
 }

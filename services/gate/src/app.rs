@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::Response;
 use warp::{Filter, Rejection};
 use water_domain::KeyPrefix;
-use water_http::{Problem, Representation, Signer};
+use water_http::{Problem, Representation, Signer, Spans};
 use water_keystore::{Limiter, Replica};
 
 use crate::admit::admit;
@@ -50,6 +50,8 @@ pub struct Gate {
     pub openapi: Arc<Representation>,
     /// Shared by all workers.
     pub metrics: Arc<Metrics>,
+    /// Makes spans of requests, if they are exported.
+    pub spans: Spans,
 }
 
 /// The gate as a warp filter. It takes every request: one that has no route gets its answer too.
@@ -65,7 +67,7 @@ pub fn filter(
 
 impl Gate {
     async fn answer(&self, request: &Received) -> Response<Bytes> {
-        let mut journal = Journal::default();
+        let mut journal = Journal::begin(request, &self.spans);
         let outcome = self.decide(request, &mut journal).await;
         if let (Some(record), Some(now)) = (&journal.record, self.directory.now()) {
             self.last_use.note(&record.key_id, now);
@@ -98,7 +100,17 @@ impl Gate {
             &mut journal.charge,
         )
         .await?;
-        forward(request, &query, route, record, self, &mut journal.visit).await
+        let span = journal.span.as_ref();
+        forward(
+            request,
+            &query,
+            route,
+            record,
+            self,
+            span,
+            &mut journal.visit,
+        )
+        .await
     }
 
     /// What everybody may have: the API's description, and a browser's question whether it may ask.

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use water_domain::Timestamp;
 use water_http::identity::{LIFETIME, X_WATER_IDENTITY};
 use water_http::request_id::X_REQUEST_ID;
-use water_http::{Identity, Problem, Query, Signer};
+use water_http::{HttpSpan, Identity, Problem, Query, Signer, TraceContext};
 use water_keystore::Record;
 
 use crate::app::Gate;
@@ -69,6 +69,7 @@ pub async fn forward(
     route: &Route,
     record: &Record,
     gate: &Gate,
+    span: Option<&HttpSpan>,
     visit: &mut Option<Visit>,
 ) -> Result<Response<Bytes>, Problem> {
     let identity = Identity {
@@ -77,22 +78,33 @@ pub async fn forward(
         plan: record.plan.clone(),
     };
     let target = target(route, query);
+    let upstream = gate.upstreams.of(route.service);
+    let address = upstream.address();
+    let span = gate
+        .spans
+        .client(&received.method, route.path, address, span);
+    let context = span.as_ref().map(HttpSpan::context);
+    let trace = context.as_ref().or(received.trace.as_ref());
     let build = || {
         let now = gate
             .directory
             .now()
             .expect("a request was authenticated on this clock");
-        request(received, &target, &identity, &gate.signer, now)
+        request(received, trace, &target, &identity, &gate.signer, now)
     };
     let began = Instant::now();
-    let outcome = gate.upstreams.of(route.service).send(build).await;
+    let outcome = upstream.send(build).await;
     let outcome = outcome
         .map_err(Failure::from)
         .and_then(|answer| filtered(&received.method, answer));
+    let failure = outcome.as_ref().err().map(Failure::reason);
     *visit = Some(Visit {
         took: began.elapsed(),
-        failure: outcome.as_ref().err().map(Failure::reason),
+        failure,
     });
+    if let Some(span) = span {
+        span.close(outcome.as_ref().ok().map(Response::status), failure);
+    }
     outcome.map_err(Failure::into_problem)
 }
 
@@ -115,6 +127,7 @@ fn target(route: &Route, query: &Query<'_>) -> String {
 /// Redis' time `now` decides when the identity runs out.
 fn request(
     received: &Received,
+    trace: Option<&TraceContext>,
     target: &str,
     identity: &Identity,
     signer: &Signer,
@@ -141,7 +154,7 @@ fn request(
             headers.append(name, value.clone());
         }
     }
-    if let Some(trace) = &received.trace {
+    if let Some(trace) = trace {
         trace.write(headers);
     }
     headers.insert(X_REQUEST_ID, received.id.header());

@@ -1,5 +1,5 @@
 //! What has been learned about one request on its way: the headers that every answer carries, the
-//! access log's line and the metrics are made from it at the end.
+//! access log's line, the metrics and the span are made from it at the end.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::header::{CONNECTION, VARY, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Response};
 use water_http::request_id::X_REQUEST_ID;
-use water_http::{Access, Code, Problem};
+use water_http::{Access, Code, HttpSpan, Problem, Spans, TraceId};
 use water_keystore::Record;
 
 use crate::cors::Cors;
@@ -28,9 +28,19 @@ pub struct Journal {
     pub charge: Option<Charge>,
     /// The exchange with the service.
     pub visit: Option<Visit>,
+    /// The request in its trace, if spans are exported.
+    pub span: Option<HttpSpan>,
 }
 
 impl Journal {
+    /// The journal of a request of which nothing is known yet.
+    pub fn begin(request: &Received, spans: &Spans) -> Self {
+        Self {
+            span: spans.server(&request.method, request.trace.as_ref()),
+            ..Self::default()
+        }
+    }
+
     /// The answer as it leaves: with the headers that every answer has, counted and logged.
     pub fn close(
         self,
@@ -60,6 +70,12 @@ impl Journal {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         self.note(request, &answer, reason, metrics);
+        if let Some(mut span) = self.span {
+            if let Some(route) = self.route {
+                span.route(&request.method, route.path);
+            }
+            span.close(Some(answer.status()), reason.map(Code::as_str));
+        }
         answer
     }
 
@@ -76,7 +92,7 @@ impl Journal {
         let record = self.record.as_ref();
         Access {
             request_id: &request.id,
-            trace: request.trace.as_ref().map(|context| context.trace),
+            trace: self.trace(request),
             method: &request.method,
             route: self.route.map_or("-", |route| route.path),
             status: answer.status(),
@@ -90,6 +106,12 @@ impl Journal {
             plan: record.map(|record| &record.plan),
         }
         .log();
+    }
+
+    /// A span may have begun a trace.
+    fn trace(&self, request: &Received) -> Option<TraceId> {
+        let span = self.span.as_ref().map(HttpSpan::trace);
+        span.or_else(|| Some(request.trace.as_ref()?.trace))
     }
 
     /// What of a request's time neither the limiter nor the service took.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hyper_util::service::TowerToHyperService;
-use water_http::{Representation, RequestIds, Signer};
+use water_http::{Representation, RequestIds, Signer, Spans};
 use water_keystore::connection::Purpose;
 use water_keystore::{LastUses, Limiter, Replica, Standby};
 use water_runtime::listener::announce;
@@ -60,6 +60,7 @@ impl Service {
         let (process_settings, count) = (config.process.clone(), config.workers);
         let shared = Arc::new(Shared {
             metrics: Arc::new(Metrics::new(&mut process.metrics, Arc::clone(&grace))),
+            spans: Spans::new(process.export_traces(&process_settings.traces)?),
             guessing: Arc::default(),
             openapi: Arc::new(openapi::representation()),
             preparation: Preparation::new(count, process.readiness.latch("limiter")),
@@ -117,6 +118,7 @@ struct Shared {
     replica: Arc<Replica>,
     grace: Arc<Grace>,
     metrics: Arc<Metrics>,
+    spans: Spans,
     guessing: Arc<Guessing>,
     last_use: Arc<LastUse>,
     openapi: Arc<Representation>,
@@ -163,6 +165,7 @@ impl Shared {
             cors: config.cors.clone(),
             openapi: Arc::clone(&self.openapi),
             metrics: Arc::clone(&self.metrics),
+            spans: self.spans.clone(),
         }
     }
 }

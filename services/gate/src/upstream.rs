@@ -93,6 +93,11 @@ impl Upstream {
         }
     }
 
+    /// The host and port where it is.
+    pub fn address(&self) -> &str {
+        self.address.as_str()
+    }
+
     /// Whether the service is known to be away, and it is not yet time to try again.
     pub fn is_away(&self) -> bool {
         !self.breaker.allows(Instant::now())

@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::{info, warn};
 use water_database::Database;
-use water_http::{RequestIds, Verifier};
+use water_http::{RequestIds, Spans, Verifier};
 use water_runtime::{
     BoxError, ConnectionLimits, Connections, Drained, Latch, Process, Server, telemetry,
 };
@@ -27,6 +27,7 @@ pub struct Service {
     database: Database,
     verifier: Verifier,
     ids: RequestIds,
+    spans: Spans,
 }
 
 impl Service {
@@ -48,6 +49,7 @@ impl Service {
             ..ConnectionLimits::default()
         });
         connections.register(&mut process.metrics);
+        let tracer = process.export_traces(&config.process.traces)?;
         let admin = process.open_admin(config.process.admin, |admin| admin)?;
 
         Ok(Self {
@@ -57,6 +59,7 @@ impl Service {
             database,
             verifier: Verifier::new(&config.identity_current, config.identity_next.as_ref()),
             ids: RequestIds::new(random),
+            spans: Spans::new(tracer),
         })
     }
 
@@ -72,7 +75,8 @@ impl Service {
 
     /// Answers requests until the process is asked to stop.
     pub async fn serve(self) -> Result<Drained, Infallible> {
-        let service = water_http::service(self.verifier, self.ids, routes(self.database));
+        let routes = routes(self.database);
+        let service = water_http::service(self.verifier, self.ids, self.spans, routes);
         Ok(self.server.serve(self.listener, |_| service.clone()).await)
     }
 }

@@ -64,7 +64,7 @@ impl Access<'_> {
 }
 
 /// Any token can stand in the place of a method, even a key: a client's text is not repeated.
-fn known(method: &Method) -> &str {
+pub(crate) fn known(method: &Method) -> &str {
     match *method {
         Method::GET
         | Method::HEAD

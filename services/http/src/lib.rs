@@ -12,6 +12,7 @@ pub mod representation;
 pub mod request_id;
 pub mod route;
 pub mod service;
+pub mod span;
 pub mod trace_context;
 
 pub use access::Access;
@@ -22,4 +23,5 @@ pub use representation::Representation;
 pub use request_id::{RequestId, RequestIds};
 pub use route::get;
 pub use service::{identity, query, service};
+pub use span::{HttpSpan, Spans};
 pub use trace_context::{SpanId, TraceContext, TraceId};

@@ -1,5 +1,5 @@
 //! What stands before the routes of a service: request id, identity, query; and after them: the
-//! answer's bytes and headers, and a line of the access log.
+//! answer's bytes and headers, a line of the access log, and a span.
 //!
 //! Handlers know GET only; a HEAD is answered as a GET whose body hyper leaves out.
 
@@ -22,7 +22,7 @@ use crate::problem::or_internal;
 use crate::representation::Conditions;
 use crate::request_id::X_REQUEST_ID;
 use crate::{Access, Code, Identity, Problem, Query, Representation};
-use crate::{RequestId, RequestIds, TraceContext, TraceId, Verifier};
+use crate::{HttpSpan, RequestId, RequestIds, Spans, TraceContext, TraceId, Verifier};
 
 /// The route of a request that nobody vouches for: a client's text is not repeated in the log.
 const UNKNOWN_ROUTE: &str = "-";
@@ -34,6 +34,7 @@ const UNKNOWN_ROUTE: &str = "-";
 pub fn service<F, R>(
     verifier: Verifier,
     ids: RequestIds,
+    spans: Spans,
     routes: F,
 ) -> impl HyperService<
     Request<Incoming>,
@@ -48,7 +49,11 @@ where
     R: Reply + 'static,
 {
     let routes = TowerToHyperService::new(warp::service(routes.recover(no_route)));
-    let front = Arc::new(Front { verifier, ids });
+    let front = Arc::new(Front {
+        verifier,
+        ids,
+        spans,
+    });
     service_fn(move |request| {
         let (front, routes) = (Arc::clone(&front), routes.clone());
         async move { Ok(front.answer(request, routes).await) }
@@ -69,12 +74,14 @@ pub fn query() -> impl Filter<Extract = (Query<'static>,), Error = Rejection> + 
 struct Front {
     verifier: Verifier,
     ids: RequestIds,
+    spans: Spans,
 }
 
 /// What is remembered of a request once the routes have it.
 struct Asked {
     id: RequestId,
     trace: Option<TraceId>,
+    span: Option<HttpSpan>,
     method: Method,
     conditions: Conditions,
     started: Instant,
@@ -85,9 +92,15 @@ impl Front {
     where
         S: HyperService<Request<Incoming>, Response = warp::reply::Response, Error = Infallible>,
     {
+        let context = TraceContext::from_headers(request.headers());
+        let span = self.spans.server(request.method(), context.as_ref());
         let asked = Asked {
             id: self.ids.of(request.headers()),
-            trace: TraceContext::from_headers(request.headers()).map(|context| context.trace),
+            trace: span
+                .as_ref()
+                .map(HttpSpan::trace)
+                .or(context.map(|context| context.trace)),
+            span,
             method: request.method().clone(),
             conditions: Conditions::of(request.headers()),
             started: Instant::now(),
@@ -157,19 +170,19 @@ async fn no_route(rejection: Rejection) -> Result<Problem, Infallible> {
 
 impl Asked {
     fn refuse(
-        &self,
+        self,
         problem: Problem,
         route: &str,
         identity: Option<&Identity>,
     ) -> Response<Full<Bytes>> {
         let reason = problem.code();
         let response = problem.into_response(&self.id);
-        self.log(route, Some(reason), &response, identity);
+        self.close(route, Some(reason), &response, identity);
         response
     }
 
     async fn finish(
-        &self,
+        self,
         mut reply: warp::reply::Response,
         route: &str,
         identity: &Identity,
@@ -189,12 +202,12 @@ impl Asked {
         response
             .headers_mut()
             .insert(X_REQUEST_ID, self.id.header());
-        self.log(route, None, &response, Some(identity));
+        self.close(route, None, &response, Some(identity));
         response
     }
 
-    fn log(
-        &self,
+    fn close(
+        self,
         route: &str,
         reason: Option<Code>,
         response: &Response<Full<Bytes>>,
@@ -219,6 +232,12 @@ impl Asked {
             plan: identity.map(|identity| &identity.plan),
         };
         access.log();
+        if let Some(mut span) = self.span {
+            if route != UNKNOWN_ROUTE {
+                span.route(&self.method, route);
+            }
+            span.close(Some(response.status()), reason.map(Code::as_str));
+        }
     }
 }
 

@@ -45,6 +45,7 @@ pub mod settings;
 pub mod shutdown;
 pub mod tasks;
 pub mod telemetry;
+pub mod traces;
 pub mod workers;
 
 pub use admin::Admin;
@@ -56,6 +57,7 @@ pub use serve::{ConnectionLimits, Connections, Drained, Peer, Server};
 pub use settings::{Config, Invalid, Settings};
 pub use shutdown::Shutdown;
 pub use tasks::Tasks;
+pub use traces::{TraceSettings, Tracer};
 
 /// Any error, on its way to the one place that logs it.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

@@ -16,7 +16,9 @@ use crate::descriptors;
 use crate::listener::{announce, listen};
 use crate::shutdown::Stage;
 use crate::telemetry::chain;
+use crate::traces::Traces;
 use crate::{Admin, BoxError, Drained, Invalid, Program, Readiness, Settings, Shutdown, Tasks};
+use crate::{TraceSettings, Tracer};
 
 /// The settings that every serving binary has.
 #[derive(Clone, Debug)]
@@ -30,10 +32,12 @@ pub struct ProcessSettings {
     pub stop_delay: Duration,
     /// How long draining may take before connections are cut.
     pub drain: Duration,
+    /// Where spans go.
+    pub traces: TraceSettings,
 }
 
 impl ProcessSettings {
-    /// Reads the four variables.
+    /// Reads the variables.
     pub fn read(settings: &mut Settings) -> Result<Self, Invalid> {
         let listen = settings.or(
             "WATER_LISTEN_ADDRESS",
@@ -55,11 +59,13 @@ impl ProcessSettings {
             "20",
             "the seconds that requests under way have to end, such as 20",
         );
+        let traces = TraceSettings::read(settings);
         Ok(Self {
             listen: listen?,
             admin: admin?,
             stop_delay: stop_delay?,
             drain: drain?,
+            traces: traces?,
         })
     }
 }
@@ -79,6 +85,7 @@ pub struct Process {
     pub descriptors: u64,
     /// What `/metrics` shows; names get the prefix `water_`.
     pub metrics: Registry,
+    traces: Option<Traces>,
     signals: Signals,
 }
 
@@ -134,11 +141,24 @@ impl Process {
             tasks: Tasks::default(),
             descriptors: descriptors::raise()?,
             metrics,
+            traces: None,
             signals: Signals {
                 terminate: signal(SignalKind::terminate())?,
                 interrupt: signal(SignalKind::interrupt())?,
             },
         })
+    }
+
+    /// Exports spans from here on if a collector is set; without one there is no tracer. Comes
+    /// before the admin port, which shows what became of the spans.
+    pub fn export_traces(&mut self, settings: &TraceSettings) -> Result<Option<Tracer>, BoxError> {
+        let Some(endpoint) = &settings.endpoint else {
+            return Ok(None);
+        };
+        let traces = Traces::start(settings, endpoint, &self.program, &mut self.metrics)?;
+        let tracer = traces.tracer(&self.program);
+        self.traces = Some(traces);
+        Ok(Some(tracer))
     }
 
     /// Opens the port that answers requests and announces it.
@@ -167,8 +187,8 @@ impl Process {
 
     /// Drives `server` until a signal or the end of a background task asks the process to stop;
     /// then unready, `stop_delay` more of serving (a second signal skips the rest), and draining,
-    /// which `server` ends by itself at its deadline. Background tasks run until the process is
-    /// dropped. An error is why the process had to stop, if it was no signal.
+    /// which `server` ends by itself at its deadline; at last the spans are flushed. Background tasks
+    /// run until the process is dropped. An error is why the process had to stop, if it was no signal.
     pub async fn finish<E: Into<BoxError>>(
         &mut self,
         stop_delay: Duration,
@@ -198,6 +218,9 @@ impl Process {
         match drained.cut {
             0 => info!("drained in time"),
             cut => warn!(connections = cut, "drain deadline passed: connections cut"),
+        }
+        if let Some(traces) = &self.traces {
+            traces.finish().await;
         }
         cause
     }

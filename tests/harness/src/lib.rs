@@ -1,9 +1,10 @@
 //! Real servers for tests, private to the test process: PostgreSQL, Redis and a
 //! Kubernetes control plane on loopback, a network between them that fails as it
-//! is told to, a client that speaks raw HTTP, and mutations of what it sends.
+//! is told to, a collector of spans, a client that speaks raw HTTP, and mutations of what it sends.
 //! Everything started here dies with the process that started it.
 
 pub mod certificates;
+mod collector;
 mod control_plane;
 mod http_client;
 mod key_text;
@@ -18,6 +19,7 @@ mod redis_cluster;
 mod scratch;
 mod wait;
 
+pub use collector::{Collector, Exported};
 pub use control_plane::ControlPlane;
 pub use http_client::{Answer, HttpClient};
 pub use key_text::find_key_text;

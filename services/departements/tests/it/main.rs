@@ -7,4 +7,5 @@ mod fixture;
 mod identity;
 mod reloads;
 mod settings;
+mod spans;
 mod transfer;

@@ -6,7 +6,7 @@ use water_harness::{Redis, find_key_text};
 use crate::site::{Key, SOON, Site};
 
 /// What a client may do with a key, well meant or not: whole heads, up to the empty line.
-fn heads(key: &str) -> Vec<String> {
+pub fn heads(key: &str) -> Vec<String> {
     let lines = [
         format!("GET /api/v1/stress?key={key} HTTP/1.1"),
         format!("GET /api/v1/stress?dept={key} HTTP/1.1"),
@@ -54,7 +54,7 @@ fn heads(key: &str) -> Vec<String> {
 }
 
 /// What the client gets, in any form: an answer, a closed connection.
-async fn sent(site: &Site, head: &str) -> String {
+pub async fn sent(site: &Site, head: &str) -> String {
     let mut client = site.connect().await;
     client.send(head).await.unwrap();
     format!("{:?}", client.answer().await)

@@ -21,5 +21,6 @@ mod recorder;
 mod revocation;
 mod services;
 mod site;
+mod spans;
 mod stopping;
 mod whole;

@@ -8,4 +8,5 @@ mod identity;
 mod outages;
 mod pages;
 mod settings;
+mod spans;
 mod transfer;

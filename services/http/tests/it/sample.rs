@@ -9,7 +9,7 @@ use water_domain::{Fault, Timestamp};
 use water_harness::{Answer, HttpClient};
 use water_http::representation::CACHE_HISTORY;
 use water_http::{
-    Identity, IdentityKey, Problem, Query, Representation, RequestIds, Signer, Verifier,
+    Identity, IdentityKey, Problem, Query, Representation, RequestIds, Signer, Spans, Verifier,
 };
 use water_runtime::listener::listen;
 use water_runtime::{Connections, Server, Shutdown};
@@ -21,10 +21,15 @@ pub struct Sample {
 
 impl Sample {
     pub async fn start() -> Result<Self> {
+        Self::start_with(Spans::new(None)).await
+    }
+
+    /// The same, with spans of its requests.
+    pub async fn start_with(spans: Spans) -> Result<Self> {
         let listener = listen(([127, 0, 0, 1], 0).into())?;
         let address = listener.local_addr()?;
         let verifier = Verifier::new(&key(), None);
-        let service = water_http::service(verifier, RequestIds::new(0), routes());
+        let service = water_http::service(verifier, RequestIds::new(0), spans, routes());
         tokio::spawn(async move {
             let server = Server::new(Connections::default(), Shutdown::default(), Duration::ZERO);
             server.serve(listener, |_| service.clone()).await
