@@ -111,8 +111,9 @@ impl Replica {
         self.gates.clone()
     }
 
-    /// Since the lease was last renewed, by the monotonic clock; `None` before the first time. A
-    /// gate serves from memory no longer than its grace after that.
+    /// Since the lease was last renewed, by the monotonic clock; `None` before the first load. A
+    /// gate serves from memory no longer than its grace after that, since nobody waits for it any
+    /// longer. A renewal after that counts only once the copy has caught up with it.
     pub fn since_renewal(&self) -> Option<Duration> {
         self.progress().since_renewal()
     }
@@ -197,7 +198,8 @@ impl Replica {
                 if is_heard {
                     self.renew().await?;
                 }
-                round(&self.connection, &self.instance, &after, true).await
+                let wait = self.progress().may_wait();
+                round(&self.connection, &self.instance, &after, wait).await
             };
             let read = match read.await {
                 Ok(read) => read,
@@ -218,6 +220,7 @@ impl Replica {
                 Ok(Some(next)) => self.publish(next),
                 Err(setback) => return Ok(self.needs_reload(&setback)),
             }
+            self.progress().caught_up();
             after = last.unwrap_or(after);
         }
         Ok(None)
@@ -263,7 +266,7 @@ impl Replica {
             .set(seconds * 1000 + micros / 1000, sent, received);
         self.gates.store(gates, Ordering::Release);
         // The moment before it was sent: the server may have counted from then.
-        self.progress().renewed(sent);
+        self.progress().renewed(sent, received, self.identity.grace);
         Ok(())
     }
 

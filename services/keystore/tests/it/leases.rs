@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::ensure;
-use water_harness::wait_until;
-use water_keystore::{Acknowledgement, Applied, GateMode, Leases};
+use water_harness::{Network, Proxy, Redis, wait_until};
+use water_keystore::{Acknowledgement, Applied, GateMode, Leases, Writer};
 
 use crate::site::*;
 
@@ -107,6 +107,74 @@ async fn a_gate_that_cannot_hear_the_feed_lets_its_lease_run_out() {
         .await;
         assert!(gate.view().is_some());
     }
+}
+
+/// A gate that was cut off for longer than its grace while the key that it knows was revoked.
+async fn cut_off_beyond_its_grace(grace: Duration) -> (Site, Writer, Proxy, RunningGate) {
+    let redis = Redis::shared().await.unwrap();
+    let site = Site::on(redis);
+    let writer = site.ready().await;
+    writer.apply(&[put(hash(1))]).await.unwrap();
+    let proxy = Proxy::before(redis.address()).await.unwrap();
+    let cut_off = site.seen_at(redis.url_through(&proxy, "default", ""));
+    let gate = RunningGate::of(cut_off.gate_with("gate-1", grace));
+    soon(gate.completed()).await;
+    proxy.set(Network::Reset);
+    writer.apply(&[revoke(hash(1))]).await.unwrap();
+    gate.comes_to("the end of its grace", |status| {
+        status.since_renewal > Some(grace)
+    })
+    .await;
+    (site, writer, proxy, gate)
+}
+
+/// Waits until the gate's lease in Redis is not older than this.
+async fn renewed_within(site: &Site, age: Duration) {
+    let renewed = async || {
+        let leases = site.directory().leases().await?;
+        let silent = leases.now.as_millis() - leases.gates[0].renewed.as_millis();
+        ensure!(silent < age.as_millis() as i64, "{leases:?}");
+        Ok(())
+    };
+    wait_until("the lease's renewal", SOON, renewed)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn beyond_its_grace_a_gate_serves_again_once_it_has_caught_up() {
+    let grace = Duration::from_secs(2);
+    let (_site, _writer, proxy, gate) = cut_off_beyond_its_grace(grace).await;
+    proxy.set(Network::Good);
+    let served = async || {
+        let may_serve = gate.since_renewal() <= Some(grace);
+        ensure!(may_serve, "{:?}", gate.status());
+        Ok(())
+    };
+    wait_until("the gate to serve", SOON, served).await.unwrap();
+    assert_eq!(gate.record(hash(1)), None);
+}
+
+#[tokio::test]
+async fn beyond_its_grace_a_gate_serves_nothing_before_it_could_load_a_doubtful_directory() {
+    let grace = Duration::from_secs(2);
+    let (site, writer, proxy, gate) = cut_off_beyond_its_grace(grace).await;
+    site.seems_restarted().await;
+    proxy.set(Network::Good);
+    renewed_within(&site, grace).await;
+    let refused = gate.status().setbacks;
+    gate.comes_to("more refused loads", |status| status.setbacks > refused + 2)
+        .await;
+    assert_eq!(
+        gate.record(hash(1)),
+        Some(record()),
+        "its copy is as old as it was"
+    );
+    assert!(gate.since_renewal() > Some(grace), "so it may not serve");
+    writer.rebuild(|| contents([])).await.unwrap();
+    gate.comes_to("service", |status| status.since_renewal <= Some(grace))
+        .await;
+    assert_eq!(gate.record(hash(1)), None);
 }
 
 #[tokio::test]

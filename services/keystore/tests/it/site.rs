@@ -73,10 +73,15 @@ impl Site {
 
     /// A gate named `pod`, not running.
     pub fn gate(&self, pod: &str) -> Replica {
+        self.gate_with(pod, Duration::from_secs(120))
+    }
+
+    /// The same with this grace.
+    pub fn gate_with(&self, pod: &str, grace: Duration) -> Replica {
         let identity = GateIdentity {
             pod: pod.into(),
             uid: format!("uid-of-{pod}"),
-            grace: Duration::from_secs(120),
+            grace,
         };
         Replica::new(
             self.connect(Purpose::Directory),

@@ -34,7 +34,7 @@ pub struct ReplicaStatus {
     pub setbacks: u64,
     /// Since the feed's last reply; `None` before the first.
     pub since_reply: Option<Duration>,
-    /// Since the lease was last renewed, by the monotonic clock; `None` before the first time.
+    /// See [`super::Replica::since_renewal`].
     pub since_renewal: Option<Duration>,
     /// Why Redis did not answer the last time; `None` when it did.
     pub failure: Option<Reason>,
@@ -44,7 +44,10 @@ pub struct ReplicaStatus {
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     last_reply: Option<Instant>,
+    /// Of the last renewal up to which the lease has never run out since the copy was read.
     last_renewal: Option<Instant>,
+    /// Of a renewal that came too late: the copy may lack what nobody waited for this gate to apply.
+    late_renewal: Option<Instant>,
     last_load: Option<Instant>,
     /// Everything is being loaded anew: what happens meanwhile is not seen.
     reloading: bool,
@@ -63,6 +66,15 @@ impl Progress {
         self.reloading = false;
         self.doubtful = false;
         self.replied(now);
+        self.caught_up();
+    }
+
+    /// The copy holds everything up to a moment after the last renewal: whoever changes something
+    /// from then on waits for this gate.
+    pub(super) fn caught_up(&mut self) {
+        if let Some(late) = self.late_renewal.take() {
+            self.last_renewal = Some(late);
+        }
     }
 
     /// Everything is about to be loaded; until [`Progress::loaded`].
@@ -88,9 +100,23 @@ impl Progress {
         self.failure.take().is_some()
     }
 
-    /// The lease was renewed by a command sent at `sent`: the server may count from then.
-    pub(super) fn renewed(&mut self, sent: Instant) {
-        self.last_renewal = Some(sent);
+    /// The lease was renewed by a command sent at `sent`, from which the server may count, and
+    /// answered at `received`. Once the grace is over the renewal alone vouches for nothing: see
+    /// [`Progress::caught_up`].
+    pub(super) fn renewed(&mut self, sent: Instant, received: Instant, grace: Duration) {
+        let is_in_time = self
+            .last_renewal
+            .is_some_and(|last| received.saturating_duration_since(last) <= grace);
+        if is_in_time {
+            self.last_renewal = Some(sent);
+        } else {
+            self.late_renewal = Some(sent);
+        }
+    }
+
+    /// Whether the next round may be held open: nobody waits for what it tells.
+    pub(super) fn may_wait(&self) -> bool {
+        self.is_heard() && self.late_renewal.is_none()
     }
 
     /// The copy could not be kept up. Answers whether that is news.
@@ -122,5 +148,90 @@ impl Progress {
             since_renewal: self.since_renewal(),
             failure: self.failure,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GRACE: Duration = Duration::from_secs(120);
+
+    /// What has been renewed so many seconds after the beginning, each time in no time.
+    struct Gate(Instant, Progress);
+
+    impl Gate {
+        fn loaded() -> Self {
+            let mut gate = Self(Instant::now(), Progress::default());
+            gate.renews_after(0);
+            gate.1.loaded(gate.0);
+            gate
+        }
+
+        fn renews_after(&mut self, seconds: u64) {
+            let at = self.0 + Duration::from_secs(seconds);
+            self.1.renewed(at, at, GRACE);
+        }
+
+        /// The renewal that it may serve by, in seconds after the beginning.
+        fn serves_by(&self) -> Option<u64> {
+            let renewal = self.1.last_renewal?;
+            Some(renewal.duration_since(self.0).as_secs())
+        }
+    }
+
+    #[test]
+    fn a_renewal_in_time_counts_at_once() {
+        let mut gate = Gate::loaded();
+        for moment in [1, 2, 122] {
+            gate.renews_after(moment);
+            assert_eq!(gate.serves_by(), Some(moment));
+        }
+    }
+
+    #[test]
+    fn the_first_renewal_counts_once_everything_is_loaded() {
+        let mut gate = Gate(Instant::now(), Progress::default());
+        gate.renews_after(0);
+        assert_eq!(gate.serves_by(), None);
+        gate.1.loaded(gate.0);
+        assert_eq!(gate.serves_by(), Some(0));
+    }
+
+    #[test]
+    fn a_renewal_after_the_grace_counts_once_the_copy_has_caught_up_with_it() {
+        let mut gate = Gate::loaded();
+        gate.renews_after(121);
+        assert_eq!(gate.serves_by(), Some(0));
+        gate.renews_after(122);
+        assert_eq!(gate.serves_by(), Some(0), "nothing was read between them");
+        gate.1.caught_up();
+        assert_eq!(gate.serves_by(), Some(122));
+    }
+
+    #[test]
+    fn what_was_read_before_the_late_renewal_does_not_count() {
+        let mut gate = Gate::loaded();
+        gate.1.caught_up();
+        gate.renews_after(121);
+        assert_eq!(gate.serves_by(), Some(0));
+    }
+
+    #[test]
+    fn a_renewal_whose_answer_came_after_the_grace_is_late() {
+        let mut gate = Gate::loaded();
+        let sent = gate.0 + Duration::from_secs(119);
+        gate.1.renewed(sent, sent + Duration::from_secs(2), GRACE);
+        assert_eq!(gate.serves_by(), Some(0));
+    }
+
+    #[test]
+    fn a_round_is_held_open_only_while_nobody_waits_for_it() {
+        let mut gate = Gate::loaded();
+        assert!(gate.1.may_wait());
+        gate.renews_after(121);
+        assert!(!gate.1.may_wait());
+        gate.1.caught_up();
+        assert!(gate.1.may_wait());
     }
 }
