@@ -37,7 +37,7 @@ pub async fn follow(open: &OpenDirectory, pods: &Api<Pod>, tell: impl Fn(&Owner)
     loop {
         open.waits.begun().await;
         // Whom nobody looked for meanwhile may have come and gone.
-        let mut known = Missed::new();
+        let mut known = Missed::default();
         let mut pause = FIRST;
         while open.waits.is_anybody_waiting() {
             tokio::select! {

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use serde_json::json;
+use water_harness::Redis;
 
 use crate::Result;
-use crate::gate::{GRACE, Gate, end_pod, pod};
-use crate::world::{PATIENCE, World, brought, key};
+use crate::gate::{GRACE, Gate, Started, end_pod, pod};
+use crate::world::{PATIENCE, World, api, brought, key};
 
 /// A world with one gate that has a copy of the directory.
 async fn with_gate(namespace: &str, grace: Duration) -> anyhow::Result<(World, Gate)> {
@@ -145,7 +146,7 @@ async fn a_gate_whose_pod_is_gone_holds_nothing_up() -> Result {
 #[tokio::test]
 async fn a_ready_pod_is_waited_for_when_redis_has_lost_its_lease() -> Result {
     let (world, gate) = with_gate("ack-lost", GRACE).await?;
-    pod(&world, "gate-1", false)?;
+    pod(&world, "gate-1", false, Started::After)?;
     world.apply(&brought("acme", 'e'))?;
     world
         .condition("apikey/acme", "Ready", "True/Active")
@@ -156,6 +157,48 @@ async fn a_ready_pod_is_waited_for_when_redis_has_lost_its_lease() -> Result {
     end_pod(&world, &gate.name)?;
     // gate-1 was never ready and has no lease: it has read nothing.
     world.gone("apikey/acme").await
+}
+
+#[tokio::test]
+async fn a_pod_that_is_not_ready_and_older_than_the_directory_is_waited_for() -> Result {
+    let (world, gate) = with_gate("ack-outlived", GRACE).await?;
+    world.apply(&brought("acme", 'f'))?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    // It may have read what Redis lost together with its lease.
+    pod(&world, "gate-1", false, Started::Before)?;
+    delete(&world, "acme")?;
+    awaits(&world, "acme", "gate-1", "Deleting").await?;
+    assert_eq!(gate.keys(), 0);
+    end_pod(&world, "gate-1")?;
+    world.gone("apikey/acme").await
+}
+
+#[tokio::test]
+async fn a_gate_whose_lease_came_back_old_is_waited_for() -> Result {
+    let redis = Redis::start().await?;
+    let world = World::with_redis("ack-rollback", &redis.url()).await?;
+    world.apply(&api())?;
+    let _operator = world.operator("operator-0")?;
+    world.apply(&brought("acme", 'e'))?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    gate.fall_silent();
+    // What is saved here comes back minutes later, while the gate has renewed a moment ago.
+    gate.age_lease(&redis, 2 * GRACE).await?;
+    redis.command(&["SAVE"]).await?;
+    redis.kill()?;
+    redis.start_again().await?;
+    delete(&world, "acme")?;
+    awaits(&world, "acme", &gate.name, "Deleting").await?;
+    assert_eq!(gate.keys(), 1);
+    gate.follow();
+    world.gone("apikey/acme").await?;
+    assert_eq!(gate.keys(), 0);
+    Ok(())
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::json;
 use tokio::task::JoinHandle;
+use water_harness::Redis;
 use water_keystore::connection::Purpose;
 use water_keystore::{ConnectionSettings, GateIdentity, Instance, Replica};
 
@@ -20,6 +21,7 @@ const UNPOISONED: &str = "no test panics while it holds this";
 /// A gate's pod with its copy.
 pub struct Gate {
     pub name: String,
+    instance: Instance,
     replica: Arc<Replica>,
     following: Mutex<Option<JoinHandle<()>>>,
 }
@@ -27,20 +29,19 @@ pub struct Gate {
 impl Gate {
     /// A ready pod of that name whose gate has loaded the directory and follows it.
     pub async fn start(world: &World, name: &str, grace: Duration) -> Result<Self> {
-        let uid = pod(world, name, true)?;
+        let uid = pod(world, name, true, Started::Before)?;
         let connection = ConnectionSettings::new(&world.redis_url, None)?;
         let identity = GateIdentity {
             pod: name.into(),
             uid,
             grace,
         };
-        let replica = Replica::new(
-            connection.connect(Purpose::Directory),
-            Instance::new(&world.namespace, API)?,
-            identity,
-        );
+        let instance = Instance::new(&world.namespace, API)?;
+        let connection = connection.connect(Purpose::Directory);
+        let replica = Replica::new(connection, instance.clone(), identity);
         let gate = Self {
             name: name.into(),
+            instance,
             replica: Arc::new(replica),
             following: Mutex::default(),
         };
@@ -71,6 +72,18 @@ impl Gate {
         Ok(self.replica.leave().await?)
     }
 
+    /// Makes its lease look as if it had been renewed that long before it was.
+    pub async fn age_lease(&self, redis: &Redis, by: Duration) -> Result<()> {
+        let older = "local lease = cjson.decode(redis.call('HGET', KEYS[1], ARGV[1])) \
+            lease.renewed = lease.renewed - ARGV[2] \
+            redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(lease))";
+        let (gates, millis) = (self.instance.gates(), by.as_millis().to_string());
+        redis
+            .command(&["EVAL", older, "1", &gates, &self.name, &millis])
+            .await?;
+        Ok(())
+    }
+
     /// What its copy says of keys.
     pub fn keys(&self) -> usize {
         self.replica.status().keys
@@ -83,8 +96,17 @@ impl Drop for Gate {
     }
 }
 
+/// When a gate's process started.
+#[derive(Clone, Copy)]
+pub enum Started {
+    /// Before the directory was rebuilt for the last time.
+    Before,
+    /// After that.
+    After,
+}
+
 /// A gate's pod, ready or not. Answers its uid.
-pub fn pod(world: &World, name: &str, ready: bool) -> Result<String> {
+pub fn pod(world: &World, name: &str, ready: bool, started: Started) -> Result<String> {
     world.apply(&json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": { "name": name, "labels": {
@@ -99,8 +121,17 @@ pub fn pod(world: &World, name: &str, ready: bool) -> Result<String> {
         },
     }))?;
     let state = if ready { "True" } else { "False" };
+    let started = match started {
+        Started::Before => "2020-01-01T00:00:00Z",
+        Started::After => "2100-01-01T00:00:00Z",
+    };
     let status = json!({ "status": {
-        "phase": "Running", "conditions": [{ "type": "Ready", "status": state }],
+        "phase": "Running",
+        "conditions": [{ "type": "Ready", "status": state }],
+        "containerStatuses": [{
+            "name": "gate", "image": "registry.example/water/water-gate:1.2.3", "imageID": "",
+            "ready": ready, "restartCount": 0, "state": { "running": { "startedAt": started } },
+        }],
     } });
     world.patch(&format!("pod/{name}"), &status, &["--subresource=status"])?;
     let pod = world.get(&format!("pod/{name}"))?;

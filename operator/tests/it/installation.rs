@@ -5,7 +5,7 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
 use crate::Result;
-use crate::gate::{end_pod, pod};
+use crate::gate::{Started, end_pod, pod};
 use crate::world::{API, PATIENCE, World, api};
 
 /// The Job of a version succeeded.
@@ -266,7 +266,7 @@ async fn identity_keys_are_rotated_without_a_moment_at_which_a_service_refuses_a
 
 /// A gate's pod that was made of the template with that hash.
 fn gate_of_template(world: &World, hash: &Value) -> anyhow::Result<String> {
-    pod(world, "old-gate", true)?;
+    pod(world, "old-gate", true, Started::Before)?;
     let annotations =
         json!({ "metadata": { "annotations": { "waterdata.dev/config-hash": hash } } });
     world.patch("pod/old-gate", &annotations, &[])?;

@@ -81,8 +81,9 @@ fn gate_beside(present: u64, generation: u64, seq: u64) -> Gates {
             name: "gate-0".into(),
             uid: "g".into(),
             may_serve: true,
+            running: None,
         }],
-        missed: Missed::new(),
+        missed: Missed::default(),
     }
 }
 

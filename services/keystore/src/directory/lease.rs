@@ -54,7 +54,8 @@ impl GateMode {
 pub struct Leases {
     /// Redis' time.
     pub now: Timestamp,
-    /// The directory's generation; `None` when there is no directory.
+    /// The directory's generation; `None` when there is no directory, or when Redis has restarted or
+    /// failed over since the directory was rebuilt, so that it may be an earlier one's.
     pub generation: Option<u64>,
     /// In the order of the pods' names.
     pub gates: Vec<GateLease>,
@@ -69,6 +70,10 @@ pub enum Acknowledgement {
     Awaited,
     /// It was silent for so long that it has stopped serving by itself.
     RunOut,
+    /// Its lease was written before the directory was rebuilt. A Redis that went back in time shows
+    /// leases that are older than the gates' last words, so that their age says nothing: such a gate
+    /// is waited for as one without a lease is.
+    Outdated,
 }
 
 /// How long after its grace a silent gate is still waited for: clocks, pauses, a renewal under way.
@@ -82,13 +87,31 @@ impl Leases {
     /// `seq`, so that a gate which has loaded it has every change before it.
     pub fn acknowledgement(&self, lease: &GateLease, change: &Applied) -> Acknowledgement {
         let silent = self.now.as_millis() - lease.renewed.as_millis();
-        if Some(lease.generation) == self.generation && lease.seq >= change.seq {
+        if self.is_outdated(lease) {
+            Acknowledgement::Outdated
+        } else if lease.seq >= change.seq {
             Acknowledgement::Given
         } else if silent >= (lease.grace + MARGIN).as_millis() as i64 {
             Acknowledgement::RunOut
         } else {
             Acknowledgement::Awaited
         }
+    }
+
+    /// Whether a lease is of another generation than the directory: see [`Acknowledgement::Outdated`].
+    pub fn is_outdated(&self, lease: &GateLease) -> bool {
+        Some(lease.generation) != self.generation
+    }
+
+    /// The lease of the pod with this uid.
+    pub fn of(&self, uid: &str) -> Option<&GateLease> {
+        self.gates.iter().find(|lease| lease.uid == uid)
+    }
+
+    /// When the last rebuild began, by Redis' clock, or later: a generation's number is that time in
+    /// ms, unless the one before was higher. `None` with no generation.
+    pub fn rebuilt(&self) -> Option<Timestamp> {
+        Timestamp::from_millis(i64::try_from(self.generation?).ok()?)
     }
 
     /// Reads the reply of `leases.lua`.
@@ -170,8 +193,13 @@ mod tests {
 
     #[test]
     fn an_acknowledgement_of_another_generation_does_not_count() {
-        assert_eq!(judged(6, 99, 200_000), Acknowledgement::Awaited);
-        assert_eq!(judged(8, 99, 200_000), Acknowledgement::Awaited);
+        assert_eq!(judged(6, 99, 200_000), Acknowledgement::Outdated);
+        assert_eq!(judged(8, 99, 200_000), Acknowledgement::Outdated);
+    }
+
+    #[test]
+    fn the_age_of_a_lease_of_another_generation_says_nothing() {
+        assert_eq!(judged(6, 9, 1), Acknowledgement::Outdated);
     }
 
     #[test]

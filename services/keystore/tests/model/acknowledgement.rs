@@ -13,8 +13,9 @@ pub fn acknowledgement(
 ) -> Option<bool> {
     let any = mistake == Some(Mistake::AcknowledgementOfAnyGeneration);
     let meta = system.store.meta;
-    let verified = |meta: &Meta| {
-        meta.server == Some(system.server) || mistake == Some(Mistake::WriteToUnverified)
+    let verified = |meta: &Meta| match mistake {
+        Some(Mistake::WriteToUnverified | Mistake::JudgeUnverified) => true,
+        _ => meta.server == Some(system.server),
     };
     let now = meta.filter(verified).map(|meta| meta.generation);
     if now != Some(applied.generation) && !any {
@@ -43,6 +44,8 @@ fn has_come_to(
             true
         }
         Some(lease) if mistake == Some(Mistake::AgeOfRestoredLease) => lease.run_out,
+        // The age of any other says nothing: it is waited for as one without a lease is.
+        Some(lease) if lease.applied.generation == now => lease.run_out,
         Some(lease) => lease.run_out && gate.silent,
         None => !may_have_read || (gate.silent && !gate.leased),
     }

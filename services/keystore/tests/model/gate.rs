@@ -75,33 +75,43 @@ pub fn step(system: &System, gate: Gate, step: Step, mistake: Option<Mistake>) -
     let mut next = gate;
     match step {
         Step::Renew => {
-            if gate.cut || (mistake == Some(Mistake::LoadBeforeLease) && gate.copy.is_none()) {
+            let too_early = match mistake {
+                Some(Mistake::LoadBeforeLease) => gate.copy.is_none(),
+                Some(Mistake::ReadBeforeRenewal) => gate.silent && !gate.leased,
+                _ => false,
+            };
+            if gate.cut || too_early {
                 return None;
             }
             next.renew();
-            if mistake == Some(Mistake::ServeOnRenewal) {
+            if let Some(Mistake::ServeOnRenewal | Mistake::ReadBeforeRenewal) = mistake {
                 next.silent = false;
             }
         }
         Step::Read => {
-            let early = gate.copy.is_none() && mistake == Some(Mistake::LoadBeforeLease);
+            let early = match mistake {
+                Some(Mistake::LoadBeforeLease) => gate.copy.is_none(),
+                Some(Mistake::ReadBeforeRenewal) => gate.silent,
+                _ => false,
+            };
             if gate.cut || !(gate.leased || early) {
                 return None;
             }
             let meta = usable(system, mistake)?;
             if gate.copy.is_none_or(|copy| differs(meta, copy.at, mistake)) {
-                let at = Applied {
-                    generation: meta.generation,
-                    seq: meta.seq,
-                };
                 next.copy = Some(Copy {
-                    at,
+                    at: meta.position(),
                     records: system.store.records,
                 });
             }
-            next.silent = false;
-            if gate.leased {
-                next.renew();
+            if gate.silent && early {
+                // The renewal that follows is taken to be enough.
+                next.leased = true;
+            } else {
+                next.silent = false;
+                if gate.leased {
+                    next.renew();
+                }
             }
         }
         Step::BecomeReady => {

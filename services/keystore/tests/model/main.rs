@@ -194,6 +194,31 @@ fn an_old_copy_served_as_soon_as_the_lease_is_renewed_is_found() {
 }
 
 #[test]
+fn a_lease_that_is_renewed_only_after_the_reading_is_found() {
+    is_found(Mistake::ReadBeforeRenewal, Bounds { cuts: 1, ..BASE });
+}
+
+#[test]
+fn leases_judged_on_a_server_that_nobody_verified_are_found() {
+    let bounds = Bounds {
+        losses: 1,
+        cuts: 1,
+        ..BASE
+    };
+    is_found(Mistake::JudgeUnverified, bounds);
+}
+
+#[test]
+fn a_rebuild_without_the_hashes_that_wait_to_be_revealed_is_found() {
+    let bounds = Bounds {
+        losses: 1,
+        pauses: 1,
+        ..BASE
+    };
+    is_found(Mistake::RebuildOfSecretsAlone, bounds);
+}
+
+#[test]
 fn a_hash_withdrawn_while_an_earlier_leader_may_reveal_it_is_found() {
     let bounds = Bounds {
         hashes: 2,

@@ -330,10 +330,7 @@ fn change(store: &mut Store, mut meta: Meta, put: Hashes, remove: Hashes) -> App
         store.records = records;
         store.meta = Some(meta);
     }
-    Applied {
-        generation: meta.generation,
-        seq: meta.seq,
-    }
+    meta.position()
 }
 
 /// The directory's meta, if a write with this term passes.
@@ -365,7 +362,7 @@ fn begin_rebuild(next: &mut System, number: usize, mistake: Option<Mistake>) {
         server,
         ..meta
     });
-    next.operators[number].claim = Claim::Rebuilding(next.declared());
+    next.operators[number].claim = Claim::Rebuilding(next.declared(mistake));
     for gate in &mut next.gates {
         gate.outlived = gate.pod == Pod::NeverReady;
     }

@@ -53,7 +53,14 @@ pub enum Mistake {
     /// A gate that was silent for longer than its grace serves its old copy as soon as its lease is
     /// renewed, before the feed has told it what it missed.
     ServeOnRenewal,
+    /// A gate that was silent for longer than its grace reads first what it missed, then renews its
+    /// lease, and serves.
+    ReadBeforeRenewal,
+    /// Leases are judged on a server that the operator has not verified.
+    JudgeUnverified,
     /// A hash whose Secret may still be written by an earlier leader is withdrawn with the
     /// publication of another one.
     WithdrawBeforeReveal,
+    /// A rebuild carries the hashes of Secrets alone, and none that waits to be revealed.
+    RebuildOfSecretsAlone,
 }

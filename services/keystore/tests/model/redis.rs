@@ -44,6 +44,16 @@ pub struct Meta {
     pub server: Option<bool>,
 }
 
+impl Meta {
+    /// Of the last write.
+    pub fn position(&self) -> Applied {
+        Applied {
+            generation: self.generation,
+            seq: self.seq,
+        }
+    }
+}
+
 /// What a loss takes away, but for the leases, which stand beside their gates.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Store {

@@ -6,7 +6,7 @@ use stateright::{Model, Property};
 use crate::gate::{self, Gate, Pod};
 use crate::operator::{self, Claim, Operator};
 use crate::protocol::{Bounds, KEYS, Mistake, SLOTS};
-use crate::redis::{Applied, Hashes, Lease, Meta, Store};
+use crate::redis::{Hashes, Lease, Meta, Store};
 
 /// In each, everybody does all there is to do; more than any deletion needs.
 const TURNS: u8 = 16;
@@ -99,10 +99,6 @@ impl Model for Directory {
 
     fn init_states(&self) -> Vec<System> {
         let bounds = self.bounds;
-        let at = Applied {
-            generation: 1,
-            seq: 1,
-        };
         let meta = Meta {
             term: 1,
             generation: 1,
@@ -110,6 +106,7 @@ impl Model for Directory {
             complete: true,
             server: Some(false),
         };
+        let at = meta.position();
         let leader = Operator {
             holds: true,
             leading: true,
@@ -308,16 +305,19 @@ impl Directory {
                 spend(&mut next.left.losses)?;
                 system.store.meta?;
                 next.store = Store::default();
-                next.lose(None);
+                next.lose(|_| None);
             }
             Action::GoBack => {
                 spend(&mut next.left.losses)?;
                 next.store = system.saved?;
                 next.server = !system.server;
-                next.lose(Some(Lease {
-                    run_out: true,
-                    ..Lease::default()
-                }));
+                let meta = next.store.meta?;
+                next.lose(|lease| {
+                    Some(Lease {
+                        applied: lease.applied.min(meta.position()),
+                        run_out: true,
+                    })
+                });
             }
         }
         Some(next)
@@ -338,9 +338,12 @@ impl System {
     }
 
     /// All hashes that a rebuild carries: those of Secrets, and those that wait to be revealed.
-    pub fn declared(&self) -> Hashes {
+    pub fn declared(&self, mistake: Option<Mistake>) -> Hashes {
         let declared = self.keys.iter().filter(|key| key.phase == Phase::Declared);
-        declared.fold(Hashes(0), |all, key| all.and(key.pending).and(key.revealed))
+        declared.fold(Hashes(0), |all, key| match mistake {
+            Some(Mistake::RebuildOfSecretsAlone) => all.and(key.revealed),
+            _ => all.and(key.pending).and(key.revealed),
+        })
     }
 
     fn refuses_a_valid_key(&self) -> bool {
@@ -357,11 +360,11 @@ impl System {
         copies.any(|copy| !revoked.common(copy.records).is_empty())
     }
 
-    /// Leases come back too, older than they were: of no generation that could count again.
-    fn lose(&mut self, lease: Option<Lease>) {
+    /// Redis' data are not those of a moment ago, and the leases these.
+    fn lose(&mut self, lease: impl Fn(Lease) -> Option<Lease>) {
         self.saved = None;
-        for gate in self.gates.iter_mut().filter(|gate| gate.lease.is_some()) {
-            gate.lease = lease;
+        for gate in &mut self.gates {
+            gate.lease = gate.lease.and_then(&lease);
         }
     }
 }

@@ -1,0 +1,234 @@
+//! Who is waited for, and for how long.
+
+use std::time::Duration;
+
+use serde_json::json;
+use water_domain::Timestamp;
+use water_keystore::{GateLease, GateMode};
+
+use super::*;
+
+const NOW: i64 = 1_000_000;
+const CHANGE: Applied = Applied {
+    generation: 7,
+    seq: 10,
+};
+
+fn lease(pod: &str, generation: u64, seq: u64, silent: Duration) -> GateLease {
+    GateLease {
+        pod: pod.into(),
+        uid: format!("uid-of-{pod}"),
+        generation,
+        seq,
+        grace: Duration::from_secs(120),
+        renewed: Timestamp::from_millis(NOW - silent.as_millis() as i64).unwrap(),
+        mode: GateMode::Serving,
+    }
+}
+
+fn pod(name: &str, may_serve: bool) -> GatePod {
+    GatePod {
+        name: name.into(),
+        uid: format!("uid-of-{name}"),
+        may_serve,
+        running: None,
+    }
+}
+
+/// A gate's pod that is not ready yet and whose process started at this moment of Redis' clock.
+fn started(name: &str, running: i64) -> GatePod {
+    GatePod {
+        running: Timestamp::from_millis(running),
+        ..pod(name, false)
+    }
+}
+
+/// Who is missed at the first look.
+fn missed_first(leases: &Leases, pods: &[GatePod], now: Instant) -> Missed {
+    missed(&Missed::default(), leases, pods, now)
+}
+
+/// Who is awaited after so long a time of looks that showed the same.
+fn awaited_for(gates: Vec<GateLease>, pods: Vec<GatePod>, looking: Duration) -> Vec<String> {
+    let leases = Leases {
+        now: Timestamp::from_millis(NOW).unwrap(),
+        generation: Some(7),
+        gates,
+    };
+    let first = Instant::now();
+    let now = first + looking;
+    let missed = missed(&missed_first(&leases, &pods, first), &leases, &pods, now);
+    let gates = Gates {
+        leases,
+        pods,
+        missed,
+    };
+    gates.awaited(&CHANGE, now).into_iter().collect()
+}
+
+fn awaited(gates: Vec<GateLease>, pods: Vec<GatePod>) -> Vec<String> {
+    awaited_for(gates, pods, Duration::ZERO)
+}
+
+const AT_ONCE: Duration = Duration::ZERO;
+const RUN_OUT: Duration = Duration::from_secs(130);
+
+#[test]
+fn without_a_gate_nothing_is_waited_for() {
+    assert!(awaited(vec![], vec![]).is_empty());
+}
+
+#[test]
+fn a_gate_is_waited_for_until_it_acknowledges_in_the_present_generation() {
+    let of = |generation, seq| {
+        awaited(
+            vec![lease("a", generation, seq, AT_ONCE)],
+            vec![pod("a", true)],
+        )
+    };
+    assert_eq!(of(7, 9), ["a"]);
+    assert_eq!(of(6, 99), ["a"]);
+    assert!(of(7, 10).is_empty());
+}
+
+#[test]
+fn a_gate_that_is_not_ready_yet_and_has_a_lease_may_have_read_the_directory() {
+    assert_eq!(
+        awaited(vec![lease("a", 0, 0, AT_ONCE)], vec![pod("a", false)]),
+        ["a"]
+    );
+}
+
+#[test]
+fn a_silent_gate_is_waited_for_until_its_grace_and_ten_seconds_are_over() {
+    let silent = |silent| awaited(vec![lease("a", 7, 9, silent)], vec![pod("a", true)]);
+    assert_eq!(silent(RUN_OUT - Duration::from_millis(1)), ["a"]);
+    assert!(silent(RUN_OUT).is_empty());
+}
+
+#[test]
+fn a_gate_whose_pod_is_gone_holds_nothing_up_even_if_another_has_its_name() {
+    let gone = || vec![lease("a", 7, 9, AT_ONCE)];
+    assert!(awaited(gone(), vec![]).is_empty());
+    let mut successor = pod("a", false);
+    successor.uid = "another".into();
+    assert!(awaited(gone(), vec![successor]).is_empty());
+}
+
+#[test]
+fn a_pod_that_may_serve_is_missed_when_redis_has_lost_its_lease_and_not_for_ever() {
+    let lost = |looking| awaited_for(vec![], vec![pod("a", true)], looking);
+    assert_eq!(lost(AT_ONCE), ["a"]);
+    assert_eq!(lost(RUN_OUT - Duration::from_millis(1)), ["a"]);
+    assert!(lost(RUN_OUT).is_empty());
+}
+
+#[test]
+fn a_pod_that_was_never_ready_and_has_no_lease_has_read_nothing() {
+    assert!(awaited(vec![], vec![pod("a", false)]).is_empty());
+    let after_the_rebuild = MARGIN.as_millis() as i64 + 8;
+    assert!(awaited(vec![], vec![started("a", after_the_rebuild)]).is_empty());
+}
+
+#[test]
+fn a_pod_that_has_been_running_since_before_the_rebuild_may_have_read_what_was_lost() {
+    let before_the_rebuild = || vec![started("a", 7)];
+    assert_eq!(awaited(vec![], before_the_rebuild()), ["a"]);
+    assert!(awaited_for(vec![], before_the_rebuild(), RUN_OUT).is_empty());
+}
+
+#[test]
+fn a_lease_that_a_rollback_brought_back_is_waited_for_as_if_it_were_missing() {
+    let restored = |looking| {
+        let lease = lease("a", 6, 9, Duration::from_secs(3_000));
+        awaited_for(vec![lease], vec![pod("a", true)], looking)
+    };
+    assert_eq!(restored(AT_ONCE), ["a"]);
+    assert_eq!(restored(RUN_OUT - Duration::from_millis(1)), ["a"]);
+    assert!(restored(RUN_OUT).is_empty());
+}
+
+/// Since when a gate is missed that had this lease at the first look and has that one a second later.
+fn missed_since(first: (u64, GateLease), second: (u64, GateLease)) -> Duration {
+    let look = |(generation, lease): (u64, GateLease)| Leases {
+        now: Timestamp::from_millis(NOW).unwrap(),
+        generation: Some(generation),
+        gates: vec![lease],
+    };
+    let (pods, begin) = ([pod("a", true)], Instant::now());
+    let later = begin + Duration::from_secs(1);
+    let before = missed_first(&look(first), &pods, begin);
+    let missed = missed(&before, &look(second), &pods, later);
+    missed.pods["uid-of-a"].since - begin
+}
+
+#[test]
+fn a_gate_that_renews_or_whose_redis_loses_its_data_again_is_missed_anew() {
+    let old = || lease("a", 6, 9, Duration::from_secs(300));
+    let renewed = lease("a", 6, 9, AT_ONCE);
+    assert_eq!(missed_since((7, old()), (7, old())), Duration::ZERO);
+    assert_eq!(
+        missed_since((7, old()), (7, renewed)),
+        Duration::from_secs(1)
+    );
+    assert_eq!(missed_since((7, old()), (8, old())), Duration::from_secs(1));
+}
+
+#[test]
+fn a_missed_pod_that_becomes_unready_is_still_missed() {
+    let leases = Leases {
+        now: Timestamp::from_millis(NOW).unwrap(),
+        generation: Some(7),
+        gates: vec![],
+    };
+    let now = Instant::now();
+    let before = missed_first(&leases, &[pod("a", true)], now);
+    let later = now + Duration::from_secs(1);
+    assert_eq!(missed(&before, &leases, &[pod("a", false)], later), before);
+    assert!(missed(&before, &leases, &[], later).pods.is_empty());
+}
+
+#[test]
+fn all_who_are_awaited_are_named_in_order() {
+    let leases = vec![lease("c", 7, 1, AT_ONCE), lease("b", 7, 10, AT_ONCE)];
+    let pods = vec![pod("c", true), pod("b", true), pod("a", true)];
+    assert_eq!(awaited(leases, pods), ["a", "c"]);
+}
+
+#[test]
+fn a_pod_runs_while_the_gates_container_does() {
+    let of = |container: &str, state: serde_json::Value| {
+        let pod = json!({ "status": { "containerStatuses": [{
+            "name": container, "image": "", "imageID": "", "ready": false, "restartCount": 1, "state": state,
+        }] } });
+        GatePod::of(&serde_json::from_value(pod).unwrap())
+            .unwrap()
+            .running
+    };
+    let running = json!({ "running": { "startedAt": "2026-01-01T00:00:00Z" } });
+    let since = Timestamp::parse("2026-01-01T00:00:00Z").unwrap();
+    assert_eq!(of("gate", running.clone()), Some(since));
+    assert_eq!(of("sidecar", running), None);
+    let waiting = json!({ "waiting": { "reason": "CrashLoopBackOff" } });
+    assert_eq!(of("gate", waiting), None);
+}
+
+#[test]
+fn a_pod_may_serve_when_it_is_ready_or_terminating_and_not_after_its_end() {
+    let of = |change: serde_json::Value| {
+        let mut pod =
+            json!({ "metadata": { "name": "a", "uid": "u" }, "status": { "phase": "Running" } });
+        for (field, value) in change.as_object().unwrap() {
+            for (name, value) in value.as_object().unwrap() {
+                pod[field][name] = value.clone();
+            }
+        }
+        GatePod::of(&serde_json::from_value(pod).unwrap()).map(|pod| pod.may_serve)
+    };
+    assert_eq!(of(json!({})), Some(false));
+    let ready = json!({ "status": { "conditions": [{ "type": "Ready", "status": "True" }] } });
+    assert_eq!(of(ready), Some(true));
+    let terminating = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } });
+    assert_eq!(of(terminating), Some(true));
+    assert_eq!(of(json!({ "status": { "phase": "Failed" } })), None);
+}
