@@ -140,11 +140,11 @@ impl fmt::Debug for PlainKey<'_> {
 
 /// RFC 6750 §2.1: `1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"="`.
 fn is_b64token(text: &str) -> bool {
+    let allowed = |byte: u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'+' | b'/')
+    };
     let body = text.trim_end_matches('=');
-    !body.is_empty()
-        && body
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte))
+    !body.is_empty() && body.bytes().all(allowed)
 }
 
 fn has_generated_shape(text: &str, prefix: &KeyPrefix) -> bool {

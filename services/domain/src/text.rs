@@ -1,6 +1,7 @@
 //! One macro for validated names: text that is checked once, where it enters, and never again.
 
-/// Defines a text type with one rule, and every conversion that such a type needs.
+/// Defines a text type with one rule, and every conversion that such a type needs. Clones share
+/// the text.
 ///
 /// `$valid` is a `fn(&str) -> bool`; `$rule` says the rule in words and `$pattern` as a regular
 /// expression, which the custom resources' schema carries.
@@ -9,7 +10,7 @@ macro_rules! validated_text {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]
         #[serde(try_from = "String", into = "String")]
-        pub struct $name(Box<str>);
+        pub struct $name(std::sync::Arc<str>);
 
         #[doc = concat!("Text that is no ", $what, "; the rule is in the message, the text is not.")]
         #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -46,7 +47,7 @@ macro_rules! validated_text {
 
         impl From<$name> for String {
             fn from(name: $name) -> Self {
-                name.0.into()
+                name.as_str().into()
             }
         }
 

@@ -1,6 +1,6 @@
 //! The request id: the client's if it has the right form, otherwise ours.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -54,7 +54,8 @@ fn is_request_id(text: &[u8]) -> bool {
 /// nothing is granted for knowing one.
 #[derive(Debug)]
 pub struct RequestIds {
-    process: u64,
+    /// 16 hex digits and a hyphen.
+    process: String,
     count: AtomicU64,
 }
 
@@ -62,7 +63,7 @@ impl RequestIds {
     /// `random` tells processes apart.
     pub fn new(random: u64) -> Self {
         Self {
-            process: random,
+            process: format!("{random:016x}-"),
             count: AtomicU64::new(0),
         }
     }
@@ -74,8 +75,10 @@ impl RequestIds {
 
     /// The next one: 16 hex digits of the process, a hyphen, the count in hex.
     pub fn mint(&self) -> RequestId {
-        let (process, count) = (self.process, self.count.fetch_add(1, Relaxed));
-        let text = format!("{process:016x}-{count:x}");
+        let mut text = String::with_capacity(self.process.len() + 16);
+        text.push_str(&self.process);
+        let count = self.count.fetch_add(1, Relaxed);
+        write!(text, "{count:x}").expect("writing to memory cannot fail");
         RequestId(HeaderValue::try_from(text).expect("hex digits and a hyphen"))
     }
 }

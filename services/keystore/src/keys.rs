@@ -81,12 +81,17 @@ impl Instance {
 
     /// List: an account's accepted times of the last minute, in µs, oldest first.
     pub fn minute(&self, account: &AccountId) -> String {
-        format!("wd:rl:{{{account}}}:{self}:m")
+        self.counter(account, ":m")
     }
 
     /// String: an account's UTC day and how many requests it made in it.
     pub fn day(&self, account: &AccountId) -> String {
-        format!("wd:rl:{{{account}}}:{self}:d")
+        self.counter(account, ":d")
+    }
+
+    /// Two of them are made for each request.
+    fn counter(&self, account: &AccountId, window: &str) -> String {
+        ["wd:rl:{", account.as_str(), "}:", self.as_str(), window].concat()
     }
 
     /// String: written and forgotten by a limiter that tries whether Redis takes writes again. No

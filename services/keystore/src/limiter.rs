@@ -118,8 +118,8 @@ impl Limiter {
         call.key(self.instance.day(account));
         call.arg(limits.requests_per_minute.get())
             .arg(limits.requests_per_day.get());
-        let reply = self.connection.run_script(ATTEMPT, &call).await?;
-        Decision::read(reply, limits).ok_or_else(|| StoreError::unexpected(ATTEMPT))
+        let reply: String = self.connection.run_script(ATTEMPT, &call).await?;
+        Decision::read(&reply, limits).ok_or_else(|| StoreError::unexpected(ATTEMPT))
     }
 
     /// Decides by this gate's share.

@@ -63,7 +63,9 @@ local function charge(settings, record)
         return nil
     end
     connection:set_keepalive(60000, 64)
-    return reply
+    local numbers = {}
+    for number in reply:gmatch("%d+") do numbers[#numbers + 1] = tonumber(number) end
+    return numbers
 end
 
 -- The reply is: accepted, now in us, used and time to the next slot of the minute, of the day.

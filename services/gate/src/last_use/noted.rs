@@ -1,7 +1,6 @@
 //! The keys that were used since the last batch, each with its latest use.
 
-use std::collections::HashMap;
-
+use hashbrown::HashMap;
 use water_domain::{KeyId, Timestamp};
 
 /// Keys in one batch, at most: more than a gate can serve in the time between two. Only while Redis is

@@ -65,8 +65,12 @@ impl Window {
 
 impl Decision {
     /// Reads the script's reply.
-    pub(super) fn read(reply: [i64; 6], limits: Limits) -> Option<Self> {
-        let [accepted, now, minute, minute_opens, day, day_opens] = reply;
+    pub(super) fn read(reply: &str, limits: Limits) -> Option<Self> {
+        let mut numbers = reply.split(' ').map(|number| number.parse::<i64>().ok());
+        let mut next = || numbers.next()?;
+        let (accepted, now) = (next()?, next()?);
+        let (minute, minute_opens) = (next()?, next()?);
+        let (day, day_opens) = (next()?, next()?);
         Some(Self {
             accepted: accepted == 1,
             at: Timestamp::from_millis(now / 1000)?,
@@ -138,7 +142,7 @@ mod tests {
     use super::*;
     use std::num::NonZeroU32;
 
-    fn decision(reply: [i64; 6]) -> Decision {
+    fn decision(reply: &str) -> Decision {
         let number = |number| NonZeroU32::new(number).unwrap();
         let limits = Limits {
             requests_per_minute: number(3),
@@ -149,7 +153,7 @@ mod tests {
 
     #[test]
     fn an_accepted_request_violates_nothing_even_when_it_took_the_last_slot() {
-        let decision = decision([1, 0, 3, 60_000_000, 3, 1]);
+        let decision = decision("1 0 3 60000000 3 1");
         assert_eq!(decision.violated().count(), 0);
         assert_eq!(
             (decision.retry_after(), decision.minute.remaining),
@@ -159,27 +163,27 @@ mod tests {
 
     #[test]
     fn a_refusal_names_the_full_windows_and_waits_for_the_later() {
-        let minute = decision([0, 0, 3, 1_500_001, 4, 9_000_000]);
+        let minute = decision("0 0 3 1500001 4 9000000");
         assert_eq!(minute.violated().collect::<Vec<_>>(), [WindowName::Minute]);
         assert_eq!(minute.retry_after_seconds(), Some(2));
-        let both = decision([0, 0, 3, 1_500_001, 5, 9_000_000]);
+        let both = decision("0 0 3 1500001 5 9000000");
         assert_eq!(both.retry_after_seconds(), Some(9));
     }
 
     #[test]
     fn the_tightest_window_is_the_minute_on_a_tie() {
-        assert_eq!(decision([1, 0, 1, 0, 3, 0]).tightest().limit, 3);
-        assert_eq!(decision([1, 0, 1, 0, 4, 0]).tightest().limit, 5);
+        assert_eq!(decision("1 0 1 0 3 0").tightest().limit, 3);
+        assert_eq!(decision("1 0 1 0 4 0").tightest().limit, 5);
     }
 
     #[test]
     fn more_than_a_smaller_plan_allows_leaves_nothing() {
-        assert_eq!(decision([0, 0, 100, 1, 100, 1]).minute.remaining, 0);
+        assert_eq!(decision("0 0 100 1 100 1").minute.remaining, 0);
     }
 
     #[test]
     fn the_reset_is_rounded_up_to_a_second_at_which_the_slot_is_open() {
-        let decision = decision([1, 10_400_000, 1, 59_600_001, 1, 0]);
+        let decision = decision("1 10400000 1 59600001 1 0");
         assert_eq!(decision.minute.opens_in_seconds(), 60);
         assert_eq!(decision.reset_epoch_seconds(decision.minute), 71);
     }

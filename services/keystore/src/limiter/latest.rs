@@ -1,11 +1,11 @@
 //! What Redis last said of each account: a refusal holds without asking again, until its slot opens
 //! or a key or plan changes; and a gate that cannot ask goes on from here.
 
-use std::collections::HashMap;
 use std::mem::take;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use hashbrown::HashMap;
 use tokio::time::Instant;
 use water_domain::{AccountId, Limits};
 
@@ -128,7 +128,7 @@ mod tests {
 
     /// A refusal under 3 a minute, with a slot that opens in 30 s.
     fn refusal() -> Decision {
-        Decision::read([0, 0, 3, 30_000_000, 3, 1], limits(3)).unwrap()
+        Decision::read("0 0 3 30000000 3 1", limits(3)).unwrap()
     }
 
     struct Asked {
@@ -191,7 +191,7 @@ mod tests {
     fn an_acceptance_is_known_and_refuses_nothing() {
         let mut asked = asked(0, 0);
         let account = "acme".parse().unwrap();
-        let accepted = Decision::read([1, 0, 1, 60_000_000, 1, 1], limits(3)).unwrap();
+        let accepted = Decision::read("1 0 1 60000000 1 1", limits(3)).unwrap();
         asked
             .latest
             .remember(&account, limits(3), accepted, asked.at, 0);

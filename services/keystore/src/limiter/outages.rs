@@ -73,7 +73,7 @@ impl World {
         }
     }
 
-    fn call(&mut self, arguments: &[i64]) -> [i64; 6] {
+    fn call(&mut self, arguments: &[i64]) -> String {
         let time = START + self.now;
         let mut call = self.script.key(format!("{}:m", self.name));
         call.key(format!("{}:d", self.name));
@@ -108,7 +108,7 @@ impl World {
         let (here, limits) = (self.both_clocks().here, self.limits);
         let minute = limits.requests_per_minute.get().into();
         let reply = self.call(&[minute, limits.requests_per_day.get().into()]);
-        let decision = Decision::read(reply, limits).unwrap();
+        let decision = Decision::read(&reply, limits).unwrap();
         self.gates[gate]
             .latest
             .remember(&self.account, limits, decision, here, version);

@@ -70,7 +70,8 @@ impl Account {
         // Where the script's own TIME would come from.
         call.key(now / 1_000_000).key(now % 1_000_000);
         call.arg(minute).arg(day).arg(owed);
-        let reply: [i64; 6] = call.invoke(&mut self.connection).unwrap();
+        let reply: String = call.invoke(&mut self.connection).unwrap();
+        let reply: Vec<i64> = reply.split(' ').map(|number| number.parse().unwrap()).collect();
         assert_eq!(reply[1], now);
         Reply {
             accepted: reply[0] == 1,
