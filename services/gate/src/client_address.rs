@@ -2,8 +2,10 @@
 
 use std::net::IpAddr;
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use ipnet::IpNet;
+
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// The proxies whose `X-Forwarded-For` is believed. Empty: nobody's.
 #[derive(Clone, Default, Debug)]
@@ -44,7 +46,7 @@ impl TrustedProxies {
 /// The entries of all `X-Forwarded-For` fields, the nearest first; `None` for what is no address.
 fn forwarded_for(headers: &HeaderMap) -> impl Iterator<Item = Option<IpAddr>> {
     headers
-        .get_all("x-forwarded-for")
+        .get_all(X_FORWARDED_FOR)
         .iter()
         .rev()
         .flat_map(|field| field.as_bytes().rsplit(|byte| *byte == b','))

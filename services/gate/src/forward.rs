@@ -6,28 +6,28 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{
-    ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG,
-    IF_NONE_MATCH, LINK, RETRY_AFTER,
+    ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH,
+    LINK, RETRY_AFTER,
 };
-use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::Empty;
+use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::time::Instant;
 use water_domain::Timestamp;
 use water_http::identity::{LIFETIME, X_WATER_IDENTITY};
 use water_http::request_id::X_REQUEST_ID;
+use water_http::trace_context::{TRACEPARENT, TRACESTATE};
 use water_http::{HttpSpan, Identity, Problem, Query, Signer, TraceContext};
 use water_keystore::Record;
 
 use crate::app::Gate;
 use crate::received::Received;
 use crate::route::Route;
-use crate::upstream::{UpstreamFailure, Upstreams};
+use crate::upstream::{Request, UpstreamFailure, Upstreams};
 
 /// What of the client's head a service sees.
 static REQUEST_HEADERS: [HeaderName; 3] = [ACCEPT, ACCEPT_ENCODING, IF_NONE_MATCH];
 
-/// What of a service's head the client sees.
+/// What of a service's head the client sees, beside the length that a HEAD asks for.
 static ANSWER_HEADERS: [HeaderName; 6] = [
     CONTENT_TYPE,
     CONTENT_ENCODING,
@@ -93,10 +93,8 @@ pub async fn forward(
         request(received, trace, &target, &identity, &gate.signer, now)
     };
     let began = Instant::now();
-    let outcome = upstream.send(build).await;
-    let outcome = outcome
-        .map_err(Failure::from)
-        .and_then(|answer| filtered(&received.method, answer));
+    let outcome = upstream.send(&ANSWER_HEADERS, build).await;
+    let outcome = outcome.map_err(Failure::from).and_then(checked);
     let failure = outcome.as_ref().err().map(Failure::reason);
     *visit = Some(Visit {
         took: began.elapsed(),
@@ -132,7 +130,7 @@ fn request(
     identity: &Identity,
     signer: &Signer,
     now: Timestamp,
-) -> Request<Empty<Bytes>> {
+) -> Request {
     let expires = now.as_millis() + LIFETIME.as_millis() as i64;
     let expires = Timestamp::from_millis(expires).unwrap_or(now);
     // Every other method was refused.
@@ -142,23 +140,20 @@ fn request(
         Method::GET
     };
     let signature = signer.sign(identity, expires, &method, target);
-    let mut request = Request::new(Empty::new());
-    *request.method_mut() = method;
-    *request.uri_mut() = target
-        .parse()
-        .expect("a path and an encoded query are a target");
-    let headers = request.headers_mut();
-    headers.reserve(REQUEST_HEADERS.len() + 5);
+    let mut request = Request::new(&method, target);
     for name in &REQUEST_HEADERS {
         for value in received.headers.get_all(name) {
-            headers.append(name, value.clone());
+            request.field(name, value);
         }
     }
     if let Some(trace) = trace {
-        trace.write(headers);
+        request.field(&TRACEPARENT, &trace.traceparent());
+        if let Some(state) = &trace.state {
+            request.field(&TRACESTATE, state);
+        }
     }
-    headers.insert(X_REQUEST_ID, received.id.header());
-    headers.insert(X_WATER_IDENTITY, signature);
+    request.field(&X_REQUEST_ID, &received.id.header());
+    request.field(&X_WATER_IDENTITY, &signature);
     request
 }
 
@@ -198,27 +193,9 @@ impl Failure {
     }
 }
 
-/// What the client gets of a service's answer.
-fn filtered(method: &Method, received: Response<Bytes>) -> Result<Response<Bytes>, Failure> {
-    let (mut head, body) = received.into_parts();
-    check(head.status, head.headers.get(CONTENT_TYPE))?;
-    let mut answer = Response::new(body);
-    *answer.status_mut() = head.status;
-    let headers = answer.headers_mut();
-    for name in &ANSWER_HEADERS {
-        for value in head.headers.get_all(name) {
-            headers.append(name, value.clone());
-        }
-    }
-    // Of a GET it follows from the body.
-    if let Some(length) = head
-        .headers
-        .remove(CONTENT_LENGTH)
-        .filter(|_| method == Method::HEAD)
-    {
-        headers.insert(CONTENT_LENGTH, length);
-    }
-    Ok(answer)
+/// A service's answer, if it is one that a route has.
+fn checked(answer: Response<Bytes>) -> Result<Response<Bytes>, Failure> {
+    check(answer.status(), answer.headers().get(CONTENT_TYPE)).map(|()| answer)
 }
 
 fn check(status: StatusCode, kind: Option<&HeaderValue>) -> Result<(), Failure> {

@@ -140,6 +140,7 @@ impl Shared {
         tokio::select! {
             drained = self.server.serve(worker.listener, connection) => drained,
             never = self.preparation.of(&gate.limiter) => match never {},
+            never = gate.upstreams.attend() => match never {},
         }
     }
 

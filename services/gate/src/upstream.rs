@@ -4,28 +4,33 @@
 //! (redirects to other hosts, HTTP/2, proxies), and that more was a third of the gate's time.
 
 mod address;
+mod answer;
 mod breaker;
 mod connection;
 mod failure;
 mod pool;
+mod request;
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::HOST;
-use http::{Request, Response};
-use http_body_util::{BodyExt, Empty, Limited};
+use http::{HeaderName, Response};
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, interval, timeout};
 use tracing::{info, warn};
 
 pub use address::ServiceAddress;
 pub use failure::UpstreamFailure;
+pub use request::Request;
 
 use crate::route::ServiceName;
 use breaker::Breaker;
 use connection::Connection;
 use pool::Pool;
+
+/// Between two looks at the idle connections. A draining service waits for our side for 2 s.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// The times and sizes that bound one exchange with a service.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +74,17 @@ impl Upstreams {
             ServiceName::History => &self.history,
         }
     }
+
+    /// Closes idle connections that nobody needs, for as long as it is polled. Must run beside the
+    /// requests, on the runtime on which the connections live.
+    pub async fn attend(&self) -> Infallible {
+        let mut looks = interval(SWEEP_EVERY);
+        loop {
+            let now = looks.tick().await;
+            self.departements.pool.sweep(now);
+            self.history.pool.sweep(now);
+        }
+    }
 }
 
 /// A service and the connections to it.
@@ -103,14 +119,16 @@ impl Upstream {
         !self.breaker.allows(Instant::now())
     }
 
-    /// Sends a request without a body and reads the whole answer. `request` is built again for a
-    /// second attempt, which follows only where it is safe ([`UpstreamFailure::left_no_trace`]).
+    /// Sends a request and reads the whole answer, with those of its fields that `keep` names.
+    /// `request` is built again for a second attempt, which follows only where it is safe
+    /// ([`UpstreamFailure::left_no_trace`]).
     pub async fn send(
         &self,
-        request: impl Fn() -> Request<Empty<Bytes>>,
+        keep: &[HeaderName],
+        request: impl Fn() -> Request,
     ) -> Result<Response<Bytes>, UpstreamFailure> {
         self.breaker.sent(Instant::now());
-        let outcome = self.within_the_deadline(request).await;
+        let outcome = self.within_the_deadline(keep, request).await;
         match &outcome {
             Err(failure) if failure.is_silence() => self.failed(),
             _ => self.answered(),
@@ -120,12 +138,16 @@ impl Upstream {
 
     async fn within_the_deadline(
         &self,
-        request: impl Fn() -> Request<Empty<Bytes>>,
+        keep: &[HeaderName],
+        request: impl Fn() -> Request,
     ) -> Result<Response<Bytes>, UpstreamFailure> {
         timeout(self.bounds.answer, async {
             let _permit = self.under_way.acquire().await;
-            match self.attempt(request()).await {
-                Err(failure) if failure.left_no_trace() => self.fresh(request()).await,
+            let reused = self.pool.take(Instant::now());
+            match self.attempt(reused, keep, request()).await {
+                Err(failure) if failure.left_no_trace() => {
+                    self.attempt(None, keep, request()).await
+                }
                 outcome => outcome,
             }
         })
@@ -133,39 +155,25 @@ impl Upstream {
         .map_err(|_| UpstreamFailure::TooSlow)?
     }
 
+    /// One exchange, on a connection that is there or on a new one.
     async fn attempt(
         &self,
-        request: Request<Empty<Bytes>>,
+        reused: Option<Connection>,
+        keep: &[HeaderName],
+        request: Request,
     ) -> Result<Response<Bytes>, UpstreamFailure> {
-        match self.pool.take(Instant::now()).await {
-            Some(connection) => self.exchange(connection, request).await,
-            None => self.fresh(request).await,
-        }
-    }
-
-    async fn fresh(
-        &self,
-        request: Request<Empty<Bytes>>,
-    ) -> Result<Response<Bytes>, UpstreamFailure> {
-        let connection = Connection::open(self.address.as_str(), self.bounds.connect).await?;
-        self.exchange(connection, request).await
-    }
-
-    async fn exchange(
-        &self,
-        mut connection: Connection,
-        mut request: Request<Empty<Bytes>>,
-    ) -> Result<Response<Bytes>, UpstreamFailure> {
-        request.headers_mut().insert(HOST, self.address.host());
-        let (head, body) = connection.send(request).await?.into_parts();
-        let body = Limited::new(body, self.bounds.body)
-            .collect()
-            .await
-            .map_err(UpstreamFailure::in_body)?;
-        if !connection::asks_to_close(&head.headers) {
+        let address = self.address.as_str();
+        let mut connection = match reused {
+            Some(connection) => connection,
+            None => Connection::open(address, self.bounds.connect).await?,
+        };
+        let answered = connection
+            .exchange(request, address, keep, self.bounds.body)
+            .await?;
+        if answered.keeps_open {
             self.pool.put(connection, Instant::now());
         }
-        Ok(Response::from_parts(head, body.to_bytes()))
+        Ok(answered.response)
     }
 
     fn failed(&self) {

@@ -56,16 +56,11 @@ impl TraceContext {
         })
     }
 
-    /// Puts this into the headers of a request, in the place of what is there.
-    pub fn write(&self, headers: &mut HeaderMap) {
+    /// The value of [`TRACEPARENT`]; that of [`TRACESTATE`] is `state`.
+    pub fn traceparent(&self) -> HeaderValue {
         let flags = u8::from(self.sampled);
         let text = format!("00-{}-{}-{flags:02x}", self.trace, self.parent);
-        let value = HeaderValue::try_from(text).expect("hex digits and hyphens");
-        headers.insert(TRACEPARENT, value);
-        match &self.state {
-            Some(state) => headers.insert(TRACESTATE, state.clone()),
-            None => headers.remove(TRACESTATE),
-        };
+        HeaderValue::try_from(text).expect("hex digits and hyphens")
     }
 }
 

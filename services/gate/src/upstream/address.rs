@@ -2,7 +2,6 @@
 
 use std::str::FromStr;
 
-use http::HeaderValue;
 use http::uri::Authority;
 
 /// `host:port`. The host is resolved with each new connection.
@@ -15,14 +14,9 @@ pub struct ServiceAddress(Authority);
 pub struct InvalidServiceAddress;
 
 impl ServiceAddress {
-    /// `host:port`.
+    /// `host:port`, as a request's `Host` says it.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
-    }
-
-    /// As the `Host` of a request.
-    pub fn host(&self) -> HeaderValue {
-        HeaderValue::from_str(self.as_str()).expect("an authority is visible ASCII")
     }
 }
 

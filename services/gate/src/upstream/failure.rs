@@ -1,9 +1,8 @@
 //! Why a service gave no answer that can be passed on.
 
-use std::error::Error;
 use std::io;
 
-use http_body_util::LengthLimitError;
+use super::connection::Break;
 
 /// What went wrong between the gate and a service.
 #[derive(Debug, thiserror::Error)]
@@ -17,10 +16,10 @@ pub enum UpstreamFailure {
     /// A connection from the pool was closed before any byte of an answer: the service ended it
     /// while the request was on its way, which every server may do with an idle connection.
     #[error("a reused connection was closed before an answer began")]
-    Stale(#[source] hyper::Error),
+    Stale(#[source] io::Error),
     /// The connection broke or the answer is not HTTP.
     #[error("the answer broke off")]
-    Broken(#[source] hyper::Error),
+    Broken(#[source] Break),
     /// The answer's body is larger than the bound.
     #[error("the answer is too large")]
     TooLarge,
@@ -43,19 +42,6 @@ impl UpstreamFailure {
     /// better. Too large an answer is a matter of one request.
     pub(super) fn is_silence(&self) -> bool {
         !matches!(self, Self::TooLarge)
-    }
-
-    pub(super) fn in_body(error: Box<dyn Error + Send + Sync>) -> Self {
-        match error.downcast::<hyper::Error>() {
-            Ok(error) => Self::Broken(*error),
-            Err(other) => {
-                debug_assert!(
-                    other.is::<LengthLimitError>(),
-                    "a bounded body has no other error"
-                );
-                Self::TooLarge
-            }
-        }
     }
 
     /// A stable word for logs and metrics.

@@ -24,12 +24,21 @@ struct Idle {
     since: Instant,
 }
 
+impl Idle {
+    fn is_good(&self, now: Instant) -> bool {
+        now < self.since + MAX_IDLE
+            && now < self.connection.opened + MAX_AGE
+            && !self.connection.is_closed()
+    }
+}
+
 impl Pool {
     /// The connection that was used last, if one is still good at `now`.
-    pub(super) async fn take(&self, now: Instant) -> Option<Connection> {
-        while let Some(connection) = self.pop(now) {
-            if let Some(ready) = connection.reuse().await {
-                return Some(ready);
+    pub(super) fn take(&self, now: Instant) -> Option<Connection> {
+        let mut idle = self.lock();
+        while let Some(entry) = idle.pop() {
+            if entry.is_good(now) {
+                return Some(entry.connection);
             }
         }
         None
@@ -37,9 +46,10 @@ impl Pool {
 
     /// Keeps a connection whose answer has been read; too old ones and those beyond the bound are
     /// closed.
-    pub(super) fn put(&self, connection: Connection, now: Instant) {
+    pub(super) fn put(&self, mut connection: Connection, now: Instant) {
         let mut idle = self.lock();
-        if idle.len() < MAX_SIZE && !connection.is_closed() && now < connection.opened + MAX_AGE {
+        if idle.len() < MAX_SIZE && now < connection.opened + MAX_AGE {
+            connection.reused = true;
             idle.push(Idle {
                 connection,
                 since: now,
@@ -47,22 +57,10 @@ impl Pool {
         }
     }
 
-    fn pop(&self, now: Instant) -> Option<Connection> {
-        let mut idle = self.lock();
-        let is_good = |entry: &Idle| {
-            now < entry.since + MAX_IDLE
-                && now < entry.connection.opened + MAX_AGE
-                && !entry.connection.is_closed()
-        };
-        // The oldest are first: what nobody has needed for a while is closed here.
-        let expired = idle.iter().take_while(|entry| !is_good(entry)).count();
-        idle.drain(..expired);
-        while let Some(entry) = idle.pop() {
-            if is_good(&entry) {
-                return Some(entry.connection);
-            }
-        }
-        None
+    /// Closes those that are too old, that nobody has needed for a while, or that the service has
+    /// closed: it waits for our side.
+    pub(super) fn sweep(&self, now: Instant) {
+        self.lock().retain(|entry| entry.is_good(now));
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Idle>> {

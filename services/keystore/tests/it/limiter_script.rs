@@ -71,7 +71,10 @@ impl Account {
         call.key(now / 1_000_000).key(now % 1_000_000);
         call.arg(minute).arg(day).arg(owed);
         let reply: String = call.invoke(&mut self.connection).unwrap();
-        let reply: Vec<i64> = reply.split(' ').map(|number| number.parse().unwrap()).collect();
+        let reply: Vec<i64> = reply
+            .split(' ')
+            .map(|number| number.parse().unwrap())
+            .collect();
         assert_eq!(reply[1], now);
         Reply {
             accepted: reply[0] == 1,

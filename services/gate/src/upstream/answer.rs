@@ -1,0 +1,253 @@
+//! A service's answer, read from bytes: its head, and where its body ends (RFC 9112 §6.3).
+//!
+//! What could be read in two ways is no answer: both kinds of length, two lengths that differ, a
+//! coding other than `chunked`, a body that only the connection's end would end.
+
+use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use httparse::{EMPTY_HEADER, Status};
+
+/// More fields than any of our services sends, or a proxy before it adds.
+const MAX_FIELDS: usize = 64;
+/// The same for a head's bytes.
+const MAX_HEAD: usize = 16 * 1024;
+
+/// Bytes that are no answer which can be passed on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("a service's answer is not HTTP, or does not say where it ends")]
+pub struct Malformed;
+
+impl From<httparse::Error> for Malformed {
+    fn from(_: httparse::Error) -> Self {
+        Self
+    }
+}
+
+impl From<httparse::InvalidChunkSize> for Malformed {
+    fn from(_: httparse::InvalidChunkSize) -> Self {
+        Self
+    }
+}
+
+/// An answer's head.
+#[derive(Debug)]
+pub(super) struct Head {
+    /// Bytes that it takes, the empty line too.
+    pub(super) size: usize,
+    pub(super) status: StatusCode,
+    /// Those that were asked for, and nothing else.
+    pub(super) headers: HeaderMap,
+    pub(super) body: Body,
+    /// Whether the connection ends with this answer, as draining servers say.
+    pub(super) closes: bool,
+}
+
+/// Where a body ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Body {
+    /// After so many bytes.
+    Length(u64),
+    /// After its last chunk.
+    Chunked,
+}
+
+/// What the next bytes of a chunked body are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Chunk {
+    /// Bytes of the line that announces it.
+    pub(super) line: usize,
+    /// Its own bytes; 0: it is the last. A line break follows.
+    pub(super) size: u64,
+}
+
+/// Reads a head with the fields that `keep` names; `None`: there is more to come. `without_body`:
+/// the request was a HEAD, and the length that is told is kept as a field.
+pub(super) fn read_head(
+    received: &[u8],
+    keep: &[HeaderName],
+    without_body: bool,
+) -> Result<Option<Head>, Malformed> {
+    let mut fields = [EMPTY_HEADER; MAX_FIELDS];
+    let mut parsed = httparse::Response::new(&mut fields);
+    let Status::Complete(size) = parsed.parse(received)? else {
+        return match received.len() < MAX_HEAD {
+            true => Ok(None),
+            false => Err(Malformed),
+        };
+    };
+    let status = parsed.code.ok_or(Malformed)?;
+    let mut framing = Framing::default();
+    let mut headers = HeaderMap::with_capacity(CAPACITY);
+    for field in parsed.headers {
+        framing.read(field)?;
+        let is_field = |name: &&HeaderName| field.name.eq_ignore_ascii_case(name.as_str());
+        if let Some(name) = keep.iter().find(is_field) {
+            let value = HeaderValue::from_bytes(field.value).map_err(|_| Malformed)?;
+            headers.append(name, value);
+        }
+    }
+    if let (true, Some(length)) = (without_body, framing.length) {
+        headers.insert(CONTENT_LENGTH, length.into());
+    }
+    let status = StatusCode::from_u16(status).map_err(|_| Malformed)?;
+    Ok(Some(Head {
+        size,
+        status,
+        headers,
+        body: framing.body(status, without_body)?,
+        closes: framing.closes || parsed.version != Some(1),
+    }))
+}
+
+/// Fields of an answer as it leaves the gate, in general: room is made for all of them at once.
+const CAPACITY: usize = 16;
+
+/// What the fields say of the body's end and of the connection's.
+#[derive(Default)]
+struct Framing {
+    length: Option<u64>,
+    chunked: bool,
+    closes: bool,
+}
+
+impl Framing {
+    fn read(&mut self, field: &httparse::Header<'_>) -> Result<(), Malformed> {
+        let is = |name: HeaderName| field.name.eq_ignore_ascii_case(name.as_str());
+        if is(CONTENT_LENGTH) {
+            let length = read_length(field.value).ok_or(Malformed)?;
+            if self
+                .length
+                .replace(length)
+                .is_some_and(|other| other != length)
+            {
+                return Err(Malformed);
+            }
+        } else if is(TRANSFER_ENCODING) {
+            if self.chunked || !field.value.eq_ignore_ascii_case(b"chunked") {
+                return Err(Malformed);
+            }
+            self.chunked = true;
+        } else if is(CONNECTION) {
+            let mut options = field.value.split(|byte| *byte == b',');
+            self.closes |= options.any(|option| option.trim_ascii().eq_ignore_ascii_case(b"close"));
+        }
+        Ok(())
+    }
+
+    fn body(&self, status: StatusCode, without_body: bool) -> Result<Body, Malformed> {
+        match (self.chunked, self.length) {
+            _ if status.is_informational() => Err(Malformed),
+            (true, Some(_)) => Err(Malformed),
+            _ if without_body || matches!(status.as_u16(), 204 | 304) => Ok(Body::Length(0)),
+            (true, None) => Ok(Body::Chunked),
+            (false, Some(length)) => Ok(Body::Length(length)),
+            (false, None) => Err(Malformed),
+        }
+    }
+}
+
+fn read_length(digits: &[u8]) -> Option<u64> {
+    let all_digits = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    all_digits.then(|| std::str::from_utf8(digits).ok()?.parse().ok())?
+}
+
+/// Reads the line before a chunk; `None`: there is more to come.
+pub(super) fn read_chunk(received: &[u8]) -> Result<Option<Chunk>, Malformed> {
+    Ok(match httparse::parse_chunk_size(received)? {
+        Status::Complete((line, size)) => Some(Chunk { line, size }),
+        Status::Partial => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use http::header::{CONTENT_TYPE, ETAG};
+
+    use super::*;
+
+    const KEEP: [HeaderName; 2] = [CONTENT_TYPE, ETAG];
+
+    fn read(head: &str) -> Result<Option<Head>, Malformed> {
+        read_head(head.as_bytes(), &KEEP, false)
+    }
+
+    fn complete(fields: &str) -> Head {
+        let head = format!("HTTP/1.1 200 OK\r\n{fields}\r\n");
+        read(&head).unwrap().unwrap()
+    }
+
+    fn refused(fields: &str) -> bool {
+        let head = format!("HTTP/1.1 200 OK\r\n{fields}\r\n");
+        matches!(read(&head), Err(Malformed))
+    }
+
+    #[test]
+    fn only_the_fields_that_were_asked_for_are_kept() {
+        let head = complete("ETag: \"a\"\r\nSet-Cookie: a=b\r\nContent-Length: 2\r\n");
+        assert_eq!(head.headers.len(), 1);
+        assert_eq!(head.headers[ETAG], "\"a\"");
+        assert_eq!(head.body, Body::Length(2));
+    }
+
+    #[test]
+    fn a_head_that_is_not_complete_waits_for_more_up_to_a_bound() {
+        assert!(read("HTTP/1.1 200 OK\r\ncontent-len").unwrap().is_none());
+        let endless = format!("HTTP/1.1 200 OK\r\na: {}", "b".repeat(MAX_HEAD));
+        assert_eq!(read(&endless).unwrap_err(), Malformed);
+    }
+
+    #[test]
+    fn what_two_parties_could_read_differently_is_no_answer() {
+        for fields in [
+            "",
+            "content-length: 1\r\ncontent-length: 2\r\n",
+            "content-length: 1\r\ntransfer-encoding: chunked\r\n",
+            "transfer-encoding: gzip, chunked\r\n",
+            "transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n",
+            "content-length: +1\r\n",
+            "content-length: \r\n",
+            "content-length: 99999999999999999999\r\n",
+            "bad name: 1\r\ncontent-length: 1\r\n",
+        ] {
+            assert!(refused(fields), "{fields:?}");
+        }
+        assert!(read("HTTP/1.1 100 Continue\r\n\r\n").is_err());
+        assert!(read("HTTP/1.1 000 ?\r\ncontent-length: 0\r\n\r\n").is_err());
+        assert!(read("SSH-2.0-OpenSSH_9.6\r\n\r\n").is_err());
+    }
+
+    #[test]
+    fn a_body_ends_where_its_head_says() {
+        let same_twice = "content-length: 7\r\nContent-Length: 7\r\n";
+        assert_eq!(complete(same_twice).body, Body::Length(7));
+        let chunked = complete("transfer-encoding: Chunked\r\n");
+        assert_eq!(chunked.body, Body::Chunked);
+        let unchanged = "HTTP/1.1 304 Not Modified\r\ncontent-length: 7\r\n\r\n";
+        assert_eq!(read(unchanged).unwrap().unwrap().body, Body::Length(0));
+    }
+
+    #[test]
+    fn a_head_alone_keeps_the_length_that_a_body_would_have() {
+        let head = b"HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\n";
+        let head = read_head(head, &KEEP, true).unwrap().unwrap();
+        assert_eq!(head.body, Body::Length(0));
+        assert_eq!(head.headers[CONTENT_LENGTH], "7");
+    }
+
+    #[test]
+    fn the_last_answer_of_a_connection_says_so() {
+        let fields = "content-length: 0\r\nconnection: keep-alive, Close\r\n";
+        assert!(complete(fields).closes);
+        assert!(!complete("content-length: 0\r\n").closes);
+        let old = read("HTTP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n");
+        assert!(old.unwrap().unwrap().closes);
+    }
+
+    #[test]
+    fn a_chunk_is_announced_in_hex() {
+        let chunk = Chunk { line: 4, size: 26 };
+        assert_eq!(read_chunk(b"1a\r\nabc"), Ok(Some(chunk)));
+        assert_eq!(read_chunk(b"1a"), Ok(None));
+        assert_eq!(read_chunk(b"-1\r\n"), Err(Malformed));
+    }
+}

@@ -1,0 +1,43 @@
+//! A request without a body, as it is written to a service.
+
+use http::{HeaderName, HeaderValue, Method};
+
+/// Room for a head as the gate builds it: most of it is the identity.
+const CAPACITY: usize = 768;
+
+/// A request whose head is complete but for its `Host`, which the connection knows.
+#[derive(Debug)]
+pub struct Request {
+    head: Vec<u8>,
+    /// Whether the answer has no body, whatever length it names.
+    pub(super) asks_for_head: bool,
+}
+
+impl Request {
+    /// Begins a GET or HEAD for a path with its query, which are visible ASCII.
+    pub fn new(method: &Method, target: &str) -> Self {
+        let mut head = Vec::with_capacity(CAPACITY);
+        for part in [method.as_str(), " ", target, " HTTP/1.1\r\n"] {
+            head.extend_from_slice(part.as_bytes());
+        }
+        Self {
+            head,
+            asks_for_head: method == Method::HEAD,
+        }
+    }
+
+    /// Adds a field. Neither of its parts can hold a line break, which their types see to.
+    pub fn field(&mut self, name: &HeaderName, value: &HeaderValue) {
+        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+            self.head.extend_from_slice(part);
+        }
+    }
+
+    /// The whole head.
+    pub(super) fn into_bytes(mut self, host: &str) -> Vec<u8> {
+        for part in ["host: ", host, "\r\n\r\n"] {
+            self.head.extend_from_slice(part.as_bytes());
+        }
+        self.head
+    }
+}
