@@ -150,13 +150,15 @@ fn is_b64token(text: &str) -> bool {
 fn has_generated_shape(text: &str, prefix: &KeyPrefix) -> bool {
     let parts = text
         .strip_prefix(prefix.as_str())
-        .and_then(|rest| rest.strip_prefix('_'));
-    let Some((id, secret)) = parts.and_then(|rest| rest.split_once('_')) else {
+        .and_then(|rest| rest.strip_prefix('_'))
+        .and_then(|rest| rest.split_at_checked(ID_LENGTH));
+    let Some((id, rest)) = parts else {
         return false;
     };
+    let secret = rest.strip_prefix('_').unwrap_or_default().as_bytes();
     is_key_id(id)
         && secret.len() == SECRET_LENGTH + CHECKSUM_LENGTH
-        && secret.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && secret.iter().all(u8::is_ascii_alphanumeric)
 }
 
 fn has_right_checksum(text: &str) -> bool {

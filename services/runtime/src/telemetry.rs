@@ -4,6 +4,7 @@
 
 mod json;
 mod lines;
+mod moment;
 
 use std::error::Error;
 use std::panic::PanicHookInfo;

@@ -66,7 +66,8 @@ impl Window {
 impl Decision {
     /// Reads the script's reply.
     pub(super) fn read(reply: &str, limits: Limits) -> Option<Self> {
-        let mut numbers = reply.split(' ').map(|number| number.parse::<i64>().ok());
+        let numbers = reply.split_ascii_whitespace();
+        let mut numbers = numbers.map(|number| number.parse::<i64>().ok());
         let mut next = || numbers.next()?;
         let (accepted, now) = (next()?, next()?);
         let (minute, minute_opens) = (next()?, next()?);

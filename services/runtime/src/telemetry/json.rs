@@ -5,16 +5,15 @@
 //! its target and missing it.
 
 use std::cell::Cell;
-use std::fmt::{self, Debug};
+use std::fmt::Debug;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::Layer;
-use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::layer::Context;
 
-use super::Lines;
+use super::{Lines, moment};
 
 thread_local! {
     /// The last line's memory, taken for the next one.
@@ -35,11 +34,12 @@ impl<S: Subscriber> Layer<S> for Json {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "a line says when it was written")]
 fn write_line(event: &Event<'_>, line: &mut Vec<u8>) {
     let metadata = event.metadata();
     line.extend_from_slice(b"{\"timestamp\":\"");
-    // It fails only when its writer does, and this one cannot.
-    let _ = SystemTime.format_time(&mut Writer::new(&mut Text(line)));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    moment::write(now.unwrap_or_default(), line);
     line.extend_from_slice(b"\",\"level\":\"");
     line.extend_from_slice(metadata.level().as_str().as_bytes());
     line.extend_from_slice(b"\",\"target\":\"");
@@ -47,16 +47,6 @@ fn write_line(event: &Event<'_>, line: &mut Vec<u8>) {
     line.push(b'"');
     event.record(&mut Fields(line));
     line.extend_from_slice(b"}\n");
-}
-
-/// Appends text.
-struct Text<'a>(&'a mut Vec<u8>);
-
-impl fmt::Write for Text<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.extend_from_slice(text.as_bytes());
-        Ok(())
-    }
 }
 
 /// Appends fields; their names stand in the code and need no escaping.
@@ -99,6 +89,7 @@ impl Visit for Fields<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt;
     use std::sync::mpsc;
     use std::time::Duration;
 
