@@ -19,8 +19,8 @@ use super::request::Request;
 
 /// Room for an answer with one record, head and body, so that it is read at once.
 const CAPACITY: usize = 4 * 1024;
-/// Trailers are thrown away, but not for ever.
-const MAX_TRAILERS: usize = 4 * 1024;
+/// The line before a chunk, and the trailers after the last: they are thrown away, but not for ever.
+const MAX_LINES: usize = 4 * 1024;
 
 /// A connection that carries one request at a time.
 #[derive(Debug)]
@@ -145,7 +145,7 @@ impl Connection {
             let chunk = loop {
                 match read_chunk(&self.received)? {
                     Some(chunk) => break chunk,
-                    None => self.read().await?,
+                    None => self.read_line().await?,
                 }
             };
             self.take(chunk.line);
@@ -169,8 +169,7 @@ impl Connection {
             let line = loop {
                 match self.received.windows(2).position(|pair| pair == b"\r\n") {
                     Some(end) => break end,
-                    None if self.received.len() > MAX_TRAILERS => return Err(Malformed.into()),
-                    None => self.read().await?,
+                    None => self.read_line().await?,
                 }
             };
             self.take(line + 2);
@@ -178,9 +177,17 @@ impl Connection {
             if line == 0 {
                 return Ok(());
             }
-            if passed > MAX_TRAILERS {
+            if passed > MAX_LINES {
                 return Err(Malformed.into());
             }
+        }
+    }
+
+    /// Reads more of a line that is not complete.
+    async fn read_line(&mut self) -> Result<(), Break> {
+        match self.received.len() < MAX_LINES {
+            true => self.read().await,
+            false => Err(Malformed.into()),
         }
     }
 

@@ -207,3 +207,94 @@ async fn a_service_whose_answers_are_too_large_is_not_away() {
     }
     server.await.unwrap();
 }
+
+#[tokio::test]
+async fn an_answer_may_come_in_chunks_and_in_any_pieces() {
+    let (listener, upstream) = service(Bounds::default()).await;
+    let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n\
+        1;note=x\r\n{\r\n0a\r\n\"a\":\"b\r\nc\"\r\n1\r\n}\r\n0\r\netag: \"late\"\r\n\r\n";
+    let server = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        for _ in 0..2 {
+            read_head(&mut stream).await;
+            for byte in chunked.as_bytes() {
+                stream.write_all(&[*byte]).await.unwrap();
+                tokio::task::yield_now().await;
+            }
+        }
+    });
+    for _ in 0..2 {
+        assert_eq!(send(&upstream).await.unwrap(), "{\"a\":\"b\r\nc\"}");
+    }
+    server.await.unwrap();
+}
+
+#[tokio::test]
+async fn chunks_that_are_none_or_never_end_are_broken() {
+    let endless = format!("1;{}", "x".repeat(64 * 1024));
+    let trailers = format!("0\r\n{}", "a: b\r\n".repeat(10_000));
+    for chunks in ["1\r\n{}\r\n0\r\n\r\n", "z\r\n", &endless, &trailers] {
+        let (listener, upstream) = service(Bounds::default()).await;
+        let answer = format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{chunks}");
+        let server = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            read_head(&mut stream).await;
+            // The client may leave in the middle of it.
+            let _ = stream.write_all(answer.as_bytes()).await;
+        });
+        assert_eq!(failure(&upstream).await, "broken", "{}", &chunks[..3]);
+        server.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_follows_an_answer_unasked_answers_nobody() {
+    let (listener, upstream) = service(Bounds::default()).await;
+    let two = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}\
+        HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]";
+    let server = tokio::spawn(async move {
+        let (mut first, _) = listener.accept().await.unwrap();
+        read_head(&mut first).await;
+        first.write_all(two.as_bytes()).await.unwrap();
+        serve(&listener, &[OK]).await;
+    });
+    assert_eq!(send(&upstream).await.unwrap(), "{}");
+    assert_eq!(send(&upstream).await.unwrap(), "{}");
+    server.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_service_that_closes_an_idle_connection_need_not_wait_for_a_request() {
+    let (listener, upstream) = service(Bounds::default()).await;
+    let upstreams = Upstreams {
+        history: service(Bounds::default()).await.1,
+        departements: upstream,
+    };
+    let server = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        read_head(&mut stream).await;
+        stream.write_all(OK.as_bytes()).await.unwrap();
+        stream.shutdown().await.unwrap();
+        stream.read(&mut [0]).await.unwrap()
+    });
+    send(&upstreams.departements).await.unwrap();
+    let read = tokio::select! {
+        read = server => read.unwrap(),
+        never = upstreams.attend() => match never {},
+    };
+    assert_eq!(read, 0, "the other side is closed too");
+}
+
+#[tokio::test]
+async fn the_answer_to_a_head_has_no_body() {
+    let (listener, upstream) = service(Bounds::default()).await;
+    const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n";
+    let server = in_background(listener, &[&[HEAD, OK]]);
+    let request = || Request::new(&Method::HEAD, "/api/v1/stress");
+    let answer = upstream.send(&[], request).await.unwrap();
+    assert_eq!(answer.headers()["content-length"], "2");
+    assert_eq!(answer.into_body(), "");
+    assert_eq!(send(&upstream).await.unwrap(), "{}");
+    server.await.unwrap();
+}
