@@ -91,7 +91,7 @@ impl Gate {
         let record = &*journal.record.insert(record);
         let limits = admit(record, &view)?;
         let route = *journal.route.insert(route(request)?);
-        reachable(route, &self.upstreams)?;
+        reachable(route, &self.upstreams, request.at)?;
         limit(
             record,
             limits,

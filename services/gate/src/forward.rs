@@ -55,8 +55,8 @@ pub struct Visit {
 
 /// Refuses a request whose service is known to be away. Asked before the limits, so that it costs
 /// the account nothing.
-pub fn reachable(route: &Route, upstreams: &Upstreams) -> Result<(), Problem> {
-    match upstreams.of(route.service).is_away() {
+pub fn reachable(route: &Route, upstreams: &Upstreams, now: Instant) -> Result<(), Problem> {
+    match upstreams.of(route.service).is_away(now) {
         true => Err(Problem::upstream_unavailable()),
         false => Ok(()),
     }
@@ -93,7 +93,7 @@ pub async fn forward(
         request(received, trace, &target, &identity, &gate.signer, now)
     };
     let began = Instant::now();
-    let outcome = upstream.send(&ANSWER_HEADERS, build).await;
+    let outcome = upstream.send(began, &ANSWER_HEADERS, build).await;
     let outcome = outcome.map_err(Failure::from).and_then(checked);
     let failure = outcome.as_ref().err().map(Failure::reason);
     *visit = Some(Visit {

@@ -17,7 +17,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderName, Response};
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, interval, timeout};
+use tokio::time::{Instant, interval, timeout_at};
 use tracing::{info, warn};
 
 pub use address::ServiceAddress;
@@ -115,20 +115,21 @@ impl Upstream {
     }
 
     /// Whether the service is known to be away, and it is not yet time to try again.
-    pub fn is_away(&self) -> bool {
-        !self.breaker.allows(Instant::now())
+    pub fn is_away(&self, now: Instant) -> bool {
+        !self.breaker.allows(now)
     }
 
-    /// Sends a request and reads the whole answer, with those of its fields that `keep` names.
+    /// Sends a request at `now` and reads the whole answer, with those of its fields that `keep` names.
     /// `request` is built again for a second attempt, which follows only where it is safe
     /// ([`UpstreamFailure::left_no_trace`]).
     pub async fn send(
         &self,
+        now: Instant,
         keep: &[HeaderName],
         request: impl Fn() -> Request,
     ) -> Result<Response<Bytes>, UpstreamFailure> {
-        self.breaker.sent(Instant::now());
-        let outcome = self.within_the_deadline(keep, request).await;
+        self.breaker.sent(now);
+        let outcome = self.within_the_deadline(now, keep, request).await;
         match &outcome {
             Err(failure) if failure.is_silence() => self.failed(),
             _ => self.answered(),
@@ -138,12 +139,13 @@ impl Upstream {
 
     async fn within_the_deadline(
         &self,
+        now: Instant,
         keep: &[HeaderName],
         request: impl Fn() -> Request,
     ) -> Result<Response<Bytes>, UpstreamFailure> {
-        timeout(self.bounds.answer, async {
+        timeout_at(now + self.bounds.answer, async {
             let _permit = self.under_way.acquire().await;
-            let reused = self.pool.take(Instant::now());
+            let reused = self.pool.take(now);
             match self.attempt(reused, keep, request()).await {
                 Err(failure) if failure.left_no_trace() => {
                     self.attempt(None, keep, request()).await

@@ -46,7 +46,10 @@ fn in_background(
 
 async fn send(upstream: &Upstream) -> Result<Bytes, UpstreamFailure> {
     let request = || Request::new(&Method::GET, "/api/v1/stress");
-    upstream.send(&[], request).await.map(Response::into_body)
+    upstream
+        .send(Instant::now(), &[], request)
+        .await
+        .map(Response::into_body)
 }
 
 /// Sends, and says by which reason it failed.
@@ -182,14 +185,14 @@ async fn a_service_that_fails_five_times_is_away_until_it_answers() {
     let address = listener.local_addr().unwrap();
     drop(listener);
     for _ in 0..5 {
-        assert!(!upstream.is_away());
+        assert!(!upstream.is_away(Instant::now()));
         assert_eq!(failure(&upstream).await, "connect");
     }
-    assert!(upstream.is_away());
+    assert!(upstream.is_away(Instant::now()));
     let listener = TcpListener::bind(address).await.unwrap();
     let server = in_background(listener, &[&[OK]]);
     assert_eq!(send(&upstream).await.unwrap(), "{}");
-    assert!(!upstream.is_away());
+    assert!(!upstream.is_away(Instant::now()));
     server.await.unwrap();
 }
 
@@ -203,7 +206,7 @@ async fn a_service_whose_answers_are_too_large_is_not_away() {
     let server = in_background(listener, &[&[OK], &[OK], &[OK], &[OK], &[OK], &[OK]]);
     for _ in 0..6 {
         assert_eq!(failure(&upstream).await, "too_large");
-        assert!(!upstream.is_away());
+        assert!(!upstream.is_away(Instant::now()));
     }
     server.await.unwrap();
 }
@@ -292,7 +295,7 @@ async fn the_answer_to_a_head_has_no_body() {
     const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n";
     let server = in_background(listener, &[&[HEAD, OK]]);
     let request = || Request::new(&Method::HEAD, "/api/v1/stress");
-    let answer = upstream.send(&[], request).await.unwrap();
+    let answer = upstream.send(Instant::now(), &[], request).await.unwrap();
     assert_eq!(answer.headers()["content-length"], "2");
     assert_eq!(answer.into_body(), "");
     assert_eq!(send(&upstream).await.unwrap(), "{}");

@@ -38,7 +38,7 @@ where
     let place = Arc::clone(&admission);
     let service = service_fn(move |request| {
         let admission = Arc::clone(&place);
-        admission.watch.enter(Phase::Busy);
+        admission.watch.work(Phase::Busy);
         let answer = service.call(request);
         async move {
             let mut response = answer.await?;
@@ -47,7 +47,7 @@ where
                     .headers_mut()
                     .insert(CONNECTION, HeaderValue::from_static("close"));
             }
-            admission.watch.enter(Phase::Answering);
+            admission.watch.work(Phase::Answering);
             Ok::<_, S::Error>(response)
         }
     });

@@ -64,12 +64,19 @@ impl Watch {
         watch
     }
 
-    /// Begins a phase.
+    /// Begins a phase that has a deadline.
     pub(super) fn enter(&self, phase: Phase) {
         self.phase.store(self.now() * 8 + phase as u64, Relaxed);
     }
 
-    /// The phase, and its beginning in milliseconds since the epoch.
+    /// Begins a phase that has none, so that nobody asks for its beginning: costs no look at a clock.
+    pub(super) fn work(&self, phase: Phase) {
+        let (_, since) = self.phase();
+        self.phase.store(since * 8 + phase as u64, Relaxed);
+    }
+
+    /// The phase, and its beginning in milliseconds since the epoch, or that of the last one with a
+    /// deadline.
     pub(super) fn phase(&self) -> (Phase, u64) {
         let packed = self.phase.load(Relaxed);
         (PHASES[(packed % 8) as usize], packed / 8)
