@@ -83,13 +83,16 @@ pub struct MalformedKey;
 impl<'a> PlainKey<'a> {
     /// Makes a key from random bytes, which the caller takes from the system's secure source.
     pub fn generate(prefix: &KeyPrefix, random: &KeyRandomness) -> PlainKey<'static> {
-        let (id, secret) = random.split_at(16);
+        let (mut id, mut secret) = ([0; 16], [0; 32]);
+        id.copy_from_slice(&random[..16]);
+        secret.copy_from_slice(&random[16..]);
+        let id: [u8; ID_LENGTH] = base62::digits(id);
+        let secret: [u8; SECRET_LENGTH] = base62::digits(secret);
         let mut text = format!("{prefix}_");
-        base62::push(&mut text, id, ID_LENGTH);
+        text.extend(id.map(char::from));
         text.push('_');
-        base62::push(&mut text, secret, SECRET_LENGTH);
-        let checksum = crc32fast::hash(text.as_bytes());
-        base62::push(&mut text, &checksum.to_be_bytes(), CHECKSUM_LENGTH);
+        text.extend(secret.map(char::from));
+        text.extend(checksum(&text).map(char::from));
         PlainKey {
             text: text.into(),
             generated: true,
@@ -162,14 +165,13 @@ fn has_generated_shape(text: &str, prefix: &KeyPrefix) -> bool {
 }
 
 fn has_right_checksum(text: &str) -> bool {
-    let (body, checksum) = text.split_at(text.len() - CHECKSUM_LENGTH);
-    let mut expected = String::with_capacity(CHECKSUM_LENGTH);
-    base62::push(
-        &mut expected,
-        &crc32fast::hash(body.as_bytes()).to_be_bytes(),
-        CHECKSUM_LENGTH,
-    );
-    expected == checksum
+    let (body, told) = text.split_at(text.len() - CHECKSUM_LENGTH);
+    checksum(body) == told.as_bytes()
+}
+
+/// The CRC-32 of all before it.
+fn checksum(body: &str) -> [u8; CHECKSUM_LENGTH] {
+    base62::digits(crc32fast::hash(body.as_bytes()).to_be_bytes())
 }
 
 #[cfg(test)]

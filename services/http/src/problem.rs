@@ -27,6 +27,10 @@ pub use code::Code;
 /// second, so that most outages that end are noticed by then.
 const RETRY_SECONDS: u64 = 2;
 
+/// Room for the fields of a refusal, those that the gate adds too, and for its body: made once.
+const FIELDS: usize = 16;
+const LENGTH: usize = 512;
+
 /// Why a request was not served.
 #[derive(Clone, Debug)]
 pub struct Problem {
@@ -280,7 +284,7 @@ impl Problem {
         let mut response = Response::new(());
         *response.status_mut() = self.code.status();
         let headers = response.headers_mut();
-        headers.reserve(8);
+        headers.reserve(FIELDS);
         headers.insert(
             CONTENT_TYPE,
             HeaderValue::from_static("application/problem+json"),
@@ -312,7 +316,9 @@ impl Problem {
             parameter: self.parameter,
             violated_policies: self.violated_policies,
         };
-        serde_json::to_vec(&body).expect("texts and numbers are always JSON")
+        let mut json = Vec::with_capacity(LENGTH);
+        serde_json::to_writer(&mut json, &body).expect("texts and numbers are always JSON");
+        json
     }
 
     fn log(&self, request_id: &RequestId) {

@@ -2,14 +2,16 @@
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// Appends the number that `bytes` are (big-endian), modulo 62^`width`, as `width` digits.
-pub(super) fn push(text: &mut String, bytes: &[u8], width: usize) {
-    let mut number = bytes.to_vec();
-    let mut digits = vec![b'0'; width];
+/// The number that `bytes` are (big-endian), modulo 62^`WIDTH`, as `WIDTH` digits. Without an
+/// allocation: a checksum is computed for each request.
+pub(super) fn digits<const WIDTH: usize, const BYTES: usize>(
+    mut bytes: [u8; BYTES],
+) -> [u8; WIDTH] {
+    let mut digits = [b'0'; WIDTH];
     for digit in digits.iter_mut().rev() {
-        *digit = DIGITS[usize::from(divide(&mut number))];
+        *digit = DIGITS[usize::from(divide(&mut bytes))];
     }
-    text.extend(digits.into_iter().map(char::from));
+    digits
 }
 
 /// Divides the big-endian number by 62 in place and returns the remainder.
