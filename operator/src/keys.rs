@@ -6,6 +6,7 @@
 
 pub mod admission;
 pub mod finalizer;
+mod issue;
 pub mod publish;
 pub mod record;
 pub mod report;
@@ -90,7 +91,7 @@ pub fn contents(context: &Context, place: &IssuedAt, stored: Vec<Plan>) -> Conte
     let declared = context.api_at(place).as_ref().map(record::plans);
     let entries = keys
         .iter()
-        .filter_map(|key| record::entry(key, place, secret::known(key, context)));
+        .flat_map(|key| record::entries(key, place, secret::known(key, context)));
     Contents {
         entries: entries.collect(),
         plans: record::with_retained(
@@ -323,22 +324,25 @@ async fn withdraw(key: &ApiKey, reason: Reason, context: &Context) -> Result<(),
     }
     context.unrevealed.forget(key);
     let before = key.status.clone().unwrap_or_default();
-    if let (Some(place), Some(current)) = (&before.api, &before.current)
-        && let Some(open) = context.directories.get(place)
-    {
-        let (hash, owner) = (record::hash(current)?, record::owner(key));
-        open.waits.forget(&owner);
-        let removal = Change::Remove {
+    let removals: Vec<Change> = record::hashes(&before)
+        .into_iter()
+        .map(|hash| Change::Remove {
             hash,
-            owner,
+            owner: record::owner(key),
             removal: Removal::Withdraw,
-        };
+        })
+        .collect();
+    if let Some(place) = &before.api
+        && let Some(open) = context.directories.get(place)
+        && !removals.is_empty()
+    {
+        open.waits.forget(&record::owner(key));
         let target = Target {
             context,
             place,
             open: &open,
         };
-        target.apply(&[removal]).await?;
+        target.apply(&removals).await?;
     }
     Ok(())
 }

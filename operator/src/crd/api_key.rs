@@ -226,6 +226,10 @@ impl Default for Rotation {
     }
 }
 
+/// How many keys may wait to be revealed beside the current one: as many leaders have been lost between the
+/// announcement of a key and its Secret.
+pub const UNREVEALED: usize = 8;
+
 /// What the operator has made of an ApiKey.
 #[derive(KubeSchema, Clone, Default, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -252,6 +256,11 @@ pub struct ApiKeyStatus {
     /// The key before it, for as long as it works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<RetiringKey>,
+    /// Keys that were announced before the current one, the latest first, and that whoever made them may still reveal.
+    /// They stay published until a Secret stands.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = UNREVEALED))]
+    pub unrevealed: Vec<IssuedKey>,
     /// The Secret that holds a generated key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]

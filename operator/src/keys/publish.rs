@@ -1,26 +1,22 @@
 //! Publish before reveal: a key's hash is in the directory, and every gate has acknowledged it, before
 //! anybody can read its text.
 //!
-//! For a generated key the order is: status names the hash, directory, acknowledgements, Secret,
-//! status. A kill before the Secret is written loses a text that nobody saw; the next pass finds no
-//! Secret, makes another key and takes the hash that the status names out of the directory in the
-//! same script.
+//! A generated key is made where there is no Secret ([`issue`]); where there is one, that decides.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use kube::ResourceExt;
 use tokio::time::Instant;
-use water_domain::{Fault, KeyHash, KeyPrefix, PlainKey, Timestamp};
+use water_domain::{Fault, KeyHash, Timestamp};
 use water_keystore::{Change, Removal, WriteError};
 
+use super::issue::issue;
 use super::record::{self, InvalidStatus};
-use super::secret::{self, Created, Found};
-use super::unrevealed::UnrevealedKey;
-use super::{KeyError, Target, status};
-use crate::conditions::{Aspect, Outcome, Reason, holds};
-use crate::crd::api_key::{Brought, Generated, IssuedKey, RetiringKey};
-use crate::crd::{ApiKey, ApiKeyStatus, WaterDataApi};
+use super::secret::{self, Found};
+use super::{KeyError, Target};
+use crate::conditions::{Aspect, Outcome, Reason, find, holds};
+use crate::crd::api_key::{Brought, Generated, IssuedKey};
+use crate::crd::{ApiKey, WaterDataApi};
 use crate::directories::DirectoryError;
 use crate::directories::waits::Standing;
 
@@ -112,142 +108,35 @@ pub async fn generated(
             Ok(Err(Held { key, hindrance }))
         }
         Found::Missing => issue(key, generated, api, target, now).await,
-        Found::Own { issued, version } => {
-            target.context.unrevealed.forget(&key);
-            // The Secret decides: another hash that the status names was never revealed.
-            let current = key
-                .status
-                .as_ref()
-                .and_then(|status| status.current.clone());
-            let pending = current.filter(|current| current.hash != issued.hash);
-            let pending: Vec<_> = pending
-                .map(|old| (old, Removal::Withdraw))
-                .into_iter()
-                .collect();
-            Ok(match write(&key, &issued, &pending, target).await? {
-                Ok(()) => Ok(Published {
-                    key,
-                    issued,
-                    secret: Some((name, version)),
-                }),
-                Err(hindrance) => Err(Held { key, hindrance }),
-            })
-        }
+        Found::Own { issued, version } => settle(key, issued, (name, version), target).await,
     }
 }
 
-/// Makes a key, publishes it and, once the gates have acknowledged that, writes its Secret.
-async fn issue(
+/// The Secret stands, and decides: no other key that the status names can be revealed any more.
+pub(super) async fn settle(
     key: ApiKey,
-    generated: &Generated,
-    api: &WaterDataApi,
+    issued: IssuedKey,
+    secret: (String, Option<String>),
     target: &Target<'_>,
-    now: Timestamp,
 ) -> Result<Result<Published, Held>, KeyError> {
-    let name = secret::name(&key, generated);
-    let unrevealed = &target.context.unrevealed;
-    let (key, made) = match unrevealed.get(&key) {
-        Some(made) => (key, made),
-        None => make(key, target, now).await?,
-    };
-    let UnrevealedKey {
-        plain,
-        issued,
-        replaced,
-    } = &*made;
-    if let Err(hindrance) = write(&key, issued, replaced, target).await? {
-        return Ok(Err(Held { key, hindrance }));
-    }
-    let created = secret::create(&key, generated, issued, plain, api, target.context).await?;
-    unrevealed.forget(&key);
-    let outcome = match created {
-        Created::Written(version) => {
-            return Ok(Ok(Published {
-                key,
-                issued: issued.clone(),
-                secret: Some((name, version)),
-            }));
-        }
-        Created::Taken => conflict(&name),
-        Created::Rejected(message) => Outcome::Stuck(
-            Reason::Rejected,
-            format!("the API server does not accept the Secret {name}: {message}"),
-        ),
-    };
-    let removal = remove(&key, issued, Removal::Withdraw)?;
-    target.apply(&[removal]).await?;
-    target.open.waits.forget(&record::owner(&key));
-    let hindrance = Hindrance::Secret(outcome);
-    Ok(Err(Held { key, hindrance }))
-}
-
-/// A new key, which the status names before anything else does.
-async fn make(
-    key: ApiKey,
-    target: &Target<'_>,
-    now: Timestamp,
-) -> Result<(ApiKey, Arc<UnrevealedKey>), KeyError> {
-    let before = key.status.clone().unwrap_or_default();
-    let mut random = [0; 48];
-    getrandom::fill(&mut random).map_err(KeyError::Random)?;
-    let plain = PlainKey::generate(&KeyPrefix::default(), &random);
-    let issued = IssuedKey {
-        revision: key.spec.rotation.revision.unwrap_or(0),
-        hash: plain.hash().to_string(),
-        key_id: plain.key_id().to_string(),
-        issued_time: now,
-    };
-    // A key that had been revealed is revoked for good; one that nobody saw leaves no trace.
-    let (revealed, unseen): (Vec<_>, Vec<_>) = before
-        .current
-        .clone()
-        .into_iter()
-        .partition(|current| before.key_id.as_ref() == Some(&current.key_id));
-    let ending = revealed.first().map(|old| retired(old, now));
-    let previous = ending.or(before.previous.clone());
-    let replaced = previous
-        .iter()
-        .map(|old| (issued_before(old), Removal::Revoke))
-        .chain(unseen.into_iter().map(|old| (old, Removal::Withdraw)))
-        .collect();
-    let announced = ApiKeyStatus {
-        api: Some(target.place.clone()),
-        current: Some(issued.clone()),
-        previous,
-        ..before
-    };
-    let key = status::write(&key, announced, target.context).await?;
-    let made = UnrevealedKey {
-        plain,
-        issued,
-        replaced,
-    };
-    let made = target.context.unrevealed.keep(&key, made);
-    Ok((key, made))
-}
-
-fn retired(old: &IssuedKey, at: Timestamp) -> RetiringKey {
-    RetiringKey {
-        revision: old.revision,
-        hash: old.hash.clone(),
-        key_id: old.key_id.clone(),
-        issued_time: old.issued_time,
-        retire_time: at,
-    }
-}
-
-fn issued_before(old: &RetiringKey) -> IssuedKey {
-    IssuedKey {
-        revision: old.revision,
-        hash: old.hash.clone(),
-        key_id: old.key_id.clone(),
-        issued_time: old.issued_time,
-    }
+    target.context.unrevealed.forget(&key);
+    let status = key.status.clone().unwrap_or_default();
+    let others = status.current.into_iter().chain(status.unrevealed);
+    let others = others.filter(|other| other.hash != issued.hash);
+    let others: Vec<_> = others.map(|other| (other, Removal::Withdraw)).collect();
+    Ok(match write(&key, &issued, &others, target).await? {
+        Ok(()) => Ok(Published {
+            key,
+            issued,
+            secret: Some(secret),
+        }),
+        Err(hindrance) => Err(Held { key, hindrance }),
+    })
 }
 
 /// Writes the record of `issued` and takes away those of `replaced`, in one script; done once every
 /// gate has acknowledged that. The inner error is for the status; the outer one is tried again.
-async fn write(
+pub(super) async fn write(
     key: &ApiKey,
     issued: &IssuedKey,
     replaced: &[(IssuedKey, Removal)],
@@ -290,18 +179,26 @@ async fn write(
     }
 }
 
-/// Whether the status says of the present declaration that every gate has acknowledged it.
+/// Whether the status says of the present declaration that every gate has acknowledged it. A status
+/// that announces a key still says of the one before how that stands.
 fn is_told(key: &ApiKey, issued: &IssuedKey) -> bool {
     let Some(status) = &key.status else {
         return false;
     };
     status.observed_generation == key.metadata.generation
         && status.current.as_ref() == Some(issued)
+        && status.key_id.as_ref() == Some(&issued.key_id)
+        && status.unrevealed.is_empty()
         && holds(&status.conditions, Aspect::Synced)
-        && status.waiting_for.is_empty()
+        && find(&status.conditions, Aspect::Ready)
+            .is_some_and(|ready| ready.reason != Reason::AwaitingGates.as_str())
 }
 
-fn remove(key: &ApiKey, issued: &IssuedKey, removal: Removal) -> Result<Change, InvalidStatus> {
+pub(super) fn remove(
+    key: &ApiKey,
+    issued: &IssuedKey,
+    removal: Removal,
+) -> Result<Change, InvalidStatus> {
     Ok(Change::Remove {
         hash: record::hash(issued)?,
         owner: record::owner(key),
@@ -338,7 +235,7 @@ fn refusal(error: &DirectoryError, key: &ApiKey) -> Outcome {
     }
 }
 
-fn conflict(name: &str) -> Outcome {
+pub(super) fn conflict(name: &str) -> Outcome {
     let message = format!(
         "the Secret {name} exists and is not this ApiKey's: delete it, or create another ApiKey with another \
          spec.material.generated.secretName"

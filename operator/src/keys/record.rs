@@ -10,7 +10,7 @@ use crate::conditions::{Aspect, Outcome, Reason, find};
 use crate::crd::api_key::{IssuedAt, IssuedKey};
 use crate::crd::condition::ConditionStatus;
 use crate::crd::water_data_api::{Access, PlanSpec};
-use crate::crd::{ApiKey, WaterDataApi};
+use crate::crd::{ApiKey, ApiKeyStatus, WaterDataApi};
 
 /// An ApiKey's status names a hash that is none; only a hand-edited status does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -129,25 +129,38 @@ pub fn keeps(reason: &str) -> bool {
         .contains(&reason)
 }
 
-/// What a rebuild publishes of an ApiKey: the key that its Secret holds, or the one that its owner
-/// was told of. What no owner can have yet is left to the ApiKey's next pass.
-pub fn entry(key: &ApiKey, place: &IssuedAt, in_secret: Option<IssuedKey>) -> Option<Entry> {
-    let status = key.status.as_ref()?;
+/// Every hash that a status names. One edited by hand names none.
+pub fn hashes(status: &ApiKeyStatus) -> Vec<KeyHash> {
+    let issued = status.current.iter().chain(&status.unrevealed);
+    let issued = issued.map(|issued| &issued.hash);
+    let retiring = status.previous.iter().map(|previous| &previous.hash);
+    let named = issued.chain(retiring);
+    named.filter_map(|hash| hash.parse().ok()).collect()
+}
+
+/// What a rebuild publishes of an ApiKey: the key that its Secret holds or, where none is known, all
+/// that may be revealed.
+pub fn entries(key: &ApiKey, place: &IssuedAt, in_secret: Option<IssuedKey>) -> Vec<Entry> {
+    let Some(status) = &key.status else {
+        return Vec::new();
+    };
     let is_kept = find(&status.conditions, Aspect::Accepted)
         .is_none_or(|accepted| accepted.status == ConditionStatus::True || keeps(&accepted.reason));
     if status.api.as_ref() != Some(place) || key.metadata.deletion_timestamp.is_some() || !is_kept {
-        return None;
+        return Vec::new();
     }
-    let told = || {
-        let current = status.current.clone();
-        current.filter(|current| status.key_id.as_ref() == Some(&current.key_id))
+    let issued = match &in_secret {
+        Some(issued) => vec![issued],
+        None => status.current.iter().chain(&status.unrevealed).collect(),
     };
-    let issued = in_secret.or_else(told)?;
-    Some(Entry {
-        hash: hash(&issued).ok()?,
-        record: record(key, &issued).ok()?,
-        owner: owner(key),
-    })
+    let entry = |issued: &IssuedKey| {
+        Some(Entry {
+            hash: hash(issued).ok()?,
+            record: record(key, issued).ok()?,
+            owner: owner(key),
+        })
+    };
+    issued.into_iter().filter_map(entry).collect()
 }
 
 #[cfg(test)]
@@ -259,25 +272,35 @@ mod tests {
         told(|status| status.conditions = conditions)
     }
 
+    /// An issued key of another hash.
+    fn other(digits: &str) -> IssuedKey {
+        IssuedKey {
+            hash: digits.repeat(32),
+            ..issued()
+        }
+    }
+
+    /// The first two digits of each hash that a rebuild publishes.
+    fn published(key: &ApiKey, in_secret: Option<IssuedKey>) -> Vec<String> {
+        let entries = entries(key, &place(), in_secret);
+        let digits = entries
+            .iter()
+            .map(|entry| entry.hash.to_string()[..2].to_owned());
+        digits.collect()
+    }
+
     #[test]
-    fn a_rebuild_publishes_what_an_owner_can_have_whatever_redis_did_meanwhile() {
-        let published = |key: &ApiKey, in_secret| {
-            entry(key, &place(), in_secret).map(|entry| entry.hash.to_string())
-        };
-        assert_eq!(published(&told(|_| {}), None), Some("ab".repeat(32)));
-        let mut other = issued();
-        other.hash = "cd".repeat(32);
-        assert_eq!(published(&told(|_| {}), Some(other)), Some("cd".repeat(32)));
-        let unseen = told(|status| status.key_id = None);
-        assert_eq!(published(&unseen, None), None);
-        assert_eq!(published(&unseen, Some(issued())), Some("ab".repeat(32)));
-        assert_eq!(
-            published(&refused(Reason::NamespaceNotAdmitted), None),
-            None
-        );
-        assert!(published(&refused(Reason::PlanUnknown), None).is_some());
-        let elsewhere = told(|status| status.api = None);
-        assert_eq!(published(&elsewhere, None), None);
+    fn a_rebuild_publishes_what_an_owner_can_have_or_may_get_whatever_redis_did_meanwhile() {
+        assert_eq!(published(&told(|_| {}), None), ["ab"]);
+        let unseen = told(|status| {
+            status.key_id = None;
+            status.unrevealed = vec![other("ef")];
+        });
+        assert_eq!(published(&unseen, None), ["ab", "ef"]);
+        assert_eq!(published(&unseen, Some(other("cd"))), ["cd"]);
+        assert!(published(&refused(Reason::NamespaceNotAdmitted), None).is_empty());
+        assert_eq!(published(&refused(Reason::PlanUnknown), None), ["ab"]);
+        assert!(published(&told(|status| status.api = None), None).is_empty());
     }
 
     #[test]

@@ -132,22 +132,12 @@ async fn gates_are_gone(
     })
 }
 
-/// Every hash that the directory may hold for the ApiKey. A status edited by hand names none.
+/// Every hash that the directory may hold for the ApiKey.
 fn hashes(key: &ApiKey) -> Vec<KeyHash> {
-    let status = key.status.clone().unwrap_or_default();
-    let current = status.current.map(|current| current.hash);
-    let previous = status.previous.map(|previous| previous.hash);
-    let brought = key
-        .spec
-        .material
-        .hash
-        .as_ref()
-        .map(|brought| brought.sha256.clone());
-    let mut hashes: Vec<KeyHash> = [current, previous, brought]
-        .into_iter()
-        .flatten()
-        .filter_map(|hash| hash.parse().ok())
-        .collect();
+    let brought = key.spec.material.hash.as_ref();
+    let brought: Option<KeyHash> = brought.and_then(|brought| brought.sha256.parse().ok());
+    let mut hashes = key.status.as_ref().map(record::hashes).unwrap_or_default();
+    hashes.extend(brought);
     hashes.sort();
     hashes.dedup();
     hashes

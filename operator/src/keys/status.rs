@@ -32,11 +32,16 @@ pub fn status(key: &ApiKey, report: &Report, now: Timestamp) -> ApiKeyStatus {
         standing: standing(&report.outcome).or(before.standing),
         key_id: match &report.current {
             Some(current) if report.revealed => Some(current.key_id.clone()),
-            Some(_) => before.key_id,
-            None => None,
+            _ => before.key_id,
         },
         current: report.current.clone(),
-        previous: None,
+        // Until the key is in force, the next leader must know what else the directory may hold.
+        previous: before.previous.filter(|_| !report.revealed),
+        unrevealed: if report.revealed {
+            Vec::new()
+        } else {
+            before.unrevealed
+        },
         secret_name,
         secret_resource_version: secret_resource_version.flatten(),
         last_used_time: report.last_used.max(before.last_used_time),

@@ -74,6 +74,26 @@ async fn a_key_is_not_revealed_before_every_gate_has_acknowledged_its_hash() -> 
 }
 
 #[tokio::test]
+async fn a_key_in_a_lost_ones_place_is_not_revealed_before_every_gate_has_acknowledged_it() -> Result
+{
+    let (world, gate) = with_gate("ack-reissue", GRACE).await?;
+    world.apply(&key("acme"))?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    gate.fall_silent();
+    world.kubectl(&["delete", "secret", "acme-apikey"])?;
+    awaits(&world, "acme", "gate-0", "AwaitingGates").await?;
+    assert!(world.get("secret/acme-apikey").is_err());
+    gate.follow();
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    world.get("secret/acme-apikey")?;
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_change_is_ready_once_every_gate_has_acknowledged_it() -> Result {
     let (world, gate) = with_gate("ack-change", GRACE).await?;
     world.apply(&brought("acme", 'a'))?;

@@ -11,6 +11,7 @@ mod gate;
 mod golden;
 mod installation;
 mod key_life;
+mod lost_leaders;
 mod store_faults;
 mod validation;
 mod world;

@@ -140,3 +140,30 @@ fn lost_admission_withdraws() {
         ["KeyIssued", "KeyWithdrawn"]
     );
 }
+
+#[test]
+fn what_may_still_be_published_is_named_until_the_key_is_in_force() {
+    let mut key = sample::key("acme", "team");
+    let retiring = crate::crd::api_key::RetiringKey {
+        revision: 0,
+        hash: "cd".repeat(32),
+        key_id: "cd".repeat(6),
+        issued_time: Timestamp::from_millis(0).unwrap(),
+        retire_time: Timestamp::from_millis(1).unwrap(),
+    };
+    key.status = Some(ApiKeyStatus {
+        previous: Some(retiring),
+        unrevealed: vec![issued("ef")],
+        ..ApiKeyStatus::default()
+    });
+    let after = |report: &Report| status(&key, report, Timestamp::from_millis(2).unwrap());
+    let hindered = Report {
+        revealed: false,
+        ..in_force(Reason::Active)
+    };
+    let named = after(&hindered);
+    assert!(named.previous.is_some());
+    assert_eq!(named.unrevealed, [issued("ef")]);
+    let named = after(&in_force(Reason::Active));
+    assert_eq!((named.previous, named.unrevealed), (None, Vec::new()));
+}

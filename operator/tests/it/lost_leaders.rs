@@ -1,0 +1,142 @@
+//! A leader is lost between the announcement of a key and its Secret: what it may still reveal stays
+//! published, and in the end exactly the revealed key is.
+
+use std::sync::Arc;
+
+use anyhow::ensure;
+use serde_json::{Value, json};
+use water_harness::{Process, Redis};
+
+use crate::Result;
+use crate::gate::{GRACE, Gate};
+use crate::world::{PATIENCE, World, api, key};
+
+/// A key whose announced hash waits for a silent gate, and the leader that has announced it.
+async fn announced(namespace: &str, redis: &Redis) -> anyhow::Result<(World, Gate, Arc<Process>)> {
+    let world = World::with_redis(namespace, &redis.url()).await?;
+    world.apply(&api())?;
+    let leader = world.operator("operator-0")?;
+    world
+        .condition(
+            "waterdataapi/water-data",
+            "DirectorySynced",
+            "True/Published",
+        )
+        .await?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    gate.fall_silent();
+    world.apply(&key("acme"))?;
+    holds(&world, 1).await?;
+    Ok((world, gate, leader))
+}
+
+/// Waits until the directory holds so many records.
+async fn holds(world: &World, count: usize) -> anyhow::Result<Vec<String>> {
+    let published = async || {
+        let published = world.published().await?;
+        ensure!(published.len() == count, "{published:?}");
+        Ok(published)
+    };
+    world
+        .wait(&format!("{count} records"), PATIENCE, published)
+        .await
+}
+
+/// What the status announces, the lost leader's key last.
+fn announcements(world: &World) -> anyhow::Result<(Value, Value)> {
+    let status = &world.get("apikey/acme")?["status"];
+    Ok((status["current"].clone(), status["unrevealed"][0].clone()))
+}
+
+fn record(announced: &Value) -> String {
+    let id = announced["keyId"].as_str().unwrap_or_default();
+    format!("{id} Enterprise Active")
+}
+
+/// Writes the Secret of an announced key, as the leader would have done that announced it.
+fn reveal(world: &World, announced: &Value) -> Result {
+    let uid = world.get("apikey/acme")?["metadata"]["uid"].clone();
+    world.apply(&json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": {
+            "name": "acme-apikey",
+            "labels": { "waterdata.dev/api-key": "acme" },
+            "annotations": {
+                "waterdata.dev/api-key-uid": uid,
+                "waterdata.dev/key-hash": announced["hash"],
+                "waterdata.dev/key-id": announced["keyId"],
+                "waterdata.dev/revision": announced["revision"].to_string(),
+                "waterdata.dev/issued-time": announced["issuedTime"],
+            },
+        },
+    }))
+}
+
+#[tokio::test]
+async fn what_a_lost_leader_announced_is_withdrawn_once_anothers_secret_stands() -> Result {
+    let redis = Redis::start().await?;
+    let (world, gate, leader) = announced("lost-withdrawn", &redis).await?;
+    leader.stop(PATIENCE).await?;
+    let _next = world.operator("operator-1")?;
+    holds(&world, 2).await?;
+    let (current, lost) = announcements(&world)?;
+    assert_ne!(current, lost);
+    gate.follow();
+    let ready = world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    assert_eq!(ready["status"]["keyId"], current["keyId"]);
+    assert_eq!(ready["status"]["unrevealed"], json!(null));
+    assert_eq!(world.published().await?, [record(&current)]);
+    assert_eq!(gate.keys(), 1);
+    assert_eq!(world.events("acme")?, ["KeyIssued"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_leader_that_was_not_lost_reveals_a_key_that_works() -> Result {
+    let redis = Redis::start().await?;
+    let (world, gate, leader) = announced("lost-reveals", &redis).await?;
+    leader.stop(PATIENCE).await?;
+    let _next = world.operator("operator-1")?;
+    holds(&world, 2).await?;
+    let (_, late) = announcements(&world)?;
+    reveal(&world, &late)?;
+    holds(&world, 1).await?;
+    assert_eq!(world.published().await?, [record(&late)]);
+    gate.follow();
+    let ready = world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    assert_eq!(ready["status"]["keyId"], late["keyId"]);
+    assert_eq!(world.events("acme")?, ["KeyIssued"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_rebuild_carries_what_a_lost_leader_announced() -> Result {
+    let redis = Redis::start().await?;
+    let (world, _gate, leader) = announced("lost-rebuild", &redis).await?;
+    leader.stop(PATIENCE).await?;
+    redis.command(&["FLUSHALL"]).await?;
+    let _next = world.operator("operator-1")?;
+    let both = holds(&world, 2).await?;
+    let (current, lost) = announcements(&world)?;
+    let mut wanted = [record(&current), record(&lost)];
+    wanted.sort();
+    assert_eq!(both, wanted);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_deletion_revokes_what_a_lost_leader_announced() -> Result {
+    let redis = Redis::start().await?;
+    let (world, gate, leader) = announced("lost-deleted", &redis).await?;
+    leader.stop(PATIENCE).await?;
+    let _next = world.operator("operator-1")?;
+    holds(&world, 2).await?;
+    world.kubectl(&["delete", "apikey", "acme", "--wait=false"])?;
+    holds(&world, 0).await?;
+    gate.follow();
+    world.gone("apikey/acme").await
+}
