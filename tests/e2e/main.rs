@@ -3,6 +3,7 @@
 
 mod confidentiality;
 mod contract;
+mod cut_off;
 mod data;
 mod disruption;
 mod keys;

@@ -3,6 +3,7 @@
 
 mod api_key;
 mod cluster;
+mod cut;
 mod environment;
 pub mod golden;
 mod ingest;
@@ -14,6 +15,7 @@ mod water;
 
 pub use api_key::ApiKey;
 pub use cluster::{Cluster, NAMESPACE, RELEASE, condition};
+pub use cut::Cut;
 pub use environment::Environment;
 pub use kubectl::{Kubectl, refusal, text_of};
 pub use pods::{Component, Pod};

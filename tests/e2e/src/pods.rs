@@ -10,7 +10,7 @@ use nix::{
 };
 use serde_json::Value;
 
-use crate::{Cluster, RELEASE};
+use crate::{Cluster, RELEASE, Water};
 
 /// A part of the product that runs as a Deployment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +103,11 @@ impl Pod {
         }
     }
 
+    /// A gate's pod as a client would reach it if there were no other.
+    pub fn water(&self) -> Result<Water> {
+        Water::at(&format!("http://{}:8080", self.address))
+    }
+
     /// Kills the pod's process with SIGKILL: it has no time for anything.
     pub fn kill(&self) -> Result<()> {
         let process = self.process()?;
@@ -110,7 +115,7 @@ impl Pod {
     }
 
     /// The machine's id of the pod's process, which is in a cgroup that carries the pod's uid.
-    fn process(&self) -> Result<Pid> {
+    pub(crate) fn process(&self) -> Result<Pid> {
         // With the cgroup driver systemd the uid's dashes would be underscores.
         let uids = [self.uid.clone(), self.uid.replace('-', "_")];
         for entry in fs::read_dir("/proc")?.flatten() {
