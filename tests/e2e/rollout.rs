@@ -1,11 +1,12 @@
-//! A new version under load: no request fails, and the version is seen where it
-//! is declared to be seen.
+//! A new version and new identity keys under load: no request fails, and the
+//! version is seen where it is declared to be seen.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
-use water_e2e::{Cluster, Component, RELEASE, load};
+use water_e2e::{Cluster, Component, RELEASE, condition, load};
 use water_harness::HttpClient;
 
 use crate::traffic::TARGETS;
@@ -36,9 +37,12 @@ async fn roll_to(cluster: &Cluster, version: &str) -> Result<()> {
         .await
 }
 
+/// The components whose pods a rollout replaces.
+const SERVING: [Component; 3] = [Component::Gate, Component::Departements, Component::History];
+
 /// What the pods of the three services themselves say that they are.
 async fn assert_pods_report(cluster: &Cluster, version: &str) -> Result<()> {
-    for component in [Component::Gate, Component::Departements, Component::History] {
+    for component in SERVING {
         for pod in component.pods(cluster)? {
             let mut admin = HttpClient::connect(format!("{}:9090", pod.address)).await?;
             let metrics = admin.request("GET", "/metrics", &[]).await?;
@@ -48,6 +52,66 @@ async fn assert_pods_report(cluster: &Cluster, version: &str) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn names_of_pods(cluster: &Cluster) -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for component in SERVING {
+        names.extend(component.pods(cluster)?.into_iter().map(|pod| pod.name));
+    }
+    Ok(names)
+}
+
+/// Asks for new identity keys and waits until no pod is left that knew only the old ones.
+async fn rotate_identity(cluster: &Cluster) -> Result<()> {
+    let identity = || {
+        cluster
+            .kubectl
+            .get(&["secret", &format!("{RELEASE}-identity")])
+    };
+    let (before, pods) = (identity()?, names_of_pods(cluster)?);
+    let keys = &before["data"];
+    // Any word that was not there before.
+    let word = &before["metadata"]["resourceVersion"];
+    let word = json!({ "waterdata.dev/rotate-identity": word });
+    let asked = json!({ "metadata": { "annotations": word } });
+    cluster
+        .kubectl
+        .patch(&format!("waterdataapi/{RELEASE}"), &asked)?;
+    cluster
+        .wait_until("new identity keys everywhere", ROLLOUT, async || {
+            let now = identity()?;
+            let rotated = now["data"]["current"] == keys["next"]
+                && [&keys["current"], &keys["next"]]
+                    .iter()
+                    .all(|old| now["data"]["next"] != **old);
+            ensure!(rotated, "the Secret's keys are not rotated");
+            let left = pods.intersection(&names_of_pods(cluster)?).count();
+            ensure!(left == 0, "{left} pods are left");
+            let api = cluster.kubectl.get(&["waterdataapi", RELEASE])?;
+            let (ready, reason) = condition(&api, "Ready")?;
+            ensure!(ready == "True", "{reason}");
+            Ok(())
+        })
+        .await
+}
+
+/// Gates and services are rolled one after the other; a request that one signs is believed by the
+/// other all the while.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn identity_keys_are_rotated_under_load_without_a_failed_request() -> Result<()> {
+    let cluster = Cluster::alone().await?;
+    let keys = cluster.keys_of_accounts("identity", 120).await?;
+    let load = load::Load {
+        water: cluster.water.clone(),
+        rate: 100,
+        keys,
+        targets: TARGETS.into(),
+        expected: None,
+    };
+    let ((), report) = load::send_during(load, rotate_identity(&cluster)).await?;
+    println!("identity keys rotated: {report}");
+    report.without_failures()
 }
 
 /// 200 a second from 120 accounts: 100 a minute each.
