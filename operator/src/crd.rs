@@ -6,6 +6,7 @@ pub mod condition;
 pub mod exposure;
 pub mod install;
 pub mod schema;
+pub mod telemetry;
 pub mod water_data_api;
 pub mod workload;
 

@@ -12,4 +12,5 @@ mod refusals;
 mod rollout;
 mod settings;
 mod specification;
+mod traces;
 mod traffic;

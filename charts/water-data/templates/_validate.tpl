@@ -43,6 +43,12 @@ values.schema.json, whose messages say all there is to say.
 {{- range $index, $rule := .networkPolicy.egress }}
 {{- include "water-data.match" (list (printf "api.networkPolicy.egress[%d].cidr" $index) $rule.cidr "^[0-9a-fA-F.:]+/[0-9]{1,3}$" "a network, such as 10.1.0.0/16") }}
 {{- end }}
+{{- with .telemetry.logFilter }}
+{{- include "water-data.match" (list "api.telemetry.logFilter" . "^(([A-Za-z_][A-Za-z0-9_:]*=)?(off|error|warn|info|debug|trace)(,|$))+$" "a level for all and others by target, such as info,water_gate=debug") }}
+{{- end }}
+{{- with .telemetry.otlpEndpoint }}
+{{- include "water-data.match" (list "api.telemetry.otlpEndpoint" . "^http://([A-Za-z0-9.-]+|\\[[0-9A-Fa-f:]+\\])(:[1-9][0-9]{0,4})?(/[A-Za-z0-9._~/-]*)?$" "the address of a collector in the cluster, such as http://collector.observability:4318") }}
+{{- end }}
 {{- if and (ne .apiKeys.allowedNamespaces.from "Same") (ne $.Values.rbac.scope "Cluster") }}
 {{- fail (printf "api.apiKeys.allowedNamespaces.from: %q needs an operator that sees other namespaces: set rbac.scope to Cluster" .apiKeys.allowedNamespaces.from) }}
 {{- end }}

@@ -8,6 +8,7 @@ use water_domain::PlanName;
 
 use super::exposure::{Exposure, NetworkPolicySpec};
 use super::schema;
+use super::telemetry::Telemetry;
 use super::workload::{Component, Image, Migrations, Rollout};
 use super::{Condition, exposure::Switch};
 
@@ -68,6 +69,9 @@ pub struct WaterDataApiSpec {
     /// Whether drains take one pod of a component at a time.
     #[serde(default)]
     pub pod_disruption_budget: Switch,
+    /// What the pods tell of their work.
+    #[serde(default)]
+    pub telemetry: Telemetry,
 }
 
 /// Size of each part.

@@ -268,6 +268,17 @@ async fn a_water_data_api_is_refused_with_field_problem_and_remedy() -> Result {
             "a Secret without a name",
             spec("postgres/secretRef/name", json!("")),
         ),
+        (
+            "a level that does not exist",
+            spec("telemetry", json!({ "logFilter": "info,water_gate=debgu" })),
+        ),
+        (
+            "a collector behind TLS",
+            spec(
+                "telemetry",
+                json!({ "otlpEndpoint": "https://collector:4318" }),
+            ),
+        ),
     ];
     golden::check("refused-water-data-apis.txt", &refusals(&world, &cases));
     Ok(())

@@ -10,7 +10,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tracing::{error, info, warn};
+use tracing::{debug, error, info, warn};
 
 use crate::descriptors;
 use crate::listener::{announce, listen};
@@ -113,6 +113,7 @@ where
             runtime.block_on(async {
                 let mut process = Process::start(program)?;
                 info!(version = program.version, "{} starts", program.name);
+                debug!(descriptors = process.descriptors, "debug lines are logged");
                 work(&mut process).await
             })
         });

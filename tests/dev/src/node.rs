@@ -154,6 +154,8 @@ fn kubelet_config(cluster: &Cluster) -> serde_json::Value {
         },
         "authorization": {"mode": "Webhook"},
         "enforceNodeAllocatable": [],
+        // `kubectl logs` shows one file: a pod's whole log is in it, for tests search all that was said.
+        "containerLogMaxSize": "1Gi",
         // How full the machine's disk is, is no reason to drop images.
         "imageGCHighThresholdPercent": 100,
         "evictionHard": {

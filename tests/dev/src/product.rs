@@ -56,8 +56,9 @@ pub fn apply_secrets(cluster: &Cluster, credentials: &Credentials) -> Result<()>
     apply(cluster, &list.to_string())
 }
 
-/// Installs the chart with the images of `version`, or upgrades what is installed.
-pub fn install(cluster: &Cluster, version: &str) -> Result<()> {
+/// Installs the chart with the images of `version`, or upgrades what is installed. `more` are values
+/// of the chart, `name=value`.
+pub fn install(cluster: &Cluster, version: &str, more: &[String]) -> Result<()> {
     // An interrupted Helm leaves its release pending, and would refuse to touch it.
     let pending =
         "owner=helm,name=water-data,status in (pending-install,pending-upgrade,pending-rollback)";
@@ -83,7 +84,12 @@ pub fn install(cluster: &Cluster, version: &str) -> Result<()> {
         NAMESPACE,
         "--timeout=5m",
     ])
-    .args(values.iter().flat_map(|value| ["--set-string", value]))
+    .args(
+        values
+            .iter()
+            .chain(more)
+            .flat_map(|value| ["--set-string", value]),
+    )
     .args(["--set-json", &proxies])
     .arg(project().join("charts/water-data"));
     run(&mut helm).map_err(|error| explain(cluster, error))?;

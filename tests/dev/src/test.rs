@@ -139,7 +139,12 @@ fn three_rounds() -> Result<()> {
 
 fn whole_system() -> Result<()> {
     on_a_cluster(|cluster, progress| {
-        up::start(cluster, Lifetime::WithThisProcess, progress)?;
+        up::start(
+            cluster,
+            Lifetime::WithThisProcess,
+            &talkative(cluster),
+            progress,
+        )?;
         // A rollout needs a second version: the same sources, built to report another one.
         up::provide_images(
             cluster,
@@ -160,6 +165,19 @@ fn whole_system() -> Result<()> {
             &variables,
         )
     })
+}
+
+/// Values of the chart with which the product says the most of itself: it is searched for keys, and a
+/// test is the collector of its spans.
+fn talkative(cluster: &Cluster) -> [String; 3] {
+    [
+        "operator.logLevel=debug".to_owned(),
+        "api.telemetry.logFilter=debug".to_owned(),
+        format!(
+            "api.telemetry.otlpEndpoint=http://{}:4318",
+            cluster.host_address()
+        ),
+    ]
 }
 
 /// Does `work` on a new cluster and stops it, whatever came of the work; nothing of it may stay.

@@ -20,7 +20,7 @@ use crate::{
 pub fn run() -> Result<()> {
     let mut progress = Progress::new();
     let claimed = Clusters::of_user()?.claim_development()?;
-    let answer = start(&claimed.cluster, Lifetime::UntilDown, &mut progress)?;
+    let answer = start(&claimed.cluster, Lifetime::UntilDown, &[], &mut progress)?;
     eprintln!(
         "\nReady after {:.0} s. Where the time went:\n{}",
         progress.total().as_secs_f64(),
@@ -40,8 +40,13 @@ const NEXT: &str = r#"
   cargo dev down
 "#;
 
-/// Starts everything, and returns the answer to the first request.
-pub fn start(cluster: &Cluster, lifetime: Lifetime, progress: &mut Progress) -> Result<String> {
+/// Starts everything, the chart with these values more, and returns the answer to the first request.
+pub fn start(
+    cluster: &Cluster,
+    lifetime: Lifetime,
+    values: &[String],
+    progress: &mut Progress,
+) -> Result<String> {
     start_node(cluster, lifetime, progress)?;
     let version = binaries::version()?;
     provide_images(cluster, &version, progress)?;
@@ -52,7 +57,7 @@ pub fn start(cluster: &Cluster, lifetime: Lifetime, progress: &mut Progress) -> 
     })?;
     progress.step("Chart", |_| {
         product::apply_secrets(cluster, &credentials)?;
-        product::install(cluster, &version)
+        product::install(cluster, &version, values)
     })?;
     progress.step("Rollout", |step| {
         product::await_ready(cluster, &version, step)

@@ -120,6 +120,41 @@ fn a_trusted_proxy_is_a_network() -> Result<()> {
 }
 
 #[test]
+fn a_log_filter_is_a_list_of_levels() -> Result<()> {
+    let expected = "api.telemetry.logFilter: \"loud\" is not valid: give a level for all and others by target, such as \
+         info,water_gate=debug";
+    assert_refused(r#"api.telemetry.logFilter="loud""#, expected)?;
+    let rendered = render(&[
+        "--set-json",
+        r#"api.telemetry.logFilter="info,water_gate=debug""#,
+    ])?;
+    assert!(
+        rendered.contains(r#"logFilter: "info,water_gate=debug""#),
+        "{rendered}"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_collector_is_in_the_cluster() -> Result<()> {
+    let expected = "api.telemetry.otlpEndpoint: \"https://example.org\" is not valid: give the address of a collector in \
+         the cluster, such as http://collector.observability:4318";
+    assert_refused(
+        r#"api.telemetry.otlpEndpoint="https://example.org""#,
+        expected,
+    )?;
+    for address in ["http://collector:4318", "http://[fd00::1]:4318/otlp"] {
+        let value = format!("api.telemetry.otlpEndpoint={address:?}");
+        let rendered = render(&["--set-json", &value])?;
+        assert!(
+            rendered.contains(&format!("otlpEndpoint: {address:?}")),
+            "{rendered}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
 fn other_namespaces_need_an_operator_that_sees_them() -> Result<()> {
     let expected = "api.apiKeys.allowedNamespaces.from: \"All\" needs an operator that sees other namespaces: set \
          rbac.scope to Cluster";

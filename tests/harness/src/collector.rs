@@ -50,7 +50,13 @@ pub struct Collector {
 impl Collector {
     /// Starts one on loopback.
     pub async fn start() -> Result<Self> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        Self::start_at(([127, 0, 0, 1], 0).into()).await
+    }
+
+    /// Starts one at this address.
+    pub async fn start_at(address: SocketAddr) -> Result<Self> {
+        let listener = TcpListener::bind(address).await;
+        let listener = listener.with_context(|| format!("listen at {address}"))?;
         let address = listener.local_addr()?;
         let bodies = Arc::default();
         let accepting = tokio::spawn(accept(listener, Arc::clone(&bodies)));

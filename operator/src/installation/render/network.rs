@@ -52,7 +52,8 @@ pub fn policy(source: Source<'_>, part: Part) -> Manifest {
     )
 }
 
-/// DNS, the services for the gate, and the networks that are listed.
+/// DNS, the services for the gate, a collector of spans in the cluster, and the networks that are
+/// listed.
 fn egress(source: Source<'_>, part: Part) -> Vec<Value> {
     let dns =
         json!({ "ports": [{ "protocol": "UDP", "port": 53 }, { "protocol": "TCP", "port": 53 }] });
@@ -74,7 +75,19 @@ fn egress(source: Source<'_>, part: Part) -> Vec<Value> {
         rule
     });
     let to_services = services.into_iter().filter(|_| part == Part::Gate);
-    [dns].into_iter().chain(to_services).chain(listed).collect()
+    let collector = source.spec.telemetry.otlp_port().map(|port| {
+        json!({
+            "to": [{ "namespaceSelector": {} }],
+            "ports": [{ "protocol": "TCP", "port": port }],
+        })
+    });
+    let to_collector = collector.filter(|_| part != Part::Migrations);
+    [dns]
+        .into_iter()
+        .chain(to_services)
+        .chain(to_collector)
+        .chain(listed)
+        .collect()
 }
 
 /// The way in, to the gate only.

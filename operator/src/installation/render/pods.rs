@@ -164,6 +164,15 @@ fn environment(source: Source<'_>, part: Part) -> Vec<Value> {
             STOP_DELAY_SECONDS.to_string(),
         ));
         variables.push(plain("WATER_DRAIN_SECONDS", DRAIN_SECONDS.to_string()));
+        let telemetry = &spec.telemetry;
+        let set = [
+            ("WATER_LOG", &telemetry.log_filter),
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", &telemetry.otlp_endpoint),
+        ];
+        let set = set
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.clone()?)));
+        variables.extend(set.map(|(name, value)| plain(name, value)));
     }
     variables
 }

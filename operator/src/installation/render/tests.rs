@@ -61,6 +61,10 @@ fn full() -> Value {
         "trustedProxies": ["10.0.0.0/8", "fd00::/8"],
     });
     spec["networkPolicy"] = json!({ "egress": [{ "cidr": "10.1.0.0/16", "ports": [5432, 6379] }] });
+    spec["telemetry"] = json!({
+        "logFilter": "info,water_gate=debug",
+        "otlpEndpoint": "http://collector.observability:4318",
+    });
     spec
 }
 

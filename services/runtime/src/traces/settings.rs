@@ -106,12 +106,15 @@ impl FromStr for CollectorUrl {
         if uri.scheme() == Some(&Scheme::HTTPS) {
             return Err(InvalidCollectorUrl::Tls);
         }
+        let host = uri.host().unwrap_or_default();
+        let address = match uri.port_u16() {
+            Some(port) => format!("{host}:{port}"),
+            None => host.to_owned(),
+        };
         let plain = uri.scheme() == Some(&Scheme::HTTP) && uri.query().is_none();
-        let host = uri.host().is_some_and(|host| !host.is_empty());
-        let secret = uri
-            .authority()
-            .is_some_and(|authority| authority.as_str().contains('@'));
-        match plain && host && !secret {
+        // What else could stand there is a user, which is a secret, or a number that is no port.
+        let exact = uri.authority().is_some_and(|given| *given == *address);
+        match plain && exact && !host.is_empty() {
             true => Ok(Self(uri)),
             false => Err(InvalidCollectorUrl::Malformed),
         }
@@ -209,6 +212,7 @@ mod tests {
                 "http://planted@collector",
                 "a host, perhaps a port and a path",
             ),
+            ("http://planted:70000", "a host, perhaps a port and a path"),
             (
                 "http://collector/?planted",
                 "a host, perhaps a port and a path",
