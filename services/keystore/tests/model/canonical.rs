@@ -4,7 +4,7 @@
 
 use crate::operator::{Claim, Pass};
 use crate::protocol::{Mistake, SLOTS};
-use crate::redis::{Applied, Hashes, Meta};
+use crate::redis::{Applied, Hashes, Store};
 use crate::system::System;
 
 impl System {
@@ -24,22 +24,46 @@ impl System {
         self.min(swapped)
     }
 
-    /// What stands for no term and no generation in Redis, or in the data that can come back, will never
-    /// be equal to one again.
+    /// Drops what nothing that can still happen depends on.
     fn forget(&mut self) {
+        self.forget_data();
+        // What stands for no term in Redis, or in the data that can come back, and for no generation in
+        // Redis, will never be equal to one again.
         let metas = [self.store.meta, self.saved.and_then(|saved| saved.meta)];
-        let known =
-            |of: fn(&Meta) -> u8, number| metas.iter().flatten().any(|meta| of(meta) == number);
+        let is_known = |term| metas.iter().flatten().any(|meta| meta.term == term);
         for operator in &mut self.operators {
-            if !known(|meta| meta.term, operator.term) {
+            if !is_known(operator.term) {
                 operator.term = 0;
             }
         }
+        let generation = self.store.meta.map_or(0, |meta| meta.generation);
         self.each_applied(|applied| {
-            if !known(|meta| meta.generation, applied.generation) {
+            if applied.generation != generation {
                 *applied = Applied::default();
             }
         });
+    }
+
+    /// Data that came back, or can, wait for a rebuild, which writes the records anew under other
+    /// numbers: of these, terms and tombstones alone count. Until a rebuild ends nobody reads its
+    /// records, and a gate that is silent reads them again before it serves.
+    fn forget_data(&mut self) {
+        let server = Some(self.server);
+        let came_back = |store: &&mut Store| store.meta.is_some_and(|meta| meta.server != server);
+        let here = Some(&mut self.store).filter(came_back);
+        for store in self.saved.iter_mut().chain(here) {
+            if let Some(meta) = &mut store.meta {
+                (meta.generation, meta.seq, meta.complete) = (0, 0, false);
+            }
+            store.records = Hashes(0);
+        }
+        if self.store.meta.is_some_and(|meta| !meta.complete) {
+            self.store.records = Hashes(0);
+        }
+        let silent = self.gates.iter_mut().filter(|gate| gate.silent);
+        for copy in silent.filter_map(|gate| gate.copy.as_mut()) {
+            copy.records = Hashes(0);
+        }
     }
 
     pub fn term_after_all(&self) -> u8 {

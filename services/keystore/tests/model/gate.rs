@@ -98,7 +98,7 @@ pub fn step(system: &System, gate: Gate, step: Step, mistake: Option<Mistake>) -
                 return None;
             }
             let meta = usable(system, mistake)?;
-            if gate.copy.is_none_or(|copy| differs(meta, copy.at, mistake)) {
+            if gate.silent || gate.copy.is_none_or(|copy| differs(meta, copy.at, mistake)) {
                 next.copy = Some(Copy {
                     at: meta.position(),
                     records: system.store.records,

@@ -100,6 +100,16 @@ fn two_keys_live_and_die_while_gates_come_and_go_and_lose_redis() {
 }
 
 #[test]
+fn a_key_lives_and_dies_through_a_loss_of_redis_a_change_of_the_leader_and_a_cut_at_once() {
+    holds(Bounds {
+        losses: 1,
+        pauses: 1,
+        cuts: 1,
+        ..BASE
+    });
+}
+
+#[test]
 fn a_key_is_rotated_while_leaders_take_turns_and_a_gate_is_cut_off() {
     holds(Bounds {
         hashes: 3,
