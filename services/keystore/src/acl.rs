@@ -35,8 +35,9 @@ impl fmt::Debug for PasswordHash {
 }
 
 /// What every connection does: introduce itself, choose its database, and learn where the slots of a
-/// Redis Cluster are.
-const CONNECT: &str = "+auth +hello +ping +select +client|setname +cluster|slots +info +time";
+/// Redis Cluster are or are moving to.
+const CONNECT: &str =
+    "+auth +hello +ping +select +client|setname +cluster|slots +asking +info +time";
 
 /// The lines of an ACL file (behind `ACL SETUSER`, the same words without `user`): operator first.
 /// The names are those of `operator-url` and `gate-url`.
@@ -88,7 +89,7 @@ mod tests {
             %R~wd:{water.water-data}:plans %R~wd:{water.water-data}:feed \
             %R~wd:{water.water-data}:meta ~wd:{water.water-data}:gates ~wd:{water.water-data}:used \
             ~wd:rl:{*}:water.water-data:? -@all +auth +hello +ping +select +client|setname \
-            +cluster|slots +info +time +evalsha +script|load +get +hgetall +xread +xrevrange +hset +hdel +zadd +set \
+            +cluster|slots +asking +info +time +evalsha +script|load +get +hgetall +xread +xrevrange +hset +hdel +zadd +set \
             +lindex +llen +lpop +rpop +rpush +pexpire";
         assert_eq!(rules, golden);
     }

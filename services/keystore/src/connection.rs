@@ -1,6 +1,7 @@
 //! A connection to Redis that comes back by itself, never repeats a command, answers within a
 //! stated time and cannot be printed. Redis may be one server or a Redis Cluster.
 
+mod redirection;
 mod wire;
 
 use std::fmt;

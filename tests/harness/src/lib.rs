@@ -29,6 +29,6 @@ pub use postgres::{Database, Postgres};
 pub use process::{Process, Program};
 pub use proxy::{Network, Proxy};
 pub use redis::Redis;
-pub use redis_cluster::RedisCluster;
+pub use redis_cluster::{Move, RedisCluster};
 pub use scratch::directory as scratch_directory;
 pub use wait::wait_until;

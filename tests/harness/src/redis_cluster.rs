@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 
 use crate::{Port, Redis, wait_until};
 
@@ -74,6 +74,46 @@ impl RedisCluster {
         wait_until("the cluster to be whole", START, whole).await
     }
 
+    /// Begins to move the slot of a key from its master to the next one, as resharding does: the
+    /// keys are there, and who asks for them is still sent to where they were.
+    pub async fn begin_move(&self, key: &str) -> Result<Move<'_>> {
+        let slot = self.masters[0]
+            .command(&["CLUSTER", "KEYSLOT", key])
+            .await?;
+        let slot = slot.trim_start_matches(':').trim_end().to_owned();
+        let number: u16 = slot.parse()?;
+        // Each has as many slots as the others, but for one.
+        let from = usize::from(number.saturating_sub(1) / 5461);
+        let (from, to) = (&self.masters[from], &self.masters[(from + 1) % SLOTS.len()]);
+        let change = ["CLUSTER", "SETSLOT", &slot];
+        to.command(&[&change[..], &["IMPORTING", &id(from).await?]].concat())
+            .await?;
+        let new = id(to).await?;
+        from.command(&[&change[..], &["MIGRATING", &new]].concat())
+            .await?;
+        let keys = from
+            .command(&["CLUSTER", "GETKEYSINSLOT", &slot, "1000"])
+            .await?;
+        let keys: Vec<&str> = keys
+            .lines()
+            .filter(|line| !line.starts_with(['*', '$']))
+            .collect();
+        if !keys.is_empty() {
+            let (port, time) = (to.port().to_string(), START.as_millis().to_string());
+            let migrate = ["MIGRATE", "127.0.0.1", &port, "", "0", &time, "KEYS"];
+            from.command(&[&migrate[..], &keys].concat()).await?;
+        }
+        let others = self
+            .masters
+            .iter()
+            .filter(|master| master.port() != to.port());
+        Ok(Move {
+            slot,
+            new,
+            told: std::iter::once(to).chain(others).collect(),
+        })
+    }
+
     async fn meet(&self) -> Result<()> {
         for (master, bus) in self.masters.iter().zip(&self._bus).skip(1) {
             let port = master.port().to_string();
@@ -83,4 +123,31 @@ impl RedisCluster {
         }
         Ok(())
     }
+}
+
+/// A slot between two masters.
+pub struct Move<'a> {
+    slot: String,
+    /// The new master's id.
+    new: String,
+    /// All masters, the new one first.
+    told: Vec<&'a Redis>,
+}
+
+impl Move<'_> {
+    /// Tells all masters where the slot is.
+    pub async fn finish(self) -> Result<()> {
+        for master in self.told {
+            let change = ["CLUSTER", "SETSLOT", &self.slot, "NODE", &self.new];
+            master.command(&change).await?;
+        }
+        Ok(())
+    }
+}
+
+/// A master's name in the cluster.
+async fn id(master: &Redis) -> Result<String> {
+    let reply = master.command(&["CLUSTER", "MYID"]).await?;
+    let id = reply.lines().nth(1).context("a node tells its id")?;
+    Ok(id.to_owned())
 }

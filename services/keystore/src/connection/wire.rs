@@ -8,6 +8,8 @@ use redis::cluster::{ClusterClient, ClusterConfig};
 use redis::cluster_async::ClusterConnection;
 use redis::{Client, Cmd, Pipeline, RedisFuture, Value};
 
+use super::redirection::follow;
+
 /// Commands that may wait for the socket; the client's default of 50 is less than a burst.
 const QUEUE: usize = 1024;
 
@@ -22,7 +24,8 @@ pub(super) enum Server {
 #[derive(Clone)]
 pub(super) enum Wire {
     One(ConnectionManager),
-    /// Sends a command to the master of its keys' slot, a pipeline to that of its first key.
+    /// Sends a command to the master of its keys' slot, wherever that moves, and a pipeline to that of
+    /// its first key.
     Cluster(ClusterConnection),
 }
 
@@ -64,7 +67,12 @@ impl ConnectionLike for Wire {
     fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
         match self {
             Self::One(manager) => manager.req_packed_command(cmd),
-            Self::Cluster(cluster) => cluster.req_packed_command(cmd),
+            Self::Cluster(cluster) => Box::pin(async move {
+                match cluster.req_packed_command(cmd).await {
+                    Err(refusal) => follow(cluster, cmd, refusal).await,
+                    answer => answer,
+                }
+            }),
         }
     }
 

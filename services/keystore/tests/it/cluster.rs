@@ -66,6 +66,30 @@ async fn accounts_all_over_the_cluster_get_exactly_their_limits() {
 }
 
 #[tokio::test]
+async fn an_account_whose_slot_moves_is_counted_all_the_while() {
+    let (cluster, _, gate) = cluster().await;
+    let limiter = gate.limiter(Purpose::Directory);
+    let admitted = async |requests: u32| {
+        let mut admitted = 0;
+        for _ in 0..requests {
+            admitted += u32::from(limiter.admits_under("acme", limits(40, 1_000)).await);
+        }
+        admitted
+    };
+    let account = gate.instance.minute(&"acme".parse().unwrap());
+    assert_eq!(admitted(10).await, 10);
+    let moving = cluster.begin_move(&account).await.unwrap();
+    assert_eq!(admitted(10).await, 10);
+    moving.finish().await.unwrap();
+    assert_eq!(admitted(30).await, 20);
+    let failures = limiter.standby.status().failures;
+    assert!(
+        failures.iter().all(|(_, count)| *count == 0),
+        "{failures:?}"
+    );
+}
+
+#[tokio::test]
 async fn a_lost_master_takes_the_cluster_down_and_is_found_again() {
     let (cluster, _, gate) = cluster().await;
     let limiter = gate.limiter(Purpose::Limiter);

@@ -1,5 +1,7 @@
 //! Steady requests from many accounts, and from some who may not come in.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -96,10 +98,6 @@ impl Load {
 }
 
 impl Answers {
-    pub fn count(&self) -> usize {
-        self.good.len()
-    }
-
     /// The time within which so many of 100 were answered.
     pub fn percentile(&self, percent: usize) -> Duration {
         let mut times: Vec<Duration> = self.good.iter().map(|sample| sample.took).collect();
@@ -116,6 +114,22 @@ impl Answers {
         let admitted = strange.filter(|status| ![401, 429, 503].contains(*status));
         assert_eq!(admitted.count(), 0, "{:?}", self.strangers);
     }
+}
+
+impl fmt::Display for Answers {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (good, strangers) = (&self.good, &self.strangers);
+        let good = by_status(good.iter().map(|sample| sample.status));
+        let strangers = by_status(strangers.iter().copied());
+        write!(formatter, "good keys {good:?}, strangers {strangers:?}")
+    }
+}
+
+/// How many answers of each status.
+fn by_status(statuses: impl Iterator<Item = u16>) -> BTreeMap<u16, usize> {
+    let mut counts = BTreeMap::new();
+    statuses.for_each(|status| *counts.entry(status).or_default() += 1);
+    counts
 }
 
 async fn send(

@@ -1,0 +1,64 @@
+//! A Redis Cluster that moves slots or loses a master under load.
+
+use anyhow::{Result, ensure};
+use water_harness::{RedisCluster, wait_until};
+
+use super::load::Load;
+use super::{ACCOUNTS, OUTAGE};
+use crate::site::{Key, SOON, Site};
+
+/// A gate on a cluster of its own, under the load of these keys.
+async fn under_load() -> (RedisCluster, Site, Vec<Key>, Load) {
+    let cluster = RedisCluster::start().await.unwrap();
+    let site = Site::start_at(&cluster.url_as("default", ""), &[]).await;
+    site.ready().await;
+    let keys: Vec<Key> = (0..ACCOUNTS).map(|_| Key::new()).collect();
+    site.publish_all(&keys).await;
+    let load = Load::start(&site, &keys).await;
+    load.next(OUTAGE).await;
+    (cluster, site, keys, load)
+}
+
+async fn shows(site: &Site, expected: impl Fn(&str) -> bool) {
+    let shown = async || -> Result<()> {
+        let metrics = site.admin("/metrics").await?;
+        ensure!(expected(metrics.text()?), "{}", metrics.text()?);
+        Ok(())
+    };
+    wait_until("the metrics", SOON, shown).await.unwrap();
+}
+
+/// Every good key was served, and Redis decides again.
+async fn held(site: &Site, load: Load) {
+    shows(site, |metrics| {
+        metrics.contains(r#"water_gate_limits_mode{mode="exact"} 1"#)
+    })
+    .await;
+    load.next(OUTAGE / 2).await;
+    load.stop().await.held();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slots_that_move_to_another_master_fail_no_good_key() {
+    let (cluster, site, keys, load) = under_load().await;
+    for key in keys.iter().step_by(ACCOUNTS / 5) {
+        let account = site.instance.minute(&key.record.account);
+        let moving = cluster.begin_move(&account).await.unwrap();
+        load.next(ACCOUNTS).await;
+        moving.finish().await.unwrap();
+    }
+    held(&site, load).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_that_lost_a_master_fails_no_good_key_and_is_told_apart() {
+    let (cluster, site, _, load) = under_load().await;
+    let lost = &cluster.masters()[1];
+    lost.kill().unwrap();
+    let none = "water_gate_limiter_failures_total{reason=\"cluster_down\"} 0\n";
+    shows(&site, |metrics| !metrics.contains(none)).await;
+    load.next(OUTAGE).await;
+    lost.start_again().await.unwrap();
+    cluster.ready().await.unwrap();
+    held(&site, load).await;
+}
