@@ -143,7 +143,7 @@ impl Replica {
             after = match outcome {
                 Ok(after) => after,
                 Err(Interruption { setback, after }) => {
-                    self.set_back(&setback);
+                    self.set_back(&setback, after.is_none());
                     tokio::time::sleep(RETRY_AFTER).await;
                     after
                 }
@@ -163,7 +163,6 @@ impl Replica {
     /// know whom to wait for. The feed is heard before that, since a gate that cannot hear it must
     /// not renew.
     async fn reload(&self) -> Result<Option<String>, Interruption> {
-        self.progress().reloading();
         let outcome = async {
             feed_end(&self.connection, &self.instance).await?;
             self.replied();
@@ -233,7 +232,7 @@ impl Replica {
     }
 
     fn needs_reload(&self, setback: &Setback) -> Option<String> {
-        self.set_back(setback);
+        self.set_back(setback, true);
         None
     }
 
@@ -270,8 +269,8 @@ impl Replica {
         Ok(())
     }
 
-    fn set_back(&self, setback: &Setback) {
-        if self.progress().set_back(setback) {
+    fn set_back(&self, setback: &Setback, needs_reload: bool) {
+        if self.progress().set_back(setback, needs_reload) {
             tracing::warn!(error = %setback, "the copy of the key directory cannot be kept up");
         }
     }

@@ -187,7 +187,25 @@ async fn everything_is_loaded_anew_when_the_time_has_come() {
 }
 
 #[tokio::test]
-async fn a_copy_is_not_called_current_while_everything_is_loaded_anew() {
+async fn a_copy_stays_current_while_everything_is_loaded_anew() {
+    let site = Site::new().await;
+    site.ready().await;
+    let often = site
+        .gate("gate-1")
+        .reloading_every(Duration::from_millis(50));
+    let gate = RunningGate::of(often);
+    soon(gate.completed()).await;
+    let loaded = async {
+        while gate.status().loads < 5 {
+            assert!(gate.status().current);
+            tokio::task::yield_now().await;
+        }
+    };
+    soon(loaded).await;
+}
+
+#[tokio::test]
+async fn a_copy_whose_reload_fails_is_not_called_current() {
     let redis = Redis::start().await.unwrap();
     let site = Site::on(&redis);
     site.ready().await;

@@ -17,8 +17,10 @@ const CURRENT_FOR: Duration = Duration::from_secs(5);
 pub struct ReplicaStatus {
     /// Whether there is a copy at all. Without one every request is answered 503.
     pub complete: bool,
-    /// Whether the copy is known to be up to date: the feed replied within 5 s and no reload is due
-    /// or under way. Otherwise an unknown key may be newer than the copy, and is answered 503, not 401.
+    /// Whether the copy is known to be up to date: the feed replied within 5 s, and nothing has
+    /// happened that only a reload makes good. Otherwise an unknown key may be newer than the copy,
+    /// and is answered 503, not 401. A reload whose time has come is no such thing: the key of a
+    /// change that it has not read yet is not known to anybody before this gate has acknowledged it.
     pub current: bool,
     /// The copy's generation; 0 without one.
     pub generation: u64,
@@ -49,8 +51,6 @@ pub(super) struct Progress {
     /// Of a renewal that came too late: the copy may lack what nobody waited for this gate to apply.
     late_renewal: Option<Instant>,
     last_load: Option<Instant>,
-    /// Everything is being loaded anew: what happens meanwhile is not seen.
-    reloading: bool,
     /// A reload is needed and has not succeeded.
     doubtful: bool,
     loads: u64,
@@ -63,7 +63,6 @@ impl Progress {
     pub(super) fn loaded(&mut self, now: Instant) {
         self.loads += 1;
         self.last_load = Some(now);
-        self.reloading = false;
         self.doubtful = false;
         self.replied(now);
         self.caught_up();
@@ -75,11 +74,6 @@ impl Progress {
         if let Some(late) = self.late_renewal.take() {
             self.last_renewal = Some(late);
         }
-    }
-
-    /// Everything is about to be loaded; until [`Progress::loaded`].
-    pub(super) fn reloading(&mut self) {
-        self.reloading = true;
     }
 
     /// Whether the last load is less than `period` ago.
@@ -119,14 +113,15 @@ impl Progress {
         self.is_heard() && self.late_renewal.is_none()
     }
 
-    /// The copy could not be kept up. Answers whether that is news.
-    pub(super) fn set_back(&mut self, setback: &Setback) -> bool {
+    /// The copy could not be kept up; `needs_reload`: and only a reload helps. Answers whether that
+    /// is news.
+    pub(super) fn set_back(&mut self, setback: &Setback, needs_reload: bool) -> bool {
         let news = self.failure.is_none() && !self.doubtful;
         self.setbacks += 1;
-        match setback {
-            Setback::Store(error) => self.failure = Some(error.reason()),
-            _ => self.doubtful = true,
+        if let Setback::Store(error) = setback {
+            self.failure = Some(error.reason());
         }
+        self.doubtful |= needs_reload;
         news
     }
 
@@ -137,7 +132,7 @@ impl Progress {
     pub(super) fn status(&self, snapshot: Option<&Snapshot>) -> ReplicaStatus {
         ReplicaStatus {
             complete: snapshot.is_some(),
-            current: snapshot.is_some() && !self.doubtful && !self.reloading && self.is_heard(),
+            current: snapshot.is_some() && !self.doubtful && self.is_heard(),
             generation: snapshot.map_or(0, |snapshot| snapshot.generation),
             seq: snapshot.map_or(0, |snapshot| snapshot.seq),
             keys: snapshot.map_or(0, Snapshot::keys),
