@@ -9,10 +9,9 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use tokio::time::Instant;
 use water_harness::{Network, Proxy, Redis, wait_until};
-use water_keystore::connection::Purpose;
-use water_keystore::{ConnectionSettings, Directory, Reason};
+use water_keystore::Reason;
 
-use crate::site::{Key, SOON, Site, contents};
+use crate::site::{Key, SOON, Site};
 use load::{Load, TARGET};
 
 /// Once Redis is back everything shall be exact again within this time.
@@ -55,14 +54,10 @@ impl World {
         self.redis.command(words).await.unwrap();
     }
 
-    /// Writes the directory anew, as the operator does when Redis has lost it or was promoted.
+    /// Waits until the gate has what is written anew.
     async fn republish(&self) {
-        let settings = ConnectionSettings::new(&self.redis.url(), None).unwrap();
-        let connection = settings.connect(Purpose::Directory);
-        let directory = Directory::new(connection, self.site.instance.clone());
-        let (writer, _) = directory.claim("0b5e", None).await.unwrap();
-        let (meta, _) = writer.rebuild(|| contents(&self.keys)).await.unwrap();
-        let loaded = format!("water_gate_directory_seq {}.0", meta.seq);
+        let seq = self.site.republish(&self.redis, &self.keys).await;
+        let loaded = format!("water_gate_directory_seq {seq}.0");
         self.shows(SOON, &[&loaded, "water_gate_directory_current 1.0"])
             .await;
     }

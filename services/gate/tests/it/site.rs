@@ -161,6 +161,17 @@ impl Site {
         self.change(&[key.revocation()]).await;
     }
 
+    /// Writes the directory anew, as the operator does when Redis has lost it or was promoted, and
+    /// tells its last change.
+    pub async fn republish(&self, redis: &Redis, keys: &[Key]) -> u64 {
+        let settings = ConnectionSettings::new(&redis.url(), None).unwrap();
+        let connection = settings.connect(Purpose::Directory);
+        let directory = Directory::new(connection, self.instance.clone());
+        let (writer, _) = directory.claim("0b5e", None).await.unwrap();
+        let (meta, _) = writer.rebuild(|| contents(keys)).await.unwrap();
+        meta.seq
+    }
+
     async fn change(&self, changes: &[Change]) {
         let applied = self.writer.apply(changes).await.unwrap();
         let acknowledged = async || {
