@@ -14,7 +14,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use tokio::time::Instant;
 
-use super::watch::{Phase, Reason, Watch};
+use super::watch::{Reason, Watch};
 
 /// Deadlines and bounds; the defaults are those of gate.md, "The connection".
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub struct ConnectionLimits {
     pub linger: Duration,
     /// From accepting to the first request, once draining has begun.
     pub first_request: Duration,
-    /// Connections in all; at the cap the longest idle one is closed.
+    /// Connections in all; at the cap the longest idle one is closed, or else the slowest.
     pub total: usize,
     /// Connections from one IPv4 address or IPv6 /64.
     pub per_peer: usize,
@@ -161,7 +161,7 @@ impl Connections {
         })
     }
 
-    /// Closes the connection that has been idle longest; false if none is idle.
+    /// Closes the connection that has been idle longest, or else is slowest; false if all are at work.
     pub(super) fn close_longest_idle(&self) -> bool {
         self.evict(&mut self.table())
     }
@@ -180,15 +180,11 @@ impl Connections {
             .for_each(|(_, watch)| watch.ask_drain());
     }
 
-    /// Takes the place of the longest idle connection, or of the slowest head if none is idle.
+    /// Takes the place of the connection that is needed least.
     fn evict(&self, table: &mut Table) -> bool {
-        let phases = table
-            .open
-            .iter()
-            .map(|(number, (_, watch))| (watch.phase(), *number));
-        let idle = phases.filter(|((phase, _), _)| *phase <= Phase::Head);
-        let longest = idle.min_by_key(|((phase, since), _)| (*phase == Phase::Head, *since));
-        let Some((_, number)) = longest else {
+        let open = table.open.iter();
+        let places = open.filter_map(|(number, (_, watch))| Some((watch.gives_way()?, *number)));
+        let Some((_, number)) = places.min() else {
             return false;
         };
         if let Some(watch) = table.remove(number) {

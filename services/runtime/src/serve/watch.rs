@@ -10,8 +10,19 @@ use tokio::time::Instant;
 
 use super::ConnectionLimits;
 
-/// What a connection is doing.
+/// What a connection keeps its place for although no request is under way.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Slowness {
+    /// Nothing.
+    Idle,
+    /// A request's head that is not complete.
+    Head,
+    /// An answer that its peer does not take.
+    Reader,
+}
+
+/// What a connection is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
     /// Waiting for a request's first byte.
     Idle,
@@ -132,6 +143,21 @@ impl Watch {
             Phase::Busy | Phase::Answering => return None,
         };
         Some((self.at(since, allowed), reason))
+    }
+
+    /// In which order connections give their places to new ones: who is idle before who sends a head
+    /// before who does not take an answer, and each the longer the sooner. `None`: a request is
+    /// under way.
+    pub(super) fn gives_way(&self) -> Option<(Slowness, u64)> {
+        let blocked = self.blocked.load(Relaxed);
+        if blocked != 0 {
+            return Some((Slowness::Reader, blocked - 1));
+        }
+        match self.phase() {
+            (Phase::Idle | Phase::Closing, since) => Some((Slowness::Idle, since)),
+            (Phase::Head, since) => Some((Slowness::Head, since)),
+            (Phase::Busy | Phase::Answering, _) => None,
+        }
     }
 
     /// Whether a request was answered on it before.
