@@ -83,6 +83,8 @@ pub fn install(cluster: &Cluster, version: &str, more: &[String]) -> Result<()> 
         "--namespace",
         NAMESPACE,
         "--timeout=5m",
+        // What somebody has tried with kubectl gives way to what is installed anew.
+        "--force-conflicts",
     ])
     .args(
         values
