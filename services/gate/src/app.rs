@@ -82,35 +82,25 @@ impl Gate {
         request: &Received,
         journal: &mut Journal,
     ) -> Result<Response<Bytes>, Problem> {
+        let Journal {
+            record,
+            route: routed,
+            charge,
+            span,
+            visit,
+        } = journal;
         let query = before_authentication(request, &self.keys_in_query())?;
         if let Some(free) = self.free_of_charge(request) {
             return Ok(free);
         }
-        let (record, view) = authenticate(request, &self.prefix, &self.grace)
+        let (found, view) = authenticate(request, &self.prefix, &self.grace)
             .map_err(|refusal| self.guessing.slow_down(refusal, request.client, request.at))?;
-        let record = &*journal.record.insert(record);
+        let record = &*record.insert(found);
         let limits = admit(record, &view)?;
-        let route = *journal.route.insert(route(request)?);
+        let route = *routed.insert(route(request)?);
         reachable(route, &self.upstreams, request.at)?;
-        limit(
-            record,
-            limits,
-            view.now(),
-            &self.limiter,
-            &mut journal.charge,
-        )
-        .await?;
-        let span = journal.span.as_ref();
-        forward(
-            request,
-            &query,
-            route,
-            record,
-            self,
-            span,
-            &mut journal.visit,
-        )
-        .await
+        limit(record, limits, view.now(), &self.limiter, charge).await?;
+        forward(request, &query, route, record, self, span.as_ref(), visit).await
     }
 
     /// What everybody may have: the API's description, and a browser's question whether it may ask.
