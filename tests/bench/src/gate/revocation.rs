@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio::try_join;
 use water_keystore::{Change, Entry, Removal};
 
@@ -164,13 +164,15 @@ async fn revoked_after(
 /// Asks until the key is refused; `None`: it was not accepted at all.
 async fn last_accepted(probe: &mut Connection, requests: &Requests) -> Result<Option<Instant>> {
     let mut last = None;
+    let mut pace = interval(ASK_EVERY);
+    pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
+        pace.tick().await;
         match probe.exchange(requests).await?.status {
             200 => last = Some(Instant::now()),
             // 429: one wrong key of many from this client.
             401 | 429 => return Ok(last),
             _ => bail!("{}", probe.answer_text()),
         }
-        sleep(ASK_EVERY).await;
     }
 }
