@@ -18,11 +18,6 @@ local minute_limit, day_limit = tonumber(ARGV[1]), tonumber(ARGV[2])
 
 local function entry(index) return tonumber(redis.call('LINDEX', KEYS[1], index)) end
 
-local function push(moment)
-  -- Lua would print these as 1.7e+15.
-  redis.call('RPUSH', KEYS[1], string.format('%.0f', moment))
-end
-
 -- The key is the account's, whatever the plan: entries leave by age alone, so that a key of a
 -- smaller plan does not shorten the list for one of a larger.
 local oldest = entry(0)
@@ -43,34 +38,42 @@ day, count = tonumber(day), tonumber(count)
 -- A clock set back across midnight goes on with the day that had begun.
 if day ~= today and day ~= today + 1 then day, count = today, 0 end
 
--- Charges what is owed. Its times go where they belong: the list stays sorted.
-local function charge_owed()
-  local moments = {}
-  for i = 5, #ARGV, 2 do
-    local moment = now - tonumber(ARGV[i])
-    for _ = 1, moment > now - WINDOW and tonumber(ARGV[i + 1]) or 0 do
-      moments[#moments + 1] = moment
-    end
-  end
-  table.sort(moments)
-  newest = moments[1] and entry(-1)
-  while newest and newest > moments[1] do
-    redis.call('RPOP', KEYS[1])
+-- Adds times, oldest first, where they belong: the list stays sorted, though a gate tells later what
+-- it admitted, and a clock may be set back.
+local function add(moments)
+  local first = moments[1]
+  while newest and first and newest > first do
     moments[#moments + 1] = newest
+    redis.call('RPOP', KEYS[1])
     newest = entry(-1)
   end
   table.sort(moments)
-  for _, moment in ipairs(moments) do push(moment) end
+  for _, moment in ipairs(moments) do
+    -- Lua would print these as 1.7e+15.
+    redis.call('RPUSH', KEYS[1], string.format('%.0f', moment))
+    newest = moment
+  end
+end
+
+if ARGV[3] then
+  local owed = {}
+  for i = 5, #ARGV, 2 do
+    local moment = now - tonumber(ARGV[i])
+    for _ = 1, moment > now - WINDOW and tonumber(ARGV[i + 1]) or 0 do
+      owed[#owed + 1] = moment
+    end
+  end
+  table.sort(owed)
+  add(owed)
   if tonumber(ARGV[3]) == day then count = count + tonumber(ARGV[4]) end
 end
-if ARGV[3] then charge_owed() end
 
 local minute = redis.call('LLEN', KEYS[1])
 local accepted = 0
 if minute < minute_limit and count < day_limit then
   accepted = 1
   minute, count = minute + 1, count + 1
-  push(now)
+  add({now})
 end
 if accepted == 1 or ARGV[3] then
   redis.call('PEXPIRE', KEYS[1], 2 * WINDOW / 1000)

@@ -169,6 +169,25 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn slots_open_in_the_future_and_times_stay_sorted_whatever_the_clock_and_the_plan_do(
+        steps in proptest::collection::vec((-50_000_000..70_000_000i64, 1..6i64), 1..60),
+    ) {
+        let mut account = Account::new();
+        let mut now = START - DAY / 2;
+        for (step, minute) in steps {
+            now += step;
+            let reply = account.charge(now, minute, 1_000);
+            let times = account.times();
+            prop_assert!(times.is_sorted(), "{times:?}");
+            prop_assert!(reply.opens > 0 && reply.opens <= 2 * WINDOW, "{reply:?} at {now} of {times:?}");
+        }
+    }
+}
+
 #[test]
 fn what_is_owed_goes_where_its_times_belong() {
     let mut account = Account::new();
