@@ -104,11 +104,14 @@ impl Known {
         }
     }
 
-    /// The refusal as it stands at `now`; `None` when its slot is open, or it is none.
+    /// The refusal as it stands at `now`; `None` when its slot is open, or it was none. A day's
+    /// refusal ends with the next slot of the minute too: what remains of the minute is told as well.
     fn still_refused(&self, now: Instant) -> Option<Decision> {
         let elapsed = now.saturating_duration_since(self.asked);
-        let wait = self.decision.retry_after()?;
-        (elapsed < wait).then(|| self.decision.later(elapsed))
+        let minute = self.decision.minute.opens_in;
+        let changes = [self.decision.retry_after()?, minute];
+        let first = changes.into_iter().filter(|wait| !wait.is_zero()).min()?;
+        (elapsed < first).then(|| self.decision.later(elapsed))
     }
 }
 
@@ -168,6 +171,20 @@ mod tests {
             .unwrap();
         assert_eq!(later.retry_after_seconds(), Some(1));
         assert_eq!(asked.again(limits(3), Duration::from_secs(30)), None);
+    }
+
+    #[test]
+    fn a_days_refusal_is_asked_for_again_when_the_minute_changes() {
+        let again = |minute_opens, after| {
+            let reply = format!("0 0 1 {minute_opens} 1000 9000000000");
+            let decision = Decision::read(&reply, limits(3)).unwrap();
+            let asked = Instant::now();
+            Known::new(decision, limits(3), asked).still_refused(asked + after)
+        };
+        let held = again(30_000_000, Duration::from_millis(29_999)).unwrap();
+        assert_eq!((held.minute.remaining, held.day.remaining), (2, 0));
+        assert_eq!(again(30_000_000, Duration::from_secs(30)), None);
+        assert!(again(0, Duration::from_secs(300)).is_some());
     }
 
     #[test]
