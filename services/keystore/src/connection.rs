@@ -282,16 +282,23 @@ impl Connection {
     }
 }
 
-/// The answer, if it comes in time. When this process itself was stalled, time has run out before
-/// what arrived meanwhile was read: a last look comes after the sockets were.
+/// How many looks at the sockets a deadline is made of.
+const LOOKS: u32 = 5;
+
+/// The answer, if it comes in the `time` that this worker had for it. A worker that waits for a core,
+/// or is throttled, looks late at an answer that came in time: such a pause uses up one look, however
+/// long it is.
 async fn answered<T>(
     time: Duration,
     answer: impl Future<Output = RedisResult<T>>,
 ) -> RedisResult<T> {
     let mut answer = pin!(answer);
-    if let Ok(answer) = timeout(time, &mut answer).await {
-        return answer;
+    for _ in 0..LOOKS {
+        if let Ok(answer) = timeout(time / LOOKS, &mut answer).await {
+            return answer;
+        }
     }
+    // After a pause within the last look the connection has not been read yet.
     yield_now().await;
     let late = answer.now_or_never();
     late.unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::TimedOut).into()))

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures::future::join_all;
 use redis::cmd;
 use water_domain::AccountId;
-use water_harness::wait_until;
+use water_harness::{Redis, wait_until};
 use water_keystore::connection::Purpose;
 use water_keystore::limiter::WindowName;
 use water_keystore::{Decision, Limiter, Standby};
@@ -144,7 +144,7 @@ async fn accounts_and_instances_do_not_share_counters() {
 
 #[tokio::test]
 async fn a_flood_of_refusals_costs_redis_nothing() {
-    let redis = water_harness::Redis::start().await.unwrap();
+    let redis = Redis::start().await.unwrap();
     let site = Site::on(&redis);
     let limiter = limiter(&site);
     for _ in 0..2 {
@@ -191,7 +191,7 @@ async fn a_raised_plan_acts_at_once() {
 
 #[tokio::test]
 async fn a_forgotten_script_is_loaded_again() {
-    let redis = water_harness::Redis::start().await.unwrap();
+    let redis = Redis::start().await.unwrap();
     let limiter = limiter(&Site::on(&redis));
     limiter
         .charge(&account(), limits(10, 10), now())
@@ -225,34 +225,53 @@ async fn every_counter_goes_away_by_itself() {
     }
 }
 
-#[tokio::test]
-async fn a_stall_of_our_own_process_is_not_a_slow_redis() {
-    let redis = water_harness::Redis::start().await.unwrap();
-    let site = Site::on(&redis);
-    let connection = site.connect(Purpose::Limiter);
+/// A limiter that has its connection and script, and a client that blocks this thread, which is the
+/// limiter's worker too.
+async fn stalling(redis: &Redis) -> (Limiter, Arc<Standby>, redis::Connection) {
+    let site = Site::on(redis);
     let standby = Arc::<Standby>::default();
+    let connection = site.connect(Purpose::Limiter);
     let limiter = Limiter::new(connection, site.instance.clone(), standby.clone());
     let prepared = async || Ok(limiter.prepare().await?);
     wait_until("the connection", SOON, prepared).await.unwrap();
     let client = redis::Client::open(redis.url()).unwrap();
-    let mut blocking = client.get_connection().unwrap();
+    (limiter, standby, client.get_connection().unwrap())
+}
 
+/// Blocks the worker for longer than the limiter waits.
+fn stall(client: &mut redis::Connection) {
+    let mut wait = cmd("BLPOP");
+    let () = wait.arg("nothing").arg(0.8).query(client).unwrap();
+}
+
+#[tokio::test]
+async fn a_stall_of_our_own_process_is_not_a_slow_redis() {
+    let redis = Redis::start().await.unwrap();
+    let (limiter, standby, mut client) = stalling(&redis).await;
     let account = account();
     redis.pause().unwrap();
-    let stall = async {
-        // The command is on its way, and its answer comes while nothing of ours runs: this client
-        // blocks the only thread for longer than the limiter waits.
+    let stalled = async {
+        // The command is on its way, and its answer comes while nothing of ours runs.
         for _ in 0..5 {
             tokio::task::yield_now().await;
         }
         redis.resume().unwrap();
-        let _: () = cmd("BLPOP")
-            .arg("nothing")
-            .arg(0.8)
-            .query(&mut blocking)
-            .unwrap();
+        stall(&mut client);
     };
-    let (decision, ()) = tokio::join!(limiter.charge(&account, limits(120, 50_000), now()), stall);
+    let charged = limiter.charge(&account, limits(120, 50_000), now());
+    let (decision, ()) = tokio::join!(charged, stalled);
+    assert!(decision.unwrap().accepted);
+    assert_eq!(standby.status().failing, None);
+}
+
+#[tokio::test]
+async fn a_worker_that_stalls_before_it_has_sent_its_question_waits_for_the_answer() {
+    let redis = Redis::start().await.unwrap();
+    let (limiter, standby, mut client) = stalling(&redis).await;
+    let account = account();
+    let charged = limiter.charge(&account, limits(120, 50_000), now());
+    // Polled in this order: the question is written by a task that has no turn before the stall.
+    let (decision, ()) = tokio::join!(charged, async { stall(&mut client) });
     assert!(decision.unwrap().accepted);
     assert_eq!(standby.status().failing, None);
 }
