@@ -138,6 +138,19 @@ impl StoreError {
     pub fn reason(&self) -> Reason {
         self.reason
     }
+
+    /// Whether Redis may have done what was asked all the same: it was sent, and nothing refused it.
+    pub fn may_have_run(&self) -> bool {
+        match self.reason {
+            Reason::Slow | Reason::Unexpected => true,
+            // A connection that was not made carried nothing.
+            Reason::Down => !self
+                .source
+                .as_ref()
+                .is_some_and(RedisError::is_connection_refusal),
+            _ => false,
+        }
+    }
 }
 
 impl Fault for StoreError {
@@ -148,6 +161,8 @@ impl Fault for StoreError {
 
 #[cfg(test)]
 mod tests {
+    use std::io::ErrorKind;
+
     use super::*;
 
     fn server_error(code: &str) -> RedisError {
@@ -164,10 +179,20 @@ mod tests {
         ] {
             assert_eq!(Reason::of(&server_error(code)), reason, "{code}");
         }
-        let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        let refused = std::io::Error::from(ErrorKind::ConnectionRefused);
         assert_eq!(Reason::of(&refused.into()), Reason::Down);
-        let late = std::io::Error::from(std::io::ErrorKind::TimedOut);
+        let late = std::io::Error::from(ErrorKind::TimedOut);
         assert_eq!(Reason::of(&late.into()), Reason::Slow);
+    }
+
+    #[test]
+    fn only_what_was_refused_or_never_sent_has_surely_not_run() {
+        let error = |kind| StoreError::new("charge", std::io::Error::from(kind).into());
+        assert!(!error(ErrorKind::ConnectionRefused).may_have_run());
+        assert!(error(ErrorKind::BrokenPipe).may_have_run());
+        assert!(error(ErrorKind::TimedOut).may_have_run());
+        assert!(!StoreError::new("charge", server_error("OOM")).may_have_run());
+        assert!(StoreError::unexpected("charge").may_have_run());
     }
 
     #[test]

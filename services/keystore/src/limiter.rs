@@ -13,7 +13,7 @@ mod recovery;
 mod share;
 mod standby;
 
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use redis::Script;
 use tokio::sync::Notify;
@@ -27,7 +27,7 @@ use share::Now;
 pub use standby::{Standby, StandbyStatus, TooManyAccounts};
 
 use crate::connection::Connection;
-use crate::failure::{Reason, StoreError};
+use crate::failure::StoreError;
 use crate::keys::Instance;
 
 const SOURCE: &str = include_str!("limiter.lua");
@@ -105,10 +105,9 @@ impl Limiter {
                 Ok(decision)
             }
             Err(error) => {
-                self.failed(&error);
-                // What came too late may still be charged; to owe it too would charge it twice.
-                let owed = error.reason() != Reason::Slow;
-                self.charge_here(account, limits, now, owed)
+                self.failed(&error, asked);
+                // To owe what is charged already would charge it twice.
+                self.charge_here(account, limits, now, !error.may_have_run())
             }
         }
     }
@@ -137,18 +136,19 @@ impl Limiter {
             .charge(account, limits, known.as_ref(), now, owed)
     }
 
-    fn failed(&self, error: &StoreError) {
+    /// A question `asked` then failed.
+    fn failed(&self, error: &StoreError, asked: Instant) {
         tracing::debug!(error = %error, "the limiter's Redis failed");
-        self.standby.failed(error.reason(), Instant::now());
-        if self.memory().breaker.failed() {
+        let now = Instant::now();
+        self.standby.failed(error.reason(), now);
+        if self.memory().breaker.failed(asked, now) {
             self.standby.opened();
         }
         self.trouble.notify_one();
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory
-            .lock()
-            .expect("nothing panics while it holds the memory")
+        // It is whole between any two statements.
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

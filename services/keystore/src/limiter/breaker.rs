@@ -1,7 +1,10 @@
 //! Whether Redis is worth asking: after some failures in a row no request waits for it, until a
 //! probe has found it back.
 
-/// Failures in a row after which nobody asks any longer. One alone may be a lost packet.
+use tokio::time::Instant;
+
+/// Failures in a row after which nobody asks any longer. One alone may be a lost packet, or a Redis
+/// that forks for a snapshot.
 const FAILURES: u32 = 5;
 
 /// One limiter's breaker. Connections live on the worker that made them, and one that is broken
@@ -9,6 +12,8 @@ const FAILURES: u32 = 5;
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Breaker {
     failures: u32,
+    /// When the last of them was noticed.
+    noticed: Option<Instant>,
 }
 
 impl Breaker {
@@ -24,8 +29,15 @@ impl Breaker {
         }
     }
 
-    /// Redis failed. Answers whether the breaker opened just then.
-    pub(super) fn failed(&mut self) -> bool {
+    /// A question `asked` then was found to have failed `now`. Answers whether the breaker opened
+    /// just then.
+    ///
+    /// One pause of Redis fails all questions that are under way: together they count once.
+    pub(super) fn failed(&mut self, asked: Instant, now: Instant) -> bool {
+        if self.noticed.is_some_and(|noticed| asked < noticed) {
+            return false;
+        }
+        self.noticed = Some(now);
         self.failures = (self.failures + 1).min(FAILURES + 1);
         self.failures == FAILURES
     }
@@ -38,14 +50,24 @@ impl Breaker {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
+    /// After so many failures, each of a question that was asked when the one before was known.
     fn after(failures: u32) -> Breaker {
         let mut breaker = Breaker::default();
         for _ in 0..failures {
-            breaker.failed();
+            breaker.fails();
         }
         breaker
+    }
+
+    impl Breaker {
+        fn fails(&mut self) -> bool {
+            let now = Instant::now();
+            self.failed(now, now)
+        }
     }
 
     #[test]
@@ -56,18 +78,31 @@ mod tests {
     }
 
     #[test]
+    fn questions_that_fail_together_count_once() {
+        let mut breaker = after(3);
+        let asked = Instant::now();
+        let pause = Duration::from_millis(80);
+        for number in 0..64 {
+            let asked = asked + Duration::from_millis(number);
+            assert!(!breaker.failed(asked, asked + pause));
+        }
+        assert!(!breaker.is_open());
+        assert!(breaker.failed(asked + pause, asked + 2 * pause));
+    }
+
+    #[test]
     fn a_success_between_failures_keeps_it_closed() {
         let mut breaker = after(4);
         breaker.succeeded();
-        breaker.failed();
+        breaker.fails();
         assert!(!breaker.is_open());
     }
 
     #[test]
     fn it_opens_once_and_only_a_probe_closes_it() {
         let mut breaker = after(4);
-        assert!(breaker.failed());
-        assert!(!breaker.failed());
+        assert!(breaker.fails());
+        assert!(!breaker.fails());
         breaker.succeeded();
         assert!(breaker.is_open());
         assert!(breaker.close());

@@ -10,7 +10,7 @@ use water_domain::AccountId;
 
 use super::share::Debt;
 use super::{CHARGE, Limiter, SOURCE};
-use crate::failure::{Reason, StoreError};
+use crate::failure::StoreError;
 
 /// Between two probes. Two seconds after Redis is back everything shall be exact again.
 const PROBE_EVERY: Duration = Duration::from_millis(500);
@@ -43,10 +43,11 @@ impl Limiter {
 
     /// One probe, and if it succeeds all debts. Answers whether Redis decides again.
     async fn recover(&self) -> bool {
+        let asked = Instant::now();
         if let Err(error) = self.probe().await {
             // The other end may be gone without a word, or the name may stand for another server.
             self.connection.reopen();
-            self.failed(&error);
+            self.failed(&error, asked);
             return false;
         }
         self.standby.succeeded();
@@ -75,7 +76,7 @@ impl Limiter {
         let paying = stream::iter(debts).map(|(account, debt)| async move {
             if let Err(error) = self.charge_debt(&account, &debt).await {
                 self.standby.failed(error.reason(), Instant::now());
-                if error.reason() != Reason::Slow {
+                if !error.may_have_run() {
                     self.standby.owe(account, debt);
                 }
             }

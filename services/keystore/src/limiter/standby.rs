@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -200,15 +200,12 @@ impl Standby {
     }
 
     fn shares(&self) -> MutexGuard<'_, Shares> {
-        self.shares
-            .lock()
-            .expect("nothing panics while it holds the shares")
+        // They are whole between any two statements.
+        self.shares.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn failing(&self) -> MutexGuard<'_, Option<Failing>> {
-        self.failing
-            .lock()
-            .expect("nothing panics while it holds the failure")
+        self.failing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -224,8 +221,8 @@ impl Shares {
             .expect("it was there or has been put there"))
     }
 
-    /// Forgetting a share that is in use would admit more than the limits: who does not fit in is
-    /// not served.
+    /// Forgetting a share that is in use would admit more than the limits: a new account beyond
+    /// [`CAPACITY`] is refused.
     fn make_room(&mut self, now: Instant) -> Result<(), TooManyAccounts> {
         if self.by_account.len() < CAPACITY {
             return Ok(());

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::ensure;
+use futures::future::join_all;
 use redis::cmd;
 use water_domain::Limits;
 use water_harness::{Network, Proxy, Redis, wait_until};
@@ -93,6 +94,8 @@ async fn a_redis_that_comes_back_empty_is_charged_too() {
     let gate = site.limiter_of(PATIENT, 2);
     assert_eq!(admitted(&gate, 20).await, 20);
     redis.kill().unwrap();
+    // What is sent on a connection that breaks just then may have been charged.
+    gives_up(&gate).await;
     assert_eq!(admitted(&gate, 100).await, 50, "half of what is left");
     redis.start_again().await.unwrap();
     is_exact(&gate).await;
@@ -111,6 +114,37 @@ async fn a_question_that_came_too_late_is_not_charged_twice() {
     redis.resume().unwrap();
     is_exact(&gate).await;
     assert_eq!(counted(&site).await.0, 4);
+}
+
+#[tokio::test]
+async fn a_question_whose_answer_is_lost_is_not_charged_twice() {
+    let redis = Redis::start().await.unwrap();
+    let proxy = Proxy::before(redis.address()).await.unwrap();
+    let site = Site::at(redis.url_through(&proxy, "default", ""));
+    let gate = site.limiter(PATIENT);
+    assert_eq!(admitted(&gate, 1).await, 1);
+    proxy.set(Network::Truncate(0));
+    assert_eq!(admitted(&gate, 1).await, 1);
+    proxy.set(Network::Good);
+    is_exact(&gate).await;
+    assert_eq!(counted(&site).await, (2, "2".to_owned()));
+}
+
+#[tokio::test]
+async fn one_pause_of_redis_fails_many_questions_and_leaves_redis_deciding() {
+    let redis = Redis::start().await.unwrap();
+    let site = Site::on(&redis);
+    let gate = site.limiter(Purpose::Limiter);
+    assert!(gate.admits("acme").await);
+    redis.pause().unwrap();
+    let accounts: Vec<_> = (0..64).map(|number| format!("account-{number}")).collect();
+    let asked = accounts.iter().map(|account| gate.admits(account));
+    assert!(join_all(asked).await.into_iter().all(|admitted| admitted));
+    redis.resume().unwrap();
+    let status = gate.standby.status();
+    assert_eq!(status.admitted, 64, "each was decided without Redis");
+    assert!(!status.degraded, "{status:?}");
+    is_exact(&gate).await;
 }
 
 #[tokio::test]
