@@ -83,9 +83,22 @@ mod name {
     pub const ONE_NGINX: &str = "nginx, one connection";
 }
 
+/// Whose every request runs the limiter's script in Redis.
+const COUNTED: [&str; 7] = [
+    name::GATE,
+    name::QUIET_GATE,
+    name::LUA,
+    name::QUIET_LUA,
+    name::FEW,
+    name::MANY,
+    name::ONE,
+];
+
 /// Proves that every variant runs and answers right.
 pub async fn smoke() -> Result<()> {
-    compare(SMOKE).await?;
+    let rows = compare(SMOKE).await?;
+    let doubts: Vec<&str> = rows.iter().filter_map(Row::doubt).collect();
+    ensure!(doubts.is_empty(), "{}", doubts.join("\n"));
     println!("everything that the gate is compared with runs and answers right");
     Ok(())
 }
@@ -109,18 +122,15 @@ pub async fn profile(variant: &str) -> Result<()> {
     Ok(())
 }
 
+/// What fails on the way makes its own rows doubtful; the others are still told.
 async fn compare(scale: Scale) -> Result<Vec<Row>> {
     let site = Site::start(scale).await?;
     let startup = Startup::measure(&site, scale.rounds).await?;
-    let revocations = revocation::measure(&site, scale).await?;
+    let revocations = revocation::measure(&site, scale).await;
     let variants = site.variants(&startup.few, &startup.many);
     let limiter_runs = async || site.limiter_runs().await;
-    let rounds = rounds::run(&variants, scale.rounds, scale.slice, limiter_runs).await?;
-    let counted = rounds.count(name::GATE).min;
-    ensure!(
-        counted >= 1.0,
-        "each of the gate's requests runs the limiter, but {counted} a request were counted"
-    );
+    let mut rounds = rounds::run(&variants, scale.rounds, scale.slice, limiter_runs).await;
+    doubt_uncounted(&mut rounds);
     Ok(judged(&rounds)
         .chain(startup.rows)
         .chain(revocations)
@@ -128,53 +138,61 @@ async fn compare(scale: Scale) -> Result<Vec<Row>> {
         .collect())
 }
 
+/// A gate that decides without Redis does less than what it is compared with.
+fn doubt_uncounted(rounds: &mut Rounds) {
+    for variant in COUNTED {
+        let least = rounds.count(variant).spread.map(|counted| counted.min);
+        if let Some(least) = least.filter(|least| *least < 1.0) {
+            let reason = format!("only {least:.3} of a request's limits were counted in Redis");
+            rounds.doubt(variant, reason);
+        }
+    }
+}
+
 /// The targets of performance.md.
 fn judged(rounds: &Rounds) -> impl Iterator<Item = Row> {
-    use Target::{AtMost, Between};
+    use Target::AtMost;
     let cpu = |name, variant, reference, target| {
-        Row::judged(name, "×", rounds.ratio(variant, reference), target)
+        let ratio = rounds.ratio(variant, reference);
+        Row::judged(name, "×", ratio, AtMost(target))
     };
-    let (refusal, flat) = (AtMost(0.65), Between(0.9, 1.1));
-    let scripts = rounds.count(name::REFUSED);
+    let (gate, nginx) = ([name::ONE, name::GATE], [name::ONE_NGINX, name::NGINX]);
+    let waking = rounds.ratio_of_ratios(gate, nginx);
     [
-        cpu("gate ÷ nginx", name::GATE, name::NGINX, AtMost(1.5)),
-        cpu(
-            "gate ÷ nginx + Lua + Redis",
-            name::GATE,
-            name::LUA,
-            AtMost(0.65),
-        ),
+        cpu("gate ÷ nginx", name::GATE, name::NGINX, 1.4),
+        cpu("gate ÷ nginx + Lua + Redis", name::GATE, name::LUA, 0.45),
         // All but the question to Redis: authenticate and forward, and count in memory.
         cpu(
             "gate, limits counted in memory (Redis away) ÷ nginx",
             name::ALONE,
             name::NGINX,
-            AtMost(1.2),
+            1.2,
         ),
-        cpu("gate, 401 ÷ nginx", name::UNKNOWN, name::NGINX, refusal),
+        cpu("gate, 401 ÷ nginx", name::UNKNOWN, name::NGINX, 0.6),
         cpu(
             "gate, remembered 429 ÷ nginx",
             name::REFUSED,
             name::NGINX,
-            refusal,
+            0.6,
         ),
         Row::judged(
             "gate, remembered 429: questions to Redis",
             "a request",
-            scripts,
+            rounds.count(name::REFUSED),
             AtMost(0.0),
         ),
         cpu(
             "gate with 1 000 000 keys ÷ with 100",
             name::MANY,
             name::FEW,
-            flat,
+            1.1,
         ),
-        cpu(
-            "gate with 1 connection ÷ with 64",
-            name::ONE,
-            name::GATE,
-            flat,
+        // With one connection each request wakes a sleeping process.
+        Row::judged(
+            "gate with 1 connection ÷ with 64, by nginx' own ratio",
+            "×",
+            waking,
+            AtMost(1.5),
         ),
     ]
     .into_iter()
@@ -185,6 +203,7 @@ fn said(rounds: &Rounds) -> impl Iterator<Item = Row> {
     let cpu = |name, variant, reference| Row::said(name, "×", rounds.ratio(variant, reference));
     let cost = |name, variant| Row::said(name, "µs", rounds.cost(variant));
     [
+        cpu("gate with 1 connection ÷ with 64", name::ONE, name::GATE),
         cpu(
             "nginx with 1 connection ÷ with 64",
             name::ONE_NGINX,

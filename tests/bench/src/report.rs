@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use serde::{Serialize, Serializer};
 
 use crate::machine::{self, Machine};
+use crate::rounds::Figure;
 use crate::spread::Spread;
 
 /// Everything that one run found out.
@@ -25,12 +26,13 @@ pub struct Report {
 pub struct Row {
     name: &'static str,
     unit: &'static str,
-    median: f64,
-    min: f64,
-    max: f64,
-    rounds: usize,
+    #[serde(flatten)]
+    spread: Option<Spread>,
     target: Option<Target>,
+    /// `None`: it has no target, or does not count.
     holds: Option<bool>,
+    /// Why it does not count.
+    doubt: Option<String>,
 }
 
 /// What a figure's median is held against (performance.md).
@@ -38,38 +40,42 @@ pub struct Row {
 pub enum Target {
     /// At most this.
     AtMost(f64),
-    /// Neither less nor more.
-    Between(f64, f64),
 }
 
 impl Row {
     /// A figure without a target: said, not judged.
-    pub fn said(name: &'static str, unit: &'static str, spread: Spread) -> Self {
-        let Spread {
-            median,
-            min,
-            max,
-            rounds,
-        } = spread;
+    pub fn said(name: &'static str, unit: &'static str, figure: impl Into<Figure>) -> Self {
+        let Figure { spread, doubt } = figure.into();
         Self {
             name,
             unit,
-            median,
-            min,
-            max,
-            rounds,
+            spread,
             target: None,
             holds: None,
+            doubt,
         }
     }
 
     /// A figure that is judged by its median.
-    pub fn judged(name: &'static str, unit: &'static str, spread: Spread, target: Target) -> Self {
+    pub fn judged(
+        name: &'static str,
+        unit: &'static str,
+        figure: impl Into<Figure>,
+        target: Target,
+    ) -> Self {
+        let row = Self::said(name, unit, figure);
+        let counts = row.doubt.is_none();
+        let median = row.spread.filter(|_| counts).map(|spread| spread.median);
         Self {
             target: Some(target),
-            holds: Some(target.admits(spread.median)),
-            ..Self::said(name, unit, spread)
+            holds: median.map(|median| target.admits(median)),
+            ..row
         }
+    }
+
+    /// Why the row does not count, if it does not.
+    pub fn doubt(&self) -> Option<&str> {
+        self.doubt.as_deref()
     }
 }
 
@@ -77,7 +83,6 @@ impl Target {
     fn admits(self, value: f64) -> bool {
         match self {
             Self::AtMost(most) => value <= most,
-            Self::Between(least, most) => (least..=most).contains(&value),
         }
     }
 }
@@ -86,7 +91,6 @@ impl fmt::Display for Target {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
             Self::AtMost(most) => format!("≤ {most}"),
-            Self::Between(least, most) => format!("{least} to {most}"),
         };
         formatter.pad(&text)
     }
@@ -130,16 +134,24 @@ impl fmt::Display for Report {
         let widest = self.rows.iter().map(|row| row.name.chars().count()).max();
         let widest = widest.unwrap_or_default();
         for row in &self.rows {
-            let figures = format!("{} {}", number(row.median), row.unit);
-            let extremes = format!("{} to {}", number(row.min), number(row.max));
+            let (figures, extremes) = row.spread.map_or_else(Default::default, |spread| {
+                let median = format!("{} {}", number(spread.median), row.unit);
+                let extremes = format!("{} to {}", number(spread.min), number(spread.max));
+                (median, extremes)
+            });
             write!(
                 formatter,
                 "\n{:widest$}  {figures:>12}  {extremes:<18}",
                 row.name
             )?;
-            if let (Some(target), Some(holds)) = (row.target, row.holds) {
-                let verdict = if holds { "holds" } else { "FALLS SHORT" };
-                write!(formatter, "  {target:<12}  {verdict}")?;
+            if let Some(target) = row.target {
+                write!(formatter, "  {target:<12}")?;
+            }
+            match (row.holds, &row.doubt) {
+                (_, Some(doubt)) => write!(formatter, "  DOES NOT COUNT: {doubt}")?,
+                (Some(true), None) => write!(formatter, "  holds")?,
+                (Some(false), None) => write!(formatter, "  FALLS SHORT")?,
+                (None, None) => {}
             }
         }
         writeln!(formatter)
@@ -166,27 +178,32 @@ mod tests {
         Row::judged("this ÷ that", "", Spread::of([median]), target)
     }
 
-    #[test]
-    fn the_median_is_held_against_the_target() {
-        assert_eq!(row(1.5, Target::AtMost(1.5)).holds, Some(true));
-        assert_eq!(row(1.51, Target::AtMost(1.5)).holds, Some(false));
-        assert_eq!(row(0.8, Target::Between(0.9, 1.1)).holds, Some(false));
-        assert_eq!(row(1.1, Target::Between(0.9, 1.1)).holds, Some(true));
-    }
-
-    #[test]
-    fn the_table_marks_what_falls_short() {
-        let report = Report {
+    fn report() -> Report {
+        Report {
             date: "2026-01-01T00:00:00Z".into(),
             machine: Machine {
                 cores: 2,
                 kernel: "6.1".into(),
             },
             versions: BTreeMap::new(),
+            rows: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_median_is_held_against_the_target() {
+        assert_eq!(row(1.5, Target::AtMost(1.5)).holds, Some(true));
+        assert_eq!(row(1.51, Target::AtMost(1.5)).holds, Some(false));
+    }
+
+    #[test]
+    fn the_table_marks_what_falls_short() {
+        let report = Report {
             rows: vec![
                 row(1.6, Target::AtMost(1.5)),
                 row(0.6, Target::AtMost(0.65)),
             ],
+            ..report()
         };
         let table = report.to_string();
         let verdicts: Vec<bool> = table
@@ -202,8 +219,27 @@ mod tests {
         let written = serde_json::to_value(row(0.5, Target::AtMost(0.65))).unwrap();
         let expected = serde_json::json!({
             "name": "this ÷ that", "unit": "", "median": 0.5, "min": 0.5, "max": 0.5, "rounds": 1,
-            "target": "≤ 0.65", "holds": true,
+            "target": "≤ 0.65", "holds": true, "doubt": null,
         });
         assert_eq!(written, expected);
+    }
+
+    #[test]
+    fn a_row_that_does_not_count_says_why_and_is_not_judged() {
+        let figure = Figure {
+            doubt: Some("Redis was away".into()),
+            ..Figure::from(Spread::of([0.5]))
+        };
+        let row = Row::judged("this ÷ that", "", figure, Target::AtMost(0.65));
+        assert_eq!(row.holds, None);
+        let report = Report {
+            rows: vec![row],
+            ..report()
+        };
+        let table = report.to_string();
+        assert!(
+            table.ends_with("≤ 0.65        DOES NOT COUNT: Redis was away\n"),
+            "{table}"
+        );
     }
 }

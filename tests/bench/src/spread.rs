@@ -1,7 +1,9 @@
 //! The rounds' values of one figure, of which the median counts.
 
+use serde::Serialize;
+
 /// One figure over all rounds.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Spread {
     /// The middle value; of an even number of rounds the lower of the two.
     pub median: f64,
@@ -14,23 +16,17 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of at least one value.
-    pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
+    /// `None` of no values.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
-        let (rounds, last) = (values.len(), values.len() - 1);
-        Self {
+        let last = values.len().checked_sub(1)?;
+        Some(Self {
             median: values[last / 2],
             min: values[0],
             max: values[last],
-            rounds,
-        }
-    }
-
-    /// Of each round's own ratio: what slowed a whole round down is in both and cancels out.
-    pub fn of_ratios(numerators: &[f64], denominators: &[f64]) -> Self {
-        let pairs = numerators.iter().zip(denominators);
-        Self::of(pairs.map(|(numerator, denominator)| numerator / denominator))
+            rounds: values.len(),
+        })
     }
 }
 
@@ -39,15 +35,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slow_round_does_not_move_the_median_of_ratios() {
-        let spread = Spread::of_ratios(&[3.0, 30.0, 3.3], &[2.0, 20.0, 3.0]);
-        assert_eq!((spread.median, spread.rounds), (1.5, 3));
-        assert!((spread.min - 1.1).abs() < 1e-9);
+    fn an_outlier_shows_in_the_extremes_only() {
+        let spread = Spread::of([1.0, 9.0, 1.1, 0.9, 1.05]).unwrap();
+        assert_eq!((spread.median, spread.min, spread.max), (1.05, 0.9, 9.0));
     }
 
     #[test]
-    fn an_outlier_shows_in_the_extremes_only() {
-        let spread = Spread::of([1.0, 9.0, 1.1, 0.9, 1.05]);
-        assert_eq!((spread.median, spread.min, spread.max), (1.05, 0.9, 9.0));
+    fn no_values_have_no_spread() {
+        assert_eq!(Spread::of([]), None);
     }
 }

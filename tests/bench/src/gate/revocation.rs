@@ -14,6 +14,7 @@ use super::process::Gate;
 use super::site::{Directory, PLAN, Site, TARGET};
 use crate::load::{Connection, Expected, Load, Requests};
 use crate::report::{Row, Target};
+use crate::rounds::Figure;
 use crate::spread::Spread;
 
 /// Requests a second of the steady load, over all gates (performance.md).
@@ -35,8 +36,40 @@ struct Round {
     rate: f64,
 }
 
-/// Revokes the keys that come after those of the load, one after the other.
-pub async fn measure(site: &Site, scale: Scale) -> Result<Vec<Row>> {
+/// Revokes the keys that come after those of the load, one after the other. What fails is told in the
+/// rows.
+pub async fn measure(site: &Site, scale: Scale) -> Vec<Row> {
+    let rounds = under_load(site, scale).await;
+    let figure = |value: fn(&Round) -> f64| match &rounds {
+        Ok(rounds) => Figure::from(Spread::of(rounds.iter().map(value))),
+        Err(error) => Figure::failed(error),
+    };
+    vec![
+        Row::judged(
+            "revocation, three gates: last accepted after the write in Redis, p99",
+            "ms",
+            figure(|round| round.late),
+            Target::AtMost(250.0),
+        ),
+        Row::said(
+            "revocation, three gates: last accepted after the write in Redis, p50",
+            "ms",
+            figure(|round| round.median),
+        ),
+        Row::said(
+            "revocation, three gates: last accepted after the write in Redis, latest",
+            "ms",
+            figure(|round| round.latest),
+        ),
+        Row::said(
+            "revocation, three gates: requests accepted beside it",
+            "a second",
+            figure(|round| round.rate),
+        ),
+    ]
+}
+
+async fn under_load(site: &Site, scale: Scale) -> Result<Vec<Round>> {
     let directory = &site.revocation;
     let gates = [
         site.gate_of(directory).await?,
@@ -50,31 +83,7 @@ pub async fn measure(site: &Site, scale: Scale) -> Result<Vec<Row>> {
         &accepted,
         two.beside(&accepted, three.beside(&accepted, work)),
     );
-    let rounds = work.await?;
-    let spread = |value: fn(&Round) -> f64| Spread::of(rounds.iter().map(value));
-    Ok(vec![
-        Row::judged(
-            "revocation, three gates: last accepted after the write in Redis, p99",
-            "ms",
-            spread(|round| round.late),
-            Target::AtMost(250.0),
-        ),
-        Row::said(
-            "revocation, three gates: last accepted after the write in Redis, p50",
-            "ms",
-            spread(|round| round.median),
-        ),
-        Row::said(
-            "revocation, three gates: last accepted after the write in Redis, latest",
-            "ms",
-            spread(|round| round.latest),
-        ),
-        Row::said(
-            "revocation, three gates: requests accepted beside it",
-            "a second",
-            spread(|round| round.rate),
-        ),
-    ])
+    work.await
 }
 
 /// One gate's part of the load.
