@@ -12,5 +12,6 @@ mod refusals;
 mod rollout;
 mod settings;
 mod specification;
+mod starvation;
 mod traces;
 mod traffic;

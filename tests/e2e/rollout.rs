@@ -7,7 +7,6 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
 use water_e2e::{Cluster, Component, RELEASE, condition, load};
-use water_harness::HttpClient;
 
 use crate::traffic::TARGETS;
 
@@ -44,11 +43,10 @@ const SERVING: [Component; 3] = [Component::Gate, Component::Departements, Compo
 async fn assert_pods_report(cluster: &Cluster, version: &str) -> Result<()> {
     for component in SERVING {
         for pod in component.pods(cluster)? {
-            let mut admin = HttpClient::connect(format!("{}:9090", pod.address)).await?;
-            let metrics = admin.request("GET", "/metrics", &[]).await?;
+            let metrics = pod.metrics().await?;
             let line = format!("water_build_info{{version=\"{version}\"}} 1");
-            let reports = metrics.text()?.lines().any(|is| is == line);
-            ensure!(reports, "{} says\n{metrics:?}", pod.name);
+            let reports = metrics.lines().any(|is| is == line);
+            ensure!(reports, "{} says\n{metrics}", pod.name);
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! The product's pods: found, deleted, and killed from outside as a machine's
 //! out-of-memory killer would.
 
-use std::{fs, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 use anyhow::{Context, Result, bail, ensure};
 use nix::{
@@ -9,6 +9,7 @@ use nix::{
     unistd::Pid,
 };
 use serde_json::Value;
+use water_harness::HttpClient;
 
 use crate::{Cluster, RELEASE, Water};
 
@@ -106,6 +107,38 @@ impl Pod {
     /// A gate's pod as a client would reach it if there were no other.
     pub fn water(&self) -> Result<Water> {
         Water::at(&format!("http://{}:8080", self.address))
+    }
+
+    /// What it tells Prometheus.
+    pub async fn metrics(&self) -> Result<String> {
+        let mut admin = HttpClient::connect(format!("{}:9090", self.address)).await?;
+        let answer = admin.request("GET", "/metrics", &[]).await?;
+        Ok(answer.text()?.to_owned())
+    }
+
+    /// In how many periods its CPU limit has stopped it so far.
+    pub fn throttled(&self) -> Result<u64> {
+        let groups = fs::read_to_string(format!("/proc/{}/cgroup", self.process()?))?;
+        let group = groups.lines().find_map(|line| {
+            let (_, rest) = line.split_once(':')?;
+            let (controllers, path) = rest.split_once(':')?;
+            let of_cpu = controllers.split(',').any(|is| is == "cpu");
+            // The one hierarchy of version 2 names no controllers.
+            let root = match (of_cpu, controllers) {
+                (true, _) => "/sys/fs/cgroup/cpu",
+                (false, "") if Path::new("/sys/fs/cgroup/cgroup.controllers").exists() => {
+                    "/sys/fs/cgroup"
+                }
+                _ => return None,
+            };
+            Some(format!("{root}{path}/cpu.stat"))
+        });
+        let file = group.context("the pod is in no control group of the CPU")?;
+        let statistics = fs::read_to_string(&file).with_context(|| format!("read {file}"))?;
+        let count = statistics
+            .lines()
+            .find_map(|line| line.strip_prefix("nr_throttled "));
+        Ok(count.context("no nr_throttled")?.trim().parse()?)
     }
 
     /// Kills the pod's process with SIGKILL: it has no time for anything.

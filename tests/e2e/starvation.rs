@@ -1,0 +1,172 @@
+//! A gate that waits for a core, or is throttled, is not a gate whose Redis is away: the limits stay
+//! exact.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{JoinHandle, available_parallelism};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use tokio::time::{Instant, interval};
+use water_e2e::{ApiKey, Cluster, Component, Pod, RELEASE, load};
+
+use crate::traffic::TARGETS;
+
+const MINUTE: Duration = Duration::from_secs(60);
+/// Longer than a minute, so that the account that asks too much is seen to get its next 120.
+const LASTING: Duration = Duration::from_secs(75);
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+const ROLLOUT: Duration = Duration::from_secs(120);
+/// So little CPU that a gate is stopped in most periods of 100 ms under this load.
+const THROTTLING: &str = "10m";
+/// Each component of the release runs this many pods.
+const REPLICAS: usize = 2;
+
+/// One thread a core that does nothing but compute, until it is dropped.
+struct BusyCores {
+    over: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl BusyCores {
+    fn all() -> Result<Self> {
+        let over = Arc::<AtomicBool>::default();
+        let threads = (0..available_parallelism()?.get()).map(|_| {
+            let over = Arc::clone(&over);
+            std::thread::spawn(move || while !over.load(Ordering::Relaxed) {})
+        });
+        let threads = threads.collect();
+        Ok(Self { over, threads })
+    }
+}
+
+impl Drop for BusyCores {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            // It computes nothing that could fail.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The sum of a metric's lines.
+fn sum(metrics: &str, name: &str) -> f64 {
+    let lines = metrics.lines().filter(|line| line.starts_with(name));
+    lines
+        .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+        .sum()
+}
+
+/// Requests that the gates decided by their shares, so far.
+async fn decided_by_share(gates: &[Pod]) -> Result<f64> {
+    let mut total = 0.0;
+    for gate in gates {
+        total += sum(&gate.metrics().await?, "water_gate_limits_shared_total");
+    }
+    Ok(total)
+}
+
+/// Looks at every gate's mode until `end`.
+async fn stays_exact(gates: &[Pod], end: Instant) -> Result<()> {
+    let mut looks = interval(LOOK_EVERY);
+    while looks.tick().await < end {
+        for gate in gates {
+            let metrics = gate.metrics().await?;
+            let exact = sum(&metrics, "water_gate_limits_mode{mode=\"exact\"}");
+            ensure!(exact == 1.0, "{} is not exact:\n{metrics}", gate.name);
+        }
+    }
+    Ok(())
+}
+
+/// Sends what accounts within their limits send, and one that asks for 50 a second, and holds what
+/// they get against the limits.
+async fn limits_are_exact(cluster: &Cluster, gates: &[Pod]) -> Result<()> {
+    let keys = cluster.keys_of_accounts("starved", 120).await?;
+    let account = format!("greedy-{}", unused(cluster)?);
+    let greedy = cluster
+        .issue(&ApiKey::named("greedy").of_account(&account))
+        .await?;
+    let load = |rate, keys, targets, expected| load::Load {
+        water: cluster.water.clone(),
+        rate,
+        keys,
+        targets,
+        expected,
+    };
+    let steady = load(100, keys, TARGETS.into(), None);
+    let greedy = load(50, vec![greedy], vec![TARGETS[0]], Some(429));
+    let before = decided_by_share(gates).await?;
+    let (steady, greedy, exact) = tokio::join!(
+        load::send_for(steady, LASTING),
+        load::send_for(greedy, LASTING),
+        stays_exact(gates, Instant::now() + LASTING),
+    );
+    let (steady, greedy) = (steady?, greedy?);
+    let shared = decided_by_share(gates).await? - before;
+    println!("accounts within their limits: {steady}");
+    println!("one account at 50/s: {greedy}; {shared} of all decided without Redis");
+    exact?;
+    steady.without_failures()?;
+    greedy.without_failures()?;
+    ensure!(greedy.ok == 240, "{greedy}");
+    let overfull = greedy.overfull(120, MINUTE);
+    ensure!(overfull.is_none(), "121 were accepted within {overfull:?}");
+    ensure!(shared == 0.0, "{shared} were decided without Redis");
+    Ok(())
+}
+
+/// What no run before has used: an account's minute outlives its key.
+fn unused(cluster: &Cluster) -> Result<String> {
+    let api = cluster.kubectl.get(&["waterdataapi", RELEASE])?;
+    let version = api["metadata"]["resourceVersion"].as_str();
+    Ok(version.context("a resourceVersion")?.to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn limits_stay_exact_while_every_core_is_busy_for_a_minute() -> Result<()> {
+    let cluster = Cluster::alone().await?;
+    let gates = Component::Gate.healed(&cluster, REPLICAS, &[]).await?;
+    let _busy = BusyCores::all()?;
+    limits_are_exact(&cluster, &gates).await
+}
+
+/// Gives the gates' containers these resources, and waits for pods that have them.
+async fn give_gates(cluster: &Cluster, resources: &Value) -> Result<Vec<Pod>> {
+    let old = Component::Gate.pods(cluster)?;
+    let change = json!({ "spec": { "components": { "gate": { "resources": resources } } } });
+    cluster
+        .kubectl
+        .patch(&format!("waterdataapi/{RELEASE}"), &change)?;
+    let replaced = Component::Gate
+        .healed(cluster, REPLICAS, &old.iter().collect::<Vec<_>>())
+        .await?;
+    cluster.wait_for_api("Ready", "True", ROLLOUT).await?;
+    Ok(replaced)
+}
+
+/// How often the gates have been stopped by their CPU limit so far.
+fn throttled(gates: &[Pod]) -> Result<u64> {
+    gates.iter().map(Pod::throttled).sum()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn limits_stay_exact_at_gates_that_their_cpu_limit_throttles() -> Result<()> {
+    let cluster = Cluster::alone().await?;
+    let api = cluster.kubectl.get(&["waterdataapi", RELEASE])?;
+    let usual = &api["spec"]["components"]["gate"]["resources"];
+    let tight = json!({ "requests": { "cpu": THROTTLING }, "limits": { "cpu": THROTTLING } });
+    let gates = give_gates(&cluster, &tight).await?;
+    let before = throttled(&gates)?;
+    let outcome = limits_are_exact(&cluster, &gates).await;
+    let times = throttled(&gates)? - before;
+    // Whatever came of it: the next test finds gates as they were.
+    let limits = json!({ "requests": usual["requests"], "limits": { "cpu": null } });
+    give_gates(&cluster, &limits).await?;
+    println!("the gates were throttled {times} times");
+    outcome?;
+    ensure!(times > 100, "throttled {times} times only");
+    Ok(())
+}
