@@ -61,7 +61,7 @@ fn operator_rules(instance: &Instance) -> String {
     let prefix = instance.prefix();
     format!(
         "resetchannels resetkeys ~{prefix}* -@all {CONNECT} +acl|dryrun +evalsha +script|load \
-         +get +set +del +hget +hset +hsetnx +hdel +hexists +hgetall +hlen +hscan +xadd \
+         +get +set +persist +del +hget +hset +hsetnx +hdel +hexists +hgetall +hlen +hscan +xadd \
          +xrevrange +zmscore +zrem +zremrangebyscore"
     )
 }

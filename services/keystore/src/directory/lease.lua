@@ -4,8 +4,10 @@
 -- reply the server's time (seconds, microseconds), how many gates may be serving
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
--- HDEL first, or a full Redis could not be acknowledged.
-redis.call('HDEL', KEYS[1], ARGV[1])
+-- Redis without memory refuses HSET only as a script's first write: HDEL comes before it. No pod has
+-- an empty name; deleting the only lease would delete the hash, which cannot be written again while
+-- the slot of a Redis Cluster moves.
+redis.call('HDEL', KEYS[1], '')
 redis.call('HSET', KEYS[1], ARGV[1], cjson.encode({
   uid = ARGV[2], generation = tonumber(ARGV[3]), seq = tonumber(ARGV[4]),
   grace = tonumber(ARGV[5]), renewed = now,
