@@ -227,7 +227,8 @@ impl Connection {
         result.map_err(|error| self.failed(attempt, error, &current))
     }
 
-    /// Sends all commands at once and waits for all answers.
+    /// Sends all commands at once and waits for all answers. They only read: while a slot of a Redis
+    /// Cluster moves, some are carried out twice.
     pub(crate) async fn run_all<T: FromRedisValue>(
         &self,
         attempt: &'static str,

@@ -22,7 +22,7 @@ pub mod writer;
 
 use std::collections::HashMap;
 
-use redis::{Value, cmd, pipe};
+use redis::{Value, cmd};
 use water_domain::key::Shard;
 use water_domain::{KeyHash, KeyId, Plan, Timestamp};
 
@@ -141,12 +141,7 @@ impl Directory {
     /// What `meta` and the server say: cheap enough for once a second.
     pub async fn observe(&self) -> Result<Observation, StoreError> {
         let attempt = "observe the key directory";
-        let mut commands = pipe();
-        commands.cmd("GET").arg(self.instance.meta());
-        commands.cmd("INFO").arg("replication");
-        let (meta, info): (Option<Vec<u8>>, String) =
-            self.connection.run_all(attempt, &commands).await?;
-        Observation::read(meta.as_deref(), &info).ok_or_else(|| StoreError::unexpected(attempt))
+        meta::observe(&self.connection, &self.instance, attempt).await
     }
 
     /// The gates' leases and the generation in which they count, read in one script. Leases that

@@ -8,7 +8,7 @@ use redis::cluster::{ClusterClient, ClusterConfig};
 use redis::cluster_async::ClusterConnection;
 use redis::{Client, Cmd, Pipeline, RedisFuture, Value};
 
-use super::redirection::follow;
+use super::redirection::{follow, follow_each};
 
 /// Commands that may wait for the socket; the client's default of 50 is less than a burst.
 const QUEUE: usize = 1024;
@@ -24,8 +24,8 @@ pub(super) enum Server {
 #[derive(Clone)]
 pub(super) enum Wire {
     One(ConnectionManager),
-    /// Sends a command to the master of its keys' slot, wherever that moves, and a pipeline to that of
-    /// its first key.
+    /// Sends a command to the master of its keys' slot, wherever that moves, and a pipeline, which
+    /// only reads, to that of its first key, or of each.
     Cluster(ClusterConnection),
 }
 
@@ -84,7 +84,12 @@ impl ConnectionLike for Wire {
     ) -> RedisFuture<'a, Vec<Value>> {
         match self {
             Self::One(manager) => manager.req_packed_commands(pipeline, offset, count),
-            Self::Cluster(cluster) => cluster.req_packed_commands(pipeline, offset, count),
+            Self::Cluster(cluster) => Box::pin(async move {
+                match cluster.req_packed_commands(pipeline, offset, count).await {
+                    Err(refusal) => follow_each(cluster, pipeline, refusal).await,
+                    answers => answers,
+                }
+            }),
         }
     }
 

@@ -93,14 +93,19 @@ async fn read_batch(
 }
 
 pub(super) async fn count(connection: &Connection, instance: &Instance) -> Result<u64, StoreError> {
-    let mut commands = pipe();
-    for shard in Shard::all() {
-        commands.cmd("HLEN").arg(instance.records(shard));
-    }
-    let lengths: Vec<u64> = connection
-        .run_all("count all key records", &commands)
-        .await?;
-    Ok(lengths.iter().sum())
+    let lengths = stream::iter(batches()).map(|shards| async move {
+        let mut commands = pipe();
+        for shard in shards {
+            commands.cmd("HLEN").arg(instance.records(shard));
+        }
+        let attempt = "count all key records";
+        let lengths: Vec<u64> = connection.run_all(attempt, &commands).await?;
+        Ok(lengths.iter().sum::<u64>())
+    });
+    lengths
+        .buffered(BATCHES_IN_FLIGHT)
+        .try_fold(0, async |sum, lengths| Ok(sum + lengths))
+        .await
 }
 
 /// All shards, in portions for one pipeline each.

@@ -1,10 +1,10 @@
 //! Following the feed: one round reads what happened since, and what `meta` says of it.
 
 use redis::streams::{StreamId, StreamReadReply};
-use redis::{Pipeline, pipe};
+use redis::cmd;
 use water_domain::{KeyHash, Plan, PlanName};
 
-use super::meta::{Meta, Observation};
+use super::meta::{Meta, Observation, observe};
 use super::plans;
 use super::scripts::{hash, number};
 use super::snapshot::Snapshot;
@@ -61,7 +61,9 @@ pub(super) enum Setback {
 /// How long Redis holds a round open when nothing happens; also the time between lease renewals.
 const BLOCK_MILLIS: usize = 1000;
 
-/// Reads what came after entry `after`. `wait`: holds on until something comes, for one second.
+/// Reads what came after entry `after`. `wait`: holds on until something comes, for one second. Two
+/// questions, since both keys may be on different servers while their slot moves, and the second may
+/// be held open only once the first is answered.
 pub(super) async fn round(
     connection: &Connection,
     instance: &Instance,
@@ -69,27 +71,21 @@ pub(super) async fn round(
     wait: bool,
 ) -> Result<Round, Setback> {
     let attempt = "follow the feed";
-    let mut commands: Pipeline = pipe();
-    commands.cmd("GET").arg(instance.meta());
-    commands.cmd("INFO").arg("replication");
-    commands.cmd("XREAD");
+    let seen = observe(connection, instance, attempt).await?;
+    let mut command = cmd("XREAD");
     if wait {
-        commands.arg("BLOCK").arg(BLOCK_MILLIS);
+        command.arg("BLOCK").arg(BLOCK_MILLIS);
     }
-    commands.arg("STREAMS").arg(instance.feed()).arg(after);
-    let (meta, info, reply): (Option<Vec<u8>>, String, Option<StreamReadReply>) =
-        connection.run_all(attempt, &commands).await?;
-    let seen = Observation::read(meta.as_deref(), &info);
+    command.arg("STREAMS").arg(instance.feed()).arg(after);
+    let reply: Option<StreamReadReply> = connection.run(attempt, &command).await?;
     let ids = reply
         .into_iter()
         .flat_map(|reply| reply.keys)
         .flat_map(|key| key.ids);
+    let entries: Option<Vec<FeedEntry>> = ids.map(read_entry).collect();
     Ok(Round {
-        seen: seen.ok_or_else(|| StoreError::unexpected(attempt))?,
-        entries: ids
-            .map(read_entry)
-            .collect::<Option<_>>()
-            .ok_or(Setback::Unreadable)?,
+        seen,
+        entries: entries.ok_or(Setback::Unreadable)?,
     })
 }
 

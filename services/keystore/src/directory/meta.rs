@@ -1,6 +1,11 @@
 //! What the directory says about itself, and what the server that holds it says.
 
+use redis::pipe;
 use serde::Deserialize;
+
+use crate::connection::Connection;
+use crate::failure::StoreError;
+use crate::keys::Instance;
 
 /// `meta`: one JSON object, so that a person can read it and scripts can decode it.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
@@ -89,6 +94,19 @@ impl Observation {
     pub fn needs_rebuild(&self) -> bool {
         self.verified().is_none()
     }
+}
+
+/// Reads `meta`, and asks the server that holds it about itself.
+pub(super) async fn observe(
+    connection: &Connection,
+    instance: &Instance,
+    attempt: &'static str,
+) -> Result<Observation, StoreError> {
+    let mut commands = pipe();
+    commands.cmd("GET").arg(instance.meta());
+    commands.cmd("INFO").arg("replication");
+    let (meta, info): (Option<Vec<u8>>, String) = connection.run_all(attempt, &commands).await?;
+    Observation::read(meta.as_deref(), &info).ok_or_else(|| StoreError::unexpected(attempt))
 }
 
 #[cfg(test)]
