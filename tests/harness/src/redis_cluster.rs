@@ -77,6 +77,13 @@ impl RedisCluster {
     /// Begins to move the slot of a key from its master to the next one, as resharding does: the
     /// keys are there, and who asks for them is still sent to where they were.
     pub async fn begin_move(&self, key: &str) -> Result<Move<'_>> {
+        let moving = self.open_move(key).await?;
+        moving.carry_all().await?;
+        Ok(moving)
+    }
+
+    /// The same with all keys where they were.
+    pub async fn open_move(&self, key: &str) -> Result<Move<'_>> {
         let slot = self.masters[0]
             .command(&["CLUSTER", "KEYSLOT", key])
             .await?;
@@ -88,28 +95,16 @@ impl RedisCluster {
         let change = ["CLUSTER", "SETSLOT", &slot];
         to.command(&[&change[..], &["IMPORTING", &id(from).await?]].concat())
             .await?;
-        let new = id(to).await?;
-        from.command(&[&change[..], &["MIGRATING", &new]].concat())
+        from.command(&[&change[..], &["MIGRATING", &id(to).await?]].concat())
             .await?;
-        let keys = from
-            .command(&["CLUSTER", "GETKEYSINSLOT", &slot, "1000"])
-            .await?;
-        let keys: Vec<&str> = keys
-            .lines()
-            .filter(|line| !line.starts_with(['*', '$']))
-            .collect();
-        if !keys.is_empty() {
-            let (port, time) = (to.port().to_string(), START.as_millis().to_string());
-            let migrate = ["MIGRATE", "127.0.0.1", &port, "", "0", &time, "KEYS"];
-            from.command(&[&migrate[..], &keys].concat()).await?;
-        }
         let others = self
             .masters
             .iter()
             .filter(|master| master.port() != to.port());
         Ok(Move {
             slot,
-            new,
+            from,
+            to,
             told: std::iter::once(to).chain(others).collect(),
         })
     }
@@ -128,17 +123,42 @@ impl RedisCluster {
 /// A slot between two masters.
 pub struct Move<'a> {
     slot: String,
-    /// The new master's id.
-    new: String,
+    from: &'a Redis,
+    to: &'a Redis,
     /// All masters, the new one first.
     told: Vec<&'a Redis>,
 }
 
 impl Move<'_> {
+    /// Takes these keys to the new master.
+    pub async fn carry(&self, keys: &[&str]) -> Result<()> {
+        let (port, time) = (self.to.port().to_string(), START.as_millis().to_string());
+        let migrate = ["MIGRATE", "127.0.0.1", &port, "", "0", &time, "KEYS"];
+        self.from.command(&[&migrate[..], keys].concat()).await?;
+        Ok(())
+    }
+
+    /// Takes the keys that are left to the new master.
+    pub async fn carry_all(&self) -> Result<()> {
+        loop {
+            let list = ["CLUSTER", "GETKEYSINSLOT", &self.slot, "1000"];
+            let keys = self.from.command(&list).await?;
+            let keys: Vec<&str> = keys
+                .lines()
+                .filter(|line| !line.starts_with(['*', '$']))
+                .collect();
+            if keys.is_empty() {
+                return Ok(());
+            }
+            self.carry(&keys).await?;
+        }
+    }
+
     /// Tells all masters where the slot is.
     pub async fn finish(self) -> Result<()> {
+        let new = id(self.to).await?;
         for master in self.told {
-            let change = ["CLUSTER", "SETSLOT", &self.slot, "NODE", &self.new];
+            let change = ["CLUSTER", "SETSLOT", &self.slot, "NODE", &new];
             master.command(&change).await?;
         }
         Ok(())

@@ -1,10 +1,13 @@
 //! Directory and limiter on a Redis Cluster of three masters.
 
+use std::time::Duration;
+
 use futures::future::join_all;
 use sha2::{Digest, Sha256};
+use water_domain::KeyHash;
 use water_harness::RedisCluster;
 use water_keystore::connection::Purpose;
-use water_keystore::{Reason, redis_acl};
+use water_keystore::{Reason, WriteError, Writer, redis_acl};
 
 use crate::site::*;
 
@@ -43,6 +46,81 @@ async fn a_gate_follows_the_operator_on_a_cluster() {
     assert_eq!(directory.leases().await.unwrap().gates.len(), 1);
     assert_eq!(directory.stored().await.unwrap().len(), 499);
     assert_eq!(directory.count().await.unwrap(), 499);
+}
+
+/// A gate that does not hear the feed stops renewing its lease after five seconds.
+const SILENCE: Duration = Duration::from_secs(6);
+
+/// The cluster with 500 keys, less one that was revoked, and one gate.
+async fn followed() -> (RedisCluster, Site, Site, Writer, RunningGate) {
+    let (cluster, operator, gate) = cluster().await;
+    let writer = operator.ready().await;
+    let keys = || contents((0..500).map(hash));
+    writer.rebuild(keys).await.unwrap();
+    writer.apply(&[revoke(hash(499))]).await.unwrap();
+    let running = gate.complete_gate("gate-1").await;
+    (cluster, operator, gate, writer, running)
+}
+
+fn is_cluster_down(refused: &WriteError) -> bool {
+    matches!(refused, WriteError::Store(error) if error.reason() == Reason::ClusterDown)
+}
+
+#[tokio::test]
+async fn a_gate_renews_while_its_directory_is_on_its_way_and_follows_when_it_has_arrived() {
+    let (cluster, operator, _gate, _, running) = followed().await;
+    let moving = cluster.begin_move(&operator.instance.meta()).await.unwrap();
+    cluster.command(&["SCRIPT", "FLUSH"]).await.unwrap();
+    running.renews_for(SILENCE).await;
+    assert_eq!(running.status().failure, None);
+
+    moving.finish().await.unwrap();
+    let (writer, _) = operator.directory().claim(UID, None).await.unwrap();
+    let keys = || contents((1..500).map(hash));
+    writer.rebuild(keys).await.unwrap();
+    running.knows(hash(0), false).await;
+    writer.apply(&[put(hash(500))]).await.unwrap();
+    running.knows(hash(500), true).await;
+}
+
+#[tokio::test]
+async fn a_directory_on_two_masters_is_followed_and_loaded() {
+    let (cluster, operator, gate, writer, running) = followed().await;
+    let instance = &operator.instance;
+    let moving = cluster.open_move(&instance.meta()).await.unwrap();
+    let records = (0..250).map(|number| instance.records(hash(number).shard()));
+    let moved: Vec<_> = records.chain([instance.feed(), instance.gates()]).collect();
+    let moved: Vec<&str> = moved.iter().map(String::as_str).collect();
+    moving.carry(&moved).await.unwrap();
+    running.renews_for(SILENCE).await;
+    let status = running.status();
+    assert!(status.current && status.setbacks == 0, "{status:?}");
+    let other = gate.complete_gate("gate-2").await;
+    assert_eq!(other.status().keys, 499);
+    assert_eq!(operator.directory().count().await.unwrap(), 499);
+    let refused = writer.apply(&[revoke(hash(1))]).await.unwrap_err();
+    assert!(is_cluster_down(&refused), "{refused}");
+}
+
+#[tokio::test]
+async fn a_directory_that_is_about_to_move_takes_what_needs_no_new_key_of_redis() {
+    let (cluster, operator, _gate, writer, running) = followed().await;
+    let _moving = cluster.open_move(&operator.instance.meta()).await.unwrap();
+    let directory = operator.directory();
+    running.renews_for(Duration::from_secs(1)).await;
+    assert_eq!(directory.leases().await.unwrap().gates.len(), 1);
+    let suspension = put_record(hash(1), suspended());
+    let change = writer.apply(&[suspension, revoke(hash(2))]).await.unwrap();
+    running.knows(hash(2), false).await;
+    assert_eq!(running.record(hash(1)), Some(suspended()));
+
+    let mut unpublished = (500..).map(hash);
+    let is_alone = |new: &KeyHash| (0..500).all(|old| hash(old).shard() != new.shard());
+    let alone = unpublished.find(is_alone).unwrap();
+    let refused = writer.apply(&[put(alone)]).await.unwrap_err();
+    assert!(is_cluster_down(&refused), "{refused}");
+    let seen = directory.observe().await.unwrap();
+    assert_eq!(seen.verified().map(|meta| meta.seq), Some(change.seq));
 }
 
 #[tokio::test]

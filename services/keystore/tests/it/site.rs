@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Result, ensure};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use water_domain::{KeyHash, Limits, Plan, Timestamp};
 use water_harness::{Redis, wait_until};
 use water_keystore::connection::Purpose;
@@ -259,6 +260,16 @@ impl RunningGate {
             Ok(())
         };
         wait_until("the gate to follow", SOON, seen).await.unwrap();
+    }
+
+    /// Waits until a lease is renewed that much later than this was asked for.
+    pub async fn renews_for(&self, time: Duration) {
+        let end = Instant::now() + time;
+        let renewed = |status: &ReplicaStatus| {
+            let renewal = status.since_renewal.map(|since| Instant::now() - since);
+            renewal > Some(end)
+        };
+        self.comes_to("a renewal", renewed).await;
     }
 
     /// Waits until the gate doubts its copy, though the feed was not silent for long.
