@@ -3,7 +3,7 @@
 mod noted;
 
 use std::convert::Infallible;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::sleep;
@@ -69,10 +69,9 @@ impl LastUse {
         }
     }
 
+    /// Valid between any two statements: after a panic under the lock there is nothing to repair.
     fn noted(&self) -> MutexGuard<'_, Noted> {
-        self.noted
-            .lock()
-            .expect("nothing panics while it holds the notes")
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -164,6 +163,22 @@ mod tests {
             Ok(())
         };
         wait_until("the kept use", SOON, again).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_panic_under_the_lock_ends_no_later_request() {
+        let site = Site::start(EVERY).await;
+        let panicked = std::thread::scope(|scope| {
+            let holder = scope.spawn(|| {
+                let _held = site.last_use.noted();
+                panic!("while the notes are held");
+            });
+            holder.join().is_err()
+        });
+        assert!(panicked);
+        site.last_use.note(&key(), at(1_000));
+        site.last_use.write().await;
+        site.shows(&key(), at(1_000)).await;
     }
 
     #[test]

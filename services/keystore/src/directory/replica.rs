@@ -9,7 +9,7 @@ mod view;
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -275,10 +275,9 @@ impl Replica {
         }
     }
 
-    fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
-        self.progress
-            .lock()
-            .expect("nothing panics while it holds the progress")
+    /// Valid between any two statements: after a panic under the lock there is nothing to repair.
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -286,4 +285,34 @@ impl Replica {
 struct Interruption {
     setback: Setback,
     after: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+    use crate::connection::{ConnectionSettings, Purpose};
+
+    #[tokio::test]
+    async fn a_panic_under_the_lock_is_not_repeated_by_every_request() {
+        let nowhere = ConnectionSettings::new("redis://127.0.0.1:1", None).unwrap();
+        let identity = GateIdentity {
+            pod: "gate-1".into(),
+            uid: "uid".into(),
+            grace: Duration::from_secs(120),
+        };
+        let connection = nowhere.connect(Purpose::Directory);
+        let instance = "water.water-data".parse().unwrap();
+        let replica = Replica::new(connection, instance, identity);
+        let panicked = thread::scope(|scope| {
+            let holder = scope.spawn(|| {
+                let _held = replica.progress();
+                panic!("while the progress is held");
+            });
+            holder.join().is_err()
+        });
+        assert!(panicked);
+        assert_eq!(replica.since_renewal(), None);
+    }
 }
