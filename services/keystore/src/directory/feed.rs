@@ -1,7 +1,7 @@
 //! Following the feed: one round reads what happened since, and what `meta` says of it.
 
-use redis::streams::{StreamId, StreamReadReply};
 use redis::cmd;
+use redis::streams::{StreamId, StreamReadReply};
 use water_domain::{KeyHash, Plan, PlanName};
 
 use super::meta::{Meta, Observation, observe};

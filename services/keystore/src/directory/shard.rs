@@ -1,96 +1,134 @@
-//! One shard of the directory in a gate's memory: sorted digests beside packed records.
+//! One shard of the directory in a gate's memory: a table of places, then hashes and packed records.
 //!
-//! A shard is never changed but replaced, so that readers need no lock. Three allocations for some
-//! hundreds of keys make 36 bytes a key beside its packed record, without a hash table's free slots.
+//! A shard is never changed but replaced, so that readers need no lock. With a million keys none of
+//! this is in the processor's cache: a look-up reads two places of one allocation, where each further
+//! one would cost a request 0.2 µs. That makes 40 bytes a key beside its packed record.
+
+use std::sync::Arc;
 
 use water_domain::KeyHash;
 
-/// Packed records by hash.
-#[derive(Default, Debug)]
+/// Packed records by hash. Clones share them.
+#[derive(Clone, Debug)]
 pub(super) struct Shard {
-    /// In ascending order.
-    hashes: Box<[KeyHash]>,
-    /// Where in `packed` each record ends; it begins where the one before ends.
-    ends: Box<[u32]>,
-    packed: Box<[u8]>,
+    keys: usize,
+    /// As many numbers as there are keys, and one: where the entries of each bucket begin, and where
+    /// the last one's end. Then the entries in ascending order: hash, length of the record, record.
+    bytes: Arc<[u8]>,
 }
+
+/// Bytes of each place and of each record's length.
+const NUMBER: usize = size_of::<u32>();
+const HASH: usize = size_of::<KeyHash>();
 
 impl Shard {
     /// A shard of these fields, in any order, each hash once.
     pub(super) fn new(mut fields: Vec<(KeyHash, Vec<u8>)>) -> Self {
         fields.sort_unstable_by_key(|(hash, _)| *hash);
-        let bytes = fields.iter().map(|(_, packed)| packed.len()).sum();
-        Self::collect(
-            fields.iter().map(|(hash, packed)| (*hash, &packed[..])),
-            bytes,
-        )
+        let fields = fields.iter().map(|(hash, packed)| (*hash, &packed[..]));
+        Self::collect(fields)
     }
 
-    fn collect<'a>(fields: impl Iterator<Item = (KeyHash, &'a [u8])>, bytes: usize) -> Self {
-        let (mut hashes, mut ends) = (Vec::new(), Vec::new());
-        let mut packed = Vec::with_capacity(bytes);
-        for (hash, record) in fields {
-            hashes.push(hash);
-            packed.extend(record);
-            ends.push(u32::try_from(packed.len()).expect("a shard's records are far below 4 GiB"));
+    /// A shard of these fields in ascending order.
+    fn collect<'a>(fields: impl Iterator<Item = (KeyHash, &'a [u8])> + Clone) -> Self {
+        let keys = fields.clone().count();
+        let table = (keys + 1) * NUMBER;
+        let entries: usize = fields
+            .clone()
+            .map(|(_, packed)| HASH + NUMBER + packed.len())
+            .sum();
+        let mut bytes = Vec::with_capacity(table + entries);
+        let mut place = table;
+        for (hash, packed) in fields.clone() {
+            while bytes.len() / NUMBER <= bucket(&hash, keys) {
+                bytes.extend(number(place));
+            }
+            place += HASH + NUMBER + packed.len();
+        }
+        while bytes.len() < table {
+            bytes.extend(number(place));
+        }
+        for (hash, packed) in fields {
+            bytes.extend(hash.as_bytes());
+            bytes.extend(number(packed.len()));
+            bytes.extend(packed);
         }
         Self {
-            hashes: hashes.into(),
-            ends: ends.into(),
-            packed: packed.into(),
+            keys,
+            bytes: bytes.into(),
         }
     }
 
     /// How many keys, decodable or not.
     pub(super) fn len(&self) -> usize {
-        self.hashes.len()
+        self.keys
     }
 
     /// The packed record of one key.
     pub(super) fn get(&self, hash: &KeyHash) -> Option<&[u8]> {
-        let at = self.find(hash).ok()?;
-        Some(self.record(at))
+        if self.keys == 0 {
+            return None;
+        }
+        let bucket = bucket(hash, self.keys);
+        let mut entries = Entries(&self.bytes[self.place(bucket)..self.place(bucket + 1)]);
+        let (_, packed) = entries.find(|(found, _)| found == hash)?;
+        Some(packed)
     }
 
     /// This shard with one record put, or with one removed.
     pub(super) fn with(&self, hash: KeyHash, record: Option<&[u8]>) -> Self {
-        let (at, after) = match self.find(&hash) {
-            Ok(at) => (at, at + 1),
-            Err(at) => (at, at),
-        };
-        let fields = (0..at)
-            .map(|index| (self.hashes[index], self.record(index)))
-            .chain(record.map(|record| (hash, record)))
-            .chain((after..self.len()).map(|index| (self.hashes[index], self.record(index))));
-        Self::collect(fields, self.packed.len() + record.map_or(0, <[u8]>::len))
+        let before = self.entries().take_while(|(other, _)| *other < hash);
+        let after = self.entries().skip_while(|(other, _)| *other <= hash);
+        let put = record.map(|record| (hash, record));
+        Self::collect(before.chain(put).chain(after))
     }
 
-    /// Where a hash is, or where it would stand. Digests are spread evenly, so that the guess is off
-    /// by a few places: neighbouring memory, where a plain binary search would touch far more.
-    fn find(&self, hash: &KeyHash) -> Result<usize, usize> {
-        let bytes = hash.as_bytes();
-        // The 28 bits behind the shard's 12, as a fraction of 2^32.
-        let fraction = u32::from_be_bytes([bytes[1], bytes[2], bytes[3], bytes[4]]) << 4;
-        let guess = ((u64::from(fraction) * self.len() as u64) >> 32) as usize;
-        let (mut low, mut high) = (guess, guess);
-        let mut step = 4;
-        while low > 0 && self.hashes[low] > *hash {
-            low = low.saturating_sub(step);
-            step *= 2;
-        }
-        while high < self.len() && self.hashes[high] < *hash {
-            high = (high + step).min(self.len());
-            step *= 2;
-        }
-        let within = &self.hashes[low..self.len().min(high + 1)];
-        let found = within.binary_search(hash);
-        found.map(|at| low + at).map_err(|at| low + at)
+    fn entries(&self) -> Entries<'_> {
+        Entries(&self.bytes[self.place(0)..])
     }
 
-    fn record(&self, at: usize) -> &[u8] {
-        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.packed[start as usize..self.ends[at] as usize]
+    /// Where the entries of a bucket begin.
+    fn place(&self, bucket: usize) -> usize {
+        let (place, _) = read_number(&self.bytes[bucket * NUMBER..]);
+        place
     }
+}
+
+/// Which of so many buckets a hash belongs to. Digests are spread evenly, so that each has about one
+/// key; the order of hashes is that of buckets.
+fn bucket(hash: &KeyHash, buckets: usize) -> usize {
+    let bytes = hash.as_bytes();
+    // The 28 bits behind the shard's 12, as a fraction of 2^32.
+    let fraction = u32::from_be_bytes([bytes[1], bytes[2], bytes[3], bytes[4]]) << 4;
+    ((u64::from(fraction) * buckets as u64) >> 32) as usize
+}
+
+/// Hashes and records, as they follow each other.
+#[derive(Clone)]
+struct Entries<'a>(&'a [u8]);
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = (KeyHash, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (hash, rest) = self.0.split_first_chunk::<HASH>()?;
+        let (length, rest) = read_number(rest);
+        let (packed, rest) = rest.split_at(length);
+        self.0 = rest;
+        Some((KeyHash::from_bytes(*hash), packed))
+    }
+}
+
+fn number(number: usize) -> [u8; NUMBER] {
+    let number = u32::try_from(number).expect("a shard's records are far below 4 GiB");
+    number.to_ne_bytes()
+}
+
+fn read_number(bytes: &[u8]) -> (usize, &[u8]) {
+    let (number, rest) = bytes
+        .split_first_chunk()
+        .expect("a shard is read as it was written");
+    (u32::from_ne_bytes(*number) as usize, rest)
 }
 
 #[cfg(test)]
@@ -101,10 +139,11 @@ mod tests {
 
     use super::*;
 
-    /// Spread over the shard, as digests are, with some that stand close together.
+    /// Spread over a part of one shard, whose digests begin alike, with some that stand close together.
     fn hash(byte: u8) -> KeyHash {
-        let mut bytes = [0; 32];
-        bytes[1] = byte / 2;
+        let mut bytes = [0xab; 32];
+        bytes[1] = 0xc0 | (byte / 8);
+        bytes[2] = byte / 2;
         bytes[5] = byte % 2;
         KeyHash::from_bytes(bytes)
     }

@@ -17,7 +17,7 @@ pub(super) struct Snapshot {
     pub(super) generation: u64,
     /// The last change in it.
     pub(super) seq: u64,
-    shards: Vec<Arc<Shard>>,
+    shards: Vec<Shard>,
     plans: Arc<HashMap<PlanName, Plan>>,
     keys: usize,
     undecodable: usize,
@@ -37,10 +37,7 @@ impl Snapshot {
         Self {
             generation,
             seq,
-            shards: shards
-                .into_iter()
-                .map(|loaded| Arc::new(loaded.shard))
-                .collect(),
+            shards: shards.into_iter().map(|loaded| loaded.shard).collect(),
             plans: Arc::new(plans.into_iter().map(named).collect()),
             keys,
             undecodable,
@@ -86,7 +83,7 @@ impl Snapshot {
         let before = shard.get(&hash);
         self.keys = self.keys + usize::from(packed.is_some()) - usize::from(before.is_some());
         self.undecodable = self.undecodable + bad(packed) - bad(before);
-        *shard = Arc::new(shard.with(hash, packed));
+        *shard = shard.with(hash, packed);
     }
 }
 
