@@ -1,27 +1,26 @@
 //! A connection to Redis that comes back by itself, never repeats a command, answers within a
 //! stated time and cannot be printed. Redis may be one server or a Redis Cluster.
 
+mod looks;
 mod redirection;
 mod wire;
 
 use std::fmt;
 use std::io;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use futures::FutureExt;
 use redis::cluster::ClusterClient;
 use redis::io::tcp::TcpSettings;
 use redis::{
     Client, Cmd, ConnectionInfo, FromRedisValue, IntoConnectionInfo, Pipeline, ProtocolVersion,
     RedisError, RedisResult, ScriptInvocation, TlsCertificates,
 };
-use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use crate::failure::{Reason, StoreError};
+use looks::Looks;
 use wire::{Server, Wire};
 
 /// Where Redis is and how to be let in. Has no `Display`, and a `Debug` without content.
@@ -77,7 +76,7 @@ impl Purpose {
     }
 
     fn open(self, server: &Server) -> Wire {
-        // `answered` keeps the time, and looks twice.
+        // `Looks` keep the time.
         let backstop = 2 * self.response_timeout().max(self.connect_timeout());
         server.open(self.connect_timeout(), backstop)
     }
@@ -128,6 +127,7 @@ impl ConnectionSettings {
     pub fn connect(&self, purpose: Purpose) -> Connection {
         Connection {
             wire: Arc::new(ArcSwap::from_pointee(purpose.open(&self.server))),
+            looks: Arc::new(Looks::for_answers_within(purpose.response_timeout())),
             server: self.server.clone(),
             purpose,
         }
@@ -191,6 +191,7 @@ fn cluster_of(
 pub struct Connection {
     server: Server,
     wire: Arc<ArcSwap<Wire>>,
+    looks: Arc<Looks>,
     purpose: Purpose,
 }
 
@@ -201,8 +202,10 @@ impl Connection {
         attempt: &'static str,
         command: &Cmd,
     ) -> Result<T, StoreError> {
-        self.run_within(self.purpose.response_timeout(), attempt, command)
-            .await
+        let current = self.wire.load_full();
+        let mut wire = Wire::clone(&current);
+        let result = self.looks.answered(command.query_async(&mut wire)).await;
+        result.map_err(|error| self.failed(attempt, error, &current))
     }
 
     /// The same where nobody waits: there is time to make a connection first.
@@ -211,19 +214,15 @@ impl Connection {
         attempt: &'static str,
         command: &Cmd,
     ) -> Result<T, StoreError> {
-        self.run_within(self.purpose.connect_timeout(), attempt, command)
-            .await
-    }
-
-    async fn run_within<T: FromRedisValue>(
-        &self,
-        time: Duration,
-        attempt: &'static str,
-        command: &Cmd,
-    ) -> Result<T, StoreError> {
         let current = self.wire.load_full();
         let mut wire = Wire::clone(&current);
-        let result = answered(time, command.query_async(&mut wire)).await;
+        let answer = timeout(
+            self.purpose.connect_timeout(),
+            command.query_async(&mut wire),
+        )
+        .await;
+        let result =
+            answer.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()));
         result.map_err(|error| self.failed(attempt, error, &current))
     }
 
@@ -236,11 +235,7 @@ impl Connection {
     ) -> Result<T, StoreError> {
         let current = self.wire.load_full();
         let mut wire = Wire::clone(&current);
-        let result = answered(
-            self.purpose.response_timeout(),
-            commands.query_async(&mut wire),
-        )
-        .await;
+        let result = self.looks.answered(commands.query_async(&mut wire)).await;
         result.map_err(|error| self.failed(attempt, error, &current))
     }
 
@@ -252,11 +247,7 @@ impl Connection {
     ) -> Result<T, StoreError> {
         let current = self.wire.load_full();
         let mut wire = Wire::clone(&current);
-        let result = answered(
-            self.purpose.response_timeout(),
-            script.invoke_async(&mut wire),
-        )
-        .await;
+        let result = self.looks.answered(script.invoke_async(&mut wire)).await;
         result.map_err(|error| self.failed(attempt, error, &current))
     }
 
@@ -281,28 +272,6 @@ impl Connection {
         }
         error
     }
-}
-
-/// How many looks at the sockets a deadline is made of.
-const LOOKS: u32 = 5;
-
-/// The answer, if it comes in the `time` that this worker had for it. A worker that waits for a core,
-/// or is throttled, looks late at an answer that came in time: such a pause uses up one look, however
-/// long it is.
-async fn answered<T>(
-    time: Duration,
-    answer: impl Future<Output = RedisResult<T>>,
-) -> RedisResult<T> {
-    let mut answer = pin!(answer);
-    for _ in 0..LOOKS {
-        if let Ok(answer) = timeout(time / LOOKS, &mut answer).await {
-            return answer;
-        }
-    }
-    // After a pause within the last look the connection has not been read yet.
-    yield_now().await;
-    let late = answer.now_or_never();
-    late.unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
 }
 
 impl fmt::Debug for Connection {

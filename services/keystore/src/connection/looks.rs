@@ -1,0 +1,169 @@
+//! How long answers are waited for, counted in looks at the sockets.
+//!
+//! A worker that waits for a core, or that its CPU limit stops, looks late at an answer that came in
+//! time: such a pause is one look, however long it is. And one timer serves all questions under way:
+//! tokio wakes its driver by a system call for each new timer that is to fire first, which was one
+//! for every second request of a gate.
+
+use std::array::from_fn;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use futures::FutureExt;
+use redis::RedisResult;
+use tokio::sync::Notify;
+use tokio::task::{JoinHandle, yield_now};
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+/// Looks after which an answer is too late. The first may come at once, so that an answer has a
+/// fifteenth of the time less, or all of it.
+const LOOKS: usize = 15;
+
+/// One connection's looks, taken on the runtime that made them.
+#[derive(Debug)]
+pub(super) struct Looks {
+    shared: Arc<Shared>,
+    looking: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// Questions under way.
+    waiting: AtomicUsize,
+    /// Told with the first of them.
+    begun: Notify,
+    /// Looks taken so far.
+    taken: AtomicUsize,
+    /// Told to the questions that were asked [`LOOKS`] looks ago: one entry for each look within.
+    late: [Notify; LOOKS],
+}
+
+/// A question under way.
+struct Waiting<'a>(&'a Shared);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Drop for Looks {
+    fn drop(&mut self) {
+        self.looking.abort();
+    }
+}
+
+impl Looks {
+    /// Looks for answers that may take `time`. Must be called within a Tokio runtime.
+    pub(super) fn for_answers_within(time: Duration) -> Self {
+        let shared = Arc::new(Shared {
+            waiting: AtomicUsize::new(0),
+            begun: Notify::new(),
+            taken: AtomicUsize::new(0),
+            late: from_fn(|_| Notify::new()),
+        });
+        let looking = tokio::spawn(look(Arc::clone(&shared), time / LOOKS as u32));
+        Self { shared, looking }
+    }
+
+    /// The answer, if it comes in time.
+    pub(super) async fn answered<T>(
+        &self,
+        answer: impl Future<Output = RedisResult<T>>,
+    ) -> RedisResult<T> {
+        let _waiting = self.shared.wait();
+        let late = &self.shared.late[self.shared.taken.load(Relaxed) % LOOKS];
+        let (mut answer, late) = (pin!(answer), pin!(late.notified()));
+        tokio::select! {
+            biased;
+            answer = &mut answer => return answer,
+            () = late => {}
+        }
+        // After a pause within the last look the connection has not been read yet.
+        yield_now().await;
+        let last = answer.now_or_never();
+        last.unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
+    }
+}
+
+impl Shared {
+    fn wait(&self) -> Waiting<'_> {
+        if self.waiting.fetch_add(1, Relaxed) == 0 {
+            self.begun.notify_one();
+        }
+        Waiting(self)
+    }
+}
+
+/// Looks as long as questions are under way, and rests between them.
+async fn look(shared: Arc<Shared>, every: Duration) {
+    loop {
+        shared.begun.notified().await;
+        let mut looks = interval_at(Instant::now() + every, every);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while shared.waiting.load(Relaxed) > 0 {
+            looks.tick().await;
+            let taken = shared.taken.fetch_add(1, Relaxed) + 1;
+            shared.late[taken % LOOKS].notify_waiters();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use tokio::time::sleep;
+
+    use super::*;
+
+    const TIME: Duration = Duration::from_millis(150);
+    const LOOK: Duration = Duration::from_millis(10);
+
+    async fn waited(looks: &Looks) -> Duration {
+        let asked = Instant::now();
+        let nothing = looks.answered(pending::<RedisResult<()>>()).await;
+        assert!(nothing.unwrap_err().is_timeout());
+        asked.elapsed()
+    }
+
+    #[tokio::test]
+    async fn an_answer_has_all_of_its_time_or_one_look_less() {
+        let looks = Looks::for_answers_within(TIME);
+        let later = async {
+            sleep(LOOK / 2).await;
+            waited(&looks).await
+        };
+        let (first, second) = tokio::join!(waited(&looks), later);
+        assert!(first >= TIME, "{first:?}");
+        assert!(second >= TIME - LOOK, "{second:?}");
+    }
+
+    #[tokio::test]
+    async fn a_pause_of_the_worker_is_one_look() {
+        let looks = Looks::for_answers_within(TIME);
+        let asked = Instant::now();
+        let answer = async {
+            // Nothing else of this worker runs meanwhile.
+            std::thread::sleep(2 * TIME);
+            sleep(TIME / 2).await;
+            Ok("answer")
+        };
+        assert_eq!(looks.answered(answer).await.unwrap(), "answer");
+        assert!(asked.elapsed() >= 2 * TIME);
+    }
+
+    #[tokio::test]
+    async fn looks_rest_where_nothing_is_asked() {
+        let looks = Looks::for_answers_within(TIME);
+        let answer = async { Ok("answer") };
+        assert_eq!(looks.answered(answer).await.unwrap(), "answer");
+        sleep(3 * LOOK).await;
+        let taken = looks.shared.taken.load(Relaxed);
+        sleep(3 * LOOK).await;
+        assert_eq!(looks.shared.taken.load(Relaxed), taken);
+    }
+}
