@@ -101,6 +101,13 @@ pub const BENCHMARKS: [Package; 5] = [
     },
 ];
 
+/// What the tests need besides: clocks that are wrong.
+pub const TESTS: [Package; 1] = [Package {
+    name: "libfaketime",
+    file: "/usr/share/doc/libfaketime",
+    service: None,
+}];
+
 /// Makes sure that all of these packages are there.
 pub fn install_missing(packages: &[Package], step: &Step) -> Result<()> {
     let missing: Vec<_> = packages

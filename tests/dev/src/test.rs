@@ -33,7 +33,8 @@ pub fn run(only: Option<&str>) -> Result<()> {
     let mut progress = Progress::new();
     progress.step("Debian packages", |step| {
         packages::install_missing(&packages::CLUSTER, step)?;
-        packages::install_missing(&packages::BENCHMARKS, step)
+        packages::install_missing(&packages::BENCHMARKS, step)?;
+        packages::install_missing(&packages::TESTS, step)
     })?;
     progress.step(
         "Kubernetes and its companions, built from Go modules",

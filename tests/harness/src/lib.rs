@@ -4,6 +4,7 @@
 //! Everything started here dies with the process that started it.
 
 pub mod certificates;
+mod clock;
 mod collector;
 mod control_plane;
 mod http_client;
@@ -19,6 +20,7 @@ mod redis_cluster;
 mod scratch;
 mod wait;
 
+pub use clock::Clock;
 pub use collector::{Collector, Exported};
 pub use control_plane::ControlPlane;
 pub use http_client::{Answer, HttpClient};

@@ -12,7 +12,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{Port, Process, Program, Proxy, process, scratch};
+use crate::{Clock, Port, Process, Program, Proxy, process, scratch};
 
 const START: Duration = Duration::from_secs(10);
 
@@ -36,9 +36,18 @@ impl Redis {
         Self::start_with(&[]).await
     }
 
+    /// A server of the test's own on this clock.
+    pub async fn start_on(clock: &Clock) -> Result<Self> {
+        Self::start_under(&[], |program| clock.under(program)).await
+    }
+
     /// A server of the test's own with more lines of redis.conf, such as
     /// `requirepass secret`, `maxmemory 8mb` or `user gate on >secret ~wd:* +@read`.
     pub async fn start_with(lines: &[&str]) -> Result<Self> {
+        Self::start_under(lines, |program| program).await
+    }
+
+    async fn start_under(lines: &[&str], run: impl FnOnce(Program) -> Program) -> Result<Self> {
         let Some(program) = process::find("redis-server", &["/usr/sbin".into()]) else {
             bail!("Redis is missing: install the Debian package redis-server");
         };
@@ -55,7 +64,7 @@ impl Redis {
         let password = lines
             .iter()
             .find_map(|line| line.strip_prefix("requirepass "));
-        let process = Program::new(program).arg(file).start()?;
+        let process = run(Program::new(program).arg(file)).start()?;
         let server = Self {
             process,
             port,

@@ -1,0 +1,50 @@
+//! A clock of its own for a server under test: wrong by as much as a test says, while it runs.
+
+use std::env::consts::ARCH;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::{Program, scratch};
+
+/// The time of day of the programs that run on it; what they know of passing time is right.
+pub struct Clock {
+    library: String,
+    offset: PathBuf,
+}
+
+impl Clock {
+    /// A clock that is right.
+    pub fn new() -> Result<Self> {
+        let library = format!("/usr/lib/{ARCH}-linux-gnu/faketime/libfaketime.so.1");
+        ensure!(
+            Path::new(&library).exists(),
+            "libfaketime is missing: install the Debian package libfaketime"
+        );
+        let offset = scratch::directory("clock")?.join("offset");
+        let clock = Self { library, offset };
+        clock.set(0)?;
+        Ok(clock)
+    }
+
+    /// Puts it ahead by so many seconds, or behind.
+    pub fn set(&self, ahead: i64) -> Result<()> {
+        let written = self.offset.with_extension("written");
+        fs::write(&written, format!("{ahead:+}s\n"))
+            .and_then(|()| fs::rename(&written, &self.offset))
+            .with_context(|| format!("write {}", self.offset.display()))
+    }
+
+    /// The program as it runs on this clock. It must be linked dynamically.
+    pub(crate) fn under(&self, program: Program) -> Program {
+        // The second library allocates in place of jemalloc, which asks for the time while it
+        // starts; libfaketime allocates when it is asked first, and would go round in a circle.
+        let libraries = format!("{} libc_malloc_debug.so.0", self.library);
+        program
+            .env("LD_PRELOAD", libraries)
+            .env("FAKETIME_TIMESTAMP_FILE", &self.offset)
+            .env("FAKETIME_NO_CACHE", "1")
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
+    }
+}
