@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use serde_json::json;
 use tokio::net::TcpListener;
 use water_database::Database;
-use water_http::{RequestIds, Spans, Verifier};
+use water_http::{ClockSkew, RequestIds, Spans, Verifier};
 use water_runtime::{Admin, BoxError, ConnectionLimits, Connections, Drained, Process, Server};
 
 use crate::config::Config;
@@ -21,6 +21,7 @@ pub struct Service {
     server: Server,
     current: Current,
     verifier: Verifier,
+    clock_skew: ClockSkew,
     ids: RequestIds,
     spans: Spans,
 }
@@ -46,6 +47,8 @@ impl Service {
             ..ConnectionLimits::default()
         });
         connections.register(&mut process.metrics);
+        let clock_skew = ClockSkew::default();
+        clock_skew.register(&mut process.metrics);
         let tracer = process.export_traces(&config.process.traces)?;
         let counted = Current::clone(&current);
         let data = |admin: Admin| admin.json("/data", move || records(&counted));
@@ -57,6 +60,7 @@ impl Service {
             server: Server::new(connections, process.shutdown.clone(), config.process.drain),
             current,
             verifier: Verifier::new(&config.identity_current, config.identity_next.as_ref()),
+            clock_skew,
             ids: RequestIds::new(random),
             spans: Spans::new(tracer),
         })
@@ -75,7 +79,8 @@ impl Service {
     /// Answers requests until the process is asked to stop.
     pub async fn serve(self) -> Result<Drained, Infallible> {
         let routes = routes(self.current);
-        let service = water_http::service(self.verifier, self.ids, self.spans, routes);
+        let (verifier, skew) = (self.verifier, self.clock_skew);
+        let service = water_http::service(verifier, skew, self.ids, self.spans, routes);
         Ok(self.server.serve(self.listener, |_| service.clone()).await)
     }
 }

@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::{info, warn};
 use water_database::Database;
-use water_http::{RequestIds, Spans, Verifier};
+use water_http::{ClockSkew, RequestIds, Spans, Verifier};
 use water_runtime::{
     BoxError, ConnectionLimits, Connections, Drained, Latch, Process, Server, telemetry,
 };
@@ -26,6 +26,7 @@ pub struct Service {
     server: Server,
     database: Database,
     verifier: Verifier,
+    clock_skew: ClockSkew,
     ids: RequestIds,
     spans: Spans,
 }
@@ -49,6 +50,8 @@ impl Service {
             ..ConnectionLimits::default()
         });
         connections.register(&mut process.metrics);
+        let clock_skew = ClockSkew::default();
+        clock_skew.register(&mut process.metrics);
         let tracer = process.export_traces(&config.process.traces)?;
         let admin = process.open_admin(config.process.admin, |admin| admin)?;
 
@@ -58,6 +61,7 @@ impl Service {
             server: Server::new(connections, process.shutdown.clone(), config.process.drain),
             database,
             verifier: Verifier::new(&config.identity_current, config.identity_next.as_ref()),
+            clock_skew,
             ids: RequestIds::new(random),
             spans: Spans::new(tracer),
         })
@@ -76,7 +80,8 @@ impl Service {
     /// Answers requests until the process is asked to stop.
     pub async fn serve(self) -> Result<Drained, Infallible> {
         let routes = routes(self.database);
-        let service = water_http::service(self.verifier, self.ids, self.spans, routes);
+        let (verifier, skew) = (self.verifier, self.clock_skew);
+        let service = water_http::service(verifier, skew, self.ids, self.spans, routes);
         Ok(self.server.serve(self.listener, |_| service.clone()).await)
     }
 }

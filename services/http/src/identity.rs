@@ -3,6 +3,12 @@
 //! `X-Water-Identity: v1;account=…;key=…;plan=…;exp=…;mac=…`. `exp` is in milliseconds since the
 //! epoch; `mac` is the HMAC-SHA-256, in hex, over everything before `;mac=`, a line feed, the
 //! method, a line feed, and the path with its query. A replay repeats the same read.
+//!
+//! The gates sign on Redis' clock and a service judges by its own, so a wrong clock on either side
+//! must cost no request: a service allows a [`LEEWAY`] of hours between the two, and tells their
+//! difference from the first seconds on ([`crate::ClockSkew`]). The price is that somebody who has
+//! read a header on its way can repeat that one read for as long, if the network lets him reach a
+//! service at all. A narrow window could not tell a replay from a clock that was set back.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,9 +24,9 @@ pub const X_WATER_IDENTITY: HeaderName = HeaderName::from_static("x-water-identi
 
 /// How far ahead the gate sets `exp` (gate.md, "Forwarding").
 pub const LIFETIME: Duration = Duration::from_secs(30);
-/// Services accept an `exp` from 5 s before to 40 s after their clock: the gate's clock is Redis'.
-const EARLIEST: i64 = -5_000;
-const LATEST: i64 = 40_000;
+/// How far the gates' clock may be from a service's, either way: a machine that takes French summer
+/// time for universal time is two hours off; five minutes are for what it has drifted besides.
+pub const LEEWAY: Duration = Duration::from_secs(2 * 3600 + 5 * 60);
 /// Bytes of an HMAC-SHA-256.
 const MAC_LENGTH: usize = 32;
 /// An account has at most 63 characters, a plan too, a key id 12, a moment 20 digits.
@@ -116,6 +122,16 @@ impl fmt::Debug for Signer {
     }
 }
 
+/// An identity that a gate has signed for a request, in time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Vouched {
+    /// Who is asking.
+    pub identity: Identity,
+    /// How many milliseconds the gates' clock is ahead of ours; negative: behind. The request's way
+    /// from the gate counts as behind.
+    pub ahead: i64,
+}
+
 /// Checks identities: a service's side.
 #[derive(Clone)]
 pub struct Verifier(Vec<Hmac<Sha256>>);
@@ -132,9 +148,12 @@ pub enum IdentityError {
     /// No key that we know signed it for this request.
     #[error("the identity's signature is wrong for this request")]
     Forged,
-    /// Too old, or too far ahead for any clock difference we allow.
-    #[error("the identity's time is outside the window")]
-    OutsideWindow,
+    /// It is signed, but a replay or by a clock that differs from ours by more than [`LEEWAY`].
+    #[error("the identity is {ahead} ms ahead of this service's clock")]
+    OutsideLeeway {
+        /// As in [`Vouched`].
+        ahead: i64,
+    },
 }
 
 impl Verifier {
@@ -156,7 +175,7 @@ impl Verifier {
         method: &Method,
         path_and_query: &str,
         now: Timestamp,
-    ) -> Result<Identity, IdentityError> {
+    ) -> Result<Vouched, IdentityError> {
         let mut values = headers.get_all(&X_WATER_IDENTITY).iter();
         let (Some(value), None) = (values.next(), values.next()) else {
             return Err(IdentityError::NotOne);
@@ -173,9 +192,11 @@ impl Verifier {
             return Err(IdentityError::Forged);
         }
         let (identity, expires) = parse(signed).ok_or(IdentityError::Malformed)?;
-        match (EARLIEST..=LATEST).contains(&expires.saturating_sub(now.as_millis())) {
-            true => Ok(identity),
-            false => Err(IdentityError::OutsideWindow),
+        let signed_at = expires.saturating_sub(LIFETIME.as_millis() as i64);
+        let ahead = signed_at.saturating_sub(now.as_millis());
+        match u128::from(ahead.unsigned_abs()) <= LEEWAY.as_millis() {
+            true => Ok(Vouched { identity, ahead }),
+            false => Err(IdentityError::OutsideLeeway { ahead }),
         }
     }
 }

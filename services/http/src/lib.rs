@@ -5,6 +5,7 @@
 //! check and turns what they return into bytes, headers and one line of the access log.
 
 pub mod access;
+pub mod clock_skew;
 pub mod identity;
 pub mod problem;
 pub mod query;
@@ -16,7 +17,8 @@ pub mod span;
 pub mod trace_context;
 
 pub use access::Access;
-pub use identity::{Identity, IdentityKey, Signer, Verifier};
+pub use clock_skew::ClockSkew;
+pub use identity::{Identity, IdentityKey, Signer, Verifier, Vouched};
 pub use problem::{Code, Problem, ProblemBody};
 pub use query::Query;
 pub use representation::Representation;

@@ -18,10 +18,11 @@ use tracing::warn;
 use warp::{Filter, Rejection, Reply};
 use water_domain::Timestamp;
 
+use crate::identity::{IdentityError, Vouched};
 use crate::problem::or_internal;
 use crate::representation::Conditions;
 use crate::request_id::X_REQUEST_ID;
-use crate::{Access, Code, Identity, Problem, Query, Representation};
+use crate::{Access, ClockSkew, Code, Identity, Problem, Query, Representation};
 use crate::{HttpSpan, RequestId, RequestIds, Spans, TraceContext, TraceId, Verifier};
 
 /// The route of a request that nobody vouches for: a client's text is not repeated in the log.
@@ -33,6 +34,7 @@ const UNKNOWN_ROUTE: &str = "-";
 /// Each filter's reply is a [`Representation`] or a [`Problem`]; a rejection means 404.
 pub fn service<F, R>(
     verifier: Verifier,
+    clock_skew: ClockSkew,
     ids: RequestIds,
     spans: Spans,
     routes: F,
@@ -51,6 +53,7 @@ where
     let routes = TowerToHyperService::new(warp::service(routes.recover(no_route)));
     let front = Arc::new(Front {
         verifier,
+        clock_skew,
         ids,
         spans,
     });
@@ -73,6 +76,7 @@ pub fn query() -> impl Filter<Extract = (Query<'static>,), Error = Rejection> + 
 /// What all requests of a service share.
 struct Front {
     verifier: Verifier,
+    clock_skew: ClockSkew,
     ids: RequestIds,
     spans: Spans,
 }
@@ -133,8 +137,16 @@ impl Front {
             .verifier
             .verify(request.headers(), request.method(), target, now());
         match verified {
-            Ok(identity) => Ok((identity, request)),
-            Err(error) => Err(Problem::invalid_identity().caused_by(error)),
+            Ok(Vouched { identity, ahead }) => {
+                self.clock_skew.note(ahead);
+                Ok((identity, request))
+            }
+            Err(error) => {
+                if let IdentityError::OutsideLeeway { ahead } = error {
+                    self.clock_skew.note(ahead);
+                }
+                Err(Problem::invalid_identity().caused_by(error))
+            }
         }
     }
 }

@@ -102,9 +102,16 @@ async fn two_identities_are_none() {
 }
 
 #[tokio::test]
-async fn an_identity_is_good_from_5_s_after_to_40_s_before_its_end() {
+async fn an_identity_is_good_for_two_hours_either_way_and_its_distance_is_shown() {
     let (service, _) = Running::with_data().await;
-    for (expires_in, status) in [(-7_000, 401), (-3_000, 200), (38_000, 200), (43_000, 401)] {
+    // Five minutes of leeway beyond the two hours, and half a minute that an identity is for.
+    let (earliest, latest) = (-7_470_000, 7_530_000);
+    for (expires_in, status) in [
+        (earliest - 5_000, 401),
+        (earliest + 5_000, 200),
+        (latest + 5_000, 401),
+        (latest - 5_000, 200),
+    ] {
         let signature = Signature {
             expires_in,
             ..Signature::default()
@@ -112,6 +119,9 @@ async fn an_identity_is_good_from_5_s_after_to_40_s_before_its_end() {
         let answer = with(&service, &signature.value("GET", PATH)).await;
         assert_eq!(answer.status, status, "{expires_in} ms");
     }
+    let metrics = service.admin("/metrics").await;
+    let shown = "water_identity_clock_skew_seconds 749";
+    assert!(metrics.text().unwrap().contains(shown), "{metrics:?}");
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@
 
 mod attacks;
 mod authentication;
+mod clocks;
 mod confidentiality;
 mod cors;
 mod description;

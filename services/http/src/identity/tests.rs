@@ -30,16 +30,20 @@ fn verify(
     method: Method,
     target: &str,
     now: i64,
-) -> Result<Identity, IdentityError> {
+) -> Result<Vouched, IdentityError> {
     let headers = HeaderMap::from_iter([(X_WATER_IDENTITY, value)]);
     Verifier::new(&key("a"), Some(&key("b"))).verify(&headers, &method, target, at(now))
 }
 
 #[test]
 fn what_the_gate_signs_a_service_believes() {
-    assert_eq!(verify(signed(), Method::GET, TARGET, NOW), Ok(identity()));
+    let vouched = |ahead| {
+        let identity = identity();
+        Ok(Vouched { identity, ahead })
+    };
+    assert_eq!(verify(signed(), Method::GET, TARGET, NOW), vouched(0));
     let next = Signer::new(&key("b")).sign(&identity(), at(NOW), &Method::HEAD, TARGET);
-    assert_eq!(verify(next, Method::HEAD, TARGET, NOW), Ok(identity()));
+    assert_eq!(verify(next, Method::HEAD, TARGET, NOW), vouched(-30_000));
 }
 
 #[test]
@@ -68,13 +72,18 @@ fn another_request_another_key_or_another_account_is_forged() {
 }
 
 #[test]
-fn the_window_is_5_s_back_and_40_s_ahead_to_the_millisecond() {
-    let expires = |at_millis| {
-        let value = Signer::new(&key("a")).sign(&identity(), at(at_millis), &Method::GET, TARGET);
-        verify(value, Method::GET, TARGET, NOW).is_ok()
+fn clocks_may_differ_by_the_leeway_to_the_millisecond() {
+    let leeway = LEEWAY.as_millis() as i64;
+    let ahead = |millis| match verify(signed(), Method::GET, TARGET, NOW - millis) {
+        Ok(vouched) => Ok(vouched.ahead),
+        Err(error) => Err(error),
     };
-    assert!(expires(NOW - 5_000) && expires(NOW + 40_000));
-    assert!(!expires(NOW - 5_001) && !expires(NOW + 40_001));
+    let outside = |ahead| Err(IdentityError::OutsideLeeway { ahead });
+    for millis in [-leeway, -3_600_000, 11_000, leeway] {
+        assert_eq!(ahead(millis), Ok(millis));
+    }
+    assert_eq!(ahead(-leeway - 1), outside(-leeway - 1));
+    assert_eq!(ahead(leeway + 1), outside(leeway + 1));
 }
 
 #[test]

@@ -9,7 +9,8 @@ use water_domain::{Fault, Timestamp};
 use water_harness::{Answer, HttpClient};
 use water_http::representation::CACHE_HISTORY;
 use water_http::{
-    Identity, IdentityKey, Problem, Query, Representation, RequestIds, Signer, Spans, Verifier,
+    ClockSkew, Identity, IdentityKey, Problem, Query, Representation, RequestIds, Signer, Spans,
+    Verifier,
 };
 use water_runtime::listener::listen;
 use water_runtime::{Connections, Server, Shutdown};
@@ -29,7 +30,8 @@ impl Sample {
         let listener = listen(([127, 0, 0, 1], 0).into())?;
         let address = listener.local_addr()?;
         let verifier = Verifier::new(&key(), None);
-        let service = water_http::service(verifier, RequestIds::new(0), spans, routes());
+        let (skew, ids) = (ClockSkew::default(), RequestIds::new(0));
+        let service = water_http::service(verifier, skew, ids, spans, routes());
         tokio::spawn(async move {
             let server = Server::new(Connections::default(), Shutdown::default(), Duration::ZERO);
             server.serve(listener, |_| service.clone()).await
