@@ -11,15 +11,15 @@ use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::TokioIo;
-use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, sleep_until, timeout};
-use tracing::debug;
+use tokio::time::{Instant, sleep, sleep_until};
+use tracing::{debug, info};
 
 use super::connections::Admission;
-use super::socket::{Left, Socket};
+use super::socket::{Left, Socket, linger};
 use super::watch::{Phase, Reason};
 use crate::BoxError;
+use crate::telemetry::chain;
 
 /// A request's head in bytes; beyond it, and beyond 100 fields, hyper answers 431 without a body.
 /// Twice the contract's 16 KiB, which are counted, as its 64 fields, where problems are written.
@@ -60,11 +60,14 @@ where
     if let Some(reason) = guarded(connection, &admission).await {
         return admission.note(reason);
     }
-    // After a CONNECT or the beginning of HTTP/2 hyper gives the socket up without closing it.
-    if let Some(stream) = left.take() {
-        let mut socket = Socket::new(stream, watch, left);
-        // At the deadline or after an error it is closed all the same.
-        let _ = timeout(admission.limits().linger, socket.shutdown()).await;
+    let Some(stream) = left.take() else { return };
+    watch.enter(Phase::Closing);
+    tokio::select! {
+        biased;
+        // An error says that the peer is gone.
+        _ = linger(stream) => {}
+        () = watch.asked_to_close() => admission.note(Reason::Evicted),
+        () = sleep(admission.limits().linger) => admission.note(Reason::Linger),
     }
 }
 
@@ -87,10 +90,7 @@ where
         // First what has arrived: a request that came before the wish to close is answered.
         if let Poll::Ready(ended) = connection.as_mut().poll(context) {
             if let Err(error) = ended {
-                debug!(
-                    error = crate::telemetry::chain(&error),
-                    "a connection ended with an error"
-                );
+                tell(&error, admission);
             }
             return Poll::Ready(None);
         }
@@ -119,4 +119,15 @@ where
         Poll::Pending
     })
     .await
+}
+
+/// hyper's errors do not repeat what the peer sent. Bytes that cannot be read are worth a line at the
+/// level of the access log, where a readable request leaves one; there is one a connection at most.
+fn tell(error: &hyper::Error, admission: &Admission) {
+    if error.is_parse() {
+        admission.note(Reason::Unreadable);
+        info!(error = chain(error), "refused what is no request of HTTP/1");
+    } else {
+        debug!(error = chain(error), "a connection ended with an error");
+    }
 }

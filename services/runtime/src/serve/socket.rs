@@ -1,14 +1,14 @@
-//! A socket that tells its [`Watch`] what happens on it, and closes without losing the answer.
+//! A socket that tells its [`Watch`] what happens on it, and is left to us when hyper has ended.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::watch::{Phase, Watch};
+use super::watch::Watch;
 
 /// What a peer may still send after we have closed our side, before it is cut off: more than any
 /// head we refuse.
@@ -18,12 +18,10 @@ pub(super) struct Socket {
     /// Taken when the socket is dropped.
     stream: Option<TcpStream>,
     watch: Arc<Watch>,
-    /// Bytes thrown away since our side was closed; none while it is open.
-    discarded: Option<usize>,
     left: Left,
 }
 
-/// Where the stream of a socket goes that was dropped before our side was closed.
+/// Where the stream of a socket goes that was dropped.
 #[derive(Clone, Default)]
 pub(super) struct Left(Arc<Mutex<Option<TcpStream>>>);
 
@@ -37,10 +35,8 @@ impl Left {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        if self.discarded.is_none() {
-            let mut left = self.left.0.lock().unwrap_or_else(PoisonError::into_inner);
-            *left = self.stream.take();
-        }
+        let mut left = self.left.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *left = self.stream.take();
     }
 }
 
@@ -49,7 +45,6 @@ impl Socket {
         Self {
             stream: Some(stream),
             watch,
-            discarded: None,
             left,
         }
     }
@@ -66,6 +61,24 @@ impl Socket {
         }
         written
     }
+}
+
+/// Closes our side and reads on until the peer has closed its own. A socket closed with unread
+/// input resets the connection, and the peer may never see the answer that told it why.
+pub(super) async fn linger(mut stream: TcpStream) -> io::Result<()> {
+    stream.shutdown().await?;
+    let mut discarded = 0;
+    while discarded <= LINGER_BYTES {
+        stream.readable().await?;
+        let mut scratch = [0; 4096];
+        match stream.try_read(&mut scratch) {
+            Ok(0) => break,
+            Ok(read) => discarded += read,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 impl AsyncRead for Socket {
@@ -112,23 +125,8 @@ impl AsyncWrite for Socket {
         Poll::Ready(Ok(()))
     }
 
-    /// Closes our side and reads on until the peer has closed its own. A socket closed with unread
-    /// input resets the connection, and the peer may never see the answer that told it why.
+    /// A peer that is gone already is no error: the connection's end has its own reason.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.discarded.is_none() {
-            ready!(self.stream().poll_shutdown(context))?;
-            self.discarded = Some(0);
-            self.watch.enter(Phase::Closing);
-        }
-        let mut scratch = [0; 4096];
-        loop {
-            let mut buffer = ReadBuf::new(&mut scratch);
-            ready!(self.stream().poll_read(context, &mut buffer))?;
-            let discarded = self.discarded.unwrap_or(0) + buffer.filled().len();
-            if buffer.filled().is_empty() || discarded > LINGER_BYTES {
-                return Poll::Ready(Ok(()));
-            }
-            self.discarded = Some(discarded);
-        }
+        self.stream().poll_shutdown(context).map(|_| Ok(()))
     }
 }

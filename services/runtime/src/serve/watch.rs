@@ -1,7 +1,9 @@
 //! What is known of one connection from outside: what it is doing, since when, until when.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::task::Poll;
 use std::time::Duration;
 
 use futures::task::AtomicWaker;
@@ -126,7 +128,7 @@ impl Watch {
     }
 
     /// When the connection is to be closed unless something changes before; none while the
-    /// service works, whose own deadlines hold then.
+    /// service works, whose own deadlines hold then, and while our side is closed.
     pub(super) fn deadline(&self, limits: &ConnectionLimits) -> Option<(Instant, Reason)> {
         let blocked = self.blocked.load(Relaxed);
         if blocked != 0 {
@@ -138,9 +140,8 @@ impl Watch {
                 (limits.first_request, Reason::Idle)
             }
             Phase::Idle => (limits.idle, Reason::Idle),
-            Phase::Closing => (limits.linger, Reason::Linger),
             Phase::Head => (limits.head, Reason::Head),
-            Phase::Busy | Phase::Answering => return None,
+            Phase::Closing | Phase::Busy | Phase::Answering => return None,
         };
         Some((self.at(since, allowed), reason))
     }
@@ -177,6 +178,18 @@ impl Watch {
         self.task.wake();
     }
 
+    /// Waits until the connection is asked to close at once.
+    pub(super) async fn asked_to_close(&self) {
+        poll_fn(|context| {
+            self.task.register(context.waker());
+            match self.closing() {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        })
+        .await;
+    }
+
     pub(super) fn closing(&self) -> bool {
         self.close.load(Relaxed)
     }
@@ -205,6 +218,8 @@ pub(super) enum Reason {
     Write,
     /// The peer did not close its side after we had closed ours.
     Linger,
+    /// What the peer sent is no head of HTTP/1, or too large a one.
+    Unreadable,
     /// Others needed the place.
     Evicted,
     /// The peer has too many.
@@ -220,6 +235,7 @@ impl EncodeLabelValue for Reason {
             Self::Head => "head",
             Self::Write => "write",
             Self::Linger => "linger",
+            Self::Unreadable => "unreadable",
             Self::Evicted => "evicted",
             Self::PeerLimit => "peer_limit",
             Self::Full => "full",

@@ -127,6 +127,13 @@ async fn one_peer_has_its_share_and_a_trusted_proxy_more() -> Result<()> {
     Ok(())
 }
 
+/// What `/metrics` says.
+fn shown(metrics: &Registry) -> Result<String> {
+    let mut text = String::new();
+    encode(&mut text, metrics)?;
+    Ok(text)
+}
+
 #[tokio::test]
 async fn what_we_close_is_counted_by_reason() -> Result<()> {
     let server = start(
@@ -141,12 +148,48 @@ async fn what_we_close_is_counted_by_reason() -> Result<()> {
     let mut first = server.client().await;
     first.request("GET", "/", &[]).await?;
     server.client().await.closed().await?;
-    let mut text = String::new();
-    encode(&mut text, &metrics)?;
+    let text = shown(&metrics)?;
     assert!(text.contains("water_connections_open 1"), "{text}");
     assert!(
         text.contains("water_connections_closed_total{reason=\"peer_limit\"} 1"),
         "{text}"
     );
     Ok(())
+}
+
+#[tokio::test]
+async fn what_the_parser_refuses_is_counted_whether_its_sender_stays_or_leaves() -> Result<()> {
+    let server = start(patient(), LONG);
+    let mut metrics = Registry::default();
+    server.connections.register(&mut metrics);
+    let good = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    let unreadable = [
+        "nothing that anybody knows\r\n\r\n".to_owned(),
+        format!("{good}G(T / HTTP/1.1\r\n\r\n"),
+        format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(33 * 1024)),
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(),
+    ];
+    let mut staying = Vec::new();
+    for bytes in &unreadable {
+        let (mut stays, mut leaves) = (server.client().await, server.client().await);
+        stays.send(bytes).await?;
+        leaves.send(bytes).await?;
+        leaves.finish().await?;
+        leaves.closed().await?;
+        staying.push(stays);
+    }
+    // Half a head, and nothing at all, are no refusals of ours.
+    server.client().await.send("GET / HT").await?;
+    drop(server.client().await);
+    let counted = async || {
+        let text = shown(&metrics)?;
+        ensure!(
+            text.contains("connections_closed_total{reason=\"unreadable\"} 8\n"),
+            "{text}"
+        );
+        Ok(())
+    };
+    wait_until("eight refusals", LONG, counted).await?;
+    server.wait_for_open(0).await;
+    counted().await
 }

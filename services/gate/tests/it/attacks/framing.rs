@@ -1,8 +1,11 @@
 //! Where a request ends: what two parties could read differently is refused, and nothing that comes
 //! after it is looked at.
 
+use anyhow::{Result, ensure};
+use water_harness::wait_until;
+
 use super::{HOST, LINE, request, with_key};
-use crate::site::Site;
+use crate::site::{SOON, Site};
 use crate::whole::{refusal, served, unread};
 
 /// A body on a GET, however it is announced, with a second request in it.
@@ -102,6 +105,34 @@ async fn what_the_parser_cannot_read_is_an_empty_400_and_the_end() {
         assert_eq!(answers, [unread("400 Bad Request")], "{text:?}");
     }
     assert_eq!(site.service.seen().len(), 0);
+}
+
+#[tokio::test]
+async fn what_the_parser_cannot_read_is_counted_and_a_line_without_the_clients_text() {
+    let site = Site::start().await;
+    let bearer = site.key().await.bearer();
+    let attacks = unreadable(&bearer);
+    for attack in &attacks {
+        site.answers(attack).await;
+    }
+    let count = attacks.len();
+    let told = async || -> Result<()> {
+        let metrics = site.admin("/metrics").await?;
+        let counted = format!("water_connections_closed_total{{reason=\"unreadable\"}} {count}\n");
+        ensure!(metrics.text()?.contains(&counted), "{metrics:?}");
+        let lines = site
+            .gate
+            .log()
+            .matches("refused what is no request")
+            .count();
+        ensure!(lines == count, "{lines} lines of {count}");
+        Ok(())
+    };
+    wait_until("a count and a line for each", SOON, told)
+        .await
+        .unwrap();
+    let log = site.gate.log();
+    assert!(!log.contains("X()") && !log.contains("G(T") && !log.contains(&bearer));
 }
 
 #[tokio::test]
