@@ -18,6 +18,7 @@ pub(super) struct Socket {
     /// Taken when the socket is dropped.
     stream: Option<TcpStream>,
     watch: Arc<Watch>,
+    tail: Tail,
     left: Left,
 }
 
@@ -40,11 +41,30 @@ impl Drop for Socket {
     }
 }
 
+/// The last bytes that came in, the newest lowest.
+#[derive(Default)]
+struct Tail(u32);
+
+impl Tail {
+    fn follow(&mut self, bytes: &[u8]) {
+        for byte in &bytes[bytes.len().saturating_sub(3)..] {
+            self.0 = self.0 << 8 | u32::from(*byte);
+        }
+    }
+
+    /// Whether they are an empty line, with which every head ends.
+    fn ends_a_head(&self) -> bool {
+        self.0 & 0xffff == u32::from_be_bytes(*b"\0\0\n\n")
+            || self.0 & 0xff_ffff == u32::from_be_bytes(*b"\0\n\r\n")
+    }
+}
+
 impl Socket {
     pub(super) fn new(stream: TcpStream, watch: Arc<Watch>, left: Left) -> Self {
         Self {
             stream: Some(stream),
             watch,
+            tail: Tail::default(),
             left,
         }
     }
@@ -89,8 +109,10 @@ impl AsyncRead for Socket {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(self.stream().poll_read(context, buffer))?;
-        if buffer.filled().len() > before {
-            self.watch.read();
+        let read = &buffer.filled()[before..];
+        if !read.is_empty() {
+            self.tail.follow(read);
+            self.watch.read(self.tail.ends_a_head());
         }
         Poll::Ready(Ok(()))
     }

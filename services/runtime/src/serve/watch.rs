@@ -53,6 +53,9 @@ pub(super) struct Watch {
     epoch: Instant,
     /// `milliseconds since epoch * 8 + phase`, changed together.
     phase: AtomicU64,
+    /// Whether the last bytes that came in were not the end of a head: then the next one has begun
+    /// behind the requests that came with them. hyper reads nothing while it answers.
+    begun: AtomicBool,
     /// Milliseconds since epoch plus one of the first write that found the socket full; 0: none.
     blocked: AtomicU64,
     /// Set with the first answer.
@@ -67,6 +70,7 @@ impl Watch {
         let watch = Self {
             epoch,
             phase: AtomicU64::new(0),
+            begun: AtomicBool::new(false),
             blocked: AtomicU64::new(0),
             answered: AtomicBool::new(false),
             close: AtomicBool::new(false),
@@ -95,17 +99,21 @@ impl Watch {
         (PHASES[(packed % 8) as usize], packed / 8)
     }
 
-    /// Bytes came in.
-    pub(super) fn read(&self) {
+    /// Bytes came in, the last of them at the end of a head or not.
+    pub(super) fn read(&self, ends_a_head: bool) {
         if self.phase().0 == Phase::Idle {
             self.enter(Phase::Head);
         }
+        if self.begun.load(Relaxed) == ends_a_head {
+            self.begun.store(!ends_a_head, Relaxed);
+        }
     }
 
-    /// Bytes went out; an answer made of pieces with pauses counts as idle between them.
+    /// Bytes went out; between the pieces of an answer its peer is waited for as after its end.
     pub(super) fn wrote(&self) {
-        if self.phase().0 == Phase::Idle {
-            self.enter(Phase::Idle);
+        let phase = self.phase().0;
+        if matches!(phase, Phase::Idle | Phase::Head) {
+            self.enter(phase);
         }
     }
 
@@ -123,7 +131,12 @@ impl Watch {
         }
         if self.phase().0 == Phase::Answering {
             self.answered.store(true, Relaxed);
-            self.enter(Phase::Idle);
+            // The deadline of a head that has begun is from here on: until here it was us who
+            // took the time.
+            self.enter(match self.begun.load(Relaxed) {
+                true => Phase::Head,
+                false => Phase::Idle,
+            });
         }
     }
 

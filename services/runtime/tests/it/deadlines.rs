@@ -9,6 +9,8 @@ use water_runtime::ConnectionLimits;
 
 use crate::server::{LONG, SHORT, patient, start};
 
+const REQUEST: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
 #[tokio::test]
 async fn one_connection_carries_many_requests() -> Result<()> {
     let server = start(patient(), LONG);
@@ -132,6 +134,57 @@ async fn the_heads_deadline_counts_from_its_first_byte() -> Result<()> {
     );
     let mut client = server.client().await;
     server.wait_for_open(1).await;
+    // A slow head that comes later ends first: silence is not judged by the head's deadline.
+    let mut slow = server.client().await;
+    slow.send("GET").await?;
+    slow.closed().await?;
+    assert_eq!(client.request("GET", "/", &[]).await?.status, 200);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_head_that_begins_behind_another_request_has_the_heads_deadline() -> Result<()> {
+    let server = start(
+        ConnectionLimits {
+            head: SHORT,
+            ..patient()
+        },
+        LONG,
+    );
+    for beginning in ["G", "GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nHost: a\r\n\r"] {
+        let mut client = server.client().await;
+        let begun = Instant::now();
+        client
+            .send(format!("{REQUEST}{REQUEST}{beginning}"))
+            .await?;
+        assert_eq!(client.answer().await?.text()?, "hello");
+        assert_eq!(client.answer().await?.text()?, "hello");
+        assert!(client.closed().await?.is_empty());
+        let closed = begun.elapsed();
+        assert!(
+            closed >= SHORT && closed < LONG,
+            "{beginning:?}: {closed:?}"
+        );
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_head_that_began_behind_another_request_leaves_no_deadline_when_it_is_complete()
+-> Result<()> {
+    let server = start(
+        ConnectionLimits {
+            head: SHORT,
+            ..patient()
+        },
+        LONG,
+    );
+    let mut client = server.client().await;
+    let (beginning, rest) = REQUEST.split_at(REQUEST.len() - 1);
+    client.send(format!("{REQUEST}{beginning}")).await?;
+    assert_eq!(client.answer().await?.text()?, "hello");
+    client.send(rest).await?;
+    assert_eq!(client.answer().await?.text()?, "hello");
     // A slow head that comes later ends first: silence is not judged by the head's deadline.
     let mut slow = server.client().await;
     slow.send("GET").await?;

@@ -127,18 +127,20 @@ async fn a_head_that_takes_10_s_is_closed_and_a_good_client_is_served_meanwhile(
     let (slow, good) = (site.key().await.bearer(), site.key().await.bearer());
     let begun = Instant::now();
     let mut clients = Vec::new();
-    for beginning in [
-        "G".to_owned(),
-        format!("{LINE}\r\nAuthorization: {slow}\r\nX: "),
+    let behind_another = String::from_utf8(request(LINE, HOST)).unwrap() + "G";
+    for (beginning, answered) in [
+        ("G".to_owned(), vec![]),
+        (format!("{LINE}\r\nAuthorization: {slow}\r\nX: "), vec![]),
+        (behind_another, vec![refusal("missing_credentials")]),
     ] {
         let mut client = site.connect().await;
         client.send(beginning).await.unwrap();
-        clients.push(client);
+        clients.push((client, answered));
     }
     let answers = site.answers(with_key(&good, LINE, HOST)).await;
     assert_eq!(answers, [served(119)]);
-    for mut client in clients {
-        assert_eq!(read(&client.closed().await.unwrap()), []);
+    for (mut client, answered) in clients {
+        assert_eq!(read(&client.closed().await.unwrap()), answered);
     }
     let closed = begun.elapsed();
     assert!(closed >= HEAD_DEADLINE, "closed after {closed:?}");
