@@ -6,6 +6,7 @@ use std::io::Read;
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -22,6 +23,9 @@ use water_harness::{scratch_directory, wait_until};
 use crate::site::{Key, SOON, Site};
 
 const TARGET: &str = "/api/v1/stress";
+
+/// So many heads of 30 kB, sent at once, are more than any buffer of the gate might hold.
+const HEADS: usize = 60;
 
 impl Site {
     /// A connection from 127.0.1.`source`: one address may have 256 of them.
@@ -152,6 +156,31 @@ async fn trickle(mut stream: TcpStream) {
     while stream.write_all(b"G").await.is_ok() {
         pace.tick().await;
     }
+}
+
+#[tokio::test]
+async fn who_shows_no_key_cannot_make_the_gate_hold_what_he_pipelines() {
+    let site = Site::start().await;
+    let before = site.resident_kib();
+    let field = "x".repeat(30_000);
+    let head = format!("GET {TARGET} HTTP/1.1\r\nHost: water\r\nX: {field}\r\n\r\n");
+    let heads = Arc::new(head.repeat(HEADS));
+    let mut pipelining = JoinSet::new();
+    for _ in 0..256 {
+        let (mut client, heads) = (site.connect().await, Arc::clone(&heads));
+        pipelining.spawn(async move {
+            client.send(heads.as_bytes()).await.unwrap();
+            for _ in 0..HEADS {
+                assert_eq!(client.answer().await.unwrap().status, 431);
+            }
+            client
+        });
+    }
+    let holding = pipelining.join_all().await;
+    let grown = site.resident_kib() - before;
+    let each = grown / holding.len();
+    println!("256 connections that pipelined hold {grown} KiB of the gate, {each} KiB each");
+    assert!(each <= 48, "{each} KiB, and a head may have 32");
 }
 
 #[tokio::test]

@@ -23,6 +23,8 @@ use crate::telemetry::chain;
 
 /// A request's head in bytes; beyond it, and beyond 100 fields, hyper answers 431 without a body.
 /// Twice the contract's 16 KiB, which are counted, as its 64 fields, where problems are written.
+/// Also what hyper reads ahead on a connection, instead of 408 KiB: a peer that pipelines has shown
+/// no key yet, and its buffer stays as large as it once was.
 const MAX_HEAD: usize = 32 * 1024;
 
 /// Serves requests until the peer, a deadline, or the process ends the connection.
@@ -56,6 +58,7 @@ where
         .half_close(true)
         .header_read_timeout(None)
         .max_header_size(MAX_HEAD)
+        .max_buf_size(MAX_HEAD)
         .serve_connection(socket, service);
     if let Some(reason) = guarded(connection, &admission).await {
         return admission.note(reason);
