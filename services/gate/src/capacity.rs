@@ -57,7 +57,7 @@ mod tests {
     fn the_deadlines_and_bounds_are_those_of_the_design() {
         let limits = limits(1 << 20);
         assert_eq!(limits.head, Duration::from_secs(10));
-        assert_eq!(limits.idle, Duration::from_secs(75));
+        assert_eq!(limits.idle, Duration::from_secs(95));
         assert_eq!(limits.write, Duration::from_secs(30));
         assert_eq!((limits.total, limits.per_peer), (4096, 256));
     }

@@ -13,7 +13,7 @@ use tokio::{
 };
 
 /// Longer than any deadline of the product, so that its own deadlines are seen.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// More than the product ever sends (64).
 const MOST_HEADERS: usize = 128;
 

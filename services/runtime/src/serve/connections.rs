@@ -21,8 +21,9 @@ use super::watch::{Reason, Watch};
 pub struct ConnectionLimits {
     /// From a head's first byte to its end.
     pub head: Duration,
-    /// From the end of an answer, or from accepting, to the next request's first byte. Longer
-    /// than an ingress keeps its connections, or it would send requests into closed ones.
+    /// From the end of an answer, or from accepting, to the next request's first byte. A proxy that
+    /// keeps its connections longer now and then sends a request into one that we close: nginx keeps
+    /// them for 60 s, Traefik for 90 s. Envoy keeps them for an hour, and must be told less.
     pub idle: Duration,
     /// From the first write that found the socket full until the answer is out.
     pub write: Duration,
@@ -42,7 +43,7 @@ impl Default for ConnectionLimits {
     fn default() -> Self {
         Self {
             head: Duration::from_secs(10),
-            idle: Duration::from_secs(75),
+            idle: Duration::from_secs(95),
             write: Duration::from_secs(30),
             linger: Duration::from_secs(2),
             first_request: Duration::from_secs(1),
