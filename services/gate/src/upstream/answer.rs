@@ -151,12 +151,19 @@ fn read_length(digits: &[u8]) -> Option<u64> {
     all_digits.then(|| std::str::from_utf8(digits).ok()?.parse().ok())?
 }
 
-/// Reads the line before a chunk; `None`: there is more to come.
+/// Reads the line before a chunk; `None`: there is more to come. httparse takes a line without a
+/// digit for a 0, and a line break within an extension for a part of it.
 pub(super) fn read_chunk(received: &[u8]) -> Result<Option<Chunk>, Malformed> {
-    Ok(match httparse::parse_chunk_size(received)? {
-        Status::Complete((line, size)) => Some(Chunk { line, size }),
-        Status::Partial => None,
-    })
+    let Status::Complete((line, size)) = httparse::parse_chunk_size(received)? else {
+        return Ok(None);
+    };
+    let text = &received[..line - "\r\n".len()];
+    match text.first() {
+        Some(digit) if digit.is_ascii_hexdigit() && !text.contains(&b'\n') => {
+            Ok(Some(Chunk { line, size }))
+        }
+        _ => Err(Malformed),
+    }
 }
 
 #[cfg(test)]
@@ -248,6 +255,14 @@ mod tests {
         let chunk = Chunk { line: 4, size: 26 };
         assert_eq!(read_chunk(b"1a\r\nabc"), Ok(Some(chunk)));
         assert_eq!(read_chunk(b"1a"), Ok(None));
-        assert_eq!(read_chunk(b"-1\r\n"), Err(Malformed));
+        let extended = Chunk { line: 8, size: 26 };
+        assert_eq!(read_chunk(b"1a;x=y\r\n"), Ok(Some(extended)));
+        for malformed in ["-1\r\n", "\r\n", ";x\r\n", " \r\n", "1;x\ny\r\n"] {
+            assert_eq!(
+                read_chunk(malformed.as_bytes()),
+                Err(Malformed),
+                "{malformed:?}"
+            );
+        }
     }
 }

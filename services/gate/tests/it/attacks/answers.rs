@@ -71,6 +71,8 @@ async fn what_is_no_answer_of_the_contract_is_503() {
         with("500 Internal Server Error", JSON, "{}"),
         format!("{head}content-length: 9\r\n\r\n{{"),
         format!("{head}transfer-encoding: chunked\r\n\r\n9\r\n{{"),
+        format!("{head}transfer-encoding: chunked\r\n\r\n2\r\n{{}}\r\n\r\n\r\n"),
+        format!("{head}transfer-encoding: chunked\r\n\r\n2;a\nb\r\n{{}}\r\n0\r\n\r\n"),
         format!("{head}content-length: 2\r\ncontent-length: 3\r\n\r\n{{}}"),
         "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n".into(),
         "HTTP/1.1 200".into(),
