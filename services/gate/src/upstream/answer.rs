@@ -9,8 +9,11 @@ use httparse::{EMPTY_HEADER, Status};
 
 /// More fields than any of our services sends, or a proxy before it adds.
 const MAX_FIELDS: usize = 64;
-/// The same for a head's bytes.
+/// The same for a head's bytes, those of interim answers before it included.
 const MAX_HEAD: usize = 16 * 1024;
+/// Interim answers (100, 102, 103) before the answer. Our services send none, but a proxy before
+/// them may, whether it was asked to or not (RFC 9110 §15.2).
+const MAX_INTERIM: usize = 4;
 
 /// Bytes that are no answer which can be passed on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -32,7 +35,7 @@ impl From<httparse::InvalidChunkSize> for Malformed {
 /// An answer's head.
 #[derive(Debug)]
 pub(super) struct Head {
-    /// Bytes that it takes, the empty line too.
+    /// Bytes that it takes, the empty line and the interim answers before it too.
     pub(super) size: usize,
     pub(super) status: StatusCode,
     /// Those that were asked for, and nothing else.
@@ -60,9 +63,34 @@ pub(super) struct Chunk {
     pub(super) size: u64,
 }
 
-/// Reads a head with the fields that `keep` names; `None`: there is more to come. `without_body`:
-/// the request was a HEAD, and the length that is told is kept as a field.
+/// Reads a head with the fields that `keep` names, past interim answers; `None`: there is more to
+/// come. `without_body`: the request was a HEAD, and the length that is told is kept as a field.
 pub(super) fn read_head(
+    received: &[u8],
+    keep: &[HeaderName],
+    without_body: bool,
+) -> Result<Option<Head>, Malformed> {
+    let mut passed = 0;
+    for _ in 0..=MAX_INTERIM {
+        match read_one_head(&received[passed..], keep, without_body)? {
+            Some(head) if is_interim(head.status) => passed += head.size,
+            Some(head) => {
+                let size = passed + head.size;
+                return Ok(Some(Head { size, ..head }));
+            }
+            None if received.len() < MAX_HEAD => return Ok(None),
+            None => return Err(Malformed),
+        }
+    }
+    Err(Malformed)
+}
+
+/// Whether the answer itself is still to come. After 101 the connection speaks something else.
+fn is_interim(status: StatusCode) -> bool {
+    status.is_informational() && status != StatusCode::SWITCHING_PROTOCOLS
+}
+
+fn read_one_head(
     received: &[u8],
     keep: &[HeaderName],
     without_body: bool,
@@ -70,10 +98,7 @@ pub(super) fn read_head(
     let mut fields = [EMPTY_HEADER; MAX_FIELDS];
     let mut parsed = httparse::Response::new(&mut fields);
     let Status::Complete(size) = parsed.parse(received)? else {
-        return match received.len() < MAX_HEAD {
-            true => Ok(None),
-            false => Err(Malformed),
-        };
+        return Ok(None);
     };
     let status = parsed.code.ok_or(Malformed)?;
     let mut framing = Framing::default();
@@ -136,8 +161,9 @@ impl Framing {
 
     fn body(&self, status: StatusCode, without_body: bool) -> Result<Body, Malformed> {
         match (self.chunked, self.length) {
-            _ if status.is_informational() => Err(Malformed),
             (true, Some(_)) => Err(Malformed),
+            (false, None) if is_interim(status) => Ok(Body::Length(0)),
+            _ if status.is_informational() => Err(Malformed),
             _ if without_body || matches!(status.as_u16(), 204 | 304) => Ok(Body::Length(0)),
             (true, None) => Ok(Body::Chunked),
             (false, Some(length)) => Ok(Body::Length(length)),
@@ -218,9 +244,25 @@ mod tests {
         ] {
             assert!(refused(fields), "{fields:?}");
         }
-        assert!(read("HTTP/1.1 100 Continue\r\n\r\n").is_err());
+        assert!(read("HTTP/1.1 101 Switching Protocols\r\n\r\n").is_err());
+        assert!(read("HTTP/1.1 103 Early Hints\r\ncontent-length: 1\r\n\r\n").is_err());
         assert!(read("HTTP/1.1 000 ?\r\ncontent-length: 0\r\n\r\n").is_err());
         assert!(read("SSH-2.0-OpenSSH_9.6\r\n\r\n").is_err());
+    }
+
+    #[test]
+    fn interim_answers_are_passed_over_and_a_fifth_is_one_too_many() {
+        let interim = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\netag: \"early\"\r\n\r\n";
+        let answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n";
+        let after = |count: usize| read(&(interim.repeat(count) + answer));
+        for count in 0..=4 {
+            let head = after(count).unwrap().unwrap();
+            assert_eq!(head.size, count * interim.len() + answer.len());
+            assert_eq!(head.status, 200);
+            assert!(head.headers.is_empty(), "{:?}", head.headers);
+            assert!(read(&interim.repeat(count)).unwrap().is_none());
+        }
+        assert_eq!(after(5).unwrap_err(), Malformed);
     }
 
     #[test]

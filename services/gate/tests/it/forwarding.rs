@@ -159,6 +159,23 @@ async fn unchanged_goes_through_without_a_body() {
 }
 
 #[tokio::test]
+async fn interim_answers_are_not_passed_on_and_the_answer_after_them_is() {
+    let json = "content-type: application/json\r\n";
+    let interim = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n";
+    let answer = interim.to_owned() + &with("200 OK", json, "{}");
+    let site = Site::start().await;
+    let key = site.key().await;
+    site.service.behave(Behaviour::Answer(answer));
+    for _ in 0..2 {
+        let answer = site.get(TARGET, &key).await;
+        assert_eq!((answer.status, answer.header("link")), (200, None));
+        assert_eq!(answer.text().unwrap(), "{}");
+    }
+    let connections = site.service.seen().into_iter().map(|seen| seen.connection);
+    assert_eq!(connections.collect::<Vec<_>>(), [0, 0], "it is used again");
+}
+
+#[tokio::test]
 async fn a_coded_body_goes_through_as_it_is() {
     let fields = "content-type: application/json\r\ncontent-encoding: gzip\r\n";
     let (_, answer) = answered(Behaviour::Answer(with("200 OK", fields, "not looked into"))).await;
