@@ -89,7 +89,7 @@ impl Gate {
             span,
             visit,
         } = journal;
-        let query = before_authentication(request, &self.keys_in_query())?;
+        let query = before_authentication(request, &self.keys_in_query(request))?;
         if let Some(free) = self.free_of_charge(request) {
             return Ok(free);
         }
@@ -108,10 +108,13 @@ impl Gate {
         openapi::answer(request, &self.openapi).or_else(|| self.cors.preflight(request))
     }
 
-    fn keys_in_query(&self) -> KeyInQuery<'_> {
+    fn keys_in_query(&self, request: &Received) -> KeyInQuery<'_> {
         KeyInQuery {
             prefix: &self.prefix,
             directory: &self.directory,
+            guessing: &self.guessing,
+            client: request.client,
+            at: request.at,
         }
     }
 }

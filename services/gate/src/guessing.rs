@@ -16,11 +16,12 @@ const BURST: f64 = 40.0;
 /// Addresses remembered; at some 100 bytes each this bounds the memory to 1 MB.
 const CAPACITY: usize = 10_000;
 
-/// The addresses that failed of late. Shared by all workers, touched by failures only.
+/// The addresses that guessed of late. Shared by all workers, touched by guesses only: wrong keys,
+/// and what could be a key in a query.
 #[derive(Debug, Default)]
 pub struct Guessing(Mutex<HashMap<IpAddr, Bucket>>);
 
-/// How many more failures an address has, as of a moment; it fills up with time.
+/// How many more guesses an address has, as of a moment; it fills up with time.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     left: f64,
@@ -46,7 +47,12 @@ impl Guessing {
         }
     }
 
-    /// Counts a failure; how long to wait where there is none left.
+    /// Counts a guess that is not refused; whether it may be answered.
+    pub fn allows(&self, client: IpAddr, now: Instant) -> bool {
+        self.take(client, now).is_ok()
+    }
+
+    /// Counts a guess; how long to wait where there is none left.
     fn take(&self, client: IpAddr, now: Instant) -> Result<(), Duration> {
         let mut buckets = self.lock();
         if buckets.len() >= CAPACITY {

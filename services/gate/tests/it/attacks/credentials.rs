@@ -212,3 +212,49 @@ async fn the_41st_wrong_key_at_once_is_429_and_a_good_key_from_there_is_served()
     let answers = site.answers(with_key(&good.bearer(), LINE, HOST)).await;
     assert_eq!(answers, [served(119)]);
 }
+
+/// A request without a key whose query has `guesses` texts that could be keys, and `last` after them.
+fn guessing(guesses: usize, last: &Key) -> Vec<u8> {
+    let wrong = format!("a={}&", "x".repeat(32)).repeat(guesses);
+    request(&format!("GET /?{wrong}a={} HTTP/1.1", last.text), HOST)
+}
+
+#[tokio::test]
+async fn the_41st_guess_at_once_in_a_query_is_not_answered() {
+    for (guesses, code) in [(39, "key_in_query"), (40, "missing_credentials")] {
+        let site = Site::start().await;
+        let brought = Key::brought("brought-along-and-as-weak-as-it-may-be");
+        let brought = site.publish(brought).await;
+        let answers = site.answers(guessing(guesses, &brought)).await;
+        assert_eq!(answers, [refusal(code)], "{guesses}");
+    }
+}
+
+#[tokio::test]
+async fn a_hit_in_a_query_is_a_guess_too() {
+    let site = Site::start().await;
+    let brought = Key::brought("brought-along-and-as-weak-as-it-may-be");
+    let brought = site.publish(brought).await;
+    // More than come back while they are sent.
+    let answers = site.answers(guessing(0, &brought).repeat(200)).await;
+    let (first, rest) = answers.split_at(40);
+    assert!(
+        first
+            .iter()
+            .all(|answer| *answer == refusal("key_in_query"))
+    );
+    assert!(rest.contains(&refusal("missing_credentials")));
+}
+
+#[tokio::test]
+async fn a_good_key_is_served_however_often_its_query_looks_like_a_key() {
+    let site = Site::start().await;
+    let key = site.publish(Key::new().on_plan("Unlimited")).await;
+    let harmless = "campaign=one-of-32-characters-and-some-more";
+    let line = format!("GET /api/v1/stress?{harmless} HTTP/1.1");
+    let answers = site
+        .answers(with_key(&key.bearer(), &line, HOST).repeat(200))
+        .await;
+    let served = answers.iter().filter(|answer| answer.status() == "200");
+    assert_eq!(served.count(), 200);
+}
