@@ -21,7 +21,7 @@ use crate::last_use::{self, LastUse};
 use crate::metrics::Metrics;
 use crate::openapi;
 use crate::preparation::Preparation;
-use crate::upstream::{Bounds, Upstream, Upstreams};
+use crate::upstream::{Bounds, Resolver, ServiceAddress, Upstream, Upstreams};
 
 /// The gate with its ports open and its workers answering.
 #[derive(Debug)]
@@ -74,6 +74,8 @@ impl Service {
                 process_settings.drain,
             ),
             last_use: Arc::clone(&last_use),
+            departements: resolver(&config.departements, process),
+            history: resolver(&config.history, process),
             replica,
             grace,
             config,
@@ -112,6 +114,15 @@ fn last_use(config: &Config, process: &mut Process) -> Arc<LastUse> {
     last_use
 }
 
+fn resolver(name: &ServiceAddress, process: &mut Process) -> Arc<Resolver> {
+    let resolver = Arc::new(Resolver::new(name.clone()));
+    let running = Arc::clone(&resolver);
+    process
+        .tasks
+        .spawn("resolver", async move { match running.run().await {} });
+    resolver
+}
+
 /// What all workers share.
 struct Shared {
     config: Config,
@@ -121,6 +132,8 @@ struct Shared {
     spans: Spans,
     guessing: Arc<Guessing>,
     last_use: Arc<LastUse>,
+    departements: Arc<Resolver>,
+    history: Arc<Resolver>,
     openapi: Arc<Representation>,
     preparation: Preparation,
     entrance: Arc<Entrance>,
@@ -160,8 +173,8 @@ impl Shared {
             ),
             signer: Signer::new(&config.identity),
             upstreams: Upstreams {
-                departements: Upstream::new(config.departements.clone(), Bounds::default()),
-                history: Upstream::new(config.history.clone(), Bounds::default()),
+                departements: Upstream::new(Arc::clone(&self.departements), Bounds::default()),
+                history: Upstream::new(Arc::clone(&self.history), Bounds::default()),
             },
             cors: config.cors.clone(),
             openapi: Arc::clone(&self.openapi),

@@ -10,8 +10,10 @@ mod connection;
 mod failure;
 mod pool;
 mod request;
+mod resolver;
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,6 +25,7 @@ use tracing::{info, warn};
 pub use address::ServiceAddress;
 pub use failure::UpstreamFailure;
 pub use request::Request;
+pub use resolver::Resolver;
 
 use crate::route::ServiceName;
 use breaker::Breaker;
@@ -90,7 +93,7 @@ impl Upstreams {
 /// A service and the connections to it.
 #[derive(Debug)]
 pub struct Upstream {
-    address: ServiceAddress,
+    resolver: Arc<Resolver>,
     bounds: Bounds,
     pool: Pool,
     breaker: Breaker,
@@ -98,10 +101,10 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    /// The service at an address. Nothing is connected yet.
-    pub fn new(address: ServiceAddress, bounds: Bounds) -> Self {
+    /// The service at these addresses. Nothing is connected yet.
+    pub fn new(resolver: Arc<Resolver>, bounds: Bounds) -> Self {
         Self {
-            address,
+            resolver,
             bounds,
             pool: Pool::default(),
             breaker: Breaker::default(),
@@ -111,7 +114,7 @@ impl Upstream {
 
     /// The host and port where it is.
     pub fn address(&self) -> &str {
-        self.address.as_str()
+        self.resolver.name()
     }
 
     /// Whether the service is known to be away, and it is not yet time to try again.
@@ -164,13 +167,12 @@ impl Upstream {
         keep: &[HeaderName],
         request: Request,
     ) -> Result<Response<Bytes>, UpstreamFailure> {
-        let address = self.address.as_str();
         let mut connection = match reused {
             Some(connection) => connection,
-            None => Connection::open(address, self.bounds.connect).await?,
+            None => Connection::open(&self.resolver, self.bounds.connect).await?,
         };
         let answered = connection
-            .exchange(request, address, keep, self.bounds.body)
+            .exchange(request, self.address(), keep, self.bounds.body)
             .await?;
         if answered.keeps_open {
             self.pool.put(connection, Instant::now());
@@ -180,14 +182,14 @@ impl Upstream {
 
     fn failed(&self) {
         if self.breaker.failed(Instant::now()) {
-            let service = self.address.as_str();
+            let service = self.address();
             warn!(service, "a service does not answer; refusing its requests");
         }
     }
 
     fn answered(&self) {
         if self.breaker.answered() {
-            info!(service = self.address.as_str(), "a service answers again");
+            info!(service = self.address(), "a service answers again");
         }
     }
 }

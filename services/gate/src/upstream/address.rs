@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use http::uri::Authority;
 
-/// `host:port`. The host is resolved with each new connection.
+/// `host:port`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ServiceAddress(Authority);
 

@@ -13,9 +13,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
-use super::UpstreamFailure;
 use super::answer::{Body, Head, Malformed, read_chunk, read_head};
 use super::request::Request;
+use super::{Resolver, UpstreamFailure};
 
 /// Room for an answer with one record, head and body, so that it is read at once.
 const CAPACITY: usize = 4 * 1024;
@@ -59,9 +59,13 @@ pub enum Break {
 }
 
 impl Connection {
-    /// Connects to `host:port`. The name is resolved each time: a service may have moved.
-    pub(super) async fn open(address: &str, deadline: Duration) -> Result<Self, UpstreamFailure> {
-        let stream = timeout(deadline, TcpStream::connect(address))
+    /// Connects to the first address that takes a connection.
+    pub(super) async fn open(
+        resolver: &Resolver,
+        deadline: Duration,
+    ) -> Result<Self, UpstreamFailure> {
+        let connecting = async { TcpStream::connect(&*resolver.addresses().await).await };
+        let stream = timeout(deadline, connecting)
             .await
             .map_err(|_| UpstreamFailure::ConnectTooSlow)?
             .and_then(|stream| stream.set_nodelay(true).map(|()| stream))

@@ -13,7 +13,8 @@ const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
 async fn service(bounds: Bounds) -> (TcpListener, Upstream) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    (listener, Upstream::new(address.parse().unwrap(), bounds))
+    let resolver = Arc::new(Resolver::new(address.parse().unwrap()));
+    (listener, Upstream::new(resolver, bounds))
 }
 
 /// Accepts one connection and gives each request on it the next of these answers; then closes.

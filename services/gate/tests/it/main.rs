@@ -14,6 +14,8 @@ mod failures;
 mod forwarding;
 mod fuzz;
 mod limits;
+mod name_server;
+mod names;
 mod observation;
 mod order;
 mod outages;

@@ -1,0 +1,114 @@
+//! A name server that knows one name, and fails as a test tells it to.
+
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tokio::net::UdpSocket;
+use tokio::task::JoinHandle;
+use water_harness::scratch_directory;
+
+use crate::site::Site;
+
+/// What it does with a question.
+#[derive(Clone, Copy, Debug)]
+pub enum Names {
+    /// Any name has this address, and none of IPv6.
+    Are(Ipv4Addr),
+    /// It cannot say (SERVFAIL).
+    Unknown,
+    /// It says nothing.
+    Silence,
+}
+
+/// The running server. The port is 53, so each has an address of its own.
+pub struct NameServer {
+    address: Ipv4Addr,
+    shared: Arc<Shared>,
+    answering: JoinHandle<()>,
+}
+
+struct Shared {
+    names: Mutex<Names>,
+    asked: AtomicU32,
+}
+
+impl NameServer {
+    pub async fn start(names: Names) -> Self {
+        static NEXT: AtomicU8 = AtomicU8::new(1);
+        let [.., high, low] = std::process::id().to_be_bytes();
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let address = Ipv4Addr::new(127, high | 0x80, low, number);
+        let socket = UdpSocket::bind((address, 53)).await.unwrap();
+        let shared = Arc::new(Shared {
+            names: Mutex::new(names),
+            asked: AtomicU32::new(0),
+        });
+        Self {
+            address,
+            answering: tokio::spawn(answer(socket, Arc::clone(&shared))),
+            shared,
+        }
+    }
+
+    /// From the next question on.
+    pub fn behave(&self, names: Names) {
+        *self.shared.names.lock().unwrap() = names;
+    }
+
+    /// How many questions there have been.
+    pub fn asked(&self) -> u32 {
+        self.shared.asked.load(Ordering::Relaxed)
+    }
+
+    /// A gate that asks this server and nobody else.
+    pub async fn site(&self, settings: &[(&str, &str)]) -> Site {
+        let file = scratch_directory("resolver").unwrap().join("resolv.conf");
+        std::fs::write(&file, format!("nameserver {}\n", self.address)).unwrap();
+        let file = [("WATER_TEST_RESOLVER", file.to_str().unwrap())];
+        let mount = "mount --bind \"$WATER_TEST_RESOLVER\" /etc/resolv.conf && exec \"$0\"";
+        let shell = ["unshare", "--mount", "sh", "-c", mount];
+        Site::start_under(&shell, &[settings, &file].concat()).await
+    }
+}
+
+impl Drop for NameServer {
+    fn drop(&mut self) {
+        self.answering.abort();
+    }
+}
+
+async fn answer(socket: UdpSocket, shared: Arc<Shared>) {
+    let mut question = [0; 512];
+    loop {
+        let (length, client) = socket.recv_from(&mut question).await.unwrap();
+        shared.asked.fetch_add(1, Ordering::Relaxed);
+        let names = *shared.names.lock().unwrap();
+        if let Some(answer) = reply(&question[..length], names) {
+            socket.send_to(&answer, client).await.unwrap();
+        }
+    }
+}
+
+/// RFC 1035 §4.1, for a message with one question.
+fn reply(question: &[u8], names: Names) -> Option<Vec<u8>> {
+    const HEADER: usize = 12;
+    let name = question[HEADER..].iter().position(|byte| *byte == 0)? + 1;
+    let end = HEADER + name + 4;
+    let asks_for_ipv4 = question[HEADER + name..end] == [0, 1, 0, 1];
+    let (code, address) = match names {
+        Names::Are(address) => (0, asks_for_ipv4.then_some(address)),
+        Names::Unknown => (2, None),
+        Names::Silence => return None,
+    };
+    let mut reply = question[..end].to_vec();
+    // A reply, recursion desired and available; one question, as many answers, nothing else.
+    reply[2..4].copy_from_slice(&[0x81, 0x80 | code]);
+    reply[4..HEADER].copy_from_slice(&[0, 1, 0, address.is_some().into(), 0, 0, 0, 0]);
+    if let Some(address) = address {
+        // The name of the question, type A, class IN, no time to live, four bytes.
+        reply.extend([0xc0, HEADER as u8, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4]);
+        reply.extend(address.octets());
+    }
+    Some(reply)
+}

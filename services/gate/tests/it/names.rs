@@ -1,0 +1,105 @@
+//! A service's name: resolved beside the requests, which no name server holds up.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use tokio::time::Instant;
+use water_harness::wait_until;
+
+use crate::name_server::{NameServer, Names};
+use crate::recorder::{Behaviour, Recorder, with};
+use crate::site::{Key, SOON, Site, is, problem};
+
+const TARGET: &str = "/api/v1/hydrorisk";
+/// Much longer than a request takes, and shorter than the system's resolver hangs.
+const QUICK: Duration = Duration::from_millis(500);
+/// Where the service is at first.
+const HERE: Ipv4Addr = Ipv4Addr::LOCALHOST;
+
+/// A service that closes the connection after each answer, so that each request needs a new one.
+async fn closing_at(address: SocketAddr) -> Recorder {
+    let service = Recorder::start_at(address).await;
+    let fields = "content-type: application/json\r\nconnection: close\r\n";
+    service.behave(Behaviour::AnswerAndClose(with("200 OK", fields, "{}")));
+    service
+}
+
+/// A gate that knows the history service by name.
+async fn named(names: &NameServer, service: &Recorder) -> Site {
+    let address = format!("history.test:{}", service.address.port());
+    names.site(&[("WATER_HISTORY_ADDRESS", &address)]).await
+}
+
+async fn served(site: &Site, key: &Key) {
+    let begun = Instant::now();
+    let answer = site.get(TARGET, key).await;
+    let took = begun.elapsed();
+    assert!(answer.status == 200 && took < QUICK, "{took:?}: {answer:?}");
+}
+
+async fn comes_to_be_served(site: &Site, key: &Key) {
+    let served = async || -> Result<()> {
+        let answer = site.get(TARGET, key).await;
+        ensure!(answer.status == 200, "{answer:?}");
+        Ok(())
+    };
+    wait_until("an answer", SOON, served).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_name_server_that_fails_or_hangs_costs_no_request() {
+    for trouble in [Names::Unknown, Names::Silence] {
+        let names = NameServer::start(Names::Are(HERE)).await;
+        let service = closing_at((HERE, 0).into()).await;
+        let site = named(&names, &service).await;
+        let key = site.publish(Key::new().on_plan("Unlimited")).await;
+        comes_to_be_served(&site, &key).await;
+        names.behave(trouble);
+        let before = names.asked();
+        let asked_in_vain = async || -> Result<()> {
+            served(&site, &key).await;
+            let asked = names.asked() - before;
+            ensure!(asked >= 4, "{asked} questions");
+            Ok(())
+        };
+        wait_until("more questions", SOON, asked_in_vain)
+            .await
+            .unwrap();
+        served(&site, &key).await;
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_has_moved_is_found_by_its_name() {
+    let names = NameServer::start(Names::Are(HERE)).await;
+    let before = closing_at((HERE, 0).into()).await;
+    let site = named(&names, &before).await;
+    let key = site.publish(Key::new().on_plan("Unlimited")).await;
+    comes_to_be_served(&site, &key).await;
+    let there = Ipv4Addr::new(127, 0, 0, 2);
+    let after = closing_at((there, before.address.port()).into()).await;
+    names.behave(Names::Are(there));
+    let moved = async || -> Result<()> {
+        served(&site, &key).await;
+        ensure!(!after.seen().is_empty(), "it is asked where it was");
+        Ok(())
+    };
+    wait_until("a request at the new address", SOON, moved)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_name_that_was_never_resolved_is_503_within_a_second_until_it_is() {
+    let names = NameServer::start(Names::Unknown).await;
+    let service = closing_at((HERE, 0).into()).await;
+    let site = named(&names, &service).await;
+    let key = site.publish(Key::new().on_plan("Unlimited")).await;
+    let begun = Instant::now();
+    let answer = site.get(TARGET, &key).await;
+    assert_eq!(problem(&answer), is(503, "upstream_unavailable"));
+    assert!(begun.elapsed() < 3 * QUICK, "{:?}", begun.elapsed());
+    names.behave(Names::Are(HERE));
+    comes_to_be_served(&site, &key).await;
+}
