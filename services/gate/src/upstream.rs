@@ -38,8 +38,11 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 /// The times and sizes that bound one exchange with a service.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// A pod on the same network accepts in milliseconds or not at all.
+    /// Making a connection, in as many attempts as fit.
     pub connect: Duration,
+    /// The same after the first one failed. Where everybody is gone, a client hears it within a
+    /// second: this, and what it takes to notice (0.68 s, [`UpstreamFailure::Gone`]).
+    pub reconnect: Duration,
     /// From the request to the answer's last byte, a retry included. A history page may take the
     /// 2 s of its statement timeout, after waiting for a free database connection.
     pub answer: Duration,
@@ -52,7 +55,8 @@ pub struct Bounds {
 impl Default for Bounds {
     fn default() -> Self {
         Self {
-            connect: Duration::from_secs(1),
+            connect: Duration::from_millis(900),
+            reconnect: Duration::from_millis(250),
             answer: Duration::from_secs(5),
             body: 1024 * 1024,
             concurrent: 256,
@@ -124,7 +128,7 @@ impl Upstream {
 
     /// Sends a request at `now` and reads the whole answer, with those of its fields that `keep` names.
     /// `request` is built again for a second attempt, which follows only where it is safe
-    /// ([`UpstreamFailure::left_no_trace`]).
+    /// ([`UpstreamFailure::allows_another_attempt`]).
     pub async fn send(
         &self,
         now: Instant,
@@ -149,27 +153,34 @@ impl Upstream {
         timeout_at(now + self.bounds.answer, async {
             let _permit = self.under_way.acquire().await;
             let reused = self.pool.take(now);
-            match self.attempt(reused, keep, request()).await {
-                Err(failure) if failure.left_no_trace() => {
-                    self.attempt(None, keep, request()).await
+            let first = self.attempt(reused, self.bounds.connect, keep, request());
+            let other = match first.await {
+                // What the pool still holds has answered since.
+                Err(UpstreamFailure::Gone(_)) => {
+                    self.pool.close_unheard_since(now);
+                    self.pool.take(Instant::now())
                 }
-                outcome => outcome,
-            }
+                Err(failure) if failure.allows_another_attempt() => None,
+                outcome => return outcome,
+            };
+            let reconnect = self.bounds.reconnect;
+            self.attempt(other, reconnect, keep, request()).await
         })
         .await
         .map_err(|_| UpstreamFailure::TooSlow)?
     }
 
-    /// One exchange, on a connection that is there or on a new one.
+    /// One exchange, on a connection that is there or on a new one, made within `connect`.
     async fn attempt(
         &self,
         reused: Option<Connection>,
+        connect: Duration,
         keep: &[HeaderName],
         request: Request,
     ) -> Result<Response<Bytes>, UpstreamFailure> {
         let mut connection = match reused {
             Some(connection) => connection,
-            None => Connection::open(&self.resolver, self.bounds.connect).await?,
+            None => Connection::open(&self.resolver, connect).await?,
         };
         let answered = connection
             .exchange(request, self.address(), keep, self.bounds.body)

@@ -17,6 +17,10 @@ pub enum UpstreamFailure {
     /// while the request was on its way, which every server may do with an idle connection.
     #[error("a reused connection was closed before an answer began")]
     Stale(#[source] io::Error),
+    /// The other end no longer acknowledges what is sent to it, and no answer has begun: its node
+    /// has left the network without a word.
+    #[error("the other end of the connection is gone")]
+    Gone(#[source] io::Error),
     /// The connection broke or the answer is not HTTP.
     #[error("the answer broke off")]
     Broken(#[source] Break),
@@ -29,13 +33,11 @@ pub enum UpstreamFailure {
 }
 
 impl UpstreamFailure {
-    /// Whether one more attempt is safe and may help: nothing was sent, and the next connection may
-    /// find another pod; or the service closed a connection that it had left open for too long.
-    pub(super) fn left_no_trace(&self) -> bool {
-        matches!(
-            self,
-            Self::Connect(_) | Self::ConnectTooSlow | Self::Stale(_)
-        )
+    /// Whether one more attempt is safe and may help: the next connection may find another pod.
+    /// Nothing was sent; or the service closed a connection that it had left open for too long; or
+    /// nobody is there any more to answer, and every request only reads.
+    pub(super) fn allows_another_attempt(&self) -> bool {
+        matches!(self, Self::Connect(_) | Self::Stale(_) | Self::Gone(_))
     }
 
     /// Whether the service has said nothing that makes sense, so that the next request may fare no
@@ -50,6 +52,7 @@ impl UpstreamFailure {
             Self::Connect(_) => "connect",
             Self::ConnectTooSlow => "connect_slow",
             Self::Stale(_) => "stale",
+            Self::Gone(_) => "gone",
             Self::Broken(_) => "broken",
             Self::TooLarge => "too_large",
             Self::TooSlow => "slow",
@@ -62,16 +65,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_never_sent_may_be_sent_again_and_nothing_else() {
-        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
+    fn a_request_is_repeated_where_nobody_is_at_work_on_it_and_time_is_left() {
+        let error = |kind: io::ErrorKind| io::Error::from(kind);
         for safe in [
-            UpstreamFailure::Connect(refused),
-            UpstreamFailure::ConnectTooSlow,
+            UpstreamFailure::Connect(error(io::ErrorKind::ConnectionRefused)),
+            UpstreamFailure::Stale(error(io::ErrorKind::ConnectionReset)),
+            UpstreamFailure::Gone(error(io::ErrorKind::TimedOut)),
         ] {
-            assert!(safe.left_no_trace(), "{safe}");
+            assert!(safe.allows_another_attempt(), "{safe}");
         }
-        for unclear in [UpstreamFailure::TooSlow, UpstreamFailure::TooLarge] {
-            assert!(!unclear.left_no_trace(), "{unclear}");
+        for unclear in [
+            UpstreamFailure::ConnectTooSlow,
+            UpstreamFailure::TooSlow,
+            UpstreamFailure::TooLarge,
+        ] {
+            assert!(!unclear.allows_another_attempt(), "{unclear}");
         }
     }
 }

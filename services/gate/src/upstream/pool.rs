@@ -44,6 +44,12 @@ impl Pool {
         None
     }
 
+    /// Closes all that have answered nobody since `sent`, when the request was sent that found the
+    /// other end of its connection gone: they may end at the same node. The others do not.
+    pub(super) fn close_unheard_since(&self, sent: Instant) {
+        self.lock().retain(|idle| idle.since >= sent);
+    }
+
     /// Keeps a connection whose answer has been read; too old ones and those beyond the bound are
     /// closed.
     pub(super) fn put(&self, mut connection: Connection, now: Instant) {

@@ -14,6 +14,7 @@ mod failures;
 mod forwarding;
 mod fuzz;
 mod limits;
+mod lost_node;
 mod name_server;
 mod names;
 mod observation;

@@ -80,7 +80,11 @@ impl Recorder {
 
     /// The same at this address. Dropping it closes every connection, as the end of a process does.
     pub async fn start_at(address: SocketAddr) -> Self {
-        let listener = TcpListener::bind(address).await.unwrap();
+        Self::on(TcpListener::bind(address).await.unwrap())
+    }
+
+    /// The same on this listener.
+    pub fn on(listener: TcpListener) -> Self {
         let shared = Arc::new(Shared {
             behaviour: Mutex::new(Behaviour::Answer(ok("application/json", "{}"))),
             seen: Mutex::default(),

@@ -1,0 +1,241 @@
+//! A node that leaves the network without a word: what is sent to its pods is lost, and nobody says
+//! that a connection has ended.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::process::Command;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use futures::future::join_all;
+use nix::sched::{CloneFlags, setns};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use water_harness::{Answer, Process, Program, wait_until};
+
+use crate::recorder::{Behaviour, Recorder, ok};
+use crate::site::{Key, SOON, Site, is, problem};
+
+const TARGET: &str = "/api/v1/hydrorisk";
+/// What a request may take that finds its node gone: a second, and as much as a busy machine adds.
+const WITHIN: Duration = Duration::from_millis(1500);
+
+/// A service with two pods on two nodes: one address, behind which each new connection goes to the
+/// other pod, as kube-proxy has it. All of it is in a network namespace of its own.
+struct Balanced {
+    address: SocketAddr,
+    pods: [Recorder; 2],
+    namespace: Process,
+}
+
+impl Balanced {
+    async fn start() -> Self {
+        let namespace = Program::new("unshare").args(["--net", "sleep", "infinity"]);
+        let namespace = namespace.start().unwrap();
+        let process = namespace.id();
+        let apart = async || -> Result<()> {
+            let name = fs::read_to_string(format!("/proc/{process}/comm"))?;
+            ensure!(name.trim() == "sleep", "it is {name}");
+            Ok(())
+        };
+        wait_until("the namespace", SOON, apart).await.unwrap();
+
+        // A network of four addresses, of those that are set apart for tests of networks.
+        let number = u16::try_from(process % (1 << 14)).unwrap() * 4;
+        let [high, low] = number.to_be_bytes();
+        let [here, there] = [1, 2].map(|host| Ipv4Addr::new(198, 18, high, low + host));
+        let link = format!("water{process}");
+        run(&format!(
+            "ip link add {link} type veth peer name eth0 netns {process}"
+        ));
+        run(&format!("ip address add {here}/30 dev {link}"));
+        run(&format!("ip link set {link} up"));
+        let inside = |command: &str| run(&format!("nsenter --target {process} --net {command}"));
+        inside(&format!("ip address add {there}/30 dev eth0"));
+        inside("ip link set eth0 up");
+
+        let pods = [(); 2].map(|()| Recorder::on(listen(process, there)));
+        let [first, second] = pods.each_ref().map(|pod| pod.address.port());
+        inside(&format!(
+            "nft add table ip nodes; \
+             add chain ip nodes balance {{ type nat hook prerouting priority -100; }}; \
+             add rule ip nodes balance tcp dport 80 \
+             dnat to {there}:numgen inc mod 2 map {{ 0 : {first}, 1 : {second} }}; \
+             add chain ip nodes in {{ type filter hook input priority 0; }}; \
+             add chain ip nodes out {{ type filter hook output priority 0; }}"
+        ));
+        Self {
+            address: (there, 80).into(),
+            pods,
+            namespace,
+        }
+    }
+
+    /// A gate before it.
+    async fn site(&self) -> Site {
+        Site::start_with(&[("WATER_HISTORY_ADDRESS", &self.address.to_string())]).await
+    }
+
+    /// From here on every packet to and from this pod is lost.
+    fn lose(&self, pod: &Recorder) {
+        let (process, port) = (self.namespace.id(), pod.address.port());
+        run(&format!(
+            "nsenter --target {process} --net nft add rule ip nodes in tcp dport {port} drop; \
+             add rule ip nodes out tcp sport {port} drop"
+        ));
+    }
+
+    /// From here on none is.
+    fn find_again(&self) {
+        let process = self.namespace.id();
+        for chain in ["in", "out"] {
+            run(&format!(
+                "nsenter --target {process} --net nft flush chain ip nodes {chain}"
+            ));
+        }
+    }
+
+    fn behave(&self, behaviour: &Behaviour) {
+        for pod in &self.pods {
+            pod.behave(behaviour.clone());
+        }
+    }
+
+    /// How many requests each pod has seen.
+    fn seen(&self) -> [usize; 2] {
+        self.pods.each_ref().map(|pod| pod.seen().len())
+    }
+
+    /// Waits until both have seen so many.
+    async fn until_seen(&self, count: usize) {
+        let seen = async || -> Result<()> {
+            ensure!(
+                self.seen().iter().sum::<usize>() == count,
+                "{:?}",
+                self.seen()
+            );
+            Ok(())
+        };
+        wait_until("the requests", SOON, seen).await.unwrap();
+    }
+
+    /// Makes the gate keep four connections to each pod.
+    async fn connect_to_both(&self, site: &Site, key: &Key) {
+        let told = Arc::new(Notify::new());
+        self.behave(&Behaviour::Wait(Arc::clone(&told)));
+        let tell = async {
+            self.until_seen(8).await;
+            told.notify_waiters();
+        };
+        let (answers, ()) = tokio::join!(eight_at_once(site, key), tell);
+        assert_eq!(self.seen(), [4, 4]);
+        assert!(answers.iter().all(|(answer, _)| answer.status == 200));
+        self.behave(&Behaviour::Answer(ok("application/json", "{}")));
+    }
+}
+
+/// A listener of another network namespace.
+fn listen(process: u32, address: Ipv4Addr) -> tokio::net::TcpListener {
+    let listening = thread::spawn(move || {
+        let namespace = fs::File::open(format!("/proc/{process}/ns/net")).unwrap();
+        setns(namespace, CloneFlags::CLONE_NEWNET).unwrap();
+        TcpListener::bind((address, 0)).unwrap()
+    });
+    let listener = listening.join().unwrap();
+    listener.set_nonblocking(true).unwrap();
+    tokio::net::TcpListener::from_std(listener).unwrap()
+}
+
+/// Runs a command; `nft` takes all that follows it as one argument.
+fn run(command: &str) {
+    let (words, rules) = match command.split_once(" nft ") {
+        Some((words, rules)) => (format!("{words} nft"), Some(rules)),
+        None => (command.to_owned(), None),
+    };
+    let mut words = words.split(' ').chain(rules);
+    let mut program = Command::new(words.next().unwrap());
+    let output = program.args(words).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command}: {error}");
+}
+
+async fn timed(site: &Site, key: &Key) -> (Answer, Duration) {
+    let begun = Instant::now();
+    (site.get(TARGET, key).await, begun.elapsed())
+}
+
+async fn eight_at_once(site: &Site, key: &Key) -> Vec<(Answer, Duration)> {
+    join_all((0..8).map(|_| timed(site, key))).await
+}
+
+#[tokio::test]
+async fn every_request_is_served_by_the_other_node_within_a_second() {
+    let service = Balanced::start().await;
+    let site = service.site().await;
+    let key = site.key().await;
+    service.connect_to_both(&site, &key).await;
+    service.lose(&service.pods[0]);
+    for (answer, took) in eight_at_once(&site, &key).await {
+        assert!(
+            answer.status == 200 && took < WITHIN,
+            "{took:?}: {answer:?}"
+        );
+    }
+    assert_eq!(service.seen(), [4, 12]);
+}
+
+#[tokio::test]
+async fn where_every_node_is_gone_the_answer_is_503_within_a_second() {
+    let service = Balanced::start().await;
+    let site = service.site().await;
+    let key = site.key().await;
+    service.connect_to_both(&site, &key).await;
+    service.pods.iter().for_each(|pod| service.lose(pod));
+    let (answer, took) = timed(&site, &key).await;
+    assert_eq!(problem(&answer), is(503, "upstream_unavailable"));
+    assert!(took < WITHIN, "{took:?}");
+}
+
+#[tokio::test]
+async fn what_one_request_finds_out_spares_those_that_would_have_been_next() {
+    let service = Balanced::start().await;
+    let site = service.site().await;
+    let key = site.key().await;
+    service.connect_to_both(&site, &key).await;
+    service.pods.iter().for_each(|pod| service.lose(pod));
+    timed(&site, &key).await;
+    service.find_again();
+    for (answer, took) in eight_at_once(&site, &key).await {
+        assert!(
+            answer.status == 200 && took < WITHIN,
+            "{took:?}: {answer:?}"
+        );
+    }
+    let later = service.pods.iter().flat_map(|pod| pod.seen().split_off(4));
+    let connections: Vec<_> = later.map(|seen| seen.connection).collect();
+    assert_eq!(connections.len(), 8);
+    assert!(
+        connections.iter().all(|number| *number >= 4),
+        "{connections:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_request_whose_node_vanishes_under_way_is_asked_again_of_the_other() {
+    let service = Balanced::start().await;
+    let site = service.site().await;
+    let key = site.key().await;
+    service.behave(&Behaviour::Silence);
+    let vanish = async {
+        service.until_seen(1).await;
+        let at = usize::from(service.seen()[0] == 0);
+        service.lose(&service.pods[at]);
+        let other = &service.pods[1 - at];
+        other.behave(Behaviour::Answer(ok("application/json", "{}")));
+    };
+    let ((answer, took), ()) = tokio::join!(timed(&site, &key), vanish);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert!(took < Duration::from_secs(4), "{took:?}");
+}
