@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::Response;
 use warp::{Filter, Rejection};
 use water_domain::KeyPrefix;
+use water_http::problem::or_internal;
 use water_http::{Problem, Representation, Signer, Spans};
 use water_keystore::{Limiter, Replica};
 
@@ -68,7 +69,9 @@ pub fn filter(
 impl Gate {
     async fn answer(&self, request: &Received) -> Response<Bytes> {
         let mut journal = Journal::begin(request, &self.spans);
-        let outcome = self.decide(request, &mut journal).await;
+        // A panic is a bug like any other: answered, counted and logged.
+        let outcome = or_internal(self.decide(request, &mut journal)).await;
+        let outcome = outcome.flatten();
         if let (Some(record), Some(now)) = (&journal.record, self.directory.now()) {
             self.last_use.note(&record.key_id, now);
         }
@@ -118,3 +121,6 @@ impl Gate {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
