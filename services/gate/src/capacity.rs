@@ -32,6 +32,7 @@ pub fn connection_limits(
     ConnectionLimits {
         total,
         trusted,
+        bodies: false,
         ..wanted
     }
 }

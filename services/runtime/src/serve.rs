@@ -6,6 +6,7 @@
 mod connection;
 mod connections;
 mod socket;
+mod targets;
 mod watch;
 
 use std::io;

@@ -41,6 +41,7 @@ pub fn corpus(bearer: &str) -> Vec<Vec<u8>> {
         parameters::undecodable(),
         parameters::judged_by_the_service(bearer),
         paths::unknown(bearer),
+        paths::fragments(bearer),
         sizes::too_large(bearer),
     ]
     .concat()

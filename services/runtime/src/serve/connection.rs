@@ -35,7 +35,11 @@ where
     B: Body<Error: Into<BoxError>> + 'static,
 {
     let (watch, left) = (Arc::clone(&admission.watch), Left::default());
-    let socket = TokioIo::new(Socket::new(stream, Arc::clone(&watch), left.clone()));
+    let mut socket = Socket::new(stream, Arc::clone(&watch), left.clone());
+    if !admission.limits().bodies {
+        socket.refuse_fragments();
+    }
+    let socket = TokioIo::new(socket);
     let admission = Arc::new(admission);
     let place = Arc::clone(&admission);
     let service = service_fn(move |request| {

@@ -37,6 +37,9 @@ pub struct ConnectionLimits {
     pub per_peer: usize,
     /// Peers without that bound: proxies that carry the connections of many.
     pub trusted: Vec<IpNet>,
+    /// Whether requests may have bodies. Where none may, a target with a `#` is answered 400: such
+    /// targets are told by their lines, and a body can have lines like theirs.
+    pub bodies: bool,
 }
 
 impl Default for ConnectionLimits {
@@ -50,6 +53,7 @@ impl Default for ConnectionLimits {
             total: 4096,
             per_peer: 256,
             trusted: Vec::new(),
+            bodies: true,
         }
     }
 }

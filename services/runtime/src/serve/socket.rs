@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 
+use super::targets::Targets;
 use super::watch::Watch;
 
 /// What a peer may still send after we have closed our side, before it is cut off: more than any
@@ -20,6 +21,8 @@ pub(super) struct Socket {
     watch: Arc<Watch>,
     tail: Tail,
     left: Left,
+    /// Where fragments are refused: the lines that have been read.
+    targets: Option<Targets>,
 }
 
 /// Where the stream of a socket goes that was dropped.
@@ -66,7 +69,13 @@ impl Socket {
             watch,
             tail: Tail::default(),
             left,
+            targets: None,
         }
+    }
+
+    /// From the first byte on; requests must have no bodies.
+    pub(super) fn refuse_fragments(&mut self) {
+        self.targets = Some(Targets::default());
     }
 
     fn stream(&mut self) -> Pin<&mut TcpStream> {
@@ -109,8 +118,11 @@ impl AsyncRead for Socket {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(self.stream().poll_read(context, buffer))?;
-        let read = &buffer.filled()[before..];
+        let read = &mut buffer.filled_mut()[before..];
         if !read.is_empty() {
+            if let Some(targets) = &mut self.targets {
+                targets.refuse_fragments(read);
+            }
             self.tail.follow(read);
             self.watch.read(self.tail.ends_a_head());
         }

@@ -1,8 +1,8 @@
 //! Paths that somebody on the way could take for one of ours.
 
-use super::{HOST, request, with_key};
+use super::{HOST, LINE, request, with_key};
 use crate::site::Site;
-use crate::whole::{refusal, unread};
+use crate::whole::{refusal, served, unread};
 
 const PATHS: [&str; 22] = [
     "/",
@@ -63,4 +63,34 @@ async fn a_path_that_is_no_utf_8_is_not_read() {
         .map(|byte| if byte == b'!' { 0xff } else { byte })
         .collect();
     assert_eq!(site.answers(&attack).await, [unread("400 Bad Request")]);
+}
+
+/// Targets with a fragment, which no target has: a key or any length could hide behind it.
+pub fn fragments(bearer: &str) -> Vec<Vec<u8>> {
+    let long = format!("/api/v1/stress#{}", "x".repeat(20 * 1024));
+    let targets = [
+        "/api/v1/stress#",
+        "/api/v1/stress#/../x",
+        "/api/v1/stress?dept=34#x",
+        "/api/v1/stress#?api_key=x",
+        "http://water/api/v1/stress#x",
+        "#",
+        &long,
+    ];
+    targets
+        .map(|target| with_key(bearer, &line(target), HOST))
+        .to_vec()
+}
+
+#[tokio::test]
+async fn a_target_with_a_fragment_is_not_read_and_nothing_after_it() {
+    let site = Site::start().await;
+    let bearer = site.key().await.bearer();
+    let good = with_key(&bearer, LINE, &format!("Referer: /a b#c\r\n{HOST}"));
+    for (served_before, attack) in (0..).zip(fragments(&bearer)) {
+        let pipelined = [good.clone(), attack, good.clone()].concat();
+        let answers = site.answers(pipelined).await;
+        let expected = [served(119 - served_before), unread("400 Bad Request")];
+        assert_eq!(answers, expected);
+    }
 }
