@@ -5,16 +5,16 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Response;
 use warp::{Filter, Rejection};
-use water_domain::KeyPrefix;
+use water_domain::{KeyPrefix, Timestamp};
 use water_http::problem::or_internal;
-use water_http::{Problem, Representation, Signer, Spans};
+use water_http::{HttpSpan, Problem, Representation, Signer, Spans};
 use water_keystore::{Limiter, Replica};
 
 use crate::admit::admit;
 use crate::authenticate::authenticate;
 use crate::checks::{KeyInQuery, before_authentication};
 use crate::cors::Cors;
-use crate::forward::{forward, reachable};
+use crate::forward::{Forwarding, forward, reachable};
 use crate::grace::Grace;
 use crate::guessing::Guessing;
 use crate::journal::Journal;
@@ -103,12 +103,23 @@ impl Gate {
         let route = *routed.insert(route(request)?);
         reachable(route, &self.upstreams, request.at)?;
         limit(record, limits, view.now(), &self.limiter, charge).await?;
-        forward(request, &query, route, record, self, span.as_ref(), visit).await
+        let with = self.forwarding(view.now(), span.as_ref());
+        forward(request, &query, route, record, with, visit).await
     }
 
     /// What everybody may have: the API's description, and a browser's question whether it may ask.
     fn free_of_charge(&self, request: &Received) -> Option<Response<Bytes>> {
         openapi::answer(request, &self.openapi).or_else(|| self.cors.preflight(request))
+    }
+
+    fn forwarding<'a>(&'a self, now: Timestamp, span: Option<&'a HttpSpan>) -> Forwarding<'a> {
+        Forwarding {
+            upstreams: &self.upstreams,
+            signer: &self.signer,
+            now,
+            spans: &self.spans,
+            span,
+        }
     }
 
     fn keys_in_query(&self, request: &Received) -> KeyInQuery<'_> {

@@ -2,8 +2,6 @@
 //!
 //! What is not on a list here stays outside, in both directions.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH,
@@ -16,10 +14,10 @@ use water_domain::Timestamp;
 use water_http::identity::{LIFETIME, X_WATER_IDENTITY};
 use water_http::request_id::X_REQUEST_ID;
 use water_http::trace_context::{TRACEPARENT, TRACESTATE};
-use water_http::{HttpSpan, Identity, Problem, Query, Signer, TraceContext};
+use water_http::{HttpSpan, Identity, Problem, Query, Signer, Spans, TraceContext};
 use water_keystore::Record;
 
-use crate::app::Gate;
+use crate::journal::Visit;
 use crate::received::Received;
 use crate::route::Route;
 use crate::upstream::{Request, UpstreamFailure, Upstreams};
@@ -44,13 +42,19 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// An exchange with a service.
+/// What a request is forwarded with.
 #[derive(Clone, Copy, Debug)]
-pub struct Visit {
-    /// How long it took, a second attempt included.
-    pub took: Duration,
-    /// Why there was nothing to pass on, as a stable word.
-    pub failure: Option<&'static str>,
+pub struct Forwarding<'a> {
+    /// The services.
+    pub upstreams: &'a Upstreams,
+    /// Signs who is asking.
+    pub signer: &'a Signer,
+    /// Redis' time, by which the identity runs out.
+    pub now: Timestamp,
+    /// Makes the exchange's span.
+    pub spans: &'a Spans,
+    /// The request's own, of which it is a part.
+    pub span: Option<&'a HttpSpan>,
 }
 
 /// Refuses a request whose service is known to be away. Asked before the limits, so that it costs
@@ -68,8 +72,7 @@ pub async fn forward(
     query: &Query<'_>,
     route: &Route,
     record: &Record,
-    gate: &Gate,
-    span: Option<&HttpSpan>,
+    with: Forwarding<'_>,
     visit: &mut Option<Visit>,
 ) -> Result<Response<Bytes>, Problem> {
     let identity = Identity {
@@ -78,20 +81,14 @@ pub async fn forward(
         plan: record.plan.clone(),
     };
     let target = target(route, query);
-    let upstream = gate.upstreams.of(route.service);
+    let upstream = with.upstreams.of(route.service);
     let address = upstream.address();
-    let span = gate
+    let span = with
         .spans
-        .client(&received.method, route.path, address, span);
+        .client(&received.method, route.path, address, with.span);
     let context = span.as_ref().map(HttpSpan::context);
     let trace = context.as_ref().or(received.trace.as_ref());
-    let build = || {
-        let now = gate
-            .directory
-            .now()
-            .expect("a request was authenticated on this clock");
-        request(received, trace, &target, &identity, &gate.signer, now)
-    };
+    let build = || request(received, trace, &target, &identity, with.signer, with.now);
     let began = Instant::now();
     let outcome = upstream.send(began, &ANSWER_HEADERS, build).await;
     let outcome = outcome.map_err(Failure::from).and_then(checked);

@@ -11,9 +11,8 @@ use water_http::{Access, Code, HttpSpan, Problem, Spans, TraceId};
 use water_keystore::Record;
 
 use crate::cors::Cors;
-use crate::forward::Visit;
 use crate::limit::{self, Charge};
-use crate::metrics::Metrics;
+use crate::metrics::{Answered, Metrics};
 use crate::received::Received;
 use crate::route::Route;
 
@@ -30,6 +29,15 @@ pub struct Journal {
     pub visit: Option<Visit>,
     /// The request in its trace, if spans are exported.
     pub span: Option<HttpSpan>,
+}
+
+/// An exchange with a service.
+#[derive(Clone, Copy, Debug)]
+pub struct Visit {
+    /// How long it took, a second attempt included.
+    pub took: Duration,
+    /// Why there was nothing to pass on, as a stable word.
+    pub failure: Option<&'static str>,
 }
 
 impl Journal {
@@ -88,7 +96,15 @@ impl Journal {
     ) {
         let duration = request.at.elapsed();
         let gate = self.time_in_gate(duration);
-        metrics.request(self, answer.status(), reason, gate);
+        metrics.request(&Answered {
+            route: self.route,
+            status: answer.status(),
+            reason,
+            gate,
+            limiter: self.charge.map(|charge| charge.took),
+            service: self.visit.map(|visit| visit.took),
+            failure: self.visit.and_then(|visit| visit.failure),
+        });
         let record = self.record.as_ref();
         Access {
             request_id: &request.id,

@@ -12,7 +12,7 @@ use prometheus_client::registry::Registry;
 use water_http::Code;
 
 use crate::grace::Grace;
-use crate::journal::Journal;
+use crate::route::Route;
 
 mod directory;
 mod limits;
@@ -25,6 +25,25 @@ pub struct Metrics {
     limiter_seconds: Histogram,
     service_seconds: Family<ServiceLabel, Histogram, fn() -> Histogram>,
     service_failures: Family<FailureLabels, Counter>,
+}
+
+/// What is counted of one request.
+#[derive(Debug)]
+pub struct Answered {
+    /// The route that it asked for, if there is one.
+    pub route: Option<&'static Route>,
+    /// As answered.
+    pub status: StatusCode,
+    /// Why it was no success.
+    pub reason: Option<Code>,
+    /// How long the gate itself took.
+    pub gate: Duration,
+    /// How long the limiter took, if it was asked.
+    pub limiter: Option<Duration>,
+    /// How long the service took, if it was asked.
+    pub service: Option<Duration>,
+    /// Why the service gave nothing to pass on, as a stable word.
+    pub failure: Option<&'static str>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
@@ -84,35 +103,29 @@ impl Metrics {
         metrics
     }
 
-    /// Counts one answered request, of which the gate itself took so long.
-    pub fn request(
-        &self,
-        journal: &Journal,
-        status: StatusCode,
-        reason: Option<Code>,
-        gate: Duration,
-    ) {
+    /// Counts one answered request.
+    pub fn request(&self, answered: &Answered) {
         let labels = RequestLabels {
-            route: journal.route.map_or("none", |route| route.name),
-            status: status.as_u16(),
-            reason: reason.map_or("none", Code::as_str),
+            route: answered.route.map_or("none", |route| route.name),
+            status: answered.status.as_u16(),
+            reason: answered.reason.map_or("none", Code::as_str),
         };
         self.requests.get_or_create(&labels).inc();
-        if let Some(charge) = journal.charge {
-            self.limiter_seconds.observe(charge.took.as_secs_f64());
+        if let Some(took) = answered.limiter {
+            self.limiter_seconds.observe(took.as_secs_f64());
         }
-        if let (Some(visit), Some(route)) = (journal.visit, journal.route) {
+        if let (Some(took), Some(route)) = (answered.service, answered.route) {
             let service = route.service.as_str();
             let times = self
                 .service_seconds
                 .get_or_create(&ServiceLabel { service });
-            times.observe(visit.took.as_secs_f64());
-            if let Some(reason) = visit.failure {
+            times.observe(took.as_secs_f64());
+            if let Some(reason) = answered.failure {
                 let labels = FailureLabels { service, reason };
                 self.service_failures.get_or_create(&labels).inc();
             }
         }
-        self.gate_seconds.observe(gate.as_secs_f64());
+        self.gate_seconds.observe(answered.gate.as_secs_f64());
     }
 }
 
