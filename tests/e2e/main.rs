@@ -6,6 +6,7 @@ mod contract;
 mod cut_off;
 mod data;
 mod disruption;
+mod installation;
 mod keys;
 mod latency;
 mod refusals;

@@ -37,6 +37,12 @@ values.schema.json, whose messages say all there is to say.
 {{- if .exposure.ingress.enabled }}
 {{- include "water-data.match" (list "api.exposure.ingress.host" .exposure.ingress.host "^(\\*\\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$" "a lower-case host name, such as water.example") }}
 {{- end }}
+{{- if and $.Values.api.create .exposure.ingress.enabled (not .exposure.trustedProxies) (not .exposure.trustedProxiesNone) }}
+{{- fail "api.exposure.trustedProxies: is empty, so that all clients of the Ingress would share the address of its controller, one allowance of wrong keys and 256 connections: give the networks of the controller's pods, such as 10.0.0.0/8, or set api.exposure.trustedProxiesNone to true" }}
+{{- end }}
+{{- if and .exposure.trustedProxies .exposure.trustedProxiesNone }}
+{{- fail "api.exposure.trustedProxiesNone: is true, but api.exposure.trustedProxies is not empty: remove one of them" }}
+{{- end }}
 {{- range $index, $network := .exposure.trustedProxies }}
 {{- include "water-data.match" (list (printf "api.exposure.trustedProxies[%d]" $index) $network "^[0-9a-fA-F.:]+/[0-9]{1,3}$" "a network, such as 10.0.0.0/8") }}
 {{- end }}

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 
 use crate::cluster::Cluster;
-use crate::clusters::Clusters;
+use crate::clusters::{Clusters, project};
 use crate::credentials::Credentials;
 use crate::process::run;
 use crate::product::{self, NAMESPACE};
@@ -72,6 +72,10 @@ pub fn variables(cluster: &Cluster) -> Result<Vec<(&'static str, String)>> {
         // images to roll to, which `cargo dev test` and `cargo dev images` build.
         ("WATER_KUBECTL", file("programs/kubectl")),
         ("WATER_HELM", file("programs/helm")),
+        (
+            "WATER_BINARIES",
+            project().join(binaries::folder()).display().to_string(),
+        ),
         ("WATER_NODE_INIT_PID", init.to_string()),
         ("WATER_NEXT_TAG", binaries::after(&version)),
     ])

@@ -2,15 +2,16 @@
 
 use std::{path::Path, process::Command};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use water_e2e::{refusal, text_of};
 use water_harness::programs::Program;
 
-const REQUIRED: [&str; 4] = [
+const REQUIRED: [&str; 5] = [
     r#"image.registry="registry.example/water""#,
     r#"image.tag="0.1.0""#,
     r#"postgres.existingSecret="water-postgres""#,
     r#"redis.existingSecret="water-redis""#,
+    r#"api.exposure.trustedProxies=["10.0.0.0/8"]"#,
 ];
 
 /// Renders the chart; `arguments` such as `--set-json name=value` come last and win.
@@ -111,6 +112,31 @@ fn a_host_is_lower_case() -> Result<()> {
     let expected = "api.exposure.ingress.host: \"Water_Example\" is not valid: give a lower-case host name, such as \
          water.example";
     assert_refused(r#"api.exposure.ingress.host="Water_Example""#, expected)
+}
+
+#[test]
+fn an_ingress_needs_trusted_proxies_or_the_word_that_there_are_none() -> Result<()> {
+    const NO_PROXIES: &str = "api.exposure.trustedProxies=[]";
+    let expected = "api.exposure.trustedProxies: is empty, so that all clients of the Ingress would share the address \
+         of its controller, one allowance of wrong keys and 256 connections: give the networks of the controller's \
+         pods, such as 10.0.0.0/8, or set api.exposure.trustedProxiesNone to true";
+    assert_refused(NO_PROXIES, expected)?;
+    for meant in [
+        "api.exposure.trustedProxiesNone=true",
+        "api.exposure.ingress.enabled=false",
+        "api.create=false",
+    ] {
+        render(&["--set-json", NO_PROXIES, "--set-json", meant])
+            .with_context(|| meant.to_owned())?;
+    }
+    Ok(())
+}
+
+#[test]
+fn trusted_proxies_and_the_word_that_there_are_none_exclude_each_other() -> Result<()> {
+    let expected = "api.exposure.trustedProxiesNone: is true, but api.exposure.trustedProxies is not empty: remove one \
+         of them";
+    assert_refused("api.exposure.trustedProxiesNone=true", expected)
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub struct Environment {
     pub postgres_owner_url: String,
     /// `WATER_REDIS_ADMINISTRATOR_URL`: Redis, as the user who may read all of it.
     pub redis_administrator_url: String,
+    /// `WATER_BINARIES`: the folder of the product's programs, which run on this machine as well.
+    pub binaries: PathBuf,
     /// `KUBECONFIG`: the administrator's.
     pub kubeconfig: PathBuf,
     /// `WATER_NEXT_TAG`: a second set of images of the same sources, whose binaries report this version.
@@ -40,6 +42,7 @@ impl Environment {
         let (api_key, free_api_key) = (read("WATER_API_KEY"), read("WATER_FREE_API_KEY"));
         let postgres_owner_url = read("WATER_POSTGRES_OWNER_URL");
         let redis_administrator_url = read("WATER_REDIS_ADMINISTRATOR_URL");
+        let binaries = read("WATER_BINARIES").into();
         let kubeconfig = read("KUBECONFIG").into();
         let next_tag = read("WATER_NEXT_TAG");
         if !missing.is_empty() {
@@ -55,6 +58,7 @@ impl Environment {
             free_api_key,
             postgres_owner_url,
             redis_administrator_url,
+            binaries,
             kubeconfig,
             next_tag,
         })

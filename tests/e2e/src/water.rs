@@ -1,6 +1,6 @@
 //! The API as a client reaches it: one address, new connections or kept ones.
 
-use std::fmt;
+use std::{fmt, net::Ipv4Addr};
 
 use anyhow::{Context, Result};
 use serde::{
@@ -40,6 +40,20 @@ impl Water {
             host: host.to_owned(),
             address: self.address.clone(),
         }
+    }
+
+    /// Host and port.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// A new connection from this address of the machine.
+    pub async fn connect_from(&self, own: Ipv4Addr) -> Result<HttpClient> {
+        let address = self.address.parse();
+        let address = address.with_context(|| format!("{} is a name", self.address))?;
+        Ok(HttpClient::connect_from(own, address)
+            .await?
+            .host(&self.host))
     }
 
     /// A new connection.

@@ -2,13 +2,17 @@
 //! came: headers in their order, nothing followed, nothing decoded, nothing
 //! repeated. What a well-behaved client would never send is what tests need.
 
-use std::{fmt, net::SocketAddr, time::Duration};
+use std::{
+    fmt,
+    net::{Ipv4Addr, SocketAddr},
+    time::Duration,
+};
 
 use anyhow::{Context, Result, bail};
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpStream, ToSocketAddrs},
+    net::{TcpSocket, TcpStream, ToSocketAddrs},
     time::timeout,
 };
 
@@ -39,7 +43,20 @@ impl HttpClient {
     /// Opens a connection.
     pub async fn connect(address: impl ToSocketAddrs + fmt::Debug) -> Result<Self> {
         let stream = TcpStream::connect(&address).await;
-        let stream = stream.with_context(|| format!("connect to {address:?}"))?;
+        Self::over(stream.with_context(|| format!("connect to {address:?}"))?)
+    }
+
+    /// Opens a connection from one of this machine's IPv4 addresses.
+    pub async fn connect_from(own: Ipv4Addr, address: SocketAddr) -> Result<Self> {
+        let socket = TcpSocket::new_v4()?;
+        socket
+            .bind((own, 0).into())
+            .with_context(|| format!("bind to {own}"))?;
+        let stream = socket.connect(address).await;
+        Self::over(stream.with_context(|| format!("connect from {own} to {address}"))?)
+    }
+
+    fn over(stream: TcpStream) -> Result<Self> {
         stream.set_nodelay(true)?;
         Ok(Self {
             stream,
