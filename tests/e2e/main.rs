@@ -6,6 +6,7 @@ mod contract;
 mod cut_off;
 mod data;
 mod disruption;
+mod images;
 mod installation;
 mod keys;
 mod latency;

@@ -8,10 +8,10 @@ async fn every_variable_of_a_pod_is_known_to_its_program() -> Result<()> {
     let cluster = Cluster::shared().await?;
     for component in ["gate", "departements", "history", "operator"] {
         let deployment = format!("deployment/{RELEASE}-{component}");
-        let help =
-            cluster
-                .kubectl
-                .run(&["exec", &deployment, "--", "/usr/bin/service", "--help"])?;
+        let program = format!("/usr/bin/water-{component}");
+        let help = cluster
+            .kubectl
+            .run(&["exec", &deployment, "--", &program, "--help"])?;
         let object = cluster.kubectl.get(&[&deployment])?;
         let variables = object["spec"]["template"]["spec"]["containers"][0]["env"]
             .as_array()

@@ -147,6 +147,13 @@ impl Pod {
         kill(process, Signal::SIGKILL).with_context(|| format!("kill {process} of {}", self.name))
     }
 
+    /// What `ps` and core dumps call the pod's process: at most 15 characters.
+    pub fn process_name(&self) -> Result<String> {
+        let file = format!("/proc/{}/comm", self.process()?);
+        let name = fs::read_to_string(&file).with_context(|| format!("read {file}"))?;
+        Ok(name.trim_end().to_owned())
+    }
+
     /// The machine's id of the pod's process, which is in a cgroup that carries the pod's uid.
     pub(crate) fn process(&self) -> Result<Pid> {
         // With the cgroup driver systemd the uid's dashes would be underscores.
