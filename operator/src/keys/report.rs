@@ -93,7 +93,10 @@ pub fn in_force(
         secret_ready,
         synced: holds_declared(),
         waiting_for: Vec::new(),
-        outcome: unrotated(key, issued).unwrap_or_else(|| record::standing(&record, plan, now)),
+        outcome: match record::standing(&record, plan, now) {
+            expired @ Outcome::Stuck(..) => expired,
+            standing => unrotated(key, issued).unwrap_or(standing),
+        },
         again: again.map_or(IDLE, |again| again.min(IDLE)),
         current: Some(issued.clone()),
     })

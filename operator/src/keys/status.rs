@@ -104,6 +104,12 @@ pub fn transitions(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Vec<Happening
             "the key is no longer suspended",
         ));
     }
+    if ceased(Reason::Expired) && is == Some(Reason::Active.as_str()) {
+        happened.push(Happening::normal(
+            "KeyRenewed",
+            "the key can be used: spec.expirationTime is to come",
+        ));
+    }
     if became(Reason::Expired) {
         happened.push(Happening::warning(
             "KeyExpired",
@@ -125,10 +131,12 @@ pub fn transitions(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Vec<Happening
     happened
 }
 
-/// A key that its owner can have for the first time, or another one.
+/// A key that its owner can have for the first time, or another one. Of a first one that has expired before there is
+/// nothing to say but that.
 fn issue(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Option<Happening> {
     let id = after.key_id.as_ref()?;
     match &before.key_id {
+        None if after.standing.as_deref() == Some(Reason::Expired.as_str()) => None,
         None => Some(Happening::normal(
             "KeyIssued",
             format!("key {id} can be used"),

@@ -1,7 +1,7 @@
 //! A key's life as its owner sees it: Secret, status, events, and what the directory holds meanwhile.
 
 use anyhow::Context;
-use serde_json::json;
+use serde_json::{Value, json};
 use water_harness::Redis;
 
 use crate::Result;
@@ -187,8 +187,34 @@ async fn times_decide_and_an_expired_key_says_so() -> Result {
         .condition("apikey/late", "Ready", "False/Expired")
         .await?;
     assert_eq!(shown(&late, "Stalled"), "True/Expired");
-    assert_eq!(world.events("late")?, ["KeyIssued", "KeyExpired"]);
+    assert_eq!(world.events("late")?, ["KeyExpired"]);
     Ok(())
+}
+
+#[tokio::test]
+async fn a_key_that_is_made_expired_is_told_to_be_usable_only_once_it_is_renewed() -> Result {
+    let (world, _operator) = World::running("key-renewed").await?;
+    let expires = |time: &str, rotation: Value| {
+        let mut key = key("acme");
+        key["spec"]["expirationTime"] = time.into();
+        key["spec"]["rotation"] = rotation;
+        world.apply(&key)
+    };
+    // What else is wrong with it does not hide that it has expired.
+    expires("2020-01-01T00:00:00Z", json!({ "periodSeconds": 604_800 }))?;
+    world
+        .condition("apikey/acme", "Stalled", "True/Expired")
+        .await?;
+    expires("2100-01-01T00:00:00Z", json!({}))?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    let told = async || {
+        let events = world.events("acme")?;
+        anyhow::ensure!(events == ["KeyExpired", "KeyRenewed"], "{events:?}");
+        Ok(())
+    };
+    world.wait("the event of the renewal", PATIENCE, told).await
 }
 
 #[tokio::test]

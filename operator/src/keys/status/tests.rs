@@ -84,6 +84,13 @@ fn a_key_that_begins_suspended_tells_both() {
 }
 
 #[test]
+fn a_key_that_begins_expired_is_never_told_to_be_usable_before_it_is_renewed() {
+    let expired = report(Outcome::Stuck(Reason::Expired, String::new()));
+    let life = [expired.clone(), expired, in_force(Reason::Active)];
+    assert_eq!(events(&life), ["KeyExpired", "KeyRenewed"]);
+}
+
+#[test]
 fn a_hindrance_is_told_once_and_issues_nothing() {
     let mut conflict = report(Outcome::Stuck(Reason::SecretConflict, "taken".into()));
     conflict.revealed = false;
