@@ -35,7 +35,7 @@ pub enum Command {
     Demo(DemoArguments),
     /// Remove all rows of an account
     Purge(PurgeArguments),
-    /// List what was loaded, newest first
+    /// List what was loaded, newest first: a table on a terminal, JSON elsewhere
     Provenance(ProvenanceArguments),
 }
 

@@ -12,6 +12,7 @@ use crate::config::Postgres;
 use crate::demo;
 use crate::failure::Failure;
 use crate::load::{self, Job};
+use crate::provenance;
 use crate::source::Source;
 use crate::summary;
 
@@ -26,7 +27,7 @@ pub async fn run(command: Command, now: Timestamp) -> Result<(), Failure> {
         Command::Load(arguments) => load(arguments, now).await,
         Command::Demo(arguments) => demo::run(arguments, now).await,
         Command::Purge(arguments) => purge(arguments).await,
-        Command::Provenance(arguments) => provenance(arguments).await,
+        Command::Provenance(arguments) => list(arguments).await,
     }
 }
 
@@ -58,8 +59,8 @@ async fn purge(arguments: PurgeArguments) -> Result<(), Failure> {
     }))
 }
 
-async fn provenance(arguments: ProvenanceArguments) -> Result<(), Failure> {
-    summary::print(&connect().await?.provenance(arguments.limit).await?)
+async fn list(arguments: ProvenanceArguments) -> Result<(), Failure> {
+    provenance::print(&connect().await?.provenance(arguments.limit).await?)
 }
 
 /// A connection as the environment says.

@@ -8,5 +8,6 @@ mod demo;
 mod fixture;
 mod histories;
 mod kill;
+mod provenance;
 mod refusals;
 mod vigieau;
