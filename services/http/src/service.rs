@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use hyper::body::{Body, Incoming};
 use hyper::service::{Service as HyperService, service_fn};
 use hyper_util::service::TowerToHyperService;
@@ -119,7 +119,7 @@ impl Front {
             Err(problem) => return asked.refuse(problem, &path, Some(&identity)),
         };
         match or_internal(routes.call(request)).await {
-            Ok(Ok(reply)) => asked.finish(reply, &path, &identity).await,
+            Ok(Ok(reply)) => asked.finish(reply, &path, &identity),
             Ok(Err(never)) => match never {},
             Err(problem) => asked.refuse(problem, &path, Some(&identity)),
         }
@@ -193,7 +193,7 @@ impl Asked {
         response
     }
 
-    async fn finish(
+    fn finish(
         self,
         mut reply: warp::reply::Response,
         route: &str,
@@ -202,15 +202,11 @@ impl Asked {
         if let Some(problem) = reply.extensions_mut().remove::<Problem>() {
             return self.refuse(problem, route, Some(identity));
         }
-        let mut response = match reply.extensions_mut().remove::<Representation>() {
-            Some(representation) => representation.answer(&self.conditions).map(Full::new),
-            None => match whole(reply).await {
-                Ok(response) => response,
-                Err(error) => {
-                    return self.refuse(Problem::internal(error), route, Some(identity));
-                }
-            },
+        let Some(representation) = reply.extensions_mut().remove::<Representation>() else {
+            let problem = Problem::internal("the reply is neither a Representation nor a Problem");
+            return self.refuse(problem, route, Some(identity));
         };
+        let mut response = representation.answer(&self.conditions).map(Full::new);
         response
             .headers_mut()
             .insert(X_REQUEST_ID, self.id.header());
@@ -251,13 +247,6 @@ impl Asked {
             span.close(Some(response.status()), reason.map(Code::as_str));
         }
     }
-}
-
-/// A reply of another kind, whose bytes are in memory as well.
-async fn whole(reply: warp::reply::Response) -> Result<Response<Full<Bytes>>, warp::Error> {
-    let (parts, body) = reply.into_parts();
-    let bytes = body.collect().await?.to_bytes();
-    Ok(Response::from_parts(parts, Full::new(bytes)))
 }
 
 #[expect(
