@@ -84,14 +84,6 @@ impl Error {
             cause: Cause::Stored(why.into()),
         }
     }
-
-    /// The SQLSTATE, where the server gave one.
-    pub fn sql_state(&self) -> Option<&str> {
-        match &self.cause {
-            Cause::Server { state, .. } => Some(state.code()),
-            _ => None,
-        }
-    }
 }
 
 /// Says what was attempted when it failed: `.attempting("reading the versions")`.

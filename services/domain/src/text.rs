@@ -18,8 +18,6 @@ macro_rules! validated_text {
         pub struct $error;
 
         impl $name {
-            /// The rule as a regular expression.
-            pub const PATTERN: &'static str = $pattern;
             /// The largest number of characters.
             pub const MAX_LENGTH: usize = $max;
 

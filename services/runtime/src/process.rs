@@ -225,16 +225,6 @@ impl Process {
         }
         cause
     }
-
-    /// [`Process::finish`] for a process that answers no requests but those of its admin port.
-    pub async fn finish_without_server(&mut self) -> Result<(), BoxError> {
-        let shutdown = self.shutdown.clone();
-        let server = async move {
-            shutdown.reached(Stage::Draining).await;
-            Ok::<_, BoxError>(Drained::default())
-        };
-        self.finish(Duration::ZERO, server).await
-    }
 }
 
 impl Signals {

@@ -63,12 +63,6 @@ impl Latch {
         self.readiness
             .with(|state| state.latches[self.index].1 = true);
     }
-
-    /// The condition is not met any longer.
-    pub fn unset(&self) {
-        self.readiness
-            .with(|state| state.latches[self.index].1 = false);
-    }
 }
 
 #[cfg(test)]
@@ -83,8 +77,6 @@ mod tests {
         assert_eq!(readiness.missing(), ["feed"]);
         feed.set();
         assert!(readiness.is_ready());
-        directory.unset();
-        assert_eq!(readiness.missing(), ["directory"]);
     }
 
     #[test]
