@@ -28,6 +28,7 @@ mod status;
 mod stores;
 mod supervisor;
 mod test;
+mod unused;
 mod up;
 mod wait;
 

@@ -12,7 +12,7 @@ use crate::leftovers::Lists;
 use crate::namespace::Lifetime;
 use crate::process::{cargo, cargo_searched};
 use crate::progress::Progress;
-use crate::{binaries, down, environment, packages, product, programs, up};
+use crate::{binaries, down, environment, packages, product, programs, unused, up};
 
 /// One line of the summary: an error makes the whole run fail.
 type Part = fn() -> Result<()>;
@@ -44,6 +44,7 @@ pub fn run(only: Option<&str>) -> Result<()> {
     let mut parts: Vec<(&str, Part)> = vec![
         ("formatting", || cargo(&["fmt", "--all", "--check"], &[])),
         ("lints", || cargo(&["lint"], &[])),
+        ("unused dependencies and files", unused::check),
     ];
     if is_on_path("cargo-deny") {
         parts.push(("dependencies", || {

@@ -227,7 +227,8 @@ fn link_names(node: &Path) -> Result<()> {
     Ok(())
 }
 
-fn cache() -> Result<PathBuf> {
+/// The folder of what is built once for every checkout.
+pub fn cache() -> Result<PathBuf> {
     let base = match std::env::var_os("XDG_CACHE_HOME") {
         Some(folder) if !folder.is_empty() => PathBuf::from(folder),
         _ => PathBuf::from(

@@ -1,0 +1,28 @@
+//! Dependencies that nothing uses and files that no module names, found by cargo-shear.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use water_harness::programs::cache;
+
+use crate::clusters::project;
+use crate::process::cargo;
+
+const VERSION: &str = "1.13.1";
+
+/// Shows what is unused, which is an error. The tool is installed into the cache once.
+pub fn check() -> Result<()> {
+    let folder = cache()?.join(format!("cargo-shear-{VERSION}"));
+    let program = folder.join("bin/cargo-shear");
+    if !program.exists() {
+        let root = folder.display().to_string();
+        let install = ["install", "--locked", "--version", VERSION, "--root", &root];
+        cargo(&[&install[..], &["cargo-shear"]].concat(), &[])?;
+    }
+    let status = Command::new(&program)
+        .current_dir(project())
+        .status()
+        .with_context(|| format!("cannot start {}", program.display()))?;
+    ensure!(status.success(), "cargo-shear ended with {status}");
+    Ok(())
+}
