@@ -30,7 +30,8 @@ pub struct Exposure {
     /// By an HTTPRoute of the Gateway API.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_route: Option<HttpRouteSpec>,
-    /// Networks of proxies whose `X-Forwarded-For` is believed.
+    /// Networks of proxies whose `X-Forwarded-For` is believed. All clients behind a proxy that is missing
+    /// here are one client, with one allowance of wrong keys and 256 connections.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(max = 64),
