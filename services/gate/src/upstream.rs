@@ -139,6 +139,8 @@ impl Upstream {
         let outcome = self.within_the_deadline(now, keep, request).await;
         match &outcome {
             Err(failure) if failure.is_silence() => self.failed(),
+            // It does not believe this gate: to go on would charge requests for nothing.
+            Ok(answer) if matches!(answer.status().as_u16(), 401 | 403) => self.failed(),
             _ => self.answered(),
         }
         outcome
@@ -194,7 +196,10 @@ impl Upstream {
     fn failed(&self) {
         if self.breaker.failed(Instant::now()) {
             let service = self.address();
-            warn!(service, "a service does not answer; refusing its requests");
+            warn!(
+                service,
+                "a service does not answer, or refuses this gate; refusing its requests"
+            );
         }
     }
 

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::connection::Connection;
 
-/// Shorter than the 75 s after which our services close an idle connection.
+/// Shorter than the 95 s after which our services close an idle connection.
 const MAX_IDLE: Duration = Duration::from_secs(30);
 /// A connection stays with one pod; after this a new one may find a new pod.
 const MAX_AGE: Duration = Duration::from_secs(30);

@@ -65,6 +65,23 @@ async fn requests_to_a_service_that_is_known_to_be_away_cost_nothing() {
 }
 
 #[tokio::test]
+async fn a_service_that_refuses_the_gate_is_not_asked_again_and_costs_nothing_more() {
+    let service = Recorder::start().await;
+    let refusal = "HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n";
+    service.behave(Behaviour::Answer(refusal.to_owned()));
+    let site = with_history_at(service.address).await;
+    let key = site.key().await;
+    let mut client = site.connect().await;
+    for _ in 0..5 {
+        let answer = client.get(LEAVING, &key.text).await.unwrap();
+        assert_eq!(problem(&answer), is(500, "internal"));
+    }
+    let answer = client.get(LEAVING, &key.text).await.unwrap();
+    assert_eq!(problem(&answer), is(503, "upstream_unavailable"));
+    assert_eq!(remaining(&site, &key).await, 120 - 5 - 1);
+}
+
+#[tokio::test]
 async fn who_may_not_ask_does_not_keep_a_service_away() {
     let port = Port::reserve().unwrap();
     let site = with_history_at(port.address()).await;
