@@ -99,11 +99,13 @@ impl Gate {
         let (found, view) = authenticate(request, &self.prefix, &self.grace)
             .map_err(|refusal| self.guessing.slow_down(refusal, request.client, request.at))?;
         let record = &*record.insert(found);
-        let limits = admit(record, &view)?;
+        let (limits, now) = (admit(record, &view)?, view.now());
+        // Held across the waits below, it would keep an old copy of the directory in memory.
+        drop(view);
         let route = *routed.insert(route(request)?);
         reachable(route, &self.upstreams, request.at)?;
-        limit(record, limits, view.now(), &self.limiter, charge).await?;
-        let with = self.forwarding(view.now(), span.as_ref());
+        limit(record, limits, now, &self.limiter, charge).await?;
+        let with = self.forwarding(now, span.as_ref());
         forward(request, &query, route, record, with, visit).await
     }
 

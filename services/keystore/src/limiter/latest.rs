@@ -1,7 +1,7 @@
 //! What Redis last said of each account: a refusal holds without asking again, until its slot opens
 //! or a key or plan changes; and a gate that cannot ask goes on from here.
 
-use std::mem::take;
+use std::mem::swap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -87,7 +87,8 @@ impl Latest {
             return;
         }
         if self.young.len() >= CAPACITY / 2 {
-            self.old = take(&mut self.young);
+            swap(&mut self.young, &mut self.old);
+            self.young.clear();
         }
         self.young.insert(account.clone(), known);
     }
