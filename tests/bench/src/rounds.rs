@@ -47,11 +47,11 @@ pub struct Rounds {
 
 /// What one request cost on average, in one variant's turn.
 #[derive(Clone, Copy, Debug)]
-struct Turn {
-    /// CPU time in microseconds.
-    cost: f64,
+pub struct Turn {
+    /// CPU time, in microseconds where nothing else is said.
+    pub cost: f64,
     /// What the counter counted.
-    counted: f64,
+    pub counted: f64,
 }
 
 /// One figure, and why it does not count if it does not.
@@ -82,27 +82,40 @@ impl From<Option<Spread>> for Figure {
     }
 }
 
-/// Sends each variant's load in turn, `rounds` times after one that is not counted. `counter` is
-/// read around each turn: something else that the variants' requests add to.
-///
-/// A variant that fails takes no further turns and its figures do not count; the others go on.
+/// Sends each variant's load in turn ([`take_turns`]). `counter` is read around each turn: something
+/// else that the variants' requests add to.
 pub async fn run(
     variants: &[Variant],
     rounds: usize,
     slice: Slice,
     counter: impl AsyncFn() -> Result<u64>,
 ) -> Rounds {
+    let names: Vec<_> = variants.iter().map(|variant| variant.name).collect();
+    take_turns(&names, rounds, async |index| {
+        turn(&variants[index], slice, &counter).await
+    })
+    .await
+}
+
+/// Gives each name's variant its `turn`, by its index, `rounds` times after one that is not counted.
+///
+/// A variant that fails takes no further turns and its figures do not count; the others go on.
+pub async fn take_turns(
+    names: &[&'static str],
+    rounds: usize,
+    mut turn: impl AsyncFnMut(usize) -> Result<Turn>,
+) -> Rounds {
     let mut measured = Rounds::default();
     for round in 0..=rounds {
         eprintln!("round {round} of {rounds}");
-        for variant in variants {
-            if measured.doubts.contains_key(variant.name) {
+        for (index, name) in names.iter().enumerate() {
+            if measured.doubts.contains_key(name) {
                 continue;
             }
-            match turn(variant, slice, &counter).await {
-                Ok(turn) if round > 0 => measured.turns.entry(variant.name).or_default().push(turn),
+            match turn(index).await {
+                Ok(turn) if round > 0 => measured.turns.entry(name).or_default().push(turn),
                 Ok(_) => {}
-                Err(error) => measured.doubt(variant.name, format!("round {round}: {error:#}")),
+                Err(error) => measured.doubt(name, format!("round {round}: {error:#}")),
             }
         }
     }
@@ -130,7 +143,7 @@ impl Rounds {
         self.doubts.entry(variant).or_insert(reason);
     }
 
-    /// CPU time of a request, in microseconds.
+    /// CPU time of a request, in the unit of its turns.
     pub fn cost(&self, variant: &str) -> Figure {
         self.figure([variant], |[turn]| turn.cost)
     }
@@ -144,6 +157,13 @@ impl Rounds {
     /// What the counter counted for a request.
     pub fn count(&self, variant: &str) -> Figure {
         self.figure([variant], |[turn]| turn.counted)
+    }
+
+    /// What the counter counted for a request of one variant, divided by another's in the same round.
+    pub fn count_ratio(&self, variant: &str, reference: &str) -> Figure {
+        self.figure([variant, reference], |[one, other]| {
+            one.counted / other.counted
+        })
     }
 
     /// The ratio of one pair of variants divided by that of another pair, in the same round.
