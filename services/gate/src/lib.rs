@@ -27,7 +27,7 @@ mod preparation;
 mod received;
 mod route;
 mod service;
-mod upstream;
+pub mod upstream;
 
 pub use config::Config;
 pub use service::Service;
