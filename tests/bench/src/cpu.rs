@@ -1,9 +1,10 @@
-//! What a process has used, from `/proc`: CPU time and memory.
+//! What a process has used: CPU time and memory, from `/proc`, and this process by its own clocks.
 
 use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use nix::time::{ClockId, clock_gettime};
 
 /// The CPU time of a process, all its threads and its children (nginx' workers), from the
 /// scheduler's own account in nanoseconds (the first word of `schedstat`).
@@ -20,6 +21,17 @@ pub fn time(process: u32) -> Result<Duration> {
         }
     }
     Ok(total)
+}
+
+/// The CPU time of this process, all its threads, to the microsecond at any moment: a running thread's
+/// `schedstat` is as old as the scheduler's last tick.
+pub fn own() -> Result<Duration> {
+    Ok(clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)?.into())
+}
+
+/// The CPU time of the calling thread.
+pub fn own_thread() -> Result<Duration> {
+    Ok(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?.into())
 }
 
 /// The memory of a process that is resident, in bytes.
@@ -41,6 +53,8 @@ mod tests {
     fn this_process_has_used_some_of_both() {
         let numbers: Vec<u64> = (0..1_000_000).collect();
         assert!(time(id()).unwrap() > Duration::ZERO);
+        assert!(own_thread().unwrap() > Duration::ZERO);
+        assert!(own().unwrap() >= own_thread().unwrap());
         assert!(resident_memory(id()).unwrap() > size_of_val(&numbers[..]) as u64);
     }
 }

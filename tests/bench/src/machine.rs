@@ -56,6 +56,23 @@ pub fn versions() -> Result<BTreeMap<&'static str, String>> {
     ]))
 }
 
+/// The versions of these libraries that this program was built with; of several the latest.
+pub fn locked(libraries: &[&'static str]) -> BTreeMap<&'static str, String> {
+    let packages = || include_str!("../../../Cargo.lock").split("[[package]]");
+    let version = |library: &&'static str| {
+        let name = format!("name = \"{library}\"");
+        let of_it = packages().filter(|package| package.lines().any(|line| line == name));
+        let version = |package: &'static str| package.lines().find_map(quoted_version);
+        // The file is sorted by name and version.
+        Some((*library, of_it.filter_map(version).last()?.to_owned()))
+    };
+    libraries.iter().filter_map(version).collect()
+}
+
+fn quoted_version(line: &str) -> Option<&str> {
+    line.strip_prefix("version = \"")?.strip_suffix('"')
+}
+
 /// The rest of the word that `mark` begins; all of the text without one.
 fn word_after(mark: &str, text: &str) -> String {
     let rest = text.split_once(mark).map_or(text, |(_, rest)| rest);
@@ -95,5 +112,12 @@ mod tests {
             "7.0.15"
         );
         assert_eq!(word_after("v=", "8.0"), "8.0");
+    }
+
+    #[test]
+    fn a_librarys_version_is_read_from_the_lock_file() {
+        let locked = locked(&["tokio", "no such library"]);
+        assert_eq!(locked.keys().collect::<Vec<_>>(), [&"tokio"]);
+        assert!(locked["tokio"].starts_with("1."), "{locked:?}");
     }
 }

@@ -8,6 +8,7 @@ mod keys;
 mod load;
 mod machine;
 mod nginx;
+mod parts;
 mod report;
 mod rounds;
 mod spread;
@@ -17,6 +18,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
+use parts::Contestant;
+use report::Report;
+
+/// As the gate takes its memory: its parts are compared here.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Compare the product with well-known programs that do the same work, on this machine.
 #[derive(Parser)]
@@ -31,12 +38,20 @@ struct Arguments {
     /// goes to, such as "gate".
     #[arg(long, conflicts_with = "smoke")]
     profile: Option<String>,
+    /// Be one of those that the parts are compared with, told what to do by standard input.
+    #[arg(long, hide = true)]
+    contestant: Option<Contestant>,
+    /// Where what it needs is.
+    #[arg(hide = true)]
+    with: Vec<String>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Part {
     /// The gate beside nginx, and beside nginx with Lua and Redis.
     Gate,
+    /// The parts that are written by hand beside the libraries that do the same.
+    Parts,
 }
 
 fn main() -> ExitCode {
@@ -55,14 +70,22 @@ fn run(arguments: &Arguments) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let Part::Gate = arguments.part;
-    if arguments.smoke {
-        return runtime.block_on(gate::smoke());
+    if let Some(contestant) = arguments.contestant {
+        return runtime.block_on(parts::compete(contestant, &arguments.with));
     }
-    if let Some(variant) = &arguments.profile {
-        return runtime.block_on(gate::profile(variant));
-    }
-    let report = runtime.block_on(gate::measure())?;
+    runtime.block_on(async {
+        match (arguments.part, arguments.smoke, &arguments.profile) {
+            (Part::Gate, true, _) => gate::smoke().await,
+            (Part::Gate, _, Some(variant)) => gate::profile(variant).await,
+            (Part::Gate, ..) => record("gate", gate::measure().await?),
+            (Part::Parts, true, _) => parts::smoke().await,
+            (Part::Parts, _, Some(contestant)) => parts::profile(contestant).await,
+            (Part::Parts, ..) => record("parts", parts::measure().await?),
+        }
+    })
+}
+
+fn record(part: &str, report: Report) -> Result<()> {
     println!("{report}");
-    report.record("gate")
+    report.record(part)
 }

@@ -113,6 +113,12 @@ impl Report {
         })
     }
 
+    /// Tells these versions too.
+    pub fn with_versions(mut self, versions: BTreeMap<&'static str, String>) -> Self {
+        self.versions.extend(versions);
+        self
+    }
+
     /// Writes `tests/bench/results/<part>.json`.
     pub fn record(&self, part: &str) -> Result<()> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("results");

@@ -12,6 +12,8 @@ use crate::progress::Progress;
 pub enum Part {
     /// The gate beside nginx, and beside nginx with Lua and Redis.
     Gate,
+    /// The parts that are written by hand beside the libraries that do the same.
+    Parts,
 }
 
 impl Part {
@@ -19,6 +21,7 @@ impl Part {
     fn name(self) -> &'static str {
         match self {
             Self::Gate => "gate",
+            Self::Parts => "parts",
         }
     }
 }
