@@ -71,6 +71,14 @@ impl Clusters {
         })
     }
 
+    /// This checkout's development cluster, which runs; an error names the remedy. What an `up` that failed has left
+    /// does not run.
+    pub fn running_development(&self) -> Result<Cluster> {
+        let cluster = self.development().context(NO_CLUSTER)?;
+        namespace::init_process(&cluster)?.context(NO_CLUSTER)?;
+        Ok(cluster)
+    }
+
     /// This checkout's development cluster, or a new number for it.
     pub fn claim_development(&self) -> Result<Claimed> {
         match self.development() {
@@ -154,6 +162,8 @@ impl Clusters {
     }
 }
 
+const NO_CLUSTER: &str = "no cluster runs: start one with `cargo dev up`";
+
 const RECORD: &str = "cluster.json";
 
 /// What `down --keep-data` leaves: enough for a later `up` to find the data and the passwords again.
@@ -215,6 +225,17 @@ mod tests {
                 .number,
             first
         );
+    }
+
+    #[test]
+    fn without_a_cluster_and_after_a_failed_up_the_error_names_the_remedy() {
+        let folder = tempfile::tempdir().unwrap();
+        let clusters = clusters(folder.path());
+        let error = |clusters: &Clusters| clusters.running_development().unwrap_err().to_string();
+        assert_eq!(error(&clusters), NO_CLUSTER);
+        // What is left of an `up` that went no further than this.
+        drop(clusters.claim_development().unwrap());
+        assert_eq!(error(&clusters), NO_CLUSTER);
     }
 
     #[test]

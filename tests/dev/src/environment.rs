@@ -11,9 +11,7 @@ use crate::{binaries, namespace};
 
 /// Prints `export` lines of this checkout's development cluster.
 pub fn print() -> Result<()> {
-    let cluster = Clusters::of_user()?
-        .development()
-        .context("no cluster runs: start one with `cargo dev up`")?;
+    let cluster = Clusters::of_user()?.running_development()?;
     for (name, value) in variables(&cluster)? {
         println!("export {name}='{value}'");
     }

@@ -141,8 +141,6 @@ fn pass_through(
     program: fn(&Cluster) -> std::process::Command,
     arguments: &[OsString],
 ) -> Result<()> {
-    let cluster = Clusters::of_user()?
-        .development()
-        .context("no cluster runs: start one with `cargo dev up`")?;
+    let cluster = Clusters::of_user()?.running_development()?;
     Err(program(&cluster).args(arguments).exec()).context("cannot start the program")
 }

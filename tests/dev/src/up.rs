@@ -78,10 +78,7 @@ pub fn provide_images(cluster: &Cluster, version: &str, progress: &mut Progress)
 /// Builds images that report `version` for this checkout's running development cluster.
 pub fn images_of(version: Option<String>) -> Result<()> {
     let clusters = Clusters::of_user()?;
-    let cluster = clusters
-        .development()
-        .context("no cluster runs: start one with `cargo dev up`")?;
-    let claimed = clusters.claim(cluster)?;
+    let claimed = clusters.claim(clusters.running_development()?)?;
     let version = match version {
         Some(version) => version,
         None => binaries::after(&product::installed_version(&claimed.cluster)?),
