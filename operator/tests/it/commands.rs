@@ -75,3 +75,13 @@ async fn bad_settings_are_told_all_at_once_with_exit_code_64() -> Result {
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn its_version_is_its_images() -> Result {
+    let version = operator(&["--version"])
+        .env("WATER_VERSION", "1.2.3-next")
+        .start()?;
+    assert!(version.ended(PATIENCE).await?.success());
+    assert_eq!(version.log(), "water-operator 1.2.3-next\n");
+    Ok(())
+}

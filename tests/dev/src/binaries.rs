@@ -1,4 +1,4 @@
-//! The product's static binaries, and the version that their sources give them.
+//! The product's static binaries, and the version that their sources give their images.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -69,8 +69,8 @@ pub fn binary(package: &str) -> Command {
     Command::new(project().join(folder()).join(package))
 }
 
-/// Builds all binaries, which report `version` as theirs.
-pub fn build(version: &str, step: &Step) -> Result<()> {
+/// Builds all binaries. Their version is given to their images, so that it does not matter here.
+pub fn build(step: &Step) -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command
@@ -78,7 +78,6 @@ pub fn build(version: &str, step: &Step) -> Result<()> {
         .args(PACKAGES.iter().flat_map(|package| ["--package", package]))
         .current_dir(project())
         .env("RUSTFLAGS", "-C target-feature=+crt-static")
-        .env("WATER_VERSION", version)
         .env_remove("CARGO_TARGET_DIR");
     run_reporting(&mut command, &mut |line| step.say(line.trim_start()))
 }

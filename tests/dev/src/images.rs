@@ -69,6 +69,7 @@ fn build(cluster: &Cluster, package: &str, version: &str) -> Result<()> {
     run(buildah(cluster)
         .args(["build", "--isolation=chroot", "--quiet"])
         .args(["--build-arg", &format!("PACKAGE={package}")])
+        .args(["--build-arg", &format!("VERSION={version}")])
         .args([
             "--build-arg",
             &format!("BINARIES={}", binaries::folder().display()),

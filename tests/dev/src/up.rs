@@ -67,9 +67,9 @@ pub fn start(
     progress.step("First request", |_| product::first_request(cluster))
 }
 
-/// Builds binaries that report `version`, and puts their images into the cluster's registry.
+/// Builds the binaries, and puts images of `version` into the cluster's registry.
 pub fn provide_images(cluster: &Cluster, version: &str, progress: &mut Progress) -> Result<()> {
-    progress.step("Binaries", |step| binaries::build(version, step))?;
+    progress.step("Binaries", binaries::build)?;
     progress.step("Images", |step| {
         images::build_missing(cluster, version, step)
     })

@@ -53,3 +53,17 @@ async fn it_starts_announces_its_ports_and_stops_when_asked() {
         running.log()
     );
 }
+
+#[test]
+fn its_version_is_its_images_and_else_its_packages() {
+    for (image, version) in [
+        ("1.2.3-next", "1.2.3-next"),
+        ("", env!("CARGO_PKG_VERSION")),
+    ] {
+        let mut binary = Command::new(BINARY);
+        let binary = binary.env_clear().env("WATER_VERSION", image);
+        let output = binary.arg("--version").output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(said, format!("water-departements {version}\n"));
+    }
+}

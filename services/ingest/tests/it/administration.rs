@@ -45,3 +45,11 @@ async fn the_bootstrap_script_makes_a_server_ready_for_migrations_and_may_run_tw
     let denied = with("migrate", "water_writer");
     assert_eq!(denied.code, Some(1), "{}", denied.stderr);
 }
+
+#[test]
+fn its_version_is_its_images() {
+    let mut version = command("--version");
+    version.env("WATER_VERSION", "1.2.3-next");
+    let said = run(version, b"").summary;
+    assert_eq!(said, json!("water-ingest 1.2.3-next\n"));
+}
