@@ -1,10 +1,12 @@
 //! The gate's exchange, as the gate calls it.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Response};
 use tokio::time::Instant;
-use water_gate::upstream::{Bounds, Request, Upstream};
+use water_gate::upstream::{Bounds, Request, Resolver, Upstream};
 
 use super::terms::{Client, KEPT, fields};
 
@@ -18,7 +20,7 @@ impl Ours {
     /// The service at an address.
     pub fn new(address: &str) -> Result<Self> {
         Ok(Self {
-            upstream: Upstream::new(address.parse()?, Bounds::default()),
+            upstream: Upstream::new(Arc::new(Resolver::new(address.parse()?)), Bounds::default()),
             fields: fields(),
         })
     }
