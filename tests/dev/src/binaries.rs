@@ -20,6 +20,9 @@ pub const PACKAGES: [&str; 5] = [
     "water-ingest",
 ];
 
+/// Cargo's profile for a cluster; what is shipped is built with `release`.
+const PROFILE: &str = "cluster";
+
 /// What goes into the images.
 const SOURCES: [&str; 5] = ["Cargo.lock", "Cargo.toml", "crds", "operator", "services"];
 
@@ -56,7 +59,7 @@ pub fn after(version: &str) -> String {
 
 /// Where [`build`] leaves the binaries, from the checkout's root.
 pub fn folder() -> PathBuf {
-    Path::new("target").join(target()).join("release")
+    Path::new("target").join(target()).join(PROFILE)
 }
 
 /// This machine's kind. glibc can be linked in statically: an image then needs nothing but the binary.
@@ -74,7 +77,8 @@ pub fn build(step: &Step) -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command
-        .args(["build", "--release", "--bins", "--target", &target()])
+        .args(["build", "--profile", PROFILE, "--bins"])
+        .args(["--target", &target()])
         .args(PACKAGES.iter().flat_map(|package| ["--package", package]))
         .current_dir(project())
         .env("RUSTFLAGS", "-C target-feature=+crt-static")

@@ -1,18 +1,19 @@
 //! The Go programs of the development cluster: Kubernetes, etcd, CoreDNS, Helm, a registry and an ingress controller.
 //!
-//! They are built once, from the pinned modules of `tests/dev/cluster`, into a cache outside the tree:
+//! They are built once, from the pinned module `tests/dev/cluster`, into a cache outside the tree:
 //! `${XDG_CACHE_HOME:-$HOME/.cache}/water-data/programs/<hash of go.mod, go.sum and sources>/`. A changed pin changes
 //! the hash, so a cached program is never stale and two checkouts share what they have in common.
+
+mod module;
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
-use sha2::{Digest, Sha256};
 
 /// What the multi-call binary [`Program::Node`] can be called: it looks at the name that it is started by.
 pub const NODE_NAMES: [&str; 9] = [
@@ -26,6 +27,10 @@ pub const NODE_NAMES: [&str; 9] = [
     "kubelet",
     "netpol",
 ];
+
+/// Nobody debugs the programs: what the linker leaves out (`-s -w`) is an eighth of the compiler's work, and a quarter of
+/// what Go caches of it.
+const COMPILER_FLAGS: &str = "-gcflags=all=-dwarf=false";
 
 /// One program of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,16 +95,6 @@ impl Program {
         }
     }
 
-    /// The folder of the Go module that pins the program.
-    fn module(self) -> PathBuf {
-        let cluster = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dev/cluster");
-        if self == Self::Traefik {
-            cluster.join("traefik")
-        } else {
-            cluster
-        }
-    }
-
     /// Kubernetes compares versions between its parts, so they have to know theirs.
     fn linker_flags(self) -> &'static str {
         match self {
@@ -114,7 +109,7 @@ impl Program {
 
     /// The program's file in the cache, whether it has been built or not.
     pub fn path(self) -> Result<PathBuf> {
-        Ok(cache()?.join(hash(&self.module())?).join(self.name()))
+        Ok(cache()?.join(module::hash()?).join(self.name()))
     }
 
     /// The program's file, built first if the cache does not have it. `report` is told of each compiled package.
@@ -146,18 +141,12 @@ impl Program {
             message: "resolving modules",
         };
         report(Progress { ..progress });
-        progress.packages = self.count_packages()?;
+        let folder = file.parent().context("a cached program has a folder")?;
+        let pins = format!("-modfile={}", module::prepare(folder)?.display());
+        progress.packages = self.count_packages(&pins)?;
         let unfinished = file.with_extension("unfinished");
-        let mut go = self
-            .go(&[
-                "build",
-                "-v",
-                "-mod=readonly",
-                "-trimpath",
-                "-ldflags",
-                self.linker_flags(),
-                "-o",
-            ])
+        let mut go = module::go(&["build", "-v", "-mod=readonly", &pins, "-trimpath"])
+            .args([COMPILER_FLAGS, "-ldflags", self.linker_flags(), "-o"])
             .args([&unfinished, Path::new(self.package())])
             .stderr(Stdio::piped())
             .spawn()
@@ -191,28 +180,9 @@ impl Program {
             .with_context(|| format!("cannot put {} in its place", file.display()))
     }
 
-    fn count_packages(self) -> Result<usize> {
-        let listed = self.go(&["list", "-mod=readonly", "-deps", self.package()]).output().context(
-            "cannot start `go`: install Go 1.26 or later (https://go.dev/dl) and have `go` on the PATH",
-        )?;
-        if !listed.status.success() {
-            bail!(
-                "`go list` ended with {}:\n{}",
-                listed.status,
-                String::from_utf8_lossy(&listed.stderr)
-            );
-        }
-        Ok(listed.stdout.iter().filter(|byte| **byte == b'\n').count())
-    }
-
-    fn go(self, arguments: &[&str]) -> Command {
-        let mut go = Command::new("go");
-        // Without cgo the programs are static: they run in a pod that has no file system of its own.
-        go.args(arguments)
-            .current_dir(self.module())
-            .env("CGO_ENABLED", "0")
-            .stdin(Stdio::null());
-        go
+    fn count_packages(self, pins: &str) -> Result<usize> {
+        let listed = module::ask(&["list", "-mod=readonly", pins, "-deps", self.package()])?;
+        Ok(listed.lines().count())
     }
 }
 
@@ -237,66 +207,4 @@ pub fn cache() -> Result<PathBuf> {
         .join(".cache"),
     };
     Ok(base.join("water-data/programs"))
-}
-
-/// Sixteen hex digits over the module's `go.mod`, `go.sum` and sources, and not those of a module inside it.
-fn hash(module: &Path) -> Result<String> {
-    let mut files = Vec::new();
-    collect_sources(module, &mut files)
-        .with_context(|| format!("cannot read {}", module.display()))?;
-    files.sort();
-    let mut hash = Sha256::new();
-    for file in files {
-        hash.update(
-            file.strip_prefix(module)
-                .unwrap_or(&file)
-                .to_string_lossy()
-                .as_bytes(),
-        );
-        hash.update(fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?);
-    }
-    Ok(hex::encode(&hash.finalize()[..8]))
-}
-
-fn collect_sources(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        let is_source = ["go", "mod", "sum"]
-            .iter()
-            .any(|extension| path.extension().is_some_and(|is| is == *extension));
-        if path.is_dir() && !path.join("go.mod").exists() {
-            collect_sources(&path, files)?;
-        } else if is_source {
-            files.push(path);
-        }
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_programs_place_in_the_cache_changes_with_its_pins_only() {
-        let module = tempfile::tempdir().unwrap();
-        fs::write(module.path().join("go.sum"), "one").unwrap();
-        let first = hash(module.path()).unwrap();
-        fs::write(module.path().join("notes.txt"), "not a source").unwrap();
-        assert_eq!(hash(module.path()).unwrap(), first);
-        fs::write(module.path().join("go.sum"), "two").unwrap();
-        assert_ne!(hash(module.path()).unwrap(), first);
-    }
-
-    #[test]
-    fn a_module_inside_another_has_a_place_of_its_own() {
-        assert_ne!(
-            Program::Node.path().unwrap().parent(),
-            Program::Traefik.path().unwrap().parent()
-        );
-        assert_eq!(
-            Program::Node.path().unwrap().parent(),
-            Program::Helm.path().unwrap().parent()
-        );
-    }
 }
