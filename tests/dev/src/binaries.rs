@@ -92,7 +92,10 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
         return Ok(());
     }
     if !path.is_dir() {
-        files.push(path.to_owned());
+        // What is written about a program changes no image.
+        if path.extension().is_none_or(|extension| extension != "md") {
+            files.push(path.to_owned());
+        }
         return Ok(());
     }
     for entry in fs::read_dir(path).with_context(|| format!("cannot read {}", path.display()))? {
