@@ -31,8 +31,10 @@ pub fn run(part: Option<Part>) -> Result<()> {
     Progress::new().step("Debian packages", |step| {
         packages::install_missing(&packages::BENCHMARKS, step)
     })?;
-    cargo(&["build", "--release", "--package", "water-gate"], &[])?;
     let parts = part.map_or_else(|| Part::value_variants().to_vec(), |part| vec![part]);
+    if parts.contains(&Part::Gate) {
+        cargo(&["build", "--release", "--package", "water-gate"], &[])?;
+    }
     for part in parts {
         let arguments = [
             "run",
