@@ -18,8 +18,8 @@ const MINUTE: Duration = Duration::from_secs(60);
 const LASTING: Duration = Duration::from_secs(75);
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 const ROLLOUT: Duration = Duration::from_secs(120);
-/// So little CPU that a gate is stopped in most periods of 100 ms under this load.
-const THROTTLING: &str = "10m";
+/// So little CPU that a gate is stopped in many periods of 100 ms, and enough for all requests.
+const THROTTLING: &str = "30m";
 /// Each component of the release runs this many pods.
 const REPLICAS: usize = 2;
 
