@@ -14,8 +14,9 @@ use arc_swap::ArcSwap;
 use redis::cluster::ClusterClient;
 use redis::io::tcp::TcpSettings;
 use redis::{
-    Client, Cmd, ConnectionInfo, FromRedisValue, IntoConnectionInfo, Pipeline, ProtocolVersion,
-    RedisError, RedisResult, ScriptInvocation, TlsCertificates,
+    Client, Cmd, ConnectionInfo, ErrorKind, FromRedisValue, IntoConnectionInfo, Pipeline,
+    ProtocolVersion, RedisError, RedisResult, Script, ScriptInvocation, ServerErrorKind,
+    TlsCertificates,
 };
 use tokio::time::timeout;
 
@@ -236,6 +237,29 @@ impl Connection {
         let current = self.wire.load_full();
         let mut wire = Wire::clone(&current);
         let result = self.looks.answered(commands.query_async(&mut wire)).await;
+        result.map_err(|error| self.failed(attempt, error, &current))
+    }
+
+    /// Runs `script` by a command that names its hash, and loads it first where Redis does not know it.
+    /// Costs less than [`Connection::run_script`], which copies each argument twice.
+    pub(crate) async fn run_by_hash<T: FromRedisValue>(
+        &self,
+        attempt: &'static str,
+        script: &Script,
+        command: &Cmd,
+    ) -> Result<T, StoreError> {
+        let current = self.wire.load_full();
+        let mut wire = Wire::clone(&current);
+        let answer = async {
+            match command.query_async(&mut wire).await {
+                Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+                    script.load_async(&mut wire).await?;
+                    command.query_async(&mut wire).await
+                }
+                answer => answer,
+            }
+        };
+        let result = self.looks.answered(answer).await;
         result.map_err(|error| self.failed(attempt, error, &current))
     }
 

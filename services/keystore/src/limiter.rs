@@ -15,7 +15,7 @@ mod standby;
 
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use redis::Script;
+use redis::{Cmd, Script};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use water_domain::{AccountId, Limits, Timestamp};
@@ -33,6 +33,8 @@ use crate::keys::Instance;
 const SOURCE: &str = include_str!("limiter.lua");
 static CHARGE: LazyLock<Script> = LazyLock::new(|| Script::new(SOURCE));
 const ATTEMPT: &str = "check the limits";
+/// Room for a usual question: the script's hash, two keys of some 40 characters, two limits.
+const CALL_LENGTH: usize = 160;
 
 /// Asks Redis for each request, except where it was refused a moment ago and nothing can have
 /// changed (a flood of 429s costs Redis nothing), and where Redis does not answer.
@@ -113,11 +115,13 @@ impl Limiter {
     }
 
     async fn ask(&self, account: &AccountId, limits: Limits) -> Result<Decision, StoreError> {
-        let mut call = CHARGE.key(self.instance.minute(account));
-        call.key(self.instance.day(account));
-        call.arg(limits.requests_per_minute.get())
+        let mut call = Cmd::with_capacity(7, CALL_LENGTH);
+        call.arg("EVALSHA").arg(CHARGE.get_hash()).arg(2);
+        call.arg(self.instance.minute(account))
+            .arg(self.instance.day(account))
+            .arg(limits.requests_per_minute.get())
             .arg(limits.requests_per_day.get());
-        let reply: String = self.connection.run_script(ATTEMPT, &call).await?;
+        let reply: String = self.connection.run_by_hash(ATTEMPT, &CHARGE, &call).await?;
         Decision::read(&reply, limits).ok_or_else(|| StoreError::unexpected(ATTEMPT))
     }
 
