@@ -18,7 +18,7 @@ use crate::forward::{Forwarding, forward, reachable};
 use crate::grace::Grace;
 use crate::guessing::Guessing;
 use crate::journal::Journal;
-use crate::last_use::LastUse;
+use crate::last_use::Notes;
 use crate::limit::limit;
 use crate::metrics::Metrics;
 use crate::openapi;
@@ -37,8 +37,8 @@ pub struct Gate {
     pub grace: Arc<Grace>,
     /// Slows down who tries wrong keys, shared by all workers.
     pub guessing: Arc<Guessing>,
-    /// Tells when each key was last used, shared by all workers.
-    pub last_use: Arc<LastUse>,
+    /// Notes when each key was last used.
+    pub last_use: Notes,
     /// Counts requests in Redis.
     pub limiter: Limiter,
     /// Signs who is asking.
@@ -49,8 +49,8 @@ pub struct Gate {
     pub cors: Cors,
     /// The API's description.
     pub openapi: Arc<Representation>,
-    /// Shared by all workers.
-    pub metrics: Arc<Metrics>,
+    /// What this worker counts.
+    pub metrics: Metrics,
     /// Makes spans of requests, if they are exported.
     pub spans: Spans,
 }

@@ -1,9 +1,12 @@
 //! When each key was last used: noted by every request with a good key, told to Redis in batches.
+//!
+//! Each worker notes for itself: notes that two cores write take turns in their caches.
 
 mod noted;
 
 use std::convert::Infallible;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::sleep;
@@ -18,30 +21,34 @@ use noted::Noted;
 /// than this.
 pub const EVERY: Duration = Duration::from_secs(15);
 
-/// Shared by all workers.
+/// What one worker has noted since the last batch.
+#[derive(Clone, Debug, Default)]
+pub struct Notes(Arc<Mutex<Noted>>);
+
+/// Tells what all workers have noted.
 #[derive(Debug)]
 pub struct LastUse {
     store: LastUses,
     every: Duration,
-    noted: Mutex<Noted>,
+    workers: Vec<Notes>,
     /// Held while a batch is under way, so that the last one waits for the one before.
     writing: tokio::sync::Mutex<()>,
 }
 
 impl LastUse {
-    /// Tells `store` as often as `every` says.
-    pub fn new(store: LastUses, every: Duration) -> Self {
+    /// Tells `store` as often as `every` says what so many workers have noted.
+    pub fn new(store: LastUses, every: Duration, workers: NonZeroUsize) -> Self {
         Self {
             store,
             every,
-            noted: Mutex::default(),
+            workers: (0..workers.get()).map(|_| Notes::default()).collect(),
             writing: tokio::sync::Mutex::default(),
         }
     }
 
-    /// A request with this key came at `now`, which is Redis' time.
-    pub fn note(&self, key: &KeyId, now: Timestamp) {
-        self.noted().note(key, now);
+    /// Where one worker notes, by its index.
+    pub fn notes(&self, worker: usize) -> Notes {
+        self.workers[worker].clone()
     }
 
     /// Writes batch after batch for as long as it is polled.
@@ -55,7 +62,8 @@ impl LastUse {
     /// Writes what was noted since the last time; what cannot be written stays for the next time.
     pub async fn write(&self) {
         let _alone = self.writing.lock().await;
-        let batch = self.noted().take();
+        let taken = self.workers.iter().flat_map(|notes| notes.noted().take());
+        let batch: Vec<_> = taken.collect();
         if batch.is_empty() {
             return;
         }
@@ -65,13 +73,20 @@ impl LastUse {
                 keys = batch.len(),
                 "last uses could not be written; they are kept for the next time"
             );
-            self.noted().put_back(batch);
+            self.workers[0].noted().put_back(batch);
         }
+    }
+}
+
+impl Notes {
+    /// A request with this key came at `now`, which is Redis' time.
+    pub fn note(&self, key: &KeyId, now: Timestamp) {
+        self.noted().note(key, now);
     }
 
     /// Valid between any two statements: after a panic under the lock there is nothing to repair.
     fn noted(&self) -> MutexGuard<'_, Noted> {
-        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -104,7 +119,7 @@ mod tests {
             let store = LastUses::new(connect(), instance.clone());
             Self {
                 directory: Directory::new(connect(), instance),
-                last_use: Arc::new(LastUse::new(store, every)),
+                last_use: Arc::new(LastUse::new(store, every, NonZeroUsize::MIN)),
                 redis,
             }
         }
@@ -133,7 +148,7 @@ mod tests {
         let last_use = Arc::clone(&site.last_use);
         let running = tokio::spawn(async move { match last_use.run().await {} });
         for moment in [at(1_000), at(2_000)] {
-            site.last_use.note(&key(), moment);
+            site.last_use.notes(0).note(&key(), moment);
             site.shows(&key(), moment).await;
         }
         running.abort();
@@ -143,7 +158,7 @@ mod tests {
     async fn an_earlier_use_told_later_changes_nothing() {
         let site = Site::start(EVERY).await;
         for moment in [at(2_000), at(1_000)] {
-            site.last_use.note(&key(), moment);
+            site.last_use.notes(0).note(&key(), moment);
             site.last_use.write().await;
         }
         site.shows(&key(), at(2_000)).await;
@@ -152,7 +167,7 @@ mod tests {
     #[tokio::test]
     async fn a_batch_that_redis_did_not_take_goes_with_the_next() {
         let site = Site::start(EVERY).await;
-        site.last_use.note(&key(), at(1_000));
+        site.last_use.notes(0).note(&key(), at(1_000));
         site.redis.kill().unwrap();
         site.last_use.write().await;
         site.redis.start_again().await.unwrap();
@@ -170,13 +185,14 @@ mod tests {
         let site = Site::start(EVERY).await;
         let panicked = std::thread::scope(|scope| {
             let holder = scope.spawn(|| {
-                let _held = site.last_use.noted();
+                let notes = site.last_use.notes(0);
+                let _held = notes.noted();
                 panic!("while the notes are held");
             });
             holder.join().is_err()
         });
         assert!(panicked);
-        site.last_use.note(&key(), at(1_000));
+        site.last_use.notes(0).note(&key(), at(1_000));
         site.last_use.write().await;
         site.shows(&key(), at(1_000)).await;
     }

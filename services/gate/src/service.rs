@@ -33,7 +33,7 @@ pub struct Service {
 
 impl Service {
     /// Opens the ports, starts the workers and what runs beside them. `random` tells this process'
-    /// request ids from those of others.
+    /// request ids from those of others; each worker's begin with a number of its own.
     pub fn start(config: Config, random: u64, process: &mut Process) -> Result<Self, BoxError> {
         let replica = Arc::new(Replica::new(
             config.redis.connect(Purpose::Directory),
@@ -59,15 +59,12 @@ impl Service {
             .spawn("grace", async move { match watched.watch().await {} });
         let (process_settings, count) = (config.process.clone(), config.workers);
         let shared = Arc::new(Shared {
-            metrics: Arc::new(Metrics::new(&mut process.metrics, Arc::clone(&grace))),
+            metrics: Metrics::of_workers(count, &mut process.metrics, Arc::clone(&grace)),
             spans: Spans::new(process.export_traces(&process_settings.traces)?),
             guessing: Arc::default(),
             openapi: Arc::new(openapi::representation()),
             preparation: Preparation::new(count, process.readiness.latch("limiter")),
-            entrance: Arc::new(Entrance {
-                ids: RequestIds::new(random),
-                proxies: config.trusted_proxies.clone(),
-            }),
+            random,
             server: Server::new(
                 connections,
                 process.shutdown.clone(),
@@ -106,7 +103,7 @@ impl Service {
 fn last_use(config: &Config, process: &mut Process) -> Arc<LastUse> {
     let connection = config.redis.connect(Purpose::Directory);
     let store = LastUses::new(connection, config.instance.clone());
-    let last_use = Arc::new(LastUse::new(store, last_use::EVERY));
+    let last_use = Arc::new(LastUse::new(store, last_use::EVERY, config.workers));
     let running = Arc::clone(&last_use);
     process
         .tasks
@@ -128,7 +125,7 @@ struct Shared {
     config: Config,
     replica: Arc<Replica>,
     grace: Arc<Grace>,
-    metrics: Arc<Metrics>,
+    metrics: Vec<Metrics>,
     spans: Spans,
     guessing: Arc<Guessing>,
     last_use: Arc<LastUse>,
@@ -136,18 +133,22 @@ struct Shared {
     history: Arc<Resolver>,
     openapi: Arc<Representation>,
     preparation: Preparation,
-    entrance: Arc<Entrance>,
+    random: u64,
     server: Server,
 }
 
 impl Shared {
     /// One worker thread's life.
     async fn work(self: Arc<Self>, worker: Worker) -> Drained {
-        let gate = Arc::new(self.gate());
+        let gate = Arc::new(self.gate(worker.index));
+        let entrance = Arc::new(Entrance {
+            ids: RequestIds::new(self.random.wrapping_add(worker.index as u64)),
+            proxies: self.config.trusted_proxies.clone(),
+        });
         let filter = TowerToHyperService::new(warp::service(filter(Arc::clone(&gate))));
         let connection = |peer| Connection {
             filter: filter.clone(),
-            entrance: Arc::clone(&self.entrance),
+            entrance: Arc::clone(&entrance),
             peer,
         };
         tokio::select! {
@@ -158,14 +159,14 @@ impl Shared {
     }
 
     /// Connections live on the runtime that made them: each worker has its own, and so its own gate.
-    fn gate(&self) -> Gate {
+    fn gate(&self, worker: usize) -> Gate {
         let config = &self.config;
         Gate {
             prefix: config.key_prefix.clone(),
             directory: Arc::clone(&self.replica),
             grace: Arc::clone(&self.grace),
             guessing: Arc::clone(&self.guessing),
-            last_use: Arc::clone(&self.last_use),
+            last_use: self.last_use.notes(worker),
             limiter: Limiter::new(
                 config.redis.connect(Purpose::Limiter),
                 config.instance.clone(),
@@ -178,7 +179,7 @@ impl Shared {
             },
             cors: config.cors.clone(),
             openapi: Arc::clone(&self.openapi),
-            metrics: Arc::clone(&self.metrics),
+            metrics: self.metrics[worker].clone(),
             spans: self.spans.clone(),
         }
     }

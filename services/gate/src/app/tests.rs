@@ -1,6 +1,7 @@
 //! The gate with a real directory and limiter, where something panics.
 
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -22,7 +23,7 @@ use water_keystore::{
 use water_runtime::telemetry::{Lines, subscriber};
 
 use super::*;
-use crate::last_use;
+use crate::last_use::{self, LastUse};
 use crate::upstream::{Bounds, Resolver, Upstream};
 
 const IDENTITY: &str = "4e6f7420612073656372657420617420616c6c3a206120746573742773206b65";
@@ -52,10 +53,11 @@ async fn gate(redis: &Redis, key: &PlainKey<'_>, registry: &mut Registry) -> Gat
     });
     let nobody = || Arc::new(Resolver::new("127.0.0.1:1".parse().unwrap()));
     let store = LastUses::new(connect(Purpose::Directory), instance.clone());
+    let one = NonZeroUsize::MIN;
     Gate {
         prefix: KeyPrefix::default(),
         guessing: Arc::default(),
-        last_use: Arc::new(LastUse::new(store, last_use::EVERY)),
+        last_use: LastUse::new(store, last_use::EVERY, one).notes(0),
         limiter: Limiter::new(
             connect(Purpose::Limiter),
             instance,
@@ -68,7 +70,7 @@ async fn gate(redis: &Redis, key: &PlainKey<'_>, registry: &mut Registry) -> Gat
         },
         cors: Cors::new(Vec::new()),
         openapi: Arc::new(openapi::representation()),
-        metrics: Arc::new(Metrics::new(registry, Arc::clone(&grace))),
+        metrics: Metrics::of_workers(one, registry, Arc::clone(&grace)).remove(0),
         spans: Spans::new(None),
         directory: replica,
         grace,
