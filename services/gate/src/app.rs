@@ -62,7 +62,8 @@ pub fn filter(
 {
     warp::ext::get::<Arc<Received>>().then(move |request: Arc<Received>| {
         let gate = Arc::clone(&gate);
-        async move { gate.answer(&request).await }
+        // Boxed: each layer between here and hyper's connection would copy its state.
+        Box::pin(async move { gate.answer(&request).await })
     })
 }
 
