@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
@@ -72,8 +74,33 @@ pub fn binary(package: &str) -> Command {
     Command::new(project().join(folder()).join(package))
 }
 
+/// A build of all binaries in a thread of its own.
+pub struct Build {
+    lines: Receiver<String>,
+    ended: JoinHandle<Result<()>>,
+}
+
+impl Build {
+    /// Starts it.
+    pub fn start() -> Self {
+        let (said, lines) = channel();
+        // Nobody hears it where the command has failed meanwhile.
+        let ended = thread::spawn(move || build(&mut |line| drop(said.send(line.to_owned()))));
+        Self { lines, ended }
+    }
+
+    /// Waits for its end, saying what it does.
+    pub fn finish(self, step: &Step) -> Result<()> {
+        for line in self.lines {
+            step.say(line.trim_start());
+        }
+        let ended = self.ended.join();
+        ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
 /// Builds all binaries. Their version is given to their images, so that it does not matter here.
-pub fn build(step: &Step) -> Result<()> {
+fn build(report: &mut dyn FnMut(&str)) -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command
@@ -83,7 +110,7 @@ pub fn build(step: &Step) -> Result<()> {
         .current_dir(project())
         .env("RUSTFLAGS", "-C target-feature=+crt-static")
         .env_remove("CARGO_TARGET_DIR");
-    run_reporting(&mut command, &mut |line| step.say(line.trim_start()))
+    run_reporting(&mut command, report)
 }
 
 /// The files below `path`, without tests: they are in no image.

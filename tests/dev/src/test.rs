@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
+use crate::binaries::Build;
 use crate::cluster::Cluster;
 use crate::clusters::{Claimed, Clusters, Purpose, project};
 use crate::interruption::Interruption;
@@ -151,6 +152,7 @@ fn whole_system() -> Result<()> {
         up::provide_images(
             cluster,
             &binaries::after(&product::installed_version(cluster)?),
+            Build::start(),
             progress,
         )?;
         let variables = environment::variables(cluster)?;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
+use crate::binaries::Build;
 use crate::cluster::Cluster;
 use crate::clusters::Clusters;
 use crate::credentials::Credentials;
@@ -47,9 +48,11 @@ pub fn start(
     values: &[String],
     progress: &mut Progress,
 ) -> Result<String> {
-    start_node(cluster, lifetime, progress)?;
     let version = binaries::version()?;
-    provide_images(cluster, &version, progress)?;
+    // Beside the Go programs, which leave a core idle while they are downloaded and linked.
+    let build = Build::start();
+    start_node(cluster, lifetime, progress)?;
+    provide_images(cluster, &version, build, progress)?;
     let credentials = Credentials::read(&cluster.folder)?;
     progress.step("Roles of PostgreSQL, users of Redis", |_| {
         accounts::make_in_postgres(cluster, &credentials)?;
@@ -67,9 +70,14 @@ pub fn start(
     progress.step("First request", |_| product::first_request(cluster))
 }
 
-/// Builds the binaries, and puts images of `version` into the cluster's registry.
-pub fn provide_images(cluster: &Cluster, version: &str, progress: &mut Progress) -> Result<()> {
-    progress.step("Binaries", binaries::build)?;
+/// Waits for the binaries, and puts images of `version` into the cluster's registry.
+pub fn provide_images(
+    cluster: &Cluster,
+    version: &str,
+    build: Build,
+    progress: &mut Progress,
+) -> Result<()> {
+    progress.step("Binaries", |step| build.finish(step))?;
     progress.step("Images", |step| {
         images::build_missing(cluster, version, step)
     })
@@ -83,7 +91,8 @@ pub fn images_of(version: Option<String>) -> Result<()> {
         Some(version) => version,
         None => binaries::after(&product::installed_version(&claimed.cluster)?),
     };
-    provide_images(&claimed.cluster, &version, &mut Progress::new())?;
+    let progress = &mut Progress::new();
+    provide_images(&claimed.cluster, &version, Build::start(), progress)?;
     println!("{version}");
     Ok(())
 }
