@@ -16,7 +16,16 @@ pub fn check() -> Result<()> {
     let program = folder.join("bin/cargo-shear");
     if !program.exists() {
         let root = folder.display().to_string();
-        let install = ["install", "--locked", "--version", VERSION, "--root", &root];
+        // It runs for two seconds: what optimising it takes is never won back.
+        let install = [
+            "install",
+            "--debug",
+            "--locked",
+            "--version",
+            VERSION,
+            "--root",
+            &root,
+        ];
         cargo(&[&install[..], &["cargo-shear"]].concat(), &[])?;
     }
     let status = Command::new(&program)
