@@ -1,6 +1,6 @@
 //! When each key was last used: noted by every request with a good key, told to Redis in batches.
 //!
-//! Each worker notes for itself: notes that two cores write take turns in their caches.
+//! Each worker notes for itself: memory that two cores write moves between their caches.
 
 mod noted;
 

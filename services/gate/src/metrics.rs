@@ -1,7 +1,7 @@
 //! What the gate counts. No label comes from a key, an account, a path or an error's text.
 //!
-//! Each worker counts for itself, and what all of them counted is added up when somebody asks: counters
-//! that two cores write take turns in their caches, at every request.
+//! Each worker counts for itself, and what all of them counted is added up when somebody asks: a counter
+//! that two cores write moves between their caches at every request.
 
 mod counts;
 mod directory;

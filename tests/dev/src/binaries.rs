@@ -84,7 +84,7 @@ impl Build {
     /// Starts it.
     pub fn start() -> Self {
         let (said, lines) = channel();
-        // Nobody hears it where the command has failed meanwhile.
+        // The receiver is gone when the command has failed.
         let ended = thread::spawn(move || build(&mut |line| drop(said.send(line.to_owned()))));
         Self { lines, ended }
     }

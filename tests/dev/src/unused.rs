@@ -16,7 +16,7 @@ pub fn check() -> Result<()> {
     let program = folder.join("bin/cargo-shear");
     if !program.exists() {
         let root = folder.display().to_string();
-        // It runs for two seconds: what optimising it takes is never won back.
+        // Not optimised: it runs for two seconds.
         let install = [
             "install",
             "--debug",

@@ -130,8 +130,8 @@ impl AsyncRead for Socket {
     }
 }
 
-/// Takes one piece at a time: hyper then copies a body behind its head, and one `send` costs less than
-/// a `writev` of both.
+/// Takes one piece at a time: hyper then copies a body behind its head, and one `send` costs no more
+/// than a `writev` of both.
 impl AsyncWrite for Socket {
     fn poll_write(
         mut self: Pin<&mut Self>,
