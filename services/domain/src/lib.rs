@@ -1,6 +1,6 @@
 //! The API's words and rules: what an account, a plan, a key, a page and a record are.
 //!
-//! No I/O, no async and no clock: whoever needs the time passes it in. The modules of the four
+//! No I/O, no async and no clock: callers pass the time in. The modules of the four
 //! resources carry the English noun; the path's word stands in their first line.
 
 pub mod account;

@@ -41,7 +41,7 @@ pub struct Gate {
     pub last_use: Notes,
     /// Counts requests in Redis.
     pub limiter: Limiter,
-    /// Signs who is asking.
+    /// Signs the caller's identity.
     pub signer: Signer,
     /// The services.
     pub upstreams: Upstreams,

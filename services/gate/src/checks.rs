@@ -1,5 +1,5 @@
-//! What the gate refuses before it asks who is there: requests that two parties could read
-//! differently, that are too large, or that would leave a key in a log. Free of charge.
+//! What the gate refuses before authentication, free of charge: requests that two parties could
+//! read differently, that are too large, or that would leave a key in a log.
 //!
 //! Both warp and hyper accept most of these.
 

@@ -47,7 +47,7 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
 pub struct Forwarding<'a> {
     /// The services.
     pub upstreams: &'a Upstreams,
-    /// Signs who is asking.
+    /// Signs the caller's identity.
     pub signer: &'a Signer,
     /// Redis' time, by which the identity runs out.
     pub now: Timestamp,

@@ -20,7 +20,7 @@ pub enum Mode {
     Exact,
     /// This gate's share of the limits decides.
     Degraded(Option<Reason>),
-    /// The grace is over: nobody is served.
+    /// The grace is over: every request is refused.
     Refusing(Option<Reason>),
 }
 
@@ -29,9 +29,9 @@ pub enum Mode {
 pub struct Grace {
     /// How long it is.
     pub length: Duration,
-    /// Whose lease says since when the directory is silent.
+    /// Knows when this gate's lease was last renewed.
     pub directory: Arc<Replica>,
-    /// Which says since when the limits' Redis fails.
+    /// Knows since when the limiter's Redis fails.
     pub standby: Arc<Standby>,
 }
 

@@ -1,6 +1,5 @@
-//! Slows down whoever tries one wrong key after the other, by address: a key id is public, so that
-//! counting by key would let anybody lock a customer out. A good key is never refused for its
-//! address.
+//! Slows down guessing of keys, by address. Key ids are public: counting by key would let anybody
+//! lock a customer out. A good key is never refused for its address.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -52,7 +51,7 @@ impl Guessing {
         self.take(client, now).is_ok()
     }
 
-    /// Counts a guess; how long to wait where there is none left.
+    /// Counts a guess, or answers how long to wait when the bucket is empty.
     fn take(&self, client: IpAddr, now: Instant) -> Result<(), Duration> {
         let mut buckets = self.lock();
         if buckets.len() >= CAPACITY {

@@ -33,7 +33,7 @@ pub fn representation() -> Representation {
     Representation::prepared(json, HeaderValue::from_static("public, max-age=300"))
 }
 
-/// The description, for everybody who reads that path.
+/// The description that this path answers.
 pub fn answer(request: &Received, description: &Representation) -> Option<Response<Bytes>> {
     let asked = request.only_reads() && request.uri.path() == OPENAPI_PATH;
     asked.then(|| description.answer(&Conditions::of(&request.headers)))

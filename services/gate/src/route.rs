@@ -74,8 +74,8 @@ pub static ROUTES: [Route; 4] = [
     },
 ];
 
-/// The route that a request asks for. The method is judged before the path: whoever may not write
-/// here need not learn what is here.
+/// The route that a request asks for. The method is judged before the path: a
+/// request that would write does not learn which paths exist.
 pub fn route(request: &Received) -> Result<&'static Route, Problem> {
     if !request.only_reads() {
         return Err(Problem::method_not_allowed());

@@ -7,8 +7,8 @@ use water_domain::Page;
 
 /// The header's value, or `None` for a history without rows, which has no other page to go to.
 ///
-/// The pages of a reader who began at an odd offset stay on that reader's grid: whoever follows
-/// `next` to its end has arrived at `last`.
+/// Pages that began at an odd offset stay on that grid: following `next` to its end arrives at
+/// `last`.
 pub fn header(path: &str, page: Page, total: u64) -> Option<String> {
     if total == 0 {
         return None;

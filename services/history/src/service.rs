@@ -86,7 +86,7 @@ impl Service {
     }
 }
 
-/// Ready is who has read the database once. Later outages are answered with 503 and do not make the
+/// Ready once the database was read. Later outages are answered with 503 and do not make the
 /// service unready: then no gate could reach it to hear why.
 async fn first_read(database: Database, read: Latch) {
     let mut pace = interval(EACH);

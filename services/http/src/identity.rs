@@ -1,4 +1,4 @@
-//! The identity header: the gate's signed word to a service about who is asking.
+//! The identity header: the gate tells a service which account asks, and signs it.
 //!
 //! `X-Water-Identity: v1;account=…;key=…;plan=…;exp=…;mac=…`. `exp` is in milliseconds since the
 //! epoch; `mac` is the HMAC-SHA-256, in hex, over everything before `;mac=`, a line feed, the
@@ -6,9 +6,9 @@
 //!
 //! The gates sign on Redis' clock and a service judges by its own, so a wrong clock on either side
 //! must cost no request: a service allows a [`LEEWAY`] of hours between the two, and tells their
-//! difference from the first seconds on ([`crate::ClockSkew`]). The price is that somebody who has
-//! read a header on its way can repeat that one read for as long, if the network lets him reach a
-//! service at all. A narrow window could not tell a replay from a clock that was set back.
+//! difference from the first seconds on ([`crate::ClockSkew`]). The price is that an
+//! eavesdropper can repeat that one read for as long, if the network lets it reach a service at
+//! all. A narrow window could not tell a replay from a clock that was set back.
 
 use std::fmt;
 use std::str::FromStr;

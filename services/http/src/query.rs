@@ -25,7 +25,7 @@ impl<'a> Query<'a> {
         pairs.map(Self).ok_or_else(Problem::invalid_query)
     }
 
-    /// The query on its own, for whoever outlives the request's target.
+    /// An owned copy, which may outlive the request's target.
     pub fn into_owned(self) -> Query<'static> {
         let own = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         Query(

@@ -1,4 +1,4 @@
-//! A route is one path, byte for byte: what two parties would normalise differently is none.
+//! A route is one path, compared byte for byte: nothing is normalised.
 
 use warp::path::FullPath;
 use warp::{Filter, Rejection};

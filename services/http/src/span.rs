@@ -15,7 +15,7 @@ use water_runtime::traces::Span;
 use crate::access::known;
 use crate::{SpanId, TraceContext, TraceId};
 
-/// Makes spans, if they are exported; otherwise there are none.
+/// Makes spans where they are exported, and nothing elsewhere.
 #[derive(Clone, Debug)]
 pub struct Spans(Option<Tracer>);
 

@@ -14,7 +14,7 @@ pub const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// `00-` trace `-` span `-` flags.
 const LENGTH: usize = 55;
-/// At least so much must be passed on (§3.3.1.5); nobody is asked for more.
+/// A `tracestate` of up to 512 bytes must be passed on (§3.3.1.5); a longer one is dropped.
 const MAX_STATE: usize = 512;
 const MAX_MEMBERS: usize = 32;
 const SAMPLED: u8 = 1;
@@ -64,7 +64,7 @@ impl TraceContext {
     }
 }
 
-/// A later version may have more behind the four fields; `ff` is none.
+/// A later version may have more behind the four fields; `ff` is not a version.
 fn read_parent(text: &[u8]) -> Option<(TraceId, SpanId, bool)> {
     let (known, more) = text.split_at_checked(LENGTH)?;
     let separated = [2, 35, 52].iter().all(|place| known[*place] == b'-');

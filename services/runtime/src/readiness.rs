@@ -13,7 +13,7 @@ struct State {
     stopping: bool,
 }
 
-/// One condition of readiness, held by whoever can tell whether it is met.
+/// One condition of readiness. Its holder says when it is met.
 #[derive(Debug)]
 pub struct Latch {
     readiness: Readiness,

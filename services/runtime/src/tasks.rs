@@ -29,7 +29,7 @@ impl Tasks {
         self.names.insert(handle.id(), name);
     }
 
-    /// Waits until a task ends, which none should; waits for ever when there are none.
+    /// Waits until a task ends, which is a failure. Without tasks it waits for ever.
     pub async fn ended(&mut self) -> TaskEnded {
         let (id, panic) = match self.running.join_next_with_id().await {
             None => return std::future::pending().await,

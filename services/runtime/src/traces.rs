@@ -1,6 +1,6 @@
 //! Spans on their way to an OpenTelemetry collector: OTLP over HTTP, in batches, beside the requests.
 //!
-//! Without an endpoint there is no tracer, and who has none makes no spans. A collector that is away
+//! Without an endpoint there is no tracer and no span. A collector that is away
 //! or slow costs spans, never a request: the queue is bounded, what finds it full is counted and
 //! dropped.
 

@@ -56,7 +56,7 @@ pub fn make_in_redis(cluster: &Cluster, credentials: &Credentials) -> Result<()>
     run_with_input(&mut redis_cli(cluster, credentials), &commands).map(drop)
 }
 
-/// As PostgreSQL's own administrator, who is known by the user that runs the command and has no password.
+/// Connects as PostgreSQL's administrator, by the operating system's user and without a password.
 fn psql(cluster: &Cluster) -> Result<Command> {
     let user = User::named("postgres")?;
     let mut command = namespace::enter(cluster)?;

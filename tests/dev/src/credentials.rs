@@ -100,7 +100,7 @@ impl Credentials {
         )
     }
 
-    /// The URL of Redis for whoever looks at all of it.
+    /// Redis' URL with a user that may read everything, for tests.
     pub fn redis_administrator_url(&self, cluster: &Cluster) -> String {
         format!(
             "redis://administrator:{}@{}:6379",

@@ -17,7 +17,7 @@ pub struct Environment {
     pub free_api_key: String,
     /// `WATER_POSTGRES_OWNER_URL`: the database, as the role that owns everything in it.
     pub postgres_owner_url: String,
-    /// `WATER_REDIS_ADMINISTRATOR_URL`: Redis, as the user who may read all of it.
+    /// `WATER_REDIS_ADMINISTRATOR_URL`: Redis, with a user that may read everything.
     pub redis_administrator_url: String,
     /// `WATER_BINARIES`: the folder of the product's programs, which run on this machine as well.
     pub binaries: PathBuf,

@@ -64,7 +64,7 @@ impl Kubectl {
         self.run(&["patch", object, "--type=merge", "-p", &change.to_string()])
     }
 
-    /// What the namespace looks like to somebody who has to find out why a test failed.
+    /// A picture of the namespace for the message of a failed test.
     pub fn picture(&self) -> String {
         let events = ["get", "events", "--sort-by=.lastTimestamp"];
         let objects = ["get", "waterdataapis,deployments,jobs,pods", "-o", "wide"];

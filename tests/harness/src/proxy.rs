@@ -41,7 +41,7 @@ pub struct Proxy {
 #[derive(Clone, Copy, Debug)]
 struct State {
     network: Network,
-    /// Connections before this one are dead, and nobody is told.
+    /// Connections before this one are dead; neither end is told.
     first_alive: u64,
 }
 

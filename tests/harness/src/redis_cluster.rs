@@ -75,7 +75,7 @@ impl RedisCluster {
     }
 
     /// Begins to move the slot of a key from its master to the next one, as resharding does: the
-    /// keys are there, and who asks for them is still sent to where they were.
+    /// keys have moved, and clients are still sent to the old master.
     pub async fn begin_move(&self, key: &str) -> Result<Move<'_>> {
         let moving = self.open_move(key).await?;
         moving.carry_all().await?;

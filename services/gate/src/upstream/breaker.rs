@@ -28,8 +28,8 @@ struct State {
 }
 
 impl Breaker {
-    /// Whether a request may be sent at `now`. Takes nothing: who is allowed to may not send after
-    /// all, and must not be in the way of others then.
+    /// Whether a request may be sent at `now`. Does not reserve the probe: the caller may still be
+    /// refused for another reason, and must not hold the probe back from others then.
     pub(super) fn allows(&self, now: Instant) -> bool {
         self.lock().probe_at.is_none_or(|at| at <= now)
     }

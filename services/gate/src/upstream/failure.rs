@@ -35,7 +35,7 @@ pub enum UpstreamFailure {
 impl UpstreamFailure {
     /// Whether one more attempt is safe and may help: the next connection may find another pod.
     /// Nothing was sent; or the service closed a connection that it had left open for too long; or
-    /// nobody is there any more to answer, and every request only reads.
+    /// the other end is gone. Every request only reads, so repeating one is safe.
     pub(super) fn allows_another_attempt(&self) -> bool {
         matches!(self, Self::Connect(_) | Self::Stale(_) | Self::Gone(_))
     }

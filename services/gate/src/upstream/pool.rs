@@ -63,8 +63,8 @@ impl Pool {
         }
     }
 
-    /// Closes those that are too old, that nobody has needed for a while, or that the service has
-    /// closed: it waits for our side.
+    /// Closes connections that are too old or idle for too long, and those whose service has closed
+    /// its side.
     pub(super) fn sweep(&self, now: Instant) {
         self.lock().retain(|entry| entry.is_good(now));
     }

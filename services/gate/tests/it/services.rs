@@ -16,7 +16,7 @@ use crate::site::{Key, SOON, Site, is, problem};
 const STAYING: &str = "/api/v1/stress";
 const LEAVING: &str = "/api/v1/hydrorisk";
 
-/// From a request to the answer that says that there is none.
+/// From a request to its 503.
 const DEADLINE: Duration = Duration::from_secs(5);
 
 /// A gate whose history service has an address of its own.

@@ -93,7 +93,7 @@ fn routes() -> impl Filter<Extract = (impl Reply,), Error = Rejection, Future: S
     page.or(store).or(bug)
 }
 
-/// The page asked for and who asks, in a body that is worth coding.
+/// Echoes the page and the account in a body that is long enough to be compressed.
 async fn page(query: Query<'static>, identity: Identity) -> Result<Representation, Problem> {
     let page = query.page()?;
     let (limit, offset, account) = (page.limit, page.offset, identity.account);

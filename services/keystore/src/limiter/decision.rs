@@ -57,7 +57,7 @@ impl Window {
         })
     }
 
-    /// Whole seconds until the next slot opens, rounded up: who waits them finds it open.
+    /// Whole seconds until the next slot opens, rounded up: a client that waits so long finds it open.
     pub fn opens_in_seconds(&self) -> u64 {
         self.opens_in.as_secs() + u64::from(self.opens_in.subsec_nanos() > 0)
     }

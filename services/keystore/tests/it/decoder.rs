@@ -1,4 +1,4 @@
-//! Any bytes as a key record: what Redis holds is decoded by every gate, whoever wrote it.
+//! Any bytes as a key record: every gate decodes what Redis holds, whatever wrote it.
 //!
 //! `WATER_FUZZ_INPUTS` makes the pass as long as one likes, and `WATER_FUZZ_SEED` another one.
 

@@ -159,9 +159,8 @@ impl Watch {
         Some((self.at(since, allowed), reason))
     }
 
-    /// In which order connections give their places to new ones: who is idle before who sends a head
-    /// before who does not take an answer, and each the longer the sooner. `None`: a request is
-    /// under way.
+    /// Eviction order at the connection cap: idle, then slow senders, then slow readers; the oldest
+    /// first. `None`: a request is under way.
     pub(super) fn gives_way(&self) -> Option<(Slowness, u64)> {
         let blocked = self.blocked.load(Relaxed);
         if blocked != 0 {

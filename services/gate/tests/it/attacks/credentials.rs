@@ -1,4 +1,4 @@
-//! Credentials that are none, and keys where no key belongs.
+//! Malformed credentials, and keys where no key belongs.
 
 use super::{HOST, LINE, request, with_key};
 use crate::site::{Key, Site, future, past};

@@ -4,7 +4,7 @@ use super::{HOST, LINE, with_key};
 use crate::site::Site;
 use crate::whole::{refusal, served};
 
-/// No authority, several, one that contradicts the target, or one that is none.
+/// No authority, several, one that contradicts the target, or a malformed one.
 pub fn wrong(bearer: &str) -> Vec<Vec<u8>> {
     let cases = [
         (LINE, ""),

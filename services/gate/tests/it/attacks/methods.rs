@@ -1,4 +1,4 @@
-//! Methods and expectations that nobody has a use for here.
+//! Methods and expectations that the API does not support.
 
 use super::{HOST, LINE, request, with_key};
 use crate::site::Site;

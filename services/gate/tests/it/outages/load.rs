@@ -1,4 +1,4 @@
-//! Steady requests from many accounts, and from some who may not come in.
+//! Steady requests from many accounts, and some with unknown keys.
 
 use std::collections::BTreeMap;
 use std::fmt;
