@@ -18,6 +18,9 @@ use crate::{binaries, down, environment, packages, product, programs, unused, up
 /// One line of the summary: an error makes the whole run fail.
 type Part = fn() -> Result<()>;
 
+/// The part that needs the product's binaries.
+const WHOLE_SYSTEM: &str = "whole-system tests on a cluster";
+
 /// What became of each part of the run.
 struct Summary {
     lines: Vec<String>,
@@ -37,10 +40,16 @@ pub fn run(only: Option<&str>) -> Result<()> {
         packages::install_missing(&packages::BENCHMARKS, step)?;
         packages::install_missing(&packages::TESTS, step)
     })?;
+    let is_wanted = |name: &str| only.is_none_or(|wanted| name.contains(wanted));
+    // Beside the Go programs, which leave a core idle while they are downloaded and linked.
+    let build = is_wanted(WHOLE_SYSTEM).then(Build::start);
     progress.step(
         "Kubernetes and its companions, built from Go modules",
         programs::build_missing,
     )?;
+    if let Some(build) = build {
+        progress.step("Binaries", |step| build.finish(step))?;
+    }
 
     let mut parts: Vec<(&str, Part)> = vec![
         ("formatting", || cargo(&["fmt", "--all", "--check"], &[])),
@@ -60,9 +69,9 @@ pub fn run(only: Option<&str>) -> Result<()> {
             "three rounds of a cluster leave nothing behind",
             three_rounds,
         ),
-        ("whole-system tests on a cluster", whole_system),
+        (WHOLE_SYSTEM, whole_system),
     ]);
-    parts.retain(|(name, _)| only.is_none_or(|wanted| name.contains(wanted)));
+    parts.retain(|(name, _)| is_wanted(name));
     for (name, part) in parts {
         if interruption.has_come() {
             summary.fail(name, "not run: interrupted");
