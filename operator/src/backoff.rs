@@ -1,57 +1,78 @@
 //! How long a failing object waits: longer each time, and not all objects at once.
 
-use std::collections::HashMap;
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
-use std::sync::{Mutex, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The first pause; create and delete have two seconds in all.
 const FIRST: Duration = Duration::from_millis(250);
-/// The longest pause: what comes back is noticed within it.
-const LONGEST: Duration = Duration::from_secs(30);
 
 /// Failures in a row, by the object's uid.
 #[derive(Debug, Default)]
 pub struct Backoff(Mutex<HashMap<String, u32>>);
 
 impl Backoff {
-    /// The object failed once more: how long it waits. Between three and five quarters of the
-    /// exponential pause, by the object, so that those which failed together come back apart.
-    pub fn failed(&self, uid: &str) -> Duration {
-        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The object failed once more: how long it waits, twice as long each time up to `longest`,
+    /// [`spread`] by `chance`.
+    pub fn failed(&self, uid: &str, longest: Duration, chance: u32) -> Duration {
+        let mut failures = self.failures();
         let failure = failures.entry(uid.to_owned()).or_insert(0);
-        let pause = (FIRST * 2_u32.saturating_pow(*failure)).min(LONGEST);
+        let pause = FIRST.saturating_mul(2_u32.saturating_pow(*failure));
         *failure = (*failure + 1).min(16);
-        let mut hasher = DefaultHasher::new();
-        (uid, *failure).hash(&mut hasher);
-        let part = 750 + (hasher.finish() % 500) as u32;
-        pause * part / 1000
+        spread(pause.min(longest), chance)
     }
 
     /// The object is well again.
     pub fn succeeded(&self, uid: &str) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(uid);
+        self.failures().remove(uid);
     }
+
+    /// Forgets objects that are gone.
+    pub fn retain(&self, living: &HashSet<String>) {
+        self.failures().retain(|uid, _| living.contains(uid));
+    }
+
+    fn failures(&self) -> MutexGuard<'_, HashMap<String, u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Three to five quarters of a pause, so that objects which wait for one thing come back apart.
+pub fn spread(pause: Duration, chance: u32) -> Duration {
+    pause * (750 + chance % 500) / 1000
+}
+
+/// A random number to [`spread`] by. Without randomness the pauses are just not spread.
+pub fn chance() -> u32 {
+    getrandom::u32().unwrap_or(250)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const LONGEST: Duration = Duration::from_secs(30);
+
     #[test]
     fn pauses_grow_to_a_bound_and_begin_anew_after_a_success() {
         let backoff = Backoff::default();
-        let pauses: Vec<Duration> = (0..20).map(|_| backoff.failed("a")).collect();
-        assert!(
-            pauses[0] < FIRST * 5 / 4
-                && pauses[19] >= LONGEST * 3 / 4
-                && pauses[19] <= LONGEST * 5 / 4
+        let pauses: Vec<Duration> = (0..20).map(|_| backoff.failed("a", LONGEST, 250)).collect();
+        assert_eq!(
+            (pauses[0], pauses[1], pauses[19]),
+            (FIRST, FIRST * 2, LONGEST)
         );
+        assert_eq!(backoff.failed("b", LONGEST, 250), FIRST);
         backoff.succeeded("a");
-        assert!(backoff.failed("a") < FIRST * 5 / 4);
+        assert_eq!(backoff.failed("a", LONGEST, 250), FIRST);
+        backoff.failed("a", LONGEST, 250);
+        backoff.retain(&HashSet::new());
+        assert_eq!(backoff.failed("a", LONGEST, 250), FIRST);
+    }
+
+    #[test]
+    fn a_pause_is_spread_by_a_quarter_to_both_sides() {
+        assert_eq!(spread(LONGEST, 0), LONGEST * 3 / 4);
+        assert!(spread(LONGEST, 499) < LONGEST * 5 / 4);
+        assert_ne!(spread(LONGEST, 7), spread(LONGEST, 8));
     }
 }

@@ -224,13 +224,27 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// `Ready`, `Reconciling` and `Stalled`, in this order.
-    pub fn findings(&self) -> [Finding; 3] {
-        let (reason, message) = match self {
+    /// Why, in one word.
+    pub fn reason(&self) -> Reason {
+        self.words().0
+    }
+
+    /// Why, in a sentence.
+    pub fn message(&self) -> &str {
+        self.words().1
+    }
+
+    fn words(&self) -> (Reason, &str) {
+        match self {
             Self::InForce(reason, message)
             | Self::Underway(reason, message)
             | Self::Stuck(reason, message) => (*reason, message.as_str()),
-        };
+        }
+    }
+
+    /// `Ready`, `Reconciling` and `Stalled`, in this order.
+    pub fn findings(&self) -> [Finding; 3] {
+        let (reason, message) = self.words();
         let finding = |aspect, holds: bool| match holds {
             true => Finding::holds(aspect, reason, message),
             false => Finding::lacks(aspect, reason, message),

@@ -1,5 +1,6 @@
 //! What the controllers share while this pod leads.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures::channel::mpsc;
@@ -16,7 +17,7 @@ use crate::crd::api_key::IssuedAt;
 use crate::crd::{ApiKey, WaterDataApi};
 use crate::directories::Directories;
 use crate::events::Events;
-use crate::keys::unrevealed::UnrevealedKeys;
+use crate::keys::memory::Memory;
 use crate::metrics::Metrics;
 
 /// What the controllers share.
@@ -39,8 +40,8 @@ pub struct Context {
     pub revisit: mpsc::UnboundedSender<ObjectRef<DeserializeGuard<ApiKey>>>,
     /// Asks for another pass over a WaterDataApi.
     pub revisit_apis: mpsc::UnboundedSender<ObjectRef<DeserializeGuard<WaterDataApi>>>,
-    /// Keys that were made and that nobody can read yet.
-    pub unrevealed: UnrevealedKeys,
+    /// What is remembered of ApiKeys while this pod leads.
+    pub memory: Memory,
     /// The key directories, by WaterDataApi.
     pub directories: Directories,
     /// Failures in a row.
@@ -74,14 +75,34 @@ impl Context {
         self.keys.state_filter(|key| key.0.is_ok())
     }
 
-    /// The WaterDataApi of that place, if there is one that can be decoded.
-    pub fn api_at(&self, place: &IssuedAt) -> Option<WaterDataApi> {
-        let found = self.apis.find(|api| {
-            let meta = api.meta();
-            meta.name.as_deref() == Some(&place.name)
-                && meta.namespace.as_deref() == Some(&place.namespace)
-        });
-        found?.0.as_ref().ok().cloned()
+    /// All WaterDataApis that can be decoded.
+    pub fn all_apis(&self) -> Vec<WaterDataApi> {
+        let apis = self.apis.state();
+        apis.iter()
+            .filter_map(|api| api.0.as_ref().ok().cloned())
+            .collect()
+    }
+
+    /// The WaterDataApi of that place.
+    pub fn api_at(&self, place: &IssuedAt) -> ApiAt {
+        let at = ObjectRef::new(&place.name).within(&place.namespace);
+        match self.apis.get(&at).as_deref() {
+            None => ApiAt::Missing,
+            Some(DeserializeGuard(Err(_))) => ApiAt::Unreadable,
+            Some(DeserializeGuard(Ok(api))) => ApiAt::Known(Box::new(api.clone())),
+        }
+    }
+
+    /// Forgets what is remembered of objects that are gone, and answers the uids of those that are
+    /// not.
+    pub fn forget_gone(&self) -> HashSet<String> {
+        let (keys, apis) = (self.keys.state(), self.apis.state());
+        let keys = keys.iter().filter_map(|key| key.meta().uid.clone());
+        let apis = apis.iter().filter_map(|api| api.meta().uid.clone());
+        let living: HashSet<String> = keys.chain(apis).collect();
+        self.memory.retain(&living);
+        self.backoff.retain(&living);
+        living
     }
 
     /// Asks for another pass over every ApiKey that is, or might become, one of that WaterDataApi.
@@ -91,15 +112,19 @@ impl Context {
             issued.is_none_or(|issued| issued == place)
         };
         for key in keys_where(&self.keys, concerned) {
-            // An error means that the controller is gone, and this pass about to be dropped.
-            let _ = self.revisit.unbounded_send(key);
+            self.revisit_key(key);
         }
+    }
+
+    /// Asks for another pass over an ApiKey.
+    pub fn revisit_key(&self, key: ObjectRef<DeserializeGuard<ApiKey>>) {
+        // An error means that the controller is gone, and this pass about to be dropped.
+        let _ = self.revisit.unbounded_send(key);
     }
 
     /// Asks for another pass over the ApiKey on whose behalf something was written.
     pub fn revisit_owner(&self, owner: &Owner) {
-        let key = ObjectRef::new(&owner.name).within(&owner.namespace);
-        let _ = self.revisit.unbounded_send(key);
+        self.revisit_key(ObjectRef::new(&owner.name).within(&owner.namespace));
     }
 
     /// Asks for another pass over a WaterDataApi.
@@ -108,9 +133,40 @@ impl Context {
         let _ = self.revisit_apis.unbounded_send(api);
     }
 
+    /// Whether nothing can be created in a namespace any more. Where that may not be asked, the API
+    /// server refuses what is created.
+    pub async fn is_terminating(&self, name: &str) -> kube::Result<bool> {
+        match self.namespace(name).await {
+            Ok(namespace) => Ok(namespace.metadata.deletion_timestamp.is_some()),
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(true),
+            Err(kube::Error::Api(status)) if status.is_forbidden() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// A namespace, read afresh.
     pub async fn namespace(&self, name: &str) -> kube::Result<Namespace> {
         Api::<Namespace>::all(self.client.clone()).get(name).await
+    }
+}
+
+/// What stands at a WaterDataApi's place.
+pub enum ApiAt {
+    /// Nothing.
+    Missing,
+    /// An object that cannot be decoded.
+    Unreadable,
+    /// The WaterDataApi.
+    Known(Box<WaterDataApi>),
+}
+
+impl ApiAt {
+    /// The WaterDataApi, if it can be decoded.
+    pub fn known(self) -> Option<WaterDataApi> {
+        match self {
+            Self::Known(api) => Some(*api),
+            Self::Missing | Self::Unreadable => None,
+        }
     }
 }
 

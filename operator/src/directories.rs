@@ -13,17 +13,21 @@ mod open;
 pub mod waits;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::channel::mpsc;
 use tracing::info;
-use water_domain::{Fault, Plan};
-use water_keystore::{Applied, Change, Contents, InvalidInstance, StoreError, WriteError, Writer};
+use water_domain::{Fault, KeyHash, Plan};
+use water_keystore::{
+    Applied, Contents, Declaration, Declared, Entry, InvalidInstance, Origin, Sight, StoreError,
+    WriteError, Writer,
+};
 
 use crate::crd::api_key::IssuedAt;
 use crate::lease::Election;
 use crate::metrics::Metrics;
-use health::Damage;
+use health::{Damage, damage};
+use open::Doubt;
 pub use open::{OpenDirectory, Place};
 
 /// All directories of this leadership.
@@ -38,22 +42,15 @@ pub struct Directories {
 /// Every directory when it is opened, for [`care::of`].
 pub type Opened = mpsc::UnboundedReceiver<Arc<OpenDirectory>>;
 
-/// What a directory shall hold, given the plans that it had.
-pub type Wanted<'a> = &'a (dyn Fn(Vec<Plan>) -> Contents + Send + Sync);
-
-/// What is written at once.
-enum Write<'a> {
-    Changes(&'a [Change]),
-    Plans(&'a [Plan]),
-}
-
-impl Write<'_> {
-    async fn by(&self, writer: &Writer) -> Result<Applied, WriteError> {
-        match self {
-            Self::Changes(changes) => writer.apply(changes).await,
-            Self::Plans(plans) => writer.set_plans(plans).await,
-        }
-    }
+/// What the cluster says that the directory of a WaterDataApi shall hold.
+pub trait Source: Sync {
+    /// The declared plans, and those of `stored` that published keys may still name.
+    fn plans(&self, api: &IssuedAt, stored: Vec<Plan>) -> Vec<Plan>;
+    /// Whether the cluster does not say everything of some key, so that what the directory held of it
+    /// counts. Reading that costs a look at everything.
+    fn is_to_be_carried(&self, api: &IssuedAt) -> bool;
+    /// Every key to be published; `former` are those that the directory held, or none.
+    fn entries(&self, api: &IssuedAt, former: Vec<Entry>) -> Vec<Entry>;
 }
 
 /// Why a directory was not written.
@@ -92,7 +89,7 @@ impl Directories {
         api: &IssuedAt,
         place: Place,
     ) -> Result<Arc<OpenDirectory>, InvalidInstance> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.all();
         if let Some(known) = open.get(api).filter(|known| known.is_at(&place)) {
             return Ok(Arc::clone(known));
         }
@@ -107,31 +104,68 @@ impl Directories {
 
     /// The directory of a WaterDataApi, if it was opened.
     pub fn get(&self, api: &IssuedAt) -> Option<Arc<OpenDirectory>> {
-        self.open
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(api)
-            .map(Arc::clone)
+        self.all().get(api).map(Arc::clone)
     }
 
-    /// A writer of the directory. Claims it when that was not done or was lost, and rebuilds it when
-    /// Redis does not hold it whole.
-    pub async fn writer(
+    /// Nothing refers to the directory any more.
+    pub fn close(&self, open: &OpenDirectory) {
+        if let Some(closed) = self.all().remove(&open.api) {
+            closed.close();
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<IssuedAt, Arc<OpenDirectory>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the directory holds of one ApiKey, and where it stands. Read under a claim that no
+    /// command of this leader which is still under way shares; claims the directory when that was not
+    /// done or was lost, and rebuilds it when Redis does not hold it whole.
+    pub async fn sight(
         &self,
         open: &OpenDirectory,
-        wanted: Wanted<'_>,
-    ) -> Result<Writer, DirectoryError> {
-        let mut held = open.writer.lock().await;
-        if let Some(writer) = &*held {
-            return Ok(writer.clone());
+        source: &dyn Source,
+        uid: &str,
+        origin: &Origin,
+        hashes: &[KeyHash],
+    ) -> Result<(Writer, Sight, Applied), DirectoryError> {
+        for _ in 0..2 {
+            let writer = self.writer(open, source).await?;
+            let sight = open.directory.sight(uid, origin, hashes).await?;
+            if let Some(position) = sight.position {
+                return Ok((writer, sight, position));
+            }
+            let seen = open.directory.observe().await?;
+            if let Some(damage) = damage(None, &seen, &open.place.owner) {
+                self.restore(open, damage, source).await?;
+            }
         }
-        let writer = self.claim(open).await?;
-        if open.directory.observe().await?.needs_rebuild() {
-            self.rebuild(open, &writer, wanted).await?;
-        }
-        *held = Some(writer.clone());
-        open.note_claim();
-        Ok(writer)
+        Err(WriteError::Unverified.into())
+    }
+
+    /// Writes a declaration that was decided on what [`Self::sight`] told, by its writer.
+    pub async fn declare(
+        &self,
+        open: &OpenDirectory,
+        writer: &Writer,
+        declaration: &Declaration,
+    ) -> Result<Declared, DirectoryError> {
+        let doubt = Doubt::of(open, writer);
+        Ok(doubt.settled_by(writer.declare(declaration).await)?)
+    }
+
+    /// Makes the directory's plans those that the cluster says.
+    pub async fn set_plans(
+        &self,
+        open: &OpenDirectory,
+        source: &dyn Source,
+    ) -> Result<(), DirectoryError> {
+        let writer = self.writer(open, source).await?;
+        let plans = source.plans(&open.api, open.known_plans().await?);
+        let doubt = Doubt::of(open, &writer);
+        doubt.settled_by(writer.set_plans(&plans).await)?;
+        open.remember_plans(&plans);
+        Ok(())
     }
 
     /// Claims the directory anew and rebuilds it, unless somebody has done so since the damage was
@@ -140,7 +174,7 @@ impl Directories {
         &self,
         open: &OpenDirectory,
         damage: Damage,
-        wanted: Wanted<'_>,
+        source: &dyn Source,
     ) -> Result<(), DirectoryError> {
         let mut held = open.writer.lock().await;
         let shows = damage.shows_in_meta();
@@ -150,61 +184,38 @@ impl Directories {
         *held = None;
         open.note_damage(damage);
         let writer = self.claim(open).await?;
-        self.rebuild(open, &writer, wanted).await?;
+        self.rebuild(open, &writer, source).await?;
         *held = Some(writer);
         Ok(())
     }
 
-    /// Writes changes, all or none.
-    pub async fn apply(
+    async fn writer(
         &self,
         open: &OpenDirectory,
-        wanted: Wanted<'_>,
-        changes: &[Change],
-    ) -> Result<Applied, DirectoryError> {
-        self.write(open, wanted, Write::Changes(changes)).await
-    }
-
-    /// Makes the directory's plans those that `wanted` says.
-    pub async fn set_plans(
-        &self,
-        open: &OpenDirectory,
-        wanted: Wanted<'_>,
-    ) -> Result<(), DirectoryError> {
-        self.writer(open, wanted).await?;
-        let plans = wanted(open.known_plans().await?).plans;
-        self.write(open, wanted, Write::Plans(&plans)).await?;
-        open.remember_plans(&plans);
-        Ok(())
-    }
-
-    /// Writes; once more when the claim turned out to be lost, or Redis to have lost its data.
-    async fn write(
-        &self,
-        open: &OpenDirectory,
-        wanted: Wanted<'_>,
-        write: Write<'_>,
-    ) -> Result<Applied, DirectoryError> {
-        let writer = self.writer(open, wanted).await?;
-        match write.by(&writer).await {
-            Err(refusal) if is_claim_lost(&refusal) => {
-                info!(error = %refusal, "claiming the key directory again");
-                if !matches!(refusal, WriteError::Fenced { .. }) {
-                    open.note_damage(&refusal);
-                }
-                open.give_up(&writer).await;
-                Ok(write.by(&self.writer(open, wanted).await?).await?)
-            }
-            outcome => Ok(outcome?),
+        source: &dyn Source,
+    ) -> Result<Writer, DirectoryError> {
+        let mut held = open.writer.lock().await;
+        if let Some(writer) = held.as_ref().filter(|writer| open.trusts(writer)) {
+            return Ok(writer.clone());
         }
+        *held = None;
+        let writer = self.claim(open).await?;
+        if open.directory.observe().await?.needs_rebuild() {
+            self.rebuild(open, &writer, source).await?;
+        }
+        *held = Some(writer.clone());
+        open.note_claim();
+        Ok(writer)
     }
 
     /// A claim that nothing follows would only refuse the true leader's writes: so the Lease is read
     /// before as well as after.
     async fn claim(&self, open: &OpenDirectory) -> Result<Writer, DirectoryError> {
         self.leads().await?;
-        let take_over = open.place.take_over.as_deref();
-        let (writer, _) = open.directory.claim(&open.place.owner, take_over).await?;
+        let place = &open.place;
+        let take_over = place.take_over.as_deref();
+        let claim = open.directory.claim(&place.owner, &place.api, take_over);
+        let (writer, _) = claim.await?;
         self.leads().await?;
         Ok(writer)
     }
@@ -221,32 +232,29 @@ impl Directories {
         &self,
         open: &OpenDirectory,
         writer: &Writer,
-        wanted: Wanted<'_>,
+        source: &dyn Source,
     ) -> Result<(), DirectoryError> {
-        let plans = open.known_plans().await?;
-        let contents = || open.waits.carry_into(wanted(plans));
-        let (meta, revoked) = writer.rebuild(contents).await?;
+        let stored = open.known_plans().await?;
+        let former = if source.is_to_be_carried(&open.api) {
+            open.former().await?
+        } else {
+            Vec::new()
+        };
+        let contents = || Contents {
+            plans: source.plans(&open.api, stored),
+            entries: source.entries(&open.api, former),
+        };
+        let rebuilt = writer.rebuild(contents).await?;
         self.metrics.directory_rebuilds.inc();
         open.note_rebuild();
         info!(
-            generation = meta.generation,
-            records = meta.count,
-            left_out_as_revoked = revoked.len(),
+            generation = rebuilt.meta.generation,
+            records = rebuilt.meta.count,
+            left_out_as_revoked = rebuilt.left_out.len(),
             "key directory rebuilt"
         );
         Ok(())
     }
-}
-
-/// Whether a refusal means that the directory has to be claimed again.
-fn is_claim_lost(refusal: &WriteError) -> bool {
-    matches!(
-        refusal,
-        WriteError::Fenced { .. }
-            | WriteError::Wiped
-            | WriteError::Unverified
-            | WriteError::Interrupted
-    )
 }
 
 impl Fault for DirectoryError {

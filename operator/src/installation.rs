@@ -26,6 +26,7 @@ use tracing::warn;
 use water_domain::Timestamp;
 use water_keystore::InvalidInstance;
 
+use crate::backoff::chance;
 use crate::clock;
 use crate::conditions::{Aspect, Finding, Outcome, Reason, holds};
 use crate::config::Scope;
@@ -46,6 +47,8 @@ use secrets::{SecretError, Secrets};
 const EVERY: Duration = Duration::from_secs(10);
 /// A pass is given up after this long.
 const PASS_WITHIN: Duration = Duration::from_secs(15);
+/// Between two tries of a pass that fails.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Why a pass was given up. It is tried again.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallationError {
@@ -106,11 +109,8 @@ pub fn retry(
     if !matches!(error, InstallationError::Kube(kube::Error::Api(status)) if status.is_conflict()) {
         warn!(namespace = meta.namespace, name = meta.name, %error, "a WaterDataApi's pass was given up");
     }
-    Action::requeue(
-        context
-            .backoff
-            .failed(meta.uid.as_deref().unwrap_or_default()),
-    )
+    let uid = meta.uid.as_deref().unwrap_or_default();
+    Action::requeue(context.backoff.failed(uid, LONGEST_PAUSE, chance()))
 }
 
 async fn pass(

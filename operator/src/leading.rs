@@ -30,8 +30,8 @@ use crate::crd::{ApiKey, WaterDataApi};
 use crate::directories::{Directories, care};
 use crate::events::Events;
 use crate::installation::render::MANAGED_BY;
+use crate::keys::memory::Memory;
 use crate::keys::secret::KEY_LABEL;
-use crate::keys::unrevealed::UnrevealedKeys;
 use crate::lease::Election;
 use crate::metrics::Metrics;
 use crate::watches::{Changes, Lists, NoPause, Patience, metadata, remembered};
@@ -77,7 +77,7 @@ pub async fn lead(
         secrets,
         revisit,
         revisit_apis,
-        unrevealed: UnrevealedKeys::default(),
+        memory: Memory::default(),
         directories,
         backoff: backoff::Backoff::default(),
         metrics: metrics.clone(),

@@ -1,32 +1,42 @@
 //! Looking after one directory while this pod leads: its server once a second, its gates whenever a
-//! change waits for them.
+//! declaration waits for them, and once a minute what can be told only by counting.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::Resource;
+use kube::runtime::reflector::ObjectRef;
 use tokio::time::{MissedTickBehavior, interval, timeout};
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
+use water_domain::{KeyId, Timestamp};
 use water_keystore::{Observation, StoreError};
 
 use super::health::{Damage, damage, is_unguarded, miscount};
 use super::{OpenDirectory, acknowledgements};
-use crate::context::Context;
+use crate::clock;
+use crate::context::{ApiAt, Context};
+use crate::crd::ApiKey;
 use crate::events::Happening;
-use crate::keys;
 
 /// Between two looks at the directory and its server.
 const EVERY: Duration = Duration::from_secs(1);
-/// Records are counted at every so many looks: once a minute.
-const COUNT_EVERY: u64 = 60;
+/// What is done once a minute is done at every so many looks.
+const MINUTE: u64 = 60;
+/// Everything is counted at this look of each minute: the first time soon after the leadership began.
+const COUNT_AT: u64 = 5;
+/// Last uses are asked for at this one: not at once after a change of leader, which is no news.
+const USES_AT: u64 = 0;
+/// A status shows the last use to this.
+const USE_GRAIN: Duration = Duration::from_secs(600);
+/// Statuses to be written for last uses in one minute, and keys asked for in one command.
+const USES_AT_ONCE: usize = 1000;
 /// A rebuild is given up after this long, and begun again.
 const MEND_WITHIN: Duration = Duration::from_secs(15);
-/// The first time soon after the leadership began.
-const FIRST_COUNT: u64 = 5;
 
-/// Looks after a directory until another takes its place.
+/// Looks after a directory until another takes its place, or nothing refers to it any more.
 pub async fn of(open: Arc<OpenDirectory>, context: Arc<Context>) {
     let pods = context.api::<Pod>(&open.api.namespace);
     tokio::select! {
@@ -46,7 +56,7 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
         ticks.tick().await;
         looks += 1;
         let (before, was_claimed) = (open.observed(), open.was_claimed());
-        match look(open, before.as_ref(), looks % COUNT_EVERY == FIRST_COUNT).await {
+        match look(open, before.as_ref(), looks % MINUTE == COUNT_AT).await {
             Ok((seen, damage)) => {
                 let was_unguarded = before.as_ref().is_some_and(is_unguarded);
                 let is_news = away || was_unguarded != is_unguarded(&seen);
@@ -73,7 +83,80 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
             }
             Err(_) => {}
         }
+        if looks % MINUTE == USES_AT {
+            if let Err(error) = show_uses(open, context, clock::now()).await {
+                debug!(error = %error, "cannot read when keys were last used");
+            }
+            let living = context.forget_gone();
+            open.waits.retain(&living);
+        }
+        close_unused(open, context);
     }
+}
+
+/// A directory whose WaterDataApi is gone is kept while keys are to be revoked from it.
+fn close_unused(open: &OpenDirectory, context: &Context) {
+    let is_used = |key: &ApiKey| {
+        let status = key.status.as_ref();
+        status.and_then(|status| status.api.as_ref()) == Some(&open.api)
+    };
+    let is_gone = matches!(context.api_at(&open.api), ApiAt::Missing);
+    let keys = &context.keys;
+    if is_gone
+        && keys
+            .find(|key| key.0.as_ref().map_or(true, is_used))
+            .is_none()
+    {
+        info!(
+            namespace = open.api.namespace,
+            name = open.api.name,
+            "closing the key directory of a WaterDataApi that is gone"
+        );
+        context.directories.close(open);
+    }
+}
+
+/// Has the passes show last uses that no status shows: the first one of a key, or one that came
+/// [`USE_GRAIN`] after the one that is shown.
+async fn show_uses(
+    open: &OpenDirectory,
+    context: &Context,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let mut due: Vec<(KeyId, Option<Timestamp>, ObjectRef<_>)> = Vec::new();
+    for key in context.keys.state() {
+        let Ok(found) = &key.0 else { continue };
+        let status = found.status.clone().unwrap_or_default();
+        let shown = status.last_used_time;
+        let is_due = shown.is_none_or(|shown| {
+            now.as_millis() - shown.as_millis() >= USE_GRAIN.as_millis() as i64
+        });
+        let key_id = status.key_id.and_then(|key_id| key_id.parse().ok());
+        if let Some(key_id) = key_id.filter(|_| is_due && status.api.as_ref() == Some(&open.api)) {
+            due.push((key_id, shown, ObjectRef::from_obj(&*key)));
+        }
+    }
+    // Those that were never used, then those whose use is shown the longest.
+    due.sort_by_key(|(_, shown, _)| *shown);
+    let mut uses = HashMap::new();
+    for part in due.chunks(USES_AT_ONCE) {
+        let keys: Vec<KeyId> = part.iter().map(|(key_id, ..)| key_id.clone()).collect();
+        let used = open.directory.last_used(&keys).await?;
+        for ((key_id, shown, key), used) in part.iter().zip(used) {
+            if let Some(used) =
+                used.filter(|used| Some(*used) > *shown && uses.len() < USES_AT_ONCE)
+            {
+                uses.insert(key_id.clone(), (used, key.clone()));
+            }
+        }
+    }
+    let (noted, keys): (Vec<_>, Vec<_>) = uses
+        .into_iter()
+        .map(|(key_id, (used, key))| ((key_id, used), key))
+        .unzip();
+    open.note_uses(noted.into_iter().collect());
+    keys.into_iter().for_each(|key| context.revisit_key(key));
+    Ok(())
 }
 
 async fn look(
@@ -86,15 +169,14 @@ async fn look(
     if damage.is_some() || !count {
         return Ok((seen, damage));
     }
-    let stored = open.directory.count().await?;
+    let stored = open.directory.counts().await?;
     let after = open.directory.observe().await?;
     let damage = miscount(&seen, stored, &after);
     Ok((after, damage))
 }
 
 async fn mend(open: &OpenDirectory, damage: Damage, context: &Context) {
-    let wanted = |plans| keys::contents(context, &open.api, plans);
-    let restored = context.directories.restore(open, damage, &wanted);
+    let restored = context.directories.restore(open, damage, context);
     match timeout(MEND_WITHIN, restored).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => debug!(error = %error, "cannot rebuild the key directory"),
@@ -106,7 +188,7 @@ async fn mend(open: &OpenDirectory, damage: Damage, context: &Context) {
 /// After a rebuild every key says how it stands.
 async fn tell(open: &OpenDirectory, cause: &str, context: &Context) {
     context.revisit_keys_of(&open.api);
-    if let Some(api) = context.api_at(&open.api) {
+    if let ApiAt::Known(api) = context.api_at(&open.api) {
         let note = format!("the key directory was rebuilt from the cluster: {cause}");
         let happened = [Happening::warning("DirectoryRebuilt", note)];
         let about = api.object_ref(&());

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use water_keystore::{Meta, Observation, Role};
+use water_keystore::{Counts, Meta, Observation, Role};
 
 /// Why a directory must be rebuilt from the cluster.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,12 +15,12 @@ pub enum Damage {
     Restarted,
     /// Generation or change number went back.
     WentBack,
-    /// Records are missing, or there are more than were written.
+    /// Something is missing, or there is more than was written.
     Miscounted {
-        /// How many there are.
-        stored: u64,
-        /// How many there should be.
-        counted: u64,
+        /// What there is.
+        stored: Counts,
+        /// What there should be.
+        counted: Counts,
     },
 }
 
@@ -42,7 +42,18 @@ impl fmt::Display for Damage {
             Self::Restarted => formatter.write_str("Redis had restarted or failed over"),
             Self::WentBack => formatter.write_str("Redis had gone back to an earlier state"),
             Self::Miscounted { stored, counted } => {
-                write!(formatter, "Redis held {stored} key records of {counted}")
+                let kinds = [
+                    ("key records", stored.records, counted.records),
+                    ("owners of records", stored.owners, counted.owners),
+                    ("entries of the index", stored.held, counted.held),
+                    ("revocations", stored.revoked, counted.revoked),
+                ];
+                let differs = |(_, stored, counted): &(&str, u64, u64)| stored != counted;
+                let differing = kinds.into_iter().filter(differs);
+                let told = differing.map(|(kind, stored, counted)| {
+                    format!("Redis held {stored} {kind} of {counted}")
+                });
+                formatter.write_str(&told.collect::<Vec<_>>().join(", "))
             }
         }
     }
@@ -76,14 +87,14 @@ fn position(meta: &Meta) -> (u64, u64) {
     (meta.generation, meta.seq)
 }
 
-/// What a count of the records means, if nothing was written between the looks before and after it.
-pub fn miscount(before: &Observation, stored: u64, after: &Observation) -> Option<Damage> {
+/// What a count means, if nothing was written between the looks before and after it.
+pub fn miscount(before: &Observation, stored: Counts, after: &Observation) -> Option<Damage> {
     let (Some(meta), Some(later)) = (before.verified(), after.verified()) else {
         return None;
     };
-    (position(meta) == position(later) && stored != meta.count).then_some(Damage::Miscounted {
+    (position(meta) == position(later) && stored != meta.counts()).then_some(Damage::Miscounted {
         stored,
-        counted: meta.count,
+        counted: meta.counts(),
     })
 }
 
@@ -101,10 +112,15 @@ mod tests {
         let meta = Meta {
             schema: 1,
             owner: "uid".into(),
+            api: "api".into(),
             term: 1,
+            held_term: 1,
             generation: 7,
             complete: true,
             count: 2,
+            owners: 2,
+            held: 2,
+            revoked: 1,
             seq: 10,
             replid: "server".into(),
         };
@@ -158,16 +174,46 @@ mod tests {
         );
     }
 
-    #[test]
-    fn records_are_missed_only_when_nothing_was_written_meanwhile() {
-        let (before, later) = (seen(|_| {}), with_meta(|meta| meta.seq = 11));
-        let missing = Damage::Miscounted {
-            stored: 1,
-            counted: 2,
+    fn counts(change: impl FnOnce(&mut Counts)) -> Counts {
+        let mut counts = Counts {
+            records: 2,
+            owners: 2,
+            held: 2,
+            revoked: 1,
         };
-        assert_eq!(miscount(&before, 1, &before), Some(missing));
-        assert_eq!(miscount(&before, 2, &before), None);
-        assert_eq!(miscount(&before, 1, &later), None);
+        change(&mut counts);
+        counts
+    }
+
+    type Change = fn(&mut Counts);
+
+    #[test]
+    fn each_kind_that_is_evicted_is_missed() {
+        let whole = seen(|_| {});
+        assert_eq!(miscount(&whole, counts(|_| {}), &whole), None);
+        let lacks: [(Change, &str); 4] = [
+            (|counts| counts.records = 1, "Redis held 1 key records of 2"),
+            (
+                |counts| counts.owners = 1,
+                "Redis held 1 owners of records of 2",
+            ),
+            (
+                |counts| counts.held = 1,
+                "Redis held 1 entries of the index of 2",
+            ),
+            (|counts| counts.revoked = 0, "Redis held 0 revocations of 1"),
+        ];
+        for (change, told) in lacks {
+            let damage = miscount(&whole, counts(change), &whole).unwrap();
+            assert_eq!(damage.to_string(), told);
+        }
+    }
+
+    #[test]
+    fn a_count_says_nothing_when_something_was_written_meanwhile() {
+        let later = with_meta(|meta| meta.seq = 11);
+        let fewer = counts(|counts| counts.records = 1);
+        assert_eq!(miscount(&seen(|_| {}), fewer, &later), None);
     }
 
     #[test]

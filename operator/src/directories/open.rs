@@ -1,13 +1,16 @@
 //! One directory, from its opening to the end of the leadership.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
-use water_domain::Plan;
+use tracing::info;
+use water_domain::{KeyHash, KeyId, Plan, Timestamp};
 use water_keystore::connection::Purpose;
 use water_keystore::{
-    ConnectionSettings, Directory, Instance, InvalidInstance, Observation, StoreError, Writer,
+    ConnectionSettings, Directory, Entry, Instance, InvalidInstance, Observation, Origin, Owner,
+    Record, StoreError, WriteError, Writer,
 };
 
 use super::waits::Waits;
@@ -21,12 +24,18 @@ pub struct OpenDirectory {
     pub(super) directory: Directory,
     /// `None` until claimed, and again after a write was refused.
     pub(super) writer: tokio::sync::Mutex<Option<Writer>>,
+    /// The latest term of which a command may still be under way.
+    doubted: AtomicU64,
     /// Whether this leadership has ever claimed it.
     claimed: AtomicBool,
     /// What the gates have not acknowledged yet.
     pub waits: Waits,
     /// The plans as last written: a Redis that was wiped knows them no more.
     plans: Mutex<Vec<Plan>>,
+    /// Records of ApiKeys that cannot be decoded, by uid: the cluster does not say them.
+    unreadable: Mutex<HashMap<Box<str>, Vec<Entry>>>,
+    /// Last uses that statuses do not show yet.
+    uses: Mutex<HashMap<KeyId, Timestamp>>,
     /// What the last look showed; written by [`super::care`] only.
     observed: Mutex<Option<Observation>>,
     rebuilds: Mutex<Rebuilds>,
@@ -51,6 +60,8 @@ pub struct Place {
     pub fingerprint: String,
     /// The uid of the WaterDataApi's namespace.
     pub owner: String,
+    /// The uid of the WaterDataApi: another one of the same name begins anew.
+    pub api: String,
     /// The uid of an owner that may be taken over.
     pub take_over: Option<String>,
 }
@@ -64,7 +75,10 @@ impl OpenDirectory {
             api,
             place,
             writer: tokio::sync::Mutex::default(),
+            doubted: AtomicU64::new(0),
             claimed: AtomicBool::new(false),
+            unreadable: Mutex::default(),
+            uses: Mutex::default(),
             waits: Waits::default(),
             plans: Mutex::default(),
             observed: Mutex::default(),
@@ -80,14 +94,11 @@ impl OpenDirectory {
 
     /// What the last look showed of it and of its server.
     pub fn observed(&self) -> Option<Observation> {
-        self.observed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.observed).clone()
     }
 
     pub(super) fn observe(&self, seen: Option<Observation>) {
-        *self.observed.lock().unwrap_or_else(PoisonError::into_inner) = seen;
+        *lock(&self.observed) = seen;
     }
 
     pub(super) fn note_claim(&self) {
@@ -116,24 +127,64 @@ impl OpenDirectory {
     }
 
     fn rebuilds(&self) -> MutexGuard<'_, Rebuilds> {
-        self.rebuilds.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.rebuilds)
     }
 
-    /// Gives the claim up with which a write was refused: the next use claims again.
-    pub(super) async fn give_up(&self, refused: &Writer) {
-        let mut held = self.writer.lock().await;
-        if held
-            .as_ref()
-            .is_some_and(|held| held.term() == refused.term())
-        {
-            *held = None;
-        }
+    /// Whether no earlier command of this writer can be carried out any more.
+    pub(super) fn trusts(&self, writer: &Writer) -> bool {
+        writer.term() > self.doubted.load(Ordering::Acquire)
+    }
+
+    /// Remembers what is held of an ApiKey that cannot be decoded. A Redis that was wiped knows it no
+    /// more.
+    pub fn remember_unreadable(
+        &self,
+        owner: &Owner,
+        origin: &Origin,
+        records: &BTreeMap<KeyHash, Option<Record>>,
+    ) {
+        let entries = records.iter().filter_map(|(hash, record)| {
+            Some(Entry {
+                hash: *hash,
+                record: record.clone()?,
+                owner: owner.clone(),
+                origin: origin.clone(),
+            })
+        });
+        lock(&self.unreadable).insert(owner.uid.clone(), entries.collect());
+    }
+
+    /// Every record that the directory holds with its owner, and those remembered of ApiKeys that
+    /// cannot be decoded.
+    pub(super) async fn former(&self) -> Result<Vec<Entry>, StoreError> {
+        let stored = self.directory.stored().await?;
+        let stored = stored.into_iter().filter_map(|(hash, stored)| {
+            Some(Entry {
+                hash,
+                record: stored.record.ok()?,
+                owner: stored.owner?,
+                // A tombstone that bars one account was left by its removal: it is not stored.
+                origin: Origin::Generated,
+            })
+        });
+        let remembered = lock(&self.unreadable);
+        let remembered = remembered.values().flatten().cloned();
+        Ok(remembered.chain(stored).collect())
+    }
+
+    /// When a key was last used, if its status is to show that.
+    pub fn last_use(&self, key: &KeyId) -> Option<Timestamp> {
+        lock(&self.uses).get(key).copied()
+    }
+
+    pub(super) fn note_uses(&self, uses: HashMap<KeyId, Timestamp>) {
+        *lock(&self.uses) = uses;
     }
 
     /// The plans that the directory has or, before Redis lost them, had.
     pub(super) async fn known_plans(&self) -> Result<Vec<Plan>, StoreError> {
         let mut plans = self.directory.plans().await?;
-        let remembered = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        let remembered = lock(&self.plans);
         for plan in remembered.iter() {
             if plans.iter().all(|known| known.name != plan.name) {
                 plans.push(plan.clone());
@@ -143,7 +194,7 @@ impl OpenDirectory {
     }
 
     pub(super) fn remember_plans(&self, plans: &[Plan]) {
-        *self.plans.lock().unwrap_or_else(PoisonError::into_inner) = plans.to_vec();
+        *lock(&self.plans) = plans.to_vec();
     }
 
     /// Another directory took its place.
@@ -157,7 +208,52 @@ impl OpenDirectory {
 
     pub(super) fn is_at(&self, place: &Place) -> bool {
         self.place.fingerprint == place.fingerprint
-            && self.place.owner == place.owner
+            && (&self.place.owner, &self.place.api) == (&place.owner, &place.api)
             && self.place.take_over == place.take_over
     }
+}
+
+/// A write under way. Unless it is answered, by a refusal or otherwise, it may be carried out later:
+/// its term is given up, and the next claim's refuses it.
+pub(super) struct Doubt<'a> {
+    open: &'a OpenDirectory,
+    term: u64,
+    is_settled: bool,
+}
+
+impl<'a> Doubt<'a> {
+    pub(super) fn of(open: &'a OpenDirectory, writer: &Writer) -> Self {
+        Self {
+            open,
+            term: writer.term(),
+            is_settled: false,
+        }
+    }
+
+    /// The call has returned.
+    pub(super) fn settled_by<T>(mut self, outcome: Result<T, WriteError>) -> Result<T, WriteError> {
+        match &outcome {
+            Err(WriteError::Store(_) | WriteError::Fenced { .. }) => {}
+            Err(
+                refusal @ (WriteError::Wiped | WriteError::Unverified | WriteError::Interrupted),
+            ) => {
+                info!(error = %refusal, "claiming the key directory again");
+                self.open.note_damage(refusal);
+            }
+            _ => self.is_settled = true,
+        }
+        outcome
+    }
+}
+
+impl Drop for Doubt<'_> {
+    fn drop(&mut self) {
+        if !self.is_settled {
+            self.open.doubted.fetch_max(self.term, Ordering::AcqRel);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

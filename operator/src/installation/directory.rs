@@ -10,7 +10,6 @@ use crate::context::Context;
 use crate::crd::WaterDataApi;
 use crate::directories::health::is_unguarded;
 use crate::directories::{DirectoryError, Place};
-use crate::keys;
 
 /// The uid of a namespace whose directory may be taken over.
 const TAKE_OVER: &str = "waterdata.dev/take-over";
@@ -29,11 +28,11 @@ pub async fn synchronise(
             settings: secrets.redis.clone(),
             fingerprint: secrets.redis_fingerprint.clone(),
             owner: namespace.uid().unwrap_or_default(),
+            api: api.uid().unwrap_or_default(),
             take_over: api.annotations().get(TAKE_OVER).cloned(),
         },
     )?;
-    let wanted = |stored| keys::contents(context, &place, stored);
-    let written = context.directories.set_plans(&open, &wanted).await;
+    let written = context.directories.set_plans(&open, context).await;
     let unguarded = open.observed().is_some_and(|seen| is_unguarded(&seen));
     Ok(match written {
         Ok(()) if unguarded => Finding::holds(

@@ -85,6 +85,28 @@ pub fn resolve(
     }
 }
 
+/// The WaterDataApi that a key names is not there.
+pub fn not_found(place: &IssuedAt) -> Refusal {
+    Refusal {
+        reason: Reason::ApiNotFound,
+        message: format!(
+            "the WaterDataApi {}/{} does not exist: create it, or create another ApiKey that names another",
+            place.namespace, place.name
+        ),
+    }
+}
+
+/// It is there, in a form that this operator does not know.
+pub fn unreadable(place: &IssuedAt) -> Refusal {
+    Refusal {
+        reason: Reason::ApiNotFound,
+        message: format!(
+            "the WaterDataApi {}/{} cannot be read: correct what its events name",
+            place.namespace, place.name
+        ),
+    }
+}
+
 /// Whether a WaterDataApi accepts a key as it is declared.
 pub fn admit(
     key: &ApiKey,

@@ -1,40 +1,53 @@
-//! The finalizer that keeps an ApiKey until its key is revoked.
+//! The finalizer that keeps an ApiKey until its key is revoked, and the label of its account.
 
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::{ListParams, ObjectMeta, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
 use crate::conditions::RECORD_MANAGER;
-use crate::context::Context;
 use crate::crd::ApiKey;
 
 /// The finalizer's name.
 pub const NAME: &str = "waterdata.dev/revoke";
+/// The label that names the account, of an ApiKey and of its Secret.
+pub const ACCOUNT_LABEL: &str = "waterdata.dev/account";
 
-/// The ApiKey with the finalizer; written if it was not there.
-pub async fn ensure(key: &ApiKey, context: &Context) -> kube::Result<ApiKey> {
-    if key.finalizers().iter().any(|finalizer| finalizer == NAME) {
-        return Ok(key.clone());
-    }
-    let api = context.api(&key.namespace().unwrap_or_default());
-    let finalizers = key
-        .finalizers()
-        .iter()
-        .cloned()
-        .chain([NAME.to_owned()])
-        .collect();
-    write(&api, key, finalizers).await
+/// Whether the finalizer is there.
+pub fn is_on(meta: &ObjectMeta) -> bool {
+    others(meta).count() < meta.finalizers.iter().flatten().count()
 }
 
-/// Lets the ApiKey go.
-pub async fn remove(key: &ApiKey, api: &Api<ApiKey>) -> kube::Result<()> {
-    let finalizers = key
-        .finalizers()
-        .iter()
-        .filter(|finalizer| *finalizer != NAME)
-        .cloned()
-        .collect();
-    match write(api, key, finalizers).await {
+/// Whether the label names the account.
+pub fn is_labelled(key: &ApiKey) -> bool {
+    let label = key.labels().get(ACCOUNT_LABEL);
+    label.is_some_and(|label| label == key.spec.account_id.as_str())
+}
+
+/// Adds finalizer and label. The version that was read makes the write fail when somebody else
+/// wrote: another's finalizers are not lost.
+pub async fn add(key: &ApiKey, api: &Api<ApiKey>) -> kube::Result<ApiKey> {
+    let finalizers: Vec<&str> = others(&key.metadata).chain([NAME]).collect();
+    let patch = json!({ "metadata": {
+        "resourceVersion": key.resource_version(),
+        "finalizers": finalizers,
+        "labels": { ACCOUNT_LABEL: key.spec.account_id },
+    } });
+    let (params, patch) = (params(), Patch::Merge(patch));
+    api.patch(&key.name_any(), &params, &patch).await
+}
+
+/// Lets the ApiKey go, whether it can be decoded or not; fails likewise.
+pub async fn remove(meta: &ObjectMeta, api: &Api<ApiKey>) -> kube::Result<()> {
+    let finalizers: Vec<&str> = others(meta).collect();
+    let patch = json!({ "metadata": {
+        "resourceVersion": meta.resource_version,
+        "finalizers": finalizers,
+    } });
+    let name = meta.name.as_deref().unwrap_or_default();
+    match api
+        .patch_metadata(name, &params(), &Patch::Merge(patch))
+        .await
+    {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
         Err(error) => Err(error),
@@ -52,7 +65,7 @@ pub async fn release_all(client: Client, namespace: Option<&str>) -> kube::Resul
     for key in listed.list(&ListParams::default()).await? {
         if key.finalizers().iter().any(|finalizer| finalizer == NAME) {
             remove(
-                &key,
+                &key.metadata,
                 &Api::namespaced(client.clone(), &key.namespace().unwrap_or_default()),
             )
             .await?;
@@ -62,13 +75,14 @@ pub async fn release_all(client: Client, namespace: Option<&str>) -> kube::Resul
     Ok(freed)
 }
 
-/// With the version that was read: another writer's finalizers are not lost.
-async fn write(api: &Api<ApiKey>, key: &ApiKey, finalizers: Vec<String>) -> kube::Result<ApiKey> {
-    let patch = json!({ "metadata": { "resourceVersion": key.resource_version(), "finalizers": finalizers } });
-    let params = PatchParams {
+fn others(meta: &ObjectMeta) -> impl Iterator<Item = &str> {
+    let all = meta.finalizers.iter().flatten().map(String::as_str);
+    all.filter(|name| *name != NAME)
+}
+
+fn params() -> PatchParams {
+    PatchParams {
         field_manager: Some(RECORD_MANAGER.into()),
         ..PatchParams::default()
-    };
-    api.patch(&key.name_any(), &params, &Patch::Merge(patch))
-        .await
+    }
 }

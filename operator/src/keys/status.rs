@@ -1,10 +1,11 @@
 //! How a report is written: a status when something changed, and one event for each transition.
 
-use kube::api::PostParams;
-use kube::{Resource, ResourceExt};
+use kube::api::{Patch, PatchParams, PostParams};
+use serde_json::json;
 use water_domain::Timestamp;
 
-use super::report::Report;
+use super::subject::{Subject, dynamic};
+use super::verdict::Report;
 use crate::conditions::{Aspect, Outcome, RECORD_MANAGER, Reason, find, holds, stated};
 use crate::context::Context;
 use crate::crd::api_key::ApiKeyStatus;
@@ -12,42 +13,45 @@ use crate::crd::condition::ConditionStatus;
 use crate::crd::{ApiKey, Condition};
 use crate::events::Happening;
 
-/// The status that a report makes of `key`.
-pub fn status(key: &ApiKey, report: &Report, now: Timestamp) -> ApiKeyStatus {
-    let before = key.status.clone().unwrap_or_default();
-    let generation = key.meta().generation.unwrap_or_default();
-    let [ready, reconciling, stalled] = report.outcome.findings();
-    let findings = vec![
-        report.accepted.clone(),
-        report.secret_ready.clone(),
-        report.synced.clone(),
-        ready,
-        reconciling,
-        stalled,
-    ];
+/// The status that a report makes of the one before.
+pub fn status(
+    before: ApiKeyStatus,
+    report: &Report,
+    generation: i64,
+    now: Timestamp,
+) -> ApiKeyStatus {
+    let mut findings = report.findings.clone();
+    findings.extend(report.outcome.findings());
+    let told = stated(&before.conditions, findings, generation, now);
+    let is_told = |old: &Condition| told.iter().any(|new| new.kind == old.kind);
+    let others = before
+        .conditions
+        .iter()
+        .filter(|old| !is_told(old))
+        .cloned();
     let (secret_name, secret_resource_version) = report.secret.clone().unzip();
-    ApiKeyStatus {
+    let status = ApiKeyStatus {
         observed_generation: Some(generation),
         api: report.api.clone(),
         standing: standing(&report.outcome).or(before.standing),
-        key_id: match &report.current {
-            Some(current) if report.revealed => Some(current.key_id.clone()),
-            _ => before.key_id,
-        },
-        current: report.current.clone(),
-        // Until the key is in force, the next leader must know what else the directory may hold.
-        previous: before.previous.filter(|_| !report.revealed),
-        unrevealed: if report.revealed {
-            Vec::new()
-        } else {
-            before.unrevealed
-        },
         secret_name,
         secret_resource_version: secret_resource_version.flatten(),
-        last_used_time: report.last_used.max(before.last_used_time),
+        last_used_time: report.last_used,
         next_rotation_time: None,
         waiting_for: report.waiting_for.clone(),
-        conditions: stated(&before.conditions, findings, generation, now),
+        conditions: others.chain(told.iter().cloned()).collect(),
+        ..before
+    };
+    match &report.in_force {
+        None => status,
+        // Until then the next leader must know what else the directory may hold.
+        Some(issued) => ApiKeyStatus {
+            key_id: Some(issued.key_id.to_string()),
+            current: Some(issued.told()),
+            previous: None,
+            unrevealed: Vec::new(),
+            ..status
+        },
     }
 }
 
@@ -63,27 +67,45 @@ fn standing(outcome: &Outcome) -> Option<String> {
 
 /// Writes the status if it changed, then reports what it changed from. The version that was read
 /// makes the write fail when somebody wrote in between, so that no transition is told twice.
-pub async fn write(key: &ApiKey, status: ApiKeyStatus, context: &Context) -> kube::Result<ApiKey> {
-    if key.status.as_ref() == Some(&status) {
-        return Ok(key.clone());
+pub async fn write(subject: &Subject, status: ApiKeyStatus, context: &Context) -> kube::Result<()> {
+    if subject.status == status {
+        return Ok(());
     }
-    let before = key.status.clone().unwrap_or_default();
-    let mut changed = key.clone();
-    changed.status = Some(status);
-    let params = PostParams {
-        field_manager: Some(RECORD_MANAGER.into()),
-        ..PostParams::default()
-    };
-    let api = context.api::<ApiKey>(&key.namespace().unwrap_or_default());
-    let written = api
-        .replace_status(&key.name_any(), &params, &changed)
-        .await?;
-    let happened = transitions(&before, &changed.status.unwrap_or_default());
-    context
-        .events
-        .report(&written.object_ref(&()), &happened)
-        .await;
-    Ok(written)
+    let happened = transitions(&subject.status, &status);
+    let field_manager = Some(RECORD_MANAGER.into());
+    if let Ok(key) = &subject.key {
+        let params = PostParams {
+            field_manager,
+            ..PostParams::default()
+        };
+        let changed = ApiKey {
+            status: Some(status),
+            ..key.clone()
+        };
+        let api = context.api::<ApiKey>(subject.namespace());
+        let written = api
+            .replace_status(subject.name(), &params, &changed)
+            .await?;
+        context.memory.keep_written(&written);
+    } else {
+        let patch = json!({
+            "metadata": { "resourceVersion": subject.meta.resource_version },
+            "status": {
+                "observedGeneration": status.observed_generation,
+                "waitingFor": status.waiting_for,
+                "conditions": status.conditions,
+            },
+        });
+        let params = PatchParams {
+            field_manager,
+            ..PatchParams::default()
+        };
+        let api = dynamic(context, subject.namespace());
+        let patch = Patch::Merge(patch);
+        api.patch_status(subject.name(), &params, &patch).await?;
+    }
+    context.events.report(&subject.reference(), &happened).await;
+    Ok(())
 }
 
 /// What happened between two statuses.
@@ -115,7 +137,7 @@ pub fn transitions(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Vec<Happening
             "KeyExpired",
             "the key is refused: spec.expirationTime has passed",
         ));
-    } else if let Some(stalled) = newly_stalled(before, after)
+    } else if let Some(stalled) = newly_refused(before, after)
         && stalled.reason != Reason::Expired.as_str()
     {
         let withdrawn = [Reason::NamespaceNotAdmitted, Reason::AccountNotBound]
@@ -153,15 +175,19 @@ fn issue(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Option<Happening> {
     }
 }
 
-fn newly_stalled<'a>(before: &ApiKeyStatus, after: &'a ApiKeyStatus) -> Option<&'a Condition> {
-    let stalled = |status: &ApiKeyStatus| {
-        find(&status.conditions, Aspect::Stalled)
-            .filter(|condition| condition.status == ConditionStatus::True)
-            .map(|condition| condition.reason.clone())
+/// What somebody has to know of: a stalled key, or one that no WaterDataApi admits.
+fn newly_refused<'a>(before: &ApiKeyStatus, after: &'a ApiKeyStatus) -> Option<&'a Condition> {
+    let (was, is) = (refused(before), refused(after)?);
+    let is_new = was.is_none_or(|was| was.reason != is.reason);
+    is_new.then_some(is)
+}
+
+fn refused(status: &ApiKeyStatus) -> Option<&Condition> {
+    let shows = |aspect, shown| {
+        find(&status.conditions, aspect).filter(|condition| condition.status == shown)
     };
-    (stalled(after).is_some() && stalled(after) != stalled(before))
-        .then(|| find(&after.conditions, Aspect::Stalled))
-        .flatten()
+    shows(Aspect::Stalled, ConditionStatus::True)
+        .or_else(|| shows(Aspect::Accepted, ConditionStatus::False))
 }
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ mod golden;
 mod installation;
 mod key_life;
 mod lost_leaders;
+mod releases;
+mod restrictions;
 mod store_faults;
 mod validation;
 mod world;

@@ -56,13 +56,14 @@ pub fn redis_acl(
 }
 
 /// The operator's user: everything in its own directory, nothing elsewhere, no administration.
-/// `ACL DRYRUN` lets it see whether the gate's user has more than it should.
+/// `ACL DRYRUN` lets it see whether the gate's user has more than it should. DEL and HSETNX are for an
+/// operator of the version before, after a rollback.
 fn operator_rules(instance: &Instance) -> String {
     let prefix = instance.prefix();
     format!(
         "resetchannels resetkeys ~{prefix}* -@all {CONNECT} +acl|dryrun +evalsha +script|load \
          +get +set +persist +del +hget +hset +hsetnx +hdel +hexists +hgetall +hlen +hscan +xadd \
-         +xrevrange +zmscore +zrem +zremrangebyscore"
+         +xrevrange +zmscore +zrange +zrem"
     )
 }
 
@@ -91,6 +92,16 @@ mod tests {
             ~wd:rl:{*}:water.water-data:? -@all +auth +hello +ping +select +client|setname \
             +cluster|slots +asking +info +time +evalsha +script|load +get +hgetall +xread +xrevrange +hset +hdel +zadd +set \
             +lindex +llen +lpop +rpop +rpush +pexpire";
+        assert_eq!(rules, golden);
+    }
+
+    #[test]
+    fn the_operators_rules_are_these() {
+        let rules = operator_rules(&"water.water-data".parse().unwrap());
+        let golden = "resetchannels resetkeys ~wd:{water.water-data}:* -@all +auth +hello +ping \
+            +select +client|setname +cluster|slots +asking +info +time +acl|dryrun +evalsha \
+            +script|load +get +set +persist +del +hget +hset +hsetnx +hdel +hexists +hgetall +hlen \
+            +hscan +xadd +xrevrange +zmscore +zrange +zrem";
         assert_eq!(rules, golden);
     }
 

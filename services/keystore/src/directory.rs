@@ -1,22 +1,30 @@
 //! The key directory in Redis: written by the operator alone, held in memory by every gate.
 //!
 //! One side [`Directory::claim`]s it, which fences all earlier writers by a *term*, and writes
-//! through the [`Writer`]: one script a change, which takes the next `seq` and puts an entry into
-//! the feed. The *generation* counts rebuilds. The other side is a [`replica::Replica`]: it loads
-//! everything, follows the feed, and says in its lease how far it has come.
+//! through the [`Writer`]. It declares, owner by owner, everything that the directory shall hold of
+//! it: one script compares that with an index of what it holds, and takes the next `seq` and puts an
+//! entry into the feed for each change. A *number* per owner refuses a declaration that was decided
+//! on an earlier state. A key that is revoked leaves a *tombstone*, which bars it for 90 days. The
+//! *generation* counts rebuilds. The other side is a [`replica::Replica`]: it loads everything,
+//! follows the feed, and says in its lease how far it has come.
+//!
+//! [`Instance`] names the keys of Redis; the scripts say what stands in each.
 
-pub mod change;
+pub mod claimed;
 mod clock;
 pub mod contents;
+pub mod declaration;
 mod feed;
+pub mod held;
 pub mod lease;
 mod load;
 pub mod meta;
 mod plans;
-mod rebuild;
+pub mod rebuild;
 pub mod replica;
 mod scripts;
 mod shard;
+pub mod sight;
 mod snapshot;
 pub mod writer;
 
@@ -30,9 +38,12 @@ use crate::connection::{Connection, ConnectionSettings};
 use crate::failure::StoreError;
 use crate::keys::Instance;
 use contents::Stored;
+use declaration::Origin;
+use held::Held;
 use lease::Leases;
-use meta::{Meta, Observation};
+use meta::{Counts, Meta, Observation};
 use scripts::{CLAIM, LEASES, Reply};
+use sight::Sight;
 use writer::Writer;
 
 /// The operator's view of one instance's directory: everything that needs no claim.
@@ -61,8 +72,8 @@ pub enum WriteError {
         /// The owner's uid.
         uid: String,
     },
-    /// `meta` is gone: Redis was wiped. Claim and rebuild.
-    #[error("the key directory has no meta: Redis lost its data")]
+    /// `meta` is gone or cannot be read: Redis was wiped. Claim and rebuild.
+    #[error("the key directory has no readable meta: Redis lost its data")]
     Wiped,
     /// Redis restarted or failed over since the directory was rebuilt: what it holds may have gone
     /// back in time. Claim and rebuild.
@@ -74,15 +85,21 @@ pub enum WriteError {
         /// The schema that stands in the directory.
         stored: u64,
     },
-    /// The hash was revoked; it does not come back unless it is reinstated.
-    #[error("the key {} was revoked", .0.key_id())]
-    Revoked(KeyHash),
-    /// The hash belongs to another owner.
-    #[error("the key {} belongs to another ApiKey", .0.key_id())]
-    Taken(KeyHash),
-    /// Redis restarted, or another rebuild began, while this one ran; or the last one did not end.
-    /// Rebuild again.
-    #[error("the rebuild of the key directory was interrupted")]
+    /// What is held of the owner has changed since the declaration was decided: decide anew.
+    #[error("another declaration of the same ApiKey came first (number {number})")]
+    Outdated {
+        /// The number of the last change.
+        number: u64,
+    },
+    /// The owner has declared for the last time.
+    #[error("the ApiKey was deleted: it declares no more")]
+    OwnerGone,
+    /// The declaration and what is held of its owner name more hashes than one script may touch.
+    #[error("the ApiKey has too many keys")]
+    TooManyHashes,
+    /// Redis restarted, or another rebuild began, while this one ran; or the last one did not end; or
+    /// Redis has evicted what a declaration met. Rebuild again.
+    #[error("the key directory is not complete")]
     Interrupted,
 }
 
@@ -90,8 +107,10 @@ impl water_domain::Fault for WriteError {
     fn is_transient(&self) -> bool {
         match self {
             Self::Store(error) => error.is_transient(),
-            Self::Fenced { .. } | Self::Wiped | Self::Unverified | Self::Interrupted => true,
-            Self::Owned { .. } | Self::Schema { .. } | Self::Revoked(_) | Self::Taken(_) => false,
+            Self::Fenced { .. } | Self::Wiped | Self::Unverified => true,
+            Self::Interrupted | Self::Outdated { .. } => true,
+            Self::Owned { .. } | Self::Schema { .. } => false,
+            Self::OwnerGone | Self::TooManyHashes => false,
         }
     }
 }
@@ -113,21 +132,22 @@ impl Directory {
     /// Takes the next term, so that every earlier writer is refused from here on.
     ///
     /// `owner` is the uid of the WaterDataApi's namespace; a directory of another uid is left alone
-    /// unless that uid is given in `take_over`. The caller reads its Lease again before it writes.
-    /// When the returned `meta` is not complete, or does not carry the server's replication id
+    /// unless that uid is given in `take_over`. `api` is the uid of the WaterDataApi: what another one
+    /// has left, or an operator that keeps no index has written, is not complete. The caller reads its
+    /// Lease again before it writes. When the returned `meta` is not complete, or does not carry the server's replication id
     /// ([`Observation::needs_rebuild`]), the first write must be a rebuild.
     pub async fn claim(
         &self,
         owner: &str,
+        api: &str,
         take_over: Option<&str>,
     ) -> Result<(Writer, Meta), WriteError> {
         let mut call = CLAIM.key(self.instance.meta());
-        call.arg(owner).arg(take_over.unwrap_or_default());
+        call.arg(owner).arg(take_over.unwrap_or_default()).arg(api);
         let attempt = "claim the key directory";
         let reply: Reply = self.connection.run_script(attempt, &call).await?;
         let fields = reply.done(attempt)?;
         let meta = Meta::decode(fields.first().map(Vec::as_slice))
-            .and_then(|meta| meta)
             .ok_or_else(|| StoreError::unexpected(attempt))?;
         let writer = Writer::new(
             self.connection.clone(),
@@ -171,9 +191,25 @@ impl Directory {
         contents::read_stored(&self.connection, &self.instance).await
     }
 
-    /// How many fields the record shards hold: fewer than `meta` counts means that Redis evicted some.
-    pub async fn count(&self) -> Result<u64, StoreError> {
+    /// How many fields the directory has: others than [`Meta::counts`] mean that Redis evicted some.
+    pub async fn counts(&self) -> Result<Counts, StoreError> {
         contents::count(&self.connection, &self.instance).await
+    }
+
+    /// What is held of the owner with this uid, and what stands in the way of `hashes` when an owner
+    /// of this origin declares them: all that a declaration is decided by.
+    pub async fn sight(
+        &self,
+        uid: &str,
+        origin: &Origin,
+        hashes: &[KeyHash],
+    ) -> Result<Sight, StoreError> {
+        sight::look(&self.connection, &self.instance, uid, origin, hashes).await
+    }
+
+    /// What is held of every owner, by its uid. Not one moment's picture, as [`Directory::stored`].
+    pub async fn all_held(&self) -> Result<HashMap<Box<str>, Held>, StoreError> {
+        held::read_all(&self.connection, &self.instance).await
     }
 
     /// When each of these keys was last used, as far as the gates have told.

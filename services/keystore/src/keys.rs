@@ -49,6 +49,11 @@ impl Instance {
         format!("wd:{{{self}}}:owners:{shard}")
     }
 
+    /// Hash: an owner's uid → what the directory holds of it. The operator's; no gate reads it.
+    pub fn held(&self, shard: Shard) -> String {
+        format!("wd:{{{self}}}:held:{shard}")
+    }
+
     /// Hash: plan name → limits.
     pub fn plans(&self) -> String {
         format!("wd:{{{self}}}:plans")
@@ -69,7 +74,7 @@ impl Instance {
         format!("wd:{{{self}}}:gates")
     }
 
-    /// Hash: digest of a revoked key → time in ms.
+    /// Hash: digest of a revoked key → when, by account; uid of an owner that is gone → when.
     pub fn revoked(&self) -> String {
         format!("wd:{{{self}}}:revoked")
     }
@@ -151,6 +156,7 @@ mod tests {
         let names = [
             instance.records(shard(0xabc)),
             instance.owners(shard(0x00f)),
+            instance.held(shard(0xfff)),
             instance.plans(),
             instance.feed(),
             instance.meta(),
@@ -161,6 +167,7 @@ mod tests {
         let golden = [
             "wd:{water.water-data}:records:abc",
             "wd:{water.water-data}:owners:00f",
+            "wd:{water.water-data}:held:fff",
             "wd:{water.water-data}:plans",
             "wd:{water.water-data}:feed",
             "wd:{water.water-data}:meta",

@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use sha2::{Digest, Sha256};
+use water_domain::KeyHash;
+use water_domain::key::Shard;
+
 /// The ApiKey that declared a key. Stored as `<uid> <namespace>/<name>`; the uid comes first so
 /// that scripts can compare it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -25,6 +29,16 @@ impl Owner {
             name: name.into(),
         })
     }
+
+    /// The shard of the index that has this owner's entry.
+    pub(crate) fn shard(&self) -> Shard {
+        shard(&self.uid)
+    }
+}
+
+/// The shard of the index for a uid: by its SHA-256, as a key's is.
+pub(crate) fn shard(uid: &str) -> Shard {
+    KeyHash::from_bytes(Sha256::digest(uid).into()).shard()
 }
 
 impl fmt::Display for Owner {
@@ -37,6 +51,12 @@ impl fmt::Display for Owner {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_shard_of_a_uid_is_this() {
+        // printf 4f1c | sha256sum
+        assert_eq!(shard("4f1c").to_string(), "cfb");
+    }
 
     #[test]
     fn an_owner_reads_back_as_it_was_stored() {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use water_domain::{KeyHash, KeyId, KeyPrefix, PlainKey};
-use water_keystore::{Entry, KeyState, Owner, Record};
+use water_keystore::{Entry, KeyState, Origin, Owner, Record};
 
 /// Keys with their accounts.
 #[derive(Clone, Debug)]
@@ -38,6 +38,8 @@ impl Keys {
     pub fn entries(&self, plan: &str) -> impl Iterator<Item = Entry> {
         let plan: water_domain::PlanName = plan.parse().expect("the plan's name is one");
         self.known().map(move |known| Entry {
+            owner: owner(&known.account),
+            origin: Origin::Generated,
             hash: known.hash,
             record: Record {
                 key_id: known.key,
@@ -51,11 +53,6 @@ impl Keys {
                 expires: None,
                 retires: None,
                 revision: 1,
-            },
-            owner: Owner {
-                uid: "bench".into(),
-                namespace: "water".into(),
-                name: "bench".into(),
             },
         })
     }
@@ -71,6 +68,15 @@ impl Keys {
                 account: format!("{}-{number}", self.series),
             }
         })
+    }
+}
+
+/// An ApiKey for each key.
+fn owner(account: &str) -> Owner {
+    Owner {
+        uid: account.into(),
+        namespace: "water".into(),
+        name: account.into(),
     }
 }
 

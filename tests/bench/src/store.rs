@@ -33,11 +33,17 @@ impl Store {
 
     /// Claims the instance's directory and fills it. What is returned may change it.
     pub async fn publish(&self, instance: &Instance, contents: Contents) -> Result<Writer> {
-        let operator = ConnectionSettings::new(&self.url(instance, "operator"), None)?;
-        let directory = Directory::new(operator.connect(Purpose::Directory), instance.clone());
-        let (writer, _) = directory.claim("bench", None).await?;
+        let directory = self.directory(instance)?;
+        let (writer, _) = directory.claim("bench", "bench", None).await?;
         writer.rebuild(|| contents).await?;
         Ok(writer)
+    }
+
+    /// The instance's directory as the operator sees it.
+    pub fn directory(&self, instance: &Instance) -> Result<Directory> {
+        let operator = ConnectionSettings::new(&self.url(instance, "operator"), None)?;
+        let connection = operator.connect(Purpose::Directory);
+        Ok(Directory::new(connection, instance.clone()))
     }
 
     /// The URL of the instance's gates.

@@ -1,9 +1,9 @@
-//! How changes come to be in force, and what a rebuild carries meanwhile.
+//! How declarations come to be in force.
 
 use std::time::Duration;
 
 use water_domain::Timestamp;
-use water_keystore::{GateLease, GateMode, KeyState, Leases, Record, Removal};
+use water_keystore::{GateLease, GateMode, Leases};
 
 use super::super::gates::{GatePod, Missed};
 use super::*;
@@ -16,37 +16,11 @@ fn owner() -> Owner {
     }
 }
 
-fn hash(byte: u8) -> KeyHash {
-    KeyHash::from_bytes([byte; 32])
-}
-
-fn record() -> Record {
-    Record {
-        key_id: "4fGh7Kq2ZpX1".parse().unwrap(),
-        account: "acme".parse().unwrap(),
-        plan: "Enterprise".parse().unwrap(),
-        state: KeyState::Active,
-        not_before: None,
-        expires: None,
-        retires: None,
-        revision: 0,
-    }
-}
-
-fn put(byte: u8) -> Change {
-    Change::Put {
-        hash: hash(byte),
-        record: record(),
-        owner: owner(),
-        reinstate: false,
-    }
-}
-
-fn remove(byte: u8) -> Change {
-    Change::Remove {
-        hash: hash(byte),
-        owner: owner(),
-        removal: Removal::Revoke,
+fn mark(generation: u64, number: u64) -> Mark {
+    Mark {
+        generation,
+        number,
+        is_last: false,
     }
 }
 
@@ -87,13 +61,17 @@ fn gate_beside(present: u64, generation: u64, seq: u64) -> Gates {
     }
 }
 
-/// Waits with one change written at `applied`.
-fn waiting(changes: &[Change], applied: Applied) -> Waits {
+/// Waits with number 1 declared at `applied`.
+fn waiting(applied: Applied) -> Waits {
     let waits = Waits::default();
-    waits.announce(&owner(), changes, Instant::now());
-    let standing = waits.confirm(&owner(), applied, Instant::now());
-    assert!(matches!(standing, Standing::Awaiting { pods, .. } if pods.is_empty()));
+    declare(&waits, 1, applied);
     waits
+}
+
+fn declare(waits: &Waits, number: u64, applied: Applied) {
+    let mark = mark(applied.generation, number);
+    let standing = waits.begin(&owner(), mark, applied, Instant::now());
+    assert!(matches!(standing, Standing::Awaiting { pods, .. } if pods.is_empty()));
 }
 
 fn look(waits: &Waits, gates: &Gates) -> usize {
@@ -101,72 +79,55 @@ fn look(waits: &Waits, gates: &Gates) -> usize {
 }
 
 #[test]
-fn a_change_is_in_force_once_every_gate_has_come_to_it() {
-    let waits = waiting(&[put(1)], at(7, 10));
+fn a_declaration_is_in_force_once_every_gate_has_come_to_it() {
+    let waits = waiting(at(7, 10));
     assert_eq!(look(&waits, &gate(7, 9)), 0);
-    let standing = waits.confirm(&owner(), at(7, 12), Instant::now());
+    let standing = waits.standing("u", mark(7, 1)).unwrap();
     assert!(matches!(standing, Standing::Awaiting { pods, .. } if pods.contains("gate-0")));
-    assert_eq!(
-        look(&waits, &gate(7, 10)),
-        1,
-        "others' later changes do not count"
-    );
-    assert_eq!(
-        waits.confirm(&owner(), at(7, 12), Instant::now()),
-        Standing::InForce
-    );
+    assert_eq!(look(&waits, &gate(7, 10)), 1);
+    assert_eq!(waits.standing("u", mark(7, 1)), Some(Standing::InForce));
     assert!(!waits.is_anybody_waiting());
 }
 
 #[test]
-fn after_a_rebuild_the_gates_are_asked_again() {
-    let waits = waiting(&[put(1)], at(7, 10));
+fn others_later_changes_do_not_count() {
+    let waits = waiting(at(7, 10));
+    waits.begin(&owner(), mark(7, 1), at(7, 99), Instant::now());
     assert_eq!(look(&waits, &gate(7, 10)), 1);
-    assert_ne!(
-        waits.confirm(&owner(), at(8, 20), Instant::now()),
-        Standing::InForce
-    );
+}
+
+#[test]
+fn after_a_rebuild_the_gates_are_asked_again() {
+    let waits = waiting(at(7, 10));
+    assert_eq!(look(&waits, &gate(7, 10)), 1);
+    assert_eq!(waits.standing("u", mark(8, 1)), None);
+    declare(&waits, 1, at(8, 20));
     assert_eq!(look(&waits, &gate_beside(8, 7, 99)), 0);
     assert_eq!(look(&waits, &gate(8, 20)), 1);
 }
 
 #[test]
-fn another_change_of_the_same_key_is_waited_for_anew() {
-    let waits = waiting(&[put(1)], at(7, 10));
+fn another_declaration_of_the_same_key_is_waited_for_anew() {
+    let waits = waiting(at(7, 10));
     assert_eq!(look(&waits, &gate(7, 10)), 1);
-    waits.announce(&owner(), &[remove(1)], Instant::now());
-    assert!(!waits.is_anybody_waiting(), "it is not written yet");
-    assert_ne!(
-        waits.confirm(&owner(), at(7, 11), Instant::now()),
-        Standing::InForce
-    );
+    declare(&waits, 2, at(7, 11));
+    assert_eq!(waits.standing("u", mark(7, 1)), None);
+    assert!(waits.is_anybody_waiting());
 }
 
 #[test]
-fn a_change_that_was_replaced_while_the_gates_were_looked_at_is_not_judged() {
-    let waits = waiting(&[put(1)], at(7, 10));
+fn a_declaration_that_was_replaced_while_the_gates_were_looked_at_is_not_judged() {
+    let waits = waiting(at(7, 10));
     let pending = waits.pending();
-    waits.announce(&owner(), &[remove(1)], Instant::now());
-    waits.confirm(&owner(), at(7, 11), Instant::now());
+    declare(&waits, 2, at(7, 11));
     assert_eq!(waits.judge(pending, &gate(7, 99), Instant::now()).len(), 0);
 }
 
 #[test]
-fn a_rebuild_carries_what_was_announced_and_not_what_was_taken_away() {
-    let waits = Waits::default();
-    waits.announce(&owner(), &[remove(1), put(2)], Instant::now());
-    let entry = |byte| Entry {
-        hash: hash(byte),
-        record: record(),
-        owner: owner(),
-    };
-    let declared = Contents {
-        entries: vec![entry(1), entry(3)],
-        plans: Vec::new(),
-    };
-    let carried = waits.carry_into(declared).entries;
-    let hashes: Vec<KeyHash> = carried.iter().map(|entry| entry.hash).collect();
-    assert_eq!(hashes, [hash(2), hash(3)]);
-    waits.forget(&owner());
-    assert_eq!(waits.carry_into(Contents::default()), Contents::default());
+fn what_is_gone_is_not_waited_for() {
+    let waits = waiting(at(7, 10));
+    waits.retain(&HashSet::from(["u".to_owned()]));
+    assert!(waits.is_anybody_waiting());
+    waits.retain(&HashSet::new());
+    assert!(!waits.is_anybody_waiting());
 }

@@ -1,19 +1,21 @@
 //! One event for each transition of a key's life, and none when nothing changed.
 
-use std::time::Duration;
-
 use super::*;
 use crate::conditions::Finding;
-use crate::crd::api_key::{IssuedAt, IssuedKey};
-use crate::sample;
+use crate::crd::api_key::{IssuedAt, RetiringKey};
+use crate::keys::record::Issued;
 
-fn issued(hash: &str) -> IssuedKey {
-    IssuedKey {
+fn issued(hash: &str) -> Issued {
+    Issued {
         revision: 0,
-        hash: hash.repeat(32),
-        key_id: hash.repeat(6),
-        issued_time: Timestamp::from_millis(0).unwrap(),
+        hash: hash.repeat(32).parse().unwrap(),
+        key_id: hash.repeat(6).parse().unwrap(),
+        time: at(0),
     }
+}
+
+fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(millis).unwrap()
 }
 
 fn report(outcome: Outcome) -> Report {
@@ -23,15 +25,15 @@ fn report(outcome: Outcome) -> Report {
             namespace: "team".into(),
             name: "water-data".into(),
         }),
-        current: Some(issued("ab")),
-        revealed: true,
+        in_force: Some(issued("ab")),
         secret: Some(("acme-apikey".into(), Some("7".into()))),
         last_used: None,
-        accepted: Finding::holds(Aspect::Accepted, Reason::Admitted, ""),
-        secret_ready: Finding::holds(Aspect::SecretReady, Reason::Written, ""),
-        synced: Finding::holds(Aspect::Synced, Reason::Published, ""),
+        findings: vec![
+            Finding::holds(Aspect::Accepted, Reason::Admitted, ""),
+            Finding::holds(Aspect::SecretReady, Reason::Written, ""),
+            Finding::holds(Aspect::Synced, Reason::Published, ""),
+        ],
         outcome,
-        again: Duration::ZERO,
     }
 }
 
@@ -41,17 +43,13 @@ fn in_force(reason: Reason) -> Report {
 
 /// The events of a life that goes through these reports.
 fn events(reports: &[Report]) -> Vec<String> {
-    let mut key = sample::key("acme", "team");
+    let mut before = ApiKeyStatus::default();
     let mut told = Vec::new();
     for report in reports {
-        let before = key.status.clone().unwrap_or_default();
-        let after = status(&key, report, Timestamp::from_millis(0).unwrap());
-        told.extend(
-            transitions(&before, &after)
-                .into_iter()
-                .map(|happening| happening.reason),
-        );
-        key.status = Some(after);
+        let after = status(before.clone(), report, 1, at(0));
+        let happened = transitions(&before, &after);
+        told.extend(happened.into_iter().map(|happening| happening.reason));
+        before = after;
     }
     told
 }
@@ -93,7 +91,7 @@ fn a_key_that_begins_expired_is_never_told_to_be_usable_before_it_is_renewed() {
 #[test]
 fn a_hindrance_is_told_once_and_issues_nothing() {
     let mut conflict = report(Outcome::Stuck(Reason::SecretConflict, "taken".into()));
-    conflict.revealed = false;
+    conflict.in_force = None;
     conflict.secret = None;
     assert_eq!(
         events(&[conflict.clone(), conflict, in_force(Reason::Active)]),
@@ -129,7 +127,7 @@ fn waiting_for_gates_on_the_way_neither_hides_nor_repeats_a_transition() {
 #[test]
 fn another_key_is_a_rotation_or_a_reissue() {
     let mut other = in_force(Reason::Active);
-    other.current = Some(issued("cd"));
+    other.in_force = Some(issued("cd"));
     let mut brought = [in_force(Reason::Active), other.clone()];
     brought.iter_mut().for_each(|report| report.secret = None);
     assert_eq!(events(&brought), ["KeyIssued", "KeyRotated"]);
@@ -149,28 +147,54 @@ fn lost_admission_withdraws() {
 }
 
 #[test]
+fn a_key_without_an_api_is_told_of_though_one_may_come_by_itself() {
+    let mut ambiguous = report(Outcome::Underway(Reason::ApiAmbiguous, "name one".into()));
+    ambiguous.in_force = None;
+    let finding = Finding::lacks(Aspect::Accepted, Reason::ApiAmbiguous, "name one");
+    ambiguous.findings = vec![finding];
+    assert_eq!(
+        events(&[ambiguous.clone(), ambiguous, in_force(Reason::Active)]),
+        ["ApiAmbiguous", "KeyIssued"]
+    );
+}
+
+#[test]
 fn what_may_still_be_published_is_named_until_the_key_is_in_force() {
-    let mut key = sample::key("acme", "team");
-    let retiring = crate::crd::api_key::RetiringKey {
+    let retiring = RetiringKey {
         revision: 0,
         hash: "cd".repeat(32),
         key_id: "cd".repeat(6),
-        issued_time: Timestamp::from_millis(0).unwrap(),
-        retire_time: Timestamp::from_millis(1).unwrap(),
+        issued_time: at(0),
+        retire_time: at(1),
     };
-    key.status = Some(ApiKeyStatus {
+    let before = ApiKeyStatus {
         previous: Some(retiring),
-        unrevealed: vec![issued("ef")],
+        unrevealed: vec![issued("ef").told()],
         ..ApiKeyStatus::default()
-    });
-    let after = |report: &Report| status(&key, report, Timestamp::from_millis(2).unwrap());
+    };
+    let after = |report: &Report| status(before.clone(), report, 1, at(2));
     let hindered = Report {
-        revealed: false,
+        in_force: None,
         ..in_force(Reason::Active)
     };
     let named = after(&hindered);
     assert!(named.previous.is_some());
-    assert_eq!(named.unrevealed, [issued("ef")]);
+    assert_eq!(named.unrevealed, [issued("ef").told()]);
     let named = after(&in_force(Reason::Active));
     assert_eq!((named.previous, named.unrevealed), (None, Vec::new()));
+}
+
+#[test]
+fn a_deletion_keeps_what_it_says_nothing_about() {
+    let before = status(ApiKeyStatus::default(), &in_force(Reason::Active), 1, at(0));
+    let deleting = Report {
+        findings: vec![Finding::lacks(Aspect::Synced, Reason::Deleting, "")],
+        in_force: None,
+        ..report(Outcome::Underway(Reason::Deleting, String::new()))
+    };
+    let after = status(before, &deleting, 2, at(1));
+    assert_eq!(after.conditions.len(), 6);
+    assert!(
+        holds(&after.conditions, Aspect::Accepted) && !holds(&after.conditions, Aspect::Synced)
+    );
 }

@@ -18,7 +18,7 @@ use water_http::RequestIds;
 use water_keystore::connection::Purpose;
 use water_keystore::{
     ConnectionSettings, Contents, Directory, Entry, GateIdentity, Instance, KeyState, LastUses,
-    Owner, Record, Standby,
+    Origin, Owner, Record, Standby,
 };
 use water_runtime::telemetry::{Lines, subscriber};
 
@@ -34,7 +34,7 @@ async fn gate(redis: &Redis, key: &PlainKey<'_>, registry: &mut Registry) -> Gat
     let instance = Instance::new("water", "panic").unwrap();
     let connect = |purpose| settings.connect(purpose);
     let directory = Directory::new(connect(Purpose::Directory), instance.clone());
-    let (writer, _) = directory.claim("0b5e", None).await.unwrap();
+    let (writer, _) = directory.claim("0b5e", "a91c", None).await.unwrap();
     writer.rebuild(|| contents(key)).await.unwrap();
     let identity = GateIdentity {
         pod: "gate-0".into(),
@@ -102,6 +102,7 @@ fn contents(key: &PlainKey<'_>) -> Contents {
             hash: key.hash(),
             record,
             owner,
+            origin: Origin::Generated,
         }],
         plans: vec![Plan {
             name: "Enterprise".parse().unwrap(),

@@ -75,9 +75,10 @@ async fn revoked_after(site: &Site, key: &Key, probes: &mut [HttpClient]) -> Dur
             .map(|probe| last_accepted(probe, key, &accepted_once)),
     );
     let revoke = async {
+        let revocation = site.revocation(key).await;
         accepted_once.wait().await;
         let written = Instant::now();
-        site.writer.apply(&[key.revocation()]).await.unwrap();
+        site.writer.declare(&revocation).await.unwrap();
         written
     };
     let (accepted, written) = tokio::join!(refused, revoke);

@@ -2,6 +2,7 @@
 
 mod key;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -10,7 +11,9 @@ use anyhow::{Result, ensure};
 use water_domain::{Limits, Plan, Timestamp};
 use water_harness::{Answer, HttpClient, Port, Process, Program, Redis, wait_until};
 use water_keystore::connection::Purpose;
-use water_keystore::{Change, ConnectionSettings, Contents, Directory, Instance, Owner, Writer};
+use water_keystore::{
+    ConnectionSettings, Contents, Declaration, Directory, Instance, Origin, Writer,
+};
 
 use crate::recorder::Recorder;
 pub use key::Key;
@@ -71,7 +74,7 @@ impl Site {
         let instance = Instance::new("water", &format!("gate-{number}")).unwrap();
         let connection = ConnectionSettings::new(redis_url, None).unwrap();
         let directory = Directory::new(connection.connect(Purpose::Directory), instance.clone());
-        let (writer, _) = directory.claim("0b5e", None).await.unwrap();
+        let (writer, _) = directory.claim("0b5e", "a91c", None).await.unwrap();
         writer.rebuild(|| contents(&[])).await.unwrap();
         let service = Recorder::start().await;
         let (http, admin) = (Port::reserve().unwrap(), Port::reserve().unwrap());
@@ -146,19 +149,42 @@ impl Site {
 
     /// The same of many keys at once.
     pub async fn publish_all(&self, keys: &[Key]) {
-        let put = |key: &Key| Change::Put {
-            hash: key.hash(),
-            record: key.record.clone(),
-            owner: owner(),
-            reinstate: false,
-        };
-        let changes: Vec<Change> = keys.iter().map(put).collect();
-        self.change(&changes).await;
+        let mut last = 0;
+        for key in keys {
+            let mut declaration = self.revocation(key).await;
+            declaration.records = BTreeMap::from([(key.hash(), key.record.clone())]);
+            last = self.declare(&declaration).await;
+        }
+        self.acknowledged(last).await;
     }
 
     /// Revokes a key and waits until every gate has applied it.
     pub async fn revoke(&self, key: &Key) {
-        self.change(&[key.revocation()]).await;
+        let revocation = self.revocation(key).await;
+        let revoked = self.declare(&revocation).await;
+        self.acknowledged(revoked).await;
+    }
+
+    /// That the key's owner holds nothing from now on.
+    pub async fn revocation(&self, key: &Key) -> Declaration {
+        let (owner, origin) = (key.owner(), Origin::Generated);
+        let sight = self.directory.sight(&owner.uid, &origin, &[]).await;
+        Declaration {
+            owner,
+            number: sight.unwrap().number,
+            records: BTreeMap::new(),
+            withdrawn: BTreeSet::new(),
+            revoked: BTreeSet::new(),
+            reinstated: BTreeMap::new(),
+            origin,
+            is_last: false,
+        }
+    }
+
+    async fn declare(&self, declaration: &Declaration) -> u64 {
+        let declared = self.writer.declare(declaration).await.unwrap();
+        assert!(declared.refused.is_empty(), "{declared:?}");
+        declared.applied.seq
     }
 
     /// Writes the directory anew, as the operator does when Redis has lost it or was promoted, and
@@ -167,16 +193,15 @@ impl Site {
         let settings = ConnectionSettings::new(&redis.url(), None).unwrap();
         let connection = settings.connect(Purpose::Directory);
         let directory = Directory::new(connection, self.instance.clone());
-        let (writer, _) = directory.claim("0b5e", None).await.unwrap();
-        let (meta, _) = writer.rebuild(|| contents(keys)).await.unwrap();
-        meta.seq
+        let (writer, _) = directory.claim("0b5e", "a91c", None).await.unwrap();
+        let rebuilt = writer.rebuild(|| contents(keys)).await.unwrap();
+        rebuilt.meta.seq
     }
 
-    async fn change(&self, changes: &[Change]) {
-        let applied = self.writer.apply(changes).await.unwrap();
+    async fn acknowledged(&self, seq: u64) {
         let acknowledged = async || {
             let leases = self.directory.leases().await?;
-            let behind = leases.gates.iter().any(|gate| gate.seq < applied.seq);
+            let behind = leases.gates.iter().any(|gate| gate.seq < seq);
             ensure!(!leases.gates.is_empty() && !behind, "{:?}", leases.gates);
             Ok(())
         };
@@ -257,14 +282,6 @@ pub fn program(command: &[&str], pod: &str, http: &Port, admin: &Port) -> Progra
         .env("WATER_POD_NAME", pod)
         .env("WATER_POD_UID", format!("uid-of-{pod}"))
         .env("WATER_IDENTITY_CURRENT", &IDENTITY[..64])
-}
-
-fn owner() -> Owner {
-    Owner {
-        uid: "uid-of-acme".into(),
-        namespace: "water".into(),
-        name: "acme".into(),
-    }
 }
 
 /// All that the operator would write: both plans, and these keys.

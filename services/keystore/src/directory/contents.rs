@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 
 use futures::{StreamExt, TryStreamExt, stream};
-use redis::pipe;
+use redis::{cmd, pipe};
 use water_domain::key::Shard;
 use water_domain::{KeyHash, Plan};
 
+use super::declaration::Origin;
+use super::meta::Counts;
 use super::{BATCHES_IN_FLIGHT, SHARDS_PER_BATCH};
 use crate::connection::Connection;
 use crate::failure::StoreError;
@@ -32,6 +34,8 @@ pub struct Entry {
     pub record: Record,
     /// The ApiKey that declares it.
     pub owner: Owner,
+    /// Where the key comes from: decides which tombstones bar it.
+    pub origin: Origin,
 }
 
 /// What stands in the directory under one hash.
@@ -92,20 +96,33 @@ async fn read_batch(
     Ok((replies.concat(), owners.concat()))
 }
 
-pub(super) async fn count(connection: &Connection, instance: &Instance) -> Result<u64, StoreError> {
+pub(super) async fn count(
+    connection: &Connection,
+    instance: &Instance,
+) -> Result<Counts, StoreError> {
+    let attempt = "count all key records";
     let lengths = stream::iter(batches()).map(|shards| async move {
         let mut commands = pipe();
         for shard in shards {
             commands.cmd("HLEN").arg(instance.records(shard));
+            commands.cmd("HLEN").arg(instance.owners(shard));
+            commands.cmd("HLEN").arg(instance.held(shard));
         }
-        let attempt = "count all key records";
-        let lengths: Vec<u64> = connection.run_all(attempt, &commands).await?;
-        Ok(lengths.iter().sum::<u64>())
+        connection.run_all(attempt, &commands).await
     });
-    lengths
-        .buffered(BATCHES_IN_FLIGHT)
-        .try_fold(0, async |sum, lengths| Ok(sum + lengths))
-        .await
+    let mut lengths = lengths.buffered(BATCHES_IN_FLIGHT);
+    let mut counts = Counts::default();
+    while let Some(lengths) = lengths.try_next().await? {
+        let lengths: Vec<u64> = lengths;
+        for shard in lengths.chunks_exact(3) {
+            counts.records += shard[0];
+            counts.owners += shard[1];
+            counts.held += shard[2];
+        }
+    }
+    let command = cmd("HLEN").arg(instance.revoked()).to_owned();
+    counts.revoked = connection.run(attempt, &command).await?;
+    Ok(counts)
 }
 
 /// All shards, in portions for one pipeline each.

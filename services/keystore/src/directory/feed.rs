@@ -2,24 +2,14 @@
 
 use redis::cmd;
 use redis::streams::{StreamId, StreamReadReply};
-use water_domain::{KeyHash, Plan, PlanName};
 
 use super::meta::{Meta, Observation, observe};
 use super::plans;
 use super::scripts::{hash, number};
-use super::snapshot::Snapshot;
+use super::snapshot::{Event, Snapshot};
 use crate::connection::Connection;
 use crate::failure::StoreError;
 use crate::keys::Instance;
-
-/// A change as the feed tells it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Event {
-    Put(KeyHash, Vec<u8>),
-    Delete(KeyHash),
-    Plan(Plan),
-    PlanGone(PlanName),
-}
 
 /// One entry of the feed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,7 +30,7 @@ pub(super) struct Round {
 pub(super) enum Setback {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("the key directory has no meta: Redis lost its data")]
+    #[error("the key directory has no readable meta: Redis lost its data")]
     Missing,
     #[error("the key directory is not complete: it is being rebuilt")]
     Incomplete,

@@ -1,4 +1,4 @@
--- Stands before every script that writes the directory.
+-- Stands before every script of the operator.
 
 -- Lua would print a large number as 1.7e+12.
 local function text(number) return string.format('%.0f', number) end
@@ -8,12 +8,40 @@ local function now()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
+-- The members of meta. Those that the version before does not write have a default.
+local MEMBERS = {
+  owner = 'string', api = 'string', replid = 'string', complete = 'boolean',
+  term = 'number', heldTerm = 'number', generation = 'number', seq = 'number',
+  count = 'number', owners = 'number', held = 'number', revoked = 'number',
+}
+local DEFAULTS = {api = '', heldTerm = 0, owners = 0, held = 0, revoked = 0}
+
+-- cjson prints 14 digits.
+local function is_whole(number)
+  return number >= 0 and number < 1e14 and number % 1 == 0
+end
+
+-- What the directory says about itself. nil: nothing, or nothing that can be read, which is worth
+-- as little. Of a later schema only the schema is known.
+local function read_meta(key)
+  local readable, meta = pcall(cjson.decode, redis.call('GET', key) or '')
+  if not readable or type(meta) ~= 'table' or type(meta.schema) ~= 'number' then return nil end
+  if meta.schema ~= 1 then return meta end
+  for name, value in pairs(DEFAULTS) do
+    if meta[name] == nil then meta[name] = value end
+  end
+  for name, kind in pairs(MEMBERS) do
+    if type(meta[name]) ~= kind then return nil end
+    if kind == 'number' and not is_whole(meta[name]) then return nil end
+  end
+  return meta
+end
+
 -- A write passes only when the directory has this owner and this term.
 -- Returns its meta, or nil and the reply that refuses the write.
 local function fence(key, owner, term)
-  local stored = redis.call('GET', key)
-  if not stored then return nil, {'wiped'} end
-  local meta = cjson.decode(stored)
+  local meta = read_meta(key)
+  if not meta then return nil, {'wiped'} end
   if meta.schema ~= 1 then return nil, {'schema', text(meta.schema)} end
   if meta.owner ~= owner then return nil, {'owned', meta.owner} end
   if meta.term ~= tonumber(term) then return nil, {'fenced', text(meta.term)} end
@@ -35,11 +63,13 @@ local function fence_change(key, owner, term)
   return meta
 end
 
--- Writes meta back. Redis without memory refuses SET only as a script's first write: PERSIST comes
--- before it, which changes nothing. What is deleted cannot be written again while the slot of a
--- Redis Cluster moves.
+-- Lets a full Redis take what follows: it refuses commands that need memory only as a script's
+-- first write. PERSIST is a write that changes nothing.
+local function write_though_full(key) redis.call('PERSIST', key) end
+
+-- Writes meta back.
 local function save(key, meta)
-  redis.call('PERSIST', key)
+  write_though_full(key)
   redis.call('SET', key, cjson.encode(meta))
 end
 

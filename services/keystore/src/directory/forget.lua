@@ -1,15 +1,25 @@
--- Forgets tombstones that are 90 days old.
--- KEYS  meta, revoked
--- ARGV  owner's uid, term
--- reply done, how many | the fence's refusals
-local meta, refusal = fence(KEYS[1], ARGV[1], ARGV[2])
+-- Forgets some of the tombstones and last uses that are 90 days old.
+-- KEYS  meta, revoked, used
+-- ARGV  owner's uid, term, cursor into revoked, how many at most of each
+-- reply done, next cursor, how many tombstones, how many last uses | the refusals of fence_change
+local meta, refusal = fence_change(KEYS[1], ARGV[1], ARGV[2])
 if not meta then return refusal end
-local before = now() - 90 * 86400000
+local revoked, used, oldest = KEYS[2], KEYS[3], now() - 90 * 86400000
 local forgotten = 0
-local fields = redis.call('HGETALL', KEYS[2])
-for i = 1, #fields, 2 do
-  if tonumber(fields[i + 1]) <= before then
-    forgotten = forgotten + redis.call('HDEL', KEYS[2], fields[i])
+write_though_full(KEYS[1])
+local page = redis.call('HSCAN', revoked, ARGV[3], 'COUNT', ARGV[4])
+for i = 1, #page[2], 2 do
+  local field, before, kept = page[2][i], forgotten, {}
+  for account, time in pairs(read_tombstone(page[2][i + 1])) do
+    if time > oldest then kept[account] = time else forgotten = forgotten + 1 end
+  end
+  if not next(kept) then
+    meta.revoked = meta.revoked - redis.call('HDEL', revoked, field)
+  elseif forgotten > before then
+    redis.call('HSET', revoked, field, tombstone_text(kept))
   end
 end
-return {'done', text(forgotten)}
+if forgotten > 0 then save(KEYS[1], meta) end
+local keys = redis.call('ZRANGE', used, '-inf', text(oldest), 'BYSCORE', 'LIMIT', 0, ARGV[4])
+for _, key in ipairs(keys) do redis.call('ZREM', used, key) end
+return {'done', page[1], text(forgotten), text(#keys)}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use water_domain::Timestamp;
 
-use super::writer::Applied;
+use super::claimed::Applied;
 
 /// A gate's word on how far its copy of the directory has come.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -3,9 +3,8 @@
 -- KEYS  gates, meta
 -- reply now in ms, generation or '', then pod, lease as JSON for each
 -- On another server than the one that was verified the generation may be an earlier one: '' too.
-local stored = redis.call('GET', KEYS[2])
-local meta = stored and cjson.decode(stored)
-local is_verified = meta and meta.replid == replication_id()
+local meta = read_meta(KEYS[2])
+local is_verified = meta and meta.schema == 1 and meta.replid == replication_id()
 local reply = {text(now()), is_verified and text(meta.generation) or ''}
 local fields = redis.call('HGETALL', KEYS[1])
 for i = 1, #fields, 2 do

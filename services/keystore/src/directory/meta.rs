@@ -14,14 +14,31 @@ pub struct Meta {
     pub schema: u64,
     /// Uid of the namespace whose operator writes the directory.
     pub owner: String,
+    /// Uid of the WaterDataApi whose keys it holds; empty where an operator of the version before
+    /// made it.
+    #[serde(default)]
+    pub api: String,
     /// Fences writers: a write passes only with this term.
     pub term: u64,
+    /// The term whose writer has kept the index. Another one than `term` means that an operator of
+    /// the version before has written since, and that the index cannot be believed.
+    #[serde(default, rename = "heldTerm")]
+    pub held_term: u64,
     /// Counts rebuilds. An acknowledgement counts only in this generation.
     pub generation: u64,
     /// Whether a rebuild has written everything.
     pub complete: bool,
     /// Fields in all shards of `records`, decodable or not.
     pub count: u64,
+    /// Fields in all shards of `owners`: the operator's, as are the next two.
+    #[serde(default)]
+    pub owners: u64,
+    /// Entries of the index, in all shards of `held`.
+    #[serde(default)]
+    pub held: u64,
+    /// Fields of `revoked`: tombstones of keys and of owners.
+    #[serde(default)]
+    pub revoked: u64,
     /// The last change's number.
     pub seq: u64,
     /// The server's replication id when the directory was rebuilt: a restart or a promotion
@@ -30,13 +47,34 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// Reads what GET answered: `Some(None)` when there is nothing, `None` when it is unreadable.
-    pub(crate) fn decode(stored: Option<&[u8]>) -> Option<Option<Self>> {
-        match stored {
-            None => Some(None),
-            Some(bytes) => serde_json::from_slice(bytes).ok().map(Some),
+    /// Reads what GET answered. What cannot be read is worth as little as nothing: a claim replaces
+    /// it, and a rebuild follows.
+    pub(crate) fn decode(stored: Option<&[u8]>) -> Option<Self> {
+        serde_json::from_slice(stored?).ok()
+    }
+
+    /// How many fields there must be. Another number means that Redis has evicted some.
+    pub fn counts(&self) -> Counts {
+        Counts {
+            records: self.count,
+            owners: self.owners,
+            held: self.held,
+            revoked: self.revoked,
         }
     }
+}
+
+/// How many fields the directory has, of each kind that a rebuild would miss.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counts {
+    /// Key records.
+    pub records: u64,
+    /// Owners of key records.
+    pub owners: u64,
+    /// Entries of the index.
+    pub held: u64,
+    /// Tombstones of keys and of owners.
+    pub revoked: u64,
 }
 
 /// Whether the server takes writes.
@@ -51,7 +89,7 @@ pub enum Role {
 /// One look at the directory and its server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Observation {
-    /// `None`: there is no directory.
+    /// `None`: there is no directory, or its `meta` cannot be read.
     pub meta: Option<Meta>,
     /// The server's `master_replid`.
     pub replid: String,
@@ -71,7 +109,7 @@ impl Observation {
                 .find_map(|line| line.trim_end().strip_prefix(name)?.strip_prefix(':'))
         };
         Some(Self {
-            meta: Meta::decode(meta)?,
+            meta: Meta::decode(meta),
             replid: field("master_replid")?.into(),
             role: match field("role")? {
                 "master" => Role::Primary,
@@ -137,18 +175,18 @@ mod tests {
     }
 
     #[test]
-    fn no_meta_an_unfinished_one_and_another_servers_need_a_rebuild() {
-        for stored in [None, Some(meta(false, "abc")), Some(meta(true, "old"))] {
-            assert!(
-                Observation::read(stored.as_deref(), INFO)
-                    .unwrap()
-                    .needs_rebuild()
-            );
+    fn no_meta_an_unreadable_or_unfinished_one_and_another_servers_need_a_rebuild() {
+        let (unfinished, others) = (meta(false, "abc"), meta(true, "old"));
+        for stored in [None, Some(b"{".to_vec()), Some(unfinished), Some(others)] {
+            let seen = Observation::read(stored.as_deref(), INFO).unwrap();
+            assert!(seen.needs_rebuild(), "{seen:?}");
         }
     }
 
     #[test]
-    fn an_unreadable_meta_is_not_taken_for_a_missing_one() {
-        assert_eq!(Observation::read(Some(b"{"), INFO), None);
+    fn a_meta_of_the_version_before_has_no_index() {
+        let seen = Observation::read(Some(&meta(true, "abc")), INFO).unwrap();
+        let meta = seen.verified().unwrap();
+        assert_ne!(meta.held_term, meta.term);
     }
 }

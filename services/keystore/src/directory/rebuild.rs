@@ -1,50 +1,62 @@
-//! Writing the whole directory anew: begin a generation, replace shard after shard, complete it.
+//! Writing the whole directory anew: begin a generation, replace shard after shard, then the index,
+//! complete it. A shard is not cleared before it is written: while the slot of a Redis Cluster moves,
+//! what is deleted cannot be written again.
+
+use std::collections::{HashMap, HashSet};
 
 use water_domain::KeyHash;
 use water_domain::key::Shard;
 
+use super::claimed::{Applied, Claimed};
 use super::contents::{Contents, Entry};
 use super::meta::Meta;
-use super::scripts::{REBUILD_BEGIN, REBUILD_END, REBUILD_SHARDS, Reply, hash};
-use super::writer::{Claimed, applied};
-use super::{WriteError, plans};
+use super::scripts::{REBUILD_BEGIN, REBUILD_END, REBUILD_HELD, REBUILD_SHARDS, hash};
+use super::{WriteError, held, plans};
 use crate::failure::StoreError;
+use crate::owner::Owner;
+
+/// What a rebuild has left.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rebuilt {
+    /// `meta` as it stands then.
+    pub meta: Meta,
+    /// The hashes that were left out, because they or their owners had been revoked.
+    pub left_out: Vec<KeyHash>,
+}
 
 /// Shards in one script. 10 000 keys then make scripts of about 150 keys: a few milliseconds, in
 /// which Redis serves nobody else.
 const SHARDS_PER_SCRIPT: usize = 64;
 const ATTEMPT: &str = "rebuild the key directory";
 
-pub(super) async fn run(
-    claimed: &Claimed,
-    wanted: Contents,
-) -> Result<(Meta, Vec<KeyHash>), WriteError> {
+pub(super) async fn run(claimed: &Claimed, wanted: Contents) -> Result<Rebuilt, WriteError> {
     let generation = begin(claimed, &wanted).await?;
-    let mut shards = by_shard(wanted.entries);
-    let declared: usize = shards.iter().map(Vec::len).sum();
-    let mut revoked = Vec::new();
     let all: Vec<Shard> = Shard::all().collect();
+    let entries = by_shard(wanted.entries);
+    let mut left_out = Vec::new();
     for part in all.chunks(SHARDS_PER_SCRIPT) {
-        revoked.extend(replace(claimed, generation, part, &mut shards).await?);
+        left_out.extend(write_records(claimed, generation, part, &entries).await?);
     }
-    let meta = end(claimed, generation, declared - revoked.len()).await?;
-    Ok((meta, revoked))
+    let index = index(&entries, &left_out);
+    for part in all.chunks(SHARDS_PER_SCRIPT) {
+        write_index(claimed, generation, part, &index).await?;
+    }
+    let meta = end(claimed, generation, &index).await?;
+    Ok(Rebuilt { meta, left_out })
 }
 
 async fn begin(claimed: &Claimed, wanted: &Contents) -> Result<u64, WriteError> {
-    let mut call = REBUILD_BEGIN.prepare_invoke();
-    call.key(claimed.instance.meta())
-        .key(claimed.instance.plans());
-    call.arg(&*claimed.owner).arg(claimed.term);
+    let mut call = claimed.call(&REBUILD_BEGIN);
+    call.key(claimed.instance.plans());
     for plan in &wanted.plans {
         call.arg(plan.name.as_str()).arg(plans::encode(plan.limits));
     }
-    let reply: Reply = claimed.connection.run_script(ATTEMPT, &call).await?;
-    Ok(applied(reply, ATTEMPT)?.generation)
+    let fields = claimed.run(ATTEMPT, &call).await?;
+    Ok(Applied::read(&fields, ATTEMPT)?.generation)
 }
 
 fn by_shard(mut entries: Vec<Entry>) -> Vec<Vec<Entry>> {
-    // Of two entries with one hash the first counts, as a second put would be refused.
+    // Of two entries with one hash the first counts, as a second declaration would be refused.
     entries.sort_by_key(|entry| entry.hash);
     entries.dedup_by_key(|entry| entry.hash);
     let mut shards: Vec<Vec<Entry>> = Shard::all().map(|_| Vec::new()).collect();
@@ -54,43 +66,81 @@ fn by_shard(mut entries: Vec<Entry>) -> Vec<Vec<Entry>> {
     shards
 }
 
-/// Replaces the shards of `part`, and answers the revoked hashes among what was declared for them.
-async fn replace(
+/// Replaces the shards of `part`, and answers the barred hashes among what was declared for them.
+async fn write_records(
     claimed: &Claimed,
     generation: u64,
     part: &[Shard],
-    shards: &mut [Vec<Entry>],
+    entries: &[Vec<Entry>],
 ) -> Result<Vec<KeyHash>, WriteError> {
-    let mut call = REBUILD_SHARDS.prepare_invoke();
-    call.key(claimed.instance.meta())
-        .key(claimed.instance.revoked());
-    call.arg(&*claimed.owner).arg(claimed.term).arg(generation);
+    let mut call = claimed.call(&REBUILD_SHARDS);
+    call.key(claimed.instance.revoked());
+    call.arg(generation);
     for &shard in part {
         call.key(claimed.instance.records(shard))
             .key(claimed.instance.owners(shard));
-        let entries = std::mem::take(&mut shards[shard.index()]);
+        let entries = &entries[shard.index()];
         call.arg(entries.len());
         for entry in entries {
             call.arg(entry.hash.as_bytes())
                 .arg(entry.record.encode())
-                .arg(entry.owner.to_string());
+                .arg(&*entry.owner.uid)
+                .arg(entry.owner.to_string())
+                .arg(entry.origin.account());
         }
     }
-    let reply: Reply = claimed.connection.run_script(ATTEMPT, &call).await?;
-    let left_out = reply.done(ATTEMPT)?;
+    let left_out = claimed.run(ATTEMPT, &call).await?;
     let hashes: Option<Vec<KeyHash>> = left_out.iter().map(|field| hash(field)).collect();
     Ok(hashes.ok_or_else(|| StoreError::unexpected(ATTEMPT))?)
 }
 
-async fn end(claimed: &Claimed, generation: u64, records: usize) -> Result<Meta, WriteError> {
-    let mut call = REBUILD_END.key(claimed.instance.meta());
-    call.arg(&*claimed.owner)
-        .arg(claimed.term)
-        .arg(generation)
-        .arg(records);
-    let reply: Reply = claimed.connection.run_script(ATTEMPT, &call).await?;
-    let fields = reply.done(ATTEMPT)?;
-    Meta::decode(fields.first().map(Vec::as_slice))
-        .and_then(|meta| meta)
-        .ok_or_else(|| StoreError::unexpected(ATTEMPT).into())
+/// Owners of one shard with what was written of theirs.
+type Index<'a> = Vec<(&'a Owner, Vec<KeyHash>)>;
+
+/// By shard; an owner of whom nothing was written has no entry.
+fn index<'a>(entries: &'a [Vec<Entry>], left_out: &[KeyHash]) -> Vec<Index<'a>> {
+    let left_out: HashSet<&KeyHash> = left_out.iter().collect();
+    let mut owners: HashMap<&str, (&Owner, Vec<KeyHash>)> = HashMap::new();
+    for Entry { hash, owner, .. } in entries.iter().flatten() {
+        if !left_out.contains(hash) {
+            let held = owners.entry(&owner.uid);
+            held.or_insert((owner, Vec::new())).1.push(*hash);
+        }
+    }
+    let mut shards: Vec<Index> = Shard::all().map(|_| Vec::new()).collect();
+    for (owner, hashes) in owners.into_values() {
+        shards[owner.shard().index()].push((owner, hashes));
+    }
+    shards
+}
+
+async fn write_index(
+    claimed: &Claimed,
+    generation: u64,
+    part: &[Shard],
+    index: &[Index<'_>],
+) -> Result<(), WriteError> {
+    let mut call = claimed.call(&REBUILD_HELD);
+    call.arg(generation);
+    for &shard in part {
+        call.key(claimed.instance.held(shard));
+        let owners = &index[shard.index()];
+        call.arg(owners.len());
+        for (owner, hashes) in owners {
+            call.arg(&*owner.uid).arg(held::content(owner, hashes));
+        }
+    }
+    claimed.run(ATTEMPT, &call).await?;
+    Ok(())
+}
+
+async fn end(claimed: &Claimed, generation: u64, index: &[Index<'_>]) -> Result<Meta, WriteError> {
+    let owners = index.iter().flatten();
+    let records: usize = owners.clone().map(|(_, hashes)| hashes.len()).sum();
+    let mut call = claimed.call(&REBUILD_END);
+    call.key(claimed.instance.revoked());
+    call.arg(generation).arg(records).arg(owners.count());
+    let fields = claimed.run(ATTEMPT, &call).await?;
+    let meta = Meta::decode(fields.first().map(Vec::as_slice));
+    meta.ok_or_else(|| StoreError::unexpected(ATTEMPT).into())
 }

@@ -1,4 +1,5 @@
--- Begins a rebuild: a new generation that is not complete, on the server that answers here.
+-- Begins a rebuild: a new generation that is not complete, on the server that answers here. Until it
+-- is complete the index counts for nothing, as if it had been cleared.
 -- KEYS  meta, plans
 -- ARGV  owner's uid, term, then for each plan: name, value
 -- reply done, seq, generation | the fence's refusals
@@ -9,8 +10,10 @@ if not meta then return refusal end
 meta.generation = math.max(meta.generation + 1, now())
 meta.seq = math.max(meta.seq + 1, now())
 meta.complete = false
+meta.heldTerm = 0
 meta.replid = replication_id()
 save(KEYS[1], meta)
-redis.call('DEL', KEYS[2])
-for i = 3, #ARGV, 2 do redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1]) end
+local wanted = {}
+for i = 3, #ARGV, 2 do wanted[ARGV[i]] = ARGV[i + 1] end
+make_exactly(KEYS[2], wanted)
 return {'done', text(meta.seq), text(meta.generation)}

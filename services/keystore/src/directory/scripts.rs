@@ -1,5 +1,6 @@
 //! The directory's Lua scripts and how their replies are read. KEYS, ARGV and reply of each stand
-//! above it; all keys of a script share one hash tag and are declared.
+//! above it; all keys of a script share one hash tag and are named, so that a moving slot refuses a
+//! script before its first write.
 
 use std::sync::LazyLock;
 
@@ -7,29 +8,38 @@ use redis::{FromRedisValue, ParsingError, Script, Value};
 
 use super::WriteError;
 use crate::failure::StoreError;
-use water_domain::KeyHash;
+use water_domain::{KeyHash, Timestamp};
 
+/// A script behind the functions that it uses.
 macro_rules! script {
-    ($name:ident, $file:literal) => {
-        pub(super) static $name: LazyLock<Script> =
-            LazyLock::new(|| Script::new(concat!(include_str!("fence.lua"), include_str!($file))));
+    ($name:ident, $($file:literal),+) => {
+        pub(super) static $name: LazyLock<Script> = LazyLock::new(|| {
+            Script::new(concat!(include_str!("fence.lua"), $(include_str!($file)),+))
+        });
     };
 }
 
 script!(CLAIM, "claim.lua");
-script!(CHANGE, "change.lua");
-script!(PLANS, "plans.lua");
-script!(REBUILD_BEGIN, "rebuild_begin.lua");
-script!(REBUILD_SHARDS, "rebuild_shards.lua");
+script!(DECLARE, "tombstone.lua", "held.lua", "declare.lua");
+script!(SIGHT, "tombstone.lua", "held.lua", "sight.lua");
+script!(PLANS, "replace.lua", "plans.lua");
+script!(REBUILD_BEGIN, "replace.lua", "rebuild_begin.lua");
+script!(
+    REBUILD_SHARDS,
+    "tombstone.lua",
+    "replace.lua",
+    "rebuild_shards.lua"
+);
+script!(REBUILD_HELD, "replace.lua", "rebuild_held.lua");
 script!(REBUILD_END, "rebuild_end.lua");
-script!(FORGET, "forget.lua");
+script!(FORGET, "tombstone.lua", "forget.lua");
 script!(LEASES, "leases.lua");
 
 /// The gate's only script of the directory; its user may not run what the others need.
 pub(super) static LEASE: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("lease.lua")));
 
-/// A write's reply: a word, then fields.
+/// A reply: a word, then fields.
 pub(super) struct Reply(Vec<Vec<u8>>);
 
 impl FromRedisValue for Reply {
@@ -50,6 +60,15 @@ impl Reply {
         let refusal = refusal(&word, &fields);
         Err(refusal.unwrap_or_else(|| StoreError::unexpected(attempt).into()))
     }
+
+    /// The hashes that the script must be given too, if that is what it asks for.
+    pub(super) fn more(&self) -> Option<Vec<KeyHash>> {
+        let (word, hashes) = self.0.split_first()?;
+        if word != b"more" {
+            return None;
+        }
+        hashes.iter().map(|field| hash(field)).collect()
+    }
 }
 
 fn refusal(word: &[u8], fields: &[Vec<u8>]) -> Option<WriteError> {
@@ -58,6 +77,10 @@ fn refusal(word: &[u8], fields: &[Vec<u8>]) -> Option<WriteError> {
         b"wiped" => WriteError::Wiped,
         b"unverified" => WriteError::Unverified,
         b"interrupted" => WriteError::Interrupted,
+        b"gone" => WriteError::OwnerGone,
+        b"outdated" => WriteError::Outdated {
+            number: number(first?)?,
+        },
         b"fenced" => WriteError::Fenced {
             stored: number(first?)?,
         },
@@ -67,8 +90,6 @@ fn refusal(word: &[u8], fields: &[Vec<u8>]) -> Option<WriteError> {
         b"owned" => WriteError::Owned {
             uid: String::from_utf8_lossy(first?).into_owned(),
         },
-        b"revoked" => WriteError::Revoked(hash(first?)?),
-        b"taken" => WriteError::Taken(hash(first?)?),
         _ => return None,
     })
 }
@@ -76,6 +97,11 @@ fn refusal(word: &[u8], fields: &[Vec<u8>]) -> Option<WriteError> {
 /// A number that a script has printed.
 pub(super) fn number(field: &[u8]) -> Option<u64> {
     std::str::from_utf8(field).ok()?.parse().ok()
+}
+
+/// A moment that a script has printed, in ms.
+pub(super) fn moment(field: &[u8]) -> Option<Timestamp> {
+    Timestamp::from_millis(i64::try_from(number(field)?).ok()?)
 }
 
 /// A hash as it stands in the directory: its 32 bytes.

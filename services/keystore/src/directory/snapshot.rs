@@ -6,9 +6,17 @@ use std::sync::Arc;
 
 use water_domain::{KeyHash, Plan, PlanName};
 
-use super::feed::Event;
 use super::shard::Shard;
 use crate::record::Record;
+
+/// A change as the feed tells it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Event {
+    Put(KeyHash, Vec<u8>),
+    Delete(KeyHash),
+    Plan(Plan),
+    PlanGone(PlanName),
+}
 
 /// All keys and plans as of one `seq` of one generation.
 #[derive(Clone, Debug)]

@@ -42,18 +42,19 @@ async fn operator_and_gate_can_do_their_work() {
     let (_redis, operator, gate) = users().await;
     let writer = operator.ready().await;
     writer.set_plans(&[plan("Free", None)]).await.unwrap();
-    writer.apply(&[put(hash(1))]).await.unwrap();
+    operator.publish(&writer, hash(1)).await;
     let running = gate.complete_gate("gate-1").await;
-    let revoked = writer
-        .apply(&[revoke(hash(1)), put(hash(2))])
-        .await
-        .unwrap();
+    operator.publish(&writer, hash(2)).await;
+    let revoked = operator.revoke(&writer, hash(1)).await;
     running
         .comes_to("the change", |status| status.seq == revoked.seq)
         .await;
     assert_eq!(operator.directory().leases().await.unwrap().gates.len(), 1);
     assert_eq!(operator.directory().stored().await.unwrap().len(), 1);
-    assert_eq!(operator.directory().count().await.unwrap(), 1);
+    let counts = operator.directory().counts().await.unwrap();
+    assert_eq!((counts.records, counts.revoked), (1, 1));
+    assert_eq!(operator.directory().all_held().await.unwrap().len(), 2);
+    assert_eq!(writer.forget_old().await.unwrap(), 0);
     let used = [(record().key_id, Timestamp::from_millis(1_000).unwrap())];
     LastUses::new(gate.connect(Purpose::Directory), gate.instance.clone())
         .write(&used)
@@ -147,7 +148,7 @@ async fn a_compromised_gate_cannot_make_a_key_nor_bring_one_back() {
         "{denied}"
     );
     assert!(operator.directory().stored().await.unwrap().is_empty());
-    assert!(gate.directory().claim(UID, None).await.is_err());
+    assert!(gate.directory().claim(UID, API, None).await.is_err());
 }
 
 #[tokio::test]

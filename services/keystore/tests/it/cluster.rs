@@ -5,9 +5,10 @@ use std::time::Duration;
 use futures::future::join_all;
 use sha2::{Digest, Sha256};
 use water_domain::KeyHash;
+use water_domain::key::Shard;
 use water_harness::RedisCluster;
 use water_keystore::connection::Purpose;
-use water_keystore::{Reason, WriteError, Writer, redis_acl};
+use water_keystore::{Contents, Declaration, Entry, Owner, Reason, WriteError, Writer, redis_acl};
 
 use crate::site::*;
 
@@ -37,7 +38,7 @@ async fn a_gate_follows_the_operator_on_a_cluster() {
         .unwrap();
     let running = gate.complete_gate("gate-1").await;
     assert_eq!(running.status().keys, 500);
-    let revoked = writer.apply(&[revoke(hash(1))]).await.unwrap();
+    let revoked = operator.revoke(&writer, hash(1)).await;
     running.knows(hash(1), false).await;
     let acknowledged = |status: &water_keystore::ReplicaStatus| status.seq == revoked.seq;
     running.comes_to("the change", acknowledged).await;
@@ -45,7 +46,7 @@ async fn a_gate_follows_the_operator_on_a_cluster() {
     assert!(!directory.observe().await.unwrap().needs_rebuild());
     assert_eq!(directory.leases().await.unwrap().gates.len(), 1);
     assert_eq!(directory.stored().await.unwrap().len(), 499);
-    assert_eq!(directory.count().await.unwrap(), 499);
+    assert_eq!(directory.counts().await.unwrap().records, 499);
 }
 
 /// A gate that does not hear the feed stops renewing its lease after five seconds.
@@ -57,7 +58,7 @@ async fn followed() -> (RedisCluster, Site, Site, Writer, RunningGate) {
     let writer = operator.ready().await;
     let keys = || contents((0..500).map(hash));
     writer.rebuild(keys).await.unwrap();
-    writer.apply(&[revoke(hash(499))]).await.unwrap();
+    operator.revoke(&writer, hash(499)).await;
     let running = gate.complete_gate("gate-1").await;
     (cluster, operator, gate, writer, running)
 }
@@ -75,11 +76,11 @@ async fn a_gate_renews_while_its_directory_is_on_its_way_and_follows_when_it_has
     assert_eq!(running.status().failure, None);
 
     moving.finish().await.unwrap();
-    let (writer, _) = operator.directory().claim(UID, None).await.unwrap();
+    let writer = operator.claim().await;
     let keys = || contents((1..500).map(hash));
     writer.rebuild(keys).await.unwrap();
     running.knows(hash(0), false).await;
-    writer.apply(&[put(hash(500))]).await.unwrap();
+    operator.publish(&writer, hash(500)).await;
     running.knows(hash(500), true).await;
 }
 
@@ -97,8 +98,9 @@ async fn a_directory_on_two_masters_is_followed_and_loaded() {
     assert!(status.current && status.setbacks == 0, "{status:?}");
     let other = gate.complete_gate("gate-2").await;
     assert_eq!(other.status().keys, 499);
-    assert_eq!(operator.directory().count().await.unwrap(), 499);
-    let refused = writer.apply(&[revoke(hash(1))]).await.unwrap_err();
+    let counts = operator.directory().counts().await.unwrap();
+    assert_eq!(counts.records, 499);
+    let refused = writer.declare(&revoking(hash(1))).await.unwrap_err();
     assert!(is_cluster_down(&refused), "{refused}");
 }
 
@@ -109,18 +111,93 @@ async fn a_directory_that_is_about_to_move_takes_what_needs_no_new_key_of_redis(
     let directory = operator.directory();
     running.renews_for(Duration::from_secs(1)).await;
     assert_eq!(directory.leases().await.unwrap().gates.len(), 1);
-    let suspension = put_record(hash(1), suspended());
-    let change = writer.apply(&[suspension, revoke(hash(2))]).await.unwrap();
+    let suspension = holding_as(hash(1), suspended());
+    operator.write(&writer, suspension).await;
+    let change = operator.revoke(&writer, hash(2)).await;
     running.knows(hash(2), false).await;
     assert_eq!(running.record(hash(1)), Some(suspended()));
 
     let mut unpublished = (500..).map(hash);
     let is_alone = |new: &KeyHash| (0..500).all(|old| hash(old).shard() != new.shard());
     let alone = unpublished.find(is_alone).unwrap();
-    let refused = writer.apply(&[put(alone)]).await.unwrap_err();
+    let owner = owner_of(hash(3));
+    let replacement = Declaration {
+        number: operator.sight(&owner, &[]).await.number,
+        ..declaration(owner.clone(), [(alone, record())])
+    };
+    let refused = writer.declare(&replacement).await.unwrap_err();
     assert!(is_cluster_down(&refused), "{refused}");
     let seen = directory.observe().await.unwrap();
     assert_eq!(seen.verified().map(|meta| meta.seq), Some(change.seq));
+    let sight = operator.sight(&owner, &[]).await;
+    assert!(sight.records.contains_key(&hash(3)) && sight.barred.is_empty());
+    assert_eq!(sight.number, replacement.number);
+}
+
+#[tokio::test]
+async fn a_key_that_is_alone_in_its_shard_is_replaced_while_the_directory_is_about_to_move() {
+    let (cluster, operator, _gate) = cluster().await;
+    let writer = operator.ready().await;
+    operator.revoke(&writer, hash(2)).await;
+    let before = hash(1);
+    operator.publish(&writer, before).await;
+    let mut successor = *before.as_bytes();
+    successor[31] ^= 1;
+    let successor = KeyHash::from_bytes(successor);
+    let _moving = cluster.open_move(&operator.instance.meta()).await.unwrap();
+    let replacement = declaration(owner_of(before), [(successor, record())]);
+    operator.write(&writer, replacement).await;
+    let stored = operator.directory().stored().await.unwrap();
+    assert_eq!(stored.keys().collect::<Vec<_>>(), [&successor]);
+    let meta = operator.directory().observe().await.unwrap().meta.unwrap();
+    assert_eq!(operator.directory().counts().await.unwrap(), meta.counts());
+}
+
+/// One key in every shard of the records, whose owners are in all shards of the index.
+fn everywhere(last: u8) -> Contents {
+    let mut owners: Vec<Option<Owner>> = Shard::all().map(|_| None).collect();
+    let mut uids = (0..).map(|number| owner_named(&number.to_string()));
+    while owners.iter().any(Option::is_none) {
+        let owner = uids.next().unwrap();
+        let shard = held_shard(&owner.uid).index();
+        owners[shard] = Some(owner);
+    }
+    let entries = owners.into_iter().flatten().zip(0_u16..);
+    let entries = entries.map(|(owner, shard)| {
+        let mut hash = [last; 32];
+        hash[..2].copy_from_slice(&(shard << 4).to_be_bytes());
+        Entry {
+            owner,
+            ..entry(KeyHash::from_bytes(hash))
+        }
+    });
+    Contents {
+        entries: entries.collect(),
+        plans: vec![plan(&format!("Plan{last}"), None)],
+    }
+}
+
+#[tokio::test]
+async fn a_rebuild_loses_nothing_while_the_directory_is_about_to_move() {
+    let (cluster, operator, _gate) = cluster().await;
+    let writer = operator.ready().await;
+    writer.rebuild(|| everywhere(1)).await.unwrap();
+    operator.revoke(&writer, hash(1)).await;
+    let _moving = cluster.open_move(&operator.instance.meta()).await.unwrap();
+    let wanted = everywhere(2);
+    let meta = writer.rebuild(|| wanted.clone()).await.unwrap().meta;
+    assert!(meta.complete);
+    let directory = operator.directory();
+    assert_eq!(directory.counts().await.unwrap(), meta.counts());
+    assert_eq!(meta.counts().records, u64::from(Shard::COUNT));
+    let stored = directory.stored().await.unwrap();
+    assert!(
+        wanted
+            .entries
+            .iter()
+            .all(|entry| stored.contains_key(&entry.hash))
+    );
+    assert_eq!(directory.plans().await.unwrap(), wanted.plans);
 }
 
 #[tokio::test]

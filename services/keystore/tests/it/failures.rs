@@ -103,7 +103,8 @@ async fn a_user_without_rights_is_denied() {
 async fn a_warm_gate_keeps_its_copy_while_redis_is_away_and_follows_again() {
     let redis = Redis::start().await.unwrap();
     let site = Site::on(&redis);
-    site.ready().await.apply(&[put(hash(1))]).await.unwrap();
+    let writer = site.ready().await;
+    site.publish(&writer, hash(1)).await;
     let gate = site.complete_gate("gate-1").await;
     redis.kill().unwrap();
     gate.comes_to("the failure", |status| status.failure == Some(Reason::Down))
@@ -119,7 +120,7 @@ async fn a_warm_gate_keeps_its_copy_while_redis_is_away_and_follows_again() {
         gate.record(hash(1)).is_some(),
         "an empty Redis turns no key bad"
     );
-    let (writer, _) = site.directory().claim(UID, None).await.unwrap();
+    let writer = site.claim().await;
     writer.rebuild(|| contents([hash(2)])).await.unwrap();
     gate.knows(hash(2), true).await;
 }

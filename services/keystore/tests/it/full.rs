@@ -2,7 +2,7 @@
 //! alive that its owner deleted.
 
 use water_harness::Redis;
-use water_keystore::{Reason, WriteError};
+use water_keystore::{Declaration, Reason, WriteError};
 
 use crate::site::*;
 
@@ -11,7 +11,7 @@ async fn full() -> (Redis, Site, water_keystore::Writer, RunningGate) {
     let redis = Redis::start().await.unwrap();
     let site = Site::on(&redis);
     let writer = site.ready().await;
-    writer.apply(&[put(hash(1))]).await.unwrap();
+    site.publish(&writer, hash(1)).await;
     let gate = site.complete_gate("gate-1").await;
     redis
         .command(&["CONFIG", "SET", "maxmemory", "1"])
@@ -22,15 +22,15 @@ async fn full() -> (Redis, Site, water_keystore::Writer, RunningGate) {
 
 #[tokio::test]
 async fn a_full_redis_refuses_a_new_key_with_its_own_reason() {
-    let (_redis, _site, writer, _gate) = full().await;
-    let refused = writer.apply(&[put(hash(2))]).await.unwrap_err();
+    let (_redis, site, writer, _gate) = full().await;
+    let refused = site.declare(&writer, holding(hash(2))).await.unwrap_err();
     assert!(matches!(refused, WriteError::Store(error) if error.reason() == Reason::OutOfMemory));
 }
 
 #[tokio::test]
 async fn a_full_redis_still_revokes_and_the_gate_can_acknowledge() {
     let (_redis, site, writer, gate) = full().await;
-    let revoked = writer.apply(&[revoke(hash(1))]).await.unwrap();
+    let revoked = site.revoke(&writer, hash(1)).await;
     gate.knows(hash(1), false).await;
     let acknowledged = async || {
         let leases = site.directory().leases().await?;
@@ -43,9 +43,43 @@ async fn a_full_redis_still_revokes_and_the_gate_can_acknowledge() {
 }
 
 #[tokio::test]
+async fn a_full_redis_still_takes_a_suspension_and_a_lowered_plan() {
+    let (_redis, site, writer, gate) = full().await;
+    let lowered = [plan("Enterprise", None)];
+    writer.set_plans(&lowered).await.unwrap();
+    let suspension = holding_as(hash(1), suspended());
+    let change = site.write(&writer, suspension).await;
+    gate.comes_to("the change", |status| status.seq == change.seq)
+        .await;
+    assert_eq!(gate.record(hash(1)), Some(suspended()));
+    let view = gate.view().unwrap();
+    assert_eq!(view.plan(&lowered[0].name), Some(&lowered[0]));
+}
+
+#[tokio::test]
+async fn a_full_redis_takes_the_last_word_of_an_owner_that_held_nothing() {
+    let (_redis, site, writer, _gate) = full().await;
+    let last = Declaration {
+        is_last: true,
+        ..revoking(hash(2))
+    };
+    site.write(&writer, last).await;
+    assert!(site.sight(&owner_of(hash(2)), &[]).await.is_gone);
+}
+
+#[tokio::test]
+async fn a_full_redis_can_be_rebuilt() {
+    let (_redis, site, _writer, gate) = full().await;
+    let writer = site.claim().await;
+    writer.rebuild(|| contents([hash(2)])).await.unwrap();
+    gate.knows(hash(2), true).await;
+    gate.knows(hash(1), false).await;
+}
+
+#[tokio::test]
 async fn a_full_redis_can_still_be_claimed() {
     let (_redis, site, writer, _gate) = full().await;
-    let (later, _) = site.directory().claim(UID, None).await.unwrap();
+    let later = site.claim().await;
     assert!(later.term() > writer.term());
-    later.apply(&[revoke(hash(1))]).await.unwrap();
+    site.revoke(&later, hash(1)).await;
 }

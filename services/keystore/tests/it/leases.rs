@@ -27,12 +27,12 @@ async fn acknowledged(site: &Site, change: Applied) -> Leases {
 async fn every_gate_acknowledges_a_revocation_that_it_has_applied() {
     let site = Site::new().await;
     let writer = site.ready().await;
-    writer.apply(&[put(hash(1))]).await.unwrap();
+    site.publish(&writer, hash(1)).await;
     let gates = [
         site.complete_gate("gate-1").await,
         site.complete_gate("gate-2").await,
     ];
-    let revoked = writer.apply(&[revoke(hash(1))]).await.unwrap();
+    let revoked = site.revoke(&writer, hash(1)).await;
     let leases = acknowledged(&site, revoked).await;
     assert_eq!(leases.gates.len(), 2);
     assert!(gates.iter().all(|gate| gate.record(hash(1)).is_none()));
@@ -64,10 +64,10 @@ async fn a_lease_says_who_the_gate_is_and_how_long_it_may_serve() {
 async fn an_acknowledgement_survives_a_rebuild() {
     let site = Site::new().await;
     let writer = site.ready().await;
-    writer.apply(&[put(hash(1))]).await.unwrap();
+    site.publish(&writer, hash(1)).await;
     let _gate = site.complete_gate("gate-1").await;
-    let revoked = writer.apply(&[revoke(hash(1))]).await.unwrap();
-    let (meta, _) = writer.rebuild(|| contents([hash(2)])).await.unwrap();
+    let revoked = site.revoke(&writer, hash(1)).await;
+    let meta = writer.rebuild(|| contents([hash(2)])).await.unwrap().meta;
     let leases = acknowledged(&site, revoked).await;
     assert_eq!(leases.gates[0].generation, meta.generation);
 }
@@ -78,7 +78,7 @@ async fn a_gate_that_has_stopped_is_still_waited_for_until_it_gives_its_lease_ba
     let writer = site.ready().await;
     let gate = site.complete_gate("gate-1").await;
     drop(gate);
-    let change = writer.apply(&[put(hash(1))]).await.unwrap();
+    let change = site.publish(&writer, hash(1)).await;
     let leases = site.directory().leases().await.unwrap();
     let judged = leases.acknowledgement(&leases.gates[0], &change);
     assert_eq!(judged, Acknowledgement::Awaited);
@@ -114,13 +114,13 @@ async fn cut_off_beyond_its_grace(grace: Duration) -> (Site, Writer, Proxy, Runn
     let redis = Redis::shared().await.unwrap();
     let site = Site::on(redis);
     let writer = site.ready().await;
-    writer.apply(&[put(hash(1))]).await.unwrap();
+    site.publish(&writer, hash(1)).await;
     let proxy = Proxy::before(redis.address()).await.unwrap();
     let cut_off = site.seen_at(redis.url_through(&proxy, "default", ""));
     let gate = RunningGate::of(cut_off.gate_with("gate-1", grace));
     soon(gate.completed()).await;
     proxy.set(Network::Reset);
-    writer.apply(&[revoke(hash(1))]).await.unwrap();
+    site.revoke(&writer, hash(1)).await;
     gate.comes_to("the end of its grace", |status| {
         status.since_renewal > Some(grace)
     })

@@ -5,15 +5,19 @@
 
 mod acl;
 mod cluster;
+mod declarations;
 mod decoder;
 mod directory;
 mod failures;
+mod former;
 mod full;
 mod leases;
 mod limiter;
 mod limiter_script;
+mod model;
 mod rebuild;
 mod replica;
 mod site;
 mod standby;
 mod tls;
+mod tombstones;

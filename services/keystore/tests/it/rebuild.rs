@@ -1,7 +1,7 @@
 //! Rebuilding the directory in bulk.
 
 use water_harness::{Redis, wait_until};
-use water_keystore::{Role, WriteError};
+use water_keystore::{Rebuilt, Role, WriteError};
 
 use crate::site::*;
 
@@ -9,11 +9,10 @@ use crate::site::*;
 async fn a_rebuild_leaves_exactly_what_is_declared_under_a_new_generation() {
     let site = Site::new().await;
     let writer = site.ready().await;
-    let before = writer.apply(&[put(hash(1)), put(hash(2))]).await.unwrap();
-    let (meta, left_out) = writer
-        .rebuild(|| contents([hash(2), hash(3)]))
-        .await
-        .unwrap();
+    site.publish(&writer, hash(1)).await;
+    let before = site.publish(&writer, hash(2)).await;
+    let wanted = || contents([hash(2), hash(3)]);
+    let Rebuilt { meta, left_out } = writer.rebuild(wanted).await.unwrap();
     assert!(meta.generation > before.generation && meta.seq > before.seq && meta.complete);
     assert_eq!((meta.count, left_out), (2, Vec::new()));
     let stored = site.directory().stored().await.unwrap();
@@ -24,22 +23,18 @@ async fn a_rebuild_leaves_exactly_what_is_declared_under_a_new_generation() {
 async fn a_rebuild_leaves_revoked_keys_out() {
     let site = Site::new().await;
     let writer = site.ready().await;
-    writer.apply(&[revoke(hash(1))]).await.unwrap();
-    let (meta, left_out) = writer
-        .rebuild(|| contents([hash(1), hash(2)]))
-        .await
-        .unwrap();
+    site.revoke(&writer, hash(1)).await;
+    let wanted = || contents([hash(1), hash(2)]);
+    let Rebuilt { meta, left_out } = writer.rebuild(wanted).await.unwrap();
     assert_eq!((meta.count, left_out), (1, vec![hash(1)]));
-    assert_eq!(site.directory().count().await.unwrap(), 1);
+    assert_eq!(site.directory().counts().await.unwrap(), meta.counts());
 }
 
 #[tokio::test]
 async fn of_two_entries_with_one_hash_one_is_written_and_counted() {
     let writer = Site::new().await.ready().await;
-    let (meta, _) = writer
-        .rebuild(|| contents([hash(1), hash(1)]))
-        .await
-        .unwrap();
+    let wanted = || contents([hash(1), hash(1)]);
+    let meta = writer.rebuild(wanted).await.unwrap().meta;
     assert_eq!(meta.count, 1);
 }
 
@@ -47,11 +42,9 @@ async fn of_two_entries_with_one_hash_one_is_written_and_counted() {
 async fn changes_go_on_after_a_rebuild_and_are_counted() {
     let site = Site::new().await;
     let writer = site.ready().await;
-    let (meta, _) = writer
-        .rebuild(|| contents((0..500).map(hash)))
-        .await
-        .unwrap();
-    let next = writer.apply(&[put(hash(1000))]).await.unwrap();
+    let wanted = || contents((0..500).map(hash));
+    let meta = writer.rebuild(wanted).await.unwrap().meta;
+    let next = site.publish(&writer, hash(1000)).await;
     assert_eq!((next.generation, next.seq), (meta.generation, meta.seq + 1));
     let observed = site.directory().observe().await.unwrap();
     assert_eq!(observed.verified().map(|meta| meta.count), Some(501));
@@ -64,7 +57,7 @@ async fn a_change_asked_for_during_a_rebuild_is_not_lost() {
     let (changed, rebuilt) = tokio::join!(
         biased;
         writer.rebuild(|| contents((0..500).map(hash))),
-        async { writer.apply(&[put(hash(1000))]).await },
+        async { writer.declare(&holding(hash(1000))).await },
     );
     changed.unwrap();
     rebuilt.unwrap();
@@ -75,14 +68,14 @@ async fn a_change_asked_for_during_a_rebuild_is_not_lost() {
             .unwrap()
             .contains_key(&hash(1000))
     );
-    assert_eq!(site.directory().count().await.unwrap(), 501);
+    assert_eq!(site.directory().counts().await.unwrap().records, 501);
 }
 
 #[tokio::test]
 async fn a_fenced_writer_cannot_rebuild() {
     let site = Site::new().await;
     let earlier = site.ready().await;
-    site.directory().claim(UID, None).await.unwrap();
+    site.claim().await;
     let refused = earlier.rebuild(|| contents([hash(1)])).await.unwrap_err();
     assert!(matches!(refused, WriteError::Fenced { .. }));
     assert!(!site.directory().observe().await.unwrap().needs_rebuild());
@@ -92,21 +85,21 @@ async fn a_fenced_writer_cannot_rebuild() {
 async fn after_a_restart_nothing_is_written_before_a_rebuild() {
     let site = Site::new().await;
     let writer = site.ready().await;
-    writer.apply(&[put(hash(1))]).await.unwrap();
+    site.publish(&writer, hash(1)).await;
     site.seems_restarted().await;
-    let refused = writer.apply(&[revoke(hash(1))]).await.unwrap_err();
+    let refused = site.declare(&writer, revoking(hash(1))).await.unwrap_err();
     assert!(matches!(refused, WriteError::Unverified));
     let refused = writer.set_plans(&[plan("Free", None)]).await.unwrap_err();
     assert!(matches!(refused, WriteError::Unverified));
     writer.rebuild(|| contents([hash(1)])).await.unwrap();
-    writer.apply(&[revoke(hash(1))]).await.unwrap();
+    site.revoke(&writer, hash(1)).await;
 }
 
 #[tokio::test]
 async fn a_directory_that_was_claimed_and_not_rebuilt_takes_no_change() {
     let site = Site::new().await;
-    let (writer, _) = site.directory().claim(UID, None).await.unwrap();
-    let refused = writer.apply(&[put(hash(1))]).await.unwrap_err();
+    let writer = site.claim().await;
+    let refused = site.declare(&writer, holding(hash(1))).await.unwrap_err();
     assert!(matches!(refused, WriteError::Interrupted));
 }
 
@@ -139,13 +132,13 @@ async fn seems_restarted(site: &Site) -> bool {
 async fn a_wiped_directory_is_claimed_and_rebuilt_and_the_gate_goes_on() {
     let site = Site::new().await;
     let writer = site.ready().await;
-    writer.apply(&[put(hash(1))]).await.unwrap();
+    site.publish(&writer, hash(1)).await;
     let gate = site.complete_gate("gate-1").await;
     wipe(&site).await;
     gate.doubts().await;
     assert!(gate.record(hash(1)).is_some());
 
-    let (writer, meta) = site.directory().claim(UID, None).await.unwrap();
+    let (writer, meta) = site.directory().claim(UID, API, None).await.unwrap();
     assert!(!meta.complete);
     writer.rebuild(|| contents([hash(2)])).await.unwrap();
     gate.knows(hash(2), true).await;
@@ -158,10 +151,11 @@ async fn an_old_dump_brings_no_revoked_key_back() {
     let redis = Redis::start().await.unwrap();
     let site = Site::on(&redis);
     let writer = site.ready().await;
-    writer.apply(&[put(hash(1)), put(hash(2))]).await.unwrap();
+    site.publish(&writer, hash(1)).await;
+    site.publish(&writer, hash(2)).await;
     redis.command(&["SAVE"]).await.unwrap();
     let gate = site.complete_gate("gate-1").await;
-    writer.apply(&[revoke(hash(1))]).await.unwrap();
+    site.revoke(&writer, hash(1)).await;
     gate.knows(hash(1), false).await;
     redis.kill().unwrap();
     redis.start_again().await.unwrap();
@@ -175,7 +169,7 @@ async fn an_old_dump_brings_no_revoked_key_back() {
     .await;
     assert!(!cold.status().complete && gate.record(hash(1)).is_none());
     // The first attempt may find the connection broken.
-    let answered = async || match writer.apply(&[revoke(hash(1))]).await {
+    let answered = async || match writer.declare(&revoking(hash(1))).await {
         Err(WriteError::Store(error)) => Err(error.into()),
         answer => Ok(answer),
     };
@@ -185,7 +179,7 @@ async fn an_old_dump_brings_no_revoked_key_back() {
         "{refused:?}"
     );
 
-    let (writer, _) = site.directory().claim(UID, None).await.unwrap();
+    let writer = site.claim().await;
     writer.rebuild(|| contents([hash(2)])).await.unwrap();
     for gate in [&gate, &cold] {
         soon(gate.completed()).await;
@@ -199,7 +193,7 @@ async fn a_promoted_replica_is_not_believed_until_it_was_rebuilt() {
     let (primary, other) = (Redis::start().await.unwrap(), Redis::start().await.unwrap());
     let site = Site::on(&primary);
     let writer = site.ready().await;
-    writer.apply(&[put(hash(1))]).await.unwrap();
+    site.publish(&writer, hash(1)).await;
     let gate = site.complete_gate("gate-1").await;
     let port = other.port().to_string();
     primary
@@ -212,7 +206,7 @@ async fn a_promoted_replica_is_not_believed_until_it_was_rebuilt() {
     gate.comes_to("doubt", |status| !status.current).await;
     assert!(gate.record(hash(1)).is_some());
     assert!(site.directory().observe().await.unwrap().needs_rebuild());
-    let (writer, _) = site.directory().claim(UID, None).await.unwrap();
+    let writer = site.claim().await;
     writer.rebuild(|| contents([hash(2)])).await.unwrap();
     gate.knows(hash(2), true).await;
 }

@@ -33,7 +33,7 @@ async fn a_gate_without_a_directory_has_no_copy_but_a_lease() {
 #[tokio::test]
 async fn a_directory_under_rebuild_is_not_loaded() {
     let site = Site::new().await;
-    site.directory().claim(UID, None).await.unwrap();
+    site.claim().await;
     let gate = site.running_gate("gate-1");
     gate.comes_to("a refused load", |status| status.setbacks > 0)
         .await;
@@ -61,18 +61,15 @@ async fn every_change_reaches_a_running_gate() {
     let site = Site::new().await;
     let writer = site.ready().await;
     let gate = site.complete_gate("gate-1").await;
-    writer.apply(&[put(hash(1))]).await.unwrap();
+    site.publish(&writer, hash(1)).await;
     gate.knows(hash(1), true).await;
 
-    let changed = writer
-        .apply(&[put_record(hash(1), suspended())])
-        .await
-        .unwrap();
+    let changed = site.write(&writer, holding_as(hash(1), suspended())).await;
     gate.comes_to("the change", |status| status.seq == changed.seq)
         .await;
     assert_eq!(gate.record(hash(1)).unwrap().state, KeyState::Suspended);
 
-    writer.apply(&[revoke(hash(1))]).await.unwrap();
+    site.revoke(&writer, hash(1)).await;
     gate.knows(hash(1), false).await;
     assert_eq!(gate.status().loads, 1, "the feed was enough");
 }
@@ -104,10 +101,8 @@ async fn many_changes_during_a_load_are_all_in_the_copy() {
         .unwrap();
     let gate = site.running_gate("gate-1");
     for number in 0..200 {
-        writer
-            .apply(&[revoke(hash(number)), put(hash(5_000 + number))])
-            .await
-            .unwrap();
+        site.revoke(&writer, hash(number)).await;
+        site.publish(&writer, hash(5_000 + number)).await;
     }
     gate.knows(hash(5_199), true).await;
     let known =
@@ -128,7 +123,7 @@ async fn a_trimmed_feed_makes_the_gate_load_everything_again() {
         status.loads == 2 && status.current
     })
     .await;
-    writer.apply(&[put(hash(1))]).await.unwrap();
+    site.publish(&writer, hash(1)).await;
     gate.knows(hash(1), true).await;
 }
 
@@ -137,7 +132,7 @@ async fn a_rebuild_makes_the_gate_load_everything_again() {
     let site = Site::new().await;
     let writer = site.ready().await;
     let gate = site.complete_gate("gate-1").await;
-    let (meta, _) = writer.rebuild(|| contents([hash(1)])).await.unwrap();
+    let meta = writer.rebuild(|| contents([hash(1)])).await.unwrap().meta;
     gate.knows(hash(1), true).await;
     assert_eq!(gate.status().generation, meta.generation);
 }
@@ -146,7 +141,8 @@ async fn a_rebuild_makes_the_gate_load_everything_again() {
 async fn a_directory_with_an_evicted_record_is_not_loaded() {
     let site = Site::new().await;
     let writer = site.ready().await;
-    writer.apply(&[put(hash(1)), put(hash(2))]).await.unwrap();
+    site.publish(&writer, hash(1)).await;
+    site.publish(&writer, hash(2)).await;
     site.evict(hash(1)).await;
     let gate = site.running_gate("gate-1");
     gate.comes_to("a refused load", |status| status.setbacks > 0)
@@ -163,7 +159,8 @@ async fn a_directory_with_an_evicted_record_is_not_loaded() {
 async fn a_reload_that_is_refused_leaves_the_copy_as_it_was() {
     let site = Site::new().await;
     let writer = site.ready().await;
-    writer.apply(&[put(hash(1)), put(hash(2))]).await.unwrap();
+    site.publish(&writer, hash(1)).await;
+    site.publish(&writer, hash(2)).await;
     let gate = site.complete_gate("gate-1").await;
     site.evict(hash(1)).await;
     site.trim_feed().await;
@@ -223,7 +220,8 @@ async fn a_copy_whose_reload_fails_is_not_called_current() {
 async fn an_undecodable_record_harms_no_other() {
     let site = Site::new().await;
     let writer = site.ready().await;
-    writer.apply(&[put(hash(1)), put(hash(2))]).await.unwrap();
+    site.publish(&writer, hash(1)).await;
+    site.publish(&writer, hash(2)).await;
     let _: () = cmd("HSET")
         .arg(site.instance.records(hash(1).shard()))
         .arg(hash(1).as_bytes())

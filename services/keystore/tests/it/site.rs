@@ -1,24 +1,29 @@
-//! One instance on one Redis, with an operator's and a gate's view of it, and sample keys.
+//! One instance on one Redis, with an operator's and a gate's view of it.
+
+mod running;
+mod sample;
 
 use std::future::Future;
-use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Result, ensure};
-use tokio::task::JoinHandle;
-use tokio::time::Instant;
 use water_domain::{KeyHash, Limits, Plan, Timestamp};
-use water_harness::{Redis, wait_until};
+use water_harness::Redis;
 use water_keystore::connection::Purpose;
 use water_keystore::{
-    Change, Connection, ConnectionSettings, Contents, Directory, Entry, GateIdentity, Instance,
-    KeyState, Limiter, Owner, Reason, Record, Removal, Replica, ReplicaStatus, Standby, Writer,
+    Applied, Connection, ConnectionSettings, Contents, Declaration, Declared, Directory,
+    GateIdentity, Instance, Limiter, Origin, Owner, Replica, Sight, Standby, WriteError, Writer,
 };
+
+pub use running::{RunningGate, RunningLimiter};
+pub use sample::*;
 
 /// The namespace's uid of every sample installation.
 pub const UID: &str = "0b5e";
+
+/// The uid of its WaterDataApi.
+pub const API: &str = "a91c";
 
 /// Longer than anything that is waited for takes on a busy machine.
 pub const SOON: Duration = Duration::from_secs(10);
@@ -67,9 +72,49 @@ impl Site {
 
     /// A writer of a complete, empty directory.
     pub async fn ready(&self) -> Writer {
-        let (writer, _) = self.directory().claim(UID, None).await.unwrap();
+        let writer = self.claim().await;
         writer.rebuild(Contents::default).await.unwrap();
         writer
+    }
+
+    /// A claim for the sample installation.
+    pub async fn claim(&self) -> Writer {
+        let (writer, _) = self.directory().claim(UID, API, None).await.unwrap();
+        writer
+    }
+
+    /// What the directory says of an owner whose keys were generated, and of these hashes.
+    pub async fn sight(&self, owner: &Owner, hashes: &[KeyHash]) -> Sight {
+        let sight = self.directory();
+        let sight = sight.sight(&owner.uid, &Origin::Generated, hashes).await;
+        sight.unwrap()
+    }
+
+    /// Declares with the number that the directory tells.
+    pub async fn declare(
+        &self,
+        writer: &Writer,
+        mut declaration: Declaration,
+    ) -> Result<Declared, WriteError> {
+        declaration.number = self.sight(&declaration.owner, &[]).await.number;
+        writer.declare(&declaration).await
+    }
+
+    /// Declares what must be written and not refused.
+    pub async fn write(&self, writer: &Writer, declaration: Declaration) -> Applied {
+        let declared = self.declare(writer, declaration).await.unwrap();
+        assert!(declared.refused.is_empty(), "{declared:?}");
+        declared.applied
+    }
+
+    /// Publishes a sample key.
+    pub async fn publish(&self, writer: &Writer, hash: KeyHash) -> Applied {
+        self.write(writer, holding(hash)).await
+    }
+
+    /// Revokes it.
+    pub async fn revoke(&self, writer: &Writer, hash: KeyHash) -> Applied {
+        self.write(writer, revoking(hash)).await
     }
 
     /// A gate named `pod`, not running.
@@ -114,16 +159,7 @@ impl Site {
         let standby = Arc::new(Standby::with(Arc::default(), gates));
         let connection = self.connect(purpose);
         let limiter = Limiter::new(connection, self.instance.clone(), standby.clone());
-        let limiter = Arc::new(limiter);
-        let running = limiter.clone();
-        let task = tokio::spawn(async move {
-            running.attend().await;
-        });
-        RunningLimiter {
-            limiter,
-            standby,
-            task,
-        }
+        RunningLimiter::of(limiter, standby)
     }
 
     /// Makes the directory look as if it had been rebuilt on another server.
@@ -162,132 +198,16 @@ impl Site {
             .unwrap();
     }
 
+    /// Does that to Redis.
+    pub async fn vandalise(&self, command: &mut redis::Cmd) {
+        let vandal = &mut self.vandal().await;
+        let _: redis::Value = command.query_async(vandal).await.unwrap();
+    }
+
     /// A plain client, to do to Redis what neither operator nor gate would do.
     pub async fn vandal(&self) -> redis::aio::MultiplexedConnection {
         let client = redis::Client::open(self.url.as_str()).unwrap();
         client.get_multiplexed_async_connection().await.unwrap()
-    }
-}
-
-pub struct RunningLimiter {
-    pub limiter: Arc<Limiter>,
-    pub standby: Arc<Standby>,
-    task: JoinHandle<()>,
-}
-
-impl RunningLimiter {
-    /// Whether one request of `account` is admitted, on a plan that allows a million.
-    pub async fn admits(&self, account: &str) -> bool {
-        self.admits_under(account, limits(1_000_000, 1_000_000))
-            .await
-    }
-
-    /// Charges requests until Redis fails for this reason; the first failures after a break may differ.
-    pub async fn fails_for(&self, reason: Reason) {
-        let failing = async || {
-            self.admits("acme").await;
-            let failing = self.standby.status().failing.map(|(reason, _)| reason);
-            ensure!(failing == Some(reason), "{failing:?}");
-            Ok(())
-        };
-        wait_until("the failure", SOON, failing).await.unwrap();
-    }
-
-    /// Charges requests until Redis decides.
-    pub async fn decides_by_redis(&self) {
-        let deciding = async || {
-            self.admits("acme").await;
-            let status = self.standby.status();
-            ensure!(status.failing.is_none() && !status.degraded, "{status:?}");
-            Ok(())
-        };
-        wait_until("Redis to decide", SOON, deciding).await.unwrap();
-    }
-
-    /// Whether one request of `account` is admitted under these limits.
-    pub async fn admits_under(&self, account: &str, limits: Limits) -> bool {
-        let account = account.parse().unwrap();
-        let decision = self.limiter.charge(&account, limits, now()).await;
-        decision.unwrap().accepted
-    }
-}
-
-impl Drop for RunningLimiter {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-pub struct RunningGate {
-    replica: Arc<Replica>,
-    task: JoinHandle<()>,
-}
-
-impl Deref for RunningGate {
-    type Target = Replica;
-
-    fn deref(&self) -> &Replica {
-        &self.replica
-    }
-}
-
-impl Drop for RunningGate {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-impl RunningGate {
-    pub fn of(replica: Replica) -> Self {
-        let replica = Arc::new(replica);
-        let running = replica.clone();
-        let task = tokio::spawn(async move {
-            running.run().await;
-        });
-        Self { replica, task }
-    }
-
-    /// What a request with this key would find.
-    pub fn record(&self, hash: KeyHash) -> Option<Record> {
-        self.view().expect("the gate has a copy").record(&hash)
-    }
-
-    /// Waits until the copy has the key, or until it has it no more.
-    pub async fn knows(&self, hash: KeyHash, known: bool) {
-        let seen = async || {
-            let found = self.record(hash).is_some();
-            ensure!(found == known, "record there: {found}, {:?}", self.status());
-            Ok(())
-        };
-        wait_until("the gate to follow", SOON, seen).await.unwrap();
-    }
-
-    /// Waits until a lease is renewed that much later than this was asked for.
-    pub async fn renews_for(&self, time: Duration) {
-        let end = Instant::now() + time;
-        let renewed = |status: &ReplicaStatus| {
-            let renewal = status.since_renewal.map(|since| Instant::now() - since);
-            renewal > Some(end)
-        };
-        self.comes_to("a renewal", renewed).await;
-    }
-
-    /// Waits until the gate doubts its copy, though the feed was not silent for long.
-    pub async fn doubts(&self) {
-        let doubtful = |status: &ReplicaStatus| {
-            !status.current && status.since_reply < Some(Duration::from_secs(5))
-        };
-        self.comes_to("doubt", doubtful).await;
-    }
-
-    /// Waits until the gate's own account of itself is as wanted.
-    pub async fn comes_to(&self, what: &str, wanted: impl Fn(&ReplicaStatus) -> bool) {
-        let seen = async || -> Result<()> {
-            let status = self.status();
-            ensure!(wanted(&status), "{status:?}");
-            Ok(())
-        };
-        wait_until(what, SOON, seen).await.unwrap();
     }
 }
 
@@ -298,96 +218,11 @@ pub async fn soon<T>(future: impl Future<Output = T>) -> T {
         .expect("it did not happen in time")
 }
 
-/// The hash of sample key `number`; neighbours lie in different shards.
-pub fn hash(number: u32) -> KeyHash {
-    let mut bytes = [7; 32];
-    bytes[..4].copy_from_slice(&number.wrapping_mul(0x9E37_79B9).to_be_bytes());
-    bytes[4..8].copy_from_slice(&number.to_be_bytes());
-    KeyHash::from_bytes(bytes)
-}
-
 /// Redis' time, as a gate knows it.
 #[allow(clippy::disallowed_methods, reason = "tests and servers share a clock")]
 pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     Timestamp::from_millis(since.unwrap().as_millis() as i64).unwrap()
-}
-
-pub fn record() -> Record {
-    Record {
-        key_id: "4fGh7Kq2ZpX1".parse().unwrap(),
-        account: "acme".parse().unwrap(),
-        plan: "Enterprise".parse().unwrap(),
-        state: KeyState::Active,
-        not_before: None,
-        expires: None,
-        retires: None,
-        revision: 1,
-    }
-}
-
-pub fn suspended() -> Record {
-    Record {
-        state: KeyState::Suspended,
-        ..record()
-    }
-}
-
-pub fn owner() -> Owner {
-    owner_named("acme-prod")
-}
-
-pub fn owner_named(name: &str) -> Owner {
-    Owner {
-        uid: format!("uid-of-{name}").into(),
-        namespace: "water".into(),
-        name: name.into(),
-    }
-}
-
-pub fn put(hash: KeyHash) -> Change {
-    put_record(hash, record())
-}
-
-pub fn put_record(hash: KeyHash, record: Record) -> Change {
-    Change::Put {
-        hash,
-        record,
-        owner: owner(),
-        reinstate: false,
-    }
-}
-
-pub fn revoke(hash: KeyHash) -> Change {
-    Change::Remove {
-        hash,
-        owner: owner(),
-        removal: Removal::Revoke,
-    }
-}
-
-pub fn withdraw(hash: KeyHash) -> Change {
-    Change::Remove {
-        hash,
-        owner: owner(),
-        removal: Removal::Withdraw,
-    }
-}
-
-pub fn entry(hash: KeyHash) -> Entry {
-    Entry {
-        hash,
-        record: record(),
-        owner: owner(),
-    }
-}
-
-/// A directory's contents of these keys and no plan.
-pub fn contents(hashes: impl IntoIterator<Item = KeyHash>) -> Contents {
-    Contents {
-        entries: hashes.into_iter().map(entry).collect(),
-        plans: Vec::new(),
-    }
 }
 
 pub fn limits(per_minute: u32, per_day: u32) -> Limits {

@@ -1,5 +1,6 @@
 //! How long a revoked key is still accepted, by three gates beside a steady load of many accounts.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Result, bail, ensure};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio::try_join;
-use water_keystore::{Change, Entry, Removal};
+use water_keystore::{Declaration, Entry};
 
 use super::Scale;
 use super::process::Gate;
@@ -146,7 +147,7 @@ async fn rounds(
 /// the answer's own way is in it.
 async fn revoked_after(
     site: &Site,
-    Entry { hash, owner, .. }: Entry,
+    entry: Entry,
     text: &str,
     probes: &mut [Connection; GATES],
 ) -> Result<Duration> {
@@ -155,13 +156,22 @@ async fn revoked_after(
         let answer = probe.exchange(&requests).await?;
         ensure!(answer.status == 200, "{}", probe.answer_text());
     }
-    let written = Instant::now();
-    let change = Change::Remove {
-        hash,
+    let Entry { owner, origin, .. } = entry;
+    let directory = site.store.directory(&site.revocation.instance)?;
+    let sight = directory.sight(&owner.uid, &origin, &[]).await?;
+    // The owner holds this key only: what is not declared is revoked.
+    let nothing = Declaration {
         owner,
-        removal: Removal::Revoke,
+        number: sight.number,
+        records: BTreeMap::new(),
+        withdrawn: BTreeSet::new(),
+        revoked: BTreeSet::new(),
+        reinstated: BTreeMap::new(),
+        origin,
+        is_last: false,
     };
-    let revoke = async { Ok(site.revocation_writer.apply(&[change]).await?) };
+    let written = Instant::now();
+    let revoke = async { Ok(site.revocation_writer.declare(&nothing).await?) };
     let [one, two, three] = probes
         .each_mut()
         .map(|probe| last_accepted(probe, &requests));

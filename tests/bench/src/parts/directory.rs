@@ -15,7 +15,8 @@ use tokio::time::Instant;
 use water_domain::{KeyHash, PlanName};
 use water_keystore::connection::Purpose;
 use water_keystore::{
-    ConnectionSettings, Contents, Entry, GateIdentity, Instance, KeyState, Owner, Record, Replica,
+    ConnectionSettings, Contents, Entry, GateIdentity, Instance, KeyState, Origin, Owner, Record,
+    Replica,
 };
 
 use super::orders::take_turns;
@@ -49,10 +50,11 @@ impl Filled {
             hash: hash(number),
             record: record(number),
             owner: Owner {
-                uid: "bench".into(),
+                uid: format!("{number}").into(),
                 namespace: "water".into(),
                 name: "bench".into(),
             },
+            origin: Origin::Generated,
         });
         let contents = Contents {
             entries: entries.collect(),

@@ -67,7 +67,7 @@ async fn a_directory_on_its_way_for_longer_than_the_grace_fails_no_good_key() {
     moving.finish().await.unwrap();
     let new = Key::new();
     let all: Vec<Key> = keys.iter().chain([&new]).cloned().collect();
-    let (writer, _) = site.directory.claim("0b5e", None).await.unwrap();
+    let (writer, _) = site.directory.claim("0b5e", "a91c", None).await.unwrap();
     writer.rebuild(|| contents(&all)).await.unwrap();
     shows(&site, |metrics| {
         metrics.contains("water_gate_directory_current 1.0")

@@ -3,9 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use water_domain::{KeyPrefix, PlainKey, Timestamp};
-use water_keystore::{Change, Entry, KeyState, Record, Removal};
-
-use super::owner;
+use water_keystore::{Entry, KeyState, Origin, Owner, Record};
 
 /// A key and its record, to be published as it is or changed before.
 #[derive(Clone)]
@@ -77,15 +75,6 @@ impl Key {
         self
     }
 
-    /// The end of the key.
-    pub fn revocation(&self) -> Change {
-        Change::Remove {
-            hash: self.hash(),
-            owner: owner(),
-            removal: Removal::Revoke,
-        }
-    }
-
     /// The value of `Authorization`.
     pub fn bearer(&self) -> String {
         format!("Bearer {}", self.text)
@@ -95,7 +84,18 @@ impl Key {
         Entry {
             hash: self.hash(),
             record: self.record.clone(),
-            owner: owner(),
+            owner: self.owner(),
+            origin: Origin::Generated,
+        }
+    }
+
+    /// The ApiKey that declares it, and nothing else.
+    pub fn owner(&self) -> Owner {
+        let name = self.hash().key_id();
+        Owner {
+            uid: format!("uid-of-{name}").into(),
+            namespace: "water".into(),
+            name: name.as_str().into(),
         }
     }
 

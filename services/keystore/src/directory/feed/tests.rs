@@ -3,6 +3,7 @@
 use super::*;
 use crate::directory::meta::Role;
 use crate::directory::snapshot::LoadedShard;
+use water_domain::KeyHash;
 use water_domain::key::Shard;
 
 fn copy_at(seq: u64) -> Snapshot {
@@ -14,10 +15,15 @@ fn seen(seq: u64) -> Observation {
     let meta = Meta {
         schema: 1,
         owner: "uid".into(),
+        api: "api".into(),
         term: 1,
+        held_term: 1,
         generation: 7,
         complete: true,
         count: 0,
+        owners: 0,
+        held: 0,
+        revoked: 0,
         seq,
         replid: "server".into(),
     };

@@ -1,0 +1,266 @@
+//! What a rebuild writes: everything that the cluster says a directory shall hold.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::{Resource, ResourceExt};
+use water_domain::{KeyHash, Limits, Plan, PlanName};
+use water_keystore::{Entry, Origin};
+
+use super::decide::stricter;
+use super::record::{self, Issued};
+use super::secret::{self, Found};
+use super::subject::Subject;
+use crate::conditions::{Aspect, Reason, find, holds};
+use crate::context::Context;
+use crate::crd::api_key::IssuedAt;
+use crate::crd::condition::ConditionStatus;
+use crate::crd::water_data_api::{Access, PlanSpec};
+use crate::crd::{ApiKey, WaterDataApi};
+use crate::directories::Source;
+
+/// The plans of a WaterDataApi as the directory holds them.
+pub fn plans(api: &WaterDataApi) -> Vec<Plan> {
+    api.spec.plans.iter().map(plan).collect()
+}
+
+fn plan(spec: &PlanSpec) -> Plan {
+    let limit = |limit: Option<u32>| limit.and_then(|limit| limit.try_into().ok());
+    let limits = match (
+        spec.access,
+        limit(spec.requests_per_minute),
+        limit(spec.requests_per_day),
+    ) {
+        (Access::Allowed, Some(requests_per_minute), Some(requests_per_day)) => Some(Limits {
+            requests_per_minute,
+            requests_per_day,
+        }),
+        // The schema refuses an open plan without limits; without a schema it opens nothing.
+        _ => None,
+    };
+    Plan {
+        name: spec.name.clone(),
+        limits,
+    }
+}
+
+/// Whether a plan allows all that the other does.
+pub fn covers(plan: &Plan, other: &Plan) -> bool {
+    match (plan.limits, other.limits) {
+        (_, None) => true,
+        (None, Some(_)) => false,
+        (Some(limits), Some(other)) => {
+            limits.requests_per_minute >= other.requests_per_minute
+                && limits.requests_per_day >= other.requests_per_day
+        }
+    }
+}
+
+impl Source for Context {
+    fn plans(&self, place: &IssuedAt, stored: Vec<Plan>) -> Vec<Plan> {
+        let api = self.api_at(place).known();
+        let declared = api.as_ref().map(plans).unwrap_or_default();
+        let keys = self.keys.state();
+        let mut retained = Retained::default();
+        for key in keys.iter() {
+            match &key.0 {
+                Ok(key) => retained.add(key, place),
+                Err(_) => retained.is_any_unknown = true,
+            }
+        }
+        retained.join(declared, stored)
+    }
+
+    fn is_to_be_carried(&self, place: &IssuedAt) -> bool {
+        let keys = self.keys.state();
+        let mut keys = keys.iter();
+        keys.any(|key| key.0.as_ref().map_or(true, |key| is_hindered(key, place)))
+    }
+
+    fn entries(&self, place: &IssuedAt, former: Vec<Entry>) -> Vec<Entry> {
+        let mut by_owner: HashMap<Box<str>, Vec<Entry>> = HashMap::new();
+        for entry in former {
+            let uid = entry.owner.uid.clone();
+            by_owner.entry(uid).or_default().push(entry);
+        }
+        let mut candidates = Vec::new();
+        for key in self.keys.state() {
+            match &key.0 {
+                Ok(watched) => {
+                    let newer = self.memory.newer(watched);
+                    let key = newer.as_deref().unwrap_or(watched);
+                    let former = by_owner.remove(key.uid().unwrap_or_default().as_str());
+                    candidates.extend(of_key(key, place, self, former.unwrap_or_default()));
+                }
+                // Nobody knows what it declares: what is published of it stays.
+                Err(invalid) if invalid.metadata.deletion_timestamp.is_none() => {
+                    let uid = invalid.metadata.uid.as_deref().unwrap_or_default();
+                    let carried = by_owner.remove(uid).unwrap_or_default();
+                    let age = Age::of(&invalid.metadata.creation_timestamp, uid);
+                    let carried = carried.into_iter();
+                    candidates.extend(carried.map(|entry| (Claim::InForce, age.clone(), entry)));
+                }
+                Err(_) => {}
+            }
+        }
+        ranked(candidates)
+    }
+}
+
+/// Why a hash is an ApiKey's: the first of these counts where several name one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Claim {
+    InForce,
+    Announced,
+}
+
+/// Then the oldest counts.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Age(Option<Time>, String);
+
+impl Age {
+    fn of(created: &Option<Time>, uid: &str) -> Self {
+        Self(created.clone(), uid.to_owned())
+    }
+}
+
+/// The entries with the best claim first: of two with one hash the first counts.
+fn ranked(mut candidates: Vec<(Claim, Age, Entry)>) -> Vec<Entry> {
+    candidates.sort_by(|one, other| (one.0, &one.1).cmp(&(other.0, &other.1)));
+    let mut known = HashSet::new();
+    let entries = candidates.into_iter().map(|(_, _, entry)| entry);
+    entries.filter(|entry| known.insert(entry.hash)).collect()
+}
+
+/// What is published of one ApiKey: the key that its Secret holds or, where none stands, all that may
+/// be revealed; of a brought key the hash that it declares. Only what the status has announced.
+fn of_key(
+    key: &ApiKey,
+    place: &IssuedAt,
+    context: &Context,
+    former: Vec<Entry>,
+) -> Vec<(Claim, Age, Entry)> {
+    let in_secret = match (&key.spec.material.hash, key.uid(), key.namespace()) {
+        (None, Some(uid), Some(namespace)) => {
+            let name = secret::name(&key.name_any(), &key.spec);
+            secret::known(&uid, &name, &namespace, context)
+        }
+        _ => Found::Missing,
+    };
+    let in_secret = match in_secret {
+        Found::Own { issued, .. } => Some(issued.hash),
+        Found::Missing | Found::Foreign => None,
+    };
+    entries(key, place, in_secret, &former)
+}
+
+fn entries(
+    key: &ApiKey,
+    place: &IssuedAt,
+    in_secret: Option<KeyHash>,
+    former: &[Entry],
+) -> Vec<(Claim, Age, Entry)> {
+    let Some(status) = &key.status else {
+        return Vec::new();
+    };
+    let accepted = find(&status.conditions, Aspect::Accepted);
+    let is_accepted = accepted.is_none_or(|accepted| accepted.status != ConditionStatus::False);
+    let is_kept = is_accepted || is_hindered(key, place);
+    if status.api.as_ref() != Some(place) || key.meta().deletion_timestamp.is_some() || !is_kept {
+        return Vec::new();
+    }
+    let subject = Subject::whole(key);
+    let announced = subject.announced();
+    let decisive = subject.brought.or(in_secret);
+    let is_decisive_known = announced.iter().any(|issued| Some(issued.hash) == decisive);
+    let counts = |issued: &&Issued| match decisive {
+        Some(hash) if is_decisive_known => issued.hash == hash,
+        _ => subject.brought.is_none(),
+    };
+    let shown = status.key_id.as_deref();
+    let is_in_force = |issued: &Issued| {
+        Some(issued.key_id.as_str()) == shown && holds(&status.conditions, Aspect::Synced)
+    };
+    let declared = record::declared(&key.spec);
+    let entry = |issued: &Issued| {
+        let stored = former.iter().find(|entry| entry.hash == issued.hash);
+        let record = match stored {
+            Some(stored) => {
+                let held = record::terms(&stored.record);
+                let terms = stricter(&held, &declared, &BTreeSet::new());
+                record::with_terms(&stored.record, &terms)
+            }
+            None => issued.record(&key.spec.account_id, &declared),
+        };
+        let claim = if is_in_force(issued) {
+            Claim::InForce
+        } else {
+            Claim::Announced
+        };
+        let entry = Entry {
+            hash: issued.hash,
+            record,
+            owner: record::owner(key.meta()),
+            origin: match subject.brought {
+                Some(_) => Origin::Brought(key.spec.account_id.clone()),
+                None => Origin::Generated,
+            },
+        };
+        let age = Age::of(&key.meta().creation_timestamp, subject.uid());
+        (claim, age, entry)
+    };
+    announced.iter().filter(counts).map(entry).collect()
+}
+
+/// Whether something hinders the key that leaves it published on the plan that it had.
+fn is_hindered(key: &ApiKey, place: &IssuedAt) -> bool {
+    let hindrances = [
+        Reason::PlanUnknown,
+        Reason::ApiNotFound,
+        Reason::SecretConflict,
+    ];
+    key.status.as_ref().is_some_and(|status| {
+        let ready = find(&status.conditions, Aspect::Ready);
+        status.api.as_ref() == Some(place)
+            && ready.is_some_and(|ready| {
+                hindrances
+                    .iter()
+                    .any(|reason| ready.reason == reason.as_str())
+            })
+    })
+}
+
+/// Plans that published keys name.
+#[derive(Default)]
+struct Retained {
+    named: HashSet<PlanName>,
+    /// A published key may be on any plan that was ever declared.
+    is_any_unknown: bool,
+}
+
+impl Retained {
+    fn add(&mut self, key: &ApiKey, place: &IssuedAt) {
+        let status = key.status.as_ref();
+        if status
+            .is_some_and(|status| status.api.as_ref() == Some(place) && status.current.is_some())
+        {
+            self.named.insert(key.spec.plan.clone());
+            self.is_any_unknown |= is_hindered(key, place);
+        }
+    }
+
+    /// The declared plans, and those that a published key may still name, with their last limits.
+    fn join(&self, mut declared: Vec<Plan>, stored: Vec<Plan>) -> Vec<Plan> {
+        let is_declared = |plan: &Plan| declared.iter().any(|declared| declared.name == plan.name);
+        let is_named = |plan: &Plan| self.is_any_unknown || self.named.contains(&plan.name);
+        let retained = stored.into_iter();
+        let retained: Vec<Plan> = retained
+            .filter(|plan| !is_declared(plan) && is_named(plan))
+            .collect();
+        declared.extend(retained);
+        declared
+    }
+}
+
+#[cfg(test)]
+mod tests;

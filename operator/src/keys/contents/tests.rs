@@ -1,0 +1,183 @@
+//! What a rebuild publishes, and whose a hash is that several name.
+
+use water_domain::Timestamp;
+
+use super::*;
+use crate::conditions::{Finding, stated};
+use crate::crd::ApiKeyStatus;
+use crate::crd::api_key::IssuedKey;
+use crate::sample;
+
+fn at(text: &str) -> Timestamp {
+    Timestamp::parse(text).unwrap()
+}
+
+fn place() -> IssuedAt {
+    IssuedAt {
+        namespace: "team".into(),
+        name: "water-data".into(),
+    }
+}
+
+fn issued(digits: &str) -> IssuedKey {
+    IssuedKey {
+        revision: 0,
+        hash: digits.repeat(32),
+        key_id: digits.repeat(6),
+        issued_time: at("2026-01-01T00:00:00Z"),
+    }
+}
+
+fn hash(digits: &str) -> KeyHash {
+    digits.repeat(32).parse().unwrap()
+}
+
+/// A key that a pass has left like this.
+fn told(change: impl FnOnce(&mut ApiKeyStatus)) -> ApiKey {
+    let mut key = sample::key("acme", "team");
+    let mut status = ApiKeyStatus {
+        api: Some(place()),
+        current: Some(issued("ab")),
+        key_id: Some(issued("ab").key_id),
+        conditions: conditions(Finding::holds(Aspect::Synced, Reason::Published, "")),
+        ..Default::default()
+    };
+    change(&mut status);
+    key.status = Some(status);
+    key
+}
+
+fn conditions(finding: Finding) -> Vec<crate::crd::Condition> {
+    stated(&[], vec![finding], 1, at("2026-01-01T00:00:00Z"))
+}
+
+fn refused(aspect: Aspect, reason: Reason) -> ApiKey {
+    let lacks = |aspect| Finding::lacks(aspect, reason, "");
+    let mut findings = conditions(lacks(aspect));
+    findings.extend(conditions(lacks(Aspect::Ready)));
+    told(|status| status.conditions = findings)
+}
+
+/// The first two digits of each hash that a rebuild publishes.
+fn published(key: &ApiKey, in_secret: Option<&str>) -> Vec<String> {
+    let entries = entries(key, &place(), in_secret.map(hash), &[]);
+    let digits = entries
+        .iter()
+        .map(|(_, _, entry)| entry.hash.to_string()[..2].to_owned());
+    digits.collect()
+}
+
+#[test]
+fn a_rebuild_publishes_what_an_owner_can_have_or_may_get() {
+    assert_eq!(published(&told(|_| {}), None), ["ab"]);
+    let unseen = told(|status| {
+        status.key_id = None;
+        status.unrevealed = vec![issued("ef")];
+    });
+    assert_eq!(published(&unseen, None), ["ab", "ef"]);
+    assert_eq!(published(&unseen, Some("ef")), ["ef"]);
+    assert!(published(&told(|status| status.api = None), None).is_empty());
+}
+
+#[test]
+fn a_secret_that_names_what_nobody_announced_is_not_believed() {
+    assert_eq!(published(&told(|_| {}), Some("cd")), ["ab"]);
+}
+
+#[test]
+fn a_key_that_is_not_admitted_is_left_out_and_a_hindered_one_is_not() {
+    let refused = |reason| published(&refused(Aspect::Accepted, reason), None);
+    assert!(refused(Reason::NamespaceNotAdmitted).is_empty());
+    assert_eq!(refused(Reason::PlanUnknown), ["ab"]);
+}
+
+#[test]
+fn a_brought_key_is_published_by_the_announced_hash_that_it_declares() {
+    let brought = |digits: &str| {
+        let mut key = told(|_| {});
+        key.spec.material.generated = None;
+        let sha256 = digits.repeat(32);
+        key.spec.material.hash = Some(crate::crd::api_key::Brought { sha256 });
+        published(&key, None)
+    };
+    assert_eq!(brought("ab"), ["ab"]);
+    assert!(
+        brought("cd").is_empty(),
+        "not announced, and ab is replaced"
+    );
+}
+
+#[test]
+fn a_hindered_key_keeps_its_plan_and_takes_every_restriction() {
+    let mut key = refused(Aspect::Accepted, Reason::PlanUnknown);
+    key.spec.plan = "Typo".parse().unwrap();
+    key.spec.suspend = true;
+    let mut former: Vec<Entry> = entries(&told(|_| {}), &place(), None, &[])
+        .into_iter()
+        .map(|(_, _, entry)| entry)
+        .collect();
+    former[0].record.plan = "Gold".parse().unwrap();
+    let rebuilt = entries(&key, &place(), None, &former);
+    let record = &rebuilt[0].2.record;
+    assert_eq!(record.plan.as_str(), "Gold");
+    assert_eq!(record.state, water_keystore::KeyState::Suspended);
+}
+
+#[test]
+fn a_hash_that_several_name_is_the_ones_in_force_then_the_oldest_ones() {
+    let mut key = told(|_| {});
+    key.spec.material.generated = None;
+    let sha256 = "ab".repeat(32);
+    key.spec.material.hash = Some(crate::crd::api_key::Brought { sha256 });
+    let candidate = |uid: &str, in_force: bool| {
+        let mut key = key.clone();
+        key.metadata.uid = Some(uid.into());
+        if let Some(status) = key.status.as_mut().filter(|_| !in_force) {
+            status.key_id = None;
+        }
+        entries(&key, &place(), None, &[]).remove(0)
+    };
+    let winner = |candidates: Vec<(Claim, Age, Entry)>| {
+        let entries = ranked(candidates);
+        assert_eq!(entries.len(), 1);
+        entries[0].owner.uid.to_string()
+    };
+    assert_eq!(
+        winner(vec![candidate("a", false), candidate("b", true)]),
+        "b"
+    );
+    assert_eq!(
+        winner(vec![candidate("b", false), candidate("a", false)]),
+        "a"
+    );
+}
+
+#[test]
+fn a_plan_that_is_gone_keeps_its_limits_while_a_key_may_name_it() {
+    let declared = plans(&sample::api("water-data", "team"));
+    assert_eq!(declared[0].limits.unwrap().requests_per_minute.get(), 120);
+    assert_eq!(declared[1].limits, None);
+    let mut stored = declared.clone();
+    stored[0].name = "Gold".parse().unwrap();
+    let names = |key: &ApiKey| -> Vec<String> {
+        let mut retained = Retained::default();
+        retained.add(key, &place());
+        let joined = retained.join(declared.clone(), stored.clone());
+        joined.iter().map(|plan| plan.name.to_string()).collect()
+    };
+    let mut key = told(|_| {});
+    assert_eq!(names(&key), ["Enterprise", "Free"]);
+    key.spec.plan = "Gold".parse().unwrap();
+    assert_eq!(names(&key), ["Enterprise", "Free", "Gold"]);
+    // Its record may be on any plan that there was.
+    let mut hindered = refused(Aspect::Accepted, Reason::PlanUnknown);
+    hindered.spec.plan = "Typo".parse().unwrap();
+    assert_eq!(names(&hindered), ["Enterprise", "Free", "Gold"]);
+}
+
+#[test]
+fn a_plan_covers_what_it_exceeds_nowhere() {
+    let plans = plans(&sample::api("water-data", "team"));
+    assert!(covers(&plans[0], &plans[1]) && covers(&plans[0], &plans[0]));
+    assert!(!covers(&plans[1], &plans[0]));
+}

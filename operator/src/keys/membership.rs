@@ -1,0 +1,79 @@
+//! Which WaterDataApi an ApiKey belongs to.
+
+use super::admission::{self, Refusal};
+use super::error::KeyError;
+use super::seen::Admission;
+use super::subject::Subject;
+use crate::conditions::Reason;
+use crate::context::{ApiAt, Context};
+use crate::crd::WaterDataApi;
+use crate::crd::api_key::IssuedAt;
+
+/// Which WaterDataApi an ApiKey belongs to, and what that says of it.
+pub struct Membership {
+    /// The WaterDataApi, as far as anything is or may be declared there.
+    pub place: Option<IssuedAt>,
+    /// The same, if it exists and can be decoded.
+    pub api: Option<WaterDataApi>,
+    /// What it says.
+    pub admission: Admission,
+    /// Why it does not admit the key.
+    pub refusal: Option<Refusal>,
+}
+
+/// Finds the WaterDataApi and asks it.
+pub async fn membership(subject: &Subject, context: &Context) -> Result<Membership, KeyError> {
+    let named = subject.status.api.clone();
+    let key = match &subject.key {
+        Ok(key) if subject.meta.deletion_timestamp.is_none() => key,
+        // Nothing is admitted any more: only what the status names counts.
+        _ => {
+            let api = named
+                .as_ref()
+                .and_then(|place| context.api_at(place).known());
+            return Ok(Membership {
+                place: named,
+                api,
+                admission: Admission::Hindered,
+                refusal: None,
+            });
+        }
+    };
+    let apis = context.all_apis();
+    let labels = if apis.iter().any(admission::needs_labels) {
+        let namespace = context.namespace(subject.namespace()).await?;
+        namespace.metadata.labels.unwrap_or_default()
+    } else {
+        admission::Labels::new()
+    };
+    let judged = match admission::resolve(key, &labels, &apis, context.scope) {
+        Err(refusal) => (None, None, Some(refusal)),
+        Ok(place) => match context.api_at(&place) {
+            ApiAt::Known(api) => {
+                let refusal = admission::admit(key, &labels, &api, context.scope).err();
+                (Some(place), Some(*api), refusal)
+            }
+            ApiAt::Missing => {
+                let refusal = admission::not_found(&place);
+                (Some(place), None, Some(refusal))
+            }
+            ApiAt::Unreadable => {
+                let refusal = admission::unreadable(&place);
+                (Some(place), None, Some(refusal))
+            }
+        },
+    };
+    let (place, api, refusal) = judged;
+    let admission = match refusal.as_ref().map(|refusal| refusal.reason) {
+        None => Admission::Admitted,
+        Some(Reason::PlanUnknown | Reason::ApiNotFound) => Admission::Hindered,
+        Some(_) => Admission::Refused,
+    };
+    Ok(Membership {
+        // Before the status names it nothing is declared there.
+        place: if refusal.is_none() { place } else { named },
+        api,
+        admission,
+        refusal,
+    })
+}

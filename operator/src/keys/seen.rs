@@ -1,0 +1,137 @@
+//! What a pass over an ApiKey decides by: small values without clients, texts or Kubernetes' types,
+//! so that an exhaustive model can make them. `H` names a key by its hash, `P` a plan.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use water_domain::Timestamp;
+
+/// All that a pass knows of one ApiKey, read once.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Seen<H, P> {
+    /// The ApiKey has a deletion timestamp.
+    pub is_deleting: bool,
+    /// It carries the finalizer.
+    pub has_finalizer: bool,
+    /// It carries the label of its account.
+    pub has_label: bool,
+    /// Its namespace is being deleted. Looked up only before a key is made.
+    pub is_terminating: bool,
+    /// What it declares; `None`: the object cannot be decoded, and its metadata is all there is.
+    pub spec: Option<Spec<H, P>>,
+    /// Every hash that spec, status and Secret name.
+    pub named: BTreeSet<H>,
+    /// What the status says of its keys.
+    pub status: Announced<H>,
+    /// What the WaterDataApi says of it.
+    pub admission: Admission,
+    /// Plans that the declared plan does not exceed in any limit.
+    pub wider_plans: BTreeSet<P>,
+    /// What stands under the name of its Secret.
+    pub secret: Secret<H>,
+    /// The key that this leader has made for it and not revealed.
+    pub made: Option<H>,
+    /// What the key directory holds of it.
+    pub directory: Directory<H, P>,
+}
+
+/// What an ApiKey declares.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Spec<H, P> {
+    /// How each of its keys is to be judged.
+    pub terms: Terms<P>,
+    /// Where its key comes from.
+    pub material: Material<H>,
+    /// The time of the tombstone that the owner asks to lift, for the brought hash.
+    pub reinstate: Option<Timestamp>,
+}
+
+/// Where a key comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Material<H> {
+    /// The operator makes it.
+    Generated,
+    /// Its owner brought this hash.
+    Brought(H),
+}
+
+/// How the gates judge one key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Terms<P> {
+    /// The plan whose limits it has.
+    pub plan: P,
+    /// Refused until it is resumed.
+    pub suspended: bool,
+    /// Refused before this time.
+    pub not_before: Option<Timestamp>,
+    /// Refused from this time on.
+    pub expires: Option<Timestamp>,
+    /// Replaced: refused from this time on.
+    pub retires: Option<Timestamp>,
+}
+
+/// What the status says of an ApiKey's keys.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Announced<H> {
+    /// The latest key: in force, or about to be published.
+    pub current: Option<H>,
+    /// All keys: the current one, those before it, and those that a lost leader may still reveal.
+    pub all: BTreeSet<H>,
+    /// Those of them that the owner can have seen.
+    pub revealed: BTreeSet<H>,
+}
+
+/// What the WaterDataApi says of an ApiKey.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Admission {
+    /// It admits the key.
+    Admitted,
+    /// Something is missing that may come back, such as the plan: what is published stays, with
+    /// every restriction.
+    Hindered,
+    /// It does not admit the key: what is published is withdrawn.
+    Refused,
+}
+
+/// What stands under the name of an ApiKey's Secret.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Secret<H> {
+    /// Nothing; also for a brought key, which needs none.
+    Missing,
+    /// The ApiKey's own, with this key.
+    Own(H),
+    /// Somebody else's.
+    Foreign,
+}
+
+/// What is known of the key directory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Directory<H, P> {
+    /// The status names no WaterDataApi yet: nothing was ever declared.
+    Unnamed,
+    /// It was read.
+    Open(Sight<H, P>),
+    /// It cannot be read at present.
+    Away,
+    /// The WaterDataApi is gone, and with it the way to its Redis.
+    Lost {
+        /// Whether pods of its gates are left, which may accept the key.
+        gates: bool,
+    },
+}
+
+/// What the directory holds of an ApiKey.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sight<H, P> {
+    /// The number that a declaration must name.
+    pub number: u64,
+    /// Records; `None`: one that cannot be read, or that says something else of the key.
+    pub held: BTreeMap<H, Option<Terms<P>>>,
+    /// Hashes that are revoked for this ApiKey, and since when.
+    pub barred: BTreeMap<H, Timestamp>,
+    /// Hashes that another ApiKey holds.
+    pub taken: BTreeSet<H>,
+    /// The ApiKey itself was revoked for good.
+    pub is_gone: bool,
+    /// Every gate has acknowledged what is held.
+    pub is_acknowledged: bool,
+}

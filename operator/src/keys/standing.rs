@@ -1,0 +1,90 @@
+//! How a key that every gate knows stands, in words.
+
+use water_domain::Timestamp;
+use water_keystore::{Record, Standing};
+
+use super::record::Issued;
+use crate::conditions::{Outcome, Reason};
+use crate::crd::api_key::Rotation;
+use crate::crd::water_data_api::{Access, PlanSpec};
+
+/// How a published key stands, in words.
+pub fn standing(record: &Record, plan: &PlanSpec, now: Timestamp) -> Outcome {
+    match record.standing(now) {
+        Standing::Expired | Standing::Retired => Outcome::Stuck(
+            Reason::Expired,
+            "spec.expirationTime has passed and the key is refused: set a later one, or delete the ApiKey".into(),
+        ),
+        Standing::Suspended => {
+            Outcome::InForce(Reason::Suspended, "the key is refused while spec.suspend is set".into())
+        }
+        Standing::NotYetValid => {
+            Outcome::InForce(Reason::NotYetValid, "the key is refused until spec.notBefore".into())
+        }
+        Standing::Active if plan.access == Access::Denied => Outcome::InForce(
+            Reason::PlanWithoutAccess,
+            format!("plan {} does not open the API: requests are answered 403", plan.name),
+        ),
+        Standing::Active => Outcome::InForce(Reason::Active, "the key is accepted".into()),
+    }
+}
+
+/// What `spec.rotation` asks for and this version does not do: accepting it silently would let an
+/// owner wait for a new key that never comes.
+pub fn unrotated(rotation: &Rotation, issued: &Issued) -> Option<Outcome> {
+    let (field, instead) = if rotation.period_seconds.is_some() {
+        (
+            "periodSeconds",
+            "remove it, and delete the Secret when another key is due",
+        )
+    } else if rotation
+        .revision
+        .is_some_and(|revision| revision != i64::from(issued.revision))
+    {
+        ("revision", "delete the Secret to have another key issued")
+    } else {
+        return None;
+    };
+    let message =
+        format!("spec.rotation.{field} is not acted on by this version of the operator: {instead}");
+    Some(Outcome::Stuck(Reason::NotSupported, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::record;
+    use crate::{crd::ApiKey, sample};
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
+    }
+
+    fn reason(key: &ApiKey, plan: &str) -> Reason {
+        let api = sample::api("water-data", "team");
+        let mut plans = api.spec.plans.iter();
+        let plan = plans.find(|known| known.name.as_str() == plan).unwrap();
+        let issued = Issued {
+            hash: "ab".repeat(32).parse().unwrap(),
+            key_id: "abababababab".parse().unwrap(),
+            revision: 0,
+            time: at("2026-01-01T00:00:00Z"),
+        };
+        let record = issued.record(&key.spec.account_id, &record::declared(&key.spec));
+        standing(&record, plan, at("2026-06-01T00:00:00Z")).reason()
+    }
+
+    #[test]
+    fn a_key_stands_as_its_spec_and_plan_say() {
+        let key = sample::key("acme", "team");
+        assert_eq!(reason(&key, "Enterprise"), Reason::Active);
+        assert_eq!(reason(&key, "Free"), Reason::PlanWithoutAccess);
+        let mut early = key.clone();
+        early.spec.not_before = Some(at("2026-06-01T00:00:00.001Z"));
+        assert_eq!(reason(&early, "Enterprise"), Reason::NotYetValid);
+        early.spec.suspend = true;
+        assert_eq!(reason(&early, "Enterprise"), Reason::Suspended);
+        early.spec.expiration_time = Some(at("2026-06-01T00:00:00Z"));
+        assert_eq!(reason(&early, "Enterprise"), Reason::Expired);
+    }
+}

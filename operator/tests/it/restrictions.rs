@@ -1,0 +1,270 @@
+//! What restricts a key takes effect whatever else is wrong with it.
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use water_domain::KeyHash;
+use water_harness::Redis;
+use water_keystore::Record;
+
+use crate::Result;
+use crate::gate::{GRACE, Gate};
+use crate::world::{PATIENCE, World, api, brought, key, shown};
+
+/// Waits until the directory holds exactly these.
+async fn holds(world: &World, wanted: &[&str]) -> Result {
+    let published = async || {
+        let published = world.published().await?;
+        ensure!(published == wanted, "{published:?}");
+        Ok(())
+    };
+    world
+        .wait(&format!("{wanted:?}"), PATIENCE, published)
+        .await
+}
+
+async fn record(world: &World, digit: char) -> anyhow::Result<Record> {
+    let hash: KeyHash = digit.to_string().repeat(64).parse()?;
+    let stored = world.directory()?.stored().await?;
+    Ok(stored.get(&hash).context("a record")?.record.clone()?)
+}
+
+/// A WaterDataApi with one more plan.
+fn with_gold() -> Value {
+    let mut api = api();
+    let plans = api["spec"]["plans"].as_array().cloned();
+    let gold = json!({ "name": "Gold", "access": "Allowed", "requestsPerMinute": 500, "requestsPerDay": 90000 });
+    let plans = plans.into_iter().flatten().chain([gold]);
+    api["spec"]["plans"] = plans.collect();
+    api
+}
+
+/// A key on Gold, after that plan has gone.
+async fn without_its_plan(
+    namespace: &str,
+    digit: char,
+) -> anyhow::Result<(World, Value, impl Sized)> {
+    let (world, operator) = World::running(namespace).await?;
+    world.apply(&with_gold())?;
+    let mut gold = brought("acme", digit);
+    gold["spec"]["plan"] = "Gold".into();
+    world.apply(&gold)?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    world.apply(&api())?;
+    world
+        .condition("apikey/acme", "Stalled", "True/PlanUnknown")
+        .await?;
+    let id = digit.to_string().repeat(12);
+    assert_eq!(world.published().await?, [format!("{id} Gold Active")]);
+    Ok((world, gold, operator))
+}
+
+#[tokio::test]
+async fn a_key_whose_plan_is_gone_is_suspended_and_expires() -> Result {
+    let (world, mut gold, _operator) = without_its_plan("strict-plan", 'a').await?;
+    gold["spec"]["suspend"] = true.into();
+    gold["spec"]["expirationTime"] = "2100-01-01T00:00:00Z".into();
+    world.apply(&gold)?;
+    holds(&world, &["aaaaaaaaaaaa Gold Suspended"]).await?;
+    let expires = record(&world, 'a').await?.expires.context("an end")?;
+    assert_eq!(expires.to_string(), "2100-01-01T00:00:00.000Z");
+    // What widens waits until the plan is known.
+    gold["spec"]["suspend"] = false.into();
+    world.apply(&gold)?;
+    let looked_at = async || {
+        let found = world.get("apikey/acme")?;
+        let seen = &found["status"]["observedGeneration"];
+        ensure!(*seen == found["metadata"]["generation"], "{found}");
+        Ok(())
+    };
+    world
+        .wait("the resumption to be seen", PATIENCE, looked_at)
+        .await?;
+    assert_eq!(world.published().await?, ["aaaaaaaaaaaa Gold Suspended"]);
+    world.apply(&with_gold())?;
+    holds(&world, &["aaaaaaaaaaaa Gold Active"]).await
+}
+
+#[tokio::test]
+async fn a_key_whose_plan_is_gone_loses_a_replaced_hash() -> Result {
+    let (world, mut gold, _operator) = without_its_plan("strict-hash", 'b').await?;
+    gold["spec"]["material"] = brought("acme", 'c')["spec"]["material"].clone();
+    world.apply(&gold)?;
+    holds(&world, &[]).await?;
+    world.apply(&with_gold())?;
+    holds(&world, &["cccccccccccc Gold Active"]).await
+}
+
+#[tokio::test]
+async fn a_key_whose_secret_became_anothers_is_suspended() -> Result {
+    let (world, _operator) = World::running("strict-secret").await?;
+    world.apply(&key("acme"))?;
+    let issued = world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    let id = issued["status"]["keyId"].as_str().context("a key id")?;
+    // As a tool leaves it that copies Secrets without their annotations.
+    let annotations = json!({ "metadata": { "annotations": {
+        "waterdata.dev/key-hash": null, "waterdata.dev/api-key-uid": null,
+    } } });
+    world.patch("secret/acme-apikey", &annotations, &[])?;
+    world
+        .condition("apikey/acme", "Stalled", "True/SecretConflict")
+        .await?;
+    holds(&world, &[&format!("{id} Enterprise Active")]).await?;
+    let suspend = json!({ "spec": { "suspend": true, "plan": "Free" } });
+    world.patch("apikey/acme", &suspend, &[])?;
+    holds(&world, &[&format!("{id} Free Suspended")]).await
+}
+
+#[tokio::test]
+async fn a_hash_that_is_corrected_before_it_was_in_force_is_dead() -> Result {
+    let (world, _operator) = World::running("strict-corrected").await?;
+    world
+        .condition(
+            "waterdataapi/water-data",
+            "DirectorySynced",
+            "True/Published",
+        )
+        .await?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    world.apply(&brought("partner", 'a'))?;
+    world
+        .condition("apikey/partner", "Ready", "True/Active")
+        .await?;
+    gate.fall_silent();
+    world.apply(&brought("partner", 'b'))?;
+    holds(&world, &["bbbbbbbbbbbb Enterprise Active"]).await?;
+    world.apply(&brought("partner", 'c'))?;
+    holds(&world, &["cccccccccccc Enterprise Active"]).await?;
+    gate.follow();
+    world
+        .condition("apikey/partner", "Ready", "True/Active")
+        .await?;
+    assert_eq!(gate.keys(), 1);
+    // The gate follows in this thread: kubectl must not hold that up.
+    world.kubectl(&["delete", "apikey", "partner", "--wait=false"])?;
+    world.gone("apikey/partner").await?;
+    assert_eq!(world.published().await?, Vec::<String>::new());
+    assert_eq!(gate.keys(), 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_brought_key_that_is_deleted_before_it_was_in_force_is_dead_before_it_goes() -> Result {
+    let (world, operator) = World::running("strict-unborn").await?;
+    world
+        .condition(
+            "waterdataapi/water-data",
+            "DirectorySynced",
+            "True/Published",
+        )
+        .await?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    gate.fall_silent();
+    world.apply(&brought("partner", 'd'))?;
+    holds(&world, &["dddddddddddd Enterprise Active"]).await?;
+    // Whoever published it says nothing of it any more.
+    operator.kill()?;
+    world.kubectl(&["delete", "apikey", "partner", "--wait=false"])?;
+    let _next = world.operator("operator-0")?;
+    let waits = async || {
+        let found = world.get("apikey/partner")?;
+        ensure!(
+            found["status"]["waitingFor"] == json!(["gate-0"]),
+            "{found}"
+        );
+        Ok(())
+    };
+    world.wait("the deletion to wait", PATIENCE, waits).await?;
+    assert_eq!(world.published().await?, Vec::<String>::new());
+    gate.follow();
+    world.gone("apikey/partner").await?;
+    assert_eq!(gate.keys(), 0);
+    Ok(())
+}
+
+/// Makes a key unreadable that was in force.
+async fn unreadable(world: &World, digit: char) -> Result {
+    world.apply(&brought("comma", digit))?;
+    world
+        .condition("apikey/comma", "Ready", "True/Active")
+        .await?;
+    let comma = json!({ "spec": { "notBefore": "2026-01-01T00:00:00,5Z" } });
+    world.patch("apikey/comma", &comma, &[])?;
+    world
+        .condition("apikey/comma", "Stalled", "True/Undecodable")
+        .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_key_that_cannot_be_read_stalls_only_itself_and_can_be_deleted() -> Result {
+    let (world, _operator) = World::running("unreadable").await?;
+    unreadable(&world, 'b').await?;
+    world.apply(&brought("acme", 'c'))?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    holds(
+        &world,
+        &[
+            "bbbbbbbbbbbb Enterprise Active",
+            "cccccccccccc Enterprise Active",
+        ],
+    )
+    .await?;
+    assert_eq!(world.events("comma")?, ["KeyIssued", "Undecodable"]);
+    world.kubectl(&["delete", "apikey", "comma"])?;
+    holds(&world, &["cccccccccccc Enterprise Active"]).await?;
+    world.apply(&brought("comma", 'b'))?;
+    world
+        .condition("apikey/comma", "Stalled", "True/RevokedInStore")
+        .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_rebuild_keeps_a_key_that_cannot_be_read() -> Result {
+    let redis = Redis::start().await?;
+    let world = World::with_redis("unreadable-rebuild", &redis.url()).await?;
+    world.apply(&api())?;
+    let operator = world.operator("operator-0")?;
+    unreadable(&world, 'e').await?;
+    redis.command(&["FLUSHALL"]).await?;
+    holds(&world, &["eeeeeeeeeeee Enterprise Active"]).await?;
+    // The next leader finds another server, and nothing but what that holds.
+    operator.stop(PATIENCE).await?;
+    redis.command(&["SAVE"]).await?;
+    redis.kill()?;
+    redis.start_again().await?;
+    let _next = world.operator("operator-1")?;
+    let rebuilt = async || {
+        let seen = world.directory()?.observe().await?;
+        ensure!(!seen.needs_rebuild(), "{seen:?}");
+        Ok(())
+    };
+    world.wait("the rebuild", PATIENCE, rebuilt).await?;
+    holds(&world, &["eeeeeeeeeeee Enterprise Active"]).await
+}
+
+#[tokio::test]
+async fn a_broken_api_holds_up_no_suspension() -> Result {
+    let (world, _operator) = World::running("strict-broken").await?;
+    world.apply(&brought("acme", 'f'))?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    world.kubectl(&["delete", "waterdataapi", "water-data"])?;
+    let missing = async || {
+        let found = world.get("apikey/acme")?;
+        ensure!(shown(&found, "Accepted") == "False/ApiNotFound", "{found}");
+        Ok(())
+    };
+    world.kubectl(&["annotate", "apikey", "acme", "looked-at=again"])?;
+    world.wait("the loss to be seen", PATIENCE, missing).await?;
+    holds(&world, &["ffffffffffff Enterprise Active"]).await?;
+    world.patch("apikey/acme", &json!({ "spec": { "suspend": true } }), &[])?;
+    holds(&world, &["ffffffffffff Enterprise Suspended"]).await
+}

@@ -1,0 +1,70 @@
+//! A directory under one term, and its calls: what every script of a writer has in common.
+
+use redis::{Script, ScriptInvocation};
+use tokio::sync::RwLock;
+
+use super::WriteError;
+use super::scripts::{Reply, number};
+use crate::connection::Connection;
+use crate::failure::StoreError;
+use crate::keys::Instance;
+
+/// What a claim gave.
+#[derive(Debug)]
+pub(super) struct Claimed {
+    pub(super) connection: Connection,
+    pub(super) instance: Instance,
+    /// The uid of the WaterDataApi's namespace.
+    pub(super) owner: Box<str>,
+    pub(super) term: u64,
+    /// Written to by a rebuild, which replaces shards from what it read before: a change between
+    /// would be lost.
+    pub(super) rebuilding: RwLock<()>,
+}
+
+/// Where a written change stands: a gate has it once it has come to this `seq`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Applied {
+    /// The directory's generation at the write.
+    pub generation: u64,
+    /// The directory's last change at the end of the write.
+    pub seq: u64,
+}
+
+impl Claimed {
+    /// A call of `script` with what the fence asks for: `meta` is its first key, owner and term are
+    /// its first arguments.
+    pub(super) fn call(&self, script: &'static Script) -> ScriptInvocation<'static> {
+        let mut call = script.key(self.instance.meta());
+        call.arg(&*self.owner).arg(self.term);
+        call
+    }
+
+    /// Runs it once.
+    pub(super) async fn run(
+        &self,
+        attempt: &'static str,
+        call: &ScriptInvocation<'_>,
+    ) -> Result<Vec<Vec<u8>>, WriteError> {
+        let reply: Reply = self.connection.run_script(attempt, call).await?;
+        reply.done(attempt)
+    }
+}
+
+impl Applied {
+    /// Reads the first two fields of a write's reply.
+    pub(super) fn read(fields: &[Vec<u8>], attempt: &'static str) -> Result<Self, StoreError> {
+        let position = fields.first().zip(fields.get(1));
+        position
+            .and_then(|(seq, generation)| Self::parse(generation, seq))
+            .ok_or_else(|| StoreError::unexpected(attempt))
+    }
+
+    /// `None`: not two numbers.
+    pub(super) fn parse(generation: &[u8], seq: &[u8]) -> Option<Self> {
+        Some(Self {
+            generation: number(generation)?,
+            seq: number(seq)?,
+        })
+    }
+}

@@ -1,0 +1,174 @@
+//! What the operator declares of one ApiKey, and how it is written: one script, which compares it with
+//! the index and with what is stored.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use redis::ScriptInvocation;
+use water_domain::{AccountId, KeyHash, Timestamp};
+
+use super::WriteError;
+use super::claimed::{Applied, Claimed};
+use super::scripts::{DECLARE, Reply, hash, moment, number};
+use crate::failure::StoreError;
+use crate::owner::Owner;
+use crate::record::Record;
+
+/// Everything that the directory shall hold of one owner from now on. What it holds besides goes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Declaration {
+    /// The ApiKey that declares.
+    pub owner: Owner,
+    /// The number that [`super::sight::Sight`] told: another one refuses the declaration. 0: nothing
+    /// was declared before.
+    pub number: u64,
+    /// What the gates shall know of each key.
+    pub records: BTreeMap<KeyHash, Record>,
+    /// Hashes whose removal leaves no tombstone, because nobody has seen their keys or their admission
+    /// is lost. All other removals leave one.
+    pub withdrawn: BTreeSet<KeyHash>,
+    /// Hashes that get a tombstone although the directory may not hold them. One that another owner
+    /// holds stays as it is. A hash that is revoked is not published, whatever `records` says.
+    pub revoked: BTreeSet<KeyHash>,
+    /// Tombstones to lift from hashes in `records`: exactly those of this time.
+    pub reinstated: BTreeMap<KeyHash, Timestamp>,
+    /// Whom the tombstones of this declaration bar.
+    pub origin: Origin,
+    /// Whether the ApiKey is being deleted: it then holds nothing, its uid gets a tombstone, and all
+    /// its later declarations are refused.
+    pub is_last: bool,
+}
+
+/// Where a key comes from, which says whom its tombstone bars.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// The operator made it: nobody else has a right to its hash, so that its tombstone bars every
+    /// account.
+    Generated,
+    /// It was brought along by its hash under this account. Others may know the hash: a tombstone
+    /// bars this account only.
+    Brought(AccountId),
+}
+
+/// A declaration that was written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Declared {
+    /// Where it stands in the feed.
+    pub applied: Applied,
+    /// The number that the next declaration must name.
+    pub number: u64,
+    /// The hashes of `records` that were not published; everything else was written.
+    pub refused: BTreeMap<KeyHash, HashRefusal>,
+}
+
+/// Why a hash was not published.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HashRefusal {
+    /// A tombstone bars it.
+    Revoked {
+        /// The tombstone's time, by which it can be reinstated.
+        at: Timestamp,
+    },
+    /// Another owner holds it.
+    Taken,
+}
+
+const ATTEMPT: &str = "declare keys";
+/// Two keys of Redis for each, and four more: a script that touches at most 1 000 does not hold up
+/// the gates.
+const MOST_HASHES: usize = 498;
+
+impl Origin {
+    /// As the scripts take it: `*` is every account.
+    pub(super) fn account(&self) -> &str {
+        match self {
+            Self::Generated => "*",
+            Self::Brought(account) => account.as_str(),
+        }
+    }
+}
+
+impl Declaration {
+    /// All hashes that it says something of.
+    fn hashes(&self) -> BTreeSet<KeyHash> {
+        let named = self.records.keys().chain(&self.withdrawn);
+        named.chain(&self.revoked).copied().collect()
+    }
+
+    /// What shall become of a hash.
+    fn op(&self, hash: &KeyHash) -> (&'static str, Vec<u8>) {
+        match self.records.get(hash) {
+            Some(record) if !self.is_last && !self.revoked.contains(hash) => {
+                ("hold", record.encode())
+            }
+            None if self.withdrawn.contains(hash) && !self.revoked.contains(hash) => {
+                ("withdraw", Vec::new())
+            }
+            _ => ("revoke", Vec::new()),
+        }
+    }
+
+    fn call(&self, claimed: &Claimed, hashes: &BTreeSet<KeyHash>) -> ScriptInvocation<'static> {
+        let instance = &claimed.instance;
+        let mut call = claimed.call(&DECLARE);
+        call.key(instance.feed())
+            .key(instance.revoked())
+            .key(instance.held(self.owner.shard()));
+        call.arg(self.number)
+            .arg(&*self.owner.uid)
+            .arg(self.owner.to_string())
+            .arg(self.origin.account())
+            .arg(if self.is_last { "last" } else { "" });
+        for hash in hashes {
+            call.key(instance.records(hash.shard()))
+                .key(instance.owners(hash.shard()));
+            let (op, record) = self.op(hash);
+            let lifted = self.reinstated.get(hash);
+            let lifted = lifted.map(|time| time.as_millis().to_string());
+            call.arg(hash.as_bytes())
+                .arg(op)
+                .arg(record)
+                .arg(lifted.unwrap_or_default());
+        }
+        call
+    }
+}
+
+/// Writes a declaration. The script is run again only where it has named hashes of the index that it
+/// must be given too, and has done nothing else.
+pub(super) async fn declare(
+    claimed: &Claimed,
+    declaration: &Declaration,
+) -> Result<Declared, WriteError> {
+    let mut hashes = declaration.hashes();
+    loop {
+        if hashes.len() > MOST_HASHES {
+            return Err(WriteError::TooManyHashes);
+        }
+        let call = declaration.call(claimed, &hashes);
+        let reply: Reply = claimed.connection.run_script(ATTEMPT, &call).await?;
+        match reply.more() {
+            Some(more) => hashes.extend(more),
+            None => return read(&reply.done(ATTEMPT)?),
+        }
+    }
+}
+
+fn read(fields: &[Vec<u8>]) -> Result<Declared, WriteError> {
+    let applied = Applied::read(fields, ATTEMPT)?;
+    let rest = fields.get(2..).and_then(|rest| rest.split_first());
+    rest.and_then(|(told, refused)| {
+        let refused = refused.chunks_exact(2).map(|pair| {
+            let refusal = match &pair[1][..] {
+                b"taken" => HashRefusal::Taken,
+                time => HashRefusal::Revoked { at: moment(time)? },
+            };
+            Some((hash(&pair[0])?, refusal))
+        });
+        Some(Declared {
+            applied,
+            number: number(told)?,
+            refused: refused.collect::<Option<_>>()?,
+        })
+    })
+    .ok_or_else(|| StoreError::unexpected(ATTEMPT).into())
+}

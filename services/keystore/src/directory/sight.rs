@@ -1,0 +1,98 @@
+//! What the operator asks of one ApiKey before it decides.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use water_domain::{KeyHash, Timestamp};
+
+use super::claimed::Applied;
+use super::declaration::Origin;
+use super::scripts::{Reply, SIGHT, hash, moment, number};
+use crate::connection::Connection;
+use crate::failure::StoreError;
+use crate::keys::Instance;
+use crate::owner;
+use crate::record::Record;
+
+/// What the directory says of one owner, all at one moment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sight {
+    /// The number of its last change, for the next declaration; 0: nothing was declared yet.
+    pub number: u64,
+    /// What is held of this owner; `None`: a record that is missing or cannot be decoded.
+    pub records: BTreeMap<KeyHash, Option<Record>>,
+    /// The tombstones that bar asked or held hashes for this origin, with their times.
+    pub barred: BTreeMap<KeyHash, Timestamp>,
+    /// The asked hashes that another owner holds.
+    pub taken: BTreeSet<KeyHash>,
+    /// Whether the owner has declared for the last time.
+    pub is_gone: bool,
+    /// Redis' time.
+    pub now: Timestamp,
+    /// The last change of the directory; `None` unless it is complete and on the server on which it
+    /// was completed.
+    pub position: Option<Applied>,
+}
+
+const ATTEMPT: &str = "look at what is held of an ApiKey";
+
+/// Asks once, and again with the hashes that the index names besides those that were asked.
+pub(super) async fn look(
+    connection: &Connection,
+    instance: &Instance,
+    uid: &str,
+    origin: &Origin,
+    asked: &[KeyHash],
+) -> Result<Sight, StoreError> {
+    let mut hashes: BTreeSet<KeyHash> = asked.iter().copied().collect();
+    loop {
+        let mut call = SIGHT.key(instance.meta());
+        call.key(instance.revoked())
+            .key(instance.held(owner::shard(uid)));
+        call.arg(uid).arg(origin.account());
+        for hash in &hashes {
+            call.key(instance.records(hash.shard()))
+                .key(instance.owners(hash.shard()));
+            call.arg(hash.as_bytes());
+        }
+        let reply: Reply = connection.run_script(ATTEMPT, &call).await?;
+        match reply.more() {
+            Some(more) => hashes.extend(more),
+            None => {
+                let fields = reply.done(ATTEMPT).ok();
+                let sight = fields.and_then(|fields| Sight::read(&fields));
+                return sight.ok_or_else(|| StoreError::unexpected(ATTEMPT));
+            }
+        }
+    }
+}
+
+impl Sight {
+    fn read(fields: &[Vec<u8>]) -> Option<Self> {
+        let (head, told) = fields.split_at_checked(5)?;
+        let mut sight = Self {
+            number: number(&head[0])?,
+            is_gone: head[1] == b"1",
+            now: moment(&head[2])?,
+            position: Applied::parse(&head[3], &head[4]),
+            records: BTreeMap::new(),
+            barred: BTreeMap::new(),
+            taken: BTreeSet::new(),
+        };
+        for three in told.chunks_exact(3) {
+            let (hash, value) = (hash(&three[1])?, &three[2]);
+            match &three[0][..] {
+                b"held" => {
+                    sight.records.insert(hash, Record::decode(value).ok());
+                }
+                b"barred" => {
+                    sight.barred.insert(hash, moment(value)?);
+                }
+                b"taken" => {
+                    sight.taken.insert(hash);
+                }
+                _ => return None,
+            }
+        }
+        Some(sight)
+    }
+}

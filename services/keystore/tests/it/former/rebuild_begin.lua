@@ -1,0 +1,16 @@
+-- Begins a rebuild: a new generation that is not complete, on the server that answers here.
+-- KEYS  meta, plans
+-- ARGV  owner's uid, term, then for each plan: name, value
+-- reply done, seq, generation | the fence's refusals
+local meta, refusal = fence(KEYS[1], ARGV[1], ARGV[2])
+if not meta then return refusal end
+-- TIME keeps both growing when Redis has lost the stored ones: no gate may take a number for one
+-- that it has seen before.
+meta.generation = math.max(meta.generation + 1, now())
+meta.seq = math.max(meta.seq + 1, now())
+meta.complete = false
+meta.replid = replication_id()
+save(KEYS[1], meta)
+redis.call('DEL', KEYS[2])
+for i = 3, #ARGV, 2 do redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1]) end
+return {'done', text(meta.seq), text(meta.generation)}
