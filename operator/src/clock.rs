@@ -13,7 +13,7 @@ pub fn now() -> Timestamp {
     Timestamp::from_millis(millis).expect("the clock shows a year of four digits")
 }
 
-/// The time of day as a Lease shows it to people; nothing is decided by it.
-pub fn lease_time() -> MicroTime {
+/// The time of day as Leases and events show it to people; nothing is decided by it.
+pub fn shown_time() -> MicroTime {
     MicroTime(jiff::Timestamp::now())
 }

@@ -110,6 +110,18 @@ words! {
         Published,
         /// The directory holds what is declared, on a Redis that could lose it in a failover.
         ReplicasUnguarded,
+        /// The directory holds keys of more ApiKeys that are gone than a sweep removes by itself.
+        SweepHeld,
+        /// The directory holds what is declared, and the gates' Redis user could write key records.
+        GateMayWrite,
+        /// The directory holds what is declared, on a Redis that evicts keys when its memory is full.
+        EvictionAllowed,
+        /// The directory holds what is declared, and keys of one account have different plans.
+        PlansDiffer,
+        /// A gate that serves does not follow this directory.
+        GateWithoutLease,
+        /// The API server refused or did not answer.
+        ApiServerError,
         /// Gates may still act on what was declared before.
         AwaitingGates,
         /// Redis does not do what the operator asks.
@@ -199,17 +211,19 @@ impl Finding {
         reason: Reason,
         message: impl Into<String>,
     ) -> Self {
-        let mut message: String = message.into();
-        if message.len() > LONGEST_MESSAGE {
-            message.truncate(message.floor_char_boundary(LONGEST_MESSAGE));
-        }
         Self {
             aspect,
             status,
             reason,
-            message,
+            message: bounded(message.into(), LONGEST_MESSAGE),
         }
     }
+}
+
+/// At most so many bytes of a text, cut at a whole character.
+pub fn bounded(mut text: String, bytes: usize) -> String {
+    text.truncate(text.floor_char_boundary(bytes));
+    text
 }
 
 /// How far the operator is, which decides the three conditions of kstatus.
@@ -224,6 +238,15 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// What it means that no WaterDataApi accepts an ApiKey. One that is missing may be on its way: both kinds are often
+    /// applied together, and kstatus calls what is `Stalled` failed.
+    pub fn refused(reason: Reason, message: impl Into<String>) -> Self {
+        match reason {
+            Reason::ApiAmbiguous | Reason::ApiNotFound => Self::Underway(reason, message.into()),
+            _ => Self::Stuck(reason, message.into()),
+        }
+    }
+
     /// Why, in one word.
     pub fn reason(&self) -> Reason {
         self.words().0

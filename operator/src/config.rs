@@ -16,14 +16,32 @@ pub struct OperatorConfig {
     pub pod_namespace: String,
     /// What is watched.
     pub scope: Scope,
+    /// With [`Scope::Cluster`]: namespaces beside the pod's own in which WaterDataApis are rolled out.
+    pub more_namespaces: Vec<String>,
 }
 
-/// Which namespaces the operator has rights in.
+impl OperatorConfig {
+    /// The namespaces in which the operator may read the stores' Secrets and write workloads.
+    pub fn api_namespaces(&self) -> Vec<String> {
+        let more = match self.scope {
+            Scope::Namespaced => &[][..],
+            Scope::Cluster => &self.more_namespaces,
+        };
+        let more = more.iter().filter(|name| **name != self.pod_namespace);
+        [&self.pod_namespace]
+            .into_iter()
+            .chain(more)
+            .cloned()
+            .collect()
+    }
+}
+
+/// Where the operator looks for ApiKeys and WaterDataApis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
-    /// Its own.
+    /// In its own namespace.
     Namespaced,
-    /// All.
+    /// In all.
     Cluster,
 }
 
@@ -61,11 +79,16 @@ impl Config for OperatorConfig {
             "Namespaced",
             "Namespaced, to act in the pod's namespace, or Cluster, to act in all",
         );
+        let more_namespaces = settings.list(
+            "WATER_API_NAMESPACES",
+            "with Cluster, more namespaces that hold WaterDataApis, separated by commas",
+        );
         Ok(Self {
             admin: admin?,
             pod_name: pod_name?,
             pod_namespace: pod_namespace?,
             scope: scope?,
+            more_namespaces: more_namespaces?,
         })
     }
 }

@@ -28,6 +28,8 @@ pub struct Context {
     pub scope: Scope,
     /// The operator's own namespace.
     pub namespace: String,
+    /// The namespaces in which WaterDataApis are rolled out.
+    pub api_namespaces: Vec<String>,
     /// Writes events.
     pub events: Events,
     /// All ApiKeys, as the watch last told; those that cannot be decoded too.
@@ -83,14 +85,15 @@ impl Context {
             .collect()
     }
 
-    /// The WaterDataApi of that place.
-    pub fn api_at(&self, place: &IssuedAt) -> ApiAt {
+    /// What stands at the place of a WaterDataApi, whether it can be decoded or not.
+    pub fn api_at(&self, place: &IssuedAt) -> Option<Arc<DeserializeGuard<WaterDataApi>>> {
         let at = ObjectRef::new(&place.name).within(&place.namespace);
-        match self.apis.get(&at).as_deref() {
-            None => ApiAt::Missing,
-            Some(DeserializeGuard(Err(_))) => ApiAt::Unreadable,
-            Some(DeserializeGuard(Ok(api))) => ApiAt::Known(Box::new(api.clone())),
-        }
+        self.apis.get(&at)
+    }
+
+    /// The WaterDataApi of that place, if it can be decoded.
+    pub fn decoded_api(&self, place: &IssuedAt) -> Option<WaterDataApi> {
+        self.api_at(place)?.0.as_ref().ok().cloned()
     }
 
     /// Forgets what is remembered of objects that are gone, and answers the uids of those that are
@@ -147,26 +150,6 @@ impl Context {
     /// A namespace, read afresh.
     pub async fn namespace(&self, name: &str) -> kube::Result<Namespace> {
         Api::<Namespace>::all(self.client.clone()).get(name).await
-    }
-}
-
-/// What stands at a WaterDataApi's place.
-pub enum ApiAt {
-    /// Nothing.
-    Missing,
-    /// An object that cannot be decoded.
-    Unreadable,
-    /// The WaterDataApi.
-    Known(Box<WaterDataApi>),
-}
-
-impl ApiAt {
-    /// The WaterDataApi, if it can be decoded.
-    pub fn known(self) -> Option<WaterDataApi> {
-        match self {
-            Self::Known(api) => Some(*api),
-            Self::Missing | Self::Unreadable => None,
-        }
     }
 }
 

@@ -10,6 +10,7 @@ pub mod care;
 pub mod gates;
 pub mod health;
 mod open;
+pub mod sweep;
 pub mod waits;
 
 use std::collections::HashMap;
@@ -165,6 +166,18 @@ impl Directories {
         let doubt = Doubt::of(open, &writer);
         doubt.settled_by(writer.set_plans(&plans).await)?;
         open.remember_plans(&plans);
+        Ok(())
+    }
+
+    /// Forgets tombstones and last uses that are 90 days old.
+    pub(crate) async fn forget_old(
+        &self,
+        open: &OpenDirectory,
+        source: &dyn Source,
+    ) -> Result<(), DirectoryError> {
+        let writer = self.writer(open, source).await?;
+        let doubt = Doubt::of(open, &writer);
+        doubt.settled_by(writer.forget_old().await)?;
         Ok(())
     }
 

@@ -1,12 +1,37 @@
-//! Events: one for each transition, about the object that changed.
+//! Events: one for each transition, about the object that changed. Each is a log line too, since the
+//! API server keeps events for an hour only.
+//!
+//! Each transition is an event of its own: kube's recorder, as client-go's, counts a second one of the
+//! same reason up and keeps the words of the first, so that a second rotation would show the key ids
+//! of the first.
 
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::poll_fn;
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::Client;
-use kube::runtime::events::{Event, EventType, Recorder, Reporter};
-use tracing::warn;
+use k8s_openapi::api::events::v1::Event;
+use kube::api::{ObjectMeta, PostParams};
+use kube::{Api, Client};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tracing::{info, warn};
+
+use crate::clock;
+use crate::conditions::bounded;
 
 /// Who reports.
 const CONTROLLER: &str = "water-operator";
+/// What the API server allows, in bytes.
+const LONGEST_NOTE: usize = 1024;
+/// What the API server allows for a reporter's name, in bytes.
+const LONGEST_INSTANCE: usize = 128;
+/// Events that may wait for the API server; one more is lost, and stands in the log.
+const CAPACITY: usize = 4096;
+/// Events written at once.
+const AT_ONCE: usize = 8;
+/// A write is given up after this long.
+const WITHIN: Duration = Duration::from_secs(5);
 
 /// Something that happened to an object.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,38 +64,134 @@ impl Happening {
     }
 }
 
-/// Writes events.
-#[derive(Clone)]
-pub struct Events(Recorder);
+/// Takes events for [`write`] to write. Its clones share one bounded queue.
+#[derive(Clone, Debug)]
+pub struct Events {
+    queue: mpsc::Sender<Event>,
+    pod: String,
+}
+
+/// Events waiting to be written.
+#[derive(Debug)]
+pub struct Queue(mpsc::Receiver<Event>);
+
+/// A queue of events that name `pod` as their reporter.
+pub fn queue(pod: &str) -> (Events, Queue) {
+    let (sender, receiver) = mpsc::channel(CAPACITY);
+    let events = Events {
+        queue: sender,
+        pod: pod.into(),
+    };
+    (events, Queue(receiver))
+}
 
 impl Events {
-    /// Events that name this pod as their reporter.
-    pub fn new(client: Client, pod: &str) -> Self {
-        let reporter = Reporter {
-            controller: CONTROLLER.into(),
-            instance: Some(pod.into()),
-        };
-        Self(Recorder::new(client, reporter))
-    }
-
-    /// Reports what happened. An event that cannot be written is logged and not tried again: the
-    /// status tells the same, and a terminating namespace accepts none.
-    pub async fn report(&self, about: &ObjectReference, happenings: &[Happening]) {
+    /// Logs what happened and queues it. Waits for nobody: an API server that hangs must not hold up
+    /// a revocation.
+    pub fn report(&self, about: &ObjectReference, happenings: &[Happening]) {
         for happening in happenings {
-            let event = Event {
-                type_: if happening.warning {
-                    EventType::Warning
-                } else {
-                    EventType::Normal
-                },
-                reason: happening.reason.clone(),
-                note: Some(happening.note.clone()),
-                action: happening.reason.clone(),
-                secondary: None,
-            };
-            if let Err(error) = self.0.publish(&event, about).await {
-                warn!(event = happening.reason, error = %error, "cannot write an event");
+            log(about, happening);
+            if self
+                .queue
+                .try_send(event(about, happening, &self.pod))
+                .is_err()
+            {
+                warn!(
+                    reason = happening.reason,
+                    "an event is lost, since too many wait for the API server"
+                );
             }
         }
+    }
+}
+
+fn log(about: &ObjectReference, happening: &Happening) {
+    let (kind, namespace, name) = (&about.kind, &about.namespace, &about.name);
+    let Happening { reason, note, .. } = happening;
+    if happening.warning {
+        warn!(kind, namespace, name, reason, "{note}");
+    } else {
+        info!(kind, namespace, name, reason, "{note}");
+    }
+}
+
+/// The server completes the name, so that each event has its own.
+fn event(about: &ObjectReference, happening: &Happening, pod: &str) -> Event {
+    let word = if happening.warning {
+        "Warning"
+    } else {
+        "Normal"
+    };
+    Event {
+        metadata: ObjectMeta {
+            generate_name: Some(format!("{}-", about.name.as_deref().unwrap_or_default())),
+            namespace: about.namespace.clone(),
+            ..ObjectMeta::default()
+        },
+        event_time: Some(clock::shown_time()),
+        type_: Some(word.into()),
+        reason: Some(happening.reason.clone()),
+        action: Some(happening.reason.clone()),
+        note: Some(bounded(happening.note.clone(), LONGEST_NOTE)),
+        regarding: Some(about.clone()),
+        reporting_controller: Some(CONTROLLER.into()),
+        reporting_instance: Some(bounded(pod.into(), LONGEST_INSTANCE)),
+        ..Event::default()
+    }
+}
+
+/// Writes the queued events, until no [`Events`] is left that could queue more. One that cannot be
+/// written is not tried again: the status tells the same, and a terminating namespace accepts none.
+pub async fn write(client: &Client, Queue(mut queue): Queue) {
+    poll_fn(|context| queue.poll_recv(context))
+        .for_each_concurrent(AT_ONCE, |event| create(client, event))
+        .await;
+}
+
+async fn create(client: &Client, event: Event) {
+    let namespace = event.metadata.namespace.as_deref().unwrap_or("default");
+    let api: Api<Event> = Api::namespaced(client.clone(), namespace);
+    let (params, reason) = (PostParams::default(), &event.reason);
+    match timeout(WITHIN, api.create(&params, &event)).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => warn!(namespace, reason, error = %error, "cannot write an event"),
+        Err(_) => warn!(
+            namespace,
+            reason, "the API server did not take an event in time"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn about() -> ObjectReference {
+        ObjectReference {
+            name: Some("acme".into()),
+            namespace: Some("team".into()),
+            ..ObjectReference::default()
+        }
+    }
+
+    #[test]
+    fn a_note_is_cut_at_a_whole_character() {
+        let happening = Happening::normal("KeyIssued", "é".repeat(1000));
+        let event = event(&about(), &happening, "operator-0");
+        assert_eq!(event.note.unwrap().len(), LONGEST_NOTE);
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_holds_nobody_up() {
+        let (events, mut queue) = queue("operator-0");
+        for _ in 0..=CAPACITY {
+            events.report(&about(), &[Happening::normal("KeyIssued", "")]);
+        }
+        drop(events);
+        let mut waiting = 0;
+        while queue.0.recv().await.is_some() {
+            waiting += 1;
+        }
+        assert_eq!(waiting, CAPACITY);
     }
 }

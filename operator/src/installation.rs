@@ -3,6 +3,7 @@
 //! A pass brings one WaterDataApi closer to what is declared. It stops at the first step that is not
 //! done and comes back when a child changes, and every ten seconds anyway.
 
+pub mod advice;
 pub mod children;
 pub mod data;
 pub mod directory;
@@ -15,6 +16,8 @@ pub mod report;
 pub mod rollout;
 pub mod rotation;
 pub mod secrets;
+mod strays;
+mod undecodable;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,6 +72,13 @@ pub enum InstallationError {
     TooLong,
 }
 
+impl InstallationError {
+    /// Whether somebody else wrote first: the next pass sees what.
+    fn is_conflict(&self) -> bool {
+        matches!(self, Self::Kube(kube::Error::Api(status)) if status.is_conflict())
+    }
+}
+
 /// One pass over a WaterDataApi, in the controller's words.
 pub async fn reconcile(
     api: Arc<DeserializeGuard<WaterDataApi>>,
@@ -77,11 +87,7 @@ pub async fn reconcile(
     let api = match &api.0 {
         Ok(api) => api,
         Err(invalid) => {
-            warn!(
-                name = invalid.metadata.name,
-                error = invalid.error,
-                "a WaterDataApi cannot be decoded"
-            );
+            undecodable::tell(&api, invalid, &context, clock::now()).await?;
             return Ok(Action::requeue(EVERY));
         }
     };
@@ -93,8 +99,11 @@ pub async fn reconcile(
         PassOutcome::Failed
     };
     context.metrics.pass(Kind::WaterDataApi, outcome);
-    if result.is_ok() {
-        context.backoff.succeeded(&api.uid().unwrap_or_default());
+    match &result {
+        Ok(()) => context.backoff.succeeded(&api.uid().unwrap_or_default()),
+        Err(error) if error.is_conflict() => {}
+        // An API server that is away does not take this either; the log has both.
+        Err(error) => drop(interrupted(api, error, &context, clock::now()).await),
     }
     result.map(|()| Action::requeue(EVERY))
 }
@@ -106,7 +115,7 @@ pub fn retry(
     context: Arc<Context>,
 ) -> Action {
     let meta = kube::Resource::meta(&*api);
-    if !matches!(error, InstallationError::Kube(kube::Error::Api(status)) if status.is_conflict()) {
+    if !error.is_conflict() {
         warn!(namespace = meta.namespace, name = meta.name, %error, "a WaterDataApi's pass was given up");
     }
     let uid = meta.uid.as_deref().unwrap_or_default();
@@ -122,46 +131,84 @@ async fn pass(
         // Children go with their owner; the directory stays for the keys that are revoked from it.
         return Ok(());
     }
-    let report = match secrets::read(api, context).await {
-        Ok(secrets) => installed(api, &secrets, context, now).await?,
-        Err(error) if error.is_invalid() => without_secrets(api, &error, context).await?,
-        Err(error) => return Err(error.into()),
+    let report = if context.api_namespaces.contains(&place(api).namespace) {
+        look(api, context, now).await?
+    } else if report::is_anothers(api) {
+        return Ok(());
+    } else {
+        report::out_of_scope(api)
     };
     report::write(api, report::status(api, &report, now), context).await?;
     Ok(())
 }
 
-/// The report of an installation whose stores cannot be known: nothing is touched.
+/// The directory first, since revocation waits neither for a rollout nor for PostgreSQL's Secret.
+async fn look(
+    api: &WaterDataApi,
+    context: &Context,
+    now: Timestamp,
+) -> Result<Report, InstallationError> {
+    let redis = match secrets::redis(api, context).await {
+        Err(error) if error.is_invalid() => {
+            let message = error.to_string();
+            let directory =
+                Finding::lacks(Aspect::DirectorySynced, Reason::SecretInvalid, &message);
+            return without_secrets(api, &error, directory, context).await;
+        }
+        redis => redis?,
+    };
+    let directory = directory::synchronise(api, &redis, context).await?;
+    if is_news(api, &directory) {
+        context.revisit_keys_of(&place(api));
+    }
+    match secrets::read(api, &redis, context).await {
+        Err(error) if error.is_invalid() => without_secrets(api, &error, directory, context).await,
+        secrets => installed(api, &secrets?, directory, context, now).await,
+    }
+}
+
+/// Says in the status that the API server kept a pass from its end.
+async fn interrupted(
+    api: &WaterDataApi,
+    error: &InstallationError,
+    context: &Context,
+    now: Timestamp,
+) -> kube::Result<()> {
+    let is_open = context.directories.get(&place(api)).is_some();
+    let status = report::interrupted(api, &error.to_string(), is_open, now);
+    report::write(api, status, context).await
+}
+
+/// The report of an installation that lacks a Secret: nothing is touched.
 async fn without_secrets(
     api: &WaterDataApi,
     error: &SecretError,
+    directory: Finding,
     context: &Context,
 ) -> Result<Report, InstallationError> {
     let children = observe(api, context).await?;
-    let message = error.to_string();
     Ok(Report {
         components: report::components(api, &children)?,
         rolled_out: false,
         keys: count(api, context),
         migrations: report::waiting(Aspect::MigrationsComplete),
-        directory: Finding::lacks(Aspect::DirectorySynced, Reason::SecretInvalid, &message),
+        strays: strays::find(api, context).await?,
+        directory,
         data: report::data(data::ask(&api.name_any(), &api.namespace().unwrap_or_default()).await),
         exposure: report::exposure(api, &children)?,
-        outcome: Outcome::Stuck(Reason::SecretInvalid, message),
+        sweep: directory::sweep(api, context),
+        outcome: Outcome::Stuck(Reason::SecretInvalid, error.to_string()),
     })
 }
 
-/// The directory first, since revocation must not wait for a rollout; then the children.
+/// The children, as far as nothing hinders.
 async fn installed(
     api: &WaterDataApi,
     secrets: &Secrets,
+    directory: Finding,
     context: &Context,
     now: Timestamp,
 ) -> Result<Report, InstallationError> {
-    let directory = directory::synchronise(api, secrets, context).await?;
-    if is_news(api, &directory) {
-        context.revisit_keys_of(&place(api));
-    }
     let uid = api.uid().unwrap_or_default();
     let (name, namespace) = (api.name_any(), api.namespace().unwrap_or_default());
     let source = Source {
@@ -191,6 +238,8 @@ async fn installed(
         migrations: rollout.migrations,
         data: report::data(data::ask(&name, &namespace).await),
         exposure: report::exposure(api, &children)?,
+        sweep: directory::sweep(api, context),
+        strays: strays::find(api, context).await?,
         outcome: if directory.status == ConditionStatus::True {
             rollout.outcome
         } else {

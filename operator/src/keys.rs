@@ -125,15 +125,12 @@ async fn report(
     let generation = subject.meta.generation.unwrap_or_default();
     let status = status::status(subject.status.clone(), &report, generation, now);
     status::write(subject, status, context).await?;
-    if let Some(issued) = report.in_force {
+    if let Some(in_force) = report.in_force {
         context.memory.forget_made(subject.uid());
-        if subject.status.key_id.as_deref() != Some(issued.key_id.as_str()) {
-            info!(
-                namespace = subject.namespace(),
-                name = subject.name(),
-                key.id = issued.key_id.as_str(),
-                "key issued"
-            );
+        let key_id = in_force.issued.key_id.as_str();
+        if subject.status.key_id.as_deref() != Some(key_id) {
+            let (namespace, name) = (subject.namespace(), subject.name());
+            info!(namespace, name, key.id = key_id, "key issued");
         }
     }
     Ok(())

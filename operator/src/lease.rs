@@ -19,8 +19,12 @@ use crate::clock;
 pub const DURATION: Duration = Duration::from_secs(15);
 /// A leader that could not renew for this long stops leading: before anybody else may begin.
 pub const RENEW_DEADLINE: Duration = Duration::from_secs(10);
-/// Between two looks or renewals.
+/// One try to renew takes half of the deadline at most, so that one lost answer leaves time for another.
+const ATTEMPT: Duration = Duration::from_secs(RENEW_DEADLINE.as_secs() / 2);
+/// Between two renewals.
 pub const RETRY: Duration = Duration::from_secs(2);
+/// Between two looks of a candidate: a lease that was released is taken this soon.
+const LOOK: Duration = Duration::from_secs(1);
 /// The Lease's name.
 pub const NAME: &str = "water-operator";
 
@@ -80,7 +84,7 @@ impl Election {
                 Ok(Err(error)) => warn!(error = %error, "cannot read or take the lease"),
                 Err(_) => warn!("the API server does not answer about the lease"),
             }
-            sleep(RETRY).await;
+            sleep(LOOK).await;
         }
     }
 
@@ -152,7 +156,7 @@ impl Election {
 
     /// The record that names this candidate, in the place of `live`.
     fn record(&self, live: Option<&Lease>) -> Lease {
-        let now = clock::lease_time();
+        let now = clock::shown_time();
         let spec = live
             .and_then(|lease| lease.spec.clone())
             .unwrap_or_default();
@@ -189,29 +193,52 @@ impl Leadership {
     /// Renews until that fails for [`RENEW_DEADLINE`] or the record names somebody else.
     pub async fn lost(&mut self) {
         loop {
-            sleep(RETRY).await;
-            let left = RENEW_DEADLINE.saturating_sub(self.renewed.elapsed());
+            sleep(RETRY.min(self.left())).await;
+            let left = self.left();
+            if left.is_zero() {
+                return warn!("the lease was not renewed in time");
+            }
             let asked = Instant::now();
-            match timeout(left, self.renew()).await {
+            match timeout(left.min(ATTEMPT), self.renew()).await {
                 Ok(Ok(true)) => self.renewed = asked,
                 Ok(Ok(false)) => return warn!("the lease names another leader"),
                 Ok(Err(error)) => warn!(error = %error, "cannot renew the lease"),
-                Err(_) => return warn!("the lease was not renewed in time"),
+                Err(_) => warn!("the API server does not answer about the lease"),
             }
         }
     }
 
+    /// Until this leader has to stop, unless it renews.
+    fn left(&self) -> Duration {
+        RENEW_DEADLINE.saturating_sub(self.renewed.elapsed())
+    }
+
     /// Gives the lease up, so that a successor need not wait until it runs out.
     pub async fn release(mut self) {
-        if let Some(spec) = &mut self.lease.spec {
-            spec.holder_identity = Some(String::new());
-            spec.lease_duration_seconds = Some(1);
-        }
-        let params = PostParams::default();
-        match timeout(RETRY, self.election.api.replace(NAME, &params, &self.lease)).await {
-            Ok(Ok(_)) => info!("lease released"),
+        match timeout(RETRY, self.give_up()).await {
+            Ok(Ok(())) => info!("lease released"),
             Ok(Err(error)) => warn!(error = %error, "cannot release the lease"),
             Err(_) => warn!("the API server does not answer about the lease"),
+        }
+    }
+
+    async fn give_up(&mut self) -> kube::Result<()> {
+        loop {
+            let mut free = self.lease.clone();
+            if let Some(spec) = &mut free.spec {
+                spec.holder_identity = Some(String::new());
+                spec.lease_duration_seconds = Some(1);
+            }
+            let api = &self.election.api;
+            let released = api.replace(NAME, &PostParams::default(), &free).await;
+            if self.election.written(released)?.is_some() {
+                return Ok(());
+            }
+            // A renewal that was under way has changed the version.
+            match api.get_opt(NAME).await? {
+                Some(live) if self.election.holds(&live) => self.lease = live,
+                _ => return Ok(()),
+            }
         }
     }
 

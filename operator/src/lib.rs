@@ -16,6 +16,7 @@ pub mod keys;
 pub mod leading;
 pub mod lease;
 pub mod metrics;
+pub mod release;
 pub mod run;
 #[cfg(test)]
 mod sample;

@@ -7,7 +7,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use water_keystore::{Instance, PasswordHash, redis_acl};
 use water_operator::config::OperatorConfig;
 use water_operator::crd::install;
-use water_operator::{client, keys, run};
+use water_operator::{client, release, run};
 use water_runtime::{Program, Settings, process, program, settings, telemetry};
 
 /// Issues and revokes the API's keys, and rolls out its services.
@@ -95,11 +95,18 @@ fn main() -> ExitCode {
         }
         Command::Release { all: _, namespace } => process::run(program, async |_| {
             let client = client::connect().await?;
-            let freed = keys::finalizer::release_all(client, namespace.as_deref()).await?;
+            let identity = format!("release-{:08x}", getrandom::u32()?);
+            let released = release::all(&client, namespace.as_deref(), &identity).await?;
             println!(
-                "{freed} ApiKeys freed; the next installation removes their keys from the directory"
+                "{} ApiKeys freed; the next installation removes their keys from the directory",
+                released.freed
             );
-            Ok(())
+            match released.kept.len() {
+                0 => Ok(()),
+                kept => {
+                    Err(format!("{kept} ApiKeys not freed:\n{}", released.kept.join("\n")).into())
+                }
+            }
         }),
     }
 }

@@ -16,9 +16,20 @@ pub struct Metrics {
     /// Passes over objects.
     pub passes: Family<Pass, Counter>,
     /// Watches that failed and are tried again.
-    pub watch_failures: Counter,
+    pub watch_failures: Family<WatchedKind, Counter>,
+    /// 1 while a watch fails.
+    pub watches_failing: Family<WatchedKind, Gauge>,
     /// Rebuilds of key directories, the first of each included.
     pub directory_rebuilds: Counter,
+    /// ApiKeys without a revocation whose keys a sweep withdrew.
+    pub swept_owners: Counter,
+}
+
+/// A kind that is watched.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+pub struct WatchedKind {
+    /// In the plural, as RBAC rules name it.
+    pub kind: &'static str,
 }
 
 /// A pass over one object.
@@ -63,14 +74,30 @@ impl Metrics {
         );
         registry.register(
             "operator_watch_failures",
-            "Watches that failed",
+            "Watches that failed and were tried again",
             self.watch_failures.clone(),
+        );
+        registry.register(
+            "operator_watch_failing",
+            "Whether a watch of the leader fails",
+            self.watches_failing.clone(),
         );
         registry.register(
             "operator_directory_rebuilds",
             "Rebuilds of key directories",
             self.directory_rebuilds.clone(),
         );
+        registry.register(
+            "operator_swept_api_keys",
+            "ApiKeys that went without a revocation and whose keys a sweep withdrew",
+            self.swept_owners.clone(),
+        );
+    }
+
+    /// Notes how a watch is doing.
+    pub fn watch_is_failing(&self, kind: &'static str, fails: bool) {
+        let kind = WatchedKind { kind };
+        self.watches_failing.get_or_create(&kind).set(fails.into());
     }
 
     /// Counts a pass.

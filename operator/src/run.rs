@@ -1,15 +1,22 @@
 //! `water-operator run`: stand for election, lead while elected, release the Lease at the end.
 
+use std::pin::pin;
 use std::time::Duration;
 
+use futures::future::{Either, select};
 use kube::Client;
+use tokio::time::timeout;
 use tracing::info;
 use water_runtime::{BoxError, Drained, Process, Shutdown, shutdown::Stage};
 
 use crate::config::OperatorConfig;
+use crate::events::Events;
 use crate::lease::{Election, Leadership};
 use crate::metrics::Metrics;
-use crate::{client, leading};
+use crate::{client, events, leading};
+
+/// Events that wait when the process stops are written for this long.
+const LAST_EVENTS_WITHIN: Duration = Duration::from_secs(1);
 
 /// The watches of a leader have failed for minutes.
 #[derive(Debug, thiserror::Error)]
@@ -31,12 +38,22 @@ pub async fn run(config: OperatorConfig, process: &mut Process) -> Result<(), Bo
         config.pod_name.clone(),
     );
     let shutdown = process.shutdown.clone();
+    let (events, queue) = events::queue(&config.pod_name);
     let server = async move {
         tokio::select! {
             () = election.reachable() => reached.set(),
             () = shutdown.reached(Stage::Draining) => return Ok(Drained::default()),
         }
-        serve(&client, &config, &election, &metrics, &shutdown).await
+        let mut writing = pin!(events::write(&client, queue));
+        let served = serve(&client, &config, &election, events, &metrics, &shutdown);
+        // The queue outlives a leadership; `served` ends first, since it holds the queue open.
+        let (served, writing) = match select(pin!(served), writing.as_mut()).await {
+            Either::Left((served, writing)) => (served, writing),
+            Either::Right(((), served)) => return served.await,
+        };
+        // What is left stands in the log.
+        let _ = timeout(LAST_EVENTS_WITHIN, writing).await;
+        served
     };
     process.finish(Duration::ZERO, server).await
 }
@@ -46,6 +63,7 @@ async fn serve(
     client: &Client,
     config: &OperatorConfig,
     election: &Election,
+    events: Events,
     metrics: &Metrics,
     shutdown: &Shutdown,
 ) -> Result<Drained, BoxError> {
@@ -55,10 +73,13 @@ async fn serve(
             () = shutdown.reached(Stage::Draining) => return Ok(Drained::default()),
         };
         metrics.leading.set(1);
+        // In this order: a process that was held for longer than its lease does not go on with what it
+        // was doing.
         let end = tokio::select! {
-            () = leading::lead(client, config, election, metrics) => End::Hopeless,
+            biased;
             () = leadership.lost() => End::Lost,
             () = shutdown.reached(Stage::Draining) => End::Stopping,
+            () = leading::lead(client, config, election, &events, metrics) => End::Hopeless,
         };
         metrics.leading.set(0);
         match end {

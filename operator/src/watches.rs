@@ -1,23 +1,26 @@
 //! The watches of a leader: each with its own patience, some of them remembered.
 
+pub mod health;
+pub mod relist;
+
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use futures::{Stream, StreamExt};
-use k8s_openapi::NamespaceResourceScope;
-use kube::core::PartialObjectMeta;
+use futures::{StreamExt, stream};
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::utils::Backoff;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 use crate::context::Context;
+use health::Probe;
 
 /// Whether each watch has told everything once. (`Store::wait_until_ready` wakes only the last of
 /// several who wait.)
@@ -54,51 +57,66 @@ impl Lists {
     }
 }
 
-/// What a watch tells, kept in a store; `told` is set once that is complete.
+/// What a watch tells, kept in a store.
+pub struct Remembered<K: Resource<DynamicType = ()> + 'static> {
+    /// All that it told.
+    pub store: Store<K>,
+    /// What changed, deletions too.
+    pub changes: Changes<K>,
+    /// Begins the watch anew.
+    pub restart: Arc<Notify>,
+}
+
+/// Watches, and remembers; `told` is set once that is complete.
 pub fn remembered<K>(
     api: Api<K>,
     config: watcher::Config,
     told: &watch::Sender<bool>,
-) -> (
-    Store<K>,
-    impl Stream<Item = Result<K, watcher::Error>> + Send + use<K>,
-)
+    probe: Probe,
+) -> Remembered<K>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
     let (store, writer) = reflector::store();
-    let told = told.clone();
-    let changes = watcher(api, config)
+    let (told, restart) = (told.clone(), Arc::new(Notify::new()));
+    let restarted = Arc::clone(&restart);
+    let watch = move || {
+        let restarted = Arc::clone(&restarted);
+        watcher(api.clone(), config.clone()).take_until(async move { restarted.notified().await })
+    };
+    let events = stream::repeat_with(watch)
+        .flatten()
         .backoff(Patience::default())
         // Half of an object's memory, and never looked at. Absent in a PUT it stays as it is.
-        .modify(|object| object.meta_mut().managed_fields = None)
+        .modify(|object| object.meta_mut().managed_fields = None);
+    let changes = relist::with_lost_deletions(events, store.clone())
         .reflect(writer)
         .inspect(move |event| {
+            probe.note(event, Instant::now());
             if matches!(event, Ok(watcher::Event::InitDone)) {
                 told.send_replace(true);
             }
         })
-        .touched_objects();
-    (store, changes)
+        .touched_objects()
+        .boxed();
+    Remembered {
+        store,
+        changes,
+        restart,
+    }
 }
 
-/// Changes of objects without their content.
-pub type Changes<K> = BoxStream<'static, Result<PartialObjectMeta<K>, watcher::Error>>;
+/// Changed objects.
+pub type Changes<K> = BoxStream<'static, Result<K, watcher::Error>>;
 
-/// Changes of everything of a kind in scope, without its content.
-pub fn metadata<K>(context: &Context, config: watcher::Config) -> Changes<K>
+/// Changed objects, nothing remembered.
+pub fn changes<K>(api: Api<K>, config: watcher::Config, probe: Probe) -> Changes<K>
 where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + Clone
-        + DeserializeOwned
-        + Debug
-        + Send
-        + 'static,
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    let api: Api<PartialObjectMeta<K>> =
-        Context::watched(&context.client, context.scope, &context.namespace);
     watcher(api, config)
         .backoff(Patience::default())
+        .inspect(move |event| probe.note(event, Instant::now()))
         .touched_objects()
         .boxed()
 }

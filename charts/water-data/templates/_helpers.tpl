@@ -36,3 +36,22 @@ allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
+
+{{- define "water-data.customResourceRules" -}}
+- apiGroups: [waterdata.dev]
+  resources: [apikeys]
+  verbs: [get, list, watch, patch]
+- apiGroups: [waterdata.dev]
+  resources: [waterdataapis]
+  verbs: [get, list, watch]
+- apiGroups: [waterdata.dev]
+  resources: [apikeys/status, waterdataapis/status]
+  verbs: [update, patch]
+# Where the API server enforces owner references, an owner that blocks its deletion has to be permitted.
+- apiGroups: [waterdata.dev]
+  resources: [apikeys/finalizers, waterdataapis/finalizers]
+  verbs: [update]
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create]
+{{- end }}

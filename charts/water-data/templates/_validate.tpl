@@ -29,6 +29,12 @@ values.schema.json, whose messages say all there is to say.
 {{- include "water-data.match" (list (printf "%s.existingSecret" .) $secret $name "a Secret's name: lower-case letters, digits, '-' and '.'") }}
 {{- end }}
 {{- end }}
+{{- range $index, $namespace := .Values.rbac.apiNamespaces }}
+{{- include "water-data.match" (list (printf "rbac.apiNamespaces[%d]" $index) $namespace "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" "a namespace: lower-case letters, digits and '-'") }}
+{{- end }}
+{{- if and .Values.rbac.apiNamespaces (ne .Values.rbac.scope "Cluster") }}
+{{- fail "rbac.apiNamespaces: is not empty, but the operator acts in the release's namespace only: set rbac.scope to Cluster, or remove the namespaces" }}
+{{- end }}
 {{- with .Values.api }}
 {{- include "water-data.match" (list "api.name" .name "^[a-z]([a-z0-9-]*[a-z0-9])?$" "lower-case letters, digits and '-', beginning with a letter") }}
 {{- range $index, $plan := .plans }}

@@ -30,6 +30,13 @@ use super::schema;
     printcolumn(name = "EXPIRES", type_ = "string", json_path = ".spec.expirationTime"),
     printcolumn(name = "LAST-USED", type_ = "date", json_path = ".status.lastUsedTime"),
     printcolumn(name = "AGE", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    // Priority 1: shown by `--output=wide`.
+    printcolumn(name = "SECRET", type_ = "string", json_path = ".status.secretName", priority = 1),
+    printcolumn(name = "ROTATES", type_ = "string", json_path = ".status.nextRotationTime", priority = 1),
+    printcolumn(name = "MESSAGE", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].message", priority = 1),
+    selectable = ".spec.accountId",
+    selectable = ".spec.plan",
+    selectable = ".status.keyId",
     validation = Rule::new("self.metadata.name.size() <= 52").message(
         "metadata.name has more than 52 characters, and the key's Secret is named after it: choose a shorter name"
     ),
@@ -234,9 +241,9 @@ pub const UNREVEALED: usize = 8;
 #[derive(KubeSchema, Clone, Default, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiKeyStatus {
-    /// The generation of the spec that this status speaks of.
+    /// The generation of the spec that this status speaks of; -1 until the operator has looked at the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = -1))]
     pub observed_generation: Option<i64>,
     /// The WaterDataApi that accepts the key; decided once.
     #[serde(default, skip_serializing_if = "Option::is_none")]

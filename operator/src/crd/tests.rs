@@ -63,3 +63,15 @@ fn collect_unbounded(path: &str, schema: &JSONSchemaProps, unbounded: &mut Vec<S
         collect_unbounded(&format!("{path}{{}}"), values, unbounded);
     }
 }
+
+#[test]
+fn an_object_that_nobody_has_looked_at_has_observed_no_generation() {
+    for definition in definitions() {
+        let schema = definition.spec.versions[0].schema.clone().unwrap();
+        let properties = schema.open_api_v3_schema.unwrap().properties.unwrap();
+        let default = properties["status"].default.clone().unwrap().0;
+        assert_eq!(default, json!({ "observedGeneration": -1 }));
+        let observed = &properties["status"].properties.as_ref().unwrap()["observedGeneration"];
+        assert_eq!(observed.minimum, Some(-1.0));
+    }
+}

@@ -31,6 +31,8 @@ use super::{Condition, exposure::Switch};
     printcolumn(name = "DATA", type_ = "string", json_path = ".status.conditions[?(@.type==\"DataLoaded\")].status"),
     printcolumn(name = "KEYS", type_ = "integer", json_path = ".status.apiKeys.active"),
     printcolumn(name = "AGE", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    // Priority 1: shown by `--output=wide`.
+    printcolumn(name = "MESSAGE", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].message", priority = 1),
     validation = Rule::new("self.metadata.name.matches('^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$')").message(
         "metadata.name is not 1 to 40 lower-case letters, digits or '-' beginning with a letter, \
          and Services are named after it: choose another name"
@@ -213,9 +215,9 @@ pub enum AccountBinding {
 #[derive(KubeSchema, Clone, Default, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WaterDataApiStatus {
-    /// The generation of the spec that this status speaks of.
+    /// The generation of the spec that this status speaks of; -1 until the operator has looked at the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = -1))]
     pub observed_generation: Option<i64>,
     /// The version that all components run.
     #[serde(default, skip_serializing_if = "Option::is_none")]

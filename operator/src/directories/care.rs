@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::Resource;
+use kube::core::DeserializeGuard;
 use kube::runtime::reflector::ObjectRef;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tracing::{debug, info, warn};
@@ -15,9 +16,9 @@ use water_domain::{KeyId, Timestamp};
 use water_keystore::{Observation, StoreError};
 
 use super::health::{Damage, damage, is_unguarded, miscount};
-use super::{OpenDirectory, acknowledgements};
+use super::{OpenDirectory, acknowledgements, sweep};
 use crate::clock;
-use crate::context::{ApiAt, Context};
+use crate::context::Context;
 use crate::crd::ApiKey;
 use crate::events::Happening;
 
@@ -27,8 +28,8 @@ const EVERY: Duration = Duration::from_secs(1);
 const MINUTE: u64 = 60;
 /// Everything is counted at this look of each minute: the first time soon after the leadership began.
 const COUNT_AT: u64 = 5;
-/// Last uses are asked for at this one: not at once after a change of leader, which is no news.
-const USES_AT: u64 = 0;
+/// Last uses are asked for at this one: not at once, since a change of leader is no use.
+const USES_AT: u64 = 20;
 /// A status shows the last use to this.
 const USE_GRAIN: Duration = Duration::from_secs(600);
 /// Statuses to be written for last uses in one minute, and keys asked for in one command.
@@ -43,6 +44,7 @@ pub async fn of(open: Arc<OpenDirectory>, context: Arc<Context>) {
         () = open.closed() => {}
         never = acknowledgements::follow(&open, &pods, |owner| context.revisit_owner(owner)) => match never {},
         never = observe(&open, &context) => match never {},
+        never = sweep::follow(&open, &context) => match never {},
     }
 }
 
@@ -73,7 +75,7 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
                 }
                 known = damage;
                 if let Some(cause) = open.take_rebuild() {
-                    tell(open, &cause, context).await;
+                    tell(open, &cause, context);
                 }
             }
             Err(error) if !away => {
@@ -100,7 +102,7 @@ fn close_unused(open: &OpenDirectory, context: &Context) {
         let status = key.status.as_ref();
         status.and_then(|status| status.api.as_ref()) == Some(&open.api)
     };
-    let is_gone = matches!(context.api_at(&open.api), ApiAt::Missing);
+    let is_gone = context.api_at(&open.api).is_none();
     let keys = &context.keys;
     if is_gone
         && keys
@@ -123,39 +125,38 @@ async fn show_uses(
     context: &Context,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let mut due: Vec<(KeyId, Option<Timestamp>, ObjectRef<_>)> = Vec::new();
-    for key in context.keys.state() {
-        let Ok(found) = &key.0 else { continue };
-        let status = found.status.clone().unwrap_or_default();
+    let due = |key: &Arc<DeserializeGuard<ApiKey>>| {
+        let status = key.0.as_ref().ok()?.status.as_ref()?;
         let shown = status.last_used_time;
-        let is_due = shown.is_none_or(|shown| {
-            now.as_millis() - shown.as_millis() >= USE_GRAIN.as_millis() as i64
-        });
-        let key_id = status.key_id.and_then(|key_id| key_id.parse().ok());
-        if let Some(key_id) = key_id.filter(|_| is_due && status.api.as_ref() == Some(&open.api)) {
-            due.push((key_id, shown, ObjectRef::from_obj(&*key)));
-        }
-    }
-    // Those that were never used, then those whose use is shown the longest.
-    due.sort_by_key(|(_, shown, _)| *shown);
+        let age = shown.map(|shown| now.as_millis() - shown.as_millis());
+        let is_due = age.is_none_or(|age| age >= USE_GRAIN.as_millis() as i64);
+        let key_id = status.key_id.as_ref()?.parse().ok()?;
+        let is_here = status.api.as_ref() == Some(&open.api);
+        (is_due && is_here).then(|| (shown, key_id, ObjectRef::from_obj(&**key)))
+    };
+    let keys = context.keys.state();
+    let mut due: Vec<(Option<Timestamp>, KeyId, _)> = keys.iter().filter_map(due).collect();
+    // Keys that were never used, then those whose use is shown the longest.
+    due.sort_by_key(|(shown, ..)| *shown);
     let mut uses = HashMap::new();
     for part in due.chunks(USES_AT_ONCE) {
-        let keys: Vec<KeyId> = part.iter().map(|(key_id, ..)| key_id.clone()).collect();
-        let used = open.directory.last_used(&keys).await?;
-        for ((key_id, shown, key), used) in part.iter().zip(used) {
-            if let Some(used) =
-                used.filter(|used| Some(*used) > *shown && uses.len() < USES_AT_ONCE)
-            {
-                uses.insert(key_id.clone(), (used, key.clone()));
-            }
-        }
+        let asked: Vec<KeyId> = part.iter().map(|(_, key_id, _)| key_id.clone()).collect();
+        let used = open.directory.last_used(&asked).await?;
+        let later = part
+            .iter()
+            .zip(used)
+            .filter(|((shown, ..), used)| used > shown);
+        let later =
+            later.filter_map(|((_, key_id, key), used)| Some((key_id.clone(), (used?, key))));
+        uses.extend(later.take(USES_AT_ONCE - uses.len()));
     }
-    let (noted, keys): (Vec<_>, Vec<_>) = uses
-        .into_iter()
-        .map(|(key_id, (used, key))| ((key_id, used), key))
-        .unzip();
-    open.note_uses(noted.into_iter().collect());
-    keys.into_iter().for_each(|key| context.revisit_key(key));
+    let noted = uses
+        .iter()
+        .map(|(key_id, (used, _))| (key_id.clone(), *used));
+    open.note_uses(noted.collect());
+    for (_, key) in uses.into_values() {
+        context.revisit_key(key.clone());
+    }
     Ok(())
 }
 
@@ -186,13 +187,12 @@ async fn mend(open: &OpenDirectory, damage: Damage, context: &Context) {
 }
 
 /// After a rebuild every key says how it stands.
-async fn tell(open: &OpenDirectory, cause: &str, context: &Context) {
+fn tell(open: &OpenDirectory, cause: &str, context: &Context) {
     context.revisit_keys_of(&open.api);
-    if let ApiAt::Known(api) = context.api_at(&open.api) {
+    if let Some(api) = context.decoded_api(&open.api) {
         let note = format!("the key directory was rebuilt from the cluster: {cause}");
         let happened = [Happening::warning("DirectoryRebuilt", note)];
         let about = api.object_ref(&());
-        // The status tells the rest: an API server that hangs must not keep this from looking.
-        let _ = timeout(MEND_WITHIN, context.events.report(&about, &happened)).await;
+        context.events.report(&about, &happened);
     }
 }

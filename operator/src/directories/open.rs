@@ -39,6 +39,8 @@ pub struct OpenDirectory {
     /// What the last look showed; written by [`super::care`] only.
     observed: Mutex<Option<Observation>>,
     rebuilds: Mutex<Rebuilds>,
+    /// How many owners the last sweep would have removed, if that was too many.
+    held_back: Mutex<Option<usize>>,
     closed: Notify,
 }
 
@@ -83,6 +85,7 @@ impl OpenDirectory {
             plans: Mutex::default(),
             observed: Mutex::default(),
             rebuilds: Mutex::default(),
+            held_back: Mutex::default(),
             closed: Notify::new(),
         })
     }
@@ -124,6 +127,16 @@ impl OpenDirectory {
     /// rebuild, for which nothing had to happen.
     pub(super) fn take_rebuild(&self) -> Option<String> {
         self.rebuilds().untold.take()
+    }
+
+    /// Of how many ApiKeys that are gone the last sweep has kept the keys, since they were too many.
+    pub fn held_back(&self) -> Option<usize> {
+        *lock(&self.held_back)
+    }
+
+    /// Answers what was so before.
+    pub(super) fn note_held_back(&self, owners: Option<usize>) -> Option<usize> {
+        std::mem::replace(&mut lock(&self.held_back), owners)
     }
 
     fn rebuilds(&self) -> MutexGuard<'_, Rebuilds> {

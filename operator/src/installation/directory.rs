@@ -3,12 +3,13 @@
 use kube::ResourceExt;
 use water_keystore::WriteError;
 
-use super::secrets::Secrets;
+use super::advice::{advice, ask};
+use super::secrets::Redis;
 use super::{InstallationError, place};
 use crate::conditions::{Aspect, Finding, Outcome, Reason};
 use crate::context::Context;
 use crate::crd::WaterDataApi;
-use crate::directories::health::is_unguarded;
+use crate::directories::sweep::ALLOW;
 use crate::directories::{DirectoryError, Place};
 
 /// The uid of a namespace whose directory may be taken over.
@@ -17,7 +18,7 @@ const TAKE_OVER: &str = "waterdata.dev/take-over";
 /// Opens the key directory and brings its plans to those declared.
 pub async fn synchronise(
     api: &WaterDataApi,
-    secrets: &Secrets,
+    redis: &Redis,
     context: &Context,
 ) -> Result<Finding, InstallationError> {
     let place = place(api);
@@ -25,27 +26,16 @@ pub async fn synchronise(
     let open = context.directories.open(
         &place,
         Place {
-            settings: secrets.redis.clone(),
-            fingerprint: secrets.redis_fingerprint.clone(),
+            settings: redis.settings.clone(),
+            fingerprint: redis.fingerprint.clone(),
             owner: namespace.uid().unwrap_or_default(),
             api: api.uid().unwrap_or_default(),
             take_over: api.annotations().get(TAKE_OVER).cloned(),
         },
     )?;
     let written = context.directories.set_plans(&open, context).await;
-    let unguarded = open.observed().is_some_and(|seen| is_unguarded(&seen));
     Ok(match written {
-        Ok(()) if unguarded => Finding::holds(
-            Aspect::DirectorySynced,
-            Reason::ReplicasUnguarded,
-            "the key directory is complete and has the declared plans, but a failover could undo revocations: \
-             set min-replicas-to-write 1 and min-replicas-max-lag 5 in the Redis that has replicas",
-        ),
-        Ok(()) => Finding::holds(
-            Aspect::DirectorySynced,
-            Reason::Published,
-            "the key directory is complete and has the declared plans",
-        ),
+        Ok(()) => in_order(advice(&ask(&open, redis, &place, context).await)),
         Err(DirectoryError::Write(WriteError::Owned { uid })) => Finding::lacks(
             Aspect::DirectorySynced,
             Reason::DirectoryOwned,
@@ -60,6 +50,28 @@ pub async fn synchronise(
             error.to_string(),
         ),
     })
+}
+
+/// Whether the directory's last sweep would have removed more than it may by itself.
+pub fn sweep(api: &WaterDataApi, context: &Context) -> Option<Finding> {
+    let owners = context.directories.get(&place(api))?.held_back()?;
+    let message = format!(
+        "the key directory holds keys of {owners} ApiKeys that are gone without having been revoked, too many to be \
+         removed unasked: their keys still work; restore the ApiKeys, or annotate this WaterDataApi with \
+         {ALLOW}: \"{owners}\" to withdraw them",
+    );
+    Some(Finding::holds(Aspect::Degraded, Reason::SweepHeld, message))
+}
+
+fn in_order(advice: Option<(Reason, String)>) -> Finding {
+    let aspect = Aspect::DirectorySynced;
+    let complete = "the key directory is complete and has the declared plans";
+    match advice {
+        None => Finding::holds(aspect, Reason::Published, complete),
+        Some((reason, advice)) => {
+            Finding::holds(aspect, reason, format!("{complete}, but {advice}"))
+        }
+    }
 }
 
 /// A directory that is not in order is said first, unless somebody has to act on the children anyway.

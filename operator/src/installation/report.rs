@@ -16,8 +16,18 @@ use crate::context::Context;
 use crate::crd::api_key::IssuedAt;
 use crate::crd::condition::ConditionStatus;
 use crate::crd::water_data_api::{ApiKeyCounts, ComponentStatus, WaterDataApiStatus};
-use crate::crd::{ApiKey, WaterDataApi};
+use crate::crd::{ApiKey, Condition, WaterDataApi};
 use crate::events::Happening;
+
+/// What does not keep a WaterDataApi from being ready, and is an event when it begins.
+const ADVISED: [Reason; 6] = [
+    Reason::GateMayWrite,
+    Reason::ReplicasUnguarded,
+    Reason::EvictionAllowed,
+    Reason::PlansDiffer,
+    Reason::GateWithoutLease,
+    Reason::SweepHeld,
+];
 
 /// What a pass found out.
 #[derive(Clone, PartialEq, Debug)]
@@ -36,6 +46,10 @@ pub struct Report {
     pub data: Finding,
     /// `ExposureReady`.
     pub exposure: Finding,
+    /// `Degraded`, if the directory's sweep was held back.
+    pub sweep: Option<Finding>,
+    /// Gates that serve and do not follow the directory, by their pods' names.
+    pub strays: Vec<String>,
     /// `Ready`, `Reconciling` and `Stalled`; `Progressing` follows.
     pub outcome: Outcome,
 }
@@ -48,7 +62,7 @@ pub fn status(api: &WaterDataApi, report: &Report, now: Timestamp) -> WaterDataA
     let mut findings = vec![
         available(&report.components),
         progressing(report),
-        degraded(&report.components),
+        degraded(report),
         report.migrations.clone(),
         report.directory.clone(),
         report.data.clone(),
@@ -66,6 +80,63 @@ pub fn status(api: &WaterDataApi, report: &Report, now: Timestamp) -> WaterDataA
         components: report.components.clone(),
         api_keys: report.keys,
         conditions: stated(&before.conditions, findings, generation, now),
+    }
+}
+
+/// Whether a WaterDataApi out of scope has another operator, in its own namespace.
+pub fn is_anothers(api: &WaterDataApi) -> bool {
+    let status = api.status.as_ref();
+    let was_seen = status.and_then(|status| status.observed_generation) > Some(-1);
+    let conditions = status.map_or(&[][..], |status| &status.conditions);
+    let is_ours = find(conditions, Aspect::Stalled)
+        .is_some_and(|stalled| stalled.reason == Reason::ScopeTooNarrow.as_str());
+    was_seen && !is_ours
+}
+
+/// The report of a WaterDataApi in a namespace that the operator has no rights in.
+pub fn out_of_scope(api: &WaterDataApi) -> Report {
+    let namespace = api.namespace().unwrap_or_default();
+    let message = format!(
+        "the operator may not act in namespace {namespace}: add it to rbac.apiNamespaces of the chart, or create the \
+         WaterDataApi in the operator's namespace"
+    );
+    Report {
+        components: Vec::new(),
+        rolled_out: false,
+        keys: ApiKeyCounts::default(),
+        migrations: waiting(Aspect::MigrationsComplete),
+        directory: Finding::lacks(Aspect::DirectorySynced, Reason::ScopeTooNarrow, &message),
+        data: waiting(Aspect::DataLoaded),
+        exposure: waiting(Aspect::ExposureReady),
+        sweep: None,
+        strays: Vec::new(),
+        outcome: Outcome::Stuck(Reason::ScopeTooNarrow, message),
+    }
+}
+
+/// The status after a pass that the API server kept from its end: what it knew stays, and ApiKeys
+/// learn why they wait when the directory could not be opened.
+pub fn interrupted(
+    api: &WaterDataApi,
+    error: &str,
+    is_open: bool,
+    now: Timestamp,
+) -> WaterDataApiStatus {
+    let before = api.status.clone().unwrap_or_default();
+    let generation = api.meta().generation.unwrap_or_default();
+    let reason = Reason::ApiServerError;
+    let outcome = Outcome::Underway(reason, error.into());
+    let mut findings = outcome.findings().to_vec();
+    if !is_open {
+        findings.push(Finding::lacks(Aspect::DirectorySynced, reason, error));
+    }
+    let told = stated(&before.conditions, findings, generation, now);
+    let is_untold = |old: &Condition| told.iter().all(|new| new.kind != old.kind);
+    let kept = before.conditions.iter().filter(|old| is_untold(old));
+    WaterDataApiStatus {
+        observed_generation: Some(generation),
+        conditions: kept.chain(&told).cloned().collect(),
+        ..before
     }
 }
 
@@ -93,8 +164,21 @@ fn available(components: &[ComponentStatus]) -> Finding {
     }
 }
 
-fn degraded(components: &[ComponentStatus]) -> Finding {
-    let short: Vec<String> = components
+fn degraded(report: &Report) -> Finding {
+    if let Some(sweep) = &report.sweep {
+        return sweep.clone();
+    }
+    let strays = &report.strays;
+    if !strays.is_empty() {
+        let message = format!(
+            "gates that serve and do not follow this key directory, so that revoked keys may work there: {}; they read \
+             another Redis, or none: see gate-url, and let a paused rollout go on",
+            strays.join(", ")
+        );
+        return Finding::holds(Aspect::Degraded, Reason::GateWithoutLease, message);
+    }
+    let short: Vec<String> = report
+        .components
         .iter()
         .filter(|part| part.ready < part.desired)
         .map(|part| format!("{} {} of {}", part.name, part.ready, part.desired))
@@ -234,7 +318,7 @@ pub async fn write(
         .replace_status(&api.name_any(), &params, &changed)
         .await?;
     let happened = transitions(&before, &changed.status.unwrap_or_default());
-    context.events.report(&api.object_ref(&()), &happened).await;
+    context.events.report(&api.object_ref(&()), &happened);
     Ok(())
 }
 
@@ -274,16 +358,21 @@ pub fn transitions(before: &WaterDataApiStatus, after: &WaterDataApiStatus) -> V
             "both public datasets are loaded",
         ));
     }
-    let unguarded = |status: &WaterDataApiStatus| {
-        find(&status.conditions, Aspect::DirectorySynced)
-            .filter(|synced| synced.reason == Reason::ReplicasUnguarded.as_str())
-            .map(|synced| synced.message.clone())
-    };
-    if let Some(message) = unguarded(after).filter(|_| unguarded(before).is_none()) {
-        happened.push(Happening::warning(
-            Reason::ReplicasUnguarded.as_str(),
-            message,
-        ));
+    for aspect in [Aspect::DirectorySynced, Aspect::Degraded] {
+        let advised = |status: &WaterDataApiStatus| {
+            find(&status.conditions, aspect)
+                .filter(|condition| {
+                    ADVISED
+                        .map(Reason::as_str)
+                        .contains(&condition.reason.as_str())
+                })
+                .map(|condition| (condition.reason.clone(), condition.message.clone()))
+        };
+        if let Some((reason, message)) = advised(after)
+            && advised(before).map(|(reason, _)| reason).as_ref() != Some(&reason)
+        {
+            happened.push(Happening::warning(reason, message));
+        }
     }
     let stalled = |status: &WaterDataApiStatus| {
         find(&status.conditions, Aspect::Stalled)

@@ -11,7 +11,6 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ListParams, ObjectMeta};
 use kube::{Resource, ResourceExt};
-use tracing::info;
 use water_domain::Timestamp;
 
 use super::InstallationError;
@@ -93,11 +92,7 @@ pub async fn advance(
             "the old identity key has ended: the services are rolled to refuse it",
         ),
     };
-    info!(step = ?step, "identity keys rotated");
-    context
-        .events
-        .report(&api.object_ref(&()), &[happened])
-        .await;
+    context.events.report(&api.object_ref(&()), &[happened]);
     Ok(())
 }
 

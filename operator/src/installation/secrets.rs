@@ -21,12 +21,19 @@ use crate::crd::WaterDataApi;
 pub struct Secrets {
     /// For rendering.
     pub facts: SecretFacts,
-    /// For the key directory.
-    pub redis: ConnectionSettings,
-    /// Changes when `redis` does.
-    pub redis_fingerprint: String,
     /// For its rotation.
     pub identity: Identity,
+}
+
+/// What the operator took from Redis' Secret, which is all that the key directory needs.
+pub struct Redis {
+    data: BTreeMap<String, ByteString>,
+    /// How the operator reaches it.
+    pub settings: ConnectionSettings,
+    /// Changes when `settings` do.
+    pub fingerprint: String,
+    /// How the gates reach it, if that can be read.
+    pub gate: Option<ConnectionSettings>,
 }
 
 /// What is wrong with a Secret, and what to do. No value is ever shown.
@@ -90,11 +97,39 @@ impl SecretError {
 const POSTGRES: (&str, &[&str]) = ("spec.postgres.secretRef.name", &["owner-url", "reader-url"]);
 const REDIS: (&str, &[&str]) = ("spec.redis.secretRef.name", &["operator-url", "gate-url"]);
 
-/// Reads the stores' Secrets, and makes the identity's when it is not there.
-pub async fn read(api: &WaterDataApi, context: &Context) -> Result<Secrets, SecretError> {
+/// Reads Redis' Secret.
+pub async fn redis(api: &WaterDataApi, context: &Context) -> Result<Redis, SecretError> {
+    let name = &api.spec.redis.secret_ref.name;
+    let data = store(api, name, REDIS, context).await?;
+    let url = |key: &str| {
+        let value = data.get(key).map(|value| String::from_utf8_lossy(&value.0));
+        value.unwrap_or_default()
+    };
+    let ca = data.get("ca.crt").map(|value| value.0.as_slice());
+    let settings = ConnectionSettings::new(&url("operator-url"), ca);
+    let settings = settings.map_err(|source| SecretError::Redis {
+        name: name.clone(),
+        source,
+    })?;
+    let mut known_by: Vec<u8> = url("operator-url").as_bytes().to_vec();
+    known_by.extend(ca.unwrap_or_default());
+    // Never shown, so that it needs no secret salt.
+    let salt = api.uid().unwrap_or_default();
+    Ok(Redis {
+        fingerprint: fingerprint(salt.as_bytes(), &known_by),
+        gate: ConnectionSettings::new(&url("gate-url"), ca).ok(),
+        settings,
+        data,
+    })
+}
+
+/// Reads PostgreSQL's Secret, and makes the identity's when it is not there.
+pub async fn read(
+    api: &WaterDataApi,
+    redis: &Redis,
+    context: &Context,
+) -> Result<Secrets, SecretError> {
     let postgres = store(api, &api.spec.postgres.secret_ref.name, POSTGRES, context).await?;
-    let redis_name = &api.spec.redis.secret_ref.name;
-    let redis = store(api, redis_name, REDIS, context).await?;
     let identity = identity::read(api, context).await?;
     let salt = identity.salt();
     let facts = |data: &BTreeMap<String, ByteString>| StoreFacts {
@@ -103,25 +138,12 @@ pub async fn read(api: &WaterDataApi, context: &Context) -> Result<Secrets, Secr
             .map(|(key, value)| (key.clone(), fingerprint(salt, &value.0)))
             .collect(),
     };
-    let url = redis
-        .get("operator-url")
-        .map(|value| String::from_utf8_lossy(&value.0))
-        .unwrap_or_default();
-    let ca = redis.get("ca.crt").map(|value| value.0.as_slice());
-    let settings = ConnectionSettings::new(&url, ca).map_err(|source| SecretError::Redis {
-        name: redis_name.clone(),
-        source,
-    })?;
-    let mut known_by: Vec<u8> = url.as_bytes().to_vec();
-    known_by.extend(ca.unwrap_or_default());
     Ok(Secrets {
         facts: SecretFacts {
             postgres: facts(&postgres),
-            redis: facts(&redis),
+            redis: facts(&redis.data),
             identity: identity.facts(),
         },
-        redis_fingerprint: fingerprint(salt, &known_by),
-        redis: settings,
         identity,
     })
 }

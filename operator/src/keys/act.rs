@@ -1,21 +1,19 @@
 //! Carries a decision out: one arm a step, one write each.
 
 use kube::Api;
-use kube::api::PostParams;
 use tokio::time::Instant;
 use tracing::info;
 use water_domain::{KeyHash, KeyPrefix, PlainKey, PlanName, Timestamp};
 use water_keystore::{Owner, WriteError};
 
 use super::error::KeyError;
-use super::finalizer;
 use super::gather::{Reading, Scene};
 use super::memory::MadeKey;
 use super::record::{self, Issued};
 use super::secret::{self, Created};
 use super::seen::Terms;
 use super::step::{Declaration, Release, Step};
-use crate::conditions::RECORD_MANAGER;
+use super::{finalizer, status};
 use crate::context::Context;
 use crate::crd::ApiKey;
 use crate::crd::api_key::{ApiKeyStatus, IssuedKey, RetiringKey, UNREVEALED};
@@ -90,19 +88,7 @@ async fn announce(
         api: scene.place.clone(),
         ..announced(scene.subject.status.clone(), issued.told(), now)
     };
-    let changed = ApiKey {
-        status: Some(announced),
-        ..key.clone()
-    };
-    let params = PostParams {
-        field_manager: Some(RECORD_MANAGER.into()),
-        ..PostParams::default()
-    };
-    let api = api(scene, context);
-    let written = api
-        .replace_status(scene.subject.name(), &params, &changed)
-        .await?;
-    context.memory.keep_written(&written);
+    status::put(key, announced, context).await?;
     Ok(Done::Step)
 }
 
@@ -254,7 +240,7 @@ async fn let_go(scene: &Scene, release: Release, context: &Context) -> Result<Do
         (Release::Revoked | Release::NeverDeclared, _) => return Ok(Done::Released),
     };
     let about = subject.reference();
-    context.events.report(&about, &[happened]).await;
+    context.events.report(&about, &[happened]);
     Ok(Done::Released)
 }
 

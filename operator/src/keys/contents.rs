@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{Resource, ResourceExt};
-use water_domain::{KeyHash, Limits, Plan, PlanName};
+use water_domain::{KeyHash, Limits, Plan};
 use water_keystore::{Entry, Origin};
 
 use super::decide::stricter;
@@ -58,17 +58,15 @@ pub fn covers(plan: &Plan, other: &Plan) -> bool {
 
 impl Source for Context {
     fn plans(&self, place: &IssuedAt, stored: Vec<Plan>) -> Vec<Plan> {
-        let api = self.api_at(place).known();
+        let api = self.decoded_api(place);
         let declared = api.as_ref().map(plans).unwrap_or_default();
         let keys = self.keys.state();
-        let mut retained = Retained::default();
-        for key in keys.iter() {
-            match &key.0 {
-                Ok(key) => retained.add(key, place),
-                Err(_) => retained.is_any_unknown = true,
-            }
-        }
-        retained.join(declared, stored)
+        retained(
+            keys.iter().map(|key| key.0.as_ref().ok()),
+            place,
+            declared,
+            stored,
+        )
     }
 
     fn is_to_be_carried(&self, place: &IssuedAt) -> bool {
@@ -230,36 +228,28 @@ fn is_hindered(key: &ApiKey, place: &IssuedAt) -> bool {
     })
 }
 
-/// Plans that published keys name.
-#[derive(Default)]
-struct Retained {
-    named: HashSet<PlanName>,
-    /// A published key may be on any plan that was ever declared.
-    is_any_unknown: bool,
-}
-
-impl Retained {
-    fn add(&mut self, key: &ApiKey, place: &IssuedAt) {
+/// The declared plans, and those that a published key may still name, with their last limits. One
+/// that is hindered or cannot be decoded may name any.
+fn retained<'a>(
+    keys: impl Iterator<Item = Option<&'a ApiKey>>,
+    place: &IssuedAt,
+    mut declared: Vec<Plan>,
+    stored: Vec<Plan>,
+) -> Vec<Plan> {
+    let is_published = |key: &ApiKey| {
         let status = key.status.as_ref();
-        if status
-            .is_some_and(|status| status.api.as_ref() == Some(place) && status.current.is_some())
-        {
-            self.named.insert(key.spec.plan.clone());
-            self.is_any_unknown |= is_hindered(key, place);
-        }
+        status.is_some_and(|status| status.api.as_ref() == Some(place) && status.current.is_some())
+    };
+    let (mut named, mut is_any_named) = (HashSet::new(), false);
+    for key in keys.filter(|key| key.is_none_or(is_published)) {
+        is_any_named |= key.is_none_or(|key| is_hindered(key, place));
+        named.extend(key.map(|key| &key.spec.plan));
     }
-
-    /// The declared plans, and those that a published key may still name, with their last limits.
-    fn join(&self, mut declared: Vec<Plan>, stored: Vec<Plan>) -> Vec<Plan> {
-        let is_declared = |plan: &Plan| declared.iter().any(|declared| declared.name == plan.name);
-        let is_named = |plan: &Plan| self.is_any_unknown || self.named.contains(&plan.name);
-        let retained = stored.into_iter();
-        let retained: Vec<Plan> = retained
-            .filter(|plan| !is_declared(plan) && is_named(plan))
-            .collect();
-        declared.extend(retained);
-        declared
-    }
+    let is_declared = |plan: &Plan| declared.iter().any(|declared| declared.name == plan.name);
+    let is_kept = |plan: &Plan| !is_declared(plan) && (is_any_named || named.contains(&plan.name));
+    let kept: Vec<Plan> = stored.into_iter().filter(is_kept).collect();
+    declared.extend(kept);
+    declared
 }
 
 #[cfg(test)]

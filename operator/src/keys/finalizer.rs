@@ -1,7 +1,7 @@
 //! The finalizer that keeps an ApiKey until its key is revoked, and the label of its account.
 
-use kube::api::{ListParams, ObjectMeta, Patch, PatchParams};
-use kube::{Api, Client, ResourceExt};
+use kube::api::{ObjectMeta, Patch, PatchParams};
+use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use crate::conditions::RECORD_MANAGER;
@@ -52,27 +52,6 @@ pub async fn remove(meta: &ObjectMeta, api: &Api<ApiKey>) -> kube::Result<()> {
         Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
         Err(error) => Err(error),
     }
-}
-
-/// Frees every ApiKey when no operator runs that could: their keys stay in the directory until the
-/// next installation sweeps it. Answers how many were freed.
-pub async fn release_all(client: Client, namespace: Option<&str>) -> kube::Result<usize> {
-    let listed: Api<ApiKey> = match namespace {
-        Some(namespace) => Api::namespaced(client.clone(), namespace),
-        None => Api::all(client.clone()),
-    };
-    let mut freed = 0;
-    for key in listed.list(&ListParams::default()).await? {
-        if key.finalizers().iter().any(|finalizer| finalizer == NAME) {
-            remove(
-                &key.metadata,
-                &Api::namespaced(client.clone(), &key.namespace().unwrap_or_default()),
-            )
-            .await?;
-            freed += 1;
-        }
-    }
-    Ok(freed)
 }
 
 fn others(meta: &ObjectMeta) -> impl Iterator<Item = &str> {

@@ -20,7 +20,7 @@ use super::secret::{self, Found};
 use super::seen::{Admission, Announced, Directory, Material, Secret, Seen, Sight, Spec};
 use super::subject::Subject;
 use crate::conditions::{Aspect, Outcome, Reason, find, holds};
-use crate::context::{ApiAt, Context};
+use crate::context::Context;
 use crate::crd::api_key::IssuedAt;
 use crate::crd::condition::ConditionStatus;
 use crate::crd::{ApiKey, WaterDataApi};
@@ -231,7 +231,8 @@ impl Scene {
             return Ok(Directory::Unnamed);
         };
         let Some(open) = context.directories.get(place) else {
-            return self.unopened(context).await;
+            let place = place.clone();
+            return self.unopened(&place, context).await;
         };
         let origin = match (&self.subject.account, self.subject.brought) {
             (Some(account), Some(_)) => Origin::Brought(account.clone()),
@@ -296,43 +297,36 @@ impl Scene {
     /// What a directory that is not open means.
     async fn unopened(
         &mut self,
+        place: &IssuedAt,
         context: &Context,
     ) -> Result<Directory<KeyHash, PlanName>, KeyError> {
-        let Some(place) = &self.place else {
-            return Ok(Directory::Unnamed);
-        };
         let (namespace, name) = (&place.namespace, &place.name);
-        let api = match context.api_at(place) {
-            ApiAt::Known(api) => api,
-            ApiAt::Unreadable => {
-                let message = format!("the WaterDataApi {namespace}/{name} cannot be read");
-                self.trouble = Some(Outcome::Underway(Reason::Waiting, message));
-                return Ok(Directory::Away);
+        let Some(api) = context.api_at(place) else {
+            if self.seen.is_deleting {
+                let pods = gate_pods(&context.api::<Pod>(namespace), name).await?;
+                self.remaining = pods.into_iter().map(|pod| pod.name).collect();
             }
-            ApiAt::Missing => {
-                if self.seen.is_deleting {
-                    let pods = gate_pods(&context.api::<Pod>(namespace), name).await?;
-                    self.remaining = pods.into_iter().map(|pod| pod.name).collect();
+            let gates = !self.remaining.is_empty();
+            return Ok(Directory::Lost { gates });
+        };
+        let message = match &api.0 {
+            Err(_) => "the WaterDataApi cannot be read".to_owned(),
+            Ok(api) => {
+                let status = api.status.as_ref();
+                let conditions = status.map(|status| status.conditions.as_slice());
+                match find(conditions.unwrap_or_default(), Aspect::DirectorySynced) {
+                    Some(synced) if synced.status == ConditionStatus::False => {
+                        synced.message.clone()
+                    }
+                    _ => return Err(KeyError::NotOpen),
                 }
-                let gates = !self.remaining.is_empty();
-                return Ok(Directory::Lost { gates });
             }
         };
-        let conditions = api
-            .status
-            .map(|status| status.conditions)
-            .unwrap_or_default();
-        match find(&conditions, Aspect::DirectorySynced) {
-            Some(synced) if synced.status == ConditionStatus::False => {
-                let message = format!(
-                    "the key directory of the WaterDataApi {namespace}/{name} cannot be opened: {}",
-                    synced.message
-                );
-                self.trouble = Some(Outcome::Underway(Reason::Waiting, message));
-                Ok(Directory::Away)
-            }
-            _ => Err(KeyError::NotOpen),
-        }
+        let message = format!(
+            "the key directory of the WaterDataApi {namespace}/{name} cannot be opened: {message}"
+        );
+        self.trouble = Some(Outcome::Underway(Reason::Waiting, message));
+        Ok(Directory::Away)
     }
 
     /// Whether a record says of its key what is known of it.

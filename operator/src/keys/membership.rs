@@ -1,11 +1,13 @@
 //! Which WaterDataApi an ApiKey belongs to.
 
+use kube::core::DeserializeGuard;
+
 use super::admission::{self, Refusal};
 use super::error::KeyError;
 use super::seen::Admission;
 use super::subject::Subject;
 use crate::conditions::Reason;
-use crate::context::{ApiAt, Context};
+use crate::context::Context;
 use crate::crd::WaterDataApi;
 use crate::crd::api_key::IssuedAt;
 
@@ -28,9 +30,7 @@ pub async fn membership(subject: &Subject, context: &Context) -> Result<Membersh
         Ok(key) if subject.meta.deletion_timestamp.is_none() => key,
         // Nothing is admitted any more: only what the status names counts.
         _ => {
-            let api = named
-                .as_ref()
-                .and_then(|place| context.api_at(place).known());
+            let api = named.as_ref().and_then(|place| context.decoded_api(place));
             return Ok(Membership {
                 place: named,
                 api,
@@ -46,24 +46,17 @@ pub async fn membership(subject: &Subject, context: &Context) -> Result<Membersh
     } else {
         admission::Labels::new()
     };
-    let judged = match admission::resolve(key, &labels, &apis, context.scope) {
+    let (place, api, refusal) = match admission::resolve(key, &labels, &apis, context.scope) {
         Err(refusal) => (None, None, Some(refusal)),
-        Ok(place) => match context.api_at(&place) {
-            ApiAt::Known(api) => {
-                let refusal = admission::admit(key, &labels, &api, context.scope).err();
-                (Some(place), Some(*api), refusal)
-            }
-            ApiAt::Missing => {
-                let refusal = admission::not_found(&place);
-                (Some(place), None, Some(refusal))
-            }
-            ApiAt::Unreadable => {
-                let refusal = admission::unreadable(&place);
-                (Some(place), None, Some(refusal))
+        Ok(place) => match context.api_at(&place).as_deref() {
+            None => (None, None, Some(admission::not_found(&place))),
+            Some(DeserializeGuard(Err(_))) => (None, None, Some(admission::unreadable(&place))),
+            Some(DeserializeGuard(Ok(api))) => {
+                let refusal = admission::admit(key, &labels, api, context.scope).err();
+                (Some(place), Some(api.clone()), refusal)
             }
         },
     };
-    let (place, api, refusal) = judged;
     let admission = match refusal.as_ref().map(|refusal| refusal.reason) {
         None => Admission::Admitted,
         Some(Reason::PlanUnknown | Reason::ApiNotFound) => Admission::Hindered,

@@ -1,11 +1,12 @@
 //! How a report is written: a status when something changed, and one event for each transition.
 
+use kube::ResourceExt;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
 use water_domain::Timestamp;
 
 use super::subject::{Subject, dynamic};
-use super::verdict::Report;
+use super::verdict::{InForce, Report};
 use crate::conditions::{Aspect, Outcome, RECORD_MANAGER, Reason, find, holds, stated};
 use crate::context::Context;
 use crate::crd::api_key::ApiKeyStatus;
@@ -29,30 +30,54 @@ pub fn status(
         .iter()
         .filter(|old| !is_told(old))
         .cloned();
-    let (secret_name, secret_resource_version) = report.secret.clone().unzip();
     let status = ApiKeyStatus {
         observed_generation: Some(generation),
-        api: report.api.clone(),
         standing: standing(&report.outcome).or(before.standing),
-        secret_name,
-        secret_resource_version: secret_resource_version.flatten(),
-        last_used_time: report.last_used,
-        next_rotation_time: None,
-        waiting_for: report.waiting_for.clone(),
+        // As many names as there is room for.
+        waiting_for: report.waiting_for.iter().take(100).cloned().collect(),
         conditions: others.chain(told.iter().cloned()).collect(),
         ..before
     };
-    match &report.in_force {
-        None => status,
+    let Some(InForce {
+        issued,
+        api,
+        secret,
+        last_used,
+    }) = report.in_force.clone()
+    else {
         // Until then the next leader must know what else the directory may hold.
-        Some(issued) => ApiKeyStatus {
-            key_id: Some(issued.key_id.to_string()),
-            current: Some(issued.told()),
-            previous: None,
-            unrevealed: Vec::new(),
-            ..status
-        },
+        return status;
+    };
+    let (secret_name, secret_resource_version) = secret.unzip();
+    ApiKeyStatus {
+        api,
+        key_id: Some(issued.key_id.to_string()),
+        current: Some(issued.told()),
+        previous: None,
+        unrevealed: Vec::new(),
+        secret_name,
+        secret_resource_version: secret_resource_version.flatten(),
+        last_used_time: last_used.max(status.last_used_time),
+        ..status
     }
+}
+
+/// Replaces the status, in the version that was read.
+pub async fn put(key: &ApiKey, status: ApiKeyStatus, context: &Context) -> kube::Result<()> {
+    let params = PostParams {
+        field_manager: Some(RECORD_MANAGER.into()),
+        ..PostParams::default()
+    };
+    let changed = ApiKey {
+        status: Some(status),
+        ..key.clone()
+    };
+    let api = context.api::<ApiKey>(&key.namespace().unwrap_or_default());
+    let written = api
+        .replace_status(&key.name_any(), &params, &changed)
+        .await?;
+    context.memory.keep_written(&written);
+    Ok(())
 }
 
 /// How a key stands by an outcome that is in force; `None`: that is not settled.
@@ -72,21 +97,8 @@ pub async fn write(subject: &Subject, status: ApiKeyStatus, context: &Context) -
         return Ok(());
     }
     let happened = transitions(&subject.status, &status);
-    let field_manager = Some(RECORD_MANAGER.into());
     if let Ok(key) = &subject.key {
-        let params = PostParams {
-            field_manager,
-            ..PostParams::default()
-        };
-        let changed = ApiKey {
-            status: Some(status),
-            ..key.clone()
-        };
-        let api = context.api::<ApiKey>(subject.namespace());
-        let written = api
-            .replace_status(subject.name(), &params, &changed)
-            .await?;
-        context.memory.keep_written(&written);
+        put(key, status, context).await?;
     } else {
         let patch = json!({
             "metadata": { "resourceVersion": subject.meta.resource_version },
@@ -97,14 +109,14 @@ pub async fn write(subject: &Subject, status: ApiKeyStatus, context: &Context) -
             },
         });
         let params = PatchParams {
-            field_manager,
+            field_manager: Some(RECORD_MANAGER.into()),
             ..PatchParams::default()
         };
         let api = dynamic(context, subject.namespace());
-        let patch = Patch::Merge(patch);
-        api.patch_status(subject.name(), &params, &patch).await?;
+        api.patch_status(subject.name(), &params, &Patch::Merge(patch))
+            .await?;
     }
-    context.events.report(&subject.reference(), &happened).await;
+    context.events.report(&subject.reference(), &happened);
     Ok(())
 }
 

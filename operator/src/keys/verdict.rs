@@ -21,20 +21,38 @@ pub const TOLD_AFTER: Duration = Duration::from_secs(1);
 /// What a pass found out.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Report {
-    /// The WaterDataApi that the key is for.
-    pub api: Option<IssuedAt>,
-    /// The key that is in force at every gate, and that its owner can have.
-    pub in_force: Option<Issued>,
-    /// The Secret's name and version.
-    pub secret: Option<(String, Option<String>)>,
-    /// When the key was last used.
-    pub last_used: Option<Timestamp>,
-    /// The gates' pods that have not acknowledged what was written.
-    pub waiting_for: Vec<String>,
     /// `Accepted`, `SecretReady` and `Synced`, as far as anything is found out about them.
     pub findings: Vec<Finding>,
     /// `Ready`, `Reconciling` and `Stalled`.
     pub outcome: Outcome,
+    /// The gates' pods that have not acknowledged what was declared.
+    pub waiting_for: BTreeSet<String>,
+    /// The key that is in force at every gate, and that its owner can have.
+    pub in_force: Option<InForce>,
+}
+
+/// What a status says of a key in force.
+#[derive(Clone, PartialEq, Debug)]
+pub struct InForce {
+    /// The key.
+    pub issued: Issued,
+    /// Where it is in force.
+    pub api: Option<IssuedAt>,
+    /// Its Secret's name and version.
+    pub secret: Option<(String, Option<String>)>,
+    /// Its last use, if the status does not show that yet.
+    pub last_used: Option<Timestamp>,
+}
+
+impl Report {
+    fn new(findings: Vec<Finding>, outcome: Outcome) -> Self {
+        Self {
+            findings,
+            outcome,
+            waiting_for: BTreeSet::new(),
+            in_force: None,
+        }
+    }
 }
 
 /// What a failed step leaves of the verdict; an error that nobody can do anything about is returned.
@@ -76,144 +94,114 @@ pub fn next_boundary(scene: &Scene) -> Option<Duration> {
 
 /// The report of an ApiKey that is being deleted: what it waits for.
 pub fn deleting(scene: &Scene, verdict: &Verdict<KeyHash>) -> Report {
-    let pods = match verdict {
+    let waiting_for = match verdict {
         Verdict::Held(Hindrance::GatesRemain) => scene.remaining.clone(),
-        Verdict::Awaiting => awaited(scene),
-        _ => BTreeSet::new(),
+        _ => awaited(scene),
     };
     let message = match (verdict, &scene.trouble) {
         (Verdict::Held(Hindrance::Directory), Some(trouble)) => {
-            format!(
-                "{}: the key is revoked as soon as that works",
-                trouble.message()
-            )
+            let trouble = trouble.message();
+            format!("{trouble}: the key is revoked as soon as that works")
         }
-        _ => awaiting(&pods),
+        _ => awaiting(&waiting_for),
     };
-    let synced = Finding::lacks(Aspect::Synced, Reason::Deleting, &message);
+    let outcome = Outcome::Underway(Reason::Deleting, message);
     Report {
-        waiting_for: named(&pods),
-        findings: vec![synced],
-        ..unchanged(scene, Outcome::Underway(Reason::Deleting, message))
+        waiting_for,
+        ..Report::new(vec![lacks(Aspect::Synced, &outcome)], outcome)
     }
 }
 
 /// The report of an ApiKey that lives.
 pub fn living(scene: &Scene, verdict: &Verdict<KeyHash>) -> Report {
-    let pods = awaited(scene);
+    let waiting_for = awaited(scene);
+    let hindered = |outcome: Outcome| {
+        let synced = lacks(Aspect::Synced, &outcome);
+        Report::new(vec![accepted(scene), secret_ready(scene), synced], outcome)
+    };
     let report = match verdict {
-        Verdict::InForce(hash) => in_force(scene, hash),
+        Verdict::InForce(hash) => in_force(scene, hash).unwrap_or_else(|| {
+            let message = "what is in force is read again".into();
+            hindered(Outcome::Underway(Reason::Waiting, message))
+        }),
         Verdict::Refused(refusal) => refused(scene, refusal),
         Verdict::Held(Hindrance::Directory) => {
-            let outcome = scene.trouble.clone().unwrap_or_else(|| {
-                Outcome::Underway(
-                    Reason::StoreUnavailable,
-                    "the key directory cannot be read".into(),
-                )
-            });
-            let synced = lacks(Aspect::Synced, &outcome);
-            hindered(scene, secret_ready(scene), synced, outcome)
+            let unknown =
+                || Outcome::Underway(Reason::StoreUnavailable, "it cannot be read".into());
+            hindered(scene.trouble.clone().unwrap_or_else(unknown))
         }
         Verdict::Held(Hindrance::Terminating) => {
             let message = "the namespace is being deleted: no key is issued in it";
-            let outcome = Outcome::Underway(Reason::Waiting, message.into());
-            hindered(
-                scene,
-                lacks(Aspect::SecretReady, &outcome),
-                holds_declared(),
-                outcome,
-            )
+            without_secret(scene, Outcome::Underway(Reason::Waiting, message.into()))
         }
-        Verdict::Awaiting
-        | Verdict::Held(Hindrance::GatesRemain)
-        | Verdict::Underway
-        | Verdict::Released => {
-            let outcome = Outcome::Underway(Reason::AwaitingGates, awaiting(&pods));
-            hindered(scene, secret_ready(scene), holds_declared(), outcome)
+        _ => {
+            let outcome = Outcome::Underway(Reason::AwaitingGates, awaiting(&waiting_for));
+            let findings = vec![accepted(scene), secret_ready(scene), holds_declared()];
+            Report::new(findings, outcome)
         }
     };
     Report {
-        waiting_for: named(&pods),
+        waiting_for,
         ..report
     }
 }
 
-fn in_force(scene: &Scene, hash: &KeyHash) -> Report {
-    let before = &scene.subject.status;
-    let issued = scene.issued.get(hash).cloned();
-    let reading = scene.reading.as_ref();
-    let record = reading.and_then(|reading| reading.records.get(hash)?.clone());
-    let plan = record.as_ref().and_then(|record| {
-        let api = scene.api.as_ref()?;
-        api.spec.plans.iter().find(|plan| plan.name == record.plan)
-    });
-    let (Some(issued), Some(record), Some(plan), Some(reading)) = (issued, record, plan, reading)
-    else {
-        // What is in force was read, its plan too.
-        return unchanged(
-            scene,
-            Outcome::Underway(Reason::Waiting, "to be read again".into()),
-        );
+/// `None`: something that was decided by was not read.
+fn in_force(scene: &Scene, hash: &KeyHash) -> Option<Report> {
+    let issued = scene.issued.get(hash)?;
+    let reading = scene.reading.as_ref()?;
+    let record = reading.records.get(hash)?.as_ref()?;
+    let mut plans = scene.api.as_ref()?.spec.plans.iter();
+    let plan = plans.find(|plan| plan.name == record.plan)?;
+    let outcome = match standing(record, plan, reading.now) {
+        expired @ Outcome::Stuck(..) => expired,
+        standing => unrotated(&scene.subject.spec()?.rotation, issued).unwrap_or(standing),
     };
-    let standing = standing(&record, plan, reading.now);
-    let rotation = scene.subject.spec().map(|spec| &spec.rotation);
-    let unrotated = rotation.and_then(|rotation| unrotated(rotation, &issued));
     let secret = scene.subject.secret_name();
+    let brought = "the key was brought along by its hash";
     let secret_ready = match &secret {
         Some(name) => secret_holds(name),
-        None => Finding::holds(
-            Aspect::SecretReady,
-            Reason::NotNeeded,
-            "the key was brought along by its hash",
-        ),
+        None => Finding::holds(Aspect::SecretReady, Reason::NotNeeded, brought),
     };
-    Report {
+    let in_force = InForce {
+        issued: issued.clone(),
         api: scene.place.clone(),
-        last_used: before
-            .last_used_time
-            .max(reading.open.last_use(&issued.key_id)),
-        in_force: Some(issued),
         secret: secret.map(|name| (name, scene.secret_version.clone())),
-        waiting_for: Vec::new(),
-        findings: vec![accepted(scene), secret_ready, holds_declared()],
-        outcome: match standing {
-            expired @ Outcome::Stuck(..) => expired,
-            standing => unrotated.unwrap_or(standing),
-        },
-    }
+        last_used: reading.open.last_use(&issued.key_id),
+    };
+    let findings = vec![accepted(scene), secret_ready, holds_declared()];
+    Some(Report {
+        in_force: Some(in_force),
+        ..Report::new(findings, outcome)
+    })
 }
 
 fn refused(scene: &Scene, refusal: &Refusal) -> Report {
-    let brought = scene.subject.brought;
     let stuck = |reason, message: String| Outcome::Stuck(reason, message);
+    let name = || scene.subject.secret_name().unwrap_or_default();
     let outcome = match refusal {
         Refusal::NotAdmitted => return not_admitted(scene),
         Refusal::Undecodable => {
             let error = scene.subject.key.as_ref().err();
             let error = error.map_or("", String::as_str);
             let message = format!("the ApiKey cannot be read: {error}");
-            return unchanged(scene, stuck(Reason::Undecodable, message));
+            return Report::new(Vec::new(), stuck(Reason::Undecodable, message));
         }
         Refusal::SecretConflict => {
-            let name = scene.subject.secret_name().unwrap_or_default();
             let message = format!(
-                "the Secret {name} exists and is not this ApiKey's: delete it, or create another ApiKey with another \
-                 spec.material.generated.secretName"
+                "the Secret {} exists and is not this ApiKey's: delete it, or create another ApiKey with another \
+                 spec.material.generated.secretName",
+                name()
             );
-            let outcome = stuck(Reason::SecretConflict, message);
-            let secret = lacks(Aspect::SecretReady, &outcome);
-            return hindered(scene, secret, waits(Aspect::Synced), outcome);
+            return without_secret(scene, stuck(Reason::SecretConflict, message));
         }
-        Refusal::SecretRejected(message) => {
-            let name = scene.subject.secret_name().unwrap_or_default();
-            let message = format!("the API server does not accept the Secret {name}: {message}");
-            let outcome = stuck(Reason::Rejected, message);
-            let secret = lacks(Aspect::SecretReady, &outcome);
-            return hindered(scene, secret, waits(Aspect::Synced), outcome);
+        Refusal::SecretRejected(error) => {
+            let message = format!("the API server does not accept the Secret {}: {error}", name());
+            return without_secret(scene, stuck(Reason::Rejected, message));
         }
         Refusal::Revoked(at) => stuck(
             Reason::RevokedInStore,
-            match brought {
+            match scene.subject.brought {
                 Some(hash) => format!(
                     "spec.material.hash.sha256 was revoked before: bring another key, or annotate the ApiKey with \
                      {REINSTATE}: {}@{at} to accept it again",
@@ -231,8 +219,12 @@ fn refused(scene: &Scene, refusal: &Refusal) -> Report {
             "spec.material.hash.sha256 is another ApiKey's: bring another key, or delete the other ApiKey".into(),
         ),
     };
-    let synced = lacks(Aspect::Synced, &outcome);
-    hindered(scene, secret_ready(scene), synced, outcome)
+    let findings = [
+        accepted(scene),
+        secret_ready(scene),
+        lacks(Aspect::Synced, &outcome),
+    ];
+    Report::new(findings.into(), outcome)
 }
 
 /// A missing WaterDataApi may come by itself; anything else somebody has to change.
@@ -244,42 +236,20 @@ fn not_admitted(scene: &Scene) -> Report {
             "no WaterDataApi admits the key".into(),
         ),
     };
-    let outcome = match reason {
-        Reason::ApiAmbiguous | Reason::ApiNotFound => Outcome::Underway(reason, message),
-        _ => Outcome::Stuck(reason, message),
-    };
+    let outcome = Outcome::refused(reason, message);
     let waits = |aspect| Finding::lacks(aspect, Reason::Waiting, "the key is not admitted");
-    Report {
-        findings: vec![
-            lacks(Aspect::Accepted, &outcome),
-            waits(Aspect::SecretReady),
-            waits(Aspect::Synced),
-        ],
-        ..unchanged(scene, outcome)
-    }
+    let waits = [waits(Aspect::SecretReady), waits(Aspect::Synced)];
+    let findings = [lacks(Aspect::Accepted, &outcome)].into_iter().chain(waits);
+    Report::new(findings.collect(), outcome)
 }
 
-/// The report of a key that is admitted, and for which something stands in the way.
-fn hindered(scene: &Scene, secret_ready: Finding, synced: Finding, outcome: Outcome) -> Report {
-    Report {
-        findings: vec![accepted(scene), secret_ready, synced],
-        ..unchanged(scene, outcome)
-    }
-}
-
-/// Nothing but an outcome; the rest stays as the status has it.
-fn unchanged(scene: &Scene, outcome: Outcome) -> Report {
-    let before = &scene.subject.status;
-    let name = before.secret_name.clone();
-    Report {
-        api: before.api.clone(),
-        in_force: None,
-        secret: name.map(|name| (name, before.secret_resource_version.clone())),
-        last_used: before.last_used_time,
-        waiting_for: Vec::new(),
-        findings: Vec::new(),
+/// The Secret stands in the way.
+fn without_secret(scene: &Scene, outcome: Outcome) -> Report {
+    let secret = lacks(Aspect::SecretReady, &outcome);
+    Report::new(
+        vec![accepted(scene), secret, waits(Aspect::Synced)],
         outcome,
-    }
+    )
 }
 
 fn accepted(scene: &Scene) -> Finding {
@@ -338,9 +308,4 @@ fn awaiting(pods: &BTreeSet<String>) -> String {
             names.join(", ")
         ),
     }
-}
-
-/// As many names as a status has room for.
-fn named(pods: &BTreeSet<String>) -> Vec<String> {
-    pods.iter().take(100).cloned().collect()
 }

@@ -69,7 +69,7 @@ async fn a_key_is_not_revealed_before_every_gate_has_acknowledged_its_hash() -> 
     assert_eq!(ready["status"]["waitingFor"], json!(null));
     assert_eq!(gate.keys(), 1);
     world.get("secret/acme-apikey")?;
-    assert_eq!(world.events("acme")?, ["KeyIssued"]);
+    world.told("acme", &["KeyIssued"]).await?;
     Ok(())
 }
 

@@ -11,6 +11,7 @@ use water_harness::Redis;
 use water_keystore::connection::Purpose;
 use water_keystore::{ConnectionSettings, GateIdentity, Instance, Replica};
 
+use crate::rights::ACCOUNT;
 use crate::world::{API, World};
 
 /// The grace of a gate that nobody tells another.
@@ -115,7 +116,7 @@ pub fn pod(world: &World, name: &str, ready: bool, started: Started) -> Result<S
         "spec": {
             // Somewhere, or its deletion would not wait for anybody.
             "nodeName": "nowhere",
-            "serviceAccountName": "operator",
+            "serviceAccountName": ACCOUNT,
             "automountServiceAccountToken": false,
             "containers": [{ "name": "gate", "image": "registry.example/water/water-gate:1.2.3" }],
         },

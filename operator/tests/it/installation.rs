@@ -95,10 +95,12 @@ async fn each_step_waits_for_the_one_before() -> Result {
         .await?;
     assert_eq!(ready["status"]["version"], "1.2.3");
     assert!(exists(&world, "ingress/water-data"));
-    assert_eq!(
-        world.events(API)?,
-        ["RolloutStarted", "MigrationsComplete", "RolloutComplete"]
-    );
+    world
+        .told(
+            API,
+            &["RolloutStarted", "MigrationsComplete", "RolloutComplete"],
+        )
+        .await?;
     Ok(())
 }
 
@@ -256,12 +258,13 @@ async fn identity_keys_are_rotated_without_a_moment_at_which_a_service_refuses_a
     world
         .condition("waterdataapi/water-data", "Ready", "True/Complete")
         .await?;
-    let events = world.events(API)?;
-    assert!(
-        events.ends_with(&["IdentityRotating".into(), "IdentityRotated".into()]),
-        "{events:?}"
-    );
-    Ok(())
+    let told = async || {
+        let events = world.events(API)?;
+        let rotation = ["IdentityRotating".into(), "IdentityRotated".into()];
+        ensure!(events.ends_with(&rotation), "{events:?}");
+        Ok(())
+    };
+    world.wait("the rotation's events", PATIENCE, told).await
 }
 
 /// A gate's pod that was made of the template with that hash.
@@ -372,4 +375,81 @@ async fn a_restart_beside_a_complete_installation_writes_nothing() -> Result {
     let (world, operator) = World::running("complete-restart").await?;
     complete(&world, "1.2.3").await?;
     world.assert_restart_writes_nothing(&operator).await
+}
+
+#[tokio::test]
+async fn revocation_waits_for_redis_secret_only() -> Result {
+    let world = World::new("no-postgres").await?;
+    world.kubectl(&["delete", "secret", "postgres"])?;
+    world.apply(&api())?;
+    let _operator = world.operator("operator-0")?;
+    world
+        .condition("waterdataapi/water-data", "Stalled", "True/SecretInvalid")
+        .await?;
+    world.apply(&crate::world::brought("acme", '3'))?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    world.kubectl(&["delete", "apikey", "acme"])?;
+    assert!(world.published().await?.is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_the_api_server_refuses_is_told_to_the_api_and_to_its_keys() -> Result {
+    let world = World::new("forbidden-secrets").await?;
+    let role = "role/water-operator";
+    let rules = world.get(role)?["rules"].clone();
+    let without: Vec<&Value> = rules
+        .as_array()
+        .context("rules")?
+        .iter()
+        .filter(|rule| rule["resources"] != json!(["namespaces"]))
+        .collect();
+    world.patch(role, &json!({ "rules": without }), &[])?;
+    world.apply(&api())?;
+    world.apply(&crate::world::brought("acme", '3'))?;
+    let _operator = world.operator("operator-0")?;
+    world
+        .condition(
+            "waterdataapi/water-data",
+            "DirectorySynced",
+            "False/ApiServerError",
+        )
+        .await?;
+    let waiting = world
+        .condition("apikey/acme", "Reconciling", "True/Waiting")
+        .await?;
+    assert!(
+        waiting["status"].to_string().contains("forbidden"),
+        "{waiting}"
+    );
+    world.patch(role, &json!({ "rules": rules }), &[])?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_api_that_cannot_be_read_stalls_and_is_told_of_once() -> Result {
+    let world = World::new("unreadable-api").await?;
+    let mut unreadable = api();
+    // The schema bounds no number among the quantities, and the operator reads 32 bits.
+    let requests = json!({ "memory": 3_000_000_000_u64 });
+    unreadable["spec"]["components"] = json!({ "gate": { "resources": { "requests": requests } } });
+    world.apply(&unreadable)?;
+    let operator = world.operator("operator-0")?;
+    world
+        .condition("waterdataapi/water-data", "Stalled", "True/Undecodable")
+        .await?;
+    world.told(API, &["Undecodable"]).await?;
+    world.kubectl(&["annotate", "waterdataapi", API, "looked-at=again"])?;
+    operator.stop(PATIENCE).await?;
+    let _next = world.operator("operator-1")?;
+    world.apply(&api())?;
+    world
+        .condition("waterdataapi/water-data", "Reconciling", "True/Migrating")
+        .await?;
+    world.told(API, &["Undecodable", "RolloutStarted"]).await
 }

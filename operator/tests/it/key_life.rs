@@ -2,10 +2,11 @@
 
 use anyhow::Context;
 use serde_json::{Value, json};
+use water_domain::Timestamp;
 use water_harness::Redis;
 
 use crate::Result;
-use crate::world::{PATIENCE, World, api, brought, key, shown};
+use crate::world::{API, PATIENCE, World, api, brought, key, shown};
 
 #[tokio::test]
 async fn a_key_is_issued_suspended_resumed_and_revoked() -> Result {
@@ -333,6 +334,55 @@ async fn a_restart_without_changes_writes_nothing() -> Result {
         .wait("both keys to be counted", PATIENCE, keys_counted)
         .await?;
     world.assert_restart_writes_nothing(&operator).await
+}
+
+#[tokio::test]
+async fn a_first_use_shows_within_a_minute_and_a_restart_writes_none() -> Result {
+    let (world, operator) = World::running("key-used").await?;
+    world.apply(&key("acme"))?;
+    let issued = world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    let id = issued["status"]["keyId"].as_str().context("a key id")?;
+    let settings = water_keystore::ConnectionSettings::new(&world.redis_url, None)?;
+    let connection = settings.connect(water_keystore::connection::Purpose::Directory);
+    let instance = water_keystore::Instance::new(&world.namespace, API)?;
+    let uses = water_keystore::LastUses::new(connection, instance);
+    let used = Timestamp::parse(
+        issued["status"]["current"]["issuedTime"]
+            .as_str()
+            .context("a time")?,
+    )?;
+    uses.write(&[(id.parse()?, used)]).await?;
+    let shown = async || {
+        let found = world.get("apikey/acme")?;
+        let shown = found["status"]["lastUsedTime"].as_str().unwrap_or_default();
+        anyhow::ensure!(shown == used.to_string(), "{found}");
+        Ok(())
+    };
+    let minute = std::time::Duration::from_secs(65);
+    world.wait("the first use to show", minute, shown).await?;
+    // A later one does not show for ten minutes, restarted or not.
+    let later = used.as_millis() + 1000;
+    let later = Timestamp::from_millis(later).context("a time")?;
+    uses.write(&[(id.parse()?, later)]).await?;
+    world.assert_restart_writes_nothing(&operator).await
+}
+
+#[tokio::test]
+async fn key_and_secret_carry_the_label_of_their_account() -> Result {
+    let (world, _operator) = World::running("key-label").await?;
+    world.apply(&key("acme"))?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    let selector = "--selector=waterdata.dev/account=acme";
+    let found = world.kubectl(&["get", "apikeys,secrets", selector, "--output=name"])?;
+    assert_eq!(
+        found.lines().collect::<Vec<_>>(),
+        ["apikey.waterdata.dev/acme", "secret/acme-apikey"]
+    );
+    Ok(())
 }
 
 #[tokio::test]

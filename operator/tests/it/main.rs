@@ -2,20 +2,27 @@
 //! is no node: Deployments are looked at as objects, and tests play the controllers that move them.
 
 mod acknowledgements;
+mod advice;
 mod commands;
 mod conflicts;
 mod crd;
+mod doubts;
 mod election;
 mod gate;
 #[path = "../../src/golden.rs"]
 mod golden;
 mod installation;
 mod key_life;
+mod listings;
 mod lost_leaders;
 mod releases;
 mod restrictions;
+mod rights;
 mod store_faults;
+mod sweep;
+mod tenants;
 mod validation;
+mod watches;
 mod world;
 
 type Result = anyhow::Result<()>;

@@ -162,11 +162,15 @@ async fn replicas_without_a_guard_are_warned_of() -> Result {
             "True/ReplicasUnguarded",
         )
         .await?;
-    let events = world.events("water-data")?;
-    assert!(
-        events.iter().any(|event| event == "ReplicasUnguarded"),
-        "{events:?}"
-    );
+    let told = async || {
+        let events = world.events("water-data")?;
+        ensure!(
+            events.iter().any(|event| event == "ReplicasUnguarded"),
+            "{events:?}"
+        );
+        Ok(())
+    };
+    world.wait("the event", PATIENCE, told).await?;
     redis
         .command(&["CONFIG", "SET", "min-replicas-to-write", "1"])
         .await?;

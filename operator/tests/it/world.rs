@@ -13,6 +13,8 @@ use water_harness::{ControlPlane, Process, Program, Redis, scratch_directory, wa
 use water_keystore::connection::Purpose;
 use water_keystore::{ConnectionSettings, Directory, Instance};
 
+use crate::rights::{self, ACCOUNT};
+
 /// Long enough for a busy machine; what is fast is measured elsewhere.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 /// The name of every WaterDataApi, since a world has one.
@@ -27,6 +29,8 @@ pub struct World {
     /// The test's namespace.
     pub namespace: String,
     kubeconfig: PathBuf,
+    /// Settings of every operator beside those that all have.
+    settings: Vec<(&'static str, String)>,
     /// All that were started, to show their logs when a wait fails.
     operators: Mutex<Vec<Arc<Process>>>,
 }
@@ -40,32 +44,73 @@ impl World {
 
     /// The same on a Redis of the test's own.
     pub async fn with_redis(namespace: &str, redis_url: &str) -> Result<Self> {
-        Self::at(cluster().await?, namespace, redis_url).await
+        Self::at(cluster().await?, namespace, redis_url, &[]).await
+    }
+
+    /// The same at an API server of its own with `rbac.scope: Cluster`, and WaterDataApis in `more`
+    /// namespaces too. Its operator looks after every namespace there is.
+    pub async fn of_all_namespaces(namespace: &str, more: &[&str]) -> Result<Self> {
+        let (redis, cluster) = (Redis::shared().await?, own_cluster().await?);
+        for namespace in more {
+            cluster.apply(&namespace_object(namespace))?;
+        }
+        let values = more.iter().enumerate();
+        let values = values.map(|(index, name)| format!("rbac.apiNamespaces[{index}]={name}"));
+        let values: Vec<String> = values.chain(["rbac.scope=Cluster".into()]).collect();
+        let values: Vec<&str> = values.iter().map(String::as_str).collect();
+        let mut world = Self::at(cluster, namespace, &redis.url(), &values).await?;
+        world.settings = vec![
+            ("WATER_SCOPE", "Cluster".into()),
+            ("WATER_API_NAMESPACES", more.join(",")),
+        ];
+        Ok(world)
+    }
+
+    /// Another namespace of the same API server, with the stores' Secrets and nobody's rights.
+    pub fn beside(&self, namespace: &str) -> Result<Self> {
+        let world = Self {
+            cluster: self.cluster,
+            redis_url: self.redis_url.clone(),
+            namespace: namespace.into(),
+            kubeconfig: self.kubeconfig.clone(),
+            settings: self.settings.clone(),
+            operators: Mutex::default(),
+        };
+        world.apply_secrets()?;
+        Ok(world)
     }
 
     /// The same at an API server of the test's own, which it may kill.
     pub async fn alone(namespace: &str) -> Result<Self> {
-        let redis = Redis::shared().await?;
-        // It ends with the test process, as the shared one does.
-        let cluster = Box::leak(Box::new(ControlPlane::start().await?));
-        install_definitions(cluster).await?;
-        Self::at(cluster, namespace, &redis.url()).await
+        let (redis, cluster) = (Redis::shared().await?, own_cluster().await?);
+        Self::at(cluster, namespace, &redis.url(), &[]).await
     }
 
-    async fn at(cluster: &'static ControlPlane, namespace: &str, redis_url: &str) -> Result<Self> {
-        cluster.apply(&rights(namespace)?)?;
+    async fn at(
+        cluster: &'static ControlPlane,
+        namespace: &str,
+        redis_url: &str,
+        values: &[&str],
+    ) -> Result<Self> {
+        cluster.apply(&namespace_object(namespace))?;
+        rights::grant(cluster, namespace, values)?;
         let kubeconfig = scratch_directory("operator")?.join("kubeconfig");
-        fs::write(&kubeconfig, cluster.kubeconfig_of(namespace, "operator")?)?;
+        fs::write(&kubeconfig, cluster.kubeconfig_of(namespace, ACCOUNT)?)?;
         let world = Self {
             cluster,
             redis_url: redis_url.into(),
             namespace: namespace.into(),
             kubeconfig,
+            settings: Vec::new(),
             operators: Mutex::default(),
         };
-        world.apply(&world.secret("postgres", &["owner-url", "writer-url", "reader-url"]))?;
-        world.apply(&world.secret("redis", &["operator-url", "gate-url"]))?;
+        world.apply_secrets()?;
         Ok(world)
+    }
+
+    fn apply_secrets(&self) -> Result<()> {
+        self.apply(&self.secret("postgres", &["owner-url", "writer-url", "reader-url"]))?;
+        self.apply(&self.secret("redis", &["operator-url", "gate-url"]))
     }
 
     /// The same with a WaterDataApi and an operator.
@@ -83,9 +128,12 @@ impl World {
             .env("KUBECONFIG", &self.kubeconfig)
             .env("WATER_POD_NAME", pod)
             .env("WATER_POD_NAMESPACE", &self.namespace)
-            .env("WATER_ADMIN_ADDRESS", "127.0.0.1:0")
-            .start()?;
-        let operator = Arc::new(operator);
+            .env("WATER_ADMIN_ADDRESS", "127.0.0.1:0");
+        let settings = self.settings.iter().cloned();
+        let operator = settings.fold(operator, |operator, (name, value)| {
+            operator.env(name, value)
+        });
+        let operator = Arc::new(operator.start()?);
         self.operators
             .lock()
             .expect("no test panics while it holds this")
@@ -111,9 +159,12 @@ impl World {
     }
 
     fn secret(&self, name: &str, keys: &[&str]) -> Value {
-        let urls = keys
-            .iter()
-            .map(|key| (key.to_string(), Value::from(self.redis_url.as_str())));
+        // The gate's is a user whose rights nobody can know: the default user may do everything.
+        let gate_url = self.redis_url.replace("://", "://water-gate:gate@");
+        let urls = keys.iter().map(|key| match *key {
+            "gate-url" => ("gate-url".to_owned(), Value::from(gate_url.as_str())),
+            key => (key.to_owned(), Value::from(self.redis_url.as_str())),
+        });
         let data: serde_json::Map<String, Value> = urls.collect();
         json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name }, "stringData": data })
     }
@@ -188,6 +239,17 @@ impl World {
         Ok(events.into_iter().flat_map(told).collect())
     }
 
+    /// Waits until the events about an object are these: they are written after the status.
+    pub async fn told(&self, name: &str, reasons: &[&str]) -> Result<()> {
+        let what = format!("the events about {name}");
+        self.wait(&what, PATIENCE, async || {
+            let events = self.events(name)?;
+            ensure!(events == reasons, "{events:?}");
+            Ok(())
+        })
+        .await
+    }
+
     /// The directory, for looking at.
     pub fn directory(&self) -> Result<Directory> {
         let settings = ConnectionSettings::new(&self.redis_url, None)?;
@@ -250,7 +312,7 @@ impl World {
 
     /// Who wrote what in the test's namespace, as `<verb> <resource>/<name>`, but for the Lease.
     pub fn writes(&self) -> Result<Vec<String>> {
-        let user = format!("system:serviceaccount:{}:operator", self.namespace);
+        let user = format!("system:serviceaccount:{}:{ACCOUNT}", self.namespace);
         let events = self.cluster.audit_events()?;
         let is_write = |event: &&Value| {
             let verb = event["verb"].as_str().unwrap_or_default();
@@ -329,6 +391,13 @@ async fn cluster() -> Result<&'static ControlPlane> {
     READY.get_or_try_init(start).await.copied()
 }
 
+/// It ends with the test process, as the shared one does.
+async fn own_cluster() -> Result<&'static ControlPlane> {
+    let cluster = Box::leak(Box::new(ControlPlane::start().await?));
+    install_definitions(cluster).await?;
+    Ok(cluster)
+}
+
 /// By the operator's own command, as the chart's hook does it.
 pub async fn install_definitions(cluster: &ControlPlane) -> Result<()> {
     let apply = Program::new(env!("CARGO_BIN_EXE_water-operator"))
@@ -344,47 +413,6 @@ pub async fn install_definitions(cluster: &ControlPlane) -> Result<()> {
     Ok(())
 }
 
-/// The namespace, the ServiceAccount, and the rules that the chart gives it.
-fn rights(namespace: &str) -> Result<String> {
-    let group = "rbac.authorization.k8s.io";
-    let metadata = |name: &str| json!({ "name": name, "namespace": namespace });
-    let subjects =
-        json!([{ "kind": "ServiceAccount", "name": "operator", "namespace": namespace }]);
-    let reader = format!("{namespace}-operator");
-    let items = json!([
-        { "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } },
-        { "apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata("operator") },
-        {
-            "apiVersion": format!("{group}/v1"), "kind": "Role", "metadata": metadata("operator"),
-            "rules": chart_rules()?,
-        },
-        {
-            "apiVersion": format!("{group}/v1"), "kind": "RoleBinding", "metadata": metadata("operator"),
-            "roleRef": { "apiGroup": group, "kind": "Role", "name": "operator" }, "subjects": subjects,
-        },
-        {
-            "apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": { "name": reader },
-            "rules": [{
-                "apiGroups": [""], "resources": ["namespaces"], "resourceNames": [namespace], "verbs": ["get"],
-            }],
-        },
-        {
-            "apiVersion": format!("{group}/v1"), "kind": "ClusterRoleBinding", "metadata": { "name": reader },
-            "roleRef": { "apiGroup": group, "kind": "ClusterRole", "name": reader }, "subjects": subjects,
-        },
-    ]);
-    Ok(json!({ "apiVersion": "v1", "kind": "List", "items": items }).to_string())
-}
-
-/// The rules of the operator's Role, from the chart's template: its first document, without the lines
-/// that are Helm's.
-fn chart_rules() -> Result<Value> {
-    let template = include_str!("../../../charts/water-data/templates/rbac.yaml");
-    let role: Vec<&str> = template
-        .lines()
-        .take_while(|line| *line != "---")
-        .filter(|line| !line.contains("{{"))
-        .collect();
-    let role: Value = serde_yaml_ng::from_str(&role.join("\n")).context("the chart's Role")?;
-    Ok(role["rules"].clone())
+fn namespace_object(name: &str) -> String {
+    json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } }).to_string()
 }

@@ -30,7 +30,7 @@ pub mod writer;
 
 use std::collections::HashMap;
 
-use redis::{Value, cmd};
+use redis::{Value, cmd, pipe};
 use water_domain::key::Shard;
 use water_domain::{KeyHash, KeyId, Plan, Timestamp};
 
@@ -225,6 +225,18 @@ impl Directory {
         let scores: Vec<Option<f64>> = self.connection.run("read last use", &command).await?;
         let moment = |score: Option<f64>| Timestamp::from_millis(score? as i64);
         Ok(scores.into_iter().map(moment).collect())
+    }
+
+    /// What the server does when its memory is full: the setting `maxmemory-policy`.
+    pub async fn eviction_policy(&self) -> Result<Option<String>, StoreError> {
+        let mut commands = pipe();
+        // The key names the server, which in a Redis Cluster is one of several.
+        commands.cmd("GET").arg(self.instance.meta());
+        commands.cmd("INFO").arg("memory");
+        let attempt = "ask for the eviction policy";
+        let (_, info): (Value, String) = self.connection.run_all(attempt, &commands).await?;
+        let policy = |line: &str| Some(line.trim_end().strip_prefix("maxmemory_policy:")?.into());
+        Ok(info.lines().find_map(policy))
     }
 
     /// Whether the Redis user of `gate` could write key records: then whoever takes over a gate

@@ -25,6 +25,8 @@ fn report(outcome: Outcome, ready: i32) -> Report {
             risk: 101,
         })),
         exposure: Finding::holds(Aspect::ExposureReady, Reason::NotConfigured, ""),
+        sweep: None,
+        strays: Vec::new(),
         outcome,
     }
 }
@@ -67,6 +69,40 @@ fn replicas_without_a_guard_are_warned_of_once() {
         [Happening::warning("ReplicasUnguarded", "set it")]
     );
     assert_eq!(transitions(&after, &after), []);
+}
+
+#[test]
+fn a_gate_that_does_not_follow_the_directory_is_warned_of_once() {
+    let mut stray = complete();
+    stray.strays = vec!["gate-1".into()];
+    let (before, after) = (made(&complete()), made(&stray));
+    let told: Vec<String> = transitions(&before, &after)
+        .into_iter()
+        .map(|happening| happening.reason)
+        .collect();
+    assert_eq!(told, ["GateWithoutLease"]);
+    assert_eq!(transitions(&after, &after), []);
+    assert!(shown(&after, Aspect::Degraded).contains("gate-1"));
+    assert!(holds(&after.conditions, Aspect::Ready));
+}
+
+#[test]
+fn a_pass_that_the_api_server_ended_keeps_what_was_known_and_tells_keys_only_without_a_directory() {
+    let mut api = sample::api("water-data", "water");
+    api.status = Some(made(&complete()));
+    let now = Timestamp::from_millis(0).unwrap();
+    let open = interrupted(&api, "forbidden", true, now);
+    assert_eq!(
+        shown(&open, Aspect::Reconciling),
+        "True/ApiServerError: forbidden"
+    );
+    assert!(holds(&open.conditions, Aspect::DirectorySynced));
+    assert!(holds(&open.conditions, Aspect::Available));
+    let closed = interrupted(&api, "forbidden", false, now);
+    assert_eq!(
+        shown(&closed, Aspect::DirectorySynced),
+        "False/ApiServerError: forbidden"
+    );
 }
 
 #[test]

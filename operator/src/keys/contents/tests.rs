@@ -160,10 +160,13 @@ fn a_plan_that_is_gone_keeps_its_limits_while_a_key_may_name_it() {
     let mut stored = declared.clone();
     stored[0].name = "Gold".parse().unwrap();
     let names = |key: &ApiKey| -> Vec<String> {
-        let mut retained = Retained::default();
-        retained.add(key, &place());
-        let joined = retained.join(declared.clone(), stored.clone());
-        joined.iter().map(|plan| plan.name.to_string()).collect()
+        let kept = retained(
+            [Some(key)].into_iter(),
+            &place(),
+            declared.clone(),
+            stored.clone(),
+        );
+        kept.iter().map(|plan| plan.name.to_string()).collect()
     };
     let mut key = told(|_| {});
     assert_eq!(names(&key), ["Enterprise", "Free"]);

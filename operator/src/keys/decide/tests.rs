@@ -187,49 +187,22 @@ fn check(rows: &[(&str, Case, &str)]) {
 }
 
 #[test]
+#[rustfmt::skip]
 fn create() {
     check(&[
-        (
-            "finalizer first",
-            generated().with(|case| case.has_finalizer = false),
-            "Finalize",
-        ),
-        (
-            "and the label",
-            generated().with(|case| case.has_label = false),
-            "Finalize",
-        ),
+        ("finalizer first", generated().with(|case| case.has_finalizer = false), "Finalize"),
+        ("and the label", generated().with(|case| case.has_label = false), "Finalize"),
         ("then a key is made", generated(), "Make"),
-        (
-            "announced before it is published",
-            generated().made(1),
-            "Announce(1)",
-        ),
-        (
-            "then published",
-            generated().made(1).announced(&[1]),
-            "Declare [1]",
-        ),
+        ("announced before it is published", generated().made(1), "Announce(1)"),
+        ("then published", generated().made(1).announced(&[1]), "Declare [1]"),
         (
             "no Secret before every gate has acknowledged",
-            generated()
-                .made(1)
-                .announced(&[1])
-                .held(&[1])
-                .unacknowledged(),
+            generated().made(1).announced(&[1]).held(&[1]).unacknowledged(),
             "Awaiting",
         ),
-        (
-            "then the Secret",
-            generated().made(1).announced(&[1]).held(&[1]),
-            "Reveal(1)",
-        ),
+        ("then the Secret", generated().made(1).announced(&[1]).held(&[1]), "Reveal(1)"),
         ("then it is in force", issued(), "InForce(1)"),
-        (
-            "not before every gate has acknowledged",
-            issued().unacknowledged(),
-            "Awaiting",
-        ),
+        ("not before every gate has acknowledged", issued().unacknowledged(), "Awaiting"),
         (
             "nothing is created in a terminating namespace",
             generated().with(|case| case.is_terminating = true),
@@ -238,46 +211,23 @@ fn create() {
         ("a brought key is announced too", brought(), "Announce(1)"),
         ("then published", brought().announced(&[1]), "Declare [1]"),
         ("it needs no Secret", partner(), "InForce(1)"),
-        (
-            "in force at every gate only",
-            partner().unacknowledged(),
-            "Awaiting",
-        ),
+        ("in force at every gate only", partner().unacknowledged(), "Awaiting"),
     ]);
 }
 
 #[test]
+#[rustfmt::skip]
 fn a_leader_that_was_lost_may_still_reveal_its_key() {
     let lost = || generated().announced(&[2]).held(&[2]);
     let next = || generated().announced(&[3, 2]).made(3);
-    let late = |secret| {
-        next()
-            .held(&[2, 3])
-            .with(|case| case.secret = Secret::Own(secret))
-    };
+    let late = |secret| next().held(&[2, 3]).with(|case| case.secret = Secret::Own(secret));
     check(&[
         ("another key is made beside it", lost(), "Make"),
-        (
-            "a wiped Redis gets it back first",
-            generated().announced(&[2]),
-            "Declare [2]",
-        ),
+        ("a wiped Redis gets it back first", generated().announced(&[2]), "Declare [2]"),
         ("both are published", next().held(&[2]), "Declare [2, 3]"),
-        (
-            "the later one is revealed",
-            next().held(&[2, 3]),
-            "Reveal(3)",
-        ),
-        (
-            "its Secret stands: the other is withdrawn",
-            late(3),
-            "Declare [3] withdraw {2}",
-        ),
-        (
-            "the lost one's stands: that counts",
-            late(2),
-            "Declare [2] withdraw {3}",
-        ),
+        ("the later one is revealed", next().held(&[2, 3]), "Reveal(3)"),
+        ("its Secret stands: the other is withdrawn", late(3), "Declare [3] withdraw {2}"),
+        ("the lost one's stands: that counts", late(2), "Declare [2] withdraw {3}"),
         (
             "what only the index knows stays while no Secret stands",
             generated().announced(&[2]).held(&[2, 4]).made(2),
@@ -287,42 +237,19 @@ fn a_leader_that_was_lost_may_still_reveal_its_key() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn suspend_resume_plan_and_expiry_are_one_write() {
     let suspend = |spec: &mut Spec<u8, u8>| spec.terms.suspended = true;
     let held = |change: fn(&mut Terms<u8>)| {
         partner().sight(|sight| change(sight.held.get_mut(&1).unwrap().as_mut().unwrap()))
     };
     check(&[
-        (
-            "suspend",
-            issued().declared(suspend),
-            "Declare [1 suspended]",
-        ),
-        (
-            "resume",
-            held(|terms| terms.suspended = true),
-            "Declare [1]",
-        ),
-        (
-            "another plan",
-            partner().declared(|spec| spec.terms.plan = 2),
-            "Declare [1 on 2]",
-        ),
-        (
-            "expiry",
-            partner().declared(|spec| spec.terms.expires = Some(at(5))),
-            "Declare [1 until 5]",
-        ),
-        (
-            "a later one",
-            held(|terms| terms.expires = Some(at(5))),
-            "Declare [1]",
-        ),
-        (
-            "notBefore",
-            partner().declared(|spec| spec.terms.not_before = Some(at(5))),
-            "Declare [1 from 5]",
-        ),
+        ("suspend", issued().declared(suspend), "Declare [1 suspended]"),
+        ("resume", held(|terms| terms.suspended = true), "Declare [1]"),
+        ("another plan", partner().declared(|spec| spec.terms.plan = 2), "Declare [1 on 2]"),
+        ("expiry", partner().declared(|spec| spec.terms.expires = Some(at(5))), "Declare [1 until 5]"),
+        ("a later one", held(|terms| terms.expires = Some(at(5))), "Declare [1]"),
+        ("notBefore", partner().declared(|spec| spec.terms.not_before = Some(at(5))), "Declare [1 from 5]"),
         ("nothing changed", partner(), "InForce(1)"),
         (
             "a record that cannot be read is written again",
@@ -333,6 +260,7 @@ fn suspend_resume_plan_and_expiry_are_one_write() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn an_edited_brought_hash_takes_the_place_of_the_old_one() {
     let edited = || partner().declared(|spec| spec.material = Material::Brought(2));
     let corrected = || {
@@ -343,35 +271,16 @@ fn an_edited_brought_hash_takes_the_place_of_the_old_one() {
     let taken = |sight: &mut Sight<u8, u8>| sight.taken.extend([2]);
     check(&[
         ("announced first", edited(), "Announce(2)"),
-        (
-            "then in one declaration, the old one revoked",
-            edited().announced(&[2, 1]),
-            "Declare [2]",
-        ),
-        (
-            "corrected before it was in force",
-            corrected(),
-            "Announce(3)",
-        ),
-        (
-            "no hash is forgotten",
-            corrected().announced(&[3, 2, 1]),
-            "Declare [3]",
-        ),
-        (
-            "the old one goes though the new one is revoked",
-            edited().sight(revoked),
-            "Declare []",
-        ),
-        (
-            "and though it is another's",
-            edited().sight(taken),
-            "Declare []",
-        ),
+        ("then in one declaration, the old one revoked", edited().announced(&[2, 1]), "Declare [2]"),
+        ("corrected before it was in force", corrected(), "Announce(3)"),
+        ("no hash is forgotten", corrected().announced(&[3, 2, 1]), "Declare [3]"),
+        ("the old one goes though the new one is revoked", edited().sight(revoked), "Declare []"),
+        ("and though it is another's", edited().sight(taken), "Declare []"),
     ]);
 }
 
 #[test]
+#[rustfmt::skip]
 fn delete() {
     let gone = |case: Case| {
         case.deleting().sight(|sight| {
@@ -382,85 +291,26 @@ fn delete() {
     let named = || issued().announced(&[3, 2, 1]).held(&[1, 4]).deleting();
     let directory = |directory| issued().deleting().with(|case| case.directory = directory);
     check(&[
-        (
-            "all that status, Secret and index name",
-            named(),
-            "Declare [] revoke {1, 2, 3, 4} for good",
-        ),
-        (
-            "whether it is there or not",
-            named().held(&[]),
-            "Declare [] revoke {1, 2, 3} for good",
-        ),
-        (
-            "before the first status",
-            brought().deleting(),
-            "Declare [] for good",
-        ),
-        (
-            "not before every gate has acknowledged",
-            gone(issued()).unacknowledged(),
-            "Awaiting",
-        ),
-        (
-            "then the finalizer goes",
-            gone(issued()),
-            "Release(Revoked)",
-        ),
-        (
-            "without it nothing is left to do",
-            gone(issued()).with(|case| case.has_finalizer = false),
-            "Released",
-        ),
-        (
-            "Redis away: it waits",
-            directory(Directory::Away),
-            "Held(Directory)",
-        ),
-        (
-            "nothing was ever declared",
-            directory(Directory::Unnamed),
-            "Release(NeverDeclared)",
-        ),
-        (
-            "no WaterDataApi, gates left: it waits",
-            directory(Directory::Lost { gates: true }),
-            "Held(GatesRemain)",
-        ),
-        (
-            "no WaterDataApi and no gate",
-            directory(Directory::Lost { gates: false }),
-            "Release(Unreachable)",
-        ),
-        (
-            "an object that cannot be decoded",
-            named().with(|case| case.spec = None),
-            "Declare [] revoke {1, 2, 3, 4} for good",
-        ),
-        (
-            "a plan that is gone",
-            named().hindered(),
-            "Declare [] revoke {1, 2, 3, 4} for good",
-        ),
-        (
-            "a foreign Secret",
-            named().with(|case| case.secret = Secret::Foreign),
-            "Declare [] revoke {1, 2, 3, 4} for good",
-        ),
-        (
-            "lost admission",
-            named().with(|case| case.admission = Admission::Refused),
-            "Declare [] revoke {1, 2, 3, 4} for good",
-        ),
-        (
-            "back under its uid",
-            gone(issued()).with(|case| case.is_deleting = false),
-            "Refused(OwnerRevoked)",
-        ),
+        ("all that status, Secret and index name", named(), "Declare [] revoke {1, 2, 3, 4} for good"),
+        ("whether it is there or not", named().held(&[]), "Declare [] revoke {1, 2, 3} for good"),
+        ("before the first status", brought().deleting(), "Declare [] for good"),
+        ("not before every gate has acknowledged", gone(issued()).unacknowledged(), "Awaiting"),
+        ("then the finalizer goes", gone(issued()), "Release(Revoked)"),
+        ("without it nothing is left to do", gone(issued()).with(|case| case.has_finalizer = false), "Released"),
+        ("Redis away: it waits", directory(Directory::Away), "Held(Directory)"),
+        ("nothing was ever declared", directory(Directory::Unnamed), "Release(NeverDeclared)"),
+        ("no WaterDataApi, gates left: it waits", directory(Directory::Lost { gates: true }), "Held(GatesRemain)"),
+        ("no WaterDataApi and no gate", directory(Directory::Lost { gates: false }), "Release(Unreachable)"),
+        ("an object that cannot be decoded", named().with(|case| case.spec = None), "Declare [] revoke {1, 2, 3, 4} for good"),
+        ("a plan that is gone", named().hindered(), "Declare [] revoke {1, 2, 3, 4} for good"),
+        ("a foreign Secret", named().with(|case| case.secret = Secret::Foreign), "Declare [] revoke {1, 2, 3, 4} for good"),
+        ("lost admission", named().with(|case| case.admission = Admission::Refused), "Declare [] revoke {1, 2, 3, 4} for good"),
+        ("back under its uid", gone(issued()).with(|case| case.is_deleting = false), "Refused(OwnerRevoked)"),
     ]);
 }
 
 #[test]
+#[rustfmt::skip]
 fn a_restriction_is_never_held_up() {
     let suspend = |spec: &mut Spec<u8, u8>| {
         spec.terms.suspended = true;
@@ -492,122 +342,53 @@ fn a_restriction_is_never_held_up() {
             issued().hindered().declared(|spec| spec.terms.plan = 2),
             "Refused(NotAdmitted)",
         ),
-        (
-            "what widens waits",
-            widen(issued().hindered()),
-            "Refused(NotAdmitted)",
-        ),
-        (
-            "nothing is taken away",
-            issued().hindered(),
-            "Refused(NotAdmitted)",
-        ),
-        (
-            "a removed hash goes, its successor waits",
-            partner().hindered().declared(edited),
-            "Declare []",
-        ),
-        (
-            "nothing new is published",
-            brought().announced(&[1]).hindered(),
-            "Refused(NotAdmitted)",
-        ),
+        ("what widens waits", widen(issued().hindered()), "Refused(NotAdmitted)"),
+        ("nothing is taken away", issued().hindered(), "Refused(NotAdmitted)"),
+        ("a removed hash goes, its successor waits", partner().hindered().declared(edited), "Declare []"),
+        ("nothing new is published", brought().announced(&[1]).hindered(), "Refused(NotAdmitted)"),
         ("nor made", generated().hindered(), "Refused(NotAdmitted)"),
-        (
-            "a foreign Secret",
-            foreign().declared(suspend),
-            "Declare [1 suspended from 4 until 5]",
-        ),
-        (
-            "what widens waits",
-            widen(foreign()),
-            "Refused(SecretConflict)",
-        ),
+        ("a foreign Secret", foreign().declared(suspend), "Declare [1 suspended from 4 until 5]"),
+        ("what widens waits", widen(foreign()), "Refused(SecretConflict)"),
         ("a lowered plan acts", on(foreign(), 3), "Declare [1]"),
-        (
-            "a raised one waits",
-            on(foreign(), 2),
-            "Refused(SecretConflict)",
-        ),
-        (
-            "a record that cannot be read is on no known plan",
-            unreadable(issued().hindered()),
-            "Declare [1] withdraw {2}",
-        ),
-        (
-            "an object that cannot be decoded stays as it is",
-            issued().with(|case| case.spec = None),
-            "Refused(Undecodable)",
-        ),
+        ("a raised one waits", on(foreign(), 2), "Refused(SecretConflict)"),
+        ("a record that cannot be read is on no known plan", unreadable(issued().hindered()), "Declare [1] withdraw {2}"),
+        ("an object that cannot be decoded stays as it is", issued().with(|case| case.spec = None), "Refused(Undecodable)"),
     ]);
 }
 
 #[test]
+#[rustfmt::skip]
 fn redis_or_the_api_is_away() {
     let directory = |directory| issued().with(|case| case.directory = directory);
     check(&[
-        (
-            "nothing is decided without the directory",
-            directory(Directory::Away),
-            "Held(Directory)",
-        ),
-        (
-            "nor without a WaterDataApi",
-            directory(Directory::Lost { gates: false }),
-            "Refused(NotAdmitted)",
-        ),
-        (
-            "none was ever named",
-            directory(Directory::Unnamed),
-            "Refused(NotAdmitted)",
-        ),
+        ("nothing is decided without the directory", directory(Directory::Away), "Held(Directory)"),
+        ("nor without a WaterDataApi", directory(Directory::Lost { gates: false }), "Refused(NotAdmitted)"),
+        ("none was ever named", directory(Directory::Unnamed), "Refused(NotAdmitted)"),
     ]);
 }
 
 #[test]
+#[rustfmt::skip]
 fn a_secret_that_is_gone_or_foreign() {
     let lost = || issued().with(|case| case.secret = Secret::Missing);
     let reissued = || lost().announced(&[2, 1]).made(2);
     check(&[
         ("gone: another key is made", lost(), "Make"),
-        (
-            "the old one works until the new one's Secret stands",
-            reissued(),
-            "Declare [1, 2]",
-        ),
-        (
-            "which is written once it is acknowledged",
-            reissued().held(&[1, 2]),
-            "Reveal(2)",
-        ),
-        (
-            "then the old one is revoked",
-            reissued()
-                .held(&[1, 2])
-                .with(|case| case.secret = Secret::Own(2)),
-            "Declare [2]",
-        ),
-        (
-            "foreign: never touched",
-            generated().with(|case| case.secret = Secret::Foreign),
-            "Refused(SecretConflict)",
-        ),
-        (
-            "what it names is not believed",
-            issued().with(|case| case.secret = Secret::Own(9)),
-            "Refused(SecretConflict)",
-        ),
+        ("the old one works until the new one's Secret stands", reissued(), "Declare [1, 2]"),
+        ("which is written once it is acknowledged", reissued().held(&[1, 2]), "Reveal(2)"),
+        ("then the old one is revoked", reissued().held(&[1, 2]).with(|case| case.secret = Secret::Own(2)), "Declare [2]"),
+        ("foreign: never touched", generated().with(|case| case.secret = Secret::Foreign), "Refused(SecretConflict)"),
+        ("what it names is not believed", issued().with(|case| case.secret = Secret::Own(9)), "Refused(SecretConflict)"),
         (
             "nothing published of it is taken away",
-            reissued()
-                .held(&[1, 2])
-                .with(|case| case.secret = Secret::Foreign),
+            reissued().held(&[1, 2]).with(|case| case.secret = Secret::Foreign),
             "Refused(SecretConflict)",
         ),
     ]);
 }
 
 #[test]
+#[rustfmt::skip]
 fn two_keys_with_one_hash() {
     let taken = || brought().sight(|sight| sight.taken.extend([1]));
     check(&[
@@ -617,53 +398,31 @@ fn two_keys_with_one_hash() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn a_revoked_hash_comes_back() {
     let revoked = |case: Case| case.sight(|sight| sight.barred.extend([(1, at(5))]));
     let asked = |time| revoked(brought()).declared(|spec| spec.reinstate = Some(at(time)));
     let time = "Refused(Revoked(Timestamp(5)))";
     check(&[
         ("it stalls", revoked(brought()), time),
-        (
-            "its tombstone is lifted when asked for",
-            asked(5),
-            "Announce(1)",
-        ),
-        (
-            "that one",
-            asked(5).announced(&[1]),
-            "Declare [1] reinstate [1]",
-        ),
+        ("its tombstone is lifted when asked for", asked(5), "Announce(1)"),
+        ("that one", asked(5).announced(&[1]), "Declare [1] reinstate [1]"),
         ("no other", asked(4), time),
         ("what is published goes", revoked(partner()), "Declare []"),
         ("a generated one stalls", revoked(issued().held(&[])), time),
-        (
-            "and is issued afresh",
-            revoked(generated().announced(&[1]).revealed(&[1])),
-            "Make",
-        ),
+        ("and is issued afresh", revoked(generated().announced(&[1]).revealed(&[1])), "Make"),
     ]);
 }
 
 #[test]
+#[rustfmt::skip]
 fn a_namespace_that_is_no_longer_admitted() {
     let refused = |case: Case| case.with(|case| case.admission = Admission::Refused);
     check(&[
         ("withdrawn", refused(partner()), "Declare [] withdraw {1}"),
-        (
-            "generated keys too",
-            refused(issued()),
-            "Declare [] withdraw {1}",
-        ),
-        (
-            "then nothing",
-            refused(partner()).held(&[]),
-            "Refused(NotAdmitted)",
-        ),
-        (
-            "admitted again: published again",
-            partner().held(&[]),
-            "Declare [1]",
-        ),
+        ("generated keys too", refused(issued()), "Declare [] withdraw {1}"),
+        ("then nothing", refused(partner()).held(&[]), "Refused(NotAdmitted)"),
+        ("admitted again: published again", partner().held(&[]), "Declare [1]"),
         ("with its Secret", issued().held(&[]), "Declare [1]"),
     ]);
 }

@@ -1,5 +1,7 @@
 //! One event for each transition of a key's life, and none when nothing changed.
 
+use std::collections::BTreeSet;
+
 use super::*;
 use crate::conditions::Finding;
 use crate::crd::api_key::{IssuedAt, RetiringKey};
@@ -19,21 +21,24 @@ fn at(millis: i64) -> Timestamp {
 }
 
 fn report(outcome: Outcome) -> Report {
-    Report {
-        waiting_for: Vec::new(),
+    let in_force = InForce {
+        issued: issued("ab"),
         api: Some(IssuedAt {
             namespace: "team".into(),
             name: "water-data".into(),
         }),
-        in_force: Some(issued("ab")),
         secret: Some(("acme-apikey".into(), Some("7".into()))),
         last_used: None,
+    };
+    Report {
         findings: vec![
             Finding::holds(Aspect::Accepted, Reason::Admitted, ""),
             Finding::holds(Aspect::SecretReady, Reason::Written, ""),
             Finding::holds(Aspect::Synced, Reason::Published, ""),
         ],
         outcome,
+        waiting_for: BTreeSet::new(),
+        in_force: Some(in_force),
     }
 }
 
@@ -92,7 +97,6 @@ fn a_key_that_begins_expired_is_never_told_to_be_usable_before_it_is_renewed() {
 fn a_hindrance_is_told_once_and_issues_nothing() {
     let mut conflict = report(Outcome::Stuck(Reason::SecretConflict, "taken".into()));
     conflict.in_force = None;
-    conflict.secret = None;
     assert_eq!(
         events(&[conflict.clone(), conflict, in_force(Reason::Active)]),
         ["SecretConflict", "KeyIssued"]
@@ -127,9 +131,11 @@ fn waiting_for_gates_on_the_way_neither_hides_nor_repeats_a_transition() {
 #[test]
 fn another_key_is_a_rotation_or_a_reissue() {
     let mut other = in_force(Reason::Active);
-    other.in_force = Some(issued("cd"));
+    other.in_force.as_mut().unwrap().issued = issued("cd");
     let mut brought = [in_force(Reason::Active), other.clone()];
-    brought.iter_mut().for_each(|report| report.secret = None);
+    brought
+        .iter_mut()
+        .for_each(|report| report.in_force.as_mut().unwrap().secret = None);
     assert_eq!(events(&brought), ["KeyIssued", "KeyRotated"]);
     assert_eq!(
         events(&[in_force(Reason::Active), other]),

@@ -1,5 +1,5 @@
--- Begins a rebuild: a new generation that is not complete, on the server that answers here. Until it
--- is complete the index counts for nothing, as if it had been cleared.
+-- Begins a rebuild: a new generation that is not complete, on the server that answers here. Nothing is
+-- declared until it is complete, so that what the index says meanwhile counts for nothing.
 -- KEYS  meta, plans
 -- ARGV  owner's uid, term, then for each plan: name, value
 -- reply done, seq, generation | the fence's refusals
@@ -10,7 +10,6 @@ if not meta then return refusal end
 meta.generation = math.max(meta.generation + 1, now())
 meta.seq = math.max(meta.seq + 1, now())
 meta.complete = false
-meta.heldTerm = 0
 meta.replid = replication_id()
 save(KEYS[1], meta)
 local wanted = {}

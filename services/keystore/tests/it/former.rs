@@ -192,6 +192,38 @@ async fn what_either_version_revoked_the_other_does_not_bring_back() {
     assert_eq!(refused.len(), 1);
 }
 
+/// `meta` as a gate of the version before reads it.
+#[derive(serde::Deserialize)]
+struct FormerMeta {
+    schema: u64,
+    owner: String,
+    term: u64,
+    generation: u64,
+    complete: bool,
+    count: u64,
+    seq: u64,
+    replid: String,
+}
+
+#[tokio::test]
+async fn a_gate_of_the_version_before_reads_what_this_one_says_of_the_directory() {
+    let site = Site::new().await;
+    let writer = site.ready().await;
+    let published = site.publish(&writer, hash(1)).await;
+    let read = cmd("GET").arg(site.instance.meta()).to_owned();
+    let vandal = &mut site.vandal().await;
+    let stored: String = read.query_async(vandal).await.unwrap();
+    let meta: FormerMeta = serde_json::from_str(&stored).unwrap();
+    let seen = site.directory().observe().await.unwrap();
+    assert_eq!((meta.schema, meta.term, meta.count), (1, writer.term(), 1));
+    assert_eq!(
+        (meta.generation, meta.seq),
+        (published.generation, published.seq)
+    );
+    assert_eq!((meta.owner.as_str(), meta.replid), (UID, seen.replid));
+    assert!(meta.complete);
+}
+
 #[tokio::test]
 async fn a_claim_by_the_same_version_keeps_the_directory() {
     let site = Site::new().await;

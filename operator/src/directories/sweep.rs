@@ -1,0 +1,224 @@
+//! The sweep: once a minute a directory is compared with the ApiKeys of the cluster.
+//!
+//! It makes good what no pass can: an ApiKey whose finalizer was stripped, or that went while no
+//! operator ran, leaves keys without an owner. Those of which two sweeps have seen no ApiKey are
+//! withdrawn. Where a record differs from what its ApiKey declares, a pass over that ApiKey follows.
+//! So much is never removed at once that a mistaken list of ApiKeys could end most customers' access.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::convert::Infallible;
+use std::time::Duration;
+
+use kube::Resource;
+use kube::api::ListParams;
+use kube::{Api, Client};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+use tracing::{debug, info};
+use water_keystore::{Declaration, Entry, Origin, Owner};
+
+use super::{DirectoryError, OpenDirectory, Source};
+use crate::config::Scope;
+use crate::context::Context;
+use crate::crd::ApiKey;
+use crate::events::Happening;
+
+/// Between two sweeps.
+const EVERY: Duration = Duration::from_secs(60);
+/// The first one, soon after the directory was opened.
+const FIRST: Duration = Duration::from_secs(10);
+/// A sweep is given up after this long.
+const WITHIN: Duration = Duration::from_secs(45);
+/// What is 90 days old is looked for at every so many sweeps: once an hour.
+const FORGET_EVERY: u64 = 60;
+/// ApiKeys of one answer.
+const PAGE: u32 = 1000;
+/// So many owners may be removed at once, however few there are.
+const ALWAYS_ALLOWED: usize = 5;
+/// Or this part of all: a fifth.
+const ALLOWED_PART: usize = 5;
+
+/// Allows one larger removal: at most so many ApiKeys.
+pub const ALLOW: &str = "waterdata.dev/sweep-up-to";
+
+/// Why a sweep failed. The next one follows in a minute.
+#[derive(Debug, thiserror::Error)]
+enum SweepError {
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    #[error("listing the ApiKeys: {0}")]
+    Kube(#[from] kube::Error),
+}
+
+/// Sweeps once a minute for as long as the directory is open.
+pub async fn follow(open: &OpenDirectory, context: &Context) -> Infallible {
+    let mut ticks = interval_at(Instant::now() + FIRST, EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut orphans = HashSet::new();
+    let mut sweeps = 0;
+    loop {
+        ticks.tick().await;
+        if !open.was_claimed() {
+            continue;
+        }
+        match timeout(WITHIN, sweep(open, context, &orphans)).await {
+            Ok(Ok(found)) => orphans = found,
+            Ok(Err(error)) => debug!(error = %error, "the sweep failed"),
+            Err(_) => debug!("the sweep took longer than {WITHIN:?}"),
+        }
+        if sweeps % FORGET_EVERY == 0
+            && let Err(error) = context.directories.forget_old(open, context).await
+        {
+            debug!(error = %error, "cannot forget what is 90 days old");
+        }
+        sweeps += 1;
+    }
+}
+
+/// Answers the owners of which this sweep has seen no ApiKey.
+async fn sweep(
+    open: &OpenDirectory,
+    context: &Context,
+    before: &HashSet<Box<str>>,
+) -> Result<HashSet<Box<str>>, SweepError> {
+    // The directory first: a key that is declared in between has an ApiKey that the list shows.
+    let stored = open.former().await.map_err(DirectoryError::from)?;
+    let living = living(&context.client, context.scope, &context.namespace).await?;
+    let owners: HashMap<&str, &Owner> = stored
+        .iter()
+        .map(|entry| (&*entry.owner.uid, &entry.owner))
+        .collect();
+    let is_in_view =
+        |owner: &Owner| context.scope == Scope::Cluster || *owner.namespace == *context.namespace;
+    let orphans: Vec<&Owner> = owners
+        .values()
+        .filter(|owner| is_in_view(owner) && !living.contains(&*owner.uid))
+        .copied()
+        .collect();
+    let removable: Vec<&Owner> = orphans
+        .iter()
+        .filter(|owner| before.contains(&owner.uid))
+        .copied()
+        .collect();
+    let allowed = allowed(owners.len(), allowance(open, context));
+    let held_back = (removable.len() > allowed).then_some(removable.len());
+    if held_back.is_none() {
+        for owner in &removable {
+            withdraw(open, owner, context).await?;
+        }
+        tell(open, removable.len(), context);
+    }
+    if open.note_held_back(held_back) != held_back {
+        context.revisit_api(&open.api);
+    }
+    for owner in differing(&stored, context.entries(&open.api, stored.clone())) {
+        context.revisit_owner(&owner);
+    }
+    Ok(orphans.into_iter().map(|owner| owner.uid.clone()).collect())
+}
+
+/// The uids of all ApiKeys, asked for afresh: no watch's memory decides on a removal.
+async fn living(client: &Client, scope: Scope, namespace: &str) -> kube::Result<HashSet<String>> {
+    let keys: Api<ApiKey> = Context::watched(client, scope, namespace);
+    let mut page = ListParams::default().limit(PAGE);
+    let mut living = HashSet::new();
+    loop {
+        let listed = keys.list_metadata(&page).await?;
+        living.extend(listed.items.into_iter().filter_map(|key| key.metadata.uid));
+        page.continue_token = listed.metadata.continue_.filter(|token| !token.is_empty());
+        if page.continue_token.is_none() {
+            return Ok(living);
+        }
+    }
+}
+
+/// How many owners one sweep may remove.
+fn allowed(owners: usize, allowance: usize) -> usize {
+    (owners / ALLOWED_PART).max(ALWAYS_ALLOWED).max(allowance)
+}
+
+/// What the WaterDataApi's annotation allows beyond that.
+fn allowance(open: &OpenDirectory, context: &Context) -> usize {
+    let Some(api) = context.decoded_api(&open.api) else {
+        return 0;
+    };
+    let annotation = api
+        .meta()
+        .annotations
+        .as_ref()
+        .and_then(|all| all.get(ALLOW));
+    annotation.and_then(|count| count.parse().ok()).unwrap_or(0)
+}
+
+/// Takes away what is held of an owner. Without a tombstone: a backup may bring its ApiKey back.
+async fn withdraw(
+    open: &OpenDirectory,
+    owner: &Owner,
+    context: &Context,
+) -> Result<(), DirectoryError> {
+    let directories = &context.directories;
+    let origin = Origin::Generated;
+    let (writer, sight, _) = directories
+        .sight(open, context, &owner.uid, &origin, &[])
+        .await?;
+    let declaration = Declaration {
+        owner: owner.clone(),
+        number: sight.number,
+        records: BTreeMap::new(),
+        withdrawn: sight.records.keys().copied().collect(),
+        revoked: BTreeSet::new(),
+        reinstated: BTreeMap::new(),
+        origin,
+        is_last: false,
+    };
+    directories.declare(open, &writer, &declaration).await?;
+    Ok(())
+}
+
+fn tell(open: &OpenDirectory, removed: usize, context: &Context) {
+    if removed == 0 {
+        return;
+    }
+    context.metrics.swept_owners.inc_by(removed as u64);
+    info!(
+        namespace = open.api.namespace,
+        name = open.api.name,
+        removed,
+        "swept the key directory"
+    );
+    if let Some(api) = context.decoded_api(&open.api) {
+        let note = format!(
+            "withdrew the keys of {removed} ApiKeys that are gone without having been revoked"
+        );
+        context.events.report(
+            &api.object_ref(&()),
+            &[Happening::warning("KeysSwept", note)],
+        );
+    }
+}
+
+/// The owners of whom the directory does not hold what the cluster declares.
+fn differing(stored: &[Entry], declared: Vec<Entry>) -> HashSet<Owner> {
+    let held: HashMap<_, _> = stored.iter().map(|entry| (entry.hash, entry)).collect();
+    let differs = |entry: &Entry| {
+        held.get(&entry.hash)
+            .is_none_or(|held| held.record != entry.record || held.owner != entry.owner)
+    };
+    declared
+        .into_iter()
+        .filter(differs)
+        .map(|entry| entry.owner)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fifth_may_go_at_once_or_five_or_what_is_allowed() {
+        assert_eq!(allowed(0, 0), 5);
+        assert_eq!(allowed(29, 0), 5);
+        assert_eq!(allowed(1000, 0), 200);
+        assert_eq!(allowed(1000, 700), 700);
+    }
+}

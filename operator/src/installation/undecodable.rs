@@ -1,0 +1,49 @@
+//! A WaterDataApi that the schema admits and that cannot be read: it stalls, and says so once.
+
+use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
+use kube::core::{DeserializeGuard, error_boundary::InvalidObject};
+use kube::{Api, Resource, ResourceExt};
+use serde_json::json;
+use water_domain::Timestamp;
+
+use crate::conditions::{Aspect, Outcome, RECORD_MANAGER, Reason, find, stated};
+use crate::context::Context;
+use crate::crd::{Condition, WaterDataApi};
+use crate::events::Happening;
+
+/// Says in the status and by an event why the object cannot be read; once for each generation.
+pub async fn tell(
+    api: &DeserializeGuard<WaterDataApi>,
+    invalid: &InvalidObject,
+    context: &Context,
+    now: Timestamp,
+) -> kube::Result<()> {
+    let (name, namespace) = (api.name_any(), api.namespace().unwrap_or_default());
+    let kind = ApiResource::erase::<WaterDataApi>(&());
+    let objects: Api<DynamicObject> =
+        Api::namespaced_with(context.client.clone(), &namespace, &kind);
+    let live = objects.get(&name).await?;
+    let before: Vec<Condition> =
+        serde_json::from_value(live.data["status"]["conditions"].clone()).unwrap_or_default();
+    let generation = api.meta().generation.unwrap_or_default();
+    let is_told = find(&before, Aspect::Stalled).is_some_and(|stalled| {
+        stalled.reason == Reason::Undecodable.as_str() && stalled.observed_generation == generation
+    });
+    if is_told {
+        return Ok(());
+    }
+    let message = format!("the WaterDataApi cannot be read: {}", invalid.error);
+    let outcome = Outcome::Stuck(Reason::Undecodable, message.clone());
+    let conditions = stated(&before, outcome.findings().to_vec(), generation, now);
+    let patch = json!({ "status": { "observedGeneration": generation, "conditions": conditions } });
+    let params = PatchParams {
+        field_manager: Some(RECORD_MANAGER.into()),
+        ..PatchParams::default()
+    };
+    objects
+        .patch_status(&name, &params, &Patch::Merge(patch))
+        .await?;
+    let happened = Happening::warning(Reason::Undecodable.as_str(), message);
+    context.events.report(&api.object_ref(&()), &[happened]);
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! `water-operator release --all`: lets ApiKeys go when no operator runs that could revoke them.
+//!
+//! It works on metadata and counts what fails, so that neither an ApiKey that cannot be decoded nor a
+//! conflict keeps the others. It holds the Lease meanwhile: an operator that runs is not worked against.
+
+use std::time::Duration;
+
+use futures::future::{FutureExt, pending, select_all};
+use futures::{StreamExt, stream};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::{ListParams, ObjectMeta, Patch, PatchParams};
+use kube::{Api, Client, ResourceExt};
+use serde_json::json;
+use tokio::time::timeout;
+
+use crate::conditions::RECORD_MANAGER;
+use crate::crd::ApiKey;
+use crate::keys::finalizer;
+use crate::lease::{self, Election, Leadership};
+
+/// A Lease that nobody renews is free by then.
+const LEADING_WITHIN: Duration = Duration::from_secs(lease::DURATION.as_secs() + 5);
+/// ApiKeys of one answer.
+const PAGE: u32 = 500;
+/// ApiKeys at once.
+const AT_ONCE: usize = 16;
+/// Tries while somebody else writes the same ApiKey.
+const TRIES: usize = 5;
+
+/// What became of the ApiKeys that had the finalizer.
+#[derive(Debug, Default)]
+pub struct Released {
+    /// How many are free.
+    pub freed: usize,
+    /// Which are not, each with the reason.
+    pub kept: Vec<String>,
+}
+
+/// Why nothing more was released.
+#[derive(Debug, thiserror::Error)]
+pub enum ReleaseError {
+    /// The API server refused or was away.
+    #[error("asking the API server: {0}")]
+    Kube(#[from] kube::Error),
+    /// An operator runs.
+    #[error(
+        "an operator leads in namespace {0}: stop it first, or delete the ApiKeys and let it revoke them"
+    )]
+    Leading(String),
+    /// An operator has started meanwhile.
+    #[error("an operator has taken the Lease meanwhile: stop it, and run this again")]
+    Overtaken,
+}
+
+/// Frees every ApiKey, or those of one namespace. `identity` is this run's, in the Lease of each
+/// operator that may look after them.
+pub async fn all(
+    client: &Client,
+    namespace: Option<&str>,
+    identity: &str,
+) -> Result<Released, ReleaseError> {
+    let mut leaderships = Vec::new();
+    for namespace in led_namespaces(client, namespace).await? {
+        let election = Election::new(client.clone(), &namespace, identity.into());
+        let won = timeout(LEADING_WITHIN, election.win()).await;
+        leaderships.push(won.map_err(|_| ReleaseError::Leading(namespace))?);
+    }
+    let released = tokio::select! {
+        released = free_all(client, namespace) => released.map_err(Into::into),
+        () = any_lost(&mut leaderships) => Err(ReleaseError::Overtaken),
+    };
+    for leadership in leaderships {
+        leadership.release().await;
+    }
+    released
+}
+
+/// Where operators have led. A namespace without a Lease never had one, or is terminating and takes none.
+async fn led_namespaces(client: &Client, namespace: Option<&str>) -> kube::Result<Vec<String>> {
+    let leases: Api<Lease> = match namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    };
+    let named = ListParams::default().fields(&format!("metadata.name={}", lease::NAME));
+    let leases = leases.list_metadata(&named).await?;
+    Ok(leases.iter().filter_map(ResourceExt::namespace).collect())
+}
+
+async fn any_lost(leaderships: &mut [Leadership]) {
+    if leaderships.is_empty() {
+        return pending().await;
+    }
+    select_all(
+        leaderships
+            .iter_mut()
+            .map(|leadership| leadership.lost().boxed()),
+    )
+    .await;
+}
+
+async fn free_all(client: &Client, namespace: Option<&str>) -> kube::Result<Released> {
+    let keys: Api<ApiKey> = match namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    };
+    let mut page = ListParams::default().limit(PAGE);
+    let mut released = Released::default();
+    loop {
+        let listed = keys.list_metadata(&page).await?;
+        let held = listed.items.into_iter().map(|key| key.metadata);
+        let held = held.filter(finalizer::is_on);
+        let outcomes = stream::iter(held)
+            .map(async |key| {
+                let name = format!(
+                    "{}/{}",
+                    key.namespace.clone().unwrap_or_default(),
+                    key.name.clone().unwrap_or_default()
+                );
+                free(client, key)
+                    .await
+                    .map_err(|error| format!("{name}: {error}"))
+            })
+            .buffer_unordered(AT_ONCE);
+        for outcome in outcomes.collect::<Vec<_>>().await {
+            match outcome {
+                Ok(()) => released.freed += 1,
+                Err(kept) => released.kept.push(kept),
+            }
+        }
+        page.continue_token = listed.metadata.continue_.filter(|token| !token.is_empty());
+        if page.continue_token.is_none() {
+            return Ok(released);
+        }
+    }
+}
+
+/// Frees one ApiKey. Its key stays in the directory: the next installation's rebuild takes it out.
+async fn free(client: &Client, mut key: ObjectMeta) -> kube::Result<()> {
+    let api: Api<ApiKey> =
+        Api::namespaced(client.clone(), key.namespace.as_deref().unwrap_or_default());
+    let name = key.name.clone().unwrap_or_default();
+    let params = PatchParams {
+        field_manager: Some(RECORD_MANAGER.into()),
+        ..PatchParams::default()
+    };
+    for last in (0..TRIES).rev().map(|left| left == 0) {
+        let left: Vec<&String> = key
+            .finalizers
+            .iter()
+            .flatten()
+            .filter(|name| *name != finalizer::NAME)
+            .collect();
+        let patch =
+            json!({ "metadata": { "resourceVersion": key.resource_version, "finalizers": left } });
+        match api
+            .patch_metadata(&name, &params, &Patch::Merge(patch))
+            .await
+        {
+            Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(()),
+            Err(kube::Error::Api(status)) if status.is_conflict() && !last => {}
+            freed => return freed.map(drop),
+        }
+        match api.get_metadata_opt(&name).await? {
+            Some(live) if finalizer::is_on(&live.metadata) => key = live.metadata,
+            _ => return Ok(()),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,197 @@
+//! Which watches fail, each judged by itself: one that is forbidden is told of, and the leader goes on
+//! with the others. When all have failed for minutes, a new process begins afresh.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use kube::runtime::watcher;
+use tokio::time::{Instant, interval};
+use tracing::{info, warn};
+
+use crate::metrics::{Metrics, WatchedKind};
+
+/// All watches failing for this long end the process.
+const HOPELESS: Duration = Duration::from_secs(300);
+/// A watch that works tells nothing while nothing changes: after so long without a failure it is well
+/// again. Longer than any try takes.
+const FORGOTTEN: Duration = Duration::from_secs(120);
+/// A failure that goes on is logged again after this long.
+const AGAIN: Duration = Duration::from_secs(60);
+/// Between two judgements.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// How the watches of one leadership are doing.
+#[derive(Clone, Debug)]
+pub struct Health {
+    watches: Arc<Mutex<Vec<Watch>>>,
+    metrics: Metrics,
+}
+
+/// One watch.
+#[derive(Debug)]
+struct Watch {
+    kind: &'static str,
+    failure: Option<Failure>,
+}
+
+/// Failures in a row.
+#[derive(Clone, Copy, Debug)]
+struct Failure {
+    first: Instant,
+    last: Instant,
+    logged: Instant,
+}
+
+/// What a watch reports to.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    health: Health,
+    index: usize,
+}
+
+impl Health {
+    /// No watch yet.
+    pub fn new(metrics: Metrics) -> Self {
+        Self {
+            watches: Arc::default(),
+            metrics,
+        }
+    }
+
+    /// One watch more, of a kind in the plural.
+    pub fn watch(&self, kind: &'static str) -> Probe {
+        let mut watches = self.watches();
+        watches.push(Watch {
+            kind,
+            failure: None,
+        });
+        self.metrics.watch_is_failing(kind, false);
+        Probe {
+            health: self.clone(),
+            index: watches.len() - 1,
+        }
+    }
+
+    /// Returns when every watch has failed for minutes.
+    pub async fn until_hopeless(&self) {
+        let mut ticks = interval(EVERY);
+        loop {
+            let now = ticks.tick().await;
+            self.forget(now);
+            if self.is_hopeless(now) {
+                return;
+            }
+        }
+    }
+
+    /// Watches that have been silent for long since they failed work again.
+    fn forget(&self, now: Instant) {
+        for watch in self.watches().iter_mut() {
+            let is_over = |failure: &mut Failure| now.duration_since(failure.last) >= FORGOTTEN;
+            if watch.failure.take_if(is_over).is_some() {
+                self.recovered(watch.kind);
+            }
+        }
+    }
+
+    fn is_hopeless(&self, now: Instant) -> bool {
+        let watches = self.watches();
+        let has_failed_for_long = |watch: &Watch| {
+            let failure = watch.failure.as_ref();
+            failure.is_some_and(|failure| now.duration_since(failure.first) >= HOPELESS)
+        };
+        !watches.is_empty() && watches.iter().all(has_failed_for_long)
+    }
+
+    fn recovered(&self, kind: &'static str) {
+        info!(kind, "a watch works again");
+        self.metrics.watch_is_failing(kind, false);
+    }
+
+    fn watches(&self) -> MutexGuard<'_, Vec<Watch>> {
+        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Probe {
+    /// Notes what the watch came up with.
+    pub fn note<T>(&self, heard: &Result<T, watcher::Error>, now: Instant) {
+        let mut watches = self.health.watches();
+        let watch = &mut watches[self.index];
+        match (heard, watch.failure) {
+            (Ok(_), None) => {}
+            (Ok(_), Some(_)) => {
+                watch.failure = None;
+                self.health.recovered(watch.kind);
+            }
+            (Err(error), failure) => {
+                let due = |failure: &Failure| now.duration_since(failure.logged) >= AGAIN;
+                let is_told = failure.as_ref().is_some_and(|failure| !due(failure));
+                if !is_told {
+                    warn!(kind = watch.kind, error = %error, "a watch fails and is tried again");
+                }
+                watch.failure = Some(Failure {
+                    first: failure.map_or(now, |failure| failure.first),
+                    last: now,
+                    logged: failure
+                        .filter(|_| is_told)
+                        .map_or(now, |failure| failure.logged),
+                });
+                self.health.metrics.watch_is_failing(watch.kind, true);
+                let kind = WatchedKind { kind: watch.kind };
+                self.health
+                    .metrics
+                    .watch_failures
+                    .get_or_create(&kind)
+                    .inc();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure() -> Result<(), watcher::Error> {
+        Err(watcher::Error::NoResourceVersion)
+    }
+
+    /// Both fail every 20 s for that long; what one hears instead at a moment.
+    fn after(seconds: u64, heard: impl Fn(u64) -> Option<Result<(), watcher::Error>>) -> bool {
+        let (health, start) = (Health::new(Metrics::default()), Instant::now());
+        let [keys, ingresses] = ["apikeys", "ingresses"].map(|kind| health.watch(kind));
+        let mut is_hopeless = false;
+        for second in (0..=seconds).step_by(20) {
+            let now = start + Duration::from_secs(second);
+            ingresses.note(&failure(), now);
+            if let Some(heard) = heard(second) {
+                keys.note(&heard, now);
+            }
+            health.forget(now);
+            is_hopeless |= health.is_hopeless(now);
+        }
+        is_hopeless
+    }
+
+    #[test]
+    fn all_watches_failing_for_five_minutes_is_hopeless() {
+        assert!(!after(280, |_| Some(failure())));
+        assert!(after(300, |_| Some(failure())));
+    }
+
+    #[test]
+    fn one_failing_watch_never_is() {
+        assert!(!after(3600, |_| None));
+        assert!(!after(3600, |_| Some(Ok(()))));
+    }
+
+    #[test]
+    fn a_success_or_a_long_silence_begins_a_new_count() {
+        let success_at = |at| move |second| Some(if second == at { Ok(()) } else { failure() });
+        assert!(!after(400, success_at(200)));
+        assert!(after(520, success_at(200)));
+        let silent = |second| (!(100..240).contains(&second)).then(failure);
+        assert!(!after(500, silent));
+    }
+}

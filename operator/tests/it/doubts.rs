@@ -1,0 +1,130 @@
+//! A declaration of which no answer came may be carried out later. Nothing is decided before that has
+//! become impossible.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use anyhow::Context;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde_json::json;
+use tokio::time::timeout;
+use water_domain::{KeyHash, Plan};
+use water_harness::{Network, Proxy, Redis};
+use water_keystore::{ConnectionSettings, Declaration, Entry, KeyState, Origin, Owner, Record};
+use water_operator::crd::api_key::IssuedAt;
+use water_operator::directories::{Directories, Place, Source};
+use water_operator::lease::Election;
+use water_operator::metrics::Metrics;
+
+use crate::Result;
+use crate::world::{API, World};
+
+/// A cluster that declares nothing.
+struct Nothing;
+
+impl Source for Nothing {
+    fn plans(&self, _: &IssuedAt, stored: Vec<Plan>) -> Vec<Plan> {
+        stored
+    }
+
+    fn is_to_be_carried(&self, _: &IssuedAt) -> bool {
+        false
+    }
+
+    fn entries(&self, _: &IssuedAt, _: Vec<Entry>) -> Vec<Entry> {
+        Vec::new()
+    }
+}
+
+/// One active or suspended key of one ApiKey, declared on what `number` told.
+fn declaration(number: u64, state: KeyState) -> anyhow::Result<Declaration> {
+    let hash: KeyHash = "ab".repeat(32).parse()?;
+    let record = Record {
+        key_id: hash.key_id(),
+        account: "acme".parse()?,
+        plan: "Enterprise".parse()?,
+        state,
+        not_before: None,
+        expires: None,
+        retires: None,
+        revision: 0,
+    };
+    Ok(Declaration {
+        owner: Owner {
+            uid: "u".into(),
+            namespace: "team".into(),
+            name: "acme".into(),
+        },
+        number,
+        records: BTreeMap::from([(hash, record)]),
+        withdrawn: BTreeSet::new(),
+        revoked: BTreeSet::new(),
+        reinstated: BTreeMap::new(),
+        origin: Origin::Generated,
+        is_last: false,
+    })
+}
+
+/// The directories of a leader: the Lease names it.
+async fn leader(world: &World) -> anyhow::Result<Directories> {
+    world.apply(&json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": { "name": "water-operator" }, "spec": { "holderIdentity": "leader" },
+    }))?;
+    let kubeconfig = Kubeconfig::from_yaml(world.cluster.kubeconfig())?;
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    let client = Client::try_from(config)?;
+    let election = Election::new(client, &world.namespace, "leader".into());
+    Ok(Directories::new(election, Metrics::default()).0)
+}
+
+#[tokio::test]
+async fn a_declaration_without_an_answer_gives_its_claim_up_before_anything_is_decided() -> Result {
+    let redis = Redis::start().await?;
+    let world = World::with_redis("doubts", &redis.url()).await?;
+    let proxy = Proxy::before(([127, 0, 0, 1], redis.port()).into()).await?;
+    let directories = leader(&world).await?;
+    let place = Place {
+        settings: ConnectionSettings::new(&format!("redis://{}", proxy.address()), None)?,
+        fingerprint: String::new(),
+        owner: "namespace".into(),
+        api: "api".into(),
+        take_over: None,
+    };
+    let api = IssuedAt {
+        namespace: world.namespace.clone(),
+        name: API.into(),
+    };
+    let open = directories.open(&api, place)?;
+    let sight = async || {
+        directories
+            .sight(&open, &Nothing, "u", &Origin::Generated, &[])
+            .await
+    };
+
+    let (writer, seen, _) = sight().await?;
+    let suspended = declaration(seen.number, KeyState::Suspended)?;
+    directories.declare(&open, &writer, &suspended).await?;
+    let (same, seen, _) = sight().await?;
+    assert_eq!(same.term(), writer.term(), "an answer came");
+
+    // Resumed; the pass ends at its deadline, and its command is still on its way.
+    proxy.set(Network::BlackHole);
+    let resumed = declaration(seen.number, KeyState::Active)?;
+    let lost = directories.declare(&open, &writer, &resumed);
+    assert!(timeout(Duration::from_millis(100), lost).await.is_err());
+    proxy.set(Network::Good);
+
+    let (next, seen, _) = sight().await?;
+    assert!(next.term() > writer.term(), "term {}", next.term());
+    // Nothing comes after what was seen: the same number holds, and the old writer is refused.
+    let late = directories.declare(&open, &writer, &resumed).await;
+    let late = late.err().context("a refusal")?;
+    assert!(late.to_string().contains("later leader"), "{late}");
+    let (next, again, _) = sight().await?;
+    assert_eq!((again.number, &again.records), (seen.number, &seen.records));
+    let suspended = declaration(again.number, KeyState::Suspended)?;
+    directories.declare(&open, &next, &suspended).await?;
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! Keys whose ApiKey went without a revocation: the sweep withdraws them, unless they are too many.
+
+use std::time::Duration;
+
+use anyhow::ensure;
+use serde_json::json;
+
+use crate::Result;
+use crate::world::{PATIENCE, World, brought, shown};
+
+/// Two sweeps, the first ten seconds after the start, and a margin.
+const TWO_SWEEPS: Duration = Duration::from_secs(120);
+
+/// Takes the finalizer away and deletes the ApiKey, as somebody in a hurry does.
+fn strip(world: &World, name: &str) -> Result {
+    let object = format!("apikey/{name}");
+    world.patch(&object, &json!({"metadata": {"finalizers": null}}), &[])?;
+    world.kubectl(&["delete", &object])?;
+    Ok(())
+}
+
+/// A world with ten keys in force, of which these were stripped while no operator ran; another one
+/// runs now.
+async fn stripped(namespace: &str, names: &[&str]) -> anyhow::Result<World> {
+    let (world, running) = World::running(namespace).await?;
+    for digit in '0'..='9' {
+        world.apply(&brought(&format!("key-{digit}"), digit))?;
+    }
+    for digit in '0'..='9' {
+        let object = format!("apikey/key-{digit}");
+        world.condition(&object, "Ready", "True/Active").await?;
+    }
+    running.stop(PATIENCE).await?;
+    for name in names {
+        strip(&world, name)?;
+    }
+    world.operator("second")?;
+    Ok(world)
+}
+
+#[tokio::test]
+async fn keys_stripped_while_no_operator_ran_are_withdrawn() -> Result {
+    let world = stripped("swept", &["key-0", "key-1", "key-2", "key-3"]).await?;
+    left(&world, 6).await?;
+    world
+        .wait("the event", PATIENCE, async || {
+            let events = world.events("water-data")?;
+            ensure!(events.contains(&"KeysSwept".into()), "{events:?}");
+            Ok(())
+        })
+        .await
+}
+
+#[tokio::test]
+async fn most_keys_are_withdrawn_only_when_somebody_allows_it() -> Result {
+    let names: Vec<String> = (0..6).map(|number| format!("key-{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let world = stripped("held-back", &names).await?;
+    world
+        .wait("the sweep to be held back", TWO_SWEEPS, async || {
+            let api = world.get("waterdataapi/water-data")?;
+            ensure!(
+                shown(&api, "Degraded") == "True/SweepHeld",
+                "{}",
+                api["status"]
+            );
+            Ok(())
+        })
+        .await?;
+    assert_eq!(world.published().await?.len(), 10);
+    let allow = json!({"metadata": {"annotations": {"waterdata.dev/sweep-up-to": "6"}}});
+    world.patch("waterdataapi/water-data", &allow, &[])?;
+    left(&world, 4).await
+}
+
+/// Waits until the directory holds so many keys.
+async fn left(world: &World, count: usize) -> Result {
+    world
+        .wait("keys to be swept", TWO_SWEEPS, async || {
+            let published = world.published().await?;
+            ensure!(published.len() == count, "{published:?}");
+            Ok(())
+        })
+        .await
+}

@@ -1,0 +1,260 @@
+//! ApiKeys outside of their WaterDataApi's namespace: who is admitted, and with which rights the
+//! operator looks after them.
+
+use anyhow::ensure;
+use serde_json::{Value, json};
+use serde_yaml_ng::Value as Yaml;
+use tokio::sync::OnceCell;
+
+use crate::Result;
+use crate::rights::{ACCOUNT, rendered};
+use crate::world::{PATIENCE, World, api, key, shown};
+
+/// Where the chart lets WaterDataApis be rolled out.
+const NAMESPACES: [&str; 5] = [
+    "from-same",
+    "from-selector",
+    "binding",
+    "api-there",
+    "rights",
+];
+
+/// One of [`NAMESPACES`], all of which one operator looks after: two would work against each other.
+async fn namespace(name: &str) -> anyhow::Result<World> {
+    static PLATFORM: OnceCell<World> = OnceCell::const_new();
+    let start = async || {
+        let platform = World::of_all_namespaces("platform", &NAMESPACES).await?;
+        platform.operator("operator-0")?;
+        Ok::<World, anyhow::Error>(platform)
+    };
+    PLATFORM.get_or_try_init(start).await?.beside(name)
+}
+
+/// A WaterDataApi that admits these namespaces.
+fn admitting(allowed: Value) -> Value {
+    let mut api = api();
+    api["spec"]["apiKeys"]["allowedNamespaces"] = allowed;
+    api
+}
+
+/// A namespace with labels.
+fn tenant(world: &World, name: &str, labels: Value) -> anyhow::Result<()> {
+    let metadata = json!({ "name": name, "labels": labels });
+    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata });
+    world.cluster.apply(&namespace.to_string()).map(drop)
+}
+
+/// An ApiKey in another namespace, which names the world's WaterDataApi.
+fn apply_key(world: &World, namespace: &str, name: &str) -> anyhow::Result<()> {
+    let mut key = key(name);
+    key["metadata"]["namespace"] = namespace.into();
+    key["spec"]["apiRef"] = json!({ "name": "water-data", "namespace": world.namespace });
+    world.cluster.apply(&key.to_string()).map(drop)
+}
+
+fn get(world: &World, namespace: &str, object: &str) -> anyhow::Result<Value> {
+    let place = ["--namespace", namespace, "get", object, "--output=json"];
+    Ok(serde_json::from_str(&world.cluster.kubectl(&place)?)?)
+}
+
+async fn becomes(world: &World, namespace: &str, aspect: &str, wanted: &str) -> Result {
+    let what = format!("the key of {namespace} to be {aspect}={wanted}");
+    world
+        .wait(&what, PATIENCE, async || {
+            let key = get(world, namespace, "apikey/acme")?;
+            ensure!(shown(&key, aspect) == wanted, "{}", key["status"]);
+            Ok(())
+        })
+        .await
+}
+
+#[tokio::test]
+async fn only_its_own_namespace_is_admitted_unless_it_says_otherwise() -> Result {
+    let world = namespace("from-same").await?;
+    world.apply(&api())?;
+    tenant(&world, "from-same-tenant", json!({}))?;
+    apply_key(&world, "from-same-tenant", "acme")?;
+    becomes(
+        &world,
+        "from-same-tenant",
+        "Stalled",
+        "True/NamespaceNotAdmitted",
+    )
+    .await?;
+    world.apply(&admitting(json!({ "from": "All" })))?;
+    becomes(&world, "from-same-tenant", "Ready", "True/Active").await?;
+    get(&world, "from-same-tenant", "secret/acme-apikey")?;
+    world.apply(&admitting(json!({ "from": "Same" })))?;
+    becomes(
+        &world,
+        "from-same-tenant",
+        "Stalled",
+        "True/NamespaceNotAdmitted",
+    )
+    .await?;
+    assert!(world.published().await?.is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_selector_admits_the_namespaces_that_have_its_labels_while_they_have_them() -> Result {
+    let world = namespace("from-selector").await?;
+    let selector = json!({ "matchLabels": { "water": "yes" } });
+    world.apply(&admitting(
+        json!({ "from": "Selector", "selector": selector }),
+    ))?;
+    let tenant_name = "from-selector-tenant";
+    tenant(&world, tenant_name, json!({}))?;
+    apply_key(&world, tenant_name, "acme")?;
+    becomes(&world, tenant_name, "Stalled", "True/NamespaceNotAdmitted").await?;
+    let label = |label: &str| {
+        world
+            .cluster
+            .kubectl(&["label", "namespace", tenant_name, label])
+    };
+    label("water=yes")?;
+    becomes(&world, tenant_name, "Ready", "True/Active").await?;
+    label("water-")?;
+    becomes(&world, tenant_name, "Stalled", "True/NamespaceNotAdmitted").await?;
+    assert!(world.published().await?.is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_bound_namespace_names_only_the_accounts_of_its_labels() -> Result {
+    let world = namespace("binding").await?;
+    let mut api = admitting(json!({ "from": "All" }));
+    api["spec"]["apiKeys"]["accountBinding"] = "NamespaceLabel".into();
+    world.apply(&api)?;
+    tenant(
+        &world,
+        "binding-tenant",
+        json!({ "account.waterdata.dev/other": "" }),
+    )?;
+    apply_key(&world, "binding-tenant", "acme")?;
+    becomes(&world, "binding-tenant", "Stalled", "True/AccountNotBound").await?;
+    let label = [
+        "label",
+        "namespace",
+        "binding-tenant",
+        "account.waterdata.dev/acme=",
+    ];
+    world.cluster.kubectl(&label)?;
+    becomes(&world, "binding-tenant", "Ready", "True/Active").await
+}
+
+#[tokio::test]
+async fn an_operator_of_one_namespace_says_that_its_scope_is_too_narrow() -> Result {
+    let world = World::new("narrow").await?;
+    world.apply(&admitting(json!({ "from": "All" })))?;
+    let _operator = world.operator("operator-0")?;
+    world
+        .condition("waterdataapi/water-data", "Stalled", "True/ScopeTooNarrow")
+        .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_water_data_api_is_rolled_out_where_the_chart_gives_the_rights_and_nowhere_else() -> Result
+{
+    let there = namespace("api-there").await?;
+    tenant(&there, "api-nowhere", json!({}))?;
+    let nowhere = there.beside("api-nowhere")?;
+    there.apply(&api())?;
+    nowhere.apply(&api())?;
+    let object = "waterdataapi/water-data";
+    there
+        .condition(object, "MigrationsComplete", "False/Migrating")
+        .await?;
+    nowhere
+        .condition(object, "Stalled", "True/ScopeTooNarrow")
+        .await?;
+    Ok(())
+}
+
+/// What `kubectl auth can-i` says of the operator's ServiceAccount.
+fn may(world: &World, namespace: &str, verb: &str, resource: &str) -> bool {
+    let user = format!("--as=system:serviceaccount:platform:{ACCOUNT}");
+    let (resource, subresource) = match resource.split_once(':') {
+        Some((resource, subresource)) => (resource, format!("--subresource={subresource}")),
+        None => (resource, String::new()),
+    };
+    let place = ["--namespace", namespace, "auth", "can-i", &user];
+    let mut question = [&place[..], &[verb, resource]].concat();
+    question.extend(Some(subresource.as_str()).filter(|option| !option.is_empty()));
+    world
+        .cluster
+        .kubectl(&question)
+        .is_ok_and(|answer| answer == "yes")
+}
+
+#[tokio::test]
+async fn in_tenants_namespaces_the_operator_may_do_what_apikeys_need_and_no_more() -> Result {
+    let world = namespace("rights").await?;
+    let allowed =
+        |namespace: &str, verb: &str, resource: &str| may(&world, namespace, verb, resource);
+    for (verb, resource) in [
+        ("watch", "apikeys"),
+        ("update", "apikeys:status"),
+        ("create", "secrets"),
+        ("create", "events.events.k8s.io"),
+    ] {
+        assert!(allowed("default", verb, resource), "{verb} {resource}");
+    }
+    for (verb, resource) in [
+        ("update", "secrets"),
+        ("delete", "secrets"),
+        ("delete", "apikeys"),
+        ("create", "deployments.apps"),
+        ("create", "jobs.batch"),
+        ("list", "pods"),
+        ("get", "leases.coordination.k8s.io/water-operator"),
+        ("update", "leases.coordination.k8s.io/kube-scheduler"),
+    ] {
+        assert!(!allowed("default", verb, resource), "{verb} {resource}");
+    }
+    let lease = "leases.coordination.k8s.io";
+    let leader = format!("{lease}/water-operator");
+    assert!(allowed("platform", "update", &leader) && !allowed("rights", "update", &leader));
+    assert!(!allowed("platform", "update", &format!("{lease}/another")));
+    assert!(allowed("rights", "update", "secrets") && allowed("rights", "create", "jobs.batch"));
+    Ok(())
+}
+
+/// The rendered objects of a kind.
+fn objects(rendered: &str, kind: &str) -> anyhow::Result<Vec<Yaml>> {
+    let mut found = Vec::new();
+    for text in rendered.split("\n---\n") {
+        let object: Yaml = serde_yaml_ng::from_str(text)?;
+        if object["kind"] == kind {
+            found.push(object);
+        }
+    }
+    Ok(found)
+}
+
+#[test]
+fn an_installation_in_one_namespace_needs_no_right_outside_of_it() -> Result {
+    let values = ["crds.install=false", "rbac.aggregatedRoles=false"];
+    let rendered = rendered("team", None, &values)?;
+    for kind in ["ClusterRole", "ClusterRoleBinding"] {
+        assert_eq!(objects(&rendered, kind)?, Vec::<Yaml>::new());
+    }
+    Ok(())
+}
+
+#[test]
+fn the_clusters_own_roles_are_never_given_secrets() -> Result {
+    let rendered = rendered("team", Some("templates/rbac.yaml"), &[])?;
+    let roles = objects(&rendered, "ClusterRole")?;
+    assert_eq!(roles.len(), 2, "view and edit, which admin has too");
+    for role in roles {
+        let rules = role["rules"].as_sequence().map_or(&[][..], Vec::as_slice);
+        assert!(
+            rules
+                .iter()
+                .all(|rule| rule["apiGroups"][0] == "waterdata.dev")
+        );
+    }
+    Ok(())
+}

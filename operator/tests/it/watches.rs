@@ -1,0 +1,46 @@
+//! Watches that fail, and what goes on beside them.
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+
+use crate::Result;
+use crate::world::{PATIENCE, World, brought, key};
+
+#[tokio::test]
+async fn a_kind_that_may_not_be_watched_is_told_of_and_keys_are_issued_and_revoked() -> Result {
+    let (world, operator) = World::running("one-forbidden").await?;
+    world.apply(&brought("before", '6'))?;
+    world
+        .condition("apikey/before", "Ready", "True/Active")
+        .await?;
+    let role = "role/water-operator";
+    let rules = world.get(role)?["rules"].clone();
+    let rules = rules.as_array().context("rules")?.iter();
+    let without: Vec<&Value> = rules
+        .filter(|rule| rule["resources"][0] != "ingresses")
+        .collect();
+    world.patch(role, &json!({ "rules": without }), &[])?;
+    operator.stop(PATIENCE).await?;
+    let operator = world.operator("operator-1")?;
+    let told = async || {
+        let log = operator.log();
+        let failing = log.lines().find(|line| line.contains("a watch fails"));
+        let line = failing.context("no watch fails")?;
+        ensure!(
+            line.contains("\"kind\":\"ingresses\"") || line.contains("networkpolicies"),
+            "{line}"
+        );
+        Ok(())
+    };
+    world
+        .wait("the failing watch in the log", PATIENCE, told)
+        .await?;
+    world.apply(&key("after"))?;
+    world
+        .condition("apikey/after", "Ready", "True/Active")
+        .await?;
+    world.kubectl(&["delete", "apikey", "before"])?;
+    assert_eq!(world.published().await?.len(), 1);
+    assert_eq!(operator.exit_status()?, None);
+    Ok(())
+}
