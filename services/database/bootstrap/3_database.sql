@@ -1,3 +1,6 @@
+-- An administrator that is no superuser may give a database only to a role that it is a member of.
+GRANT water_owner TO CURRENT_USER;
+
 ALTER ROLE water_owner PASSWORD :'owner_password';
 ALTER ROLE water_writer PASSWORD :'writer_password';
 ALTER ROLE water_reader PASSWORD :'reader_password';

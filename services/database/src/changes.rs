@@ -4,8 +4,11 @@
 use tokio::sync::mpsc;
 use tokio_postgres::Client;
 
-use crate::database::{Database, answer};
+use crate::database::Database;
 use crate::error::Error;
+
+/// What the connection begins with.
+const SETTINGS: &str = "LISTEN water_datasets";
 
 /// A connection that listens.
 pub struct Changes {
@@ -18,12 +21,7 @@ impl Changes {
     /// Begins to listen, on a connection outside the pool.
     pub async fn listen(database: &Database) -> Result<Self, Error> {
         let (sender, hints) = mpsc::channel(1);
-        let client = database.server.connect(Some(sender)).await?;
-        answer(
-            "listening for changes",
-            client.batch_execute("LISTEN water_datasets"),
-        )
-        .await?;
+        let client = database.server.connect(SETTINGS, Some(sender)).await?;
         Ok(Self {
             hints,
             _client: client,

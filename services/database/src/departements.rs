@@ -34,6 +34,20 @@ pub struct Dataset<R> {
     pub updated_at: Timestamp,
     /// At most one record a département.
     pub records: Vec<R>,
+    /// The stored keys of records that this version does not understand: a newer one wrote them.
+    pub skipped: Vec<String>,
+}
+
+impl Snapshot {
+    /// What is not served, such as `stress 34`.
+    pub fn skipped(&self) -> Vec<String> {
+        let stress = self.stress.iter().flat_map(|dataset| &dataset.skipped);
+        let risk = self.risk.iter().flat_map(|dataset| &dataset.skipped);
+        stress
+            .map(|dept| format!("stress {dept}"))
+            .chain(risk.map(|dept| format!("risk {dept}")))
+            .collect()
+    }
 }
 
 const VERSIONS: &str =
@@ -50,7 +64,8 @@ pub async fn versions(database: &Database) -> Result<Versions, Error> {
         let statement = connection.prepare_cached(VERSIONS).await?;
         connection.query(&statement, &[]).await
     })
-    .await?;
+    .await;
+    let rows = connection.answered(rows)?;
     Ok(rows
         .iter()
         .fold(Versions::default(), |versions, row| versions.with(row)))
@@ -60,7 +75,7 @@ pub async fn versions(database: &Database) -> Result<Versions, Error> {
 pub async fn snapshot(database: &Database) -> Result<Snapshot, Error> {
     const ATTEMPT: &str = "reading the records of the départements";
     let mut connection = database.connection().await?;
-    let (datasets, stress, risk) = answer(ATTEMPT, async {
+    let read = answer(ATTEMPT, async {
         let transaction = connection
             .build_transaction()
             .isolation_level(tokio_postgres::IsolationLevel::RepeatableRead)
@@ -73,13 +88,14 @@ pub async fn snapshot(database: &Database) -> Result<Snapshot, Error> {
         transaction.commit().await?;
         Ok((datasets, stress, risk))
     })
-    .await?;
+    .await;
+    let (datasets, stress, risk) = connection.answered(read)?;
     Ok(Snapshot {
         versions: datasets
             .iter()
             .fold(Versions::default(), |versions, row| versions.with(row)),
-        stress: dataset(&datasets, "stress", &stress, stress_record)?,
-        risk: dataset(&datasets, "risk", &risk, risk_record)?,
+        stress: dataset(&datasets, "stress", &stress, stress_record),
+        risk: dataset(&datasets, "risk", &risk, risk_record),
     })
 }
 
@@ -93,24 +109,30 @@ impl Versions {
     }
 }
 
-/// The dataset `name`, unless nothing was ever loaded into it.
+/// The dataset `name`, unless nothing was ever loaded into it. A record with a value that is not
+/// understood stops itself only: during an upgrade the next version's loader may have written it.
 fn dataset<R>(
     datasets: &[Row],
     name: &str,
     rows: &[Row],
     record: fn(&Row) -> Result<R, Error>,
-) -> Result<Option<Dataset<R>>, Error> {
+) -> Option<Dataset<R>> {
     let state = datasets
         .iter()
-        .find(|row| row.get::<_, &str>("name") == name);
-    let Some(Moment(updated_at)) = state.and_then(|row| row.get("updated_at")) else {
-        return Ok(None);
-    };
-    let records = rows.iter().map(record).collect::<Result<_, _>>()?;
-    Ok(Some(Dataset {
+        .find(|row| row.get::<_, &str>("name") == name)?;
+    let Moment(updated_at) = state.get::<_, Option<Moment>>("updated_at")?;
+    let (mut records, mut skipped) = (Vec::new(), Vec::new());
+    for row in rows {
+        match record(row) {
+            Ok(record) => records.push(record),
+            Err(_) => skipped.push(row.get("dept")),
+        }
+    }
+    Some(Dataset {
         updated_at,
         records,
-    }))
+        skipped,
+    })
 }
 
 /// A stored stress record.

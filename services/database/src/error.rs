@@ -5,6 +5,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+use deadpool_postgres::{HookError, PoolError};
 use tokio_postgres::error::SqlState;
 use water_domain::Fault;
 
@@ -74,6 +75,31 @@ impl Error {
         }
     }
 
+    /// Whether no answer came in time.
+    pub(crate) fn is_deadline(&self) -> bool {
+        matches!(self.cause, Cause::Deadline)
+    }
+
+    /// Whether the connection ended before the answer came, which is then not known.
+    pub(crate) fn is_end_of_connection(&self) -> bool {
+        match &self.cause {
+            Cause::Connection(_) | Cause::Deadline => true,
+            Cause::Server { state, .. } => state.code().starts_with("57P"),
+            Cause::Answer(_) | Cause::Stored(_) => false,
+        }
+    }
+
+    /// Whether the connection's prepared statement does not fit the schema any more: a migration
+    /// changed it, or a pooler put the connection on another server.
+    pub(crate) fn is_outdated_plan(&self) -> bool {
+        const OUTDATED: [SqlState; 3] = [
+            SqlState::UNDEFINED_COLUMN,
+            SqlState::FEATURE_NOT_SUPPORTED,
+            SqlState::INVALID_SQL_STATEMENT_NAME,
+        ];
+        matches!(&self.cause, Cause::Server { state, .. } if OUTDATED.contains(state))
+    }
+
     /// A stored value that the domain refuses: somebody wrote past `water-ingest`.
     pub(crate) fn stored(
         attempt: &'static str,
@@ -100,12 +126,13 @@ impl<T> Attempt<T> for Result<T, tokio_postgres::Error> {
     }
 }
 
-impl<T> Attempt<T> for Result<T, deadpool_postgres::PoolError> {
+impl<T> Attempt<T> for Result<T, PoolError> {
     fn attempting(self, attempt: &'static str) -> Result<T, Error> {
         self.map_err(|error| Error {
             attempt,
             cause: match error {
-                deadpool_postgres::PoolError::Backend(error) => error.into(),
+                PoolError::Backend(error)
+                | PoolError::PostCreateHook(HookError::Backend(error)) => error.into(),
                 other => Cause::Connection(Box::new(other)),
             },
         })
@@ -161,7 +188,7 @@ impl StdError for Cause {
 }
 
 impl Fault for Error {
-    /// Away, slow, overloaded, stopping, not yet migrated, or with a password that was changed:
+    /// Away, slow, overloaded, stopping, not yet migrated, just migrated, or with a password that was changed:
     /// all of these end without a change to this program.
     fn is_transient(&self) -> bool {
         /// Classes of SQLSTATE: connection, authorisation, transaction rollback, insufficient
@@ -178,6 +205,7 @@ impl Fault for Error {
                 CLASSES.iter().any(|class| state.code().starts_with(class))
                     || unmigrated.contains(state)
                     || *state == SqlState::LOCK_NOT_AVAILABLE
+                    || self.is_outdated_plan()
             }
             Cause::Answer(_) | Cause::Stored(_) => false,
         }

@@ -3,13 +3,17 @@
 //! Forward only, and compatible with the version that still runs: a service never waits for one.
 //! Migrations that this build does not know are left alone, so that an older build may run again.
 
+use std::error::Error as StdError;
 use std::path::Path;
+use std::time::Duration;
 
-use refinery::{Runner, Target};
+use refinery::{Report, Runner, Target};
+use tokio::time::sleep;
 use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
 
 use crate::error::{Attempt, Error, SettingsError};
-use crate::server::Server;
+use crate::server::{Patience, Server};
 
 mod embedded {
     refinery::embed_migrations!("migrations");
@@ -29,6 +33,17 @@ pub const ROLES_SQL: &str = include_str!("../bootstrap/2_roles.sql");
 /// uses in this database: these are the bytes of "wmigrate".
 const LOCK: i64 = i64::from_be_bytes(*b"wmigrate");
 
+/// Settings of the connection that holds the lock: its transaction is idle while the other migrates.
+const GUARD: &str = "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0";
+
+/// Settings of the connection that migrates. A statement that waits for a table makes everyone
+/// wait who comes after it, so it gives up soon and is tried again.
+const MIGRATING: &str = "SET statement_timeout = 0; SET lock_timeout = '1s'";
+const LOCK_PAUSE: Duration = Duration::from_secs(1);
+
+/// How often a migration that finds a table in use is tried again: as long as a load may take.
+const LOCK_ATTEMPTS: u32 = 300;
+
 /// A migration that did not happen.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrationError {
@@ -44,6 +59,12 @@ pub enum MigrationError {
          that `water-ingest bootstrap-sql` prints"
     )]
     MissingRole(String),
+    /// A migration is missing below one that was applied: its change may be too.
+    #[error(
+        "the database lacks the migration {0}, although it has newer ones: restore the schema \
+         from a backup or apply it by hand"
+    )]
+    Gap(String),
     /// A migration failed, or the stored ones differ from this build's.
     #[error("migrating the schema")]
     Refinery(#[from] refinery::Error),
@@ -51,10 +72,12 @@ pub enum MigrationError {
 
 /// Applies all migrations that are missing and returns their names.
 pub async fn migrate(url: &str, ca_file: Option<&Path>) -> Result<Vec<String>, MigrationError> {
-    let server = Server::new(url, ca_file)?;
-    let (mut guard, mut client) = (server.connect(None).await?, server.connect(None).await?);
-    // The lock is a transaction's, on a connection of its own: it works behind a pooler, and ends
-    // with the process.
+    let server = Server::new(url, ca_file, Patience::LOAD)?;
+    let (mut guard, mut client) = (
+        server.connect(GUARD, None).await?,
+        server.connect(MIGRATING, None).await?,
+    );
+    // The lock is a transaction's, on a connection of its own: it ends with the process.
     let lock = guard
         .transaction()
         .await
@@ -64,7 +87,8 @@ pub async fn migrate(url: &str, ca_file: Option<&Path>) -> Result<Vec<String>, M
         .attempting("waiting for another migration")?;
     check_roles(&client).await?;
     create_schema(&client).await?;
-    let report = runner().run_async(&mut client).await?;
+    check_gaps(&client).await?;
+    let report = run(&mut client).await?;
     lock.commit().await.attempting("ending the migration")?;
     Ok(report
         .applied_migrations()
@@ -73,12 +97,53 @@ pub async fn migrate(url: &str, ca_file: Option<&Path>) -> Result<Vec<String>, M
         .collect())
 }
 
+/// Applies what is missing, each migration in a transaction of its own.
+async fn run(client: &mut Client) -> Result<Report, refinery::Error> {
+    for _ in 1..LOCK_ATTEMPTS {
+        match runner().run_async(client).await {
+            Err(error) if is_in_use(&error) => sleep(LOCK_PAUSE).await,
+            finished => return finished,
+        }
+    }
+    runner().run_async(client).await
+}
+
+/// Whether a table that a migration changes was in use.
+fn is_in_use(error: &refinery::Error) -> bool {
+    std::iter::successors(Some(error as &dyn StdError), |&error| error.source())
+        .filter_map(|cause| cause.downcast_ref::<tokio_postgres::Error>())
+        .any(|error| error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE))
+}
+
 fn runner() -> Runner {
     let mut runner = embedded::migrations::runner()
         .set_target(Target::Latest)
         .set_abort_missing(false);
     runner.set_migration_table_name("water.migrations");
     runner
+}
+
+/// Refuses a schema that lacks a migration below its newest: the runner would only log that.
+async fn check_gaps(client: &Client) -> Result<(), MigrationError> {
+    const ATTEMPT: &str = "reading the applied migrations";
+    let exists = "SELECT to_regclass('water.migrations') IS NOT NULL";
+    let exists = client.query_one(exists, &[]).await.attempting(ATTEMPT)?;
+    if !exists.get::<_, bool>(0) {
+        return Ok(());
+    }
+    let applied = "SELECT version::bigint FROM water.migrations";
+    let applied = client.query(applied, &[]).await.attempting(ATTEMPT)?;
+    let applied: Vec<i64> = applied.iter().map(|row| row.get(0)).collect();
+    let newest = applied.iter().max().copied().unwrap_or_default();
+    let runner = runner();
+    let missing = runner.get_migrations().iter().find(|migration| {
+        let version = i64::from(migration.version());
+        version < newest && !applied.contains(&version)
+    });
+    match missing {
+        Some(migration) => Err(MigrationError::Gap(migration.to_string())),
+        None => Ok(()),
+    }
 }
 
 /// Asked first: where an administrator made the schema, the owner may lack the right to.

@@ -9,28 +9,60 @@ use rustls::pki_types::{CertificateDer, pem::PemObject};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::{Attempt, Error, SettingsError};
 
-/// A server that is away is noticed within this time; the same for one that stops answering.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-const SILENCE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a server may be silent before it is taken for away.
+#[derive(Clone, Copy)]
+pub(crate) struct Patience {
+    /// Until a connection can be used: TCP, TLS, authentication and the session's settings together.
+    connecting: Duration,
+    /// While bytes of an open connection are not taken.
+    silence: Duration,
+}
+
+impl Patience {
+    /// Somebody waits for an answer.
+    pub(crate) const SERVICE: Self = Self {
+        connecting: Duration::from_secs(2),
+        silence: Duration::from_secs(10),
+    };
+    /// A server that writes a checkpoint may not read a load's rows for minutes.
+    pub(crate) const LOAD: Self = Self {
+        connecting: Duration::from_secs(5),
+        silence: Duration::from_secs(300),
+    };
+}
 
 /// How to reach the server. It has no `Debug`: the configuration holds the password.
 #[derive(Clone)]
 pub(crate) struct Server {
     pub(crate) config: Config,
     pub(crate) tls: Option<MakeRustlsConnect>,
+    patience: Patience,
 }
 
 impl Server {
     /// Reads `postgresql://…`. `sslmode` `require`, `verify-ca` and `verify-full` all mean a
     /// verified certificate and host name: against the CA file when there is one, otherwise
     /// against the public authorities. Without `sslmode`, a CA file asks for TLS.
-    pub(crate) fn new(url: &str, ca_file: Option<&Path>) -> Result<Self, SettingsError> {
+    ///
+    /// The driver also reads `host=db user=…`, whose `sslmode` would not be seen here: refused.
+    pub(crate) fn new(
+        url: &str,
+        ca_file: Option<&Path>,
+        patience: Patience,
+    ) -> Result<Self, SettingsError> {
+        if !["postgres://", "postgresql://"]
+            .iter()
+            .any(|scheme| url.starts_with(scheme))
+        {
+            return Err(SettingsError::Url);
+        }
         let (url, ssl_mode) = split_ssl_mode(url);
         let encrypted = match ssl_mode.as_deref() {
             None => ca_file.is_some(),
@@ -49,33 +81,47 @@ impl Server {
             } else {
                 SslMode::Disable
             })
-            .connect_timeout(CONNECT_TIMEOUT)
-            .tcp_user_timeout(SILENCE_TIMEOUT)
-            .keepalives_idle(SILENCE_TIMEOUT);
+            .connect_timeout(patience.connecting)
+            .tcp_user_timeout(patience.silence)
+            .keepalives_idle(patience.silence);
         let tls = encrypted.then(|| tls(ca_file)).transpose()?;
-        Ok(Self { config, tls })
+        Ok(Self {
+            config,
+            tls,
+            patience,
+        })
     }
 
-    /// Adds server settings to each connection, as `-c name=value`.
-    pub(crate) fn with_options(mut self, options: &str) -> Self {
-        let options = [self.config.get_options().unwrap_or_default(), options].join(" ");
-        self.config.options(options.trim());
-        self
-    }
-
-    /// One connection outside any pool, which lives as long as its client. Each notification that
+    /// One connection outside any pool, which lives as long as its client. `settings` are statements
+    /// that it begins with: as start-up options a pooler would refuse them. Each notification that
     /// it receives puts a hint into `hints`, unless one waits there already.
-    pub(crate) async fn connect(&self, hints: Option<mpsc::Sender<()>>) -> Result<Client, Error> {
+    pub(crate) async fn connect(
+        &self,
+        settings: &str,
+        hints: Option<mpsc::Sender<()>>,
+    ) -> Result<Client, Error> {
         const ATTEMPT: &str = "connecting to PostgreSQL";
+        let connecting = async {
+            let client = self.open(hints).await?;
+            client.batch_execute(settings).await?;
+            Ok::<_, tokio_postgres::Error>(client)
+        };
+        // The driver's own deadline ends with TCP: a server that accepts may then say nothing.
+        match timeout(self.patience.connecting, connecting).await {
+            Ok(connected) => connected.attempting(ATTEMPT),
+            Err(_) => Err(Error::deadline(ATTEMPT)),
+        }
+    }
+
+    async fn open(&self, hints: Option<mpsc::Sender<()>>) -> Result<Client, tokio_postgres::Error> {
         match &self.tls {
             Some(tls) => {
-                let (client, connection) =
-                    self.config.connect(tls.clone()).await.attempting(ATTEMPT)?;
+                let (client, connection) = self.config.connect(tls.clone()).await?;
                 tokio::spawn(drive(connection, hints));
                 Ok(client)
             }
             None => {
-                let (client, connection) = self.config.connect(NoTls).await.attempting(ATTEMPT)?;
+                let (client, connection) = self.config.connect(NoTls).await?;
                 tokio::spawn(drive(connection, hints));
                 Ok(client)
             }
@@ -157,14 +203,19 @@ mod tests {
     use super::*;
 
     fn error(url: &str, ca_file: Option<&str>) -> String {
-        let server = Server::new(url, ca_file.map(Path::new));
+        let server = Server::new(url, ca_file.map(Path::new), Patience::SERVICE);
         server.err().expect("the URL must be refused").to_string()
     }
 
     #[test]
     fn tls_is_used_when_sslmode_or_a_ca_file_asks_for_it() {
         let encrypted = |mode: &str| {
-            Server::new(&format!("postgresql://u:p@db/w{mode}"), None).map(|s| s.tls.is_some())
+            Server::new(
+                &format!("postgresql://u:p@db/w{mode}"),
+                None,
+                Patience::SERVICE,
+            )
+            .map(|server| server.tls.is_some())
         };
         assert!(!encrypted("").unwrap());
         assert!(!encrypted("?sslmode=disable").unwrap());
@@ -174,6 +225,16 @@ mod tests {
                 "{mode}"
             );
         }
+    }
+
+    #[test]
+    fn a_load_survives_a_server_that_reads_nothing_for_minutes() {
+        let silence = |patience| {
+            let server = Server::new("postgresql://u:p@db/w", None, patience).unwrap();
+            server.config.get_tcp_user_timeout().copied()
+        };
+        assert_eq!(silence(Patience::LOAD), Some(Duration::from_secs(300)));
+        assert_eq!(silence(Patience::SERVICE), Some(Duration::from_secs(10)));
     }
 
     #[test]
@@ -194,6 +255,8 @@ mod tests {
             "postgresql://u:secret@db:port/w",
             "postgresql:///w",
             "u:secret@db",
+            "host=db user=u password=secret sslmode=require",
+            " postgresql://u:secret@db/w?sslmode=require",
         ] {
             let message = error(url, None);
             assert!(

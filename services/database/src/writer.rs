@@ -1,10 +1,11 @@
 //! `water-ingest`'s way to PostgreSQL: one load is one transaction, all or nothing, one at a time
 //! for each dataset.
 //!
-//! Everything a load needs lives in its transaction, temporary tables and the lock too: it works
-//! behind a pooler, and a kill at any moment leaves the old data.
+//! What a load writes and its lock live in its transaction: a kill at any moment leaves the old
+//! data. Rows of a history wait in a temporary table of the session.
 
 mod batch;
+mod guards;
 mod history;
 mod levels;
 mod load;
@@ -27,16 +28,19 @@ pub use risk::RiskRow;
 pub use stress::StressRow;
 
 use crate::error::{Attempt, Error, SettingsError};
-use crate::server::Server;
+use crate::server::{Patience, Server};
 
-/// No statement timeout: a load of a million rows takes its time. A writer that died is noticed by
-/// the server within a minute, so that its lock does not stay.
-const OPTIONS: &str = "-c statement_timeout=0 -c tcp_keepalives_idle=20 -c tcp_keepalives_interval=10 \
-                       -c tcp_keepalives_count=4";
+/// Settings of the connection. A load of a million rows takes its time, so statements have no
+/// timeout; the server notices within a minute that a writer is gone, in the middle of a statement
+/// too, so that its lock does not stay.
+const SETTINGS: &str = "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; \
+                        SET tcp_keepalives_idle = 20; SET tcp_keepalives_interval = 10; \
+                        SET tcp_keepalives_count = 4; SET client_connection_check_interval = '10s'";
 
 /// One connection with the rights of `water_writer`.
 pub struct Writer {
     client: Client,
+    waiting: fn(&str),
 }
 
 /// Why there is no connection.
@@ -54,11 +58,28 @@ impl Writer {
     /// Connects. `url` is `postgresql://…`; TLS is used when its `sslmode` asks or a CA file is
     /// given.
     pub async fn connect(url: &str, ca_file: Option<&Path>) -> Result<Self, ConnectError> {
-        let client = Server::new(url, ca_file)?
-            .with_options(OPTIONS)
-            .connect(None)
+        let client = Server::new(url, ca_file, Patience::LOAD)?
+            .connect(SETTINGS, None)
             .await?;
-        Ok(Self { client })
+        Ok(Self {
+            client,
+            waiting: |_| {},
+        })
+    }
+
+    /// Has `waiting` called with the dataset's name when another load of it must end first.
+    pub fn when_waiting(self, waiting: fn(&str)) -> Self {
+        Self { waiting, ..self }
+    }
+
+    /// Begins a load of `dataset`, which no other load changes meanwhile. A dry run holds up nobody.
+    async fn begin_load(&mut self, dataset: &str, load: &Load) -> Result<Transaction<'_>, Error> {
+        let waiting = self.waiting;
+        let transaction = self.begin().await?;
+        if !load.dry_run {
+            state::lock(&transaction, dataset, waiting).await?;
+        }
+        Ok(transaction)
     }
 
     async fn begin(&mut self) -> Result<Transaction<'_>, Error> {

@@ -33,6 +33,7 @@ impl Service {
         let database = Database::connect(
             config.postgres_url.expose(),
             config.postgres_ca_file.as_deref(),
+            config.postgres_connections.get(),
         )?;
         let current = Current::default();
         let refreshes = Counts::default();

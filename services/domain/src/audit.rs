@@ -1,6 +1,6 @@
 //! `conformite`: a compliance audit in an account's history (specification §2.4).
 
-use crate::{HistoryRating, Number, SectorCode, Timestamp};
+use crate::{Number, Timestamp};
 
 /// One compliance audit of a company, as the API answers it.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
@@ -10,14 +10,14 @@ pub struct ComplianceAudit {
     pub id: String,
     /// The company that was audited.
     pub company_name: String,
-    /// Its sector.
-    pub sector_code: SectorCode,
+    /// Its sector, a `SectorCode` when it was loaded.
+    pub sector_code: String,
     /// Its département's code.
     pub dept_code: String,
     /// The result; may be fractional.
     pub score: Number,
-    /// The host product's rating.
-    pub global_rating: HistoryRating,
+    /// The host product's rating, a `HistoryRating` when it was loaded.
+    pub global_rating: String,
     /// When the audit was made.
     pub created_at: Timestamp,
 }

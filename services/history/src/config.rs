@@ -1,5 +1,6 @@
 //! The settings of `water-history`.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use water_http::IdentityKey;
@@ -14,6 +15,8 @@ pub struct Config {
     pub postgres_url: Secret<String>,
     /// Who signs that server's certificate, where it is no public authority.
     pub postgres_ca_file: Option<PathBuf>,
+    /// How many connections the server is asked for at most.
+    pub postgres_connections: NonZeroUsize,
     /// What the gate signs identities with.
     pub identity_current: IdentityKey,
     /// What it will sign with next, while the key is being rotated.
@@ -31,6 +34,11 @@ impl Read for Config {
             "WATER_POSTGRES_CA_FILE",
             "the file with the certificate authority of PostgreSQL, such as /etc/water/postgres/ca.crt",
         );
+        let postgres_connections = settings.or(
+            "WATER_POSTGRES_CONNECTIONS",
+            "8",
+            "the largest number of connections to PostgreSQL",
+        );
         let identity_current = settings.required(
             "WATER_IDENTITY_CURRENT",
             "the key that signs identities, 64 hexadecimal digits",
@@ -43,6 +51,7 @@ impl Read for Config {
             process: process?,
             postgres_url: postgres_url?,
             postgres_ca_file: postgres_ca_file?,
+            postgres_connections: postgres_connections?,
             identity_current: identity_current?,
             identity_next: identity_next?,
         })

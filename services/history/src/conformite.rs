@@ -38,10 +38,10 @@ impl Row for ComplianceAudit {
         Object::begin(json)
             .text("id", &self.id)
             .text("companyName", &self.company_name)
-            .text("sectorCode", self.sector_code.as_str())
+            .text("sectorCode", &self.sector_code)
             .text("deptCode", &self.dept_code)
             .number("score", self.score)
-            .text("globalRating", self.global_rating.as_str())
+            .text("globalRating", &self.global_rating)
             .time("createdAt", self.created_at)
             .end();
     }
@@ -58,10 +58,10 @@ mod tests {
         let audit = ComplianceAudit {
             id: "c\"1".to_owned(),
             company_name: "Été \\ \u{1} 水".to_owned(),
-            sector_code: "36.00Z".parse().unwrap(),
+            sector_code: "36.00Z".to_owned(),
             dept_code: "2A".to_owned(),
             score: Number::try_from(70.0).unwrap(),
-            global_rating: "B+".parse().unwrap(),
+            global_rating: "B+".to_owned(),
             created_at: Timestamp::from_millis(1).unwrap(),
         };
         let mut json = Vec::new();

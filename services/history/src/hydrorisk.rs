@@ -38,10 +38,10 @@ impl Row for RiskAnalysis {
         Object::begin(json)
             .text("id", &self.id)
             .text("companyName", &self.company_name)
-            .text("sectorCode", self.sector_code.as_str())
+            .text("sectorCode", &self.sector_code)
             .text("deptCode", &self.dept_code)
             .number("globalScore", self.global_score)
-            .text("rating", self.rating.as_str())
+            .text("rating", &self.rating)
             .time("createdAt", self.created_at)
             .end();
     }
@@ -58,10 +58,10 @@ mod tests {
         let analysis = RiskAnalysis {
             id: "a\"1".to_owned(),
             company_name: "Été \\ \u{1} 水".to_owned(),
-            sector_code: "36.00Z".parse().unwrap(),
+            sector_code: "36.00Z".to_owned(),
             dept_code: "2A".to_owned(),
             global_score: Number::try_from(0.1).unwrap(),
-            rating: "B+".parse().unwrap(),
+            rating: "B+".to_owned(),
             created_at: Timestamp::from_millis(1).unwrap(),
         };
         let mut json = Vec::new();

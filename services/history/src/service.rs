@@ -38,6 +38,7 @@ impl Service {
         let database = Database::connect(
             config.postgres_url.expose(),
             config.postgres_ca_file.as_deref(),
+            config.postgres_connections.get(),
         )?;
         let read = process.readiness.latch("database");
         process

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use water_domain::{AccountId, Timestamp};
 
+use crate::report::Form;
+
 /// The command line of `water-ingest`.
 #[derive(Parser, Debug)]
 #[command(
@@ -29,11 +31,13 @@ pub enum Command {
     BootstrapSql,
     /// Bring the schema up to date, as the database's owner
     Migrate,
+    /// Judge a file without a database
+    Check(CheckArguments),
     /// Load a file
     Load(LoadArguments),
     /// Generate synthetic data, and load it or write it into a folder
     Demo(DemoArguments),
-    /// Remove all rows of an account
+    /// Remove all rows of an account, for good
     Purge(PurgeArguments),
     /// List what was loaded, newest first: a table on a terminal, JSON elsewhere
     Provenance(ProvenanceArguments),
@@ -42,13 +46,13 @@ pub enum Command {
 /// A dataset that a file can be loaded into.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dataset {
-    /// Water stress: replaces all départements (dept,stressIndex and optionally level,name)
+    /// Water stress: replaces all départements (dept,stressIndex and optionally level,name,synthetic)
     Stress,
-    /// Water risk: replaces all départements (dept,flood,drought,overall and optionally rating,updatedAt,name)
+    /// Water risk: replaces all départements (dept,flood,drought,overall and optionally rating,updatedAt,name,synthetic)
     Risk,
-    /// Risk analyses, upserted (accountId,id,companyName,sectorCode,deptCode,globalScore,rating,createdAt)
+    /// Risk analyses, upserted (accountId,id,companyName,sectorCode,deptCode,globalScore,rating,createdAt and optionally synthetic)
     Analyses,
-    /// Compliance audits, upserted (accountId,id,companyName,sectorCode,deptCode,score,globalRating,createdAt)
+    /// Compliance audits, upserted (accountId,id,companyName,sectorCode,deptCode,score,globalRating,createdAt and optionally synthetic)
     Audits,
     /// The national drought register's GET /api/departements: sets the level of stress records
     Vigieau,
@@ -61,21 +65,62 @@ pub struct LoadArguments {
     pub dataset: Dataset,
     /// CSV or NDJSON (vigieau: JSON), plain or gzip; - is standard input
     pub file: PathBuf,
-    /// The date or time that the data describes; required for stress, risk and vigieau
+    /// The date or time that the data describes; histories keep the newest
     #[arg(long, value_name = "DATE", value_parser = as_of)]
     pub as_of: Option<Timestamp>,
     /// Where the data comes from, for the provenance [default: the file's name]
     #[arg(long, value_name = "TEXT")]
     pub source: Option<String>,
-    /// The data is generated, not measured
+    /// The data is generated, not measured; a row that says so itself needs no flag
     #[arg(long)]
     pub synthetic: bool,
+    /// Take a companyName such as "None" or "NA" for a name (analyses, audits)
+    #[arg(long)]
+    pub allow_null_words: bool,
+    #[command(flatten)]
+    pub report: ReportArguments,
     #[command(flatten)]
     pub guards: GuardArguments,
 }
 
+/// `check`.
+#[derive(Args, Debug)]
+pub struct CheckArguments {
+    /// What the file holds
+    pub dataset: Dataset,
+    /// CSV or NDJSON (vigieau: JSON), plain or gzip; - is standard input
+    pub file: PathBuf,
+    /// Take a companyName such as "None" or "NA" for a name (analyses, audits)
+    #[arg(long)]
+    pub allow_null_words: bool,
+    #[command(flatten)]
+    pub report: ReportArguments,
+}
+
+/// How problems are told.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct ReportArguments {
+    /// Print problems as text, the first 50, or all as JSON, an object a line
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub report: Form,
+    /// Print every problem
+    #[arg(long)]
+    pub all_problems: bool,
+}
+
+impl Command {
+    /// How the command tells its problems.
+    pub fn report(&self) -> Form {
+        match self {
+            Self::Load(arguments) => arguments.report.report,
+            Self::Check(arguments) => arguments.report.report,
+            _ => Form::Text,
+        }
+    }
+}
+
 /// How careful a load is.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct GuardArguments {
     /// Who loads, for the provenance
     #[arg(
@@ -85,13 +130,17 @@ pub struct GuardArguments {
         default_value = "water-ingest"
     )]
     pub loaded_by: String,
-    /// Let a replacing file remove départements
+    /// Let a file leave out départements: remove them, or have a first file without all of them
     #[arg(long)]
     pub allow_missing: bool,
     /// Load data that is older than the stored, or synthetic data over measured
     #[arg(long)]
     pub force: bool,
-    /// Check and report without writing
+    /// How many percent of the measured records may move far: an index or a score by two of its five
+    /// bands, a level of vigieau to any other [default: 50]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub max_changed: Option<u8>,
+    /// Compare and report without writing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -127,6 +176,17 @@ pub struct PurgeArguments {
     /// Count without removing
     #[arg(long)]
     pub dry_run: bool,
+    /// Let later files bring the account back, and remove nothing
+    #[arg(long, conflicts_with = "dry_run")]
+    pub lift: bool,
+    /// Who purges, for the record of it
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "USER",
+        default_value = "water-ingest"
+    )]
+    pub purged_by: String,
 }
 
 /// `provenance`.

@@ -14,7 +14,42 @@ pub struct Cells<'a, 'p> {
     row: &'a Row,
     line: u64,
     names: &'p [&'static str],
+    null_words: NullWords,
     problems: &'p mut Problems,
+}
+
+/// Whether words that stand for "no value" are refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NullWords {
+    /// `NULL`, `None`, `#N/A` and the like are no values.
+    Refused,
+    /// They are text: there are companies named None.
+    Accepted,
+}
+
+impl NullWords {
+    /// What databases, programming languages and spreadsheets write where they have no value.
+    const ALL: [&str; 14] = [
+        "null",
+        "undefined",
+        "nan",
+        "none",
+        "nil",
+        "na",
+        "n/a",
+        "-9999",
+        "#n/a",
+        "#ref!",
+        "#value!",
+        "#name?",
+        "#div/0!",
+        "#num!",
+    ];
+
+    fn refuse(self, text: &str) -> bool {
+        let text = text.trim();
+        self == Self::Refused && Self::ALL.iter().any(|word| word.eq_ignore_ascii_case(text))
+    }
 }
 
 impl<'a, 'p> Cells<'a, 'p> {
@@ -29,6 +64,7 @@ impl<'a, 'p> Cells<'a, 'p> {
             row,
             line,
             names,
+            null_words: NullWords::Refused,
             problems,
         }
     }
@@ -47,6 +83,19 @@ impl<'a, 'p> Cells<'a, 'p> {
                 None
             }
         }
+    }
+
+    /// A column's text, which may be a word that stands for "no value" if `null_words` says so.
+    pub fn required_text<T>(
+        &mut self,
+        column: usize,
+        null_words: NullWords,
+        read: impl FnOnce(Cell<'a>) -> Result<T, String>,
+    ) -> Option<T> {
+        self.null_words = null_words;
+        let value = self.required(column, read);
+        self.null_words = NullWords::Refused;
+        value
     }
 
     /// A column's value, if it is given; `None` after it was refused.
@@ -76,6 +125,13 @@ impl<'a, 'p> Cells<'a, 'p> {
         }
     }
 
+    /// Notes whether the row says that it is invented.
+    pub fn note_synthetic(&mut self, column: usize) {
+        if self.optional(column, flag) == Some(Some(true)) {
+            self.problems.note_synthetic();
+        }
+    }
+
     fn noted<T>(
         &mut self,
         column: usize,
@@ -84,13 +140,19 @@ impl<'a, 'p> Cells<'a, 'p> {
     ) -> Option<T> {
         let value = match cell.text {
             "" => Err("there is no value".to_owned()),
-            "null" | "undefined" | "NaN" => Err(format!("{} is no value", cell.text)),
+            word if self.null_words.refuse(word) => Err(format!("{word} is no value")),
             _ => read(cell),
         };
         value
             .map_err(|why| self.problems.refuse(cell.line, self.names[column], &why))
             .ok()
     }
+}
+
+fn flag(cell: Cell<'_>) -> Result<bool, String> {
+    text(cell)?
+        .parse()
+        .map_err(|_| format!("{}: write true or false, as text", quoted(cell.text)))
 }
 
 /// A finite number, where the range is the dataset's own business.
@@ -172,23 +234,33 @@ pub fn plausible(moment: Timestamp, now: Timestamp) -> Result<(), String> {
     }
 }
 
-/// Text for people or of another system: not too long, and without what PostgreSQL cannot store.
+/// Text for people: on one line, not blank and not too long.
 pub fn text_up_to(max: usize) -> impl Fn(Cell<'_>) -> Result<&str, String> {
     move |cell| {
         let text = text(cell)?;
         if text.chars().count() > max {
             return Err(format!("it is longer than {max} characters"));
         }
-        match text
-            .chars()
-            .find(|character| character.is_control() && !"\t\r\n".contains(*character))
-        {
-            Some(control) => Err(format!(
-                "it has the control character U+{:04X}",
-                u32::from(control)
-            )),
-            None => Ok(text),
+        if text.contains(['\n', '\r']) {
+            return Err("it has a line end: is a quote not closed?".to_owned());
         }
+        if let Some(control) = text.chars().find(|character| character.is_control()) {
+            let code = u32::from(control);
+            return Err(format!("it has the control character U+{code:04X}"));
+        }
+        if text.trim().is_empty() {
+            return Err("it is blank".to_owned());
+        }
+        Ok(text)
+    }
+}
+
+/// An identifier of another system: such text, and no white space around it, which nobody sees and
+/// which would make a second record.
+pub fn id_up_to(max: usize) -> impl Fn(Cell<'_>) -> Result<&str, String> {
+    move |cell| match text_up_to(max)(cell)? {
+        id if id.trim() == id => Ok(id),
+        _ => Err("it begins or ends with white space".to_owned()),
     }
 }
 
@@ -205,11 +277,20 @@ fn text(cell: Cell<'_>) -> Result<&str, String> {
 
 /// A value as a problem shows it: short, and on one line.
 pub fn quoted(text: &str) -> String {
-    const SHOWN: usize = 40;
     let plain = |character: char| !character.is_control() && !character.is_whitespace();
+    match text.chars().count() {
+        1..=SHOWN if text.chars().all(plain) => text.to_owned(),
+        _ => format!("\"{}\"", shortened(text)),
+    }
+}
+
+/// How many characters of a value a problem shows.
+const SHOWN: usize = 40;
+
+/// The begin of a text, on one line.
+pub fn shortened(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("\"{}…\"", text[..end].escape_debug()),
-        None if !text.is_empty() && text.chars().all(plain) => text.to_owned(),
-        None => format!("\"{}\"", text.escape_debug()),
+        Some((end, _)) => format!("{}…", text[..end].escape_debug()),
+        None => text.escape_debug().to_string(),
     }
 }

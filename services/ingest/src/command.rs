@@ -7,10 +7,12 @@ use water_database::migrations;
 use water_database::writer::Writer;
 use water_domain::Timestamp;
 
-use crate::arguments::{Command, LoadArguments, ProvenanceArguments, PurgeArguments};
+use crate::arguments::{
+    CheckArguments, Command, LoadArguments, ProvenanceArguments, PurgeArguments,
+};
 use crate::config::Postgres;
 use crate::demo;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::load::{self, Job};
 use crate::provenance;
 use crate::source::Source;
@@ -24,6 +26,7 @@ pub async fn run(command: Command, now: Timestamp) -> Result<(), Failure> {
             io::stdout().write_all(script).map_err(Failure::Output)
         }
         Command::Migrate => migrate().await,
+        Command::Check(arguments) => check(&arguments, now),
         Command::Load(arguments) => load(arguments, now).await,
         Command::Demo(arguments) => demo::run(arguments, now).await,
         Command::Purge(arguments) => purge(arguments).await,
@@ -37,6 +40,14 @@ async fn migrate() -> Result<(), Failure> {
     summary::print(&json!({ "applied": applied }))
 }
 
+fn check(arguments: &CheckArguments, now: Timestamp) -> Result<(), Failure> {
+    let job = Job::to_check(arguments, now)?;
+    let source = Source::open(&arguments.file).map_err(Failure::reading(&arguments.file))?;
+    let (checked, result) = load::check(source, &job);
+    summary::print(&checked)?;
+    result
+}
+
 async fn load(arguments: LoadArguments, now: Timestamp) -> Result<(), Failure> {
     let job = Job::of(&arguments, now)?;
     let mut writer = connect().await?;
@@ -47,15 +58,24 @@ async fn load(arguments: LoadArguments, now: Timestamp) -> Result<(), Failure> {
 }
 
 async fn purge(arguments: PurgeArguments) -> Result<(), Failure> {
-    let purged = connect()
-        .await?
-        .purge(&arguments.account, arguments.dry_run)
-        .await?;
+    let PurgeArguments {
+        account,
+        dry_run,
+        lift,
+        purged_by,
+    } = arguments;
+    let mut writer = connect().await?;
+    if lift {
+        let lifted = writer.lift_purge(&account).await?;
+        return summary::print(&json!({ "account": account, "lifted": lifted }));
+    }
+    let purged = writer.purge(&account, &purged_by, dry_run).await;
+    let purged = purged.map_err(|error| failure::of_load(error, account.as_str()))?;
     summary::print(&json!({
-        "account": arguments.account,
+        "account": account,
         "analyses": purged.analyses,
         "audits": purged.audits,
-        "dryRun": arguments.dry_run,
+        "dryRun": dry_run,
     }))
 }
 
@@ -66,5 +86,8 @@ async fn list(arguments: ProvenanceArguments) -> Result<(), Failure> {
 /// A connection as the environment says.
 pub async fn connect() -> Result<Writer, Failure> {
     let postgres = Postgres::from_environment()?;
-    Ok(Writer::connect(postgres.url.expose(), postgres.ca_file.as_deref()).await?)
+    let writer = Writer::connect(postgres.url.expose(), postgres.ca_file.as_deref()).await?;
+    Ok(writer.when_waiting(|dataset| {
+        eprintln!("waiting for another load of {dataset} to end, at most 10 minutes");
+    }))
 }

@@ -14,22 +14,24 @@ use crate::problem::Problems;
 struct Given(Vec<(&'static str, u64)>);
 
 impl Given {
-    /// Notes a département, or refuses it where it was given before.
+    /// Notes a département, or refuses it where it was given before: `false` then, so that a file
+    /// of a billion repetitions makes no billion rows.
     fn once(
         &mut self,
         departement: &Departement,
         line: u64,
         column: &str,
         problems: &mut Problems,
-    ) {
+    ) -> bool {
         match self.0.iter().find(|(code, _)| *code == departement.code) {
-            None => self.0.push((departement.code, line)),
+            None => {
+                self.0.push((departement.code, line));
+                true
+            }
             Some((code, first)) => {
-                problems.refuse(
-                    line,
-                    column,
-                    &format!("{code} was given in line {first} already"),
-                );
+                let why = format!("{code} was given in line {first} already");
+                problems.refuse(line, column, &why);
+                false
             }
         }
     }

@@ -17,7 +17,7 @@ use crate::load::{self, Job};
 use crate::source::Source;
 use crate::summary;
 
-/// What is generated: the file's name says that it is synthetic, as the provenance does.
+/// What is generated: the file's name and its rows say that it is synthetic, as the provenance does.
 const FILES: [(Dataset, &str); 4] = [
     (Dataset::Stress, "synthetic-stress.csv"),
     (Dataset::Risk, "synthetic-risk.csv"),

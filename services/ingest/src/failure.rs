@@ -9,6 +9,8 @@ use water_database::writer::{ConnectError, LoadError, Refusal};
 use water_runtime::settings::EXIT_USAGE;
 use water_runtime::telemetry::chain;
 
+use crate::report::{Form, Remark, Severity};
+
 /// A command that did not do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -40,6 +42,11 @@ pub enum Failure {
     /// There is no connection.
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    /// The load may be stored or not.
+    #[error(
+        "it is not known whether this was stored: do it again, which changes nothing if it was"
+    )]
+    Uncertain(#[source] water_database::Error),
     /// The database.
     #[error(transparent)]
     Database(#[from] water_database::Error),
@@ -71,8 +78,15 @@ impl Failure {
     }
 
     /// Says what happened, with all causes.
-    pub fn print(&self) {
-        eprintln!("{}", chain(self as &dyn error::Error));
+    pub fn print(&self, form: Form) {
+        let failure = Remark {
+            severity: Severity::Failure,
+            file: None,
+            line: None,
+            column: None,
+            message: &chain(self as &dyn error::Error),
+        };
+        eprintln!("{}", failure.line(form));
     }
 
     /// 1 infrastructure, 2 bad data, 3 refused by a guard, 64 wrong usage.
@@ -85,6 +99,7 @@ impl Failure {
             Self::Refused(_) => 3,
             Self::File { .. }
             | Self::Connect(_)
+            | Self::Uncertain(_)
             | Self::Database(_)
             | Self::Migration(_)
             | Self::Output(_) => 1,
@@ -99,6 +114,7 @@ pub fn of_load(error: LoadError, file: &str) -> Failure {
         LoadError::Conflicts { .. } => Failure::BadData {
             file: file.to_owned(),
         },
+        LoadError::Uncertain(error) => Failure::Uncertain(error),
         LoadError::Database(error) => error.into(),
     }
 }

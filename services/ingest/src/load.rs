@@ -1,5 +1,6 @@
 //! One load from end to end: read and check, write in one transaction, report.
 
+mod check;
 mod history;
 mod job;
 mod progress;
@@ -13,9 +14,11 @@ use crate::dataset::{risk, stress, vigieau};
 use crate::failure::{self, Failure};
 use crate::load::job::Content;
 use crate::load::reading::Reading;
+use crate::report;
 use crate::source::Source;
 use crate::summary::{Ending, Summary};
 
+pub use check::check;
 pub use job::Job;
 
 /// Loads a file and reports: the problems are printed, the summary is returned, and the result is
@@ -23,16 +26,19 @@ pub use job::Job;
 pub async fn run(writer: &mut Writer, source: Source, job: Job) -> (Summary, Result<(), Failure>) {
     let mut reading = Reading::of(&source, &job);
     let result = attempt(writer, source, &job, &mut reading).await;
-    reading.progress.finish_and_clear();
-    // Nothing else can be said where even standard error cannot be written.
-    let _ = reading.problems.print(&mut io::stderr().lock());
+    print_problems(&reading);
     match result {
         Ok(outcome) => {
-            report_levels(&reading.file, &outcome);
+            for note in notes(&outcome) {
+                report::note(job.report.report, &reading.file, &note);
+            }
             (reading.summary(&job, Ending::Failed).with(&outcome), Ok(()))
         }
         Err(failure @ (Failure::BadData { .. } | Failure::Refused(_))) => {
             (reading.summary(&job, Ending::Refused), Err(failure))
+        }
+        Err(failure @ Failure::Uncertain(_)) => {
+            (reading.summary(&job, Ending::Unknown), Err(failure))
         }
         Err(failure) => (reading.summary(&job, Ending::Failed), Err(failure)),
     }
@@ -47,23 +53,23 @@ async fn attempt(
     let text = source.text(reading.progress.clone());
     let (text, digesting) = reading.readable(text)?;
     let loaded = match job.content {
-        Content::Stress { as_of } => {
+        Content::Stress => {
             let rows = stress::read(text, &mut reading.problems);
             let rows = reading.rows(rows)?;
             let load = reading.load(job, &digesting)?;
-            writer.replace_stress(&rows, as_of, &load).await
+            writer.replace_stress(&rows, job.as_of, &load).await
         }
-        Content::Risk { as_of } => {
+        Content::Risk => {
             let rows = risk::read(text, job.now, &mut reading.problems);
             let rows = reading.rows(rows)?;
             let load = reading.load(job, &digesting)?;
-            writer.replace_risk(&rows, as_of, &load).await
+            writer.replace_risk(&rows, job.as_of, &load).await
         }
-        Content::Vigieau { as_of } => {
+        Content::Vigieau => {
             let levels = vigieau::read(text, &mut reading.problems);
             let levels = reading.rows(levels)?;
             let load = reading.load(job, &digesting)?;
-            writer.update_levels(&levels, as_of, &load).await
+            writer.update_levels(&levels, job.as_of, &load).await
         }
         Content::History(history) => {
             return history::load(writer, history, text, &digesting, job, reading).await;
@@ -72,16 +78,37 @@ async fn attempt(
     loaded.map_err(|error| failure::of_load(error, &reading.file))
 }
 
-/// Says which levels a file did not change, where that may surprise.
-fn report_levels(file: &str, outcome: &Outcome) {
-    if !outcome.without_record.is_empty() {
-        let codes = outcome.without_record.join(", ");
-        eprintln!(
-            "{file}: not stored, for there is no stress record of these départements: {codes}"
-        );
-    }
-    if !outcome.kept.is_empty() {
-        let codes = outcome.kept.join(", ");
-        eprintln!("{file}: the stored level was kept, for the file gives none: {codes}");
-    }
+/// Ends the progress bar and says what is wrong with the file.
+fn print_problems(reading: &Reading) {
+    reading.progress.finish_and_clear();
+    // Nothing else can be said where even standard error cannot be written.
+    let _ = reading.problems.print(&mut io::stderr().lock());
+}
+
+/// What a file did not change, where that may surprise, and what a dry run found.
+fn notes(outcome: &Outcome) -> Vec<String> {
+    let listed = |items: &[String], what: &str| {
+        (!items.is_empty()).then(|| format!("{what}: {}", items.join(", ")))
+    };
+    let counted = |rows: u64, what: &str| (rows > 0).then(|| format!("{what}: {rows}"));
+    let notes = [
+        listed(
+            &outcome.without_record,
+            "stored, and served once there is a stress record of these départements",
+        ),
+        listed(
+            &outcome.kept,
+            "the stored level was kept, for the file gives none or an older one",
+        ),
+        listed(&outcome.largest, "the largest differences"),
+        counted(
+            outcome.older,
+            "rows that a file of a later date had, and which stay as they are",
+        ),
+        counted(
+            outcome.purged,
+            "rows of purged accounts, which were skipped",
+        ),
+    ];
+    notes.into_iter().flatten().collect()
 }

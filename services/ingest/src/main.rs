@@ -9,10 +9,12 @@ mod command;
 mod config;
 mod dataset;
 mod demo;
+mod encoding;
 mod failure;
 mod load;
 mod problem;
 mod provenance;
+mod report;
 mod source;
 mod summary;
 mod table;
@@ -40,10 +42,11 @@ async fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
+    let form = arguments.command.report();
     match command::run(arguments.command, now()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            failure.print();
+            failure.print(form);
             failure.exit_code()
         }
     }

@@ -2,15 +2,21 @@
 
 use std::io::{self, Write};
 
+use crate::report::{Form, Remark, Severity};
+
 /// How many problems are printed; the rest is counted. A wrong column makes one of every row.
 const PRINTED: usize = 50;
 
-/// The problems and warnings of one file, in the order in which they were met.
-#[derive(Debug)]
+/// The problems and warnings of one file, in the order in which they were met, and whether it
+/// says that it is invented.
 pub struct Problems {
     file: String,
+    form: Form,
+    /// Where every remark goes as it is met, so that memory does not grow with them.
+    every: Option<Box<dyn Write + Send>>,
     refusals: Lines,
     warnings: Lines,
+    synthetic: bool,
 }
 
 #[derive(Debug, Default)]
@@ -20,23 +26,35 @@ struct Lines {
 }
 
 impl Problems {
-    /// None yet, in the file of this name.
+    /// None yet, in the file of this name; the first will be printed.
     pub fn of(file: impl Into<String>) -> Self {
         Self {
             file: file.into(),
+            form: Form::Text,
+            every: None,
             refusals: Lines::default(),
             warnings: Lines::default(),
+            synthetic: false,
+        }
+    }
+
+    /// The same, with every problem written to `out` at once.
+    pub fn written_to(self, form: Form, out: impl Write + Send + 'static) -> Self {
+        Self {
+            form,
+            every: Some(Box::new(out)),
+            ..self
         }
     }
 
     /// A value in a column that is not accepted. Lines count from 1.
     pub fn refuse(&mut self, line: u64, column: &str, why: &str) {
-        self.refuse_line(line, &format!("{column}: {why}"));
+        self.add(Severity::Problem, line, Some(column), why);
     }
 
     /// A line that is not accepted as a whole.
     pub fn refuse_line(&mut self, line: u64, why: &str) {
-        self.refusals.add(&self.file, line, why);
+        self.add(Severity::Problem, line, None, why);
     }
 
     /// Problems that are only counted.
@@ -46,8 +64,17 @@ impl Problems {
 
     /// A value that is accepted and looks wrong.
     pub fn warn(&mut self, line: u64, column: &str, why: &str) {
-        self.warnings
-            .add(&self.file, line, &format!("warning: {column}: {why}"));
+        self.add(Severity::Warning, line, Some(column), why);
+    }
+
+    /// A row that calls itself synthetic, which makes the whole file so.
+    pub fn note_synthetic(&mut self) {
+        self.synthetic = true;
+    }
+
+    /// Whether a row calls itself synthetic.
+    pub fn calls_itself_synthetic(&self) -> bool {
+        self.synthetic
     }
 
     /// How many refusals there are.
@@ -60,21 +87,38 @@ impl Problems {
         self.warnings.count
     }
 
-    /// Prints the first of each and how many more there are.
+    /// Prints the first of each and how many more there are, unless all were written already.
     pub fn print(&self, out: &mut impl Write) -> io::Result<()> {
+        if self.every.is_some() {
+            return Ok(());
+        }
         self.warnings.print(&self.file, "warnings", out)?;
         self.refusals.print(&self.file, "problems", out)
+    }
+
+    fn add(&mut self, severity: Severity, line: u64, column: Option<&str>, message: &str) {
+        let lines = match severity {
+            Severity::Warning => &mut self.warnings,
+            _ => &mut self.refusals,
+        };
+        lines.count += 1;
+        let remark = Remark {
+            severity,
+            file: Some(&self.file),
+            line: Some(line),
+            column,
+            message,
+        };
+        match &mut self.every {
+            // Nothing else can be said where even standard error cannot be written.
+            Some(out) => drop(writeln!(out, "{}", remark.line(self.form))),
+            None if lines.first.len() < PRINTED => lines.first.push(remark.line(self.form)),
+            None => {}
+        }
     }
 }
 
 impl Lines {
-    fn add(&mut self, file: &str, line: u64, why: &str) {
-        self.count += 1;
-        if self.first.len() < PRINTED {
-            self.first.push(format!("{file}:{line}: {why}"));
-        }
-    }
-
     fn print(&self, file: &str, what: &str, out: &mut impl Write) -> io::Result<()> {
         for line in &self.first {
             writeln!(out, "{line}")?;
@@ -83,7 +127,7 @@ impl Lines {
             0 => Ok(()),
             _ => writeln!(
                 out,
-                "{file}: {} {what} in all, the first {PRINTED} are above",
+                "{file}: {} {what} in all, the first {PRINTED} are above; --all-problems prints all",
                 self.count
             ),
         }
@@ -122,7 +166,9 @@ mod tests {
         let text = problems.text();
         assert_eq!(text.lines().count(), 51);
         assert!(
-            text.ends_with("f:50: bad\nf: 53 problems in all, the first 50 are above\n"),
+            text.ends_with(
+                "f:50: bad\nf: 53 problems in all, the first 50 are above; --all-problems prints all\n"
+            ),
             "{text}"
         );
     }

@@ -54,7 +54,8 @@ impl Source {
         }
     }
 
-    /// The text, and the digest that is complete once all of it was read.
+    /// The text, whose first buffer has the whole first line, and the digest that is complete once
+    /// all of it was read.
     pub fn text(self, progress: ProgressBar) -> io::Result<(Text, Digesting)> {
         let digesting = Digesting::default();
         let hashed = Hashed {
@@ -62,18 +63,55 @@ impl Source {
             digesting: digesting.clone(),
             progress,
         };
-        let mut packed = BufReader::with_capacity(BUFFER, hashed);
-        let mut text: Text = match packed.fill_buf()?.starts_with(GZIP_MAGIC) {
-            true => Box::new(BufReader::with_capacity(
-                BUFFER,
-                MultiGzDecoder::new(packed),
-            )),
-            false => Box::new(packed),
+        let packed = FirstLine::of(hashed)?;
+        let mut text = if packed.line.starts_with(GZIP_MAGIC) {
+            let unpacked: Box<dyn Read + Send> = Box::new(MultiGzDecoder::new(packed.buffered()));
+            FirstLine::of(unpacked)?
+        } else {
+            packed.boxed()
         };
-        if text.fill_buf()?.starts_with(BYTE_ORDER_MARK) {
-            text.consume(BYTE_ORDER_MARK.len());
+        if text.line.starts_with(BYTE_ORDER_MARK) {
+            text.line.drain(..BYTE_ORDER_MARK.len());
         }
-        Ok((text, digesting))
+        Ok((Box::new(text.buffered()), digesting))
+    }
+}
+
+/// The first line of some bytes, or as much as a buffer holds, and what follows. Separator, byte
+/// order mark and gzip are told by it: a pipe's first read may return a single byte.
+struct FirstLine<R> {
+    line: Vec<u8>,
+    rest: R,
+}
+
+impl<R: Read + Send + 'static> FirstLine<R> {
+    fn of(mut rest: R) -> io::Result<Self> {
+        let (mut line, mut length) = (vec![0; BUFFER], 0);
+        while length < BUFFER {
+            let count = match rest.read(&mut line[length..]) {
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            let read = length..length + count;
+            length = read.end;
+            if count == 0 || line[read].contains(&b'\n') {
+                break;
+            }
+        }
+        line.truncate(length);
+        Ok(Self { line, rest })
+    }
+
+    fn buffered(self) -> impl BufRead + Send + 'static {
+        BufReader::with_capacity(BUFFER, io::Cursor::new(self.line).chain(self.rest))
+    }
+
+    fn boxed(self) -> FirstLine<Box<dyn Read + Send>> {
+        FirstLine {
+            line: self.line,
+            rest: Box::new(self.rest),
+        }
     }
 }
 
@@ -85,19 +123,21 @@ const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 /// U+FEFF in UTF-8, which spreadsheets write before a table.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// The SHA-256 of what was read so far.
+/// The SHA-256 of a file while it is read.
 #[derive(Clone, Default)]
-pub struct Digesting(Arc<Mutex<Sha256>>);
+pub struct Digesting(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    hash: Sha256,
+    ended: bool,
+}
 
 impl Digesting {
-    /// The digest of all bytes that were read.
-    pub fn digest(&self) -> [u8; 32] {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-            .finalize()
-            .into()
+    /// The digest of the file; none before its end was read.
+    pub fn digest(&self) -> Option<[u8; 32]> {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.ended.then(|| state.hash.clone().finalize().into())
     }
 }
 
@@ -110,11 +150,14 @@ struct Hashed {
 impl Read for Hashed {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.bytes.read(buffer)?;
-        self.digesting
+        let mut state = self
+            .digesting
             .0
             .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .update(&buffer[..count]);
+            .unwrap_or_else(PoisonError::into_inner);
+        state.hash.update(&buffer[..count]);
+        state.ended = count == 0 && !buffer.is_empty();
+        drop(state);
         self.progress.inc(count as u64);
         Ok(count)
     }
@@ -135,11 +178,24 @@ mod tests {
     use super::*;
 
     fn read(bytes: Vec<u8>) -> io::Result<(String, [u8; 32])> {
-        let source = Source::generated("test", io::Cursor::new(bytes));
-        let (mut text, digesting) = source.text(ProgressBar::hidden())?;
+        read_from(io::Cursor::new(bytes))
+    }
+
+    fn read_from(bytes: impl Read + Send + 'static) -> io::Result<(String, [u8; 32])> {
+        let (mut text, digesting) = Source::generated("test", bytes).text(ProgressBar::hidden())?;
         let mut read = String::new();
         text.read_to_string(&mut read)?;
-        Ok((read, digesting.digest()))
+        Ok((read, digesting.digest().unwrap()))
+    }
+
+    /// A pipe whose writer flushes after each byte.
+    struct ByteByByte(io::Cursor<Vec<u8>>);
+
+    impl Read for ByteByByte {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let length = buffer.len().min(1);
+            self.0.read(&mut buffer[..length])
+        }
     }
 
     fn gzip(text: &str) -> Vec<u8> {
@@ -160,6 +216,27 @@ mod tests {
         }
         let members = [gzip("a,"), gzip("b")].concat();
         assert_eq!(read(members).unwrap().0, "a,b");
+    }
+
+    #[test]
+    fn a_pipe_that_delivers_single_bytes_is_read_like_a_file() {
+        for bytes in ["\u{feff}a;b\n1;2\n".into(), gzip("\u{feff}a;b\n1;2\n")] {
+            let piped = ByteByByte(io::Cursor::new(bytes));
+            assert_eq!(read_from(piped).unwrap().0, "a;b\n1;2\n");
+        }
+        let piped = ByteByByte(io::Cursor::new(b"a;b\n1;2\n".to_vec()));
+        let (mut text, _) = Source::generated("test", piped)
+            .text(ProgressBar::hidden())
+            .unwrap();
+        assert_eq!(text.fill_buf().unwrap(), b"a;b\n");
+    }
+
+    #[test]
+    fn a_file_that_was_not_read_to_its_end_has_no_digest() {
+        let bytes = io::Cursor::new(vec![b'x'; 2 * BUFFER]);
+        let source = Source::generated("test", bytes);
+        let (_, digesting) = source.text(ProgressBar::hidden()).unwrap();
+        assert_eq!(digesting.digest(), None);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 #[derive(Serialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// Readers see new content.
+    /// New content is stored.
     Loaded,
     /// Everything was stored already.
     Unchanged,
@@ -22,6 +22,8 @@ pub enum Ending {
     Refused,
     /// The infrastructure failed.
     Failed,
+    /// The connection was lost while the load was committed.
+    Unknown,
 }
 
 /// A load in numbers.
@@ -35,8 +37,7 @@ pub struct Summary {
     /// How it ended.
     pub outcome: Ending,
     /// The date that the data describes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub as_of: Option<Timestamp>,
+    pub as_of: Timestamp,
     /// Rows in the file, as far as it was read.
     pub rows: u64,
     /// New rows.
@@ -49,15 +50,19 @@ pub struct Summary {
     pub removed: u64,
     /// How many levels or ratings were derived from the score.
     pub derived: u64,
-    /// How many levels were kept, because the file does not give them.
+    /// How many levels were kept, because the file gives none or an older one.
     pub kept: u64,
-    /// Départements whose level was not stored, because they have no stress record.
+    /// Départements whose level is served only once they have a stress record.
     pub without_record: Vec<String>,
+    /// Rows that a file of a later date had.
+    pub older: u64,
+    /// Rows of purged accounts.
+    pub purged: u64,
     /// How many problems the file has.
     pub problems: u64,
     /// How many values look wrong.
     pub warnings: u64,
-    /// SHA-256 of the file.
+    /// SHA-256 of the file; none when it was not read to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
     /// Generated, not measured.
@@ -77,7 +82,10 @@ impl Summary {
         self.derived = outcome.derived.len() as u64;
         self.kept = outcome.kept.len() as u64;
         self.without_record = outcome.without_record.clone();
-        self.outcome = match (self.dry_run, outcome.changed()) {
+        self.older = outcome.older;
+        self.purged = outcome.purged;
+        let stored = outcome.changed() || outcome.laid_aside > 0;
+        self.outcome = match (self.dry_run, stored) {
             (true, _) => Ending::Checked,
             (false, true) => Ending::Loaded,
             (false, false) => Ending::Unchanged,

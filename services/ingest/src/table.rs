@@ -7,6 +7,8 @@ mod json_lines;
 
 use std::io::{self, BufRead};
 
+use crate::cell::shortened;
+use crate::encoding;
 use crate::problem::Problems;
 
 /// The columns of a dataset, by the API's names; a cell is found by its place in [`Columns::all`].
@@ -86,7 +88,7 @@ impl Columns {
     fn unknown(&self, name: &str) -> String {
         format!(
             "unknown column \"{}\": {}",
-            name.escape_debug(),
+            shortened(name),
             self.describe()
         )
     }
@@ -116,8 +118,8 @@ pub fn read(
     each: impl FnMut(u64, &Row, &mut Problems),
 ) -> io::Result<u64> {
     let first = text.fill_buf()?;
-    if first.starts_with(&[0xff, 0xfe]) || first.starts_with(&[0xfe, 0xff]) {
-        problems.refuse_line(1, "the file is UTF-16: save it as UTF-8");
+    if let Some(why) = encoding::foreign(first) {
+        problems.refuse_line(1, why);
         return Ok(0);
     }
     let before = problems.count();
@@ -129,11 +131,6 @@ pub fn read(
         problems.refuse_line(1, "the file has no rows");
     }
     Ok(rows)
-}
-
-fn not_utf8(bytes: &[u8], error: std::str::Utf8Error) -> String {
-    let byte = bytes.get(error.valid_up_to()).copied().unwrap_or_default();
-    format!("byte 0x{byte:02X} is not UTF-8: save the file as UTF-8")
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ pub struct Batch {
 
 impl Batch {
     /// Bytes after which a batch is worth sending.
-    pub const FULL: usize = 64 * 1024;
+    pub const FULL: usize = 1024 * 1024;
 
     /// Adds a row.
     pub fn push(&mut self, row: &HistoryRow<'_>) {

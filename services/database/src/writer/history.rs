@@ -2,15 +2,17 @@
 
 mod merge;
 
-use std::pin::Pin;
+use std::pin::pin;
 
 use bytes::Bytes;
 use futures::SinkExt;
-use tokio_postgres::{CopyInSink, Transaction};
+use tokio_postgres::Statement;
+use water_domain::Timestamp;
 
 use crate::error::{Attempt, Error};
 use crate::writer::Writer;
 use crate::writer::batch::{Batch, COLUMNS, HEADER, TRAILER};
+use crate::writer::history::merge::Merge;
 use crate::writer::load::{History, Load, LoadError, Outcome};
 use crate::writer::state::{self, Input};
 
@@ -23,10 +25,10 @@ pub struct Conflict {
     pub first_line: u64,
 }
 
-/// A load under way: batches go in, then it is finished or dropped, which takes it back.
+/// A load under way: batches go in, then it is finished or dropped, which leaves nothing.
 pub struct Staging<'a> {
-    transaction: Transaction<'a>,
-    sink: Pin<Box<CopyInSink<Bytes>>>,
+    writer: &'a mut Writer,
+    copy: Statement,
     history: History,
     rows: u64,
 }
@@ -34,20 +36,15 @@ pub struct Staging<'a> {
 impl Writer {
     /// Begins a load of a history. Nothing of it is visible before [`Staging::finish`].
     pub async fn stage(&mut self, history: History) -> Result<Staging<'_>, Error> {
-        const ATTEMPT: &str = "staging the rows of a history";
-        let transaction = self.begin().await?;
-        transaction
+        self.client
             .batch_execute(STAGED)
             .await
-            .attempting(ATTEMPT)?;
+            .attempting(STAGING)?;
         let copy = format!("COPY staged ({COLUMNS}) FROM STDIN (FORMAT binary)");
-        let mut sink = Box::pin(transaction.copy_in(&copy).await.attempting(ATTEMPT)?);
-        sink.feed(Bytes::from_static(HEADER))
-            .await
-            .attempting(ATTEMPT)?;
+        let copy = self.client.prepare(&copy).await.attempting(STAGING)?;
         Ok(Staging {
-            transaction,
-            sink,
+            writer: self,
+            copy,
             history,
             rows: 0,
         })
@@ -55,38 +52,60 @@ impl Writer {
 }
 
 impl Staging<'_> {
-    /// Adds rows.
+    /// Adds rows. Each batch is a COPY of its own: a statement that waits for a slow file would keep
+    /// its snapshot, and no table of the server could be vacuumed meanwhile.
     pub async fn push(&mut self, batch: Batch) -> Result<(), Error> {
         let (bytes, rows) = batch.into_parts();
+        if rows == 0 {
+            return Ok(());
+        }
         self.rows += rows;
-        self.sink
-            .send(bytes)
-            .await
-            .attempting("staging the rows of a history")
+        self.copy(bytes).await.attempting(STAGING)
     }
 
-    /// Merges what was staged.
-    pub async fn finish(mut self, load: &Load) -> Result<Outcome, LoadError> {
-        const ATTEMPT: &str = "staging the rows of a history";
-        self.sink
-            .feed(Bytes::from_static(TRAILER))
+    async fn copy(&self, bytes: Bytes) -> Result<(), tokio_postgres::Error> {
+        let mut sink = pin!(self.writer.client.copy_in(&self.copy).await?);
+        sink.feed(Bytes::from_static(HEADER)).await?;
+        sink.feed(bytes).await?;
+        sink.feed(Bytes::from_static(TRAILER)).await?;
+        sink.finish().await.map(drop)
+    }
+
+    /// Merges what was staged; the rows describe the moment `as_of`.
+    pub async fn finish(self, as_of: Timestamp, load: &Load) -> Result<Outcome, LoadError> {
+        let input = Input::history(self.history);
+        let mut transaction = self.writer.begin_load(input.dataset, load).await?;
+        transaction
+            .batch_execute(MEMORY)
             .await
-            .attempting(ATTEMPT)?;
-        self.sink.as_mut().finish().await.attempting(ATTEMPT)?;
-        let input = Input::of(self.history.as_str());
-        state::lock(&self.transaction, input.dataset).await?;
-        let mut outcome = merge::run(&mut self.transaction, self.history).await?;
-        outcome.rows = self.rows;
-        state::finish(self.transaction, input, None, load, &outcome).await?;
+            .attempting(STAGING)?;
+        state::check_history(&transaction, input, load).await?;
+        let mut merge = Merge::of(&mut transaction, self.history, as_of);
+        let merged = match load.dry_run {
+            true => merge.compare().await?,
+            false => merge.run().await?,
+        };
+        let outcome = Outcome {
+            rows: self.rows,
+            ..merged
+        };
+        if !load.dry_run {
+            state::finish(transaction, input, as_of, load, &outcome).await?;
+        }
         Ok(outcome)
     }
 }
 
-/// Rows wait in a table of the transaction's own. The merge sorts all of them at once: with less
-/// memory than this PostgreSQL sorts a million rows on disk, which takes twice as long.
-const STAGED: &str = "SET LOCAL work_mem = '128MB'; \
+const STAGING: &str = "staging the rows of a history";
+
+/// Rows wait in a table of the session's own.
+const STAGED: &str = "DROP TABLE IF EXISTS pg_temp.staged; \
     CREATE TEMPORARY TABLE staged ( \
         line bigint NOT NULL, account_id text COLLATE \"C\" NOT NULL, id text COLLATE \"C\" NOT NULL, \
         created_at timestamptz NOT NULL, score double precision NOT NULL, company_name text NOT NULL, \
         sector_code text NOT NULL, dept_code text NOT NULL, rating text NOT NULL \
-    ) ON COMMIT DROP";
+    )";
+
+/// The merge sorts all rows at once: with less memory than this PostgreSQL sorts a million on disk,
+/// which takes twice as long. Hash tables get no more than a sort, so that a small server survives.
+const MEMORY: &str = "SET LOCAL work_mem = '128MB'; SET LOCAL hash_mem_multiplier = 1";

@@ -18,11 +18,13 @@ pub struct Load {
     pub synthetic: bool,
     /// Who loads.
     pub loaded_by: String,
-    /// A replacing load may remove départements.
+    /// A replacing load may remove départements, a first one or the register's leave some out.
     pub allow_missing: bool,
-    /// An as-of date older than the stored one may be loaded.
+    /// Older data may replace newer, and generated data measured.
     pub force: bool,
-    /// Everything is done and then taken back.
+    /// How many percent of the measured records may move far, at most 100.
+    pub max_changed: u8,
+    /// Everything is compared and nothing is written.
     pub dry_run: bool,
 }
 
@@ -39,10 +41,18 @@ pub struct Outcome {
     pub removed: u64,
     /// Départements whose level or rating was derived from the score.
     pub derived: Vec<String>,
-    /// Départements whose stored level was kept, because the file gives none.
+    /// Départements whose stored level was kept, because the file gives none or an older one.
     pub kept: Vec<String>,
     /// Départements in the file that have no stress record to take a level.
     pub without_record: Vec<String>,
+    /// Levels of such départements that are new: they are stored, and served with the record.
+    pub laid_aside: u64,
+    /// Rows that a file of a later date had: what is stored stays.
+    pub older: u64,
+    /// Rows of purged accounts, which were skipped.
+    pub purged: u64,
+    /// Of a dry run: what would change most, the largest difference first.
+    pub largest: Vec<String>,
 }
 
 impl Outcome {
@@ -55,6 +65,7 @@ impl Outcome {
     pub fn unchanged(&self) -> u64 {
         self.rows
             .saturating_sub(self.inserted + self.updated + self.without_record.len() as u64)
+            .saturating_sub(self.older + self.purged)
     }
 }
 
@@ -69,7 +80,7 @@ pub enum History {
 
 impl History {
     /// The dataset's and the table's name.
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Analyses => "analyses",
             Self::Audits => "audits",
@@ -97,6 +108,9 @@ pub enum LoadError {
         /// How many there are.
         total: u64,
     },
+    /// The connection was lost while the load was committed: nobody knows whether it is stored.
+    #[error("the connection was lost while committing")]
+    Uncertain(#[source] Error),
     /// The database.
     #[error(transparent)]
     Database(#[from] Error),
@@ -116,6 +130,45 @@ pub enum Refusal {
         dataset: &'static str,
         /// Their codes.
         departements: Vec<String>,
+    },
+    /// A first file does not have all départements.
+    #[error(
+        "{dataset}: nothing is stored yet, and the file lacks départements: {}: \
+         add --allow-missing if this is meant",
+        .departements.join(", ")
+    )]
+    Incomplete {
+        /// The dataset.
+        dataset: &'static str,
+        /// Their codes.
+        departements: Vec<String>,
+    },
+    /// The register's answer leaves out départements that have a legal level.
+    #[error(
+        "{dataset}: the file leaves out départements that have a legal level: {}: \
+         add --allow-missing if this is meant",
+        .departements.join(", ")
+    )]
+    Omits {
+        /// The input.
+        dataset: &'static str,
+        /// Their codes.
+        departements: Vec<String>,
+    },
+    /// Too much is far from what is stored.
+    #[error(
+        "{dataset}: {moved} of {of} measured records would move far, more than {allowed} percent: \
+         raise --max-changed if this is meant"
+    )]
+    Moves {
+        /// The input.
+        dataset: &'static str,
+        /// Records that move by two bands or more; levels that become others.
+        moved: usize,
+        /// Measured records that are stored.
+        of: usize,
+        /// Percent.
+        allowed: u8,
     },
     /// The stored data is newer.
     #[error(

@@ -8,9 +8,9 @@ use water_domain::{Departement, Number, RiskRating, RiskRecord, Timestamp};
 use crate::departements;
 use crate::error::{Attempt, Error};
 use crate::moment::Moment;
-use crate::writer::Writer;
-use crate::writer::load::{Load, LoadError, Outcome, Refusal};
-use crate::writer::state::{self, Input};
+use crate::writer::load::{Load, LoadError, Outcome};
+use crate::writer::state::{self, Input, Over};
+use crate::writer::{Writer, guards};
 
 /// A row of a risk file.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -29,7 +29,7 @@ pub struct RiskRow {
     pub updated_at: Option<Timestamp>,
 }
 
-const RISK: Input = Input::of("risk");
+const RISK: Input = Input::whole("risk");
 
 impl Writer {
     /// Replaces all risk records by `rows`, at most one a département, which describe the moment
@@ -40,9 +40,8 @@ impl Writer {
         as_of: Timestamp,
         load: &Load,
     ) -> Result<Outcome, LoadError> {
-        let transaction = self.begin().await?;
-        state::lock(&transaction, RISK.dataset).await?;
-        state::check(&transaction, RISK, as_of, load).await?;
+        let transaction = self.begin_load(RISK.dataset, load).await?;
+        let over = state::check(&transaction, RISK, as_of, load).await?;
         let stored = read(&transaction).await?;
         let wanted: BTreeMap<&str, RiskRecord> = rows
             .iter()
@@ -53,17 +52,12 @@ impl Writer {
                 )
             })
             .collect();
-        let removed: Vec<String> = stored
-            .keys()
-            .filter(|code| !wanted.contains_key(*code))
-            .map(|code| (*code).to_owned())
-            .collect();
-        if !removed.is_empty() && !load.allow_missing {
-            return Err(Refusal::Removes {
-                dataset: RISK.name,
-                departements: removed,
-            }
-            .into());
+        let removed = guards::removed(RISK.name, &stored, &wanted, load)?;
+        if over == Over::Measured {
+            let moved = stored
+                .iter()
+                .filter(|(code, old)| wanted.get(*code).is_some_and(|new| moves(old, new)));
+            guards::moved(RISK.name, moved.count(), stored.len(), load)?;
         }
         let different: Vec<&RiskRecord> = wanted
             .iter()
@@ -83,15 +77,28 @@ impl Writer {
             derived: derived.map(|row| row.departement.code.to_owned()).collect(),
             ..Outcome::default()
         };
+        if load.dry_run {
+            let largest = guards::largest(stored.iter().filter_map(|(code, old)| {
+                let new = wanted.get(code)?.overall.get();
+                Some(((*code).to_owned(), old.overall.get(), new))
+            }));
+            return Ok(Outcome { largest, ..outcome });
+        }
         let delete = "DELETE FROM water.risk WHERE dept = ANY($1)";
         transaction
             .execute(delete, &[&removed])
             .await
             .attempting("removing risk records")?;
         write(&transaction, &different).await?;
-        state::finish(transaction, RISK, Some(as_of), load, &outcome).await?;
+        state::finish(transaction, RISK, as_of, load, &outcome).await?;
         Ok(outcome)
     }
+}
+
+/// Whether an overall score goes two bands or more away.
+fn moves(old: &RiskRecord, new: &RiskRecord) -> bool {
+    let band = |record: &RiskRecord| RiskRating::from_overall(record.overall.get()) as u8;
+    band(old).abs_diff(band(new)) >= 2
 }
 
 /// The record that a row makes. Without a date of its own it takes the load's, unless it says what

@@ -1,4 +1,4 @@
-//! A stress file replaces all stress records; a level that it does not give stays.
+//! A stress file replaces all stress records; a legal level that is newer than its own stays.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,10 @@ use water_domain::{Departement, Level, Number, StressRecord, Timestamp};
 
 use crate::departements;
 use crate::error::{Attempt, Error};
-use crate::writer::Writer;
-use crate::writer::load::{Load, LoadError, Outcome, Refusal};
-use crate::writer::state::{self, Input};
+use crate::writer::levels::{self, Legal};
+use crate::writer::load::{Load, LoadError, Outcome};
+use crate::writer::state::{self, Input, Over};
+use crate::writer::{Writer, guards};
 
 /// A row of a stress file.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -29,7 +30,7 @@ pub(crate) struct Stored {
     pub(crate) level_derived: bool,
 }
 
-pub(crate) const STRESS: Input = Input::of("stress");
+pub(crate) const STRESS: Input = Input::whole("stress");
 
 impl Writer {
     /// Replaces all stress records by `rows`, at most one a département, which describe the moment
@@ -40,38 +41,28 @@ impl Writer {
         as_of: Timestamp,
         load: &Load,
     ) -> Result<Outcome, LoadError> {
-        let transaction = self.begin().await?;
-        state::lock(&transaction, STRESS.dataset).await?;
-        state::check(&transaction, STRESS, as_of, load).await?;
-        let stored = read(&transaction).await?;
-        let wanted: BTreeMap<&str, Stored> = rows
+        let transaction = self.begin_load(STRESS.dataset, load).await?;
+        let over = state::check(&transaction, STRESS, as_of, load).await?;
+        let (stored, legal) = (read(&transaction).await?, levels::read(&transaction).await?);
+        let wanted: BTreeMap<&str, Wanted> = rows
             .iter()
             .map(|row| {
-                (
-                    row.departement.code,
-                    merged(row, stored.get(row.departement.code)),
-                )
+                let code = row.departement.code;
+                (code, wanted(row, legal.get(code), as_of, load))
             })
             .collect();
-        let removed: Vec<String> = stored
-            .keys()
-            .filter(|code| !wanted.contains_key(*code))
-            .map(|code| (*code).to_owned())
-            .collect();
-        if !removed.is_empty() && !load.allow_missing {
-            return Err(Refusal::Removes {
-                dataset: STRESS.name,
-                departements: removed,
-            }
-            .into());
+        let removed = guards::removed(STRESS.name, &stored, &wanted, load)?;
+        if over == Over::Measured {
+            let moved = stored.iter().filter(|(code, old)| {
+                let new = wanted.get(*code);
+                new.is_some_and(|new| moves(&old.record, &new.stored.record))
+            });
+            guards::moved(STRESS.name, moved.count(), stored.len(), load)?;
         }
-        let codes = |of: fn(&StressRow, &Stored) -> bool| {
-            let matching = rows
-                .iter()
-                .filter(|row| of(row, &wanted[row.departement.code]));
-            matching
-                .map(|row| row.departement.code.to_owned())
-                .collect::<Vec<_>>()
+        let codes = |of: fn(&Wanted) -> bool| {
+            let matching = rows.iter().map(|row| row.departement.code);
+            let matching = matching.filter(|code| of(&wanted[code]));
+            matching.map(str::to_owned).collect::<Vec<_>>()
         };
         let outcome = Outcome {
             rows: rows.len() as u64,
@@ -84,14 +75,21 @@ impl Writer {
                 .filter(|(code, new)| {
                     stored
                         .get(*code)
-                        .is_some_and(|old| old.record != new.record)
+                        .is_some_and(|old| old.record != new.stored.record)
                 })
                 .count() as u64,
             removed: removed.len() as u64,
-            derived: codes(|_, new| new.level_derived),
-            kept: codes(|row, new| row.level.is_none() && !new.level_derived),
+            derived: codes(|new| new.stored.level_derived),
+            kept: codes(|new| new.kept),
             ..Outcome::default()
         };
+        if load.dry_run {
+            let largest = guards::largest(stored.iter().filter_map(|(code, old)| {
+                let new = wanted.get(code)?.stored.record.stress_index;
+                Some(((*code).to_owned(), old.record.stress_index.get(), new.get()))
+            }));
+            return Ok(Outcome { largest, ..outcome });
+        }
         let delete = "DELETE FROM water.stress WHERE dept = ANY($1)";
         transaction
             .execute(delete, &[&removed])
@@ -99,29 +97,58 @@ impl Writer {
             .attempting("removing stress records")?;
         let different = wanted
             .iter()
-            .filter(|(code, new)| stored.get(*code) != Some(new));
-        write(&transaction, different.map(|(_, new)| new)).await?;
-        state::finish(transaction, STRESS, Some(as_of), load, &outcome).await?;
+            .filter(|(code, new)| stored.get(*code) != Some(&new.stored));
+        write(&transaction, different.map(|(_, new)| &new.stored)).await?;
+        let given = wanted
+            .iter()
+            .filter_map(|(code, new)| Some((*code, new.given?)));
+        levels::write(&transaction, &given.collect()).await?;
+        state::finish(transaction, STRESS, as_of, load, &outcome).await?;
         Ok(outcome)
     }
 }
 
-/// The level of the file, else the stored legal level (a yearly index must not overwrite it), else
-/// one derived from the index.
-fn merged(row: &StressRow, stored: Option<&Stored>) -> Stored {
-    let legal = stored
-        .filter(|stored| !stored.level_derived)
-        .map(|stored| stored.record.level);
-    let level = row.level.or(legal);
+/// What becomes of a row.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Wanted {
+    stored: Stored,
+    /// The legal level that the file gives, unless the stored one stays.
+    given: Option<Legal>,
+    /// Whether the stored legal level stays.
+    kept: bool,
+}
+
+/// The level of the file, unless the stored legal one is newer or the file gives none; else one
+/// derived from the index.
+fn wanted(row: &StressRow, legal: Option<&Legal>, as_of: Timestamp, load: &Load) -> Wanted {
+    let given = row
+        .level
+        .filter(|_| !legal.is_some_and(|legal| legal.outranks(as_of, load)))
+        .map(|level| Legal {
+            level,
+            as_of,
+            synthetic: load.synthetic,
+        });
+    let level = given.as_ref().or(legal).map(|legal| legal.level);
     let record = StressRecord {
         departement: row.departement,
         stress_index: row.stress_index,
         level: level.unwrap_or_else(|| Level::from_stress_index(row.stress_index.get())),
     };
-    Stored {
-        record,
-        level_derived: level.is_none(),
+    Wanted {
+        stored: Stored {
+            record,
+            level_derived: level.is_none(),
+        },
+        given,
+        kept: given.is_none() && legal.is_some(),
     }
+}
+
+/// Whether an index goes two bands or more away.
+fn moves(old: &StressRecord, new: &StressRecord) -> bool {
+    let band = |record: &StressRecord| Level::from_stress_index(record.stress_index.get()) as u8;
+    band(old).abs_diff(band(new)) >= 2
 }
 
 /// All stored records by code.
@@ -183,39 +210,87 @@ mod tests {
     use super::*;
 
     fn row(stress_index: f64, level: Option<Level>) -> StressRow {
-        let stress_index = Number::try_from(stress_index).unwrap();
         StressRow {
             departement: departement::parse("34").unwrap(),
-            stress_index,
+            stress_index: Number::try_from(stress_index).unwrap(),
             level,
         }
     }
 
+    fn day(day: i64) -> Timestamp {
+        Timestamp::from_millis(day * 86_400_000).unwrap()
+    }
+
+    fn load(synthetic: bool, force: bool) -> Load {
+        Load {
+            sha256: [0; 32],
+            source: String::new(),
+            synthetic,
+            loaded_by: String::new(),
+            allow_missing: false,
+            force,
+            max_changed: 50,
+            dry_run: false,
+        }
+    }
+
+    /// The level of a département whose legal one of day 5 is `alerte`, and whether it was kept.
+    fn over_alerte(row: StressRow, as_of: i64, load: Load) -> (Level, bool) {
+        let legal = Legal {
+            level: Level::Alerte,
+            as_of: day(5),
+            synthetic: false,
+        };
+        let wanted = wanted(&row, Some(&legal), day(as_of), &load);
+        assert!(!wanted.stored.level_derived);
+        (wanted.stored.record.level, wanted.kept)
+    }
+
     #[test]
-    fn a_level_is_the_files_else_the_stored_legal_one_else_derived() {
-        let legal = merged(&row(1.5, Some(Level::Crise)), None);
+    fn a_level_is_the_files_unless_the_stored_legal_one_is_newer() {
+        let crise = row(0.5, Some(Level::Crise));
+        let measured = || load(false, false);
+        assert_eq!(over_alerte(crise, 6, measured()), (Level::Crise, false));
+        assert_eq!(over_alerte(crise, 5, measured()), (Level::Crise, false));
+        assert_eq!(over_alerte(crise, 4, measured()), (Level::Alerte, true));
         assert_eq!(
-            (legal.record.level, legal.level_derived),
-            (Level::Crise, false)
-        );
-        let kept = merged(&row(0.5, None), Some(&legal));
-        assert_eq!(
-            (kept.record.level, kept.level_derived),
-            (Level::Crise, false)
-        );
-        let derived = merged(&row(1.5, None), None);
-        assert_eq!(
-            (derived.record.level, derived.level_derived),
-            (Level::Vigilance, true)
+            over_alerte(row(0.5, None), 6, measured()),
+            (Level::Alerte, true)
         );
     }
 
     #[test]
-    fn a_derived_level_follows_the_index() {
-        let derived = merged(&row(1.5, None), None);
+    fn an_invented_level_does_not_replace_a_measured_one_unless_it_is_forced() {
+        let crise = row(0.5, Some(Level::Crise));
         assert_eq!(
-            merged(&row(4.5, None), Some(&derived)).record.level,
-            Level::Crise
+            over_alerte(crise, 6, load(true, false)),
+            (Level::Alerte, true)
         );
+        assert_eq!(
+            over_alerte(crise, 4, load(true, true)),
+            (Level::Crise, false)
+        );
+    }
+
+    #[test]
+    fn without_a_legal_level_it_follows_the_index() {
+        for (index, level) in [(1.5, Level::Vigilance), (4.5, Level::Crise)] {
+            let wanted = wanted(&row(index, None), None, day(1), &load(false, false));
+            assert_eq!(
+                (wanted.stored.record.level, wanted.stored.level_derived),
+                (level, true)
+            );
+        }
+    }
+
+    #[test]
+    fn an_index_moves_when_it_goes_two_bands_away() {
+        let record = |index| {
+            wanted(&row(index, None), None, day(1), &load(false, false))
+                .stored
+                .record
+        };
+        assert!(!moves(&record(0.9), &record(1.1)));
+        assert!(moves(&record(4.0), &record(2.9)));
     }
 }

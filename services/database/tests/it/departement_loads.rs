@@ -11,7 +11,7 @@ impl Fixture {
         departements::snapshot(&self.reader).await.unwrap()
     }
 
-    async fn levels(&self) -> Vec<(&'static str, Level)> {
+    pub async fn levels(&self) -> Vec<(&'static str, Level)> {
         let records = self.snapshot().await.stress.unwrap().records;
         records
             .iter()
@@ -141,6 +141,7 @@ async fn the_register_sets_levels_keeps_the_unknown_and_reports_the_rest() {
         updated: 1,
         kept: vec!["75".to_owned()],
         without_record: vec!["01".to_owned()],
+        laid_aside: 1,
         ..Outcome::default()
     };
     assert_eq!(outcome, expected);
@@ -161,9 +162,13 @@ async fn a_file_that_would_remove_departements_is_refused_unless_it_is_meant() {
         .await
         .unwrap();
     let before = fixture.dump();
+    let careful = Load {
+        allow_missing: false,
+        ..load()
+    };
     let error = fixture
         .writer
-        .replace_stress(&all[1..2], day(1), &load())
+        .replace_stress(&all[1..2], day(1), &careful)
         .await
         .unwrap_err();
     assert_eq!(
@@ -172,13 +177,9 @@ async fn a_file_that_would_remove_departements_is_refused_unless_it_is_meant() {
          add --allow-missing if this is meant"
     );
     assert_eq!(fixture.dump(), before);
-    let meant = Load {
-        allow_missing: true,
-        ..load()
-    };
     let outcome = fixture
         .writer
-        .replace_stress(&all[1..2], day(1), &meant)
+        .replace_stress(&all[1..2], day(1), &load())
         .await
         .unwrap();
     assert_eq!((outcome.removed, fixture.levels().await.len()), (2, 1));

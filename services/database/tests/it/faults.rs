@@ -3,17 +3,19 @@
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
+use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
-use water_database::{Database, departements, migrations};
+use water_database::writer::History;
+use water_database::{Changes, Database, Writer, departements, history, migrations};
 use water_domain::Fault;
-use water_harness::{Port, Postgres};
+use water_harness::{Port, Postgres, wait_until};
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, account, day, load, page, risk, row, stress};
 
 /// The error of reading the versions, with all its causes in one text.
 async fn failure(url: &str) -> (bool, String) {
-    let database = Database::connect(url, None).unwrap();
+    let database = Database::connect(url, None, 2).unwrap();
     let error = departements::versions(&database).await.unwrap_err();
     let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |error| {
         error.source()
@@ -81,13 +83,118 @@ async fn a_query_that_waits_too_long_is_transient() {
 }
 
 #[tokio::test]
-async fn a_value_written_past_the_ingest_is_a_bug_and_not_served() {
+async fn an_unknown_stored_value_stops_its_own_record_only() {
+    let mut fixture = Fixture::new().await;
+    let rows = ["01", "34"].map(|code| stress(code, 1.0, None));
+    fixture
+        .writer
+        .replace_stress(&rows, day(1), &load())
+        .await
+        .unwrap();
+    let risks = [risk("34", 1.0)];
+    fixture
+        .writer
+        .replace_risk(&risks, day(1), &load())
+        .await
+        .unwrap();
+    // What the loader of the next version may write before this one is replaced.
+    fixture.sql("ALTER TABLE water.stress DROP CONSTRAINT stress_level_check");
+    fixture.sql("UPDATE water.stress SET level = 'catastrophe' WHERE dept = '34'");
+    fixture.sql("INSERT INTO water.risk VALUES ('99', 1, 1, 1, 'A', now())");
+    let snapshot = departements::snapshot(&fixture.reader).await.unwrap();
+    assert_eq!(snapshot.skipped(), ["stress 34", "risk 99"]);
+    let stress = snapshot.stress.unwrap().records;
+    assert_eq!((stress.len(), stress[0].departement.code), (1, "01"));
+    assert_eq!(snapshot.risk.unwrap().records.len(), 1);
+}
+
+#[tokio::test]
+async fn stored_codes_of_a_history_are_handed_on_unparsed() {
+    let mut fixture = Fixture::new().await;
+    let rows = [row("acme", 1, day(1)), row("acme", 2, day(2))];
+    fixture.load(History::Analyses, &rows).await.unwrap();
+    fixture.sql("UPDATE water.analyses SET rating = 'a/1', sector_code = '§' WHERE id = '2'");
+    let slice = history::analyses(&fixture.reader, &account("acme"), page(20, 0))
+        .await
+        .unwrap();
+    assert_eq!(
+        (
+            slice.rows[0].rating.as_str(),
+            slice.rows[0].sector_code.as_str()
+        ),
+        ("a/1", "§")
+    );
+    assert_eq!(slice.rows.len(), 2);
+}
+
+#[tokio::test]
+async fn a_connection_whose_plan_is_outdated_is_replaced() {
     let fixture = Fixture::new().await;
-    fixture.sql("INSERT INTO water.stress VALUES ('99', 1, 'crise', false)");
-    fixture.sql("UPDATE water.datasets SET updated_at = now() WHERE name = 'stress'");
-    let error = departements::snapshot(&fixture.reader).await.unwrap_err();
-    assert!(!error.is_transient());
-    assert_eq!(error.to_string(), "reading a stress record");
+    let reader = Database::connect(&fixture.own.url_as("water_reader"), None, 1).unwrap();
+    departements::versions(&reader).await.unwrap();
+    fixture.sql("ALTER TABLE water.datasets ALTER COLUMN name TYPE varchar");
+    let error = departements::versions(&reader).await.unwrap_err();
+    assert!(error.is_transient(), "{error:?}");
+    departements::versions(&reader).await.unwrap();
+}
+
+/// How many queries of the reader the server works on.
+fn working(fixture: &Fixture) -> anyhow::Result<()> {
+    let sql = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'water_reader' \
+               AND datname = current_database() AND state = 'active'";
+    match fixture.sql(sql).as_str() {
+        "0" => Ok(()),
+        count => anyhow::bail!("{count} queries"),
+    }
+}
+
+#[tokio::test]
+async fn a_query_whose_asker_left_is_cancelled_and_its_connection_kept() {
+    let fixture = Fixture::new().await;
+    let reader = Database::connect(&fixture.own.url_as("water_reader"), None, 1).unwrap();
+    departements::versions(&reader).await.unwrap();
+    let (mut owner, connection) =
+        tokio_postgres::connect(&fixture.own.url(), tokio_postgres::NoTls)
+            .await
+            .unwrap();
+    tokio::spawn(connection);
+    let lock = owner.transaction().await.unwrap();
+    lock.batch_execute("LOCK TABLE water.analyses_accounts")
+        .await
+        .unwrap();
+    let acme = account("acme");
+    let asked = history::analyses(&reader, &acme, page(20, 0));
+    assert!(timeout(Duration::from_millis(200), asked).await.is_err());
+    // Sooner than the statement's own timeout of 2 s, of which 1.8 s are left.
+    wait_until(
+        "the query to be cancelled",
+        Duration::from_secs(1),
+        async || working(&fixture),
+    )
+    .await
+    .unwrap();
+    departements::versions(&reader).await.unwrap();
+    let sessions = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'water_reader' \
+                    AND datname = current_database()";
+    assert_eq!(fixture.sql(sessions), "1");
+}
+
+#[tokio::test]
+async fn a_session_sends_no_startup_options_which_a_pooler_would_refuse() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("postgresql://u@{}/water", listener.local_addr().unwrap());
+    let database = Database::connect(&url, None, 1).unwrap();
+    let asking = tokio::spawn(async move { departements::versions(&database).await });
+    let (mut asked, _) = listener.accept().await.unwrap();
+    let length = asked.read_u32().await.unwrap();
+    let mut message = vec![0; length as usize - 4];
+    asked.read_exact(&mut message).await.unwrap();
+    let message = String::from_utf8_lossy(&message).into_owned();
+    assert!(
+        message.contains("user\0u\0") && !message.contains("options"),
+        "{message:?}"
+    );
+    asking.abort();
 }
 
 #[tokio::test]
@@ -96,7 +203,7 @@ async fn a_restarted_server_is_read_again() {
     let own = server.create_database().unwrap();
     server.sql(own.name(), migrations::ROLES_SQL).unwrap();
     migrations::migrate(&own.url(), None).await.unwrap();
-    let database = Database::connect(&own.url_as("water_reader"), None).unwrap();
+    let database = Database::connect(&own.url_as("water_reader"), None, 2).unwrap();
     departements::versions(&database).await.unwrap();
     // SIGINT is PostgreSQL's fast shutdown: it does not wait for its clients.
     server.process().signal(Signal::SIGINT).unwrap();
@@ -120,4 +227,19 @@ async fn a_server_that_never_answers_is_not_waited_for() {
         .await
         .unwrap();
     assert!(transient, "{message}");
+}
+
+#[tokio::test]
+async fn nobody_waits_for_ever_for_a_server_that_accepts_and_says_nothing() {
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("postgresql://u@{}/water", silent.local_addr().unwrap());
+    let database = Database::connect(&url, None, 1).unwrap();
+    let (listening, writing, migrating) = tokio::join!(
+        timeout(Duration::from_secs(4), Changes::listen(&database)),
+        timeout(Duration::from_secs(8), Writer::connect(&url, None)),
+        timeout(Duration::from_secs(8), migrations::migrate(&url, None)),
+    );
+    assert!(listening.expect("the listener gives up").is_err());
+    assert!(writing.expect("the writer gives up").is_err());
+    assert!(migrating.expect("the migration gives up").is_err());
 }

@@ -32,7 +32,7 @@ impl Fixture {
         // A copy belongs to whoever copied.
         let give = format!("ALTER DATABASE {} OWNER TO water_owner", own.name());
         postgres.sql("postgres", &give).unwrap();
-        let reader = Database::connect(&own.url_as("water_reader"), None).unwrap();
+        let reader = Database::connect(&own.url_as("water_reader"), None, 2).unwrap();
         let writer = Writer::connect(&own.url_as("water_writer"), None)
             .await
             .unwrap();
@@ -60,22 +60,23 @@ impl Fixture {
             .join("\n")
     }
 
-    /// Loads rows of a history.
+    /// Loads rows of a history, as of the first day of 2026.
     pub async fn load(&mut self, history: History, rows: &[Row]) -> Result<Outcome, LoadError> {
-        self.load_as(history, rows, &load()).await
+        self.load_as(history, rows, day(0), &load()).await
     }
 
     pub async fn load_as(
         &mut self,
         history: History,
         rows: &[Row],
+        as_of: Timestamp,
         load: &Load,
     ) -> Result<Outcome, LoadError> {
         let mut staging = self.writer.stage(history).await?;
-        for chunk in rows.chunks(1000) {
-            staging.push(batch(chunk)).await?;
+        for (number, chunk) in (0..).zip(rows.chunks(1000)) {
+            staging.push(batch(chunk, 2 + number * 1000)).await?;
         }
-        staging.finish(load).await
+        staging.finish(as_of, load).await
     }
 }
 
@@ -86,8 +87,9 @@ pub fn load() -> Load {
         source: "a test".to_owned(),
         synthetic: true,
         loaded_by: "nobody".to_owned(),
-        allow_missing: false,
+        allow_missing: true,
         force: false,
+        max_changed: 50,
         dry_run: false,
     }
 }
@@ -143,10 +145,10 @@ impl Row {
     }
 }
 
-/// Rows on the lines 2, 3 … of a file.
-fn batch(rows: &[Row]) -> Batch {
+/// Rows on the lines of a file from `line` on.
+pub fn batch(rows: &[Row], line: u64) -> Batch {
     let mut batch = Batch::default();
-    for (line, row) in (2..).zip(rows) {
+    for (line, row) in (line..).zip(rows) {
         batch.push(&HistoryRow {
             line,
             account_id: row.account,

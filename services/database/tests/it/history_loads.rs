@@ -123,7 +123,7 @@ async fn a_dry_run_says_what_would_happen_and_changes_nothing() {
         .await
         .unwrap();
     let analyses = fixture
-        .load_as(Analyses, &[row("acme", 1, day(1))], &dry)
+        .load_as(Analyses, &[row("acme", 1, day(1))], day(0), &dry)
         .await
         .unwrap();
     assert_eq!((stress.inserted, analyses.inserted), (1, 1));
@@ -155,8 +155,9 @@ async fn a_purged_account_is_gone_and_the_others_stay() {
         .collect();
     fixture.load(Analyses, &rows).await.unwrap();
     fixture.load(Audits, &rows[..2]).await.unwrap();
-    let kept = fixture.writer.purge(&account("acme"), true).await.unwrap();
-    let purged = fixture.writer.purge(&account("acme"), false).await.unwrap();
+    let acme = account("acme");
+    let kept = fixture.writer.purge(&acme, "nobody", true).await.unwrap();
+    let purged = fixture.writer.purge(&acme, "nobody", false).await.unwrap();
     assert_eq!(
         (kept, purged),
         (
@@ -191,7 +192,10 @@ async fn each_load_is_noted_with_where_it_came_from() {
         .iter()
         .map(|load| (load.dataset.as_str(), load.as_of, load.rows))
         .collect();
-    assert_eq!(seen, [("analyses", None, 1), ("stress", Some(day(1)), 1)]);
+    assert_eq!(
+        seen,
+        [("analyses", Some(day(0)), 1), ("stress", Some(day(1)), 1)]
+    );
     let stress = &loads[1];
     assert_eq!(
         (

@@ -1,9 +1,13 @@
 //! Migrations run as the owner, once, and give each role its rights and no more.
 
-use water_database::migrations::{self, MigrationError};
-use water_harness::Postgres;
+use std::time::Duration;
 
-use crate::fixture::Fixture;
+use anyhow::ensure;
+use water_database::history;
+use water_database::migrations::{self, MigrationError};
+use water_harness::{Postgres, wait_until};
+
+use crate::fixture::{Fixture, account, day, load, page, stress};
 
 #[tokio::test]
 async fn a_second_migration_changes_nothing() {
@@ -23,7 +27,7 @@ async fn two_migrations_that_race_both_succeed() {
         migrations::migrate(&url, None),
         migrations::migrate(&url, None)
     );
-    assert_eq!(one.unwrap().len() + other.unwrap().len(), 1);
+    assert_eq!(one.unwrap().len() + other.unwrap().len(), 2);
 }
 
 #[tokio::test]
@@ -66,6 +70,7 @@ async fn the_reader_may_not_write_and_the_writer_may_not_change_the_schema() {
         "DELETE FROM water.stress",
         "UPDATE water.datasets SET version = 9",
         "SELECT FROM water.loads",
+        "SELECT FROM water.purges",
     ] {
         assert!(
             denied("water_reader", sql).contains("permission denied"),
@@ -76,6 +81,9 @@ async fn the_reader_may_not_write_and_the_writer_may_not_change_the_schema() {
         "DROP TABLE water.stress",
         "DELETE FROM water.loads",
         "DELETE FROM water.datasets",
+        "DELETE FROM water.migrations",
+        "INSERT INTO water.migrations VALUES (999, 'forged', '2030-01-01T00:00:00Z', '1')",
+        "DELETE FROM water.purges",
     ] {
         let answer = denied("water_writer", sql);
         assert!(
@@ -83,4 +91,108 @@ async fn the_reader_may_not_write_and_the_writer_may_not_change_the_schema() {
             "{answer}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_schema_that_lacks_a_migration_below_its_newest_is_refused() {
+    let fixture = Fixture::new().await;
+    fixture.sql("DELETE FROM water.migrations WHERE version = 1");
+    let error = migrations::migrate(&fixture.own.url_as("water_owner"), None)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the database lacks the migration V1__datasets_and_histories, although it has newer ones: \
+         restore the schema from a backup or apply it by hand"
+    );
+}
+
+#[tokio::test]
+async fn a_later_table_has_the_usual_rights_without_a_word() {
+    let fixture = Fixture::new().await;
+    let as_role = |role: &str, sql: &str| {
+        let sql = format!("SET ROLE {role}; {sql}");
+        fixture.postgres.sql(fixture.own.name(), &sql)
+    };
+    as_role("water_owner", "CREATE TABLE water.later (number int)").unwrap();
+    as_role("water_writer", "INSERT INTO water.later VALUES (1)").unwrap();
+    assert_eq!(
+        as_role("water_reader", "SELECT number FROM water.later").unwrap(),
+        "1"
+    );
+    assert!(as_role("water_reader", "DELETE FROM water.later").is_err());
+}
+
+/// What takes the schema back to the first migration.
+const BACK_TO_V1: &str = "DELETE FROM water.migrations WHERE version > 1; \
+    DROP TABLE water.levels, water.purges; \
+    ALTER TABLE water.analyses DROP COLUMN as_of; ALTER TABLE water.audits DROP COLUMN as_of";
+
+#[tokio::test]
+async fn a_migration_waits_for_a_long_load_without_holding_up_readers() {
+    let fixture = Fixture::new().await;
+    fixture.sql(BACK_TO_V1);
+    // The guard's own transaction is idle all the while.
+    let name = fixture.own.name();
+    fixture.sql(&format!(
+        "ALTER ROLE water_owner IN DATABASE {name} SET idle_in_transaction_session_timeout = '500ms'"
+    ));
+    let (owner, connection) = tokio_postgres::connect(&fixture.own.url(), tokio_postgres::NoTls)
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    let under_way = "BEGIN; LOCK TABLE water.analyses IN ROW EXCLUSIVE MODE";
+    owner.batch_execute(under_way).await.unwrap();
+    let url = fixture.own.url_as("water_owner");
+    let migrating = tokio::spawn(async move { migrations::migrate(&url, None).await });
+    let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock' \
+                   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    let seen = async |count: &str| {
+        wait_until(
+            "the migration's lock",
+            Duration::from_secs(10),
+            async || {
+                let waits = fixture.sql(waiting);
+                ensure!(waits == count, "{waits}");
+                Ok(())
+            },
+        )
+        .await
+        .unwrap();
+    };
+    // It waits, gives way to the readers behind it, and tries again.
+    for count in ["1", "0", "1"] {
+        seen(count).await;
+        let acme = account("acme");
+        history::analyses(&fixture.reader, &acme, page(20, 0))
+            .await
+            .unwrap();
+    }
+    owner.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(
+        migrating.await.unwrap().unwrap(),
+        ["V2__levels_confirmations_and_purges"]
+    );
+}
+
+#[tokio::test]
+async fn legal_levels_of_the_version_before_are_taken_over() {
+    let mut fixture = Fixture::new().await;
+    fixture.sql(BACK_TO_V1);
+    fixture.sql(
+        "INSERT INTO water.stress VALUES ('01', 1, 'crise', false), ('34', 1, 'vigilance', true); \
+         UPDATE water.datasets SET as_of = '2026-01-03T00:00:00Z' WHERE name = 'vigieau'",
+    );
+    migrations::migrate(&fixture.own.url_as("water_owner"), None)
+        .await
+        .unwrap();
+    let stored = "SELECT dept, level, as_of = '2026-01-03T00:00:00Z', synthetic FROM water.levels";
+    assert_eq!(fixture.sql(stored), "01|crise|t|f");
+    let rows = [stress("01", 1.0, None)];
+    fixture
+        .writer
+        .replace_stress(&rows, day(9), &load())
+        .await
+        .unwrap();
+    assert_eq!(fixture.sql("SELECT level FROM water.stress"), "crise");
 }

@@ -55,7 +55,7 @@ impl Encrypted {
 
     async fn read(&self, host: &str, query: &str, ca_file: Option<&Path>) -> Result<(), String> {
         let url = self.own.url_as("water_reader").replace("127.0.0.1", host);
-        let database = Database::connect(&format!("{url}{query}"), ca_file).unwrap();
+        let database = Database::connect(&format!("{url}{query}"), ca_file, 2).unwrap();
         let read = departements::versions(&database).await;
         let encrypted = "SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) \
                          WHERE usename = 'water_reader'";

@@ -175,6 +175,7 @@ pub fn load() -> Load {
         loaded_by: "nobody".to_owned(),
         allow_missing: true,
         force: false,
+        max_changed: 50,
         dry_run: false,
     }
 }

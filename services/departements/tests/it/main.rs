@@ -4,6 +4,7 @@
 
 mod answers;
 mod fixture;
+mod following;
 mod identity;
 mod reloads;
 mod settings;

@@ -7,7 +7,7 @@ use water_harness::{Postgres, wait_until};
 use crate::fixture::{Running, SOON, day, load, migrated, risk, stress, writer};
 
 /// Waits until the list of `path` is as of `day`.
-async fn until(service: &Running, path: &str, as_of: i64) {
+pub async fn until(service: &Running, path: &str, as_of: i64) {
     let seen = async || {
         let answer = service.get(path).await;
         ensure!(

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use water_domain::{
-    ComplianceAudit, Departement, Level, Number, Page, RiskAnalysis, RiskRating, RiskRecord,
-    StressRecord, Timestamp, departement,
+    ComplianceAudit, Departement, HistoryRating, Level, Number, Page, RiskAnalysis, RiskRating,
+    RiskRecord, SectorCode, StressRecord, Timestamp, departement,
 };
 
 pub(super) fn stress_record() -> StressRecord {
@@ -30,10 +30,10 @@ pub(super) fn risk_analysis() -> RiskAnalysis {
     RiskAnalysis {
         id: "an-2026-0001".into(),
         company_name: "Société des Eaux".into(),
-        sector_code: valid("36.00Z"),
+        sector_code: valid::<SectorCode>("36.00Z").into(),
         dept_code: herault().code.into(),
         global_score: number(42.5),
-        rating: valid("B"),
+        rating: valid::<HistoryRating>("B").into(),
         created_at: moment(),
     }
 }
@@ -42,10 +42,10 @@ pub(super) fn compliance_audit() -> ComplianceAudit {
     ComplianceAudit {
         id: "au-2026-0001".into(),
         company_name: "Société des Eaux".into(),
-        sector_code: valid("36.00Z"),
+        sector_code: valid::<SectorCode>("36.00Z").into(),
         dept_code: herault().code.into(),
         score: number(87.0),
-        global_rating: valid("A+"),
+        global_rating: valid::<HistoryRating>("A+").into(),
         created_at: moment(),
     }
 }

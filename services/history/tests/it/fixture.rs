@@ -222,7 +222,9 @@ pub async fn load(writer: &mut Writer, history: History, rows: &[Row]) {
         loaded_by: "nobody".to_owned(),
         allow_missing: false,
         force: false,
+        max_changed: 50,
         dry_run: false,
     };
-    staging.finish(&load).await.unwrap();
+    let as_of = Timestamp::parse("2026-07-01T00:00:00Z").unwrap();
+    staging.finish(as_of, &load).await.unwrap();
 }

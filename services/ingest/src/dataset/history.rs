@@ -5,7 +5,7 @@ use std::io;
 use water_database::writer::{History, HistoryRow};
 use water_domain::{AccountId, HistoryRating, SectorCode, Timestamp};
 
-use crate::cell::{self, Cells};
+use crate::cell::{self, Cells, NullWords};
 use crate::problem::Problems;
 use crate::source::Text;
 use crate::table::{self, Columns};
@@ -41,15 +41,24 @@ pub fn columns(history: History) -> Columns {
     };
     Columns {
         required,
-        optional: &[],
+        optional: &["synthetic"],
     }
+}
+
+/// What a history's values are judged by, beside the file.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// The moment of the load: no record is from a later day.
+    pub now: Timestamp,
+    /// Whether `companyName` may be a word such as `None`.
+    pub company_names: NullWords,
 }
 
 /// Hands each good row to `each`; the file is good if no problem was added.
 pub fn read(
     text: Text,
     history: History,
-    now: Timestamp,
+    rules: Rules,
     problems: &mut Problems,
     mut each: impl FnMut(&HistoryRow<'_>, &Problems),
 ) -> io::Result<u64> {
@@ -59,13 +68,15 @@ pub fn read(
         let mut cells = Cells::new(line, row, &names, problems);
         // All cells are read before any is asked for, so that a row tells all its problems.
         let account_id = cells.required(0, checked::<AccountId>);
-        let id = cells.required(1, cell::text_up_to(MAX_ID));
-        let company_name = cells.required(2, cell::text_up_to(MAX_COMPANY_NAME));
+        let id = cells.required(1, cell::id_up_to(MAX_ID));
+        let company_name =
+            cells.required_text(2, rules.company_names, cell::text_up_to(MAX_COMPANY_NAME));
         let sector_code = cells.required(3, checked::<SectorCode>);
         let departement = cells.required(4, cell::departement);
         let score = cells.required(5, cell::number);
         let rating = cells.required(6, checked::<HistoryRating>);
-        let created_at = cells.required(7, cell::moment(now));
+        let created_at = cells.required(7, cell::moment(rules.now));
+        cells.note_synthetic(8);
         let read = || {
             Some(HistoryRow {
                 line,
@@ -105,6 +116,10 @@ mod tests {
         "accountId,id,companyName,sectorCode,deptCode,globalScore,rating,createdAt\n";
 
     fn read_text(text: String) -> (Vec<String>, String) {
+        read_with(text, NullWords::Refused)
+    }
+
+    fn read_with(text: String, company_names: NullWords) -> (Vec<String>, String) {
         let mut problems = Problems::of("analyses.csv");
         let now = Timestamp::parse("2026-07-01T00:00:00Z").unwrap();
         let mut rows = Vec::new();
@@ -117,7 +132,7 @@ mod tests {
         read(
             Box::new(Cursor::new(text)),
             History::Analyses,
-            now,
+            Rules { now, company_names },
             &mut problems,
             each,
         )
@@ -126,27 +141,83 @@ mod tests {
     }
 
     #[test]
-    fn a_company_name_may_have_commas_quotes_and_line_ends() {
-        let rows = "acme,1,\"Eaux, \"\"Sud\"\"\nSARL\",36.00Z,1,3.5,B+,2026-01-01T00:00:00Z\n\
+    fn a_company_name_may_have_commas_and_quotes() {
+        let rows = "acme,1,\"Eaux, \"\"Sud\"\"\",36.00Z,1,3.5,B+,2026-01-01T00:00:00Z\n\
                     acme,2,Eaux,36.00Z,2a,-3,B+,2026-01-01T01:00:00+01:00\n";
         let (rows, problems) = read_text(format!("{HEADER}{rows}"));
         assert_eq!(problems, "");
         assert_eq!(
             rows,
             [
-                "2 1 \"Eaux, \\\"Sud\\\"\\nSARL\" 01 2026-01-01T00:00:00.000Z",
-                "4 2 \"Eaux\" 2A 2026-01-01T00:00:00.000Z"
+                "2 1 \"Eaux, \\\"Sud\\\"\" 01 2026-01-01T00:00:00.000Z",
+                "3 2 \"Eaux\" 2A 2026-01-01T00:00:00.000Z"
             ]
         );
     }
 
     #[test]
-    fn a_refusal_names_the_physical_line_after_a_field_of_two_lines() {
-        let rows = "acme,1,\"a\nb\",36.00Z,1,x,B+,2026-01-01T00:00:00Z\nacme,2,a,36.00Z,1,y,B+,2026-01-01T00:00:00Z\n";
+    fn two_rows_inside_one_pair_of_quotes_are_refused_and_lines_stay_right() {
+        let rows = "acme,1,\"a\nb\",36.00Z,1,x,B+,2026-01-01T00:00:00Z\n\
+                    acme,2,a,36.00Z,1,y,B+,2026-01-01T00:00:00Z\n\
+                    acme,3,\"Eaux,36.00Z,1,1,B+,2026-01-01T00:00:00Z\r\nacme,4,Sud\",36.00Z,1,1,B+,2026-01-01T00:00:00Z\n";
+        let (rows, problems) = read_text(format!("{HEADER}{rows}"));
+        assert!(rows.is_empty(), "{rows:?}");
+        assert_eq!(
+            problems,
+            "analyses.csv:2: companyName: it has a line end: is a quote not closed?\n\
+             analyses.csv:3: globalScore: x is no number\n\
+             analyses.csv:4: globalScore: y is no number\n\
+             analyses.csv:5: companyName: it has a line end: is a quote not closed?\n"
+        );
+    }
+
+    #[test]
+    fn words_that_stand_for_no_value_are_refused_in_any_case_and_column() {
+        let row = |cells: [&str; 5]| {
+            let [account, id, name, sector, rating] = cells;
+            format!("{HEADER}{account},{id},{name},{sector},34,1,{rating},2026-01-01T00:00:00Z\n")
+        };
+        let columns = ["accountId", "id", "companyName", "sectorCode", "rating"];
+        let good = ["acme", "1", "Eaux", "36.00Z", "A"];
+        for (place, column) in columns.iter().enumerate() {
+            for word in [
+                "NULL",
+                "None",
+                "NaN",
+                "N/A",
+                "NA",
+                "#REF!",
+                "-9999",
+                "Undefined",
+            ] {
+                let mut cells = good;
+                cells[place] = word;
+                assert_eq!(
+                    read_text(row(cells)).1,
+                    format!("analyses.csv:2: {column}: {word} is no value\n")
+                );
+            }
+        }
+        let none = ["acme", "1", "None", "36.00Z", "A"];
+        let (rows, problems) = read_with(row(none), NullWords::Accepted);
+        assert_eq!((rows.len(), problems.as_str()), (1, ""));
+        let id = ["acme", "None", "None", "36.00Z", "A"];
+        let (_, problems) = read_with(row(id), NullWords::Accepted);
+        assert_eq!(problems, "analyses.csv:2: id: None is no value\n");
+    }
+
+    #[test]
+    fn blank_text_and_white_space_around_an_id_are_refused() {
+        let rows = "acme, 1,Eaux,36.00Z,34,1,A,2026-01-01T00:00:00Z\n\
+                    acme,  , \t,36.00Z,34,1,A,2026-01-01T00:00:00Z\n\
+                    acme,1,\u{a0},36.00Z,34,1,A,2026-01-01T00:00:00Z\n";
         let (_, problems) = read_text(format!("{HEADER}{rows}"));
         assert_eq!(
             problems,
-            "analyses.csv:3: globalScore: x is no number\nanalyses.csv:4: globalScore: y is no number\n"
+            "analyses.csv:2: id: it begins or ends with white space\n\
+             analyses.csv:3: id: it is blank\n\
+             analyses.csv:3: companyName: it has the control character U+0009\n\
+             analyses.csv:4: companyName: it is blank\n"
         );
     }
 
@@ -167,7 +238,7 @@ mod tests {
              analyses.csv:2: sectorCode: a/b: a sector code is 1 to 16 letters, digits, '.', '_' or '-'\n\
              analyses.csv:2: deptCode: 20: there is no such département: Corsica has been 2A (Corse-du-Sud) \
              and 2B (Haute-Corse) since 1976\n\
-             analyses.csv:2: globalScore: -9999 stands for no value\n\
+             analyses.csv:2: globalScore: -9999 is no value\n\
              analyses.csv:2: rating: b: a rating is 1 to 8 upper-case letters, digits, '+' or '-', and begins with a letter\n\
              analyses.csv:2: createdAt: 2026-01-01: a time is RFC 3339 with an offset, such as 2026-07-01T00:00:00Z\n\
              analyses.csv:3: id: it has the control character U+0000\n"

@@ -14,7 +14,7 @@ use crate::table::{self, Columns};
 /// The columns of a risk file.
 pub const COLUMNS: Columns = Columns {
     required: &["dept", "flood", "drought", "overall"],
-    optional: &["rating", "updatedAt", "name"],
+    optional: &["rating", "updatedAt", "name", "synthetic"],
 };
 
 /// Reads all rows; they are good if no problem was added.
@@ -28,11 +28,14 @@ pub fn read(text: Text, now: Timestamp, problems: &mut Problems) -> io::Result<V
             [1, 2, 3].map(|column| cells.required(column, cell::number_in(0..=100)));
         let rating = cells.optional(4, cell::parsed);
         let updated_at = cells.optional(5, cell::moment(now));
+        cells.note_synthetic(7);
         let Some(departement) = departement else {
             return;
         };
         cells.check_name(6, departement);
-        given.once(departement, line, "dept", problems);
+        if !given.once(departement, line, "dept", problems) {
+            return;
+        }
         let scores = (flood, drought, overall);
         if let ((Some(flood), Some(drought), Some(overall)), Some(rating), Some(updated_at)) =
             (scores, rating, updated_at)

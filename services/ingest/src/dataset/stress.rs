@@ -13,7 +13,7 @@ use crate::table::{self, Columns};
 /// The columns of a stress file.
 pub const COLUMNS: Columns = Columns {
     required: &["dept", "stressIndex"],
-    optional: &["level", "name"],
+    optional: &["level", "name", "synthetic"],
 };
 
 /// Reads all rows; they are good if no problem was added.
@@ -25,11 +25,14 @@ pub fn read(text: Text, problems: &mut Problems) -> io::Result<Vec<StressRow>> {
         let departement = cells.required(0, cell::departement);
         let stress_index = cells.required(1, cell::number_in(0..=5));
         let level = cells.optional(2, cell::parsed);
+        cells.note_synthetic(4);
         let Some(departement) = departement else {
             return;
         };
         cells.check_name(3, departement);
-        given.once(departement, line, "dept", problems);
+        if !given.once(departement, line, "dept", problems) {
+            return;
+        }
         if let (Some(stress_index), Some(level)) = (stress_index, level) {
             rows.push(StressRow {
                 departement,
@@ -89,7 +92,8 @@ mod tests {
             ("NaN", "NaN is no value"),
             ("null", "null is no value"),
             ("undefined", "undefined is no value"),
-            ("-9999", "-9999 stands for no value"),
+            ("NULL", "NULL is no value"),
+            ("-9999", "-9999 is no value"),
             ("-9999.0", "-9999 stands for no value"),
             ("inf", "inf is no number"),
             ("1e999", "1e999 is no number"),

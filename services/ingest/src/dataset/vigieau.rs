@@ -8,6 +8,7 @@ use water_domain::{Departement, Level, departement};
 
 use crate::cell::quoted;
 use crate::dataset::Given;
+use crate::encoding;
 use crate::problem::Problems;
 use crate::source::Text;
 
@@ -35,12 +36,25 @@ pub fn read(
     text: Text,
     problems: &mut Problems,
 ) -> io::Result<Vec<(&'static Departement, Option<Level>)>> {
-    let mut json = String::new();
-    if text.take(MAX_BYTES + 1).read_to_string(&mut json)? as u64 > MAX_BYTES {
+    let mut bytes = Vec::new();
+    if text.take(MAX_BYTES + 1).read_to_end(&mut bytes)? as u64 > MAX_BYTES {
         problems.refuse_line(1, "the file is longer than 16 MiB");
         return Ok(Vec::new());
     }
-    let entries: Vec<&RawValue> = match serde_json::from_str(&json) {
+    if let Some(why) = encoding::foreign(&bytes) {
+        problems.refuse_line(1, why);
+        return Ok(Vec::new());
+    }
+    let json = match std::str::from_utf8(&bytes) {
+        Ok(json) => json,
+        Err(error) => {
+            let before = bytes[..error.valid_up_to()].iter();
+            let line = 1 + before.filter(|&&byte| byte == b'\n').count() as u64;
+            problems.refuse_line(line, &encoding::not_utf8(&bytes, error));
+            return Ok(Vec::new());
+        }
+    };
+    let entries: Vec<&RawValue> = match serde_json::from_str(json) {
         Ok(entries) => entries,
         Err(error) => {
             let line = error.line().max(1) as u64;
@@ -89,7 +103,9 @@ fn read_entry(
             return None;
         }
     };
-    given.once(departement, line, "code", problems);
+    if !given.once(departement, line, "code", problems) {
+        return None;
+    }
     if let Some(name) = entry
         .nom
         .filter(|name| name.to_lowercase() != departement.name.to_lowercase())
@@ -128,7 +144,9 @@ mod tests {
 
     use super::*;
 
-    fn read_text(text: &'static str) -> (Vec<(&'static str, Option<Level>)>, String) {
+    fn read_text(
+        text: impl AsRef<[u8]> + Send + 'static,
+    ) -> (Vec<(&'static str, Option<Level>)>, String) {
         let mut problems = Problems::of("vigieau.json");
         let levels = read(Box::new(Cursor::new(text)), &mut problems).unwrap();
         (
@@ -202,11 +220,37 @@ mod tests {
         }
     }
 
+    #[test]
+    fn another_encoding_is_named_and_not_taken_for_damaged_gzip() {
+        assert_eq!(
+            read_text(b"[\n{\"code\":\"34\",\"nom\":\"H\xe9rault\"}]").1,
+            "vigieau.json:2: byte 0xE9 is not UTF-8 (is it Windows-1252?): save the file as UTF-8\n"
+        );
+        assert_eq!(
+            read_text(b"\xff\xfe[\0]\0").1,
+            "vigieau.json:1: the file is UTF-16: save it as UTF-8\n"
+        );
+    }
+
+    /// Bytes that reach deep into the reader more often than any bytes would.
+    fn nearly_a_register() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop_oneof![
+            4 => Just(&b"{\"code\":\"34\",\"niveauGraviteMax\":null}"[..]),
+            2 => Just(&b","[..]),
+            1 => Just(&b"\xe9"[..]),
+            1 => Just(&b"\xff\xfe"[..]),
+            1 => Just(&b"\""[..]),
+            1 => Just(&b"]"[..]),
+        ];
+        proptest::collection::vec(piece, 0..6)
+            .prop_map(|pieces| [&b"["[..], &pieces.concat(), b"]"].concat())
+    }
+
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "[\\[\\]{}\":,a-z0-9\n é]{0,200}") {
+        fn any_bytes_are_read_or_refused(bytes in prop_oneof![nearly_a_register(), any::<Vec<u8>>()]) {
             let mut problems = Problems::of("vigieau.json");
-            let levels = read(Box::new(Cursor::new(text)), &mut problems).unwrap();
+            let levels = read(Box::new(Cursor::new(bytes)), &mut problems).unwrap();
             prop_assert!(!levels.is_empty() || problems.count() > 0);
         }
     }

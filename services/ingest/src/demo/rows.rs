@@ -1,4 +1,4 @@
-//! The rows of the synthetic datasets, as CSV.
+//! The rows of the synthetic datasets, as CSV. Each calls itself synthetic, wherever the file goes.
 
 use std::num::NonZeroU32;
 
@@ -27,21 +27,21 @@ const TRADES: [&str; 6] = [
 /// No company is called "exemple".
 const INVENTED: &str = "Exemple";
 
-/// `dept,name,stressIndex`; without levels, so that it never overwrites the register's.
+/// `dept,name,stressIndex,synthetic`; without levels, so that it never overwrites the register's.
 pub fn stress(seed: u64) -> impl Iterator<Item = String> + Send {
     let mut random = random(seed, 1);
     let row = move |departement: &water_domain::Departement| {
         format!(
-            "{},{},{}",
+            "{},{},{},true",
             departement.code,
             departement.name,
             tenths(&mut random, 50)
         )
     };
-    header("dept,name,stressIndex").chain(departement::all().iter().map(row))
+    header("dept,name,stressIndex,synthetic").chain(departement::all().iter().map(row))
 }
 
-/// `dept,name,flood,drought,overall`; the rating is derived.
+/// `dept,name,flood,drought,overall,synthetic`; the rating is derived.
 pub fn risk(seed: u64) -> impl Iterator<Item = String> + Send {
     let mut random = random(seed, 2);
     let row = move |departement: &water_domain::Departement| {
@@ -49,11 +49,11 @@ pub fn risk(seed: u64) -> impl Iterator<Item = String> + Send {
         let [flood, drought, overall] =
             [flood, drought, (flood + drought) / 2].map(|tenths| f64::from(tenths) / 10.0);
         format!(
-            "{},{},{flood},{drought},{overall}",
+            "{},{},{flood},{drought},{overall},true",
             departement.code, departement.name
         )
     };
-    header("dept,name,flood,drought,overall").chain(departement::all().iter().map(row))
+    header("dept,name,flood,drought,overall,synthetic").chain(departement::all().iter().map(row))
 }
 
 /// The history of `accounts` accounts, `rows` each, ending at `end`. An account's rows do not
@@ -83,7 +83,7 @@ pub fn history(
             // The quotes are for the comma, which company names do have.
             let company = format!("\"{trade} {INVENTED}, {}\"", departement.name);
             format!(
-                "demo-{account},{history}-{number:07},{company},{sector},{},{score},{rating},{created_at}",
+                "demo-{account},{history}-{number:07},{company},{sector},{},{score},{rating},{created_at},true",
                 departement.code
             )
         })
@@ -112,7 +112,9 @@ mod tests {
     use std::io::Cursor;
 
     use super::*;
+    use crate::cell::NullWords;
     use crate::dataset;
+    use crate::dataset::history::Rules;
     use crate::problem::Problems;
 
     const THREE: NonZeroU32 = NonZeroU32::new(3).unwrap();
@@ -138,13 +140,17 @@ mod tests {
         let rows = dataset::history::read(
             text(rows),
             History::Analyses,
-            end(),
+            Rules {
+                now: end(),
+                company_names: NullWords::Refused,
+            },
             &mut problems,
             |_, _| {},
         )
         .unwrap();
         assert_eq!((stress.len(), risk.len(), rows), (101, 101, 9));
         assert_eq!(problems.text(), "");
+        assert!(problems.calls_itself_synthetic());
     }
 
     #[test]

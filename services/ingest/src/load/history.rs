@@ -4,10 +4,9 @@ use std::io;
 use std::thread;
 
 use tokio::sync::mpsc;
-use water_database::writer::{Batch, Conflict, History, LoadError, Outcome, Writer};
-use water_domain::Timestamp;
+use water_database::writer::{Batch, History, LoadError, Outcome, Writer};
 
-use crate::dataset::history;
+use crate::dataset::history::{self, Rules};
 use crate::failure::{self, Failure};
 use crate::load::Job;
 use crate::load::reading::Reading;
@@ -15,7 +14,7 @@ use crate::problem::Problems;
 use crate::source::{Digesting, Text};
 
 /// Batches that wait between the reader and the database: enough to keep both busy.
-const BATCHES: usize = 4;
+const BATCHES: usize = 2;
 
 /// Reads on a thread of its own while the rows read before are on their way.
 pub(super) async fn load(
@@ -28,9 +27,10 @@ pub(super) async fn load(
 ) -> Result<Outcome, Failure> {
     let mut staging = writer.stage(history).await?;
     let (batches, mut read_batches) = mpsc::channel(BATCHES);
-    let (now, mut problems) = (job.now, Problems::of(reading.file.clone()));
+    let rules = job.rules();
+    let mut problems = std::mem::replace(&mut reading.problems, Problems::of(&reading.file));
     let reader = thread::spawn(move || {
-        let rows = read(text, history, now, &mut problems, &batches);
+        let rows = read(text, history, rules, &mut problems, &batches);
         (rows, problems)
     });
     while let Some(batch) = read_batches.recv().await {
@@ -41,9 +41,13 @@ pub(super) async fn load(
     reading.problems = problems;
     reading.row_count = reading.readable(rows)?;
     let load = reading.load(job, digesting)?;
-    match staging.finish(&load).await {
+    match staging.finish(job.as_of, &load).await {
         Err(LoadError::Conflicts { first, total }) => {
-            reading.problems.refuse_repeated(&first, total);
+            for conflict in &first {
+                let (line, first) = (conflict.line, conflict.first_line);
+                reading.problems.refuse_repeated(line, first);
+            }
+            reading.problems.refuse_unnamed(total - first.len() as u64);
             Err(reading.bad_data())
         }
         finished => finished.map_err(|error| failure::of_load(error, &reading.file)),
@@ -53,12 +57,12 @@ pub(super) async fn load(
 fn read(
     text: Text,
     history: History,
-    now: Timestamp,
+    rules: Rules,
     problems: &mut Problems,
     batches: &mpsc::Sender<Batch>,
 ) -> io::Result<u64> {
     let mut batch = Batch::default();
-    let rows = history::read(text, history, now, problems, |row, problems| {
+    let rows = history::read(text, history, rules, problems, |row, problems| {
         // After the first problem nothing will be loaded: the rest is only checked.
         if problems.count() == 0 {
             batch.push(row);
@@ -77,13 +81,9 @@ fn send(batches: &mpsc::Sender<Batch>, batch: Batch) {
 }
 
 impl Problems {
-    /// Rows that repeat a record with different content; those that are not named are counted.
-    fn refuse_repeated(&mut self, named: &[Conflict], total: u64) {
-        for conflict in named {
-            let first = conflict.first_line;
-            let why = format!("the record of line {first} is there again with different content");
-            self.refuse(conflict.line, "id", &why);
-        }
-        self.refuse_unnamed(total - named.len() as u64);
+    /// A row that repeats a record with different content.
+    pub(super) fn refuse_repeated(&mut self, line: u64, first: u64) {
+        let why = format!("the record of line {first} is there again with different content");
+        self.refuse(line, "id", &why);
     }
 }

@@ -5,11 +5,16 @@ use std::io;
 use indicatif::ProgressBar;
 use water_database::writer::Load;
 
+use crate::arguments::ReportArguments;
 use crate::failure::Failure;
 use crate::load::{Job, progress};
 use crate::problem::Problems;
+use crate::report::Form;
 use crate::source::{self, Digesting, Source};
 use crate::summary::{Ending, Summary};
+
+/// How many percent of the measured records may move far, unless the command line says otherwise.
+const MAX_CHANGED: u8 = 50;
 
 /// A file that is being read.
 pub(super) struct Reading {
@@ -20,13 +25,26 @@ pub(super) struct Reading {
     sha256: Option<[u8; 32]>,
 }
 
+/// None yet, to be told as the command line says.
+fn problems(source: &Source, job: &Job) -> Problems {
+    let problems = Problems::of(source.name.clone());
+    let ReportArguments {
+        report,
+        all_problems,
+    } = job.report;
+    match all_problems || report == Form::Json {
+        true => problems.written_to(report, io::stderr()),
+        false => problems,
+    }
+}
+
 impl Reading {
     /// Nothing is read yet.
     pub(super) fn of(source: &Source, job: &Job) -> Self {
         Self {
             file: source.name.clone(),
             progress: progress::bar(job.content.name(), source.length),
-            problems: Problems::of(source.name.clone()),
+            problems: problems(source, job),
             row_count: 0,
             sha256: None,
         }
@@ -53,20 +71,28 @@ impl Reading {
 
     /// The load's circumstances, once all bytes were read without a problem.
     pub(super) fn load(&mut self, job: &Job, digesting: &Digesting) -> Result<Load, Failure> {
-        let sha256 = digesting.digest();
-        self.sha256 = Some(sha256);
+        self.sha256 = digesting.digest();
         if self.problems.count() > 0 {
             return Err(self.bad_data());
         }
+        // A reader without a problem has met the end of its file.
+        let sha256 = self.sha256.ok_or_else(|| {
+            Failure::reading(self.file.as_ref())(io::ErrorKind::UnexpectedEof.into())
+        })?;
         Ok(Load {
             sha256,
             source: job.source.clone().unwrap_or_else(|| self.file.clone()),
-            synthetic: job.synthetic,
+            synthetic: self.is_synthetic(job),
             loaded_by: job.guards.loaded_by.clone(),
             allow_missing: job.guards.allow_missing,
             force: job.guards.force,
+            max_changed: job.guards.max_changed.unwrap_or(MAX_CHANGED),
             dry_run: job.guards.dry_run,
         })
+    }
+
+    fn is_synthetic(&self, job: &Job) -> bool {
+        job.synthetic || self.problems.calls_itself_synthetic()
     }
 
     /// The file has the problems that were noted.
@@ -83,7 +109,7 @@ impl Reading {
             dataset: job.content.name(),
             file: self.file.clone(),
             outcome,
-            as_of: job.content.as_of(),
+            as_of: job.as_of,
             rows: self.row_count,
             inserted: 0,
             updated: 0,
@@ -92,10 +118,12 @@ impl Reading {
             derived: 0,
             kept: 0,
             without_record: Vec::new(),
+            older: 0,
+            purged: 0,
             problems: self.problems.count(),
             warnings: self.problems.warning_count(),
             sha256: self.sha256.map(hex::encode),
-            synthetic: job.synthetic,
+            synthetic: self.is_synthetic(job),
             dry_run: job.guards.dry_run,
         }
     }

@@ -8,8 +8,9 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::encoding::not_utf8;
 use crate::problem::Problems;
-use crate::table::{Columns, Form, MAX_ROW_BYTES, Place, Row, not_utf8};
+use crate::table::{Columns, Form, MAX_ROW_BYTES, Place, Row};
 
 pub(super) fn read(
     mut text: impl BufRead,

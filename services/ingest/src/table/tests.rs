@@ -6,6 +6,9 @@ use proptest::prelude::*;
 
 use super::*;
 
+#[path = "../../tests/it/strict.rs"]
+mod strict;
+
 const COLUMNS: Columns = Columns {
     required: &["a", "b"],
     optional: &["c"],
@@ -84,6 +87,25 @@ fn a_header_with_wrong_columns_says_all_that_is_wrong() {
 }
 
 #[test]
+fn a_long_unknown_column_is_cut_and_a_workbook_is_named() {
+    let name = "x".repeat(1000);
+    let shown = "x".repeat(40);
+    let columns = "the columns are a, b and optionally c";
+    assert_eq!(
+        problems(format!("a,b,{name}\n1,2,3\n")),
+        format!("f:1: unknown column \"{shown}…\": {columns}\n")
+    );
+    assert_eq!(
+        problems(format!("{{\"a\":1,\"b\":2,\"{name}\":3}}")),
+        format!("f:1: unknown column \"{shown}…\": {columns}\n")
+    );
+    assert_eq!(
+        problems("PK\u{3}\u{4}rest"),
+        "f:1: the file is a spreadsheet's workbook (.xlsx, .ods) or another zip: save the sheet as CSV UTF-8\n"
+    );
+}
+
+#[test]
 fn a_row_with_another_number_of_fields_is_refused() {
     assert_eq!(
         problems("a,b\n1\n1,2\n1,2,3\n"),
@@ -114,14 +136,37 @@ fn a_quote_that_stays_open_is_refused_where_it_was_opened() {
 }
 
 #[test]
+fn a_stray_quote_is_refused_and_never_merges_two_rows() {
+    let stray =
+        "a quote stands inside a field without quotes: quote the whole field and double that quote";
+    let after = "text follows a closing quote: double the quotes inside a quoted field";
+    for (text, line, why) in [
+        ("a,b\n\"1,x\n2,\"y,z\n", 3, after),
+        ("a;b\n1;\"x;2\n3;\"y;4\n", 3, after),
+        ("a,b\n1,\"3\".5\n", 2, after),
+        ("a,b\n1,\"12\"7\n", 2, after),
+        ("a,b\n1,\"2\" \n", 2, after),
+        ("a,b\n1,x\"2\"\n", 2, stray),
+        ("a,b\n1, \"2\"\n", 2, stray),
+        (
+            "a,b\n1,2\rx,3\n",
+            2,
+            "a carriage return is not followed by a line feed",
+        ),
+    ] {
+        assert_eq!(problems(text), format!("f:{line}: {why}\n"), "{text:?}");
+    }
+}
+
+#[test]
 fn text_that_is_not_utf8_is_refused_with_the_byte() {
     assert_eq!(
         problems(b"a,b\n1,2\nH\xe9rault,2\n"),
-        "f:3: a: byte 0xE9 is not UTF-8: save the file as UTF-8\n"
+        "f:3: a: byte 0xE9 is not UTF-8 (is it Windows-1252?): save the file as UTF-8\n"
     );
     assert_eq!(
         problems(b"{\"a\":\"\xe9\"}\n"),
-        "f:1: byte 0xE9 is not UTF-8: save the file as UTF-8\n"
+        "f:1: byte 0xE9 is not UTF-8 (is it Windows-1252?): save the file as UTF-8\n"
     );
     assert_eq!(
         problems(b"\xff\xfea\0,\0b\0"),
@@ -166,7 +211,49 @@ fn nearly_a_table() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(piece, 0..20).prop_map(|pieces| pieces.concat())
 }
 
+/// Text of the bytes that mean something in CSV, and a few others.
+fn nearly_csv() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        8 => Just("\""),
+        4 => Just(","),
+        4 => Just("\n"),
+        2 => Just("\r\n"),
+        1 => Just("\r"),
+        1 => Just(";"),
+        4 => Just("1"),
+        2 => Just("é"),
+    ];
+    let rows = proptest::collection::vec(piece, 0..16);
+    rows.prop_map(|pieces| format!("a,b\n{}", pieces.concat()))
+}
+
+/// What the strict reader makes of a table whose header is right: `None` where it is none.
+fn strictly(text: &str) -> Option<Vec<String>> {
+    let records = strict::records(text, ',')?;
+    let rows = records
+        .iter()
+        .skip(1)
+        .map(|record| match record.as_slice() {
+            [a, b] => Some(format!("{}|{}|-", a.escape_debug(), b.escape_debug())),
+            _ => None,
+        });
+    rows.collect::<Option<Vec<_>>>()
+        .filter(|rows| !rows.is_empty())
+}
+
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+    #[test]
+    fn a_table_is_accepted_exactly_as_the_strict_reader_reads_it(text in nearly_csv()) {
+        let (rows, problems) = read_bytes(&text);
+        let rows: Vec<_> = rows
+            .iter()
+            .filter_map(|row| Some(row.split_once(": ")?.1.to_owned()))
+            .collect();
+        prop_assert_eq!(problems.is_empty().then_some(rows), strictly(&text));
+    }
+
     #[test]
     fn any_bytes_are_read_or_refused_and_never_panic(bytes in nearly_a_table()) {
         let (rows, problems) = read_bytes(&bytes);

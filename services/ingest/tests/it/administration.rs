@@ -32,7 +32,10 @@ async fn the_bootstrap_script_makes_a_server_ready_for_migrations_and_may_run_tw
     let first = with("migrate", "water_owner");
     assert_eq!(
         (first.code, &first.summary),
-        (Some(0), &json!({"applied": ["V1__datasets_and_histories"]}))
+        (
+            Some(0),
+            &json!({"applied": ["V1__datasets_and_histories", "V2__levels_confirmations_and_purges"]})
+        )
     );
     assert_eq!(
         with("migrate", "water_owner").summary,
@@ -44,6 +47,29 @@ async fn the_bootstrap_script_makes_a_server_ready_for_migrations_and_may_run_tw
     );
     let denied = with("migrate", "water_writer");
     assert_eq!(denied.code, Some(1), "{}", denied.stderr);
+}
+
+#[tokio::test]
+async fn an_administrator_who_is_no_superuser_can_run_the_script() {
+    let server = Postgres::start().await.unwrap();
+    server
+        .sql("postgres", "CREATE ROLE administrator CREATEDB CREATEROLE")
+        .unwrap();
+    let script = run(command("bootstrap-sql"), b"");
+    let script = format!(
+        "SET ROLE administrator;\n{}",
+        script.summary.as_str().unwrap()
+    );
+    let passwords = [
+        ("owner_password", "o"),
+        ("writer_password", "w"),
+        ("reader_password", "r"),
+    ];
+    for _ in 0..2 {
+        server.psql("postgres", &script, &passwords).unwrap();
+    }
+    let owner = "SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = 'water'";
+    assert_eq!(server.sql("postgres", owner).unwrap(), "water_owner");
 }
 
 #[test]

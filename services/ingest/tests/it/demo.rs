@@ -68,7 +68,7 @@ async fn what_was_invented_is_labelled_as_synthetic() {
 async fn the_demo_does_not_replace_measured_data() {
     let fixture = Fixture::new().await;
     fixture.run_with_stdin(
-        "load stress - --as-of 2025-01-01",
+        "load stress - --as-of 2025-01-01 --allow-missing",
         "dept,stressIndex\n34,1\n",
     );
     let run = fixture.run("demo");
@@ -87,18 +87,19 @@ async fn the_demos_files_are_what_the_demo_loads() {
     assert_eq!(written.code, Some(0));
     assert_eq!(fixture.run("demo").code, Some(0));
     for (dataset, as_of) in [
-        ("analyses", ""),
-        ("audits", ""),
-        ("risk", " --as-of 2026-01-01"),
+        ("analyses", "2026-01-01"),
+        ("audits", "2026-01-01"),
+        ("risk", "2026-01-01"),
     ] {
         let file = folder.join(format!("synthetic-{dataset}.csv"));
         let run = fixture.run(&format!(
-            "load {dataset} {}{as_of} --synthetic",
+            "load {dataset} {} --as-of {as_of}",
             file.display()
         ));
         assert_eq!(
-            (run.code, &run.summary["outcome"]),
-            (Some(0), &json!("unchanged")),
+            // No flag says it: the file's rows do.
+            (run.code, &run.summary["outcome"], &run.summary["synthetic"]),
+            (Some(0), &json!("unchanged"), &json!(true)),
             "{}",
             run.stderr
         );

@@ -39,7 +39,7 @@ impl Fixture {
             })
             .await
             .unwrap();
-        let reader = Database::connect(&own.url_as("water_reader"), None).unwrap();
+        let reader = Database::connect(&own.url_as("water_reader"), None, 2).unwrap();
         Self {
             postgres,
             own,

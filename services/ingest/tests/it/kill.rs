@@ -19,9 +19,15 @@ fn rows(count: usize) -> String {
 #[tokio::test]
 async fn a_load_killed_while_it_reads_leaves_the_old_data() {
     let fixture = Fixture::new().await;
-    fixture.run_with_stdin("load analyses -", format!("{HEADER}{}", rows(10)));
+    fixture.run_with_stdin(
+        "load analyses - --as-of 2026-01-01",
+        format!("{HEADER}{}", rows(10)),
+    );
     let before = fixture.dump();
-    let mut child = fixture.command("load analyses -").spawn().unwrap();
+    let mut child = fixture
+        .command("load analyses - --as-of 2026-01-01")
+        .spawn()
+        .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin
         .write_all(format!("{HEADER}{}", rows(20_000)).as_bytes())
@@ -38,7 +44,10 @@ async fn a_load_killed_while_it_reads_leaves_the_old_data() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(fixture.dump(), before);
-    let next = fixture.run_with_stdin("load analyses -", format!("{HEADER}{}", rows(20_000)));
+    let next = fixture.run_with_stdin(
+        "load analyses - --as-of 2026-01-01",
+        format!("{HEADER}{}", rows(20_000)),
+    );
     assert_eq!(
         (next.code, &next.summary["inserted"]),
         (Some(0), &json!(19_990))

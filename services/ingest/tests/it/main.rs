@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 mod administration;
+mod check;
 mod damage;
 mod demo;
 mod fixture;
@@ -10,4 +11,5 @@ mod histories;
 mod kill;
 mod provenance;
 mod refusals;
+mod strict;
 mod vigieau;

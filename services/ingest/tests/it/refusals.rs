@@ -12,14 +12,14 @@ async fn a_good_file_is_loaded_and_summarised() {
         "stress.csv",
         "\u{feff}dept;stressIndex;level\r\n1;3,5;Alerte renforcée\r\n2a;0;\r\n",
     );
-    let run = fixture.run("load stress stress.csv --as-of 2026-06-01");
+    let run = fixture.run("load stress stress.csv --as-of 2026-06-01 --allow-missing");
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     assert_eq!(
         run.summary,
         json!({
             "dataset": "stress", "file": "stress.csv", "outcome": "loaded", "asOf": "2026-06-01T00:00:00.000Z",
             "rows": 2, "inserted": 2, "updated": 0, "unchanged": 0, "removed": 0,
-            "derived": 1, "kept": 0, "withoutRecord": [], "problems": 0, "warnings": 0,
+            "derived": 1, "kept": 0, "withoutRecord": [], "older": 0, "purged": 0, "problems": 0, "warnings": 0,
             "sha256": run.summary["sha256"], "synthetic": false, "dryRun": false,
         })
     );
@@ -37,7 +37,10 @@ async fn a_good_file_is_loaded_and_summarised() {
 async fn standard_input_gzip_and_ndjson_are_read_too() {
     let fixture = Fixture::new().await;
     let rows = "{\"dept\":\"01\",\"stressIndex\":3.5}\n{\"dept\":\"75\",\"stressIndex\":1}\n";
-    let first = fixture.run_with_stdin("load stress - --as-of 2026-06-01", gzip(rows));
+    let first = fixture.run_with_stdin(
+        "load stress - --as-of 2026-06-01 --allow-missing",
+        gzip(rows),
+    );
     assert_eq!(
         (
             first.code,
@@ -94,7 +97,9 @@ async fn a_guard_ends_with_3_and_says_how_to_mean_it() {
     fixture.file("all.csv", "dept,stressIndex\n01,1\n34,1\n");
     fixture.file("one.csv", "dept,stressIndex\n34,1\n");
     assert_eq!(
-        fixture.run("load stress all.csv --as-of 2026-06-01").code,
+        fixture
+            .run("load stress all.csv --as-of 2026-06-01 --allow-missing")
+            .code,
         Some(0)
     );
     let fewer = fixture.run("load stress one.csv --as-of 2026-06-01");
@@ -105,6 +110,16 @@ async fn a_guard_ends_with_3_and_says_how_to_mean_it() {
     assert_eq!(
         fewer.stderr,
         "stress: the file would remove départements that it does not have: 01: add --allow-missing if this is meant\n"
+    );
+    fixture.file("first.csv", "dept,flood,drought,overall\n34,1,1,1\n");
+    let first = fixture.run("load risk first.csv --as-of 2026-05-01");
+    assert_eq!(first.code, Some(3));
+    assert!(
+        first
+            .stderr
+            .starts_with("risk: nothing is stored yet, and the file lacks départements: 01, 02, "),
+        "{}",
+        first.stderr
     );
     let older = fixture.run("load stress all.csv --as-of 2026-05-01");
     assert_eq!(older.code, Some(3));
@@ -125,7 +140,7 @@ async fn a_dry_run_reports_and_writes_nothing() {
     let fixture = Fixture::new().await;
     let before = fixture.dump();
     let run = fixture.run_with_stdin(
-        "load stress - --as-of 2026-06-01 --dry-run",
+        "load stress - --as-of 2026-06-01 --dry-run --allow-missing",
         "dept,stressIndex\n34,1\n",
     );
     assert_eq!(
@@ -133,6 +148,36 @@ async fn a_dry_run_reports_and_writes_nothing() {
         (Some(0), &json!("checked"), &json!(1))
     );
     assert_eq!(fixture.dump(), before);
+}
+
+#[tokio::test]
+async fn a_dry_run_names_the_largest_differences() {
+    let fixture = Fixture::new().await;
+    let words = "load stress - --as-of 2026-06-01 --allow-missing";
+    fixture.run_with_stdin(words, "dept,stressIndex\n01,1\n34,1\n75,2\n");
+    let dry = fixture.run_with_stdin(
+        &format!("{words} --dry-run"),
+        "dept,stressIndex\n01,1.5\n34,1\n75,4\n",
+    );
+    assert_eq!(
+        (dry.code, dry.stderr.as_str(), &dry.summary["updated"]),
+        (
+            Some(0),
+            "stdin: the largest differences: 75: 2 → 4, 01: 1 → 1.5\n",
+            &json!(2)
+        )
+    );
+    let row = |score| format!("acme,1,Eaux,36.00Z,34,{score},A,2026-01-01T00:00:00Z\n");
+    let history = |score| {
+        let columns = "accountId,id,companyName,sectorCode,deptCode,globalScore,rating,createdAt";
+        format!("{columns}\n{}", row(score))
+    };
+    fixture.run_with_stdin("load analyses - --as-of 2026-06-01", history(1));
+    let dry = fixture.run_with_stdin("load analyses - --as-of 2026-06-01 --dry-run", history(9));
+    assert_eq!(
+        dry.stderr,
+        "stdin: the largest differences: line 2: 1 → 9\n"
+    );
 }
 
 #[tokio::test]
@@ -160,14 +205,14 @@ async fn a_date_is_required_and_must_be_plausible() {
 #[tokio::test]
 async fn a_missing_file_and_a_server_that_is_away_end_with_1() {
     let fixture = Fixture::new().await;
-    let missing = fixture.run("load analyses nowhere.csv");
+    let missing = fixture.run("load analyses nowhere.csv --as-of 2026-06-01");
     assert_eq!(missing.code, Some(1));
     assert_eq!(
         missing.stderr,
         "reading nowhere.csv: No such file or directory (os error 2)\n"
     );
     let port = Port::reserve().unwrap();
-    let mut away = command("load analyses -");
+    let mut away = command("load analyses - --as-of 2026-06-01");
     away.env(
         "WATER_POSTGRES_URL",
         format!(
@@ -205,4 +250,34 @@ async fn a_missing_or_bad_url_ends_with_64_and_is_not_repeated() {
         "{}",
         bad.stderr
     );
+}
+
+#[tokio::test]
+async fn a_file_that_was_not_read_to_its_end_has_no_digest_in_the_summary() {
+    let fixture = Fixture::new().await;
+    let rows = "34,\"1\n".repeat(100_000);
+    let run = fixture.run_with_stdin(
+        "load stress - --as-of 2026-06-01",
+        format!("dept,stressIndex\n34,\"1\"x\n{rows}"),
+    );
+    assert_eq!(run.code, Some(2));
+    assert_eq!(run.summary.get("sha256"), None);
+}
+
+#[tokio::test]
+async fn a_pipe_that_delivers_byte_by_byte_is_read_like_a_file() {
+    use std::io::Write;
+    let fixture = Fixture::new().await;
+    let words = "load stress - --as-of 2026-06-01 --allow-missing";
+    let mut child = fixture.command(words).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    for byte in "\u{feff}dept;stressIndex\n34;1,5\n".bytes() {
+        stdin.write_all(&[byte]).unwrap();
+        stdin.flush().unwrap();
+    }
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert_eq!(fixture.sql("SELECT stress_index FROM water.stress"), "1.5");
 }

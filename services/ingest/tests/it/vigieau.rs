@@ -23,7 +23,7 @@ fn stress() -> String {
 async fn levels_are_set_kept_or_reported() {
     let fixture = Fixture::new().await;
     fixture.run_with_stdin(
-        "load stress - --as-of 2023-01-01",
+        "load stress - --as-of 2023-01-01 --allow-missing",
         "dept,stressIndex\n01,2.5\n34,2.5\n75,2.5\n",
     );
     let register = json!([
@@ -37,8 +37,8 @@ async fn levels_are_set_kept_or_reported() {
     assert_eq!(run.code, Some(0));
     assert_eq!(
         run.stderr,
-        "vigieau.json: not stored, for there is no stress record of these départements: 976\n\
-         vigieau.json: the stored level was kept, for the file gives none: 75\n"
+        "vigieau.json: stored, and served once there is a stress record of these départements: 976\n\
+         vigieau.json: the stored level was kept, for the file gives none or an older one: 75\n"
     );
     assert_eq!(
         levels(&fixture).await,
@@ -50,7 +50,7 @@ async fn levels_are_set_kept_or_reported() {
 async fn a_yearly_index_does_not_overwrite_the_registers_levels() {
     let fixture = Fixture::new().await;
     fixture.run_with_stdin(
-        "load stress - --as-of 2023-01-01",
+        "load stress - --as-of 2023-01-01 --allow-missing",
         "dept,stressIndex\n01,2.5\n",
     );
     let register = json!([{"code": "01", "nom": "Ain", "niveauGraviteMax": "crise"}]);
@@ -64,6 +64,51 @@ async fn a_yearly_index_does_not_overwrite_the_registers_levels() {
         (Some(0), &json!(1), &json!(0))
     );
     assert_eq!(levels(&fixture).await, levels_of(&[("01", "crise")]));
+}
+
+#[tokio::test]
+async fn a_first_register_before_the_first_index_is_not_lost() {
+    let fixture = Fixture::new().await;
+    let register = json!([{"code": "01", "nom": "Ain", "niveauGraviteMax": "crise"}]);
+    let run = fixture.run_with_stdin("load vigieau - --as-of 2026-07-01", register.to_string());
+    assert_eq!(
+        (run.code, &run.summary["outcome"]),
+        (Some(0), &json!("loaded"))
+    );
+    assert!(fixture.snapshot().await.stress.is_none());
+    fixture.run_with_stdin(
+        "load stress - --as-of 2024-01-01 --allow-missing",
+        "dept,stressIndex\n01,0.5\n",
+    );
+    assert_eq!(levels(&fixture).await, levels_of(&[("01", "crise")]));
+}
+
+#[tokio::test]
+async fn a_register_that_is_cut_off_is_held_back() {
+    let fixture = Fixture::new().await;
+    let entry = |code: &str| json!({"code": code, "niveauGraviteMax": "crise"});
+    let whole = json!([entry("01"), entry("34")]).to_string();
+    fixture.run_with_stdin("load vigieau - --as-of 2026-07-01", &whole);
+    let cut = json!([entry("01")]).to_string();
+    let run = fixture.run_with_stdin("load vigieau - --as-of 2026-07-02", &cut);
+    assert_eq!(run.code, Some(3));
+    assert_eq!(
+        run.stderr,
+        "vigieau: the file leaves out départements that have a legal level: 34: \
+         add --allow-missing if this is meant\n"
+    );
+    let other = whole.replace("crise", "vigilance");
+    let run = fixture.run_with_stdin("load vigieau - --as-of 2026-07-02", &other);
+    assert_eq!(
+        (run.code, run.stderr.as_str()),
+        (
+            Some(3),
+            "vigieau: 2 of 2 measured records would move far, more than 50 percent: \
+             raise --max-changed if this is meant\n"
+        )
+    );
+    let words = "load vigieau - --as-of 2026-07-02 --max-changed 100";
+    assert_eq!(fixture.run_with_stdin(words, &other).code, Some(0));
 }
 
 #[tokio::test]

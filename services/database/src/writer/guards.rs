@@ -1,0 +1,76 @@
+//! What a replacing load is held against: a file that is well formed and probably not meant.
+
+use std::collections::BTreeMap;
+
+use water_domain::departement;
+
+use crate::writer::load::{Load, Refusal};
+
+/// The stored départements that a file does not have, if it may remove them. A first file must have
+/// all of France's: nothing is stored that could be missed.
+pub(super) fn removed<S, W>(
+    dataset: &'static str,
+    stored: &BTreeMap<&'static str, S>,
+    wanted: &BTreeMap<&'static str, W>,
+    load: &Load,
+) -> Result<Vec<String>, Refusal> {
+    let absent = |code: &&'static str| !wanted.contains_key(code);
+    let removed = codes(stored.keys().copied().filter(absent));
+    if load.allow_missing {
+        return Ok(removed);
+    }
+    if !removed.is_empty() {
+        return Err(Refusal::Removes {
+            dataset,
+            departements: removed,
+        });
+    }
+    let all = departement::all()
+        .iter()
+        .map(|departement| departement.code);
+    let missing = codes(all.filter(absent));
+    match stored.is_empty() && !missing.is_empty() {
+        true => Err(Refusal::Incomplete {
+            dataset,
+            departements: missing,
+        }),
+        false => Ok(removed),
+    }
+}
+
+/// Refuses a file that moves more of the stored measured records than the load allows.
+pub(super) fn moved(
+    dataset: &'static str,
+    moved: usize,
+    of: usize,
+    load: &Load,
+) -> Result<(), Refusal> {
+    match moved * 100 > of * usize::from(load.max_changed) {
+        true => Err(Refusal::Moves {
+            dataset,
+            moved,
+            of,
+            allowed: load.max_changed,
+        }),
+        false => Ok(()),
+    }
+}
+
+/// How many differences a dry run names.
+const NAMED_DIFFERENCES: usize = 5;
+
+/// The largest differences of what stands before and after, each with its name.
+pub(super) fn largest(differences: impl Iterator<Item = (String, f64, f64)>) -> Vec<String> {
+    let mut differences: Vec<_> = differences.filter(|(_, old, new)| old != new).collect();
+    let distance = |(_, old, new): &(String, f64, f64)| (new - old).abs();
+    differences.sort_by(|one, other| distance(other).total_cmp(&distance(one)));
+    differences.truncate(NAMED_DIFFERENCES);
+    let named = differences.iter();
+    named
+        .map(|(name, old, new)| format!("{name}: {old} → {new}"))
+        .collect()
+}
+
+fn codes(codes: impl Iterator<Item = &'static str>) -> Vec<String> {
+    codes.map(str::to_owned).collect()
+}
