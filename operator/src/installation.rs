@@ -17,6 +17,7 @@ pub mod rollout;
 pub mod rotation;
 pub mod secrets;
 mod strays;
+mod transitions;
 mod undecodable;
 
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use std::time::Duration;
 use kube::ResourceExt;
 use kube::core::DeserializeGuard;
 use kube::runtime::controller::Action;
-use tracing::warn;
+use tracing::{debug, warn};
 use water_domain::Timestamp;
 use water_keystore::InvalidInstance;
 
@@ -75,7 +76,13 @@ pub enum InstallationError {
 impl InstallationError {
     /// Whether somebody else wrote first: the next pass sees what.
     fn is_conflict(&self) -> bool {
-        matches!(self, Self::Kube(kube::Error::Api(status)) if status.is_conflict())
+        let error = match self {
+            Self::Kube(error)
+            | Self::Secret(SecretError::Kube(error))
+            | Self::Child(ChildError::Kube { source: error, .. }) => error,
+            _ => return false,
+        };
+        matches!(error, kube::Error::Api(status) if status.is_conflict())
     }
 }
 
@@ -102,8 +109,7 @@ pub async fn reconcile(
     match &result {
         Ok(()) => context.backoff.succeeded(&api.uid().unwrap_or_default()),
         Err(error) if error.is_conflict() => {}
-        // An API server that is away does not take this either; the log has both.
-        Err(error) => drop(interrupted(api, error, &context, clock::now()).await),
+        Err(error) => interrupted(api, error, &context, clock::now()).await,
     }
     result.map(|()| Action::requeue(EVERY))
 }
@@ -167,16 +173,20 @@ async fn look(
     }
 }
 
-/// Says in the status that the API server kept a pass from its end.
+/// Says in the status that the API server kept a pass from its end. One that is away does not take
+/// this either; the log has it.
 async fn interrupted(
     api: &WaterDataApi,
     error: &InstallationError,
     context: &Context,
     now: Timestamp,
-) -> kube::Result<()> {
+) {
     let is_open = context.directories.get(&place(api)).is_some();
     let status = report::interrupted(api, &error.to_string(), is_open, now);
-    report::write(api, status, context).await
+    let written = tokio::time::timeout(PASS_WITHIN, report::write(api, status, context)).await;
+    if !matches!(written, Ok(Ok(()))) {
+        debug!(error = %error, "cannot say in the status why a pass was given up");
+    }
 }
 
 /// The report of an installation that lacks a Secret: nothing is touched.
@@ -263,6 +273,7 @@ fn refusal(error: ChildError) -> Result<Outcome, ChildError> {
     let message = error.to_string();
     match error {
         ChildError::Foreign { .. } => Ok(Outcome::Stuck(Reason::ObjectConflict, message)),
+        ChildError::Leftover { .. } => Ok(Outcome::Underway(Reason::Waiting, message)),
         ChildError::Kube {
             source: kube::Error::Api(status),
             ..

@@ -9,9 +9,12 @@ mod act;
 pub mod admission;
 mod contents;
 pub mod decide;
+mod declared;
 mod error;
 pub mod finalizer;
 mod gather;
+mod inspect;
+mod key_ids;
 mod membership;
 pub mod memory;
 pub mod record;
@@ -21,6 +24,7 @@ mod standing;
 pub mod status;
 pub mod step;
 mod subject;
+mod times;
 mod verdict;
 
 use std::sync::Arc;
@@ -93,7 +97,7 @@ async fn pass(
     let (verdict, step) = decide::decide(&scene.seen);
     let verdict = match step {
         None => verdict,
-        Some(step) => match act::act(&scene, step, context, now).await {
+        Some(step) => match act::act(&scene, step, context).await {
             Ok(Done::Step) => return Ok(Action::requeue(Duration::ZERO)),
             Ok(Done::Nothing) => return Ok(Action::requeue(hindered(&scene, HINDERED, context))),
             Ok(Done::Released) => Verdict::Released,
@@ -139,13 +143,16 @@ async fn report(
 /// When to look again, if nothing happens before.
 fn pause(scene: &Scene, verdict: &Verdict<KeyHash>, context: &Context) -> Duration {
     match verdict {
-        Verdict::InForce(_) => {
+        Verdict::InForce(hash) => {
             context.backoff.succeeded(scene.subject.uid());
             let idle = spread(IDLE, chance());
-            verdict::next_boundary(scene).map_or(idle, |boundary| boundary.min(idle))
+            times::next_boundary(scene, hash).map_or(idle, |boundary| boundary.min(idle))
         }
         Verdict::Refused(Refusal::NotAdmitted) => spread(REFUSED, chance()),
         Verdict::Refused(Refusal::Taken) => spread(TAKEN, chance()),
+        Verdict::Refused(Refusal::ReissueLimit(until)) => {
+            times::left(scene, *until).map_or(HINDERED, |left| left.min(IDLE))
+        }
         Verdict::Refused(Refusal::Revoked(_) | Refusal::OwnerRevoked | Refusal::Undecodable) => {
             spread(IDLE, chance())
         }

@@ -8,12 +8,10 @@ use std::time::Duration;
 use futures::future::{FutureExt, pending, select_all};
 use futures::{StreamExt, stream};
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::api::{ListParams, ObjectMeta, Patch, PatchParams};
+use kube::api::{ListParams, ObjectMeta};
 use kube::{Api, Client, ResourceExt};
-use serde_json::json;
 use tokio::time::timeout;
 
-use crate::conditions::RECORD_MANAGER;
 use crate::crd::ApiKey;
 use crate::keys::finalizer;
 use crate::lease::{self, Election, Leadership};
@@ -136,34 +134,20 @@ async fn free_all(client: &Client, namespace: Option<&str>) -> kube::Result<Rele
 
 /// Frees one ApiKey. Its key stays in the directory: the next installation's rebuild takes it out.
 async fn free(client: &Client, mut key: ObjectMeta) -> kube::Result<()> {
-    let api: Api<ApiKey> =
+    let keys: Api<ApiKey> =
         Api::namespaced(client.clone(), key.namespace.as_deref().unwrap_or_default());
-    let name = key.name.clone().unwrap_or_default();
-    let params = PatchParams {
-        field_manager: Some(RECORD_MANAGER.into()),
-        ..PatchParams::default()
-    };
-    for last in (0..TRIES).rev().map(|left| left == 0) {
-        let left: Vec<&String> = key
-            .finalizers
-            .iter()
-            .flatten()
-            .filter(|name| *name != finalizer::NAME)
-            .collect();
-        let patch =
-            json!({ "metadata": { "resourceVersion": key.resource_version, "finalizers": left } });
-        match api
-            .patch_metadata(&name, &params, &Patch::Merge(patch))
-            .await
-        {
-            Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(()),
-            Err(kube::Error::Api(status)) if status.is_conflict() && !last => {}
-            freed => return freed.map(drop),
+    let mut tries = 1;
+    loop {
+        match finalizer::remove(&key, &keys).await {
+            Err(kube::Error::Api(status)) if status.is_conflict() && tries < TRIES => tries += 1,
+            freed => return freed,
         }
-        match api.get_metadata_opt(&name).await? {
+        match keys
+            .get_metadata_opt(&key.name.clone().unwrap_or_default())
+            .await?
+        {
             Some(live) if finalizer::is_on(&live.metadata) => key = live.metadata,
             _ => return Ok(()),
         }
     }
-    Ok(())
 }

@@ -88,6 +88,15 @@ use super::schema;
          remove them, and rotate a brought key by editing spec.material.hash.sha256"
     ),
     validation = Rule::new(
+        "!has(self.material.hash) || !has(oldSelf.material.hash) || \
+         self.material.hash.sha256 != oldSelf.material.hash.sha256 || \
+         (has(self.material.hash.keyId) == has(oldSelf.material.hash.keyId) && \
+         (!has(self.material.hash.keyId) || self.material.hash.keyId == oldSelf.material.hash.keyId))"
+    ).field_path(".material.hash.keyId").message(
+        "spec.material.hash.keyId cannot be changed alone, since it names that key in logs and last uses: \
+         change it together with sha256"
+    ),
+    validation = Rule::new(
         "!has(oldSelf.rotation.revision) || \
          (has(self.rotation.revision) && self.rotation.revision >= oldSelf.rotation.revision)"
     ).field_path(".rotation.revision").message(
@@ -188,10 +197,15 @@ pub enum DeletionPolicy {
 
 /// A key that is brought along by its hash.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Brought {
     /// SHA-256 of the whole key as 64 lower-case hexadecimal digits.
     #[schemars(schema_with = "schema::sha256")]
     pub sha256: String,
+    /// The key's public name, of 12 letters or digits. Left out: the first 12 digits of the hash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 12), regex(pattern = r"^[0-9A-Za-z]{12}$"))]
+    pub key_id: Option<String>,
 }
 
 /// When the key is replaced by a new one.
@@ -233,6 +247,9 @@ impl Default for Rotation {
     }
 }
 
+/// So many keys are issued within ten minutes because the Secret was gone or changed.
+pub const REISSUES: usize = 3;
+
 /// How many keys may wait to be revealed beside the current one: as many leaders have been lost between the
 /// announcement of a key and its Secret.
 pub const UNREVEALED: usize = 8;
@@ -257,17 +274,21 @@ pub struct ApiKeyStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 12))]
     pub key_id: Option<String>,
-    /// The key that is to be used.
+    /// The key that is to be used; before there is one, the one that is to be published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<IssuedKey>,
     /// The key before it, for as long as it works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<RetiringKey>,
-    /// Keys that were announced before the current one, the latest first, and that whoever made them may still reveal.
-    /// They stay published until a Secret stands.
+    /// Other keys that were announced, the latest first, and that whoever made them may still reveal. They stay
+    /// published until a Secret names another.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = UNREVEALED))]
     pub unrevealed: Vec<IssuedKey>,
+    /// The last keys that were issued because the Secret was gone or changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = REISSUES))]
+    pub reissues: Vec<Reissue>,
     /// The Secret that holds a generated key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
@@ -324,6 +345,18 @@ pub struct IssuedKey {
     /// When it was published.
     #[schemars(schema_with = "schema::timestamp")]
     pub issued_time: Timestamp,
+}
+
+/// A key that was issued because the Secret was gone or changed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Reissue {
+    /// Its public name.
+    #[schemars(length(max = 12))]
+    pub key_id: String,
+    /// When it was announced, by Redis' clock.
+    #[schemars(schema_with = "schema::timestamp")]
+    pub time: Timestamp,
 }
 
 /// A key that works until its retirement.

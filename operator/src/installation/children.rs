@@ -17,6 +17,7 @@ use super::drift::is_as;
 use super::manifest::{ChildKind, Desired, Manifest};
 use super::render::{MANAGED_BY, short_hash};
 use crate::conditions::WORKLOAD_MANAGER;
+use crate::crd::WaterDataApi;
 
 /// What was applied last, as a hash: fields that are no longer wanted show in nothing else.
 const APPLIED: &str = "waterdata.dev/applied";
@@ -46,6 +47,16 @@ pub enum ChildError {
         /// Its name.
         name: String,
     },
+    /// It is that of an earlier WaterDataApi of the same name, and goes by itself.
+    #[error(
+        "the {kind:?} {name} is that of an earlier WaterDataApi of this name, and is deleted with it"
+    )]
+    Leftover {
+        /// The child.
+        kind: ChildKind,
+        /// Its name.
+        name: String,
+    },
     /// The API server answered with something else.
     #[error("reading the {kind:?} {name}")]
     Shape {
@@ -62,7 +73,9 @@ pub enum ChildError {
 pub struct Children {
     client: Client,
     namespace: String,
-    /// The WaterDataApi's uid.
+    /// The WaterDataApi's name.
+    api: String,
+    /// Its uid.
     owner: String,
     live: HashMap<(ChildKind, String), DynamicObject>,
 }
@@ -78,6 +91,7 @@ impl Children {
         let mut children = Self {
             client: client.clone(),
             namespace: namespace.into(),
+            api: name.into(),
             owner: owner.into(),
             live: HashMap::new(),
         };
@@ -144,11 +158,14 @@ impl Children {
                     api.get_metadata_opt(name)
                         .await
                         .map_err(failed("looking for", *kind, name))?;
-                let is_foreign = there.is_some_and(|there| !owned_by(&self.owner, &there.metadata));
-                if is_foreign {
-                    return Err(ChildError::Foreign {
-                        kind: *kind,
-                        name: name.clone(),
+                if let Some(there) = there
+                    && !owned_by(&self.owner, &there.metadata)
+                {
+                    let (kind, name) = (*kind, name.clone());
+                    return Err(if was_owned_by(&self.api, &there.metadata) {
+                        ChildError::Leftover { kind, name }
+                    } else {
+                        ChildError::Foreign { kind, name }
                     });
                 }
             }
@@ -227,6 +244,12 @@ fn owned_by(owner: &str, metadata: &kube::api::ObjectMeta) -> bool {
         .iter()
         .flatten()
         .any(|reference| reference.uid == owner)
+}
+
+/// Whether a WaterDataApi of that name owns the object; with another uid it is gone.
+fn was_owned_by(name: &str, metadata: &kube::api::ObjectMeta) -> bool {
+    let mut owners = metadata.owner_references.iter().flatten();
+    owners.any(|owner| owner.kind == WaterDataApi::kind(&()) && owner.name == name)
 }
 
 fn failed<'a>(

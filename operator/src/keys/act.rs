@@ -3,20 +3,20 @@
 use kube::Api;
 use tokio::time::Instant;
 use tracing::info;
-use water_domain::{KeyHash, KeyPrefix, PlainKey, PlanName, Timestamp};
+use water_domain::{KeyHash, KeyPrefix, PlainKey, PlanName};
 use water_keystore::{Owner, WriteError};
 
 use super::error::KeyError;
 use super::gather::{Reading, Scene};
 use super::memory::MadeKey;
 use super::record::{self, Issued};
-use super::secret::{self, Created};
+use super::secret::{self, Handed, Outcome};
 use super::seen::Terms;
-use super::step::{Declaration, Release, Step};
+use super::step::{Declaration, Handover, Release, Step};
 use super::{finalizer, status};
 use crate::context::Context;
-use crate::crd::ApiKey;
-use crate::crd::api_key::{ApiKeyStatus, IssuedKey, RetiringKey, UNREVEALED};
+use crate::crd::api_key::{ApiKeyStatus, IssuedKey, REISSUES, Reissue, UNREVEALED};
+use crate::crd::{ApiKey, WaterDataApi};
 use crate::directories::DirectoryError;
 use crate::directories::waits::Mark;
 use crate::events::Happening;
@@ -37,14 +37,16 @@ pub async fn act(
     scene: &Scene,
     step: Step<KeyHash, PlanName>,
     context: &Context,
-    now: Timestamp,
 ) -> Result<Done, KeyError> {
     match step {
         Step::Finalize => finalize(scene, context).await,
-        Step::Make => make(scene, context, now),
-        Step::Announce(hash) => announce(scene, hash, context, now).await,
+        Step::Make => make(scene, context),
+        Step::Announce { hash, is_reissue } => announce(scene, hash, is_reissue, context).await,
         Step::Declare(declaration) => declare(scene, declaration, context).await,
-        Step::Reveal(hash) => reveal(scene, hash, context).await,
+        Step::Reveal(handover) | Step::Replace(handover) => {
+            hand_over(scene, handover, context).await
+        }
+        Step::Amend => amend(scene, context).await,
         Step::Release(release) => let_go(scene, release, context).await,
     }
 }
@@ -55,22 +57,22 @@ async fn finalize(scene: &Scene, context: &Context) -> Result<Done, KeyError> {
     Ok(Done::Step)
 }
 
-fn make(scene: &Scene, context: &Context, now: Timestamp) -> Result<Done, KeyError> {
+fn make(scene: &Scene, context: &Context) -> Result<Done, KeyError> {
     let mut random = [0; 48];
     getrandom::fill(&mut random)?;
     let plain = PlainKey::generate(&KeyPrefix::default(), &random);
-    let revision = decoded(scene)?.spec.rotation.revision.unwrap_or(0);
+    let spec = scene.seen.spec.as_ref();
+    let wanted = spec.map_or(0, |spec| spec.rotation.revision);
     let issued = Issued {
         hash: plain.hash(),
         key_id: plain.key_id(),
-        // The schema bounds it far below.
-        revision: revision.try_into().unwrap_or(0),
-        time: now,
+        revision: wanted.max(scene.seen.status.revision),
+        time: reading(scene)?.now,
     };
     let made = MadeKey {
         plain,
         issued,
-        is_name_taken: false,
+        is_overtaken: false,
     };
     context.memory.keep_made(scene.subject.uid(), made);
     Ok(Done::Step)
@@ -79,42 +81,58 @@ fn make(scene: &Scene, context: &Context, now: Timestamp) -> Result<Done, KeyErr
 async fn announce(
     scene: &Scene,
     hash: KeyHash,
+    is_reissue: bool,
     context: &Context,
-    now: Timestamp,
 ) -> Result<Done, KeyError> {
     let key = decoded(scene)?;
     let issued = scene.issued.get(&hash).ok_or(KeyError::Unread("a key"))?;
+    let reissue = Reissue {
+        key_id: issued.key_id.to_string(),
+        time: reading(scene)?.now,
+    };
+    let reissue = is_reissue.then_some(reissue);
     let announced = ApiKeyStatus {
         api: scene.place.clone(),
-        ..announced(scene.subject.status.clone(), issued.told(), now)
+        ..announced(scene.subject.status.clone(), issued.told(), reissue)
     };
     status::put(key, announced, context).await?;
     Ok(Done::Step)
 }
 
-/// The status that announces `issued`. The key before it is to retire if its owner can have seen
-/// it; otherwise it may still be revealed by whoever announced it. Of those the oldest are dropped.
-fn announced(before: ApiKeyStatus, issued: IssuedKey, now: Timestamp) -> ApiKeyStatus {
-    let current = before.current.filter(|current| current.hash != issued.hash);
-    let (revealed, unseen): (Vec<_>, Vec<_>) = current
-        .into_iter()
-        .partition(|current| before.key_id.as_ref() == Some(&current.key_id));
-    let retiring = revealed.into_iter().next().map(|old| RetiringKey {
-        revision: old.revision,
-        hash: old.hash,
-        key_id: old.key_id,
-        issued_time: old.issued_time,
-        retire_time: now,
-    });
-    let mut unrevealed: Vec<IssuedKey> = unseen.into_iter().chain(before.unrevealed).collect();
-    unrevealed.retain(|other| other.hash != issued.hash);
-    unrevealed.truncate(UNREVEALED);
+/// The status that announces `issued`: beside a key that its owner can have, or else in the place of
+/// one that may still be revealed by whoever announced it. Of those the oldest are dropped.
+fn announced(before: ApiKeyStatus, issued: IssuedKey, reissue: Option<Reissue>) -> ApiKeyStatus {
+    let is_other = |other: &IssuedKey| other.hash != issued.hash;
+    let is_shown = |current: &IssuedKey| before.key_id.as_ref() == Some(&current.key_id);
+    let reissues = reissues(&before, reissue);
+    let (current, latest) = match before.current {
+        Some(current) if is_shown(&current) => (current, Some(issued.clone())),
+        current => (issued.clone(), current),
+    };
+    let is_told = |other: &IssuedKey| other.hash == current.hash;
+    let rest = before.unrevealed.into_iter().filter(is_other);
+    let unrevealed = latest.into_iter().filter(|latest| !is_told(latest));
     ApiKeyStatus {
-        current: Some(issued),
-        previous: retiring.or(before.previous),
-        unrevealed,
+        unrevealed: unrevealed.chain(rest).take(UNREVEALED).collect(),
+        current: Some(current),
+        reissues,
         ..before
     }
+}
+
+/// A reissue that another leader began and did not end is the same one.
+fn reissues(before: &ApiKeyStatus, reissue: Option<Reissue>) -> Vec<Reissue> {
+    let mut reissues = before.reissues.clone();
+    if let Some(reissue) = reissue {
+        let is_unended = |last: &mut Reissue| {
+            let mut announced = before.unrevealed.iter();
+            announced.any(|issued| issued.key_id == last.key_id)
+        };
+        reissues.pop_if(is_unended);
+        reissues.push(reissue);
+    }
+    let old = reissues.len().saturating_sub(REISSUES);
+    reissues.split_off(old)
 }
 
 async fn declare(
@@ -122,10 +140,7 @@ async fn declare(
     wanted: Declaration<KeyHash, PlanName>,
     context: &Context,
 ) -> Result<Done, KeyError> {
-    let reading = scene
-        .reading
-        .as_ref()
-        .ok_or(KeyError::Unread("a directory"))?;
+    let reading = reading(scene)?;
     let owner = record::owner(&scene.subject.meta);
     let (number, is_last) = (wanted.number, wanted.is_last);
     let declaration = declaration(scene, reading, wanted, owner.clone())?;
@@ -185,33 +200,70 @@ fn declaration(
     })
 }
 
-async fn reveal(scene: &Scene, hash: KeyHash, context: &Context) -> Result<Done, KeyError> {
-    let (uid, key) = (scene.subject.uid(), decoded(scene)?);
-    let made = scene.made.as_ref().filter(|made| made.issued.hash == hash);
+/// Writes the Secret: over the one that stands, or a new one.
+async fn hand_over(
+    scene: &Scene,
+    handover: Handover<KeyHash>,
+    context: &Context,
+) -> Result<Done, KeyError> {
+    let (uid, key, api) = (scene.subject.uid(), decoded(scene)?, installation(scene)?);
+    let made = scene.made.as_ref();
+    let made = made.filter(|made| made.issued.hash == handover.hash);
     let made = made.ok_or(KeyError::Unread("a key's text"))?;
-    let installation = scene
-        .api
-        .as_ref()
-        .ok_or(KeyError::Unread("a WaterDataApi"))?;
-    match secret::create(key, &made.issued, &made.plain, installation, context).await? {
-        Created::Written => context.memory.forget_made(uid),
+    let retiring = handover.retiring;
+    let before = retiring.and_then(|(hash, at)| Some((scene.issued.get(&hash)?, at)));
+    let handed = Handed {
+        issued: &made.issued,
+        retiring: before,
+    };
+    let written = match &scene.secret {
+        None => secret::create(key, &made.plain, &handed, api, context).await?,
+        Some(secret) => secret::replace(key, &made.plain, &handed, api, secret, context).await?,
+    };
+    match written {
+        Outcome::Done(meta) => {
+            context.memory.forget_made(uid);
+            context.memory.keep_secret(uid, *meta, Some(handover.hash));
+            Ok(Done::Step)
+        }
         // A lost leader's, somebody else's, or our own of which no answer came.
-        Created::Taken => {
-            let taken = MadeKey {
+        Outcome::Overtaken => {
+            let overtaken = MadeKey {
                 plain: made.plain.clone(),
                 issued: made.issued.clone(),
-                is_name_taken: true,
+                is_overtaken: true,
             };
-            context.memory.keep_made(uid, taken);
-            return Ok(if made.is_name_taken {
+            context.memory.keep_made(uid, overtaken);
+            Ok(if made.is_overtaken {
                 Done::Nothing
             } else {
                 Done::Step
-            });
+            })
         }
-        Created::Rejected(message) => return Err(KeyError::Rejected(message)),
+        Outcome::Rejected(message) => Err(KeyError::Rejected(message)),
     }
-    Ok(Done::Step)
+}
+
+async fn amend(scene: &Scene, context: &Context) -> Result<Done, KeyError> {
+    let (key, api) = (decoded(scene)?, installation(scene)?);
+    let secret = scene.secret.as_ref();
+    let (secret, issued) = secret
+        .and_then(|secret| Some((secret, secret.issued.as_ref()?)))
+        .ok_or(KeyError::Unread("a Secret"))?;
+    let before = &secret.meta.resource_version;
+    match secret::amend(key, issued, api, secret, context).await? {
+        // Admission undid it: another try would, too.
+        Outcome::Done(meta) if meta.resource_version == *before => Err(KeyError::Rejected(
+            "its labels, annotations or owners are changed back when they are written".into(),
+        )),
+        Outcome::Done(meta) => {
+            let uid = scene.subject.uid();
+            context.memory.keep_secret(uid, *meta, Some(issued.hash));
+            Ok(Done::Step)
+        }
+        Outcome::Overtaken => Ok(Done::Nothing),
+        Outcome::Rejected(message) => Err(KeyError::Rejected(message)),
+    }
 }
 
 async fn let_go(scene: &Scene, release: Release, context: &Context) -> Result<Done, KeyError> {
@@ -249,65 +301,19 @@ fn decoded(scene: &Scene) -> Result<&ApiKey, KeyError> {
     key.map_err(|_| KeyError::Unread("an ApiKey that can be decoded"))
 }
 
+fn installation(scene: &Scene) -> Result<&WaterDataApi, KeyError> {
+    let api = scene.api.as_ref();
+    api.ok_or(KeyError::Unread("a WaterDataApi"))
+}
+
+fn reading(scene: &Scene) -> Result<&Reading, KeyError> {
+    let reading = scene.reading.as_ref();
+    reading.ok_or(KeyError::Unread("a directory"))
+}
+
 fn api(scene: &Scene, context: &Context) -> Api<ApiKey> {
     context.api(scene.subject.namespace())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn issued(digit: char) -> IssuedKey {
-        IssuedKey {
-            revision: 0,
-            hash: digit.to_string().repeat(64),
-            key_id: digit.to_string().repeat(12),
-            issued_time: at(0),
-        }
-    }
-
-    fn at(millis: i64) -> Timestamp {
-        Timestamp::from_millis(millis).unwrap()
-    }
-
-    /// Announces these, one after the other, without revealing any.
-    fn announce(before: ApiKeyStatus, digits: &str) -> ApiKeyStatus {
-        let announce = |status, digit| announced(status, issued(digit), at(5));
-        digits.chars().fold(before, announce)
-    }
-
-    fn ids(keys: &[IssuedKey]) -> String {
-        keys.iter().map(|key| &key.key_id[..1]).collect()
-    }
-
-    #[test]
-    fn what_nobody_saw_stays_announced_the_latest_first() {
-        let status = announce(ApiKeyStatus::default(), "abc");
-        assert_eq!(status.current, Some(issued('c')));
-        assert_eq!(ids(&status.unrevealed), "ba");
-    }
-
-    #[test]
-    fn one_too_many_is_dropped() {
-        let status = announce(ApiKeyStatus::default(), "abcdef0123");
-        assert_eq!(ids(&status.unrevealed), "210fedcb");
-    }
-
-    #[test]
-    fn announcing_the_same_key_again_changes_nothing() {
-        let once = announce(ApiKeyStatus::default(), "ab");
-        assert_eq!(announce(once.clone(), "b"), once);
-    }
-
-    #[test]
-    fn a_key_that_had_been_revealed_retires_however_many_are_announced_after_it() {
-        let told = ApiKeyStatus {
-            current: Some(issued('a')),
-            key_id: Some(issued('a').key_id),
-            ..ApiKeyStatus::default()
-        };
-        let status = announce(told, "bc");
-        assert_eq!(status.previous.map(|old| old.hash), Some(issued('a').hash));
-        assert_eq!(ids(&status.unrevealed), "b");
-    }
-}
+mod tests;

@@ -4,16 +4,17 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{Resource, ResourceExt};
-use water_domain::{KeyHash, Limits, Plan};
+use water_domain::{KeyHash, Limits, Plan, Timestamp};
 use water_keystore::{Entry, Origin};
 
-use super::decide::stricter;
+use super::decide::{earlier, stricter};
 use super::record::{self, Issued};
-use super::secret::{self, Found};
+use super::secret::{self, Found, Written};
+use super::seen::Terms;
 use super::subject::Subject;
 use crate::conditions::{Aspect, Reason, find, holds};
 use crate::context::Context;
-use crate::crd::api_key::IssuedAt;
+use crate::crd::api_key::{ApiKeyStatus, IssuedAt};
 use crate::crd::condition::ConditionStatus;
 use crate::crd::water_data_api::{Access, PlanSpec};
 use crate::crd::{ApiKey, WaterDataApi};
@@ -112,12 +113,13 @@ enum Claim {
     Announced,
 }
 
-/// Then the oldest counts.
+/// How old an ApiKey is: the oldest comes first.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Age(Option<Time>, String);
+pub struct Age(Option<Time>, String);
 
 impl Age {
-    fn of(created: &Option<Time>, uid: &str) -> Self {
+    /// That of the ApiKey with this uid.
+    pub fn of(created: &Option<Time>, uid: &str) -> Self {
         Self(created.clone(), uid.to_owned())
     }
 }
@@ -130,24 +132,24 @@ fn ranked(mut candidates: Vec<(Claim, Age, Entry)>) -> Vec<Entry> {
     entries.filter(|entry| known.insert(entry.hash)).collect()
 }
 
-/// What is published of one ApiKey: the key that its Secret holds or, where none stands, all that may
-/// be revealed; of a brought key the hash that it declares. Only what the status has announced.
+/// What is published of one ApiKey: the keys that its status has announced, as far as its Secret, or the
+/// hash that it brings along, leaves them.
 fn of_key(
     key: &ApiKey,
     place: &IssuedAt,
     context: &Context,
     former: Vec<Entry>,
 ) -> Vec<(Claim, Age, Entry)> {
-    let in_secret = match (&key.spec.material.hash, key.uid(), key.namespace()) {
-        (None, Some(uid), Some(namespace)) => {
+    let found = match &key.spec.material.hash {
+        Some(_) => Found::Missing,
+        None => {
             let name = secret::name(&key.name_any(), &key.spec);
-            secret::known(&uid, &name, &namespace, context)
+            secret::known(key.meta(), &name, context)
         }
-        _ => Found::Missing,
     };
-    let in_secret = match in_secret {
-        Found::Own { issued, .. } => Some(issued.hash),
-        Found::Missing | Found::Foreign => None,
+    let in_secret = match &found {
+        Found::Own(written) => Some(&**written),
+        Found::Missing | Found::Orphan(_) | Found::Foreign => None,
     };
     entries(key, place, in_secret, &former)
 }
@@ -155,7 +157,7 @@ fn of_key(
 fn entries(
     key: &ApiKey,
     place: &IssuedAt,
-    in_secret: Option<KeyHash>,
+    in_secret: Option<&Written>,
     former: &[Entry],
 ) -> Vec<(Claim, Age, Entry)> {
     let Some(status) = &key.status else {
@@ -169,35 +171,42 @@ fn entries(
     }
     let subject = Subject::whole(key);
     let announced = subject.announced();
-    let decisive = subject.brought.or(in_secret);
-    let is_decisive_known = announced.iter().any(|issued| Some(issued.hash) == decisive);
-    let counts = |issued: &&Issued| match decisive {
-        Some(hash) if is_decisive_known => issued.hash == hash,
-        _ => subject.brought.is_none(),
-    };
     let shown = status.key_id.as_deref();
-    let is_in_force = |issued: &Issued| {
-        Some(issued.key_id.as_str()) == shown && holds(&status.conditions, Aspect::Synced)
+    let is_shown = |issued: &Issued| Some(issued.key_id.as_str()) == shown;
+    let retiring = retiring(status, in_secret);
+    let is_published = |issued: &&Issued| {
+        let (hash, retires) = (issued.hash, retiring.contains_key(&issued.hash));
+        match subject.brought {
+            // What was brought along and never in force has been replaced for good.
+            Some(brought) => hash == brought || is_shown(issued) || retires,
+            None => match newer(&announced, in_secret, shown) {
+                Some(current) => hash == current || retires,
+                None => true,
+            },
+        }
     };
     let declared = record::declared(&key.spec);
     let entry = |issued: &Issued| {
         let stored = former.iter().find(|entry| entry.hash == issued.hash);
-        let record = match stored {
+        let (terms, held) = match stored {
             Some(stored) => {
                 let held = record::terms(&stored.record);
-                let terms = stricter(&held, &declared, &BTreeSet::new());
-                record::with_terms(&stored.record, &terms)
+                (stricter(&held, &declared, &BTreeSet::new()), held.retires)
             }
-            None => issued.record(&key.spec.account_id, &declared),
+            None => (declared.clone(), None),
         };
-        let claim = if is_in_force(issued) {
+        let retires = match subject.brought {
+            Some(brought) if brought == issued.hash => None,
+            _ => earlier(held, retiring.get(&issued.hash).copied()),
+        };
+        let claim = if is_shown(issued) && holds(&status.conditions, Aspect::Synced) {
             Claim::InForce
         } else {
             Claim::Announced
         };
         let entry = Entry {
             hash: issued.hash,
-            record,
+            record: issued.record(&key.spec.account_id, &Terms { retires, ..terms }),
             owner: record::owner(key.meta()),
             origin: match subject.brought {
                 Some(_) => Origin::Brought(key.spec.account_id.clone()),
@@ -207,7 +216,28 @@ fn entries(
         let age = Age::of(&key.meta().creation_timestamp, subject.uid());
         (claim, age, entry)
     };
-    announced.iter().filter(counts).map(entry).collect()
+    announced.iter().filter(is_published).map(entry).collect()
+}
+
+/// The key in the Secret, where that was written since the status told of one: no other that was
+/// announced before can be revealed any more.
+fn newer(
+    announced: &[Issued],
+    in_secret: Option<&Written>,
+    shown: Option<&str>,
+) -> Option<KeyHash> {
+    let written = in_secret?.issued.as_ref()?;
+    let is_announced = announced.iter().any(|issued| issued.hash == written.hash);
+    (is_announced && Some(written.key_id.as_str()) != shown).then_some(written.hash)
+}
+
+/// Until when replaced keys work, by Secret or status.
+fn retiring(status: &ApiKeyStatus, in_secret: Option<&Written>) -> HashMap<KeyHash, Timestamp> {
+    let told = status.previous.as_ref();
+    let told = told.and_then(|before| Some((before.hash.parse().ok()?, before.retire_time)));
+    let written = in_secret.and_then(|written| written.retiring.as_ref());
+    let written = written.map(|(before, at)| (before.hash, *at));
+    told.into_iter().chain(written).collect()
 }
 
 /// Whether something hinders the key that leaves it published on the plan that it had.

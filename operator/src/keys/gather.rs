@@ -10,15 +10,15 @@ use water_domain::{KeyHash, PlanName, Timestamp};
 use water_keystore::{Origin, Record, Writer};
 
 use super::admission::Refusal;
-use super::contents::{covers, plans};
 use super::error::{KeyError, outcome};
-use super::finalizer;
-use super::membership::{Membership, membership};
+use super::inspect::inspect;
+use super::membership::membership;
 use super::memory::MadeKey;
 use super::record::{self, Issued};
-use super::secret::{self, Found};
-use super::seen::{Admission, Announced, Directory, Material, Secret, Seen, Sight, Spec};
+use super::secret::{Found, Written};
+use super::seen::{Directory, Secret, Seen, Sight};
 use super::subject::Subject;
+use super::{declared, finalizer, key_ids};
 use crate::conditions::{Aspect, Outcome, Reason, find, holds};
 use crate::context::Context;
 use crate::crd::api_key::IssuedAt;
@@ -38,8 +38,8 @@ pub struct Scene {
     pub api: Option<WaterDataApi>,
     /// Why it is not admitted.
     pub refusal: Option<Refusal>,
-    /// Its own Secret's version.
-    pub secret_version: Option<String>,
+    /// Its Secret, or one to adopt.
+    pub secret: Option<Written>,
     /// Every key of it that is known, by hash.
     pub issued: BTreeMap<KeyHash, Issued>,
     /// The key that is made and not revealed.
@@ -78,14 +78,24 @@ pub async fn gather(
 ) -> Result<Scene, KeyError> {
     let subject = Subject::of(watched, context).await?;
     let membership = membership(&subject, context).await?;
-    let made = context.memory.made(subject.uid());
-    let found = secret(&subject, &membership, made.as_deref(), context).await?;
-    let issued = issued(&subject, &found, made.as_deref(), now);
+    let rotation = subject.spec().map(declared::rotation);
+    let is_wanted = |made: &Arc<MadeKey>| {
+        rotation.is_none_or(|rotation| made.issued.revision >= rotation.revision)
+    };
+    let made = context.memory.made(subject.uid()).filter(is_wanted);
+    let inspected = inspect(&subject, &membership, made.as_deref(), context).await?;
+    let found = &inspected.found;
     let is_deleting = subject.meta.deletion_timestamp.is_some();
+    let own = match found {
+        Found::Own(written) => Some(written),
+        Found::Orphan(written) if !is_deleting => Some(written),
+        _ => None,
+    };
+    let issued = declared::issued(&subject, own.map(|own| &**own), made.as_deref(), now);
     let is_generated = subject
         .spec()
         .is_some_and(|spec| spec.material.hash.is_none());
-    let is_to_be_made = is_generated && !is_deleting && found == Found::Missing && made.is_none();
+    let is_to_be_made = is_generated && !is_deleting && *found == Found::Missing && made.is_none();
     let is_terminating = is_to_be_made && context.is_terminating(subject.namespace()).await?;
     let mut scene = Scene {
         seen: Seen {
@@ -93,27 +103,24 @@ pub async fn gather(
             has_finalizer: finalizer::is_on(&subject.meta),
             has_label: subject.key.as_ref().is_ok_and(finalizer::is_labelled),
             is_terminating,
-            spec: spec(&subject),
-            named: named(&subject, &issued),
-            status: status(&subject),
+            spec: declared::spec(&subject),
+            named: declared::named(&subject, &issued),
+            status: declared::status(&subject),
             admission: membership.admission,
-            wider_plans: wider_plans(&subject, membership.api.as_ref()),
-            secret: match &found {
-                Found::Missing => Secret::Missing,
-                Found::Foreign => Secret::Foreign,
-                Found::Own { issued, .. } => Secret::Own(issued.hash),
-            },
+            wider_plans: declared::wider_plans(&subject, membership.api.as_ref()),
+            secret: inspected.seen(&subject, &membership),
             made: made.as_ref().map(|made| made.issued.hash),
+            is_id_taken: match (&subject.key, &membership.place) {
+                (Ok(key), Some(place)) => key_ids::is_taken(key, place, &context.keys),
+                _ => false,
+            },
             directory: Directory::Unnamed,
         },
         subject,
         place: membership.place,
         api: membership.api,
         refusal: membership.refusal,
-        secret_version: match found {
-            Found::Own { version, .. } => version,
-            Found::Missing | Found::Foreign => None,
-        },
+        secret: inspected.found.written().cloned(),
         issued,
         made,
         reading: None,
@@ -125,103 +132,6 @@ pub async fn gather(
         scene.seen.directory = scene.read(context).await?;
     }
     Ok(scene)
-}
-
-/// Looks for the Secret in the watch's memory and, before a key is made or after its name was
-/// taken, at the API server.
-async fn secret(
-    subject: &Subject,
-    membership: &Membership,
-    made: Option<&MadeKey>,
-    context: &Context,
-) -> kube::Result<Found> {
-    let Some(name) = subject.secret_name() else {
-        return Ok(Found::Missing);
-    };
-    let (uid, namespace) = (subject.uid(), subject.namespace());
-    let found = secret::known(uid, &name, namespace, context);
-    let is_to_be_asked =
-        membership.admission == Admission::Admitted && made.is_none_or(|made| made.is_name_taken);
-    if found != Found::Missing || !is_to_be_asked {
-        return Ok(found);
-    }
-    secret::ask(uid, &name, namespace, context).await
-}
-
-/// Every key that spec, status, Secret and memory name.
-fn issued(
-    subject: &Subject,
-    found: &Found,
-    made: Option<&MadeKey>,
-    now: Timestamp,
-) -> BTreeMap<KeyHash, Issued> {
-    let announced = subject.announced();
-    let next = announced.first().map_or(0, |current| current.revision + 1);
-    let brought = subject.brought.map(|hash| Issued {
-        hash,
-        key_id: hash.key_id(),
-        revision: next,
-        time: now,
-    });
-    let in_secret = match found {
-        Found::Own { issued, .. } => Some(issued.clone()),
-        Found::Missing | Found::Foreign => None,
-    };
-    let made = made.map(|made| made.issued.clone());
-    // Of two that say something of one key the last counts.
-    let all = brought.into_iter().chain(made).chain(in_secret);
-    let all = all.chain(announced.into_iter().rev());
-    all.map(|issued| (issued.hash, issued)).collect()
-}
-
-fn spec(subject: &Subject) -> Option<Spec<KeyHash, PlanName>> {
-    let key = subject.key.as_ref().ok()?;
-    let material = match (&key.spec.material.hash, subject.brought) {
-        (None, _) => Material::Generated,
-        (Some(_), brought) => Material::Brought(brought?),
-    };
-    Some(Spec {
-        terms: record::declared(&key.spec),
-        material,
-        reinstate: subject.reinstated(),
-    })
-}
-
-/// What a deletion revokes: not a brought hash whose account cannot be read, since its tombstone
-/// would bar everyone.
-fn named(subject: &Subject, issued: &BTreeMap<KeyHash, Issued>) -> BTreeSet<KeyHash> {
-    let unknown = subject.brought.filter(|_| subject.account.is_none());
-    let hashes = issued.keys().copied();
-    hashes.filter(|hash| Some(*hash) != unknown).collect()
-}
-
-fn status(subject: &Subject) -> Announced<KeyHash> {
-    let announced = subject.announced();
-    let shown = subject.status.key_id.as_deref();
-    let current = subject.status.current.as_ref().and_then(Issued::read);
-    let previous = subject.status.previous.as_ref().map(record::issued_before);
-    let previous = previous.as_ref().and_then(Issued::read);
-    let revealed = current
-        .iter()
-        .filter(|current| Some(current.key_id.as_str()) == shown);
-    Announced {
-        all: announced.iter().map(|issued| issued.hash).collect(),
-        revealed: revealed
-            .chain(&previous)
-            .map(|issued| issued.hash)
-            .collect(),
-        current: current.map(|current| current.hash),
-    }
-}
-
-fn wider_plans(subject: &Subject, api: Option<&WaterDataApi>) -> BTreeSet<PlanName> {
-    let plans = api.map(plans).unwrap_or_default();
-    let declared = subject.spec().map(|spec| &spec.plan);
-    let Some(declared) = plans.iter().find(|plan| Some(&plan.name) == declared) else {
-        return BTreeSet::new();
-    };
-    let wider = plans.iter().filter(|plan| covers(plan, declared));
-    wider.map(|plan| plan.name.clone()).collect()
 }
 
 impl Scene {
@@ -282,6 +192,7 @@ impl Scene {
             taken: sight.taken,
             is_gone: sight.is_gone,
             is_acknowledged: standing == Standing::InForce,
+            now: sight.now,
         };
         self.reading = Some(Reading {
             open,
@@ -343,14 +254,15 @@ impl Scene {
     fn is_told(&self) -> bool {
         let status = &self.subject.status;
         let key = match (self.subject.brought, self.seen.secret) {
-            (Some(hash), _) | (None, Secret::Own(hash)) => hash,
-            (None, Secret::Missing | Secret::Foreign) => return false,
+            (Some(hash), _) => hash,
+            (None, Secret::Own(content)) => content.hash,
+            (None, _) => return false,
         };
         !self.seen.is_deleting
             && status.observed_generation == self.subject.meta.generation
             && self.seen.status.current == Some(key)
-            && self.seen.status.revealed == BTreeSet::from([key])
-            && self.seen.status.all.len() == 1
+            && self.seen.status.revealed.contains(&key)
+            && self.seen.status.all == self.seen.status.revealed
             && holds(&status.conditions, Aspect::Synced)
             && find(&status.conditions, Aspect::Ready)
                 .is_some_and(|ready| ready.reason != Reason::AwaitingGates.as_str())

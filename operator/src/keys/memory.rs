@@ -4,8 +4,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use kube::api::ObjectMeta;
 use kube::{Resource, ResourceExt};
-use water_domain::PlainKey;
+use water_domain::{KeyHash, PlainKey};
 
 use super::record::Issued;
 use crate::crd::ApiKey;
@@ -17,8 +18,8 @@ pub struct MadeKey {
     pub plain: PlainKey<'static>,
     /// What the status says of it.
     pub issued: Issued,
-    /// The API server said that something stands under the Secret's name.
-    pub is_name_taken: bool,
+    /// Somebody else wrote the Secret before it: the API server is asked what stands there.
+    pub is_overtaken: bool,
 }
 
 /// What is remembered, by the uid of the ApiKey.
@@ -26,6 +27,16 @@ pub struct MadeKey {
 pub struct Memory {
     made: Mutex<HashMap<String, Arc<MadeKey>>>,
     written: Mutex<HashMap<String, Arc<ApiKey>>>,
+    secrets: Mutex<HashMap<String, Arc<KnownSecret>>>,
+}
+
+/// A key's Secret as this leader wrote or read it.
+#[derive(Debug)]
+pub struct KnownSecret {
+    /// Its metadata.
+    pub meta: ObjectMeta,
+    /// The hash of its text; `None`: it has none that is a key's.
+    pub text: Option<KeyHash>,
 }
 
 impl Memory {
@@ -56,23 +67,41 @@ impl Memory {
         let uid = watched.meta().uid.as_deref()?;
         let mut written = lock(&self.written);
         let own = written.get(uid)?;
-        if version(own) > version(watched) {
+        if version(own.meta()) > version(watched.meta()) {
             return Some(Arc::clone(own));
         }
         written.remove(uid);
         None
     }
 
+    /// Keeps what the API server answered to a read or a write of an ApiKey's Secret.
+    pub fn keep_secret(&self, uid: &str, meta: ObjectMeta, text: Option<KeyHash>) {
+        let known = Arc::new(KnownSecret { meta, text });
+        lock(&self.secrets).insert(uid.to_owned(), known);
+    }
+
+    /// The Secret of an ApiKey as it was last kept.
+    pub fn secret(&self, uid: &str) -> Option<Arc<KnownSecret>> {
+        lock(&self.secrets).get(uid).map(Arc::clone)
+    }
+
+    /// The same, if the watch shows an older version.
+    pub fn newer_secret(&self, uid: &str, watched: &ObjectMeta) -> Option<ObjectMeta> {
+        let known = self.secret(uid)?;
+        (version(&known.meta) > version(watched)).then(|| known.meta.clone())
+    }
+
     /// Forgets ApiKeys that are gone.
     pub fn retain(&self, living: &HashSet<String>) {
         lock(&self.made).retain(|uid, _| living.contains(uid));
         lock(&self.written).retain(|uid, _| living.contains(uid));
+        lock(&self.secrets).retain(|uid, _| living.contains(uid));
     }
 }
 
 /// Resource versions are revisions of etcd: later ones are greater.
-fn version(key: &ApiKey) -> Option<u64> {
-    key.meta().resource_version.as_ref()?.parse().ok()
+fn version(meta: &ObjectMeta) -> Option<u64> {
+    meta.resource_version.as_ref()?.parse().ok()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -100,10 +129,21 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_that_was_written_counts_until_the_watch_shows_it() {
+        let memory = Memory::default();
+        memory.keep_secret("uid", at("10").metadata, None);
+        let newer = |version| memory.newer_secret("uid", &at(version).metadata);
+        assert!(newer("9").is_some());
+        assert_eq!((newer("10"), newer("11")), (None, None));
+    }
+
+    #[test]
     fn what_is_gone_is_forgotten() {
         let memory = Memory::default();
         memory.keep_written(&at("10"));
+        memory.keep_secret("uid-of-acme", at("10").metadata, None);
         memory.retain(&HashSet::new());
         assert_eq!(memory.newer(&at("9")), None);
+        assert!(memory.secret("uid-of-acme").is_none());
     }
 }

@@ -41,6 +41,18 @@ impl Issued {
         }
     }
 
+    /// As a status says it of a key that works until then.
+    pub fn retiring(&self, retire_time: Timestamp) -> RetiringKey {
+        let told = self.told();
+        RetiringKey {
+            revision: told.revision,
+            hash: told.hash,
+            key_id: told.key_id,
+            issued_time: told.issued_time,
+            retire_time,
+        }
+    }
+
     /// What the gates shall know of the key.
     pub fn record(&self, account: &AccountId, terms: &Terms<PlanName>) -> Record {
         Record {

@@ -2,6 +2,7 @@
 //! so that an exhaustive model can make them. `H` names a key by its hash, `P` a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use water_domain::Timestamp;
 
@@ -28,8 +29,10 @@ pub struct Seen<H, P> {
     pub wider_plans: BTreeSet<P>,
     /// What stands under the name of its Secret.
     pub secret: Secret<H>,
-    /// The key that this leader has made for it and not revealed.
+    /// The key that this leader has made for it, for the declared revision, and not revealed.
     pub made: Option<H>,
+    /// Another ApiKey of the WaterDataApi has the public name that it declares for its key.
+    pub is_id_taken: bool,
     /// What the key directory holds of it.
     pub directory: Directory<H, P>,
 }
@@ -41,8 +44,21 @@ pub struct Spec<H, P> {
     pub terms: Terms<P>,
     /// Where its key comes from.
     pub material: Material<H>,
+    /// When another key takes its place.
+    pub rotation: Rotation,
     /// The time of the tombstone that the owner asks to lift, for the brought hash.
     pub reinstate: Option<Timestamp>,
+}
+
+/// When an ApiKey's key is replaced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rotation {
+    /// A key of an earlier revision is replaced.
+    pub revision: u32,
+    /// A key of this age is replaced.
+    pub period: Option<Duration>,
+    /// How long the replaced key works beside its successor.
+    pub overlap: Duration,
 }
 
 /// Where a key comes from.
@@ -72,12 +88,19 @@ pub struct Terms<P> {
 /// What the status says of an ApiKey's keys.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Announced<H> {
-    /// The latest key: in force, or about to be published.
+    /// The key that its owner can have, or before there is one the latest that is to be published.
     pub current: Option<H>,
+    /// The revision that asked for the current key; 0 without one.
+    pub revision: u32,
+    /// When the current key was issued, by Redis' clock.
+    pub issued: Option<Timestamp>,
     /// All keys: the current one, those before it, and those that a lost leader may still reveal.
     pub all: BTreeSet<H>,
-    /// Those of them that the owner can have seen.
+    /// Those of them that the owner can have seen: the current one, once it was in force, and the one
+    /// before it.
     pub revealed: BTreeSet<H>,
+    /// When keys were last issued because the Secret was gone or changed.
+    pub reissues: Vec<Timestamp>,
 }
 
 /// What the WaterDataApi says of an ApiKey.
@@ -97,10 +120,26 @@ pub enum Admission {
 pub enum Secret<H> {
     /// Nothing; also for a brought key, which needs none.
     Missing,
-    /// The ApiKey's own, with this key.
-    Own(H),
+    /// The ApiKey's own, with the text of the key that its annotations name.
+    Own(Content<H>),
+    /// The ApiKey's own, with another text or none, or with annotations that name no key.
+    Edited,
+    /// Its text is that of the key that its annotations name, and it is of an ApiKey of the same
+    /// namespace and name that does not exist any more: both were restored into another cluster.
+    Orphan(Content<H>),
     /// Somebody else's.
     Foreign,
+}
+
+/// What a Secret says of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Content<H> {
+    /// The key in it.
+    pub hash: H,
+    /// The key that was in it before, and from when on that is refused.
+    pub retiring: Option<(H, Timestamp)>,
+    /// Labels, annotations, owner and base URL are those that are declared.
+    pub is_as_declared: bool,
 }
 
 /// What is known of the key directory.
@@ -134,4 +173,6 @@ pub struct Sight<H, P> {
     pub is_gone: bool,
     /// Every gate has acknowledged what is held.
     pub is_acknowledged: bool,
+    /// Redis' time.
+    pub now: Timestamp,
 }

@@ -3,9 +3,7 @@
 use water_domain::Timestamp;
 use water_keystore::{Record, Standing};
 
-use super::record::Issued;
 use crate::conditions::{Outcome, Reason};
-use crate::crd::api_key::Rotation;
 use crate::crd::water_data_api::{Access, PlanSpec};
 
 /// How a published key stands, in words.
@@ -29,31 +27,10 @@ pub fn standing(record: &Record, plan: &PlanSpec, now: Timestamp) -> Outcome {
     }
 }
 
-/// What `spec.rotation` asks for and this version does not do: accepting it silently would let an
-/// owner wait for a new key that never comes.
-pub fn unrotated(rotation: &Rotation, issued: &Issued) -> Option<Outcome> {
-    let (field, instead) = if rotation.period_seconds.is_some() {
-        (
-            "periodSeconds",
-            "remove it, and delete the Secret when another key is due",
-        )
-    } else if rotation
-        .revision
-        .is_some_and(|revision| revision != i64::from(issued.revision))
-    {
-        ("revision", "delete the Secret to have another key issued")
-    } else {
-        return None;
-    };
-    let message =
-        format!("spec.rotation.{field} is not acted on by this version of the operator: {instead}");
-    Some(Outcome::Stuck(Reason::NotSupported, message))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::record;
+    use crate::keys::record::{self, Issued};
     use crate::{crd::ApiKey, sample};
 
     fn at(text: &str) -> Timestamp {

@@ -41,6 +41,8 @@ pub fn status(
     let Some(InForce {
         issued,
         api,
+        previous,
+        next_rotation,
         secret,
         last_used,
     }) = report.in_force.clone()
@@ -53,7 +55,8 @@ pub fn status(
         api,
         key_id: Some(issued.key_id.to_string()),
         current: Some(issued.told()),
-        previous: None,
+        previous,
+        next_rotation_time: next_rotation,
         unrevealed: Vec::new(),
         secret_name,
         secret_resource_version: secret_resource_version.flatten(),
@@ -176,14 +179,21 @@ fn issue(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Option<Happening> {
             format!("key {id} can be used"),
         )),
         Some(old) if old == id => None,
-        Some(old) if after.secret_name.is_some() => Some(Happening::warning(
-            "SecretReissued",
-            format!("the Secret was gone: key {id} took the place of {old}"),
-        )),
-        Some(old) => Some(Happening::normal(
-            "KeyRotated",
-            format!("key {id} took the place of {old}"),
-        )),
+        Some(old) => {
+            let until = after.previous.as_ref();
+            let until = until.filter(|previous| previous.key_id == *old);
+            let end = until.map_or("is refused".into(), |previous| {
+                format!("works until {}", previous.retire_time)
+            });
+            let note = format!("key {id} took the place of {old}, which {end}");
+            let is_reissue = after.reissues.iter().any(|reissue| reissue.key_id == *id);
+            Some(if is_reissue {
+                let note = format!("the Secret was gone or changed: {note}");
+                Happening::warning("SecretReissued", note)
+            } else {
+                Happening::normal("KeyRotated", note)
+            })
+        }
     }
 }
 

@@ -14,13 +14,32 @@ pub enum Step<H, P> {
     /// Draw a key's text, which stays in memory.
     Make,
     /// Name a hash and the WaterDataApi in the status.
-    Announce(H),
+    Announce {
+        /// The hash.
+        hash: H,
+        /// The Secret was gone or changed: that is counted.
+        is_reissue: bool,
+    },
     /// Declare what the directory shall hold.
     Declare(Declaration<H, P>),
-    /// Create the Secret with the text of this key.
-    Reveal(H),
+    /// Create the Secret with the text of a key.
+    Reveal(Handover<H>),
+    /// Write the text of a key over the Secret that was read.
+    Replace(Handover<H>),
+    /// Bring labels, annotations, owner and base URL of the Secret that was read up to date; its text
+    /// stays.
+    Amend,
     /// Remove the finalizer.
     Release(Release),
+}
+
+/// A key that is handed to its owner.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Handover<H> {
+    /// The key.
+    pub hash: H,
+    /// The key that it takes the place of, and from when on that is refused.
+    pub retiring: Option<(H, Timestamp)>,
 }
 
 /// Everything that the directory shall hold of one ApiKey.
@@ -94,6 +113,8 @@ pub enum Refusal {
     Revoked(Timestamp),
     /// The ApiKey was deleted before, and came back under its old uid.
     OwnerRevoked,
-    /// Another ApiKey holds the hash.
+    /// Another ApiKey holds the hash, or has the key id.
     Taken,
+    /// The Secret was gone or changed too often; another key is issued at this time.
+    ReissueLimit(Timestamp),
 }

@@ -7,7 +7,7 @@ use kube::core::error_boundary::InvalidObject;
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use water_domain::{AccountId, KeyHash, Timestamp};
+use water_domain::{AccountId, KeyHash, KeyId, Timestamp};
 
 use super::record::Issued;
 use super::{record, secret};
@@ -102,6 +102,12 @@ impl Subject {
     /// The name.
     pub fn name(&self) -> &str {
         self.meta.name.as_deref().unwrap_or_default()
+    }
+
+    /// The key id that it declares for the hash that it brings along.
+    pub fn brought_id(&self) -> Option<KeyId> {
+        let brought = self.spec()?.material.hash.as_ref()?;
+        brought.key_id.as_ref()?.parse().ok()
     }
 
     /// The keys that the status names, the current one first.

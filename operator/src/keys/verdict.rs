@@ -8,11 +8,13 @@ use water_domain::{KeyHash, Timestamp};
 use super::error::{KeyError, outcome};
 use super::gather::Scene;
 use super::record::Issued;
-use super::standing::{standing, unrotated};
+use super::seen::Secret;
+use super::standing::standing;
 use super::step::{Hindrance, Refusal, Verdict};
 use super::subject::REINSTATE;
+use super::times::{next_rotation, previous};
 use crate::conditions::{Aspect, Finding, Outcome, Reason};
-use crate::crd::api_key::IssuedAt;
+use crate::crd::api_key::{IssuedAt, REISSUES, RetiringKey};
 use crate::directories::waits::Standing;
 
 /// Waiting for the gates is told in the status after this long; until then nobody has noticed.
@@ -38,6 +40,10 @@ pub struct InForce {
     pub issued: Issued,
     /// Where it is in force.
     pub api: Option<IssuedAt>,
+    /// The key before it, while that works.
+    pub previous: Option<RetiringKey>,
+    /// When it will be replaced by itself.
+    pub next_rotation: Option<Timestamp>,
     /// Its Secret's name and version.
     pub secret: Option<(String, Option<String>)>,
     /// Its last use, if the status does not show that yet.
@@ -77,19 +83,6 @@ pub fn is_news(scene: &Scene, verdict: &Verdict<KeyHash>) -> bool {
         }
         _ => true,
     }
-}
-
-/// When a key's standing changes by itself, if it is in force.
-pub fn next_boundary(scene: &Scene) -> Option<Duration> {
-    let spec = scene.subject.spec()?;
-    let now = scene.reading.as_ref()?.now.as_millis();
-    let boundaries = [spec.not_before, spec.expiration_time]
-        .into_iter()
-        .flatten();
-    let left = boundaries
-        .map(|at| at.as_millis() - now)
-        .filter(|left| *left > 0);
-    left.min()?.try_into().ok().map(Duration::from_millis)
 }
 
 /// The report of an ApiKey that is being deleted: what it waits for.
@@ -153,11 +146,10 @@ fn in_force(scene: &Scene, hash: &KeyHash) -> Option<Report> {
     let record = reading.records.get(hash)?.as_ref()?;
     let mut plans = scene.api.as_ref()?.spec.plans.iter();
     let plan = plans.find(|plan| plan.name == record.plan)?;
-    let outcome = match standing(record, plan, reading.now) {
-        expired @ Outcome::Stuck(..) => expired,
-        standing => unrotated(&scene.subject.spec()?.rotation, issued).unwrap_or(standing),
-    };
+    let outcome = standing(record, plan, reading.now);
     let secret = scene.subject.secret_name();
+    let version = scene.secret.as_ref();
+    let version = version.and_then(|secret| secret.meta.resource_version.clone());
     let brought = "the key was brought along by its hash";
     let secret_ready = match &secret {
         Some(name) => secret_holds(name),
@@ -166,7 +158,9 @@ fn in_force(scene: &Scene, hash: &KeyHash) -> Option<Report> {
     let in_force = InForce {
         issued: issued.clone(),
         api: scene.place.clone(),
-        secret: secret.map(|name| (name, scene.secret_version.clone())),
+        previous: previous(scene, hash),
+        next_rotation: next_rotation(scene, issued),
+        secret: secret.map(|name| (name, version)),
         last_used: reading.open.last_use(&issued.key_id),
     };
     let findings = vec![accepted(scene), secret_ready, holds_declared()];
@@ -187,14 +181,7 @@ fn refused(scene: &Scene, refusal: &Refusal) -> Report {
             let message = format!("the ApiKey cannot be read: {error}");
             return Report::new(Vec::new(), stuck(Reason::Undecodable, message));
         }
-        Refusal::SecretConflict => {
-            let message = format!(
-                "the Secret {} exists and is not this ApiKey's: delete it, or create another ApiKey with another \
-                 spec.material.generated.secretName",
-                name()
-            );
-            return without_secret(scene, stuck(Reason::SecretConflict, message));
-        }
+        Refusal::SecretConflict => return without_secret(scene, conflict(scene)),
         Refusal::SecretRejected(error) => {
             let message = format!("the API server does not accept the Secret {}: {error}", name());
             return without_secret(scene, stuck(Reason::Rejected, message));
@@ -207,17 +194,30 @@ fn refused(scene: &Scene, refusal: &Refusal) -> Report {
                      {REINSTATE}: {}@{at} to accept it again",
                     hash.key_id()
                 ),
-                None => "the key in the Secret was revoked before: delete the Secret to have another key issued".into(),
+                None => "the key in the Secret was revoked before: raise spec.rotation.revision to have another key \
+                         issued"
+                    .into(),
             },
         ),
         Refusal::OwnerRevoked => stuck(
             Reason::RevokedInStore,
             "this ApiKey was deleted before and came back: create it again under another name".into(),
         ),
-        Refusal::Taken => stuck(
-            Reason::KeyConflict,
-            "spec.material.hash.sha256 is another ApiKey's: bring another key, or delete the other ApiKey".into(),
-        ),
+        Refusal::Taken => {
+            let field = if scene.seen.is_id_taken { "keyId" } else { "sha256" };
+            let message = format!(
+                "spec.material.hash.{field} is another ApiKey's: bring another key, or delete the other ApiKey"
+            );
+            stuck(Reason::KeyConflict, message)
+        }
+        Refusal::ReissueLimit(until) => {
+            let message = format!(
+                "the Secret {} was deleted or changed {REISSUES} times within ten minutes: find out by whom; another \
+                 key is issued at {until}, or as soon as spec.rotation.revision is raised",
+                name()
+            );
+            return without_secret(scene, stuck(Reason::ReissueLimit, message));
+        }
     };
     let findings = [
         accepted(scene),
@@ -252,7 +252,11 @@ fn without_secret(scene: &Scene, outcome: Outcome) -> Report {
     )
 }
 
+/// Whatever else is told: a rebuild leaves out what is not admitted.
 fn accepted(scene: &Scene) -> Finding {
+    if let Some(refusal) = &scene.refusal {
+        return Finding::lacks(Aspect::Accepted, refusal.reason, &refusal.message);
+    }
     let place = scene.place.as_ref();
     let (namespace, name) = place.map_or(("", ""), |place| {
         (place.namespace.as_str(), place.name.as_str())
@@ -261,7 +265,20 @@ fn accepted(scene: &Scene) -> Finding {
     Finding::holds(Aspect::Accepted, Reason::Admitted, message)
 }
 
+fn conflict(scene: &Scene) -> Outcome {
+    let name = scene.subject.secret_name().unwrap_or_default();
+    let message = format!(
+        "the Secret {name} exists and is not this ApiKey's: delete it, or create another ApiKey with another \
+         spec.material.generated.secretName"
+    );
+    Outcome::Stuck(Reason::SecretConflict, message)
+}
+
+/// Whatever else is told: in a rebuild what is published stays, if the Secret is another's.
 fn secret_ready(scene: &Scene) -> Finding {
+    if scene.seen.secret == Secret::Foreign {
+        return lacks(Aspect::SecretReady, &conflict(scene));
+    }
     let written = scene.subject.status.secret_name.as_deref();
     written.map_or_else(|| waits(Aspect::SecretReady), secret_holds)
 }

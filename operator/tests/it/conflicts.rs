@@ -118,3 +118,33 @@ async fn a_plan_that_is_gone_stalls_new_keys_with_the_remedy() -> Result {
         .await?;
     Ok(())
 }
+
+#[tokio::test]
+async fn two_keys_with_one_key_id_have_one_winner() -> Result {
+    let (world, _operator) = World::running("one-key-id").await?;
+    let named = |name: &str, digit: char| {
+        let mut key = brought(name, digit);
+        key["spec"]["material"]["hash"]["keyId"] = "AAAAbbbb0000".into();
+        key
+    };
+    world.apply(&named("first", '5'))?;
+    let first = world
+        .condition("apikey/first", "Ready", "True/Active")
+        .await?;
+    assert_eq!(first["status"]["keyId"], "AAAAbbbb0000");
+    world.apply(&named("second", '6'))?;
+    let stalled = world
+        .condition("apikey/second", "Stalled", "True/KeyConflict")
+        .await?;
+    let words = stalled["status"].to_string();
+    assert!(
+        words.contains("spec.material.hash.keyId is another ApiKey's"),
+        "{words}"
+    );
+    assert_eq!(world.published().await?, ["AAAAbbbb0000 Enterprise Active"]);
+    world.kubectl(&["delete", "apikey", "first"])?;
+    world
+        .condition("apikey/second", "Ready", "True/Active")
+        .await?;
+    Ok(())
+}

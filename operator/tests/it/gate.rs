@@ -7,9 +7,10 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::json;
 use tokio::task::JoinHandle;
+use water_domain::KeyHash;
 use water_harness::Redis;
 use water_keystore::connection::Purpose;
-use water_keystore::{ConnectionSettings, GateIdentity, Instance, Replica};
+use water_keystore::{ConnectionSettings, GateIdentity, Instance, Replica, Standing};
 
 use crate::rights::ACCOUNT;
 use crate::world::{API, World};
@@ -83,6 +84,14 @@ impl Gate {
             .command(&["EVAL", older, "1", &gates, &self.name, &millis])
             .await?;
         Ok(())
+    }
+
+    /// Whether it accepts a key, by its hash as a status names it.
+    pub fn accepts(&self, hash: &str) -> Result<bool> {
+        let hash: KeyHash = hash.parse()?;
+        let view = self.replica.view().context("no copy")?;
+        let record = view.record(&hash);
+        Ok(record.is_some_and(|record| record.standing(view.now()) == Standing::Active))
     }
 
     /// What its copy says of keys.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::ensure;
 use serde_json::{Value, json};
+use water_domain::{KeyPrefix, PlainKey};
 use water_harness::{Process, Redis};
 
 use crate::Result;
@@ -53,8 +54,20 @@ fn record(announced: &Value) -> String {
     format!("{id} Enterprise Active")
 }
 
+/// A key as a status names it and as its Secret holds it.
+fn a_key() -> (Value, PlainKey<'static>) {
+    let plain = PlainKey::generate(&KeyPrefix::default(), &[7; 48]);
+    let announced = json!({
+        "revision": 0,
+        "hash": plain.hash().to_string(),
+        "keyId": plain.key_id().as_str(),
+        "issuedTime": "2026-01-01T00:00:00.000Z",
+    });
+    (announced, plain)
+}
+
 /// Writes the Secret of an announced key, as the leader would have done that announced it.
-fn reveal(world: &World, announced: &Value) -> Result {
+fn reveal(world: &World, announced: &Value, plain: &PlainKey<'_>) -> Result {
     let uid = world.get("apikey/acme")?["metadata"]["uid"].clone();
     world.apply(&json!({
         "apiVersion": "v1", "kind": "Secret",
@@ -69,6 +82,7 @@ fn reveal(world: &World, announced: &Value) -> Result {
                 "waterdata.dev/issued-time": announced["issuedTime"],
             },
         },
+        "stringData": { "api-key": plain.expose() },
     }))
 }
 
@@ -98,10 +112,13 @@ async fn a_leader_that_was_not_lost_reveals_a_key_that_works() -> Result {
     let redis = Redis::start().await?;
     let (world, gate, leader) = announced("lost-reveals", &redis).await?;
     leader.stop(PATIENCE).await?;
+    // Another one announced a key before that, and is not lost but late.
+    let (late, plain) = a_key();
+    let status = json!({ "status": { "unrevealed": [late] } });
+    world.patch("apikey/acme", &status, &["--subresource=status"])?;
     let _next = world.operator("operator-1")?;
-    holds(&world, 2).await?;
-    let (_, late) = announcements(&world)?;
-    reveal(&world, &late)?;
+    holds(&world, 3).await?;
+    reveal(&world, &late, &plain)?;
     holds(&world, 1).await?;
     assert_eq!(world.published().await?, [record(&late)]);
     gate.follow();

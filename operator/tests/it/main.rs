@@ -2,7 +2,9 @@
 //! is no node: Deployments are looked at as objects, and tests play the controllers that move them.
 
 mod acknowledgements;
+mod adoption;
 mod advice;
+mod audit;
 mod commands;
 mod conflicts;
 mod crd;
@@ -11,16 +13,20 @@ mod election;
 mod gate;
 #[path = "../../src/golden.rs"]
 mod golden;
+mod hindrances;
 mod installation;
 mod key_life;
 mod listings;
 mod lost_leaders;
+mod reissue;
 mod releases;
 mod restrictions;
 mod rights;
+mod rotation;
 mod store_faults;
 mod sweep;
 mod tenants;
+mod turnover;
 mod validation;
 mod watches;
 mod world;

@@ -11,10 +11,11 @@ use crate::gate::{GRACE, Gate};
 use crate::world::{PATIENCE, World, api, brought, key, shown};
 
 /// Waits until the directory holds exactly these.
-async fn holds(world: &World, wanted: &[&str]) -> Result {
+async fn holds(world: &World, wanted: &[impl AsRef<str> + std::fmt::Debug]) -> Result {
     let published = async || {
         let published = world.published().await?;
-        ensure!(published == wanted, "{published:?}");
+        let wanted = wanted.iter().map(AsRef::as_ref);
+        ensure!(wanted.eq(published.iter()), "{published:?}");
         Ok(())
     };
     world
@@ -90,8 +91,9 @@ async fn a_key_whose_plan_is_gone_is_suspended_and_expires() -> Result {
 async fn a_key_whose_plan_is_gone_loses_a_replaced_hash() -> Result {
     let (world, mut gold, _operator) = without_its_plan("strict-hash", 'b').await?;
     gold["spec"]["material"] = brought("acme", 'c')["spec"]["material"].clone();
+    gold["spec"]["rotation"] = json!({ "overlapSeconds": 0 });
     world.apply(&gold)?;
-    holds(&world, &[]).await?;
+    holds(&world, &[""; 0]).await?;
     world.apply(&with_gold())?;
     holds(&world, &["cccccccccccc Gold Active"]).await
 }
@@ -120,6 +122,7 @@ async fn a_key_whose_secret_became_anothers_is_suspended() -> Result {
 
 #[tokio::test]
 async fn a_hash_that_is_corrected_before_it_was_in_force_is_dead() -> Result {
+    const A: &str = "aaaaaaaaaaaa Enterprise Active";
     let (world, _operator) = World::running("strict-corrected").await?;
     world
         .condition(
@@ -135,14 +138,20 @@ async fn a_hash_that_is_corrected_before_it_was_in_force_is_dead() -> Result {
         .await?;
     gate.fall_silent();
     world.apply(&brought("partner", 'b'))?;
-    holds(&world, &["bbbbbbbbbbbb Enterprise Active"]).await?;
+    let beside = |id: &str| [A.to_owned(), format!("{id} Enterprise Active")];
+    holds(&world, &beside("bbbbbbbbbbbb")).await?;
     world.apply(&brought("partner", 'c'))?;
-    holds(&world, &["cccccccccccc Enterprise Active"]).await?;
+    // The first one works on: it was in force.
+    holds(&world, &beside("cccccccccccc")).await?;
     gate.follow();
-    world
-        .condition("apikey/partner", "Ready", "True/Active")
-        .await?;
-    assert_eq!(gate.keys(), 1);
+    let corrected = async || {
+        let found = world.get("apikey/partner")?;
+        ensure!(shown(&found, "Ready") == "True/Active", "{found}");
+        ensure!(found["status"]["keyId"] == "cccccccccccc", "{found}");
+        Ok(())
+    };
+    world.wait("the third hash", PATIENCE, corrected).await?;
+    assert_eq!(gate.keys(), 2);
     // The gate follows in this thread: kubectl must not hold that up.
     world.kubectl(&["delete", "apikey", "partner", "--wait=false"])?;
     world.gone("apikey/partner").await?;
@@ -267,4 +276,29 @@ async fn a_broken_api_holds_up_no_suspension() -> Result {
     holds(&world, &["ffffffffffff Enterprise Active"]).await?;
     world.patch("apikey/acme", &json!({ "spec": { "suspend": true } }), &[])?;
     holds(&world, &["ffffffffffff Enterprise Suspended"]).await
+}
+
+#[tokio::test]
+async fn a_store_that_is_away_hides_no_lost_admission_from_a_rebuild() -> Result {
+    let redis = Redis::start().await?;
+    let world = World::with_redis("strict-away", &redis.url()).await?;
+    world.apply(&with_gold())?;
+    let _operator = world.operator("operator-0")?;
+    let mut gold = brought("acme", 'a');
+    gold["spec"]["plan"] = "Gold".into();
+    world.apply(&gold)?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    world.apply(&api())?;
+    world
+        .condition("apikey/acme", "Stalled", "True/PlanUnknown")
+        .await?;
+    redis.kill()?;
+    world.kubectl(&["annotate", "apikey", "acme", "looked-at=again"])?;
+    let away = world
+        .condition("apikey/acme", "Synced", "False/StoreUnavailable")
+        .await?;
+    assert_eq!(shown(&away, "Accepted"), "False/PlanUnknown");
+    Ok(())
 }

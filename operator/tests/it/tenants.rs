@@ -197,6 +197,7 @@ async fn in_tenants_namespaces_the_operator_may_do_what_apikeys_need_and_no_more
         ("watch", "apikeys"),
         ("update", "apikeys:status"),
         ("create", "secrets"),
+        ("patch", "secrets"),
         ("create", "events.events.k8s.io"),
     ] {
         assert!(allowed("default", verb, resource), "{verb} {resource}");

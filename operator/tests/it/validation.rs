@@ -149,6 +149,12 @@ async fn a_changed_api_key_is_refused_with_field_problem_and_remedy() -> Result 
                 json!({ "revision": 1 }),
             ),
         ),
+        ("another key id for the same key", {
+            world.apply(&brought("named", 'a'))?;
+            let mut named = brought("named", 'a');
+            named["spec"]["material"]["hash"]["keyId"] = "AAAAbbbb0000".into();
+            named
+        }),
         ("a generated key as a brought one", {
             world.apply(&key("switch"))?;
             // Applying cannot take a defaulted member away: this is what an edit would send.

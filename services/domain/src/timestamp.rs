@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::Write;
+use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat};
 
@@ -36,6 +37,12 @@ impl Timestamp {
     /// Milliseconds since the epoch.
     pub fn as_millis(self) -> i64 {
         self.0
+    }
+
+    /// The moment that much later; at most the last one that can be printed.
+    pub fn plus(self, duration: Duration) -> Self {
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_add(millis).min(*PRINTABLE.end()))
     }
 
     /// Appends the printed form, without quotes.
@@ -79,6 +86,17 @@ mod tests {
         ] {
             assert_eq!(Timestamp::parse(text).unwrap().to_string(), printed);
         }
+    }
+
+    #[test]
+    fn a_sum_ends_with_the_last_year_that_can_be_printed() {
+        let moment = Timestamp::parse("2026-07-01T00:00:00Z").unwrap();
+        let minute = moment.plus(Duration::from_secs(60));
+        assert_eq!(minute.to_string(), "2026-07-01T00:01:00.000Z");
+        assert_eq!(
+            moment.plus(Duration::MAX).to_string(),
+            "9999-12-31T23:59:59.999Z"
+        );
     }
 
     #[test]

@@ -184,7 +184,10 @@ fn a_collector_is_in_the_cluster() -> Result<()> {
 fn other_namespaces_need_an_operator_that_sees_them() -> Result<()> {
     let expected = "api.apiKeys.allowedNamespaces.from: \"All\" needs an operator that sees other namespaces: set \
          rbac.scope to Cluster";
-    assert_refused(r#"api.apiKeys.allowedNamespaces.from="All""#, expected)
+    assert_refused(r#"api.apiKeys.allowedNamespaces.from="All""#, expected)?;
+    let expected = "rbac.apiNamespaces: is not empty, but the operator acts in the release's namespace only: set \
+         rbac.scope to Cluster, or remove the namespaces";
+    assert_refused(r#"rbac.apiNamespaces=["team"]"#, expected)
 }
 
 #[test]

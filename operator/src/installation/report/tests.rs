@@ -1,6 +1,7 @@
 //! The conditions and events of an installation's life.
 
 use super::*;
+use crate::events::Happening;
 use crate::sample;
 
 fn part(name: &str, ready: i32) -> ComponentStatus {

@@ -5,7 +5,7 @@ use water_domain::Timestamp;
 use super::*;
 use crate::conditions::{Finding, stated};
 use crate::crd::ApiKeyStatus;
-use crate::crd::api_key::IssuedKey;
+use crate::crd::api_key::{Brought, IssuedKey};
 use crate::sample;
 
 fn at(text: &str) -> Timestamp {
@@ -28,8 +28,13 @@ fn issued(digits: &str) -> IssuedKey {
     }
 }
 
-fn hash(digits: &str) -> KeyHash {
-    digits.repeat(32).parse().unwrap()
+/// A Secret with this key.
+fn secret(digits: &str) -> Written {
+    Written {
+        meta: Default::default(),
+        issued: Issued::read(&issued(digits)),
+        retiring: None,
+    }
 }
 
 /// A key that a pass has left like this.
@@ -60,7 +65,8 @@ fn refused(aspect: Aspect, reason: Reason) -> ApiKey {
 
 /// The first two digits of each hash that a rebuild publishes.
 fn published(key: &ApiKey, in_secret: Option<&str>) -> Vec<String> {
-    let entries = entries(key, &place(), in_secret.map(hash), &[]);
+    let secret = in_secret.map(secret);
+    let entries = entries(key, &place(), secret.as_ref(), &[]);
     let digits = entries
         .iter()
         .map(|(_, _, entry)| entry.hash.to_string()[..2].to_owned());
@@ -93,18 +99,57 @@ fn a_key_that_is_not_admitted_is_left_out_and_a_hindered_one_is_not() {
 
 #[test]
 fn a_brought_key_is_published_by_the_announced_hash_that_it_declares() {
-    let brought = |digits: &str| {
-        let mut key = told(|_| {});
-        key.spec.material.generated = None;
-        let sha256 = digits.repeat(32);
-        key.spec.material.hash = Some(crate::crd::api_key::Brought { sha256 });
+    let brought = |digits: &str, announced: &[&str]| {
+        let unrevealed = announced.iter().map(|digits| issued(digits)).collect();
+        let mut key = told(|status| status.unrevealed = unrevealed);
+        bring(&mut key, digits);
         published(&key, None)
     };
-    assert_eq!(brought("ab"), ["ab"]);
-    assert!(
-        brought("cd").is_empty(),
-        "not announced, and ab is replaced"
+    assert_eq!(brought("ab", &[]), ["ab"]);
+    assert_eq!(
+        brought("cd", &[]),
+        ["ab"],
+        "not announced: ab is not replaced yet"
     );
+    assert_eq!(brought("cd", &["cd"]), ["ab", "cd"]);
+    let corrected = brought("ef", &["ef", "cd"]);
+    assert_eq!(corrected, ["ab", "ef"], "cd was never in force");
+}
+
+fn bring(key: &mut ApiKey, digits: &str) {
+    key.spec.material.generated = None;
+    key.spec.material.hash = Some(Brought {
+        sha256: digits.repeat(32),
+        key_id: None,
+    });
+}
+
+#[test]
+fn a_key_that_was_replaced_is_published_until_it_retires() {
+    let retires = at("2026-02-01T00:00:00Z");
+    let before = Issued::read(&issued("cd")).unwrap();
+    let of = |key: &ApiKey, secret: Option<&Written>| -> Vec<(String, Option<Timestamp>)> {
+        let entries = entries(key, &place(), secret, &[]);
+        let entries = entries.iter().map(|(_, _, entry)| entry);
+        let entries = entries.map(|entry| (entry.hash.to_string(), entry.record.retires));
+        entries.collect()
+    };
+    let (ab, cd) = ("ab".repeat(32), "cd".repeat(32));
+    let overlap = || told(|status| status.previous = Some(before.retiring(retires)));
+    let wanted = [(ab.clone(), None), (cd, Some(retires))];
+    assert_eq!(of(&overlap(), Some(&secret("ab"))), wanted);
+    let mut brought = overlap();
+    bring(&mut brought, "ab");
+    assert_eq!(of(&brought, None), wanted);
+    // The Secret was written, and no status tells of it yet.
+    let begun = told(|status| status.unrevealed = vec![issued("ef")]);
+    let retiring = Issued::read(&issued("ab")).map(|before| (before, retires));
+    let written = Written {
+        retiring,
+        ..secret("ef")
+    };
+    let wanted = [(ab, Some(retires)), ("ef".repeat(32), None)];
+    assert_eq!(of(&begun, Some(&written)), wanted);
 }
 
 #[test]
@@ -126,9 +171,7 @@ fn a_hindered_key_keeps_its_plan_and_takes_every_restriction() {
 #[test]
 fn a_hash_that_several_name_is_the_ones_in_force_then_the_oldest_ones() {
     let mut key = told(|_| {});
-    key.spec.material.generated = None;
-    let sha256 = "ab".repeat(32);
-    key.spec.material.hash = Some(crate::crd::api_key::Brought { sha256 });
+    bring(&mut key, "ab");
     let candidate = |uid: &str, in_force: bool| {
         let mut key = key.clone();
         key.metadata.uid = Some(uid.into());

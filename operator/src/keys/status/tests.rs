@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::conditions::Finding;
-use crate::crd::api_key::{IssuedAt, RetiringKey};
+use crate::crd::api_key::{IssuedAt, Reissue, RetiringKey};
 use crate::keys::record::Issued;
 
 fn issued(hash: &str) -> Issued {
@@ -27,6 +27,8 @@ fn report(outcome: Outcome) -> Report {
             namespace: "team".into(),
             name: "water-data".into(),
         }),
+        previous: None,
+        next_rotation: None,
         secret: Some(("acme-apikey".into(), Some("7".into()))),
         last_used: None,
     };
@@ -130,17 +132,29 @@ fn waiting_for_gates_on_the_way_neither_hides_nor_repeats_a_transition() {
 
 #[test]
 fn another_key_is_a_rotation_or_a_reissue() {
-    let mut other = in_force(Reason::Active);
-    other.in_force.as_mut().unwrap().issued = issued("cd");
-    let mut brought = [in_force(Reason::Active), other.clone()];
-    brought
-        .iter_mut()
-        .for_each(|report| report.in_force.as_mut().unwrap().secret = None);
-    assert_eq!(events(&brought), ["KeyIssued", "KeyRotated"]);
-    assert_eq!(
-        events(&[in_force(Reason::Active), other]),
-        ["KeyIssued", "SecretReissued"]
-    );
+    let after = |reissued: &str| {
+        let before = status(ApiKeyStatus::default(), &in_force(Reason::Active), 1, at(0));
+        let reissue = Reissue {
+            key_id: reissued.into(),
+            time: at(0),
+        };
+        let before = ApiKeyStatus {
+            reissues: vec![reissue],
+            ..before
+        };
+        let mut other = in_force(Reason::Active);
+        let in_force = other.in_force.as_mut().unwrap();
+        in_force.issued = issued("cd");
+        in_force.previous = Some(issued("ab").retiring(at(60_000)));
+        let after = status(before.clone(), &other, 1, at(0));
+        let happened = transitions(&before, &after);
+        assert_eq!(happened.len(), 1);
+        (happened[0].reason.clone(), happened[0].note.clone())
+    };
+    let words = "key cdcdcdcdcdcd took the place of abababababab, which works until 1970-01-01T00:01:00.000Z";
+    assert_eq!(after("ef"), ("KeyRotated".into(), words.into()));
+    let words = format!("the Secret was gone or changed: {words}");
+    assert_eq!(after("cdcdcdcdcdcd"), ("SecretReissued".into(), words));
 }
 
 #[test]

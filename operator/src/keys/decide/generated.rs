@@ -1,0 +1,220 @@
+//! A key that the operator makes. The Secret decides which, once one stands and its text is that of
+//! a key that this ApiKey has.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use water_domain::Timestamp;
+
+use super::goal::{Goal, Then};
+use super::terms::{earlier, is_past, replaced, retirement};
+use crate::crd::api_key::REISSUES;
+use crate::keys::seen::{Admission, Announced, Content, Secret, Seen, Sight, Spec, Terms};
+use crate::keys::step::{Handover, Hindrance, Refusal, Step, Verdict};
+
+/// [`REISSUES`] keys are issued within this time because the Secret was gone or changed.
+const REISSUES_WITHIN: Duration = Duration::from_secs(600);
+
+pub fn generated<H: Copy + Ord, P: Clone + Ord>(
+    seen: &Seen<H, P>,
+    spec: &Spec<H, P>,
+    sight: &Sight<H, P>,
+) -> Goal<H, P> {
+    let retiring = match seen.secret {
+        Secret::Own(content) => content.retiring,
+        _ => None,
+    };
+    let retires = |hash: &H, _: &Terms<P>| {
+        let retiring = retiring.filter(|(retiring, _)| retiring == hash);
+        retiring.map(|(_, at)| at)
+    };
+    let restricted = |refusal| Goal::restricted(seen, spec, sight, refusal, retires);
+    match seen.admission {
+        Admission::Refused => return Goal::withdrawn(Refusal::NotAdmitted, sight),
+        Admission::Hindered => return restricted(Refusal::NotAdmitted),
+        Admission::Admitted => {}
+    }
+    match seen.secret {
+        Secret::Own(content) if is_believed(seen, content.hash, sight) => {
+            if is_due(seen, spec, content.hash, sight) {
+                renewed(seen, spec, false, sight)
+            } else {
+                settled(seen, spec, content, sight)
+            }
+        }
+        Secret::Missing => renewed(seen, spec, !seen.status.revealed.is_empty(), sight),
+        Secret::Own(_) | Secret::Edited => renewed(seen, spec, true, sight),
+        Secret::Orphan(content) if is_adoptable(seen, content.hash, sight) => {
+            let (hash, is_reissue) = (content.hash, false);
+            let step = if seen.status.all.contains(&hash) {
+                Step::Amend
+            } else {
+                Step::Announce { hash, is_reissue }
+            };
+            Goal::new(BTreeMap::new(), Then::First(step))
+        }
+        Secret::Orphan(_) | Secret::Foreign => restricted(Refusal::SecretConflict),
+    }
+}
+
+/// Whether the key in the Secret was announced or published for this ApiKey, and not replaced since.
+fn is_believed<H: Copy + Ord, P>(seen: &Seen<H, P>, hash: H, sight: &Sight<H, P>) -> bool {
+    let status = &seen.status;
+    let held = sight.held.get(&hash);
+    let retires = held.and_then(Option::as_ref).and_then(|held| held.retires);
+    let is_ours = status.all.contains(&hash) || held.is_some();
+    is_ours
+        && retires.is_none()
+        && (status.current == Some(hash) || !status.revealed.contains(&hash))
+}
+
+/// An ApiKey that has another key already takes no other over.
+fn is_adoptable<H: Copy + Ord, P>(seen: &Seen<H, P>, hash: H, sight: &Sight<H, P>) -> bool {
+    let has_another = seen
+        .status
+        .revealed
+        .iter()
+        .any(|revealed| *revealed != hash);
+    is_free(&hash, sight) && !has_another
+}
+
+fn is_free<H: Ord, P>(hash: &H, sight: &Sight<H, P>) -> bool {
+    !sight.barred.contains_key(hash) && !sight.taken.contains(hash)
+}
+
+/// Whether the key in the Secret is to be replaced. A replacement that was announced is carried
+/// through: whoever announced it may still write it into this Secret. Nothing new begins before
+/// the status tells of the key in the Secret.
+fn is_due<H: Copy + Ord, P>(
+    seen: &Seen<H, P>,
+    spec: &Spec<H, P>,
+    hash: H,
+    sight: &Sight<H, P>,
+) -> bool {
+    let Announced {
+        revision,
+        issued,
+        all,
+        revealed,
+        ..
+    } = &seen.status;
+    let is_told = seen.status.current == Some(hash) && revealed.contains(&hash);
+    let ends = spec
+        .rotation
+        .period
+        .and_then(|period| Some(issued.as_ref()?.plus(period)));
+    let is_too_old = is_past(ends, sight) && !is_past(spec.terms.expires, sight);
+    is_told && (spec.rotation.revision > *revision || is_too_old || !all.is_subset(revealed))
+}
+
+/// The Secret holds the key that shall be in force.
+fn settled<H: Copy + Ord, P: Clone + Ord>(
+    seen: &Seen<H, P>,
+    spec: &Spec<H, P>,
+    content: Content<H>,
+    sight: &Sight<H, P>,
+) -> Goal<H, P> {
+    let hash = content.hash;
+    let mut records = BTreeMap::new();
+    if let Some((before, at)) = content.retiring
+        && before != hash
+        && (seen.status.all.contains(&before) || sight.held.contains_key(&before))
+        && is_free(&before, sight)
+    {
+        let held = sight.held.get(&before).and_then(Option::as_ref);
+        let terms = replaced(held, spec);
+        let retires = earlier(terms.retires, Some(at));
+        if !is_past(retires, sight) {
+            records.insert(before, Terms { retires, ..terms });
+        }
+    }
+    let then = match sight.barred.get(&hash) {
+        Some(&at) => Then::Stays(Verdict::Refused(Refusal::Revoked(at))),
+        None if sight.taken.contains(&hash) => Then::Stays(Verdict::Refused(Refusal::Taken)),
+        None => {
+            records.insert(hash, spec.terms.clone());
+            if content.is_as_declared {
+                Then::Stands(hash)
+            } else {
+                Then::Next(Step::Amend)
+            }
+        }
+    };
+    let is_unseen = |other: &&H| {
+        **other != hash && seen.status.all.contains(other) && !seen.status.revealed.contains(other)
+    };
+    Goal {
+        withdrawn: sight.held.keys().filter(is_unseen).copied().collect(),
+        ..Goal::new(records, then)
+    }
+}
+
+/// Another key is made and published beside those that there are, then handed over. Whoever announced
+/// a key may still reveal it, so every one stays published until then.
+fn renewed<H: Copy + Ord, P: Clone + Ord>(
+    seen: &Seen<H, P>,
+    spec: &Spec<H, P>,
+    is_lost: bool,
+    sight: &Sight<H, P>,
+) -> Goal<H, P> {
+    let status = &seen.status;
+    let held = |hash: &H| sight.held.get(hash).and_then(Option::as_ref);
+    let is_replaced = |hash: &H| {
+        let is_before = status.revealed.contains(hash) && status.current != Some(*hash);
+        is_before || held(hash).is_some_and(|held| held.retires.is_some())
+    };
+    let is_next_announced = seen.made.is_some_and(|made| status.all.contains(&made));
+    let before = status.current.filter(|hash| {
+        status.revealed.contains(hash) && is_free(hash, sight) && !is_replaced(hash)
+    });
+    let is_reissue = is_lost && spec.rotation.revision <= status.revision;
+    let is_begun = !status.all.is_subset(&status.revealed);
+    let halted = match exhausted(&status.reissues, sight.now) {
+        _ if seen.is_terminating => Some(Verdict::Held(Hindrance::Terminating)),
+        Some(until) if is_reissue && !is_begun => {
+            Some(Verdict::Refused(Refusal::ReissueLimit(until)))
+        }
+        _ => None,
+    };
+    let terms = |hash: &H| {
+        if is_replaced(hash) || halted.is_none() && before == Some(*hash) {
+            replaced(held(hash), spec)
+        } else {
+            spec.terms.clone()
+        }
+    };
+    let records: BTreeMap<H, Terms<P>> = status
+        .all
+        .iter()
+        .chain(sight.held.keys())
+        .filter(|hash| is_free(*hash, sight))
+        // Two keys work at most, besides those that nobody has seen.
+        .filter(|hash| !is_replaced(hash) || sight.held.contains_key(hash) && !is_next_announced)
+        .map(|hash| (*hash, terms(hash)))
+        .filter(|(_, terms)| !is_past(terms.retires, sight))
+        .collect();
+    let handover = |hash| Handover {
+        hash,
+        retiring: before.map(|before| (before, retirement(held(&before), spec, sight))),
+    };
+    let then = match (halted, seen.made) {
+        (Some(verdict), _) => Then::Stays(verdict),
+        (None, Some(hash)) if !is_next_announced => Then::Next(Step::Announce { hash, is_reissue }),
+        (None, Some(made)) if records.contains_key(&made) => {
+            Then::Acknowledged(match seen.secret {
+                Secret::Missing => Step::Reveal(handover(made)),
+                _ => Step::Replace(handover(made)),
+            })
+        }
+        (None, _) => Then::Next(Step::Make),
+    };
+    Goal::new(records, then)
+}
+
+/// Until when no key is issued in the place of a lost one, if too many were of late.
+fn exhausted(reissues: &[Timestamp], now: Timestamp) -> Option<Timestamp> {
+    let ends = reissues.iter().map(|at| at.plus(REISSUES_WITHIN));
+    let counting: Vec<Timestamp> = ends.filter(|end| *end > now).collect();
+    let oldest = counting.iter().min().copied();
+    oldest.filter(|_| counting.len() >= REISSUES)
+}

@@ -1,0 +1,62 @@
+//! How keys are judged that are hindered or replaced.
+
+use std::collections::BTreeSet;
+
+use water_domain::Timestamp;
+
+use crate::keys::seen::{Sight, Spec, Terms};
+
+/// Of each field the stricter one. A plan gives way only to one that exceeds it nowhere.
+pub fn stricter<P: Clone + Ord>(
+    held: &Terms<P>,
+    declared: &Terms<P>,
+    wider_plans: &BTreeSet<P>,
+) -> Terms<P> {
+    let is_lowered = wider_plans.contains(&held.plan);
+    let ends = [held.expires, declared.expires];
+    Terms {
+        plan: if is_lowered {
+            &declared.plan
+        } else {
+            &held.plan
+        }
+        .clone(),
+        suspended: held.suspended || declared.suspended,
+        not_before: held.not_before.max(declared.not_before),
+        expires: ends.into_iter().flatten().min(),
+        retires: held.retires,
+    }
+}
+
+/// From when on a key is refused that is replaced now: after the overlap, and never after its own
+/// end, though the ApiKey's may be put off in the same edit.
+pub fn retirement<H, P>(
+    held: Option<&Terms<P>>,
+    spec: &Spec<H, P>,
+    sight: &Sight<H, P>,
+) -> Timestamp {
+    let after_overlap = sight.now.plus(spec.rotation.overlap);
+    let ends = [held.and_then(|held| held.expires), spec.terms.expires];
+    ends.into_iter()
+        .flatten()
+        .fold(after_overlap, Timestamp::min)
+}
+
+/// A key that is or will be replaced, on the declared terms but for its own end.
+pub fn replaced<H, P: Clone>(held: Option<&Terms<P>>, spec: &Spec<H, P>) -> Terms<P> {
+    Terms {
+        expires: earlier(held.and_then(|held| held.expires), spec.terms.expires),
+        retires: held.and_then(|held| held.retires),
+        ..spec.terms.clone()
+    }
+}
+
+/// The earlier of two times, if any.
+pub fn earlier(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
+    [one, other].into_iter().flatten().min()
+}
+
+/// Whether this time has come by Redis' clock.
+pub fn is_past<H, P>(time: Option<Timestamp>, sight: &Sight<H, P>) -> bool {
+    time.is_some_and(|time| time <= sight.now)
+}

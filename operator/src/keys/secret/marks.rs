@@ -1,0 +1,133 @@
+//! What a key's Secret says, apart from the API server: labels, annotations, owners and data.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::{Resource, ResourceExt};
+use water_domain::{PlainKey, Timestamp};
+
+use super::{BASE_URL, CURRENT, KEY_LABEL, OWNER, OWNER_UID, PREVIOUS, RETIRES, Written, path};
+use crate::crd::api_key::DeletionPolicy;
+use crate::crd::{ApiKey, WaterDataApi};
+use crate::installation::render::MANAGED_BY;
+use crate::keys::finalizer::ACCOUNT_LABEL;
+use crate::keys::record::Issued;
+
+/// Whether nothing but the text would be written again.
+pub fn is_as_declared(key: &ApiKey, written: &Written, api: &WaterDataApi) -> bool {
+    let Some(issued) = &written.issued else {
+        return false;
+    };
+    let meta = &written.meta;
+    let marks = marks(key, &Handed::of(issued, written.retiring.as_ref()), api);
+    let has = |found: &Option<BTreeMap<String, String>>, wanted: &BTreeMap<String, String>| {
+        let found = found.as_ref();
+        wanted
+            .iter()
+            .all(|(name, value)| found.and_then(|found| found.get(name)) == Some(value))
+    };
+    let found = meta.owner_references.as_deref().unwrap_or_default();
+    has(&meta.labels, &marks.labels)
+        && has(&meta.annotations, &marks.annotations)
+        && owners(key, found) == found
+}
+
+/// A key, and the one that it takes the place of until that retires.
+#[derive(Clone, Copy, Debug)]
+pub struct Handed<'a> {
+    /// The key.
+    pub issued: &'a Issued,
+    /// The one before it, and from when on that is refused.
+    pub retiring: Option<(&'a Issued, Timestamp)>,
+}
+
+impl<'a> Handed<'a> {
+    /// As a Secret names them.
+    pub fn of(issued: &'a Issued, retiring: Option<&'a (Issued, Timestamp)>) -> Self {
+        let retiring = retiring.map(|(before, at)| (before, *at));
+        Self { issued, retiring }
+    }
+}
+
+/// What the Secret says of itself.
+pub struct Marks {
+    pub labels: BTreeMap<String, String>,
+    pub annotations: BTreeMap<String, String>,
+}
+
+pub fn marks(key: &ApiKey, handed: &Handed<'_>, api: &WaterDataApi) -> Marks {
+    let labels = [
+        (KEY_LABEL, key.name_any()),
+        (ACCOUNT_LABEL, key.spec.account_id.to_string()),
+        (MANAGED_BY.0, MANAGED_BY.1.into()),
+    ];
+    let told = |names: [&'static str; 4], issued: &Issued| {
+        let values = [
+            issued.hash.to_string(),
+            issued.key_id.to_string(),
+            issued.revision.to_string(),
+            issued.time.to_string(),
+        ];
+        names.into_iter().zip(values)
+    };
+    let previous = handed
+        .retiring
+        .into_iter()
+        .flat_map(|(before, at)| told(PREVIOUS, before).chain([(RETIRES, at.to_string())]));
+    let owner = [
+        (OWNER, path(&key.metadata)),
+        (OWNER_UID, key.uid().unwrap_or_default()),
+        (BASE_URL, base_url(api)),
+    ];
+    let annotations = owner
+        .into_iter()
+        .chain(told(CURRENT, handed.issued))
+        .chain(previous);
+    let text = |(name, value): (&str, String)| (name.to_owned(), value);
+    Marks {
+        labels: labels.into_iter().map(text).collect(),
+        annotations: annotations.map(text).collect(),
+    }
+}
+
+/// The Secret is collected with the ApiKey, unless it is to be retained. An ApiKey that had the name
+/// before owns it no more.
+pub fn owners(key: &ApiKey, before: &[OwnerReference]) -> Vec<OwnerReference> {
+    let generated = key.spec.material.generated.as_ref();
+    let policy = generated.map(|generated| generated.deletion_policy);
+    let own = match policy.unwrap_or_default() {
+        DeletionPolicy::Delete => key.controller_owner_ref(&()),
+        DeletionPolicy::Retain => None,
+    };
+    let is_other =
+        |owner: &&OwnerReference| owner.kind != ApiKey::kind(&()) || owner.name != key.name_any();
+    let others = before.iter().filter(is_other).cloned();
+    others.chain(own).collect()
+}
+
+pub fn data(
+    plain: &PlainKey<'_>,
+    issued: &Issued,
+    api: &WaterDataApi,
+) -> BTreeMap<String, ByteString> {
+    let bytes = |text: &str| ByteString(text.as_bytes().to_vec());
+    BTreeMap::from([
+        ("api-key".into(), bytes(plain.expose())),
+        ("key-id".into(), bytes(issued.key_id.as_str())),
+        ("base-url".into(), bytes(&base_url(api))),
+    ])
+}
+
+/// Where the API is reached with the key.
+pub fn base_url(api: &WaterDataApi) -> String {
+    match &api.spec.exposure.ingress {
+        Some(ingress) if ingress.tls_secret_name.is_some() => format!("https://{}", ingress.host),
+        Some(ingress) => format!("http://{}", ingress.host),
+        None => format!(
+            "http://{}-gate.{}.svc",
+            api.name_any(),
+            api.namespace().unwrap_or_default()
+        ),
+    }
+}

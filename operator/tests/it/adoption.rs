@@ -1,0 +1,105 @@
+//! ApiKeys and Secrets that come back from a backup in another cluster, where all uids are new.
+
+use serde_json::{Value, json};
+use water_harness::{Process, Redis};
+
+use crate::Result;
+use crate::turnover::{SECRET, current, holds, text_hash};
+use crate::world::{PATIENCE, World, api, key};
+
+/// A Secret as a backup brings it: without what the API server gives.
+fn backed_up(secret: &Value) -> Value {
+    let metadata = &secret["metadata"];
+    let (name, labels) = (&metadata["name"], &metadata["labels"]);
+    json!({
+        "apiVersion": "v1", "kind": "Secret", "type": secret["type"], "data": secret["data"],
+        "metadata": { "name": name, "labels": labels, "annotations": metadata["annotations"] },
+    })
+}
+
+/// A key was in force; now there is another cluster with an empty Redis and this Secret.
+async fn restored(
+    namespace: &str,
+    change: impl FnOnce(&mut Value),
+) -> anyhow::Result<(World, Value, impl Sized)> {
+    let redis = Redis::start().await?;
+    let world = World::with_redis(namespace, &redis.url()).await?;
+    world.apply(&api())?;
+    let operator = world.operator("operator-0")?;
+    world.apply(&key("acme"))?;
+    let ready = world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    let mut secret = backed_up(&world.get(SECRET)?);
+    change(&mut secret);
+    operator.kill()?;
+    world.patch(
+        "apikey/acme",
+        &json!({ "metadata": { "finalizers": null } }),
+        &[],
+    )?;
+    world.kubectl(&["delete", "apikey/acme", SECRET])?;
+    redis.command(&["FLUSHALL"]).await?;
+    world.apply(&secret)?;
+    world.apply(&key("acme"))?;
+    let operator: std::sync::Arc<Process> = world.operator("operator-1")?;
+    Ok((world, ready, (redis, operator)))
+}
+
+#[tokio::test]
+async fn a_restored_secret_is_adopted_and_its_key_works_again() -> Result {
+    let (world, before, _rest) = restored("adopt", |_| {}).await?;
+    let ready = world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    assert_eq!(current(&ready)?, current(&before)?);
+    assert_eq!(text_hash(&world)?, current(&before)?);
+    let uid = &ready["metadata"]["uid"];
+    assert_ne!(uid, &before["metadata"]["uid"]);
+    let metadata = &world.get(SECRET)?["metadata"];
+    assert_eq!(&metadata["annotations"]["waterdata.dev/api-key-uid"], uid);
+    assert_eq!(&metadata["ownerReferences"][0]["uid"], uid);
+    holds(&world, 1).await.map(drop)
+}
+
+#[tokio::test]
+async fn a_restored_secret_with_another_text_or_of_another_apikey_is_foreign() -> Result {
+    let (world, _, _rest) = restored("adopt-edited", |secret| {
+        secret["data"]["api-key"] = "dGhlaXJz".into();
+    })
+    .await?;
+    world
+        .condition("apikey/acme", "Stalled", "True/SecretConflict")
+        .await?;
+    let mut other = key("other");
+    other["spec"]["material"] = json!({ "generated": { "secretName": "acme-apikey" } });
+    world.apply(&other)?;
+    world
+        .condition("apikey/other", "Stalled", "True/SecretConflict")
+        .await?;
+    assert_eq!(world.get(SECRET)?["data"]["api-key"], "dGhlaXJz");
+    holds(&world, 0).await.map(drop)
+}
+
+#[tokio::test]
+async fn a_retained_secret_of_a_revoked_key_is_not_adopted() -> Result {
+    let (world, _operator) = World::running("adopt-revoked").await?;
+    let mut retained = key("acme");
+    retained["spec"]["material"] = json!({ "generated": { "deletionPolicy": "Retain" } });
+    world.apply(&retained)?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    world.kubectl(&["delete", "apikey", "acme"])?;
+    world.apply(&retained)?;
+    world
+        .condition("apikey/acme", "Stalled", "True/SecretConflict")
+        .await?;
+    holds(&world, 0).await?;
+    // Without it another key is issued.
+    world.kubectl(&["delete", "secret", "acme-apikey"])?;
+    world
+        .wait("a key", PATIENCE, async || text_hash(&world))
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! What the operator asked of the API server, from its audit log.
+
+use anyhow::{Result, ensure};
+use serde_json::Value;
+use water_harness::Process;
+
+use crate::rights::ACCOUNT;
+use crate::world::{PATIENCE, World};
+
+impl World {
+    /// Stops an operator, starts another, and after two of its passes looks for writes.
+    pub async fn assert_restart_writes_nothing(&self, operator: &Process) -> Result<()> {
+        operator.stop(PATIENCE).await?;
+        let (passes, writes) = (self.passes()?, self.writes()?);
+        let next = self.operator("operator-next")?;
+        let passed = async || {
+            let now = self.passes()?;
+            ensure!(now >= passes + 2, "{passes} passes before, {now} since");
+            Ok(())
+        };
+        self.wait("two passes of the next operator", PATIENCE, passed)
+            .await?;
+        next.stop(PATIENCE).await?;
+        let now = self.writes()?;
+        ensure!(
+            now == writes,
+            "written after the restart: {:?}",
+            now.get(writes.len()..)
+        );
+        Ok(())
+    }
+
+    /// How many passes over WaterDataApis there were: each lists its Ingresses once.
+    fn passes(&self) -> Result<usize> {
+        let is_look = |event: &&Value| {
+            event["verb"] == "list"
+                && event["objectRef"]["resource"] == "ingresses"
+                && event["objectRef"]["namespace"] == self.namespace.as_str()
+                && event["requestURI"]
+                    .as_str()
+                    .is_some_and(|uri| uri.contains("instance"))
+        };
+        Ok(self.cluster.audit_events()?.iter().filter(is_look).count())
+    }
+
+    /// Who wrote what in the test's namespace, as `<verb> <resource>/<name>`, but for the Lease.
+    pub fn writes(&self) -> Result<Vec<String>> {
+        let user = format!("system:serviceaccount:{}:{ACCOUNT}", self.namespace);
+        let events = self.cluster.audit_events()?;
+        let is_write = |event: &&Value| {
+            let verb = event["verb"].as_str().unwrap_or_default();
+            event["user"]["username"] == user.as_str()
+                && ["create", "update", "patch", "delete"].contains(&verb)
+                && event["objectRef"]["resource"] != "leases"
+        };
+        let text = |event: &Value| {
+            let (verb, object) = (&event["verb"], &event["objectRef"]);
+            format!(
+                "{verb} {}/{} {}",
+                object["resource"], object["name"], object["subresource"]
+            )
+            .replace('"', "")
+        };
+        Ok(events.iter().filter(is_write).map(text).collect())
+    }
+}
