@@ -115,8 +115,10 @@ fn log(about: &ObjectReference, happening: &Happening) {
     }
 }
 
-/// The server completes the name, so that each event has its own.
+/// Named by its time, as client-go does: `kubectl describe` shows events of one second by their names.
 fn event(about: &ObjectReference, happening: &Happening, pod: &str) -> Event {
+    let time = clock::shown_time();
+    let object = about.name.as_deref().unwrap_or_default();
     let word = if happening.warning {
         "Warning"
     } else {
@@ -124,11 +126,11 @@ fn event(about: &ObjectReference, happening: &Happening, pod: &str) -> Event {
     };
     Event {
         metadata: ObjectMeta {
-            generate_name: Some(format!("{}-", about.name.as_deref().unwrap_or_default())),
+            name: Some(format!("{object}.{:x}", time.0.as_nanosecond())),
             namespace: about.namespace.clone(),
             ..ObjectMeta::default()
         },
-        event_time: Some(clock::shown_time()),
+        event_time: Some(time),
         type_: Some(word.into()),
         reason: Some(happening.reason.clone()),
         action: Some(happening.reason.clone()),
