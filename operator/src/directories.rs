@@ -133,6 +133,11 @@ impl Directories {
         for _ in 0..2 {
             let writer = self.writer(open, source).await?;
             let sight = open.directory.sight(uid, origin, hashes).await?;
+            if sight.term > writer.term() {
+                // Another leader has claimed it since: what it declares is not this one's to tell.
+                drop(Doubt::of(open, &writer));
+                continue;
+            }
             if let Some(position) = sight.position {
                 return Ok((writer, sight, position));
             }

@@ -28,6 +28,9 @@ pub struct Sight {
     pub is_gone: bool,
     /// Redis' time.
     pub now: Timestamp,
+    /// The term of the last claim: under another one this is not the asker's to judge. 0: there is no
+    /// directory.
+    pub term: u64,
     /// The last change of the directory; `None` unless it is complete and on the server on which it
     /// was completed.
     pub position: Option<Applied>,
@@ -68,12 +71,13 @@ pub(super) async fn look(
 
 impl Sight {
     fn read(fields: &[Vec<u8>]) -> Option<Self> {
-        let (head, told) = fields.split_at_checked(5)?;
+        let (head, told) = fields.split_at_checked(6)?;
         let mut sight = Self {
             number: number(&head[0])?,
             is_gone: head[1] == b"1",
             now: moment(&head[2])?,
-            position: Applied::parse(&head[3], &head[4]),
+            term: number(&head[3])?,
+            position: Applied::parse(&head[4], &head[5]),
             records: BTreeMap::new(),
             barred: BTreeMap::new(),
             taken: BTreeSet::new(),

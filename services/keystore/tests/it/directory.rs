@@ -90,6 +90,16 @@ const UNREADABLE: [&str; 8] = [
 ];
 
 #[tokio::test]
+async fn a_sight_tells_the_term_of_the_last_claim() {
+    let site = Site::new().await;
+    let owner = owner_of(hash(1));
+    let first = site.ready().await;
+    assert_eq!(site.sight(&owner, &[]).await.term, first.term());
+    let second = site.claim().await;
+    assert_eq!(site.sight(&owner, &[]).await.term, second.term());
+}
+
+#[tokio::test]
 async fn a_meta_that_cannot_be_read_is_not_trusted_and_a_claim_heals_it() {
     let site = Site::new().await;
     let mut writer = site.ready().await;
