@@ -236,25 +236,26 @@ fn retiring(status: &ApiKeyStatus, in_secret: Option<&Written>) -> HashMap<KeyHa
     let told = status.previous.as_ref();
     let told = told.and_then(|before| Some((before.hash.parse().ok()?, before.retire_time)));
     let written = in_secret.and_then(|written| written.retiring.as_ref());
+    // An annotation that was edited by hand must not end the key that the Secret holds.
+    let current = in_secret.and_then(|written| Some(written.issued.as_ref()?.hash));
     let written = written.map(|(before, at)| (before.hash, *at));
+    let written = written.filter(|(before, _)| Some(*before) != current);
     told.into_iter().chain(written).collect()
 }
 
-/// Whether something hinders the key that leaves it published on the plan that it had.
+/// Whether something hinders the key that leaves it published on the plan that it had. `Ready` may say
+/// something else by now: that the object could not be decoded.
 fn is_hindered(key: &ApiKey, place: &IssuedAt) -> bool {
     let hindrances = [
-        Reason::PlanUnknown,
-        Reason::ApiNotFound,
-        Reason::SecretConflict,
+        (Aspect::Accepted, Reason::PlanUnknown),
+        (Aspect::Accepted, Reason::ApiNotFound),
+        (Aspect::SecretReady, Reason::SecretConflict),
     ];
     key.status.as_ref().is_some_and(|status| {
-        let ready = find(&status.conditions, Aspect::Ready);
-        status.api.as_ref() == Some(place)
-            && ready.is_some_and(|ready| {
-                hindrances
-                    .iter()
-                    .any(|reason| ready.reason == reason.as_str())
-            })
+        let is_told = |(aspect, reason): (Aspect, Reason)| {
+            find(&status.conditions, aspect).is_some_and(|told| told.reason == reason.as_str())
+        };
+        status.api.as_ref() == Some(place) && hindrances.into_iter().any(is_told)
     })
 }
 

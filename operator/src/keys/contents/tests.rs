@@ -98,6 +98,15 @@ fn a_key_that_is_not_admitted_is_left_out_and_a_hindered_one_is_not() {
 }
 
 #[test]
+fn what_hindered_a_key_counts_although_the_object_could_not_be_decoded_since() {
+    let lacks = |aspect, reason| conditions(Finding::lacks(aspect, reason, ""));
+    let mut findings = lacks(Aspect::Accepted, Reason::ApiNotFound);
+    findings.extend(lacks(Aspect::Ready, Reason::Undecodable));
+    let key = told(|status| status.conditions = findings);
+    assert_eq!(published(&key, None), ["ab"]);
+}
+
+#[test]
 fn a_brought_key_is_published_by_the_announced_hash_that_it_declares() {
     let brought = |digits: &str, announced: &[&str]| {
         let unrevealed = announced.iter().map(|digits| issued(digits)).collect();

@@ -183,10 +183,12 @@ fn renewed<H: Copy + Ord, P: Clone + Ord>(
             spec.terms.clone()
         }
     };
+    // No gate can read a record that cannot be read here, and no status tells what to write instead.
+    let readable = sight.held.iter().filter(|(_, held)| held.is_some());
     let records: BTreeMap<H, Terms<P>> = status
         .all
         .iter()
-        .chain(sight.held.keys())
+        .chain(readable.map(|(hash, _)| hash))
         .filter(|hash| is_free(*hash, sight))
         // Two keys work at most, besides those that nobody has seen.
         .filter(|hash| !is_replaced(hash) || sight.held.contains_key(hash) && !is_next_announced)
