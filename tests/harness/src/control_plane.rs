@@ -208,7 +208,7 @@ fn start_api_server(node: &Path, directory: &Path, etcd: &Port, port: &Port) -> 
             format!("--secure-port={}", port.number()),
             // Its own address may not be announced when it is a loopback address.
             "--endpoint-reconciler-type=none".to_owned(),
-            "--service-cluster-ip-range=10.96.0.0/24".to_owned(),
+            "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
             format!("--tls-cert-file={}", file("api-server.crt")),
             format!("--tls-private-key-file={}", file("api-server.key")),
             format!("--client-ca-file={}", file("authority.crt")),
