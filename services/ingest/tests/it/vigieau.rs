@@ -56,7 +56,7 @@ async fn a_yearly_index_does_not_overwrite_the_registers_levels() {
     let register = json!([{"code": "01", "nom": "Ain", "niveauGraviteMax": "crise"}]);
     fixture.run_with_stdin("load vigieau - --as-of 2026-07-01", register.to_string());
     let run = fixture.run_with_stdin(
-        "load stress - --as-of 2024-01-01",
+        "load stress - --as-of 2024-01-01 --max-changed 100",
         "dept,stressIndex\n01,0.5\n",
     );
     assert_eq!(
