@@ -3,7 +3,7 @@
 //! `refresh` keeps `datasets` as new as PostgreSQL's; `routes` answers from them. The gate has
 //! settled keys, plans and limits; here only its signature is checked.
 
-pub mod config;
+mod config;
 mod datasets;
 mod refresh;
 mod risque;
@@ -12,4 +12,4 @@ mod service;
 mod stress;
 
 pub use config::Config;
-pub use service::Service;
+pub use service::start;

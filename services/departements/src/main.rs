@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use water_departements::{Config, Service};
+use water_departements::{Config, start};
 use water_runtime::{process, program, settings, telemetry};
 
 fn main() -> ExitCode {
@@ -13,9 +13,7 @@ fn main() -> ExitCode {
         Err(code) => return code,
     };
     process::run(program, async |process| {
-        let service = Service::start(&config, getrandom::u64()?, process)?;
-        process
-            .finish(config.process.stop_delay, service.serve())
-            .await
+        let service = start(&config, getrandom::u64()?, process)?;
+        service.run(process).await
     })
 }

@@ -1,7 +1,7 @@
 //! How a number is printed: the shortest form that reads back as the same number, never with an
 //! exponent, and without `.0` where it is integral.
 
-use std::io::Write;
+use std::fmt;
 
 use serde::ser::Error;
 use serde::{Deserialize, Serialize, Serializer};
@@ -22,12 +22,6 @@ impl Number {
     pub fn get(self) -> f64 {
         self.0
     }
-
-    /// Appends the JSON text.
-    pub fn write(self, json: &mut Vec<u8>) {
-        // Display of f64 is the shortest round-trip form without an exponent or a trailing `.0`.
-        write!(json, "{}", self.0).expect("writing to memory cannot fail");
-    }
 }
 
 impl TryFrom<f64> for Number {
@@ -43,9 +37,17 @@ impl TryFrom<f64> for Number {
     }
 }
 
+impl fmt::Display for Number {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Display of f64 is the shortest round-trip form without an exponent or a trailing `.0`.
+        self.0.fmt(formatter)
+    }
+}
+
 impl Serialize for Number {
+    /// As it is printed: serde_json itself would write `3.0` and `1e-7`.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        RawValue::from_string(self.0.to_string())
+        RawValue::from_string(self.to_string())
             .map_err(S::Error::custom)?
             .serialize(serializer)
     }
@@ -65,10 +67,8 @@ mod tests {
             (1e-7, "0.0000001"),
         ] {
             let number = Number::try_from(number).unwrap();
-            let mut written = Vec::new();
-            number.write(&mut written);
             assert_eq!(serde_json::to_string(&number).unwrap(), text);
-            assert_eq!(written, text.as_bytes());
+            assert_eq!(number.to_string(), text);
         }
     }
 

@@ -1,17 +1,15 @@
 //! A moment to the millisecond, printed as `YYYY-MM-DDTHH:MM:SS.mmmZ` (specification §2).
 
 use std::fmt;
-use std::io::Write;
 use std::time::Duration;
 
-use chrono::{DateTime, SecondsFormat};
+use chrono::{DateTime, Datelike, Timelike};
+use serde::{Serialize, Serializer};
 
 /// Milliseconds since the Unix epoch. Finer parts are cut off on the way in, so that sorting
 /// stored moments and sorting printed ones give the same order.
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize,
-)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Deserialize)]
+#[serde(try_from = "String")]
 pub struct Timestamp(i64);
 
 /// Text that is no moment.
@@ -44,11 +42,6 @@ impl Timestamp {
         let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(millis).min(*PRINTABLE.end()))
     }
-
-    /// Appends the printed form, without quotes.
-    pub fn write(self, text: &mut Vec<u8>) {
-        write!(text, "{self}").expect("writing to memory cannot fail");
-    }
 }
 
 impl TryFrom<String> for Timestamp {
@@ -59,9 +52,9 @@ impl TryFrom<String> for Timestamp {
     }
 }
 
-impl From<Timestamp> for String {
-    fn from(timestamp: Timestamp) -> Self {
-        timestamp.to_string()
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
@@ -69,7 +62,18 @@ impl fmt::Display for Timestamp {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let moment =
             DateTime::from_timestamp_millis(self.0).expect("only printable moments are made");
-        formatter.write_str(&moment.to_rfc3339_opts(SecondsFormat::Millis, true))
+        let (date, time) = (moment.date_naive(), moment.time());
+        write!(
+            formatter,
+            "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
+            date.year(),
+            date.month(),
+            date.day(),
+            time.hour(),
+            time.minute(),
+            time.second(),
+            moment.timestamp_subsec_millis(),
+        )
     }
 }
 

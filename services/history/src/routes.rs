@@ -1,13 +1,15 @@
-//! The two routes of this service.
+//! The routes of this service.
 
 use warp::{Filter, Rejection, Reply};
 use water_database::Database;
+use water_domain::{ComplianceAudit, RiskAnalysis};
 
-use crate::{conformite, hydrorisk};
+use crate::page;
 
 /// All routes of this service.
 pub fn routes(
     database: Database,
 ) -> impl Filter<Extract = (impl Reply,), Error = Rejection, Future: Send> + Clone + Send + Sync {
-    hydrorisk::route(database.clone()).or(conformite::route(database))
+    let hydrorisk = page::route::<RiskAnalysis>(database.clone());
+    hydrorisk.or(page::route::<ComplianceAudit>(database))
 }

@@ -1,10 +1,12 @@
 //! Everything about a public answer: problems, query rules, the identity header, representations.
 //!
 //! Knows HTTP and warp, and neither SQL nor Redis. A service's routes are warp filters whose
-//! handlers return `Result<Representation, Problem>`; [`service`] puts them behind the identity
-//! check and turns what they return into bytes, headers and one line of the access log.
+//! handlers return `Result<Representation, Problem>`; [`service()`] puts them behind the identity
+//! check and turns what they return into bytes, headers and one line of the access log; [`Backend`]
+//! is the frame that all services behind the gate run in.
 
 pub mod access;
+pub mod backend;
 pub mod clock_skew;
 pub mod identity;
 pub mod problem;
@@ -17,6 +19,7 @@ pub mod span;
 pub mod trace_context;
 
 pub use access::Access;
+pub use backend::{Backend, Config as BackendConfig};
 pub use clock_skew::ClockSkew;
 pub use identity::{Identity, IdentityKey, Signer, Verifier, Vouched};
 pub use problem::{Code, Problem, ProblemBody};

@@ -3,23 +3,7 @@
 use serde_json::{Value, json};
 use water_harness::{Answer, Postgres};
 
-use crate::fixture::{Running, day, load, migrated, risk, stress, writer};
-
-/// Status, code and parameter of a problem.
-fn problem(answer: &Answer) -> (u16, Value, Value) {
-    assert_eq!(
-        answer.header("content-type"),
-        Some("application/problem+json"),
-        "{answer:?}"
-    );
-    assert_eq!(answer.header("cache-control"), Some("no-store"));
-    let body = answer.json().unwrap();
-    (
-        answer.status,
-        body["code"].clone(),
-        body["parameter"].clone(),
-    )
-}
+use crate::fixture::{day, load, migrated, problem, ready, risk, stress, with_data, writer};
 
 fn codes(answer: &Answer) -> Vec<String> {
     let body = answer.json().unwrap();
@@ -32,7 +16,7 @@ fn codes(answer: &Answer) -> Vec<String> {
 
 #[tokio::test]
 async fn both_lists_are_in_ascii_order_of_the_code() {
-    let (service, _) = Running::with_data().await;
+    let (service, _) = with_data().await;
     for path in ["/api/v1/stress", "/api/v1/risque"] {
         let list = service.get(path).await;
         assert_eq!(
@@ -46,7 +30,7 @@ async fn both_lists_are_in_ascii_order_of_the_code() {
 
 #[tokio::test]
 async fn one_stress_record_is_in_the_envelope_and_beside_it() {
-    let (service, _) = Running::with_data().await;
+    let (service, _) = with_data().await;
     assert_eq!(
         service.get("/api/v1/stress?dept=34").await.text().unwrap(),
         concat!(
@@ -59,7 +43,7 @@ async fn one_stress_record_is_in_the_envelope_and_beside_it() {
 
 #[tokio::test]
 async fn one_risk_record_stands_alone() {
-    let (service, _) = Running::with_data().await;
+    let (service, _) = with_data().await;
     assert_eq!(
         service.get("/api/v1/risque?dept=2a").await.text().unwrap(),
         concat!(
@@ -71,7 +55,7 @@ async fn one_risk_record_stands_alone() {
 
 #[tokio::test]
 async fn a_list_has_its_envelope_first_and_its_records_as_they_stand_alone() {
-    let (service, _) = Running::with_data().await;
+    let (service, _) = with_data().await;
     let list = service.get("/api/v1/risque").await;
     let one = service.get("/api/v1/risque?dept=01").await;
     let start = format!(
@@ -84,7 +68,7 @@ async fn a_list_has_its_envelope_first_and_its_records_as_they_stand_alone() {
 
 #[tokio::test]
 async fn short_and_lower_case_codes_are_read() {
-    let (service, _) = Running::with_data().await;
+    let (service, _) = with_data().await;
     for (asked, code) in [
         ("1", "01"),
         ("01", "01"),
@@ -99,7 +83,7 @@ async fn short_and_lower_case_codes_are_read() {
 
 #[tokio::test]
 async fn malformed_empty_and_repeated_codes_are_refused_without_their_value() {
-    let (service, _) = Running::with_data().await;
+    let (service, _) = with_data().await;
     for query in [
         "dept=zzz9",
         "dept=",
@@ -126,7 +110,7 @@ async fn malformed_empty_and_repeated_codes_are_refused_without_their_value() {
 
 #[tokio::test]
 async fn a_code_without_departement_is_not_found_with_a_hint_where_there_is_one() {
-    let (service, _) = Running::with_data().await;
+    let (service, _) = with_data().await;
     for (code, hint) in [
         ("20", "2A"),
         ("975", "Saint-Pierre-et-Miquelon"),
@@ -146,14 +130,14 @@ async fn a_code_without_departement_is_not_found_with_a_hint_where_there_is_one(
 
 #[tokio::test]
 async fn a_departement_without_a_record_is_not_found() {
-    let (service, _) = Running::with_data().await;
+    let (service, _) = with_data().await;
     let answer = service.get("/api/v1/stress?dept=75").await;
     assert_eq!(problem(&answer), (404, json!("not_found"), Value::Null));
 }
 
 #[tokio::test]
 async fn unknown_parameters_are_ignored_unless_they_cannot_be_decoded() {
-    let (service, _) = Running::with_data().await;
+    let (service, _) = with_data().await;
     let ignored = service
         .get("/api/v1/stress?other=1&other=2&DEPT=x&limit=0")
         .await;
@@ -171,7 +155,7 @@ async fn unknown_parameters_are_ignored_unless_they_cannot_be_decoded() {
 #[tokio::test]
 async fn an_empty_database_is_ready_and_answers_no_data_for_each_dataset() {
     let database = migrated(Postgres::shared().await.unwrap()).await;
-    let service = Running::ready(&database.url_as("water_reader")).await;
+    let service = ready(&database.url_as("water_reader")).await;
     for target in ["/api/v1/stress", "/api/v1/risque?dept=34"] {
         assert_eq!(
             problem(&service.get(target).await),
@@ -193,7 +177,7 @@ async fn one_dataset_is_served_without_the_other() {
         .replace_risk(&[risk("34", 1.0)], day(1), &load())
         .await
         .unwrap();
-    let service = Running::ready(&database.url_as("water_reader")).await;
+    let service = ready(&database.url_as("water_reader")).await;
     assert_eq!(service.get("/api/v1/risque").await.status, 200);
     assert_eq!(problem(&service.get("/api/v1/stress").await).1, "no_data");
     assert_eq!(
@@ -218,7 +202,7 @@ async fn indices_print_as_briefly_as_they_can() {
         .replace_stress(&rows, day(1), &load())
         .await
         .unwrap();
-    let service = Running::ready(&database.url_as("water_reader")).await;
+    let service = ready(&database.url_as("water_reader")).await;
     let list = service.get("/api/v1/stress").await;
     let numbers = list.text().unwrap().split(r#""stressIndex":"#).skip(1);
     let printed: Vec<_> = numbers

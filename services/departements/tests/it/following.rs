@@ -7,7 +7,7 @@ use anyhow::ensure;
 use nix::sys::signal::Signal;
 use water_harness::{Postgres, wait_until};
 
-use crate::fixture::{Running, SOON, day, load, migrated, risk, stress, writer};
+use crate::fixture::{SOON, day, load, migrated, ready, risk, start, stress, writer};
 use crate::reloads::until;
 
 #[tokio::test]
@@ -15,7 +15,7 @@ async fn a_server_that_accepts_and_says_nothing_is_noticed_and_needs_no_restart_
     let postgres = Postgres::start().await.unwrap();
     let database = migrated(&postgres).await;
     postgres.process().signal(Signal::SIGSTOP).unwrap();
-    let service = Running::start(&database.url_as("water_reader"));
+    let service = start(&database.url_as("water_reader"));
     let counted = async || {
         let metrics = service.admin("/metrics").await;
         let none = "\nwater_dataset_failures_total 0\n";
@@ -25,17 +25,17 @@ async fn a_server_that_accepts_and_says_nothing_is_noticed_and_needs_no_restart_
     wait_until("a failure to be counted", Duration::from_secs(5), counted)
         .await
         .unwrap();
-    let ready = service.admin("/ready").await;
+    let unready = service.admin("/ready").await;
     assert_eq!(
-        (ready.status, ready.json().unwrap()["missing"][0].clone()),
+        (unready.status, unready.json().unwrap()["missing"][0].clone()),
         (503, "datasets".into())
     );
     postgres.process().signal(Signal::SIGCONT).unwrap();
-    let ready = async || {
+    let back = async || {
         ensure!(service.admin("/ready").await.status == 200, "not ready");
         Ok(())
     };
-    wait_until("the service to be ready", Duration::from_secs(5), ready)
+    wait_until("the service to be ready", Duration::from_secs(5), back)
         .await
         .unwrap();
 }
@@ -47,7 +47,7 @@ async fn a_listening_connection_that_ends_serves_nothing_anew() {
     let mut writer = writer(&database).await;
     let risks = [risk("34", 1.0)];
     writer.replace_risk(&risks, day(1), &load()).await.unwrap();
-    let service = Running::ready(&database.url_as("water_reader")).await;
+    let service = ready(&database.url_as("water_reader")).await;
     let listening = async || {
         let sql = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'LISTEN%' \
                    AND datname = current_database() AND pid <> pg_backend_pid()";
@@ -95,7 +95,7 @@ async fn a_stored_value_of_a_newer_version_stops_its_own_record_only() {
     let newer = "ALTER TABLE water.stress DROP CONSTRAINT stress_level_check; \
                  UPDATE water.stress SET level = 'catastrophe' WHERE dept = '34'";
     postgres.sql(database.name(), newer).unwrap();
-    let service = Running::ready(&database.url_as("water_reader")).await;
+    let service = ready(&database.url_as("water_reader")).await;
     assert_eq!(service.get("/api/v1/stress?dept=01").await.status, 200);
     assert_eq!(service.get("/api/v1/stress?dept=34").await.status, 404);
     let metrics = service.admin("/metrics").await;

@@ -8,5 +8,4 @@ mod following;
 mod identity;
 mod reloads;
 mod settings;
-mod spans;
 mod transfer;

@@ -4,7 +4,9 @@ use anyhow::ensure;
 use serde_json::Value;
 use water_harness::{Postgres, wait_until};
 
-use crate::fixture::{Running, SOON, day, load, migrated, risk, stress, writer};
+use crate::fixture::{
+    Running, SOON, day, load, migrated, ready, risk, start, stress, with_data, writer,
+};
 
 /// Waits until the list of `path` is as of `day`.
 pub async fn until(service: &Running, path: &str, as_of: i64) {
@@ -21,7 +23,7 @@ pub async fn until(service: &Running, path: &str, as_of: i64) {
 
 #[tokio::test]
 async fn a_new_load_is_served_with_new_tags() {
-    let (service, mut writer) = Running::with_data().await;
+    let (service, mut writer) = with_data().await;
     let before = service.get("/api/v1/stress").await;
     writer
         .replace_stress(&[stress("34", 0.5)], day(9), &load())
@@ -35,7 +37,7 @@ async fn a_new_load_is_served_with_new_tags() {
 
 #[tokio::test]
 async fn a_load_of_the_other_dataset_leaves_the_tags_alone() {
-    let (service, mut writer) = Running::with_data().await;
+    let (service, mut writer) = with_data().await;
     let before = service.get("/api/v1/stress").await;
     writer
         .replace_risk(&[risk("34", 99.0)], day(9), &load())
@@ -50,7 +52,7 @@ async fn a_load_of_the_other_dataset_leaves_the_tags_alone() {
 
 #[tokio::test]
 async fn a_load_that_says_the_same_changes_neither_date_nor_tags() {
-    let (service, mut writer) = Running::with_data().await;
+    let (service, mut writer) = with_data().await;
     let before = service.get("/api/v1/stress").await;
     let body = before.json().unwrap();
     let same = body["data"].as_array().unwrap().iter();
@@ -71,7 +73,7 @@ async fn a_load_that_says_the_same_changes_neither_date_nor_tags() {
 
 #[tokio::test]
 async fn removed_records_are_not_found_any_more() {
-    let (service, mut writer) = Running::with_data().await;
+    let (service, mut writer) = with_data().await;
     writer
         .replace_stress(&[stress("34", 0.5)], day(9), &load())
         .await
@@ -83,7 +85,7 @@ async fn removed_records_are_not_found_any_more() {
 
 #[tokio::test]
 async fn a_reader_never_sees_two_loads_in_one_answer() {
-    let (service, mut writer) = Running::with_data().await;
+    let (service, mut writer) = with_data().await;
     let loads = tokio::spawn(async move {
         for version in 10..40 {
             let codes = ["01", "2A", "34", "971"]
@@ -139,7 +141,7 @@ async fn an_outage_is_not_noticed_by_readers_and_its_end_is() {
         .replace_stress(&rows, day(1), &load())
         .await
         .unwrap();
-    let service = Running::ready(&database.url_as("water_reader")).await;
+    let service = ready(&database.url_as("water_reader")).await;
     let before = service.get("/api/v1/stress").await;
 
     postgres.process().kill().unwrap();
@@ -176,7 +178,7 @@ async fn what_comes_back_under_the_same_version_is_read_again() {
         .replace_stress(&rows, day(1), &load())
         .await
         .unwrap();
-    let service = Running::ready(&database.url_as("water_reader")).await;
+    let service = ready(&database.url_as("water_reader")).await;
 
     for restore in ["UPDATE water.stress SET stress_index = 4", "CHECKPOINT"] {
         postgres.sql(database.name(), restore).unwrap();
@@ -196,10 +198,10 @@ async fn a_cold_pod_is_not_ready_before_it_has_read_the_database() {
     let postgres = Postgres::start().await.unwrap();
     let database = migrated(&postgres).await;
     postgres.process().kill().unwrap();
-    let service = Running::start(&database.url_as("water_reader"));
-    let ready = service.admin("/ready").await;
+    let service = start(&database.url_as("water_reader"));
+    let unready = service.admin("/ready").await;
     assert_eq!(
-        (ready.status, ready.json().unwrap()["missing"][0].clone()),
+        (unready.status, unready.json().unwrap()["missing"][0].clone()),
         (503, "datasets".into())
     );
     assert_eq!(service.admin("/live").await.status, 200);
@@ -211,12 +213,6 @@ async fn a_cold_pod_is_not_ready_before_it_has_read_the_database() {
     assert!(answer.header("retry-after").is_some());
 
     postgres.process().start_again().unwrap();
-    let ready = async || {
-        ensure!(service.admin("/ready").await.status == 200, "not ready");
-        Ok(())
-    };
-    wait_until("the service to be ready", SOON, ready)
-        .await
-        .unwrap();
+    let service = service.ready().await;
     assert_eq!(service.get("/api/v1/stress").await.status, 404);
 }

@@ -6,7 +6,7 @@ use flate2::read::GzDecoder;
 use water_domain::departement;
 use water_harness::{Answer, Postgres};
 
-use crate::fixture::{Running, day, load, migrated, stress, writer};
+use crate::fixture::{Running, day, load, migrated, ready, stress, writer};
 
 /// The service with a stress record for every département: a list far above 1 KiB.
 async fn with_all() -> Running {
@@ -20,7 +20,7 @@ async fn with_all() -> Running {
         .replace_stress(&all, day(1), &load())
         .await
         .unwrap();
-    Running::ready(&database.url_as("water_reader")).await
+    ready(&database.url_as("water_reader")).await
 }
 
 async fn coded(service: &Running, target: &str, accept: &str) -> Answer {
@@ -65,37 +65,6 @@ async fn a_long_body_is_coded_when_asked_and_reads_the_same() {
 }
 
 #[tokio::test]
-async fn a_short_body_is_never_coded() {
-    let service = with_all().await;
-    let answer = coded(&service, ONE, "gzip, br").await;
-    assert_eq!(
-        (
-            answer.header("content-encoding"),
-            answer.json().unwrap()["count"].clone()
-        ),
-        (None, 1.into())
-    );
-}
-
-#[tokio::test]
-async fn each_coding_has_its_own_strong_tag() {
-    let service = with_all().await;
-    let mut tags = Vec::new();
-    for accept in ["identity", "gzip", "br"] {
-        let tag = coded(&service, LIST, accept)
-            .await
-            .header("etag")
-            .unwrap()
-            .to_owned();
-        assert!(
-            tag.starts_with('"') && tag.ends_with('"') && !tags.contains(&tag),
-            "{tag}"
-        );
-        tags.push(tag);
-    }
-}
-
-#[tokio::test]
 async fn a_known_tag_is_answered_304_without_a_body() {
     let service = with_all().await;
     for (target, accept) in [
@@ -123,21 +92,6 @@ async fn a_known_tag_is_answered_304_without_a_body() {
                 assert_eq!(answer.header(kept), full.header(kept));
             }
         }
-    }
-}
-
-#[tokio::test]
-async fn another_tag_is_answered_in_full() {
-    let service = with_all().await;
-    let gzip = coded(&service, LIST, "gzip").await;
-    for tag in ["\"other\"", gzip.header("etag").unwrap()] {
-        assert_eq!(
-            service
-                .request("GET", LIST, &[("If-None-Match", tag)])
-                .await
-                .status,
-            200
-        );
     }
 }
 
@@ -223,45 +177,4 @@ async fn only_the_exact_path_is_found() {
             "{path}"
         );
     }
-}
-
-#[tokio::test]
-async fn another_method_is_405_on_every_path() {
-    let service = with_all().await;
-    for (method, target) in [
-        ("POST", LIST),
-        ("OPTIONS", LIST),
-        ("DELETE", "/api/v1/none"),
-        ("PUT", "/api/v1/risque"),
-    ] {
-        let answer = service.request(method, target, &[]).await;
-        assert_eq!(
-            (answer.status, answer.header("allow")),
-            (405, Some("GET, HEAD")),
-            "{method} {target}"
-        );
-    }
-}
-
-#[tokio::test]
-async fn the_request_id_comes_back_and_stands_in_problems() {
-    let service = with_all().await;
-    for target in [LIST, "/api/v1/stress?dept=x"] {
-        let answer = service
-            .request("GET", target, &[("X-Request-Id", "my.id-0001")])
-            .await;
-        assert_eq!(answer.header("x-request-id"), Some("my.id-0001"));
-        let minted = service
-            .request("GET", target, &[("X-Request-Id", "bad id")])
-            .await;
-        assert!(
-            minted
-                .header("x-request-id")
-                .is_some_and(|id| id != "bad id" && id.len() >= 8)
-        );
-    }
-    let problem = service
-        .request("GET", "/api/v1/none", &[("X-Request-Id", "my.id-0001")])
-        .await;
-    assert_eq!(problem.json().unwrap()["requestId"], "my.id-0001");
 }

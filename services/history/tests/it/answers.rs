@@ -4,27 +4,11 @@ use serde_json::{Value, json};
 use water_database::writer::History;
 use water_harness::Answer;
 
-use crate::fixture::{Row, Running, load, row, rows};
-
-/// Status, code and parameter of a problem.
-fn problem(answer: &Answer) -> (u16, Value, Value) {
-    assert_eq!(
-        answer.header("content-type"),
-        Some("application/problem+json"),
-        "{answer:?}"
-    );
-    assert_eq!(answer.header("cache-control"), Some("no-store"));
-    let body = answer.json().unwrap();
-    (
-        answer.status,
-        body["code"].clone(),
-        body["parameter"].clone(),
-    )
-}
+use crate::fixture::{Row, empty, load, problem, row, rows};
 
 #[tokio::test]
 async fn an_analysis_has_its_fields_in_order() {
-    let (service, mut writer) = Running::empty().await;
+    let (service, mut writer) = empty().await;
     load(&mut writer, History::Analyses, &[row("a-1", 5)]).await;
     assert_eq!(
         service.get("/api/v1/hydrorisk").await.text().unwrap(),
@@ -38,7 +22,7 @@ async fn an_analysis_has_its_fields_in_order() {
 
 #[tokio::test]
 async fn an_audit_has_its_fields_in_order() {
-    let (service, mut writer) = Running::empty().await;
+    let (service, mut writer) = empty().await;
     load(
         &mut writer,
         History::Audits,
@@ -60,7 +44,7 @@ async fn an_audit_has_its_fields_in_order() {
 
 #[tokio::test]
 async fn text_is_utf8_and_escaped_only_where_json_demands_it() {
-    let (service, mut writer) = Running::empty().await;
+    let (service, mut writer) = empty().await;
     let company = "L'Œuvre \"d'eau\" \\ 水\n</script> 🚰";
     load(
         &mut writer,
@@ -79,7 +63,7 @@ async fn text_is_utf8_and_escaped_only_where_json_demands_it() {
 
 #[tokio::test]
 async fn an_account_sees_its_own_rows_only() {
-    let (service, mut writer) = Running::empty().await;
+    let (service, mut writer) = empty().await;
     let other = Row {
         account: "other",
         ..row("theirs", 0)
@@ -103,7 +87,7 @@ async fn an_account_sees_its_own_rows_only() {
 
 #[tokio::test]
 async fn an_account_in_the_query_changes_nothing() {
-    let (service, mut writer) = Running::empty().await;
+    let (service, mut writer) = empty().await;
     load(
         &mut writer,
         History::Analyses,
@@ -121,7 +105,7 @@ async fn an_account_in_the_query_changes_nothing() {
 
 #[tokio::test]
 async fn the_two_histories_are_apart() {
-    let (service, mut writer) = Running::empty().await;
+    let (service, mut writer) = empty().await;
     load(&mut writer, History::Analyses, &rows(3)).await;
     assert_eq!(
         service.get("/api/v1/hydrorisk").await.json().unwrap()["total"],
@@ -135,7 +119,7 @@ async fn the_two_histories_are_apart() {
 
 #[tokio::test]
 async fn a_history_without_rows_is_an_empty_page() {
-    let (service, _) = Running::empty().await;
+    let (service, _) = empty().await;
     for path in ["/api/v1/hydrorisk", "/api/v1/conformite"] {
         let answer = service.get(path).await;
         assert_eq!(
@@ -148,7 +132,7 @@ async fn a_history_without_rows_is_an_empty_page() {
 
 #[tokio::test]
 async fn malformed_pages_are_refused_by_parameter_and_without_their_value() {
-    let (service, _) = Running::empty().await;
+    let (service, _) = empty().await;
     let bad = [
         "0", "-1", "+5", "%2B5", "%205", "5.0", "1e2", "%D9%A3", "", "zzz9", "0x10",
     ];
@@ -176,7 +160,7 @@ async fn malformed_pages_are_refused_by_parameter_and_without_their_value() {
 
 #[tokio::test]
 async fn the_page_applied_is_shown() {
-    let (service, mut writer) = Running::empty().await;
+    let (service, mut writer) = empty().await;
     load(&mut writer, History::Analyses, &rows(130)).await;
     let shown = [
         ("", 20, 0, 20),
@@ -209,7 +193,7 @@ async fn the_page_applied_is_shown() {
 
 #[tokio::test]
 async fn an_offset_beyond_the_total_is_an_empty_page_up_to_its_bound() {
-    let (service, mut writer) = Running::empty().await;
+    let (service, mut writer) = empty().await;
     load(&mut writer, History::Analyses, &rows(3)).await;
     for offset in ["3", "1000", "9007199254740991"] {
         let body = service
@@ -231,7 +215,7 @@ async fn an_offset_beyond_the_total_is_an_empty_page_up_to_its_bound() {
 
 #[tokio::test]
 async fn a_query_that_cannot_be_decoded_is_refused() {
-    let (service, _) = Running::empty().await;
+    let (service, _) = empty().await;
     for bad in ["x=%", "limit=%zz", "%ff=1", "offset=%00"] {
         let answer = service.get(&format!("/api/v1/hydrorisk?{bad}")).await;
         assert_eq!(

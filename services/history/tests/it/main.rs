@@ -8,5 +8,4 @@ mod identity;
 mod outages;
 mod pages;
 mod settings;
-mod spans;
 mod transfer;

@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout};
 use water_database::writer::History;
 use water_harness::{Answer, Database, Postgres, wait_until};
 
-use crate::fixture::{Running, SOON, load, migrated, rows, writer};
+use crate::fixture::{Running, SOON, load, migrated, rows, start, writer};
 
 /// A server of the test's own, with three analyses, and the service on it.
 async fn own() -> (Postgres, Database, Running) {
@@ -17,7 +17,7 @@ async fn own() -> (Postgres, Database, Running) {
     load(&mut writer(&database).await, History::Analyses, &rows(3)).await;
     // The harness' server commits without waiting for the disk: this survives a kill.
     postgres.sql("postgres", "CHECKPOINT").unwrap();
-    let service = Running::start(&database.url_as("water_reader"))
+    let service = start(&database.url_as("water_reader"))
         .ready()
         .await;
     (postgres, database, service)
@@ -107,7 +107,7 @@ async fn a_cold_pod_is_not_ready_before_it_has_read_the_database() {
     let postgres = Postgres::start().await.unwrap();
     let database = migrated(&postgres).await;
     postgres.process().kill().unwrap();
-    let service = Running::start(&database.url_as("water_reader"));
+    let service = start(&database.url_as("water_reader"));
     let ready = service.admin("/ready").await;
     assert_eq!(
         (ready.status, ready.json().unwrap()["missing"][0].clone()),
@@ -128,7 +128,7 @@ async fn a_database_that_is_not_migrated_is_503_until_it_is() {
     postgres
         .sql(database.name(), "ALTER SCHEMA water RENAME TO later")
         .unwrap();
-    let service = Running::start(&database.url_as("water_reader"));
+    let service = start(&database.url_as("water_reader"));
     unavailable(&service.get("/api/v1/hydrorisk").await);
     assert_eq!(service.admin("/ready").await.status, 503);
     postgres
@@ -149,7 +149,7 @@ async fn a_server_without_a_free_connection_is_503() {
             "ALTER ROLE water_reader CONNECTION LIMIT 0",
         )
         .unwrap();
-    let service = Running::start(&database.url_as("water_reader"));
+    let service = start(&database.url_as("water_reader"));
     unavailable(&service.get("/api/v1/hydrorisk").await);
 }
 
@@ -159,7 +159,7 @@ async fn a_role_that_may_not_log_in_is_503() {
     postgres
         .sql(database.name(), "ALTER ROLE water_reader NOLOGIN")
         .unwrap();
-    let service = Running::start(&database.url_as("water_reader"));
+    let service = start(&database.url_as("water_reader"));
     unavailable(&service.get("/api/v1/hydrorisk").await);
 }
 
@@ -167,7 +167,7 @@ async fn a_role_that_may_not_log_in_is_503() {
 async fn a_server_that_accepts_and_says_nothing_is_503_in_time() {
     let (postgres, database, _) = own().await;
     postgres.process().signal(Signal::SIGSTOP).unwrap();
-    let service = Running::start(&database.url_as("water_reader"));
+    let service = start(&database.url_as("water_reader"));
     let answer = timeout(Duration::from_secs(4), service.get("/api/v1/hydrorisk")).await;
     unavailable(&answer.expect("an answer within the pool's timeout of 2 s, and a bit"));
     postgres.process().signal(Signal::SIGCONT).unwrap();

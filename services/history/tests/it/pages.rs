@@ -4,7 +4,7 @@ use serde_json::Value;
 use water_database::writer::History;
 use water_harness::Answer;
 
-use crate::fixture::{Row, Running, load, row, rows};
+use crate::fixture::{Row, empty, load, row, rows};
 
 fn ids(answer: &Answer) -> Vec<String> {
     let body = answer.json().unwrap();
@@ -25,7 +25,7 @@ fn link(answer: &Answer, relation: &str) -> Option<String> {
 
 #[tokio::test]
 async fn rows_come_newest_first_and_by_descending_bytes_of_the_id() {
-    let (service, mut writer) = Running::empty().await;
+    let (service, mut writer) = empty().await;
     let same_moment = ["a", "B", "b", "10", "9", "é"].map(|id| row(id, 5));
     load(&mut writer, History::Analyses, &same_moment).await;
     load(
@@ -40,7 +40,7 @@ async fn rows_come_newest_first_and_by_descending_bytes_of_the_id() {
 
 #[tokio::test]
 async fn following_next_reads_each_row_once_and_ends_at_last() {
-    let (service, mut writer) = Running::empty().await;
+    let (service, mut writer) = empty().await;
     load(&mut writer, History::Audits, &rows(333)).await;
     let mut expected: Vec<_> = rows(333).into_iter().map(|row| row.id).collect();
     expected.reverse();
@@ -59,7 +59,7 @@ async fn following_next_reads_each_row_once_and_ends_at_last() {
 
 #[tokio::test]
 async fn following_prev_from_last_leads_back_to_first() {
-    let (service, mut writer) = Running::empty().await;
+    let (service, mut writer) = empty().await;
     load(&mut writer, History::Analyses, &rows(95)).await;
     let first = service.get("/api/v1/hydrorisk?limit=30").await;
     let mut page = service.get(&link(&first, "last").unwrap()).await;
@@ -73,7 +73,7 @@ async fn following_prev_from_last_leads_back_to_first() {
 
 #[tokio::test]
 async fn a_page_links_to_those_that_exist() {
-    let (service, mut writer) = Running::empty().await;
+    let (service, mut writer) = empty().await;
     load(&mut writer, History::Analyses, &rows(60)).await;
     let relations = |answer: &Answer| {
         ["first", "prev", "next", "last"].map(|relation| link(answer, relation).is_some())
@@ -100,7 +100,7 @@ async fn a_page_links_to_those_that_exist() {
 
 #[tokio::test]
 async fn deep_pages_are_those_that_a_walk_would_reach() {
-    let (service, mut writer) = Running::empty().await;
+    let (service, mut writer) = empty().await;
     load(&mut writer, History::Analyses, &rows(700)).await;
     // Upserts move old rows, and with them the places of all later ones.
     let moved: Vec<Row> = (0..700)
@@ -124,7 +124,7 @@ async fn deep_pages_are_those_that_a_walk_would_reach() {
 
 #[tokio::test]
 async fn total_and_rows_are_of_one_moment_while_loads_go_on() {
-    let (service, mut writer) = Running::empty().await;
+    let (service, mut writer) = empty().await;
     let loads = tokio::spawn(async move {
         for round in 1..=25 {
             load(&mut writer, History::Analyses, &rows(round * 10)).await;

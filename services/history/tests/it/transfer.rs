@@ -6,14 +6,14 @@ use flate2::read::GzDecoder;
 use water_database::writer::History;
 use water_harness::Answer;
 
-use crate::fixture::{Running, load, row, rows};
+use crate::fixture::{Running, empty, load, row, rows};
 
 const LONG: &str = "/api/v1/hydrorisk?limit=50";
 const SHORT: &str = "/api/v1/hydrorisk?limit=1";
 
 /// The service with 120 analyses.
 async fn with_rows() -> Running {
-    let (service, mut writer) = Running::empty().await;
+    let (service, mut writer) = empty().await;
     load(&mut writer, History::Analyses, &rows(120)).await;
     service
 }
@@ -53,18 +53,8 @@ async fn a_long_page_is_coded_when_asked_and_reads_the_same() {
 }
 
 #[tokio::test]
-async fn a_short_page_is_never_coded() {
-    let service = with_rows().await;
-    let answer = coded(&service, SHORT, "gzip, br").await;
-    assert_eq!(
-        (answer.status, answer.header("content-encoding")),
-        (200, None)
-    );
-}
-
-#[tokio::test]
 async fn a_known_page_is_304_until_the_history_changes() {
-    let (service, mut writer) = Running::empty().await;
+    let (service, mut writer) = empty().await;
     load(&mut writer, History::Analyses, &rows(30)).await;
     for accept in ["identity", "gzip", "br"] {
         let full = coded(&service, LONG, accept).await;
@@ -144,23 +134,6 @@ async fn only_the_exact_path_is_found() {
             (answer.status, answer.json().unwrap()["code"].clone()),
             (404, "not_found".into()),
             "{path}"
-        );
-    }
-}
-
-#[tokio::test]
-async fn another_method_is_405_on_every_path() {
-    let service = with_rows().await;
-    for (method, target) in [
-        ("POST", LONG),
-        ("DELETE", "/api/v1/none"),
-        ("OPTIONS", "/api/v1/conformite"),
-    ] {
-        let answer = service.request(method, target, &[]).await;
-        assert_eq!(
-            (answer.status, answer.header("allow")),
-            (405, Some("GET, HEAD")),
-            "{method} {target}"
         );
     }
 }

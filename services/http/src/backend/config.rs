@@ -1,0 +1,89 @@
+//! The settings that every service behind the gate has.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use water_runtime::{Invalid, ProcessSettings, Secret, Settings};
+
+use crate::IdentityKey;
+
+/// What a service is told.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Addresses and the manner of stopping.
+    pub process: ProcessSettings,
+    /// Where the data is, as `water_reader`.
+    pub postgres_url: Secret<String>,
+    /// Who signs that server's certificate, where it is no public authority.
+    pub postgres_ca_file: Option<PathBuf>,
+    /// How many connections answer requests at most.
+    pub postgres_connections: NonZeroUsize,
+    /// What the gate signs identities with.
+    pub(super) identity_current: IdentityKey,
+    /// What it will sign with next, while the key is being rotated.
+    pub(super) identity_next: Option<IdentityKey>,
+}
+
+impl Config {
+    /// Reads the variables; `connections` is the default of `WATER_POSTGRES_CONNECTIONS`.
+    pub fn read(settings: &mut Settings, connections: &'static str) -> Result<Self, Invalid> {
+        let process = ProcessSettings::read(settings);
+        let postgres_url = settings.required(
+            "WATER_POSTGRES_URL",
+            "the URL of PostgreSQL, such as postgresql://water_reader:password@host:5432/water?sslmode=verify-full",
+        );
+        let postgres_ca_file = settings.optional(
+            "WATER_POSTGRES_CA_FILE",
+            "the file with the certificate authority of PostgreSQL, such as /etc/water/postgres/ca.crt",
+        );
+        let postgres_connections = settings.or(
+            "WATER_POSTGRES_CONNECTIONS",
+            connections,
+            "the largest number of connections to PostgreSQL that answer requests, such as 8",
+        );
+        let identity_current = settings.required(
+            "WATER_IDENTITY_CURRENT",
+            "the key that signs identities, 64 hexadecimal digits",
+        );
+        let identity_next = settings.optional(
+            "WATER_IDENTITY_NEXT",
+            "the key that will sign identities after the current one, 64 hexadecimal digits",
+        );
+        Ok(Self {
+            process: process?,
+            postgres_url: postgres_url?,
+            postgres_ca_file: postgres_ca_file?,
+            postgres_connections: postgres_connections?,
+            identity_current: identity_current?,
+            identity_next: identity_next?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use water_runtime::settings::from_settings;
+
+    use super::*;
+
+    /// A service without settings of its own.
+    struct Plain;
+
+    impl water_runtime::Config for Plain {
+        fn read(settings: &mut Settings) -> Result<Self, Invalid> {
+            Config::read(settings, "2").map(|_| Self)
+        }
+    }
+
+    #[test]
+    fn all_missing_settings_are_named_at_once() {
+        let problems = from_settings::<Plain>(&mut Settings::from_pairs([]));
+        let problems = problems.err().unwrap();
+        let named = |name: &str| problems.iter().any(|problem| problem.starts_with(name));
+        assert!(
+            named("WATER_POSTGRES_URL") && named("WATER_IDENTITY_CURRENT"),
+            "{problems:?}"
+        );
+        assert_eq!(problems.len(), 2);
+    }
+}

@@ -1,0 +1,111 @@
+//! A service in the test's process, called as the gate calls it.
+
+use std::net::SocketAddr;
+
+use serde_json::Value;
+use water_harness::{Answer, HttpClient, wait_until};
+use water_http::Backend;
+use water_runtime::settings::{Settings, from_settings};
+use water_runtime::{BoxError, Config, Process, program};
+
+use crate::{CURRENT, NEXT, SOON, Signature};
+
+/// A service that answers.
+pub struct Running {
+    address: SocketAddr,
+    admin: SocketAddr,
+    _process: Process,
+}
+
+impl Running {
+    /// Starts it on a database that may be away; `start` is the service's own.
+    pub fn start<C: Config>(
+        postgres_url: &str,
+        start: impl FnOnce(&C, u64, &mut Process) -> Result<Backend, BoxError>,
+    ) -> Self {
+        let mut settings = Settings::from_pairs([
+            ("WATER_LISTEN_ADDRESS", "127.0.0.1:0"),
+            ("WATER_ADMIN_ADDRESS", "127.0.0.1:0"),
+            ("WATER_POSTGRES_URL", postgres_url),
+            ("WATER_IDENTITY_CURRENT", CURRENT),
+            ("WATER_IDENTITY_NEXT", NEXT),
+        ]);
+        let config: C = from_settings(&mut settings).unwrap();
+        let mut process = Process::start(program!()).unwrap();
+        let service = start(&config, 7, &mut process).unwrap();
+        let (address, admin) = (service.address().unwrap(), service.admin_address());
+        tokio::spawn(service.serve());
+        Self {
+            address,
+            admin,
+            _process: process,
+        }
+    }
+
+    /// Waits until it says that it is ready.
+    pub async fn ready(self) -> Self {
+        let ready = async || match self.admin("/ready").await {
+            answer if answer.status == 200 => Ok(()),
+            answer => anyhow::bail!("{answer:?}"),
+        };
+        wait_until("the service to be ready", SOON, ready)
+            .await
+            .unwrap();
+        self
+    }
+
+    /// `GET target` for the account `acme`.
+    pub async fn get(&self, target: &str) -> Answer {
+        self.request("GET", target, &[]).await
+    }
+
+    /// `GET target` for any account.
+    pub async fn get_as(&self, account: &str, target: &str) -> Answer {
+        let signature = Signature {
+            account,
+            ..Signature::default()
+        };
+        self.get_with(target, &signature.value("GET", target)).await
+    }
+
+    /// `GET target` with this identity header.
+    pub async fn get_with(&self, target: &str, identity: &str) -> Answer {
+        let fields = [("X-Water-Identity", identity)];
+        self.raw("GET", target, &fields).await
+    }
+
+    /// A request for `acme` that the gate vouches for.
+    pub async fn request(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Answer {
+        let identity = Signature::default().value(method, target);
+        let headers = [headers, &[("X-Water-Identity", identity.as_str())]].concat();
+        self.raw(method, target, &headers).await
+    }
+
+    /// A request with exactly these headers.
+    pub async fn raw(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Answer {
+        let mut client = HttpClient::connect(self.address).await.unwrap();
+        client.request(method, target, headers).await.unwrap()
+    }
+
+    /// A question to the admin port.
+    pub async fn admin(&self, path: &str) -> Answer {
+        let mut client = HttpClient::connect(self.admin).await.unwrap();
+        client.request("GET", path, &[]).await.unwrap()
+    }
+}
+
+/// Status, code and parameter of a problem, after what holds for every problem was checked.
+pub fn problem(answer: &Answer) -> (u16, Value, Value) {
+    assert_eq!(
+        answer.header("content-type"),
+        Some("application/problem+json"),
+        "{answer:?}"
+    );
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    let body = answer.json().unwrap();
+    (
+        answer.status,
+        body["code"].clone(),
+        body["parameter"].clone(),
+    )
+}
