@@ -49,7 +49,7 @@ pub struct WaterDataApiSpec {
     #[serde(default)]
     pub components: Components,
     /// Where PostgreSQL is: keys `owner-url`, `writer-url`, `reader-url`, optionally `ca.crt`.
-    pub postgres: Store,
+    pub postgres: Postgres,
     /// Where Redis is: keys `operator-url`, `gate-url`, optionally `ca.crt`.
     pub redis: Store,
     /// What ApiKeys may name as their plan.
@@ -99,6 +99,48 @@ pub struct Components {
 pub struct Store {
     /// The Secret with its URLs.
     pub secret_ref: SecretRef,
+}
+
+/// PostgreSQL outside of the cluster's resources, and how much of it each pod may take.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Postgres {
+    /// The Secret with its URLs.
+    pub secret_ref: SecretRef,
+    /// How many connections each pod opens at most.
+    #[serde(default)]
+    pub connections: PodConnections,
+}
+
+/// How many connections each pod opens at most. With the defaults, two pods of each service, a load
+/// and a migration fit into PostgreSQL's own default of 100, even while a rollout doubles them.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct PodConnections {
+    /// Of a pod of the service of stress and risk; one more listens for changes.
+    #[serde(default = "two")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub departements: i32,
+    /// Of a pod of the service of the accounts' histories.
+    #[serde(default = "eight")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub history: i32,
+}
+
+fn two() -> i32 {
+    2
+}
+
+fn eight() -> i32 {
+    8
+}
+
+impl Default for PodConnections {
+    fn default() -> Self {
+        Self {
+            departements: two(),
+            history: eight(),
+        }
+    }
 }
 
 /// A Secret of the same namespace.

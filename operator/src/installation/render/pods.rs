@@ -128,6 +128,7 @@ fn environment(source: Source<'_>, part: Part) -> Vec<Value> {
         Part::Migrations => vec![postgres("owner-url")],
         Part::Departements | Part::History => vec![
             postgres("reader-url"),
+            plain("WATER_POSTGRES_CONNECTIONS", connections(source, part).to_string()),
             secret("WATER_IDENTITY_CURRENT", &identity, "current"),
             secret("WATER_IDENTITY_NEXT", &identity, "next"),
         ],
@@ -175,6 +176,15 @@ fn environment(source: Source<'_>, part: Part) -> Vec<Value> {
         variables.extend(set.map(|(name, value)| plain(name, value)));
     }
     variables
+}
+
+fn connections(source: Source<'_>, part: Part) -> i32 {
+    let connections = &source.spec.postgres.connections;
+    if part == Part::History {
+        connections.history
+    } else {
+        connections.departements
+    }
 }
 
 /// Where a part finds the certificate of its store's authority, if the store's Secret has one.

@@ -51,6 +51,7 @@ fn full() -> Value {
         "replicas": 3,
         "resources": { "requests": { "cpu": 1 }, "limits": { "memory": "1Gi" } },
     } });
+    spec["postgres"]["connections"] = json!({ "departements": 3, "history": 16 });
     spec["exposure"] = json!({
         "ingress": {
             "className": "traefik",
