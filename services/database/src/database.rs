@@ -10,7 +10,7 @@ use deadpool_postgres::{Hook, HookError, Manager, Pool};
 use tokio::time::timeout;
 use tokio_postgres::NoTls;
 
-use crate::database::connection::Connection;
+pub(crate) use crate::database::connection::Connection;
 use crate::error::{Attempt, Error, SettingsError};
 use crate::server::{Patience, Server};
 

@@ -65,6 +65,8 @@ enum Cause {
     Answer(Box<dyn StdError + Send + Sync>),
     /// A stored value that the domain refuses.
     Stored(Box<dyn StdError + Send + Sync>),
+    /// A replica that has not yet got what another one has shown.
+    Behind,
 }
 
 impl Error {
@@ -72,6 +74,13 @@ impl Error {
         Self {
             attempt,
             cause: Cause::Deadline,
+        }
+    }
+
+    pub(crate) fn behind(attempt: &'static str) -> Self {
+        Self {
+            attempt,
+            cause: Cause::Behind,
         }
     }
 
@@ -85,7 +94,7 @@ impl Error {
         match &self.cause {
             Cause::Connection(_) | Cause::Deadline => true,
             Cause::Server { state, .. } => state.code().starts_with("57P"),
-            Cause::Answer(_) | Cause::Stored(_) => false,
+            Cause::Answer(_) | Cause::Stored(_) | Cause::Behind => false,
         }
     }
 
@@ -172,6 +181,7 @@ impl fmt::Display for Cause {
             }
             Self::Answer(_) => formatter.write_str("PostgreSQL's answer is not understood"),
             Self::Stored(_) => formatter.write_str("a stored value is not valid"),
+            Self::Behind => formatter.write_str("this replica is behind what was asked for"),
         }
     }
 }
@@ -182,7 +192,7 @@ impl StdError for Cause {
             Self::Connection(source) | Self::Answer(source) | Self::Stored(source) => {
                 Some(source.as_ref())
             }
-            Self::Deadline | Self::Server { .. } => None,
+            Self::Deadline | Self::Server { .. } | Self::Behind => None,
         }
     }
 }
@@ -195,7 +205,7 @@ impl Fault for Error {
         /// resources, operator intervention (which includes the statement timeout), system error.
         const CLASSES: [&str; 6] = ["08", "28", "40", "53", "57", "58"];
         match &self.cause {
-            Cause::Connection(_) | Cause::Deadline => true,
+            Cause::Connection(_) | Cause::Deadline | Cause::Behind => true,
             Cause::Server { state, .. } => {
                 let unmigrated = [
                     SqlState::UNDEFINED_TABLE,

@@ -1,7 +1,8 @@
 //! Everything PostgreSQL: who connects how, the schema, and the only queries there are.
 //!
 //! The services read through [`Database`]: [`departements`] as one snapshot, [`history`] one page
-//! of one account at a time. `water-ingest` writes through [`Writer`], one transaction a load, and
+//! of one account at a time, or all of it by a [`walk`]; [`sources`] tells where it all comes from.
+//! `water-ingest` writes through [`Writer`], one transaction a load, and
 //! brings the schema up to date through [`migrations`].
 
 mod changes;
@@ -12,6 +13,8 @@ pub mod history;
 pub mod migrations;
 mod moment;
 mod server;
+pub mod sources;
+pub mod walk;
 pub mod writer;
 
 pub use changes::Changes;

@@ -20,7 +20,7 @@ use std::path::Path;
 use tokio_postgres::{Client, Transaction};
 
 pub use batch::{Batch, HistoryRow};
-pub use history::{Conflict, Staging};
+pub use history::{Conflict, Deleted, Staging};
 pub use load::{History, Load, LoadError, Outcome, Refusal};
 pub use provenance::Provenance;
 pub use purge::Purged;

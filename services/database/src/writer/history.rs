@@ -1,6 +1,9 @@
 //! A history file is merged by (account, id): staged by COPY, then upserted in one transaction.
 
+mod deletion;
 mod merge;
+mod places;
+mod table;
 
 use std::pin::pin;
 
@@ -15,6 +18,8 @@ use crate::writer::batch::{Batch, COLUMNS, HEADER, TRAILER};
 use crate::writer::history::merge::Merge;
 use crate::writer::load::{History, Load, LoadError, Outcome};
 use crate::writer::state::{self, Input};
+
+pub use deletion::Deleted;
 
 /// A row that repeats an earlier one's account and id with different content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,7 +85,7 @@ impl Staging<'_> {
             .await
             .attempting(STAGING)?;
         state::check_history(&transaction, input, load).await?;
-        let mut merge = Merge::of(&mut transaction, self.history, as_of);
+        let mut merge = Merge::of(&mut transaction, self.history, as_of).await?;
         let merged = match load.dry_run {
             true => merge.compare().await?,
             false => merge.run().await?,

@@ -131,16 +131,17 @@ fn over(measured: bool, input: Input, load: &Load) -> Result<Over, LoadError> {
     }
 }
 
-/// Ends a load. Content that did not change keeps its version and its date.
+/// Ends a load. Content that did not change keeps its version and its date. A deletion describes
+/// no moment.
 pub(crate) async fn finish(
     transaction: Transaction<'_>,
     input: Input,
-    as_of: Timestamp,
+    as_of: impl Into<Option<Timestamp>>,
     load: &Load,
     outcome: &Outcome,
 ) -> Result<(), LoadError> {
     const ATTEMPT: &str = "ending the load";
-    let as_of = Moment(as_of);
+    let as_of = as_of.into().map(Moment);
     let confirmed = match input.whole {
         true => {
             "UPDATE water.datasets SET as_of = $2 WHERE name = $1 AND as_of IS DISTINCT FROM $2"
@@ -183,7 +184,7 @@ pub(crate) async fn commit(transaction: Transaction<'_>) -> Result<(), LoadError
 async fn note(
     transaction: &Transaction<'_>,
     input: Input,
-    as_of: Moment,
+    as_of: Option<Moment>,
     load: &Load,
     outcome: &Outcome,
 ) -> Result<(), tokio_postgres::Error> {

@@ -24,7 +24,7 @@ impl Fixture {
     }
 
     /// Every page of every size must be what sorting the rows gives.
-    async fn assert_pages(&self, id: &'static str, mut rows: Vec<Row>) {
+    pub async fn assert_pages(&self, id: &'static str, mut rows: Vec<Row>) {
         rows.sort_by(|one, other| (other.created_at, &other.id).cmp(&(one.created_at, &one.id)));
         let total = rows.len() as u64;
         for offset in 0..=total {
@@ -45,7 +45,7 @@ impl Fixture {
 
 impl Fixture {
     /// Ends the writer, whose own reads would count, and sets the server's counters to zero.
-    async fn forget_statistics(&mut self) {
+    pub async fn forget_statistics(&mut self) {
         self.writer = Writer::connect(&self.own.url_as("water_writer"), None)
             .await
             .unwrap();
@@ -61,7 +61,7 @@ impl Fixture {
     }
 
     /// Rows of the analyses that were read since, as soon as the server has counted them.
-    async fn fetched_rows(&self) -> u32 {
+    pub async fn fetched_rows(&self) -> u32 {
         let sql = "SELECT coalesce(idx_tup_fetch, 0) + seq_tup_read FROM pg_stat_user_tables WHERE relname = 'analyses'";
         let counted = async || match self.sql(sql).parse()? {
             0 => anyhow::bail!("none yet"),

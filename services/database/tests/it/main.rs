@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
+mod deletions;
 mod departement_loads;
 mod departements;
 mod faults;
 mod fixture;
+mod former;
 mod guards;
 mod history;
 mod history_loads;
@@ -13,4 +15,7 @@ mod history_order;
 mod levels;
 mod locks;
 mod migrations;
+mod sources;
 mod tls;
+mod walks;
+mod walks_under_load;

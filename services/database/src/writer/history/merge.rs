@@ -6,7 +6,7 @@ use water_domain::Timestamp;
 
 use crate::error::{Attempt, Error};
 use crate::writer::guards;
-use crate::writer::history::Conflict;
+use crate::writer::history::{Conflict, deletion, places, table};
 use crate::writer::load::{History, LoadError, Outcome};
 
 /// How many conflicts are named; the rest is counted.
@@ -17,20 +17,24 @@ pub(super) struct Merge<'a, 'b> {
     transaction: &'a mut Transaction<'b>,
     history: History,
     as_of: Timestamp,
+    /// What the dataset's version will be, which rows that are new or changed carry.
+    version: i64,
 }
 
 impl<'a, 'b> Merge<'a, 'b> {
     /// A merge of what is staged, which describes the moment `as_of`.
-    pub(super) fn of(
+    pub(super) async fn of(
         transaction: &'a mut Transaction<'b>,
         history: History,
         as_of: Timestamp,
-    ) -> Self {
-        Self {
+    ) -> Result<Self, Error> {
+        let version = table::next_version(transaction, history).await?;
+        Ok(Self {
             transaction,
             history,
             as_of,
-        }
+            version,
+        })
     }
 
     /// Merges; the dataset's lock is held.
@@ -52,10 +56,8 @@ impl<'a, 'b> Merge<'a, 'b> {
         let older = self.count("counting older rows", OLDER).await?;
         self.execute("finding the accounts that changed", MOVED)
             .await?;
-        self.execute("counting the accounts' rows", TOTALS).await?;
-        self.execute("dropping anchors", BASE).await?;
-        self.execute("dropping anchors", DROP_ANCHORS).await?;
-        self.execute("setting anchors", SET_ANCHORS).await?;
+        places::correct(self.transaction, self.history).await?;
+        deletion::trim(self.transaction, self.history).await?;
         Ok(Outcome {
             inserted,
             updated,
@@ -165,11 +167,11 @@ impl<'a, 'b> Merge<'a, 'b> {
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
-    /// The SQL is written for one table; the other has the same shape. A date is written out,
-    /// because `CREATE TABLE AS` takes no parameters.
+    /// Date and version are written out, because `CREATE TABLE AS` takes no parameters.
     fn statement(&self, sql: &str) -> String {
-        sql.replace("water.history", &format!("water.{}", self.history))
+        table::named(self.history, sql)
             .replace("load_as_of", &format!("timestamptz '{}'", self.as_of))
+            .replace("load_version", &self.version.to_string())
     }
 }
 
@@ -199,8 +201,10 @@ const FOUND_REPEATED: &str =
 /// New rows, in the order of the index that pages are read by: neighbours on a page are neighbours
 /// on disk.
 const INSERT: &str = "INSERT INTO water.history \
-        (account_id, id, created_at, score, company_name, sector_code, dept_code, rating, as_of) \
-    SELECT account_id, id, created_at, score, company_name, sector_code, dept_code, rating, load_as_of \
+        (account_id, id, created_at, score, company_name, sector_code, dept_code, rating, as_of, \
+         version) \
+    SELECT account_id, id, created_at, score, company_name, sector_code, dept_code, rating, load_as_of, \
+           load_version \
     FROM staged \
     WHERE NOT EXISTS (SELECT FROM found WHERE found.line = staged.line) \
     ORDER BY account_id, created_at DESC, id DESC";
@@ -208,7 +212,7 @@ const INSERT: &str = "INSERT INTO water.history \
 const UPDATE: &str = "UPDATE water.history AS record \
     SET created_at = staged.created_at, score = staged.score, company_name = staged.company_name, \
         sector_code = staged.sector_code, dept_code = staged.dept_code, rating = staged.rating, \
-        as_of = load_as_of \
+        as_of = load_as_of, version = load_version \
     FROM found JOIN staged USING (line) \
     WHERE found.differs AND (record.account_id, record.id) = (found.account_id, found.id)";
 
@@ -255,33 +259,3 @@ const MOVED: &str = "CREATE TEMPORARY TABLE moved ON COMMIT DROP AS \
         SELECT account_id, least(created_at, old_created_at), 0 FROM found \
         WHERE NOT older AND created_at <> old_created_at \
     ) AS row GROUP BY account_id";
-
-const TOTALS: &str = "INSERT INTO water.history_accounts AS account (account_id, total) \
-    SELECT account_id, added FROM moved WHERE added > 0 \
-    ON CONFLICT (account_id) DO UPDATE SET total = account.total + excluded.total";
-
-/// Of each such account the last anchor before the oldest row that moved: it is still right.
-const BASE: &str = "CREATE TEMPORARY TABLE base ON COMMIT DROP AS \
-    SELECT moved.account_id, coalesce(anchor.ordinal, 0) AS ordinal, \
-           coalesce(anchor.created_at, '-infinity') AS created_at, coalesce(anchor.id, '') AS id, \
-           anchor.ordinal IS NOT NULL AS stays \
-    FROM moved LEFT JOIN LATERAL ( \
-        SELECT ordinal, created_at, id FROM water.history_anchors AS anchor \
-        WHERE anchor.account_id = moved.account_id AND anchor.created_at < moved.since \
-        ORDER BY ordinal DESC LIMIT 1 \
-    ) AS anchor ON true";
-
-const DROP_ANCHORS: &str = "DELETE FROM water.history_anchors AS anchor USING base \
-    WHERE anchor.account_id = base.account_id AND (anchor.ordinal > base.ordinal OR NOT base.stays)";
-
-/// Counts on from there, and keeps every 64th row.
-const SET_ANCHORS: &str = "INSERT INTO water.history_anchors (account_id, ordinal, created_at, id) \
-    SELECT base.account_id, row.ordinal, row.created_at, row.id \
-    FROM base CROSS JOIN LATERAL ( \
-        SELECT record.created_at, record.id, \
-               base.ordinal + row_number() OVER (ORDER BY record.created_at, record.id) - 1 AS ordinal \
-        FROM water.history AS record \
-        WHERE record.account_id = base.account_id \
-          AND (record.created_at, record.id) >= (base.created_at, base.id) \
-    ) AS row \
-    WHERE row.ordinal % 64 = 0 AND (row.ordinal > base.ordinal OR NOT base.stays)";

@@ -1,0 +1,110 @@
+//! Each migration is compatible with the version before: its services go on reading, and what its
+//! loader writes keeps the promises of this version. Their statements are kept as they were.
+
+use water_database::migrations;
+use water_database::walk::{Start, Walk, WalkError};
+use water_database::writer::History::{Analyses, Audits};
+use water_domain::Level;
+
+use crate::fixture::{Fixture, Row, account, day, load, risk, row, stress};
+use crate::walks::Told;
+
+/// What takes the schema back to the version before; the data stays.
+pub const BACK_TO_V2: &str = "DELETE FROM water.migrations WHERE version > 2; \
+    DROP INDEX water.analyses_changes, water.audits_changes, water.loads_by_dataset, water.purges_by_account; \
+    DROP VIEW water.sources, water.last_purges; \
+    ALTER TABLE water.loads DROP COLUMN licence, DROP COLUMN source_url; \
+    DROP TABLE water.analyses_deletions, water.audits_deletions; \
+    DROP FUNCTION water.stamp_version CASCADE; \
+    ALTER TABLE water.analyses DROP COLUMN version; ALTER TABLE water.audits DROP COLUMN version";
+
+const READER: &str = include_str!("former/reader_v2.sql");
+const LOAD: &str = include_str!("former/load_v2.sql");
+
+impl Fixture {
+    /// With something in each dataset.
+    async fn filled() -> Self {
+        let mut fixture = Self::new().await;
+        let index = [
+            stress("34", 3.5, Some(Level::Crise)),
+            stress("75", 1.0, None),
+        ];
+        let writer = &mut fixture.writer;
+        writer
+            .replace_stress(&index, day(1), &load())
+            .await
+            .unwrap();
+        let risks = [risk("34", 50.0)];
+        writer.replace_risk(&risks, day(1), &load()).await.unwrap();
+        let rows: Vec<Row> = (0..100).map(|id| row("acme", id, day(id))).collect();
+        fixture.load(Analyses, &rows).await.unwrap();
+        fixture.load(Audits, &rows[..70]).await.unwrap();
+        fixture
+    }
+
+    /// What the services of the version before read.
+    fn read_as_before(&self) -> String {
+        self.sql(&format!("SET ROLE water_reader; {READER}"))
+    }
+}
+
+#[tokio::test]
+async fn services_of_the_version_before_read_the_same_after_the_migration() {
+    let fixture = Fixture::filled().await;
+    fixture.sql(BACK_TO_V2);
+    let before = fixture.read_as_before();
+    for told in [
+        "34|3.5|crise",
+        "50|50|50|C",
+        "100|99|Société Test",
+        "70|69|Société Test",
+    ] {
+        assert!(before.contains(told), "{told} is not in {before}");
+    }
+    let url = fixture.own.url_as("water_owner");
+    migrations::migrate(&url, None).await.unwrap();
+    assert_eq!(fixture.read_as_before(), before);
+}
+
+#[tokio::test]
+async fn services_of_the_version_before_read_what_this_one_writes() {
+    let mut fixture = Fixture::filled().await;
+    fixture.delete(&["99", "98", "3"]).await;
+    let read = fixture.read_as_before();
+    assert!(read.contains("97|97|Société Test"), "{read}");
+}
+
+#[tokio::test]
+async fn what_a_loader_of_the_version_before_writes_is_followed() {
+    let mut fixture = Fixture::new().await;
+    let rows = ["changed", "confirmed", "untouched"].map(|id| row("acme", id, day(1)));
+    fixture.load(Analyses, &rows).await.unwrap();
+    let others = ["kept", "deleted"].map(|id| row("other", id, day(1)));
+    fixture.load(Analyses, &others).await.unwrap();
+    let (other, gone) = (account("other"), ["deleted".to_owned()]);
+    let deleted = fixture
+        .writer
+        .delete(Analyses, &other, &gone, &load())
+        .await;
+    assert_eq!(deleted.unwrap().removed, 1);
+    let (known, _) = fixture.all().await;
+
+    fixture.sql(&format!("SET ROLE water_writer; {LOAD}"));
+    let (_, told) = fixture.since(known).await;
+    let changes = [Told::Row("changed".to_owned(), 9.0), Told::row("new")];
+    assert_eq!(told, changes);
+    let walk = Walk::start(&fixture.reader, Analyses, &other, Start::Changes(known));
+    assert!(matches!(walk.await.err(), Some(WalkError::Expired)));
+    let remembered = "SELECT count(*) FROM water.analyses_deletions";
+    assert_eq!(fixture.sql(remembered), "0");
+}
+
+#[tokio::test]
+async fn rows_from_before_the_versions_are_walked_and_no_changes() {
+    let fixture = Fixture::filled().await;
+    fixture.sql(BACK_TO_V2);
+    let url = fixture.own.url_as("water_owner");
+    migrations::migrate(&url, None).await.unwrap();
+    let (known, told) = fixture.all().await;
+    assert_eq!((told.len(), fixture.since(known).await.1), (100, vec![]));
+}
