@@ -1,13 +1,14 @@
 //! The API's words and rules: what an account, a plan, a key, a page and a record are.
 //!
-//! No I/O, no async and no clock: callers pass the time in. The modules of the four
-//! resources carry the English noun; the path's word stands in their first line.
+//! No I/O, no async and no clock: callers pass the time in. The modules of the resources carry the
+//! English noun; the path's word stands in their first line.
 
 pub mod account;
 pub mod analysis;
 pub mod audit;
 pub mod departement;
 pub mod fault;
+pub mod format;
 pub mod key;
 pub mod level;
 pub mod number;
@@ -26,6 +27,7 @@ pub use analysis::RiskAnalysis;
 pub use audit::ComplianceAudit;
 pub use departement::Departement;
 pub use fault::Fault;
+pub use format::Format;
 pub use key::{KeyHash, KeyId, KeyPrefix, MalformedKey, PlainKey};
 pub use level::Level;
 pub use number::Number;

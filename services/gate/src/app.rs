@@ -12,6 +12,7 @@ use water_keystore::{Limiter, Replica};
 
 use crate::admit::admit;
 use crate::authenticate::authenticate;
+use crate::body_budget::BodyBudget;
 use crate::checks::{KeyInQuery, before_authentication};
 use crate::cors::Cors;
 use crate::forward::{Forwarding, forward, reachable};
@@ -45,6 +46,8 @@ pub struct Gate {
     pub signer: Signer,
     /// The services.
     pub upstreams: Upstreams,
+    /// What large answers may take of the memory, shared by all workers.
+    pub budget: BodyBudget,
     /// Which web pages may read answers.
     pub cors: Cors,
     /// The API's description.
@@ -119,6 +122,7 @@ impl Gate {
         Forwarding {
             upstreams: &self.upstreams,
             signer: &self.signer,
+            budget: &self.budget,
             now,
             spans: &self.spans,
             span,

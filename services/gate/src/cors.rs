@@ -23,7 +23,7 @@ const REQUEST_HEADERS: HeaderValue =
 /// What a page may read beyond what every page may.
 const ANSWER_HEADERS: HeaderValue = HeaderValue::from_static(
     "etag, link, retry-after, ratelimit, ratelimit-policy, x-ratelimit-limit, \
-     x-ratelimit-remaining, x-ratelimit-reset, x-request-id",
+     x-ratelimit-remaining, x-ratelimit-reset, x-request-id, x-changes-token",
 );
 /// Browsers ask again after at most two hours anyway; ten minutes bound how long a change takes.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");

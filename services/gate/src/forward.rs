@@ -10,13 +10,15 @@ use http::header::{
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::time::Instant;
-use water_domain::Timestamp;
+use water_domain::{Format, Timestamp};
+use water_http::format::{X_WATER_FORMAT, preferred};
 use water_http::identity::{LIFETIME, X_WATER_IDENTITY};
 use water_http::request_id::X_REQUEST_ID;
 use water_http::trace_context::{TRACEPARENT, TRACESTATE};
 use water_http::{HttpSpan, Identity, Problem, Query, Signer, Spans, TraceContext};
 use water_keystore::Record;
 
+use crate::body_budget::BodyBudget;
 use crate::journal::Visit;
 use crate::received::Received;
 use crate::route::Route;
@@ -26,14 +28,18 @@ use crate::upstream::{Request, UpstreamFailure, Upstreams};
 static REQUEST_HEADERS: [HeaderName; 3] = [ACCEPT, ACCEPT_ENCODING, IF_NONE_MATCH];
 
 /// What of a service's head the client sees, beside the length that a HEAD asks for.
-static ANSWER_HEADERS: [HeaderName; 6] = [
+static ANSWER_HEADERS: [HeaderName; 7] = [
     CONTENT_TYPE,
     CONTENT_ENCODING,
     ETAG,
     CACHE_CONTROL,
     LINK,
     RETRY_AFTER,
+    X_CHANGES_TOKEN,
 ];
+
+/// From where on a client may ask for what has changed.
+const X_CHANGES_TOKEN: HeaderName = HeaderName::from_static("x-changes-token");
 
 /// RFC 3986's unreserved characters; all others of a value are encoded.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
@@ -49,6 +55,8 @@ pub struct Forwarding<'a> {
     pub upstreams: &'a Upstreams,
     /// Signs the caller's identity.
     pub signer: &'a Signer,
+    /// What large answers may take of the memory.
+    pub budget: &'a BodyBudget,
     /// Redis' time, by which the identity runs out.
     pub now: Timestamp,
     /// Makes the exchange's span.
@@ -81,6 +89,11 @@ pub async fn forward(
         plan: record.plan.clone(),
     };
     let target = target(route, query);
+    let format = preferred(&received.headers, route.formats);
+    let room = match format {
+        Format::Json => None,
+        _ => Some(with.budget.reserve().await?),
+    };
     let upstream = with.upstreams.of(route.service);
     let address = upstream.address();
     let span = with
@@ -88,10 +101,18 @@ pub async fn forward(
         .client(&received.method, route.path, address, with.span);
     let context = span.as_ref().map(HttpSpan::context);
     let trace = context.as_ref().or(received.trace.as_ref());
-    let build = || request(received, trace, &target, &identity, with.signer, with.now);
+    let build = || {
+        let mut request = request(received, trace, &target, &identity, with.signer, with.now);
+        if let Some(name) = format.header_value() {
+            request.field(&X_WATER_FORMAT, &HeaderValue::from_static(name));
+        }
+        request
+    };
     let began = Instant::now();
     let outcome = upstream.send(began, &ANSWER_HEADERS, build).await;
-    let outcome = outcome.map_err(Failure::from).and_then(checked);
+    let outcome = outcome
+        .map_err(Failure::from)
+        .and_then(|answer| checked(answer, format));
     let failure = outcome.as_ref().err().map(Failure::reason);
     *visit = Some(Visit {
         took: began.elapsed(),
@@ -100,7 +121,11 @@ pub async fn forward(
     if let Some(span) = span {
         span.close(outcome.as_ref().ok().map(Response::status), failure);
     }
-    outcome.map_err(Failure::into_problem)
+    let answer = outcome.map_err(Failure::into_problem)?;
+    Ok(match room {
+        Some(room) => answer.map(|body| room.hold(body)),
+        None => answer,
+    })
 }
 
 /// The path and query that a service is asked for: the route's own path, and only the parameters
@@ -166,9 +191,9 @@ enum Failure {
     /// A status that no route has.
     #[error("the service answered with {0}, which no route has")]
     Status(StatusCode),
-    /// Neither JSON nor a problem.
-    #[error("the service's answer is not JSON")]
-    NotJson,
+    /// Neither the form that was asked for nor a problem.
+    #[error("the service's answer is of another type than was asked for")]
+    WrongType,
 }
 
 impl Failure {
@@ -177,7 +202,7 @@ impl Failure {
             Self::Upstream(failure) => failure.reason(),
             Self::Refused(_) => "refused",
             Self::Status(_) => "status",
-            Self::NotJson => "not_json",
+            Self::WrongType => "wrong_type",
         }
     }
 
@@ -191,18 +216,24 @@ impl Failure {
 }
 
 /// A service's answer, if it is one that a route has.
-fn checked(answer: Response<Bytes>) -> Result<Response<Bytes>, Failure> {
-    check(answer.status(), answer.headers().get(CONTENT_TYPE)).map(|()| answer)
+fn checked(answer: Response<Bytes>, format: Format) -> Result<Response<Bytes>, Failure> {
+    let kind = answer.headers().get(CONTENT_TYPE);
+    check(answer.status(), kind, format).map(|()| answer)
 }
 
-fn check(status: StatusCode, kind: Option<&HeaderValue>) -> Result<(), Failure> {
+fn check(
+    status: StatusCode,
+    kind: Option<&HeaderValue>,
+    format: Format,
+) -> Result<(), Failure> {
     let is = |expected: &str| kind.is_some_and(|kind| kind == expected);
     let right_kind = match status.as_u16() {
-        200 => is("application/json"),
+        // A service of the version before knows JSON only, which every client has to expect.
+        200 => is(Format::Json.content_type()) || is(format.content_type()),
         304 => true,
         400 | 404 | 500 | 503 => is("application/problem+json"),
         401 | 403 => return Err(Failure::Refused(status)),
         _ => return Err(Failure::Status(status)),
     };
-    right_kind.then_some(()).ok_or(Failure::NotJson)
+    right_kind.then_some(()).ok_or(Failure::WrongType)
 }

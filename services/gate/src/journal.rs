@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{CONNECTION, VARY, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Response};
+use water_http::representation::VARY_ON;
 use water_http::request_id::X_REQUEST_ID;
 use water_http::{Access, Code, HttpSpan, Problem, Spans, TraceId};
 use water_keystore::Record;
@@ -62,10 +63,7 @@ impl Journal {
         let headers = answer.headers_mut();
         headers.insert(X_REQUEST_ID, request.id.header());
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        headers.insert(
-            VARY,
-            HeaderValue::from_static("Authorization, Accept-Encoding"),
-        );
+        headers.insert(VARY, VARY_ON);
         cors.label(&request.headers, headers);
         if let Some(decision) = self.charge.and_then(|charge| charge.decision) {
             limit::label(&decision, headers);

@@ -6,6 +6,7 @@
 mod admit;
 mod app;
 mod authenticate;
+mod body_budget;
 mod capacity;
 mod checks;
 mod client_address;

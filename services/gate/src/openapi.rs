@@ -45,7 +45,14 @@ fn document() -> OpenApi {
         .version("1.0")
         .description(Some(
             "Read-only water data: water stress and water risk per French département, and the \
-             calling account's history of risk analyses and compliance audits.",
+             calling account's history of risk analyses and compliance audits.\n\n\
+             **Sources and licences.** `GET /api/v1/sources` tells for each dataset its source, \
+             licence and date, and whether it is synthetic; every answer with records links to it. \
+             Name them where you publish the data. The alert levels of the national register \
+             VigiEau are under Licence Ouverte 2.0 (Etalab), which asks for the source and the \
+             date of the last update.\n\n\
+             **Whether something has changed** is what the `ETag` tells. `updatedAt` is the \
+             newest as-of date that changed the content, never the time of a load.",
         ))
         .build();
     let mut paths = PathsBuilder::new();
@@ -82,6 +89,7 @@ fn operation(route: &Route, method: &str) -> OperationBuilder {
         ),
         "risque" => ("Risque", "Water risk scores and rating per département"),
         "hydrorisk" => ("Hydrorisk", "The calling account's risk analyses"),
+        "sources" => ("Sources", "Where each dataset comes from, and under which licence"),
         _ => ("Conformite", "The calling account's compliance audits"),
     };
     OperationBuilder::new()

@@ -1,5 +1,6 @@
-//! The four paths of the API (specification §4): which service answers, with which parameters.
+//! The paths of the API: which service answers, with which parameters and in which forms.
 
+use water_domain::Format;
 use water_http::Problem;
 
 use crate::deprecation::Deprecation;
@@ -10,7 +11,7 @@ use crate::received::Received;
 pub enum ServiceName {
     /// `water-departements`: stress and risque.
     Departements,
-    /// `water-history`: hydrorisk and conformite.
+    /// `water-history`: hydrorisk, conformite and sources.
     History,
 }
 
@@ -35,6 +36,8 @@ pub struct Route {
     pub service: ServiceName,
     /// The parameters that reach the service; all others stay outside.
     pub parameters: &'static [&'static str],
+    /// The forms that it answers in beside JSON.
+    pub formats: &'static [Format],
     /// Whether clients should move to another path; no path of v1 is left yet.
     pub deprecation: Option<Deprecation>,
 }
@@ -42,13 +45,17 @@ pub struct Route {
 /// Where the API's description is: the one path that needs no key.
 pub const OPENAPI_PATH: &str = "/api/v1/openapi.json";
 
+/// `offset` is for JSON, `cursor` and `changedSince` for the other forms; the service judges that.
+const HISTORY_PARAMETERS: &[&str] = &["limit", "offset", "cursor", "changedSince"];
+
 /// All routes that need a key.
-pub static ROUTES: [Route; 4] = [
+pub static ROUTES: [Route; 5] = [
     Route {
         path: "/api/v1/stress",
         name: "stress",
         service: ServiceName::Departements,
         parameters: &["dept"],
+        formats: &[Format::Csv],
         deprecation: None,
     },
     Route {
@@ -56,20 +63,31 @@ pub static ROUTES: [Route; 4] = [
         name: "risque",
         service: ServiceName::Departements,
         parameters: &["dept"],
+        formats: &[Format::Csv],
         deprecation: None,
     },
     Route {
         path: "/api/v1/hydrorisk",
         name: "hydrorisk",
         service: ServiceName::History,
-        parameters: &["limit", "offset"],
+        parameters: HISTORY_PARAMETERS,
+        formats: &[Format::Csv, Format::NdJson],
         deprecation: None,
     },
     Route {
         path: "/api/v1/conformite",
         name: "conformite",
         service: ServiceName::History,
-        parameters: &["limit", "offset"],
+        parameters: HISTORY_PARAMETERS,
+        formats: &[Format::Csv, Format::NdJson],
+        deprecation: None,
+    },
+    Route {
+        path: "/api/v1/sources",
+        name: "sources",
+        service: ServiceName::History,
+        parameters: &[],
+        formats: &[],
         deprecation: None,
     },
 ];

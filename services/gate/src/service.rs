@@ -11,6 +11,7 @@ use water_runtime::workers::{Worker, WorkerDied, Workers};
 use water_runtime::{BoxError, Connections, Drained, Process, Server};
 
 use crate::app::{Gate, filter};
+use crate::body_budget::BodyBudget;
 use crate::capacity::connection_limits;
 use crate::config::Config;
 use crate::directory::Directory;
@@ -62,6 +63,7 @@ impl Service {
             metrics: Metrics::of_workers(count, &mut process.metrics, Arc::clone(&grace)),
             spans: Spans::new(process.export_traces(&process_settings.traces)?),
             guessing: Arc::default(),
+            budget: BodyBudget::default(),
             openapi: Arc::new(openapi::representation()),
             preparation: Preparation::new(count, process.readiness.latch("limiter")),
             random,
@@ -128,6 +130,7 @@ struct Shared {
     metrics: Vec<Metrics>,
     spans: Spans,
     guessing: Arc<Guessing>,
+    budget: BodyBudget,
     last_use: Arc<LastUse>,
     departements: Arc<Resolver>,
     history: Arc<Resolver>,
@@ -177,6 +180,7 @@ impl Shared {
                 departements: Upstream::new(Arc::clone(&self.departements), Bounds::default()),
                 history: Upstream::new(Arc::clone(&self.history), Bounds::default()),
             },
+            budget: self.budget.clone(),
             cors: config.cors.clone(),
             openapi: Arc::clone(&self.openapi),
             metrics: self.metrics[worker].clone(),

@@ -8,6 +8,7 @@
 pub mod access;
 pub mod backend;
 pub mod clock_skew;
+pub mod format;
 pub mod identity;
 pub mod problem;
 pub mod query;
@@ -17,6 +18,7 @@ pub mod route;
 pub mod service;
 pub mod span;
 pub mod trace_context;
+mod weights;
 
 pub use access::Access;
 pub use backend::{Backend, Config as BackendConfig};
@@ -27,6 +29,6 @@ pub use query::Query;
 pub use representation::Representation;
 pub use request_id::{RequestId, RequestIds};
 pub use route::get;
-pub use service::{identity, query, service};
+pub use service::{format, identity, query, service};
 pub use span::{HttpSpan, Spans};
 pub use trace_context::{SpanId, TraceContext, TraceId};

@@ -10,19 +10,26 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use sha2::{Digest, Sha256};
+use water_domain::Format;
 
 pub use coding::Coding;
 
 /// `Cache-Control` of stress and risque (api.md, "The rest of a good HTTP citizen").
 pub const CACHE_DATASET: HeaderValue =
     HeaderValue::from_static("private, max-age=60, must-revalidate");
-/// `Cache-Control` of the histories.
+/// `Cache-Control` of the histories and the sources.
 pub const CACHE_HISTORY: HeaderValue = HeaderValue::from_static("private, no-cache");
 
 /// Below it a coding saves less than its header and the reader's work cost (api.md).
 const CODED_FROM: usize = 1024;
 
-/// A JSON body that a client may have seen before, and may want in a coding.
+/// `Vary` of every answer: `Accept` on JSON too, for another client of a cache may want CSV.
+pub const VARY_ON: HeaderValue = HeaderValue::from_static("Authorization, Accept, Accept-Encoding");
+
+/// The `Link` of every answer with records: where its sources and licences are.
+pub const DESCRIBED_BY: &str = "</api/v1/sources>; rel=\"describedby\"";
+
+/// A body that a client may have seen before, and may want in a coding.
 #[derive(Clone, Debug)]
 pub struct Representation {
     body: Bytes,
@@ -30,6 +37,7 @@ pub struct Representation {
     digest: [u8; 16],
     /// Made beforehand for what is served often; empty for what is served once.
     prepared: Vec<(Coding, Bytes)>,
+    format: Format,
     cache: HeaderValue,
     link: Option<HeaderValue>,
 }
@@ -53,7 +61,7 @@ impl Conditions {
 }
 
 impl Representation {
-    /// A body that is served once: it is coded when a client asks for that.
+    /// A JSON body that is served once: it is coded when a client asks for that.
     pub fn new(body: impl Into<Bytes>, cache: HeaderValue) -> Self {
         let body = body.into();
         let mut digest = [0; 16];
@@ -62,12 +70,13 @@ impl Representation {
             body,
             digest,
             prepared: Vec::new(),
+            format: Format::Json,
             cache,
             link: None,
         }
     }
 
-    /// A body that is served often: it is coded here, as small as it gets.
+    /// A JSON body that is served often: it is coded here, as small as it gets.
     pub fn prepared(body: impl Into<Bytes>, cache: HeaderValue) -> Self {
         let mut this = Self::new(body, cache);
         if this.body.len() >= CODED_FROM {
@@ -75,6 +84,12 @@ impl Representation {
             this.prepared = [Coding::Brotli, Coding::Gzip].map(code).into();
         }
         this
+    }
+
+    /// The same bytes as another form than JSON.
+    pub fn in_format(mut self, format: Format) -> Self {
+        self.format = format;
+        self
     }
 
     /// Adds a `Link` header (RFC 8288).
@@ -111,16 +126,14 @@ impl Representation {
         headers.reserve(9);
         headers.insert(ETAG, tag);
         headers.insert(CACHE_CONTROL, self.cache.clone());
-        headers.insert(
-            VARY,
-            HeaderValue::from_static("Authorization, Accept-Encoding"),
-        );
+        headers.insert(VARY, VARY_ON);
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if let Some(link) = &self.link {
             headers.insert(LINK, link.clone());
         }
         if !seen {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            let kind = HeaderValue::from_static(self.format.content_type());
+            headers.insert(CONTENT_TYPE, kind);
             headers.insert(CONTENT_LENGTH, length);
             if let Some(name) = coding.header() {
                 headers.insert(CONTENT_ENCODING, name);

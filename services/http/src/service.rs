@@ -16,7 +16,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::time::Instant;
 use tracing::warn;
 use warp::{Filter, Rejection, Reply};
-use water_domain::Timestamp;
+use water_domain::{Format, Timestamp};
 
 use crate::identity::{IdentityError, Vouched};
 use crate::problem::or_internal;
@@ -29,7 +29,7 @@ use crate::{HttpSpan, RequestId, RequestIds, Spans, TraceContext, TraceId, Verif
 const UNKNOWN_ROUTE: &str = "-";
 
 /// Puts routes behind the identity check. A request without a valid identity is 401; handlers
-/// find the identity by [`identity`] and the decoded query by [`query`].
+/// find the identity by [`identity`], the decoded query by [`query`], the form by [`format`].
 ///
 /// Each filter's reply is a [`Representation`] or a [`Problem`]; a rejection means 404.
 pub fn service<F, R>(
@@ -70,6 +70,11 @@ pub fn identity() -> impl Filter<Extract = (Identity,), Error = Rejection> + Cop
 
 /// The decoded query.
 pub fn query() -> impl Filter<Extract = (Query<'static>,), Error = Rejection> + Copy {
+    warp::ext::get()
+}
+
+/// The form of the answer that the gate asks for.
+pub fn format() -> impl Filter<Extract = (Format,), Error = Rejection> + Copy {
     warp::ext::get()
 }
 
@@ -157,7 +162,9 @@ fn prepare(
     identity: &Identity,
 ) -> Result<Request<Incoming>, Problem> {
     let query = Query::parse(request.uri().query())?.into_owned();
+    let format = crate::format::named(request.headers());
     let extensions = request.extensions_mut();
+    extensions.insert(format);
     extensions.insert(query);
     extensions.insert(identity.clone());
     if request.method() == Method::HEAD {

@@ -5,6 +5,7 @@
 
 mod connection;
 mod connections;
+mod pieces;
 mod socket;
 mod targets;
 mod watch;
@@ -16,7 +17,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use http::{Request, Response};
-use hyper::body::{Body, Incoming};
+use hyper::body::{Body, Bytes, Incoming};
 use hyper::service::Service;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -83,7 +84,7 @@ impl Server {
         S: Service<Request<Incoming>, Response = Response<B>> + Send + 'static,
         S::Future: Send,
         S::Error: Into<BoxError>,
-        B: Body<Data: Send, Error: Into<BoxError>> + Send + 'static,
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin + Send + 'static,
     {
         let mut running = JoinSet::new();
         let mut stopping = pin!(self.shutdown.reached(Stage::Stopping).fuse());
@@ -126,7 +127,7 @@ impl Server {
         S: Service<Request<Incoming>, Response = Response<B>> + Send + 'static,
         S::Future: Send,
         S::Error: Into<BoxError>,
-        B: Body<Data: Send, Error: Into<BoxError>> + Send + 'static,
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin + Send + 'static,
     {
         let Some(admission) = self.connections.admit(address.ip()) else {
             return;

@@ -112,7 +112,7 @@ async fn answers_say_how_long_they_may_be_kept() -> Result<()> {
         );
         assert_eq!(
             answer.header("vary"),
-            Some("Authorization, Accept-Encoding"),
+            Some("Authorization, Accept, Accept-Encoding"),
             "{target}"
         );
         assert_eq!(

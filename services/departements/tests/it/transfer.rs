@@ -145,7 +145,7 @@ async fn every_success_says_how_it_may_be_kept() {
         );
         assert_eq!(
             answer.header("vary"),
-            Some("Authorization, Accept-Encoding")
+            Some("Authorization, Accept, Accept-Encoding")
         );
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
         assert_eq!(answer.header("content-type"), Some("application/json"));

@@ -68,6 +68,7 @@ async fn gate(redis: &Redis, key: &PlainKey<'_>, registry: &mut Registry) -> Gat
             departements: Upstream::new(nobody(), Bounds::default()),
             history: Upstream::new(nobody(), Bounds::default()),
         },
+        budget: BodyBudget::default(),
         cors: Cors::new(Vec::new()),
         openapi: Arc::new(openapi::representation()),
         metrics: Metrics::of_workers(one, registry, Arc::clone(&grace)).remove(0),

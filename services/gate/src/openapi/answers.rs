@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 use utoipa::openapi::response::{Responses, ResponsesBuilder};
-use utoipa::openapi::schema::OneOfBuilder;
+use utoipa::openapi::schema::{OneOfBuilder, Type};
 use utoipa::openapi::{ComponentsBuilder, ContentBuilder, Ref, RefOr, ResponseBuilder, Schema};
 use water_http::ProblemBody;
 
@@ -22,6 +22,8 @@ pub(super) fn components(components: ComponentsBuilder) -> ComponentsBuilder {
         .schema_from::<records::RiskAnalysis>()
         .schema_from::<records::ComplianceAuditPage>()
         .schema_from::<records::ComplianceAudit>()
+        .schema_from::<records::SourceList>()
+        .schema_from::<records::Source>()
         .schema_from::<records::Timestamp>()
         .schema_from::<ProblemBody<'_>>()
 }
@@ -51,9 +53,8 @@ pub(super) fn of(route: &Route, head: bool) -> Responses {
 }
 
 fn response(route: &Route, status: u16, description: &str) -> ResponseBuilder {
-    let pages = route.parameters.contains(&"offset");
     let response = ResponseBuilder::new().description(description);
-    headers::add(response, headers::of(status, pages))
+    headers::add(response, headers::of(status, route))
 }
 
 /// The answer of the description itself.
@@ -66,10 +67,15 @@ pub(super) fn description() -> ResponseBuilder {
 fn success(route: &Route, head: bool) -> ResponseBuilder {
     let (description, schema, examples) = body(route);
     let response = response(route, 200, description);
-    match head {
-        true => response,
-        false => response.content("application/json", content(schema, examples)),
+    if head {
+        return response;
     }
+    let response = response.content("application/json", content(schema, examples));
+    let text = || utoipa::openapi::ObjectBuilder::new().schema_type(Type::String);
+    route.formats.iter().fold(response, |response, &format| {
+        let (kind, example) = examples::text(route, format);
+        response.content(kind, content(text(), [("page", example.into())]))
+    })
 }
 
 type Body = (&'static str, RefOr<Schema>, Vec<(&'static str, Value)>);
@@ -106,6 +112,11 @@ fn body(route: &Route) -> Body {
                 vec![("page", page)],
             )
         }
+        "sources" => (
+            "Every loaded dataset",
+            named::<records::SourceList>(),
+            vec![("sources", json!({ "data": [examples::source()] }))],
+        ),
         _ => {
             let page = examples::page(&examples::compliance_audit());
             let schema = named::<records::ComplianceAuditPage>();

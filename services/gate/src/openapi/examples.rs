@@ -3,9 +3,11 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use water_domain::{
-    ComplianceAudit, Departement, HistoryRating, Level, Number, Page, RiskAnalysis, RiskRating,
-    RiskRecord, SectorCode, StressRecord, Timestamp, departement,
+    ComplianceAudit, Departement, Format, HistoryRating, Level, Number, Page, RiskAnalysis,
+    RiskRating, RiskRecord, SectorCode, SourceRecord, StressRecord, Timestamp, departement,
 };
+
+use crate::route::Route;
 
 pub(super) fn stress_record() -> StressRecord {
     StressRecord {
@@ -48,6 +50,60 @@ pub(super) fn compliance_audit() -> ComplianceAudit {
         global_rating: valid::<HistoryRating>("A+").into(),
         created_at: moment(),
     }
+}
+
+/// One dataset of `/api/v1/sources`.
+pub(super) fn source() -> SourceRecord {
+    SourceRecord {
+        dataset: "vigieau".into(),
+        source: Some("VigiEau, Ministère de la Transition écologique".into()),
+        source_url: Some("https://vigieau.gouv.fr".into()),
+        licence: Some("Licence Ouverte 2.0".into()),
+        as_of: Some(moment()),
+        loaded_at: moment(),
+        records: 101,
+        synthetic: false,
+        derived_levels: Vec::new(),
+    }
+}
+
+/// The media type of another form, and a page of a route in it.
+pub(super) fn text(route: &Route, format: Format) -> (&'static str, String) {
+    match (route.name, format) {
+        ("stress", _) => ("text/csv", csv("dept,name,stressIndex,level", "34,Hérault,3.4,crise")),
+        ("risque", _) => (
+            "text/csv",
+            csv(
+                "dept,name,flood,drought,overall,rating,updatedAt",
+                "34,Hérault,61,74.5,68,D,2026-07-01T00:00:00.000Z",
+            ),
+        ),
+        ("hydrorisk", Format::NdJson) => ("application/x-ndjson", line(&risk_analysis())),
+        (_, Format::NdJson) => ("application/x-ndjson", line(&compliance_audit())),
+        ("hydrorisk", _) => (
+            "text/csv",
+            csv(
+                "id,companyName,sectorCode,deptCode,globalScore,rating,createdAt",
+                "an-2026-0001,Société des Eaux,36.00Z,34,42.5,B,2026-07-01T00:00:00.000Z",
+            ),
+        ),
+        _ => (
+            "text/csv",
+            csv(
+                "id,companyName,sectorCode,deptCode,score,globalRating,createdAt",
+                "au-2026-0001,Société des Eaux,36.00Z,34,87,A+,2026-07-01T00:00:00.000Z",
+            ),
+        ),
+    }
+}
+
+fn csv(header: &str, row: &str) -> String {
+    format!("{header}\r\n{row}\r\n")
+}
+
+fn line(record: &impl Serialize) -> String {
+    let json = serde_json::to_string(record).expect("records are always JSON");
+    json + "\n"
 }
 
 /// `{count, updatedAt, data}` with one record.

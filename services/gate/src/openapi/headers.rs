@@ -4,6 +4,9 @@ use serde_json::{Value, json};
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::schema::Type;
 use utoipa::openapi::{ComponentsBuilder, ObjectBuilder, Ref, ResponseBuilder};
+use water_domain::Format;
+
+use crate::route::Route;
 
 /// On every answer.
 const EVERY: [&str; 2] = ["X-Request-Id", "Vary"];
@@ -16,10 +19,14 @@ const LIMITS: [&str; 5] = [
     "X-RateLimit-Reset",
 ];
 
-/// The headers of a status; `Link` comes with the pages of a history.
-pub(super) fn of(status: u16, pages: bool) -> Vec<&'static str> {
+/// The headers of a status: only records have links, and only histories a token.
+pub(super) fn of(status: u16, route: &Route) -> Vec<&'static str> {
     let (own, limits): (&[&str], &[&str]) = match status {
-        200 if pages => (&["ETag", "Cache-Control", "Link"], &LIMITS),
+        200 if route.formats.contains(&Format::NdJson) => (
+            &["ETag", "Cache-Control", "Link", "X-Changes-Token"],
+            &LIMITS,
+        ),
+        200 if !route.formats.is_empty() => (&["ETag", "Cache-Control", "Link"], &LIMITS),
         200 | 304 => (&["ETag", "Cache-Control"], &LIMITS),
         401 | 403 => (&["WWW-Authenticate"], &[]),
         429 | 503 => (&["Retry-After"], &LIMITS),
@@ -30,7 +37,7 @@ pub(super) fn of(status: u16, pages: bool) -> Vec<&'static str> {
 }
 
 /// Name, meaning, example.
-fn described() -> [(&'static str, &'static str, Value); 12] {
+fn described() -> [(&'static str, &'static str, Value); 13] {
     [
         (
             "ETag",
@@ -45,12 +52,18 @@ fn described() -> [(&'static str, &'static str, Value); 12] {
         (
             "Vary",
             "What the answer depends on.",
-            json!("Authorization, Accept-Encoding"),
+            json!("Authorization, Accept, Accept-Encoding"),
         ),
         (
             "Link",
-            "RFC 8288: `first`, `prev`, `next`, `last`, those that exist.",
-            json!("</api/v1/hydrorisk?limit=20&offset=20>; rel=\"next\""),
+            "RFC 8288: `describedby` is where the sources are; a history has `first`, `prev`, `next` and `last` too, \
+             those that exist.",
+            json!("</api/v1/hydrorisk?limit=20&offset=20>; rel=\"next\", </api/v1/sources>; rel=\"describedby\""),
+        ),
+        (
+            "X-Changes-Token",
+            "On the first page of a walk in CSV or NDJSON: for `changedSince`, later.",
+            json!("opaque"),
         ),
         (
             "X-Request-Id",

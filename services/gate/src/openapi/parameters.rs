@@ -11,7 +11,7 @@ use crate::route::Route;
 /// All parameters of a route.
 pub(super) fn of(route: &Route) -> Vec<Parameter> {
     let query = route.parameters.iter().map(|name| query(name));
-    query.chain(headers()).collect()
+    query.chain(headers(route)).collect()
 }
 
 fn query(name: &str) -> Parameter {
@@ -25,19 +25,31 @@ fn query(name: &str) -> Parameter {
             json!("34"),
         ),
         "limit" => (
-            "Page size. Above the maximum of 100 it is clamped; the body shows the size applied.",
+            "Page size. JSON: 20 if left out; above 100 it is served as 100, and the body shows the size applied. CSV and \
+             NDJSON: 1000 if left out; above 5000 it is served as 5000.",
             integer()
-                .minimum(Some(1))
-                .default(Some(json!(Page::DEFAULT_LIMIT))),
+                .minimum(Some(1)),
             json!(Page::MAX_LIMIT),
         ),
         "offset" => (
-            "How many items to pass over. New rows shift the pages of a reader who is under way: a row may be seen twice.",
+            "JSON only: how many items to pass over. New rows shift the pages of a reader who is under way: a row may be seen twice.",
             integer()
                 .minimum(Some(0))
                 .maximum(Some(Page::MAX_OFFSET as usize))
                 .default(Some(json!(0))),
             json!(40),
+        ),
+        "cursor" => (
+            "CSV and NDJSON only: where the page begins, from the `Link` with `rel=\"next\"` of the page before. Opaque. \
+             Rows that are stored throughout a walk are seen exactly once.",
+            ObjectBuilder::new().schema_type(Type::String),
+            json!("opaque"),
+        ),
+        "changedSince" => (
+            "CSV and NDJSON only: an `X-Changes-Token` of an earlier walk. Answers the rows that were inserted or changed \
+             since, and the ids that were deleted. Opaque, never a time; good for 90 days.",
+            ObjectBuilder::new().schema_type(Type::String),
+            json!("opaque"),
         ),
         other => unreachable!("the route table has an undescribed parameter: {other}"),
     };
@@ -51,8 +63,13 @@ fn query(name: &str) -> Parameter {
         .build()
 }
 
-fn headers() -> impl Iterator<Item = Parameter> {
-    [
+fn headers(route: &Route) -> impl Iterator<Item = Parameter> {
+    let accept = (
+        "Accept",
+        "The form of the answer. What matches no form, or JSON as well, is answered in JSON.",
+    );
+    let accept = (!route.formats.is_empty()).then_some(accept);
+    let every = [
         (
             "X-Request-Id",
             "8 to 64 of `A-Za-z0-9._-`; another one is minted if it is not.",
@@ -65,9 +82,8 @@ fn headers() -> impl Iterator<Item = Parameter> {
             "Accept-Encoding",
             "`gzip` or `br` for bodies of 1 KiB and more.",
         ),
-    ]
-    .into_iter()
-    .map(|(name, description)| {
+    ];
+    accept.into_iter().chain(every).map(|(name, description)| {
         ParameterBuilder::new()
             .name(name)
             .parameter_in(ParameterIn::Header)

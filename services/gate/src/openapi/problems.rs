@@ -60,6 +60,7 @@ fn of_parameters(route: &Route) -> impl Iterator<Item = Problem> {
             parse("dept=20").departement().err(),
             Some(Problem::no_data()),
         ],
+        [] => [Some(unknown_path()), None, None],
         _ => [parse("limit=0").page().err(), Some(unknown_path()), None],
     };
     problems.into_iter().flatten()

@@ -1,4 +1,4 @@
-//! Schemas of the bodies of the four resources (specification §2), in the API's field order.
+//! Schemas of the bodies of the resources, in the API's field order.
 //!
 //! The domain's types decide; these describe them to clients. A test serialises domain values and
 //! compares the fields.
@@ -18,7 +18,8 @@ pub(super) struct StressRecord {
     /// Structural water stress, 0 to 5; may be fractional.
     #[schema(minimum = 0, maximum = 5)]
     stress_index: f64,
-    /// Alert level in force.
+    /// Alert level in force. Where no legal level was loaded it is derived from the index, which
+    /// `derivedLevels` of `/api/v1/sources` tells.
     level: Level,
 }
 
@@ -118,7 +119,7 @@ pub(super) struct StressList {
     /// How many records `data` has.
     #[schema(minimum = 0, maximum = 101)]
     count: u32,
-    /// The newest date that changed the records.
+    /// The newest as-of date that changed the records; never the time of a load.
     updated_at: Timestamp,
     /// In ASCII order of the codes.
     data: Vec<StressRecord>,
@@ -143,7 +144,7 @@ pub(super) struct RiskList {
     /// How many records `data` has.
     #[schema(minimum = 0, maximum = 101)]
     count: u32,
-    /// The newest date that changed the records.
+    /// The newest as-of date that changed the records; never the time of a load.
     updated_at: Timestamp,
     /// In ASCII order of the codes.
     data: Vec<RiskRecord>,
@@ -175,4 +176,36 @@ pub(super) struct ComplianceAuditPage {
     offset: u64,
     /// The newest first.
     data: Vec<ComplianceAudit>,
+}
+
+/// Where each loaded dataset comes from.
+#[derive(ToSchema)]
+pub(super) struct SourceList {
+    /// One a dataset that was loaded; of histories, those in which the account has records.
+    data: Vec<Source>,
+}
+
+/// Where a dataset comes from, as its loader said.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(super) struct Source {
+    /// Which: `stress`, `risk`, `vigieau` (the legal alert levels), `analyses`, `audits`.
+    #[schema(examples("vigieau"))]
+    dataset: String,
+    /// Who publishes it.
+    source: Option<String>,
+    /// Where it is published.
+    source_url: Option<String>,
+    /// Under which licence it may be used.
+    licence: Option<String>,
+    /// The moment that it describes.
+    as_of: Option<Timestamp>,
+    /// When it was loaded.
+    loaded_at: Timestamp,
+    /// How many records it has; of histories, the calling account's.
+    records: u64,
+    /// Whether it, or a part of it, is generated and not measured.
+    synthetic: bool,
+    /// Codes of the départements whose level is derived from the stress index.
+    derived_levels: Vec<String>,
 }

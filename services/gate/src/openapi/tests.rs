@@ -37,6 +37,7 @@ fn a_schema_has_exactly_the_fields_of_its_record() {
             "ComplianceAudit",
             serde_json::to_value(examples::compliance_audit()),
         ),
+        ("Source", serde_json::to_value(examples::source())),
     ];
     for (schema, record) in records {
         let mut described = properties(schema);
@@ -134,4 +135,28 @@ fn the_key_is_asked_for_everywhere_but_here() {
         document["paths"][OPENAPI_PATH]["get"]["security"],
         serde_json::json!([])
     );
+}
+
+#[test]
+fn every_form_of_a_route_is_described_with_what_it_takes() {
+    let document = parsed();
+    for route in &ROUTES {
+        let operation = &document["paths"][route.path]["get"];
+        let content = operation["responses"]["200"]["content"].as_object().unwrap();
+        assert_eq!(content.len(), 1 + route.formats.len(), "{}", route.path);
+        let mut parameters = operation["parameters"].as_array().unwrap().iter();
+        let negotiates = parameters.any(|parameter| parameter["name"] == "Accept");
+        assert_eq!(negotiates, !route.formats.is_empty(), "{}", route.path);
+    }
+}
+
+#[test]
+fn the_description_names_the_licence_and_the_rule_of_dates() {
+    let document = parsed();
+    let said = document["info"]["description"].as_str().unwrap();
+    for word in ["Licence Ouverte 2.0", "VigiEau", "/api/v1/sources", "`updatedAt`", "`ETag`"] {
+        assert!(said.contains(word), "{word}");
+    }
+    let level = &document["components"]["schemas"]["StressRecord"]["properties"]["level"];
+    assert!(level.to_string().contains("derived from the index"), "{level}");
 }

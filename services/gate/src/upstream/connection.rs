@@ -143,6 +143,10 @@ impl Connection {
                 self.read_chunks(bound).await?
             }
         };
+        if body.len() > CAPACITY && self.received.is_empty() {
+            // What is left of the buffer would keep all of the answer's memory.
+            self.received = BytesMut::new();
+        }
         let mut response = Response::new(body);
         *response.status_mut() = head.status;
         *response.headers_mut() = head.headers;
@@ -208,6 +212,8 @@ impl Connection {
 
     /// Reads until `length` bytes are there.
     async fn fill(&mut self, length: usize) -> Result<(), Break> {
+        self.received
+            .reserve(length.saturating_sub(self.received.len()));
         while self.received.len() < length {
             self.read().await?;
         }

@@ -42,7 +42,7 @@ async fn an_answer_shows_a_listed_origin_its_headers_and_varies_by_origin() {
         "{exposed}"
     );
     let vary: Vec<_> = answer.headers_named("vary").collect();
-    assert_eq!(vary, ["Authorization, Accept-Encoding", "Origin"]);
+    assert_eq!(vary, ["Authorization, Accept, Accept-Encoding", "Origin"]);
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ async fn a_refusal_is_exactly_this_answer() {
         ("cache-control", "no-store"),
         ("content-length", &MISSING.len().to_string()),
         ("content-type", "application/problem+json"),
-        ("vary", "Authorization, Accept-Encoding"),
+        ("vary", "Authorization, Accept, Accept-Encoding"),
         ("www-authenticate", r#"Bearer realm="water-data""#),
         ("x-content-type-options", "nosniff"),
         ("x-request-id", "my-request-1"),

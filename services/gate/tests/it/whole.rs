@@ -12,7 +12,7 @@ const ID: &str = "<id>";
 /// `Vary` and `X-Content-Type-Options` stand on every answer that the gate itself gives.
 const ALWAYS: [&str; 4] = [
     "date: …",
-    "vary: Authorization, Accept-Encoding",
+    "vary: Authorization, Accept, Accept-Encoding",
     "x-content-type-options: nosniff",
     "x-request-id: <id>",
 ];

@@ -113,7 +113,7 @@ async fn a_page_is_private_and_checked_each_time() {
     assert_eq!(answer.header("cache-control"), Some("private, no-cache"));
     assert_eq!(
         answer.header("vary"),
-        Some("Authorization, Accept-Encoding")
+        Some("Authorization, Accept, Accept-Encoding")
     );
     assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
     assert_eq!(answer.header("content-type"), Some("application/json"));

@@ -8,6 +8,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::HeaderValue;
 
+use crate::weights;
+
 /// How a body is coded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Coding {
@@ -32,7 +34,7 @@ impl Coding {
         let brotli = weight("br").unwrap_or(0);
         let gzip = weight("gzip").or_else(|| weight("x-gzip")).unwrap_or(0);
         // Unless it is named, identity is acceptable and wanted least (RFC 9110 §12.5.3).
-        let identity = exact_weight(accepted, "identity").unwrap_or(0);
+        let identity = weights::of(accepted, "identity").unwrap_or(0);
         match brotli.max(gzip) {
             0 => Self::Identity,
             best if best < identity => Self::Identity,
@@ -94,26 +96,7 @@ impl Coding {
 
 /// The weight of a coding in thousandths: its own, else that of `*`; none if neither is listed.
 fn weight(accepted: &[HeaderValue], name: &str) -> Option<u16> {
-    exact_weight(accepted, name).or_else(|| exact_weight(accepted, "*"))
-}
-
-fn exact_weight(accepted: &[HeaderValue], name: &str) -> Option<u16> {
-    let texts = accepted.iter().filter_map(|value| value.to_str().ok());
-    let mut items = texts.flat_map(|text| text.split(','));
-    items.find_map(|item| {
-        let mut parts = item.split(';').map(str::trim);
-        let listed = parts.next()?.eq_ignore_ascii_case(name);
-        listed.then(|| parts.find_map(quality).unwrap_or(1000))
-    })
-}
-
-/// `q=0.5` is 500. A weight that cannot be read is 0: the coding was not clearly asked for.
-fn quality(parameter: &str) -> Option<u16> {
-    let text = parameter
-        .strip_prefix("q=")
-        .or_else(|| parameter.strip_prefix("Q="))?;
-    let value: f32 = text.parse().unwrap_or(0.0);
-    Some((value.clamp(0.0, 1.0) * 1000.0) as u16)
+    weights::of(accepted, name).or_else(|| weights::of(accepted, "*"))
 }
 
 #[cfg(test)]

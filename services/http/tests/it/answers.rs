@@ -38,7 +38,7 @@ async fn a_get_has_the_headers_of_the_contract_and_no_others() -> Result<()> {
         "cache-control: private, no-cache",
         "content-length: 1063",
         "content-type: application/json",
-        "vary: Authorization, Accept-Encoding",
+        "vary: Authorization, Accept, Accept-Encoding",
         "x-content-type-options: nosniff",
         "x-request-id: request-1",
     ];

@@ -7,7 +7,7 @@ use std::task::Poll;
 
 use http::header::{CONNECTION, HeaderValue};
 use http::{Request, Response};
-use hyper::body::{Body, Incoming};
+use hyper::body::{Body, Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::TokioIo;
@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, info};
 
 use super::connections::Admission;
+use super::pieces::Pieces;
 use super::socket::{Left, Socket, linger};
 use super::watch::{Phase, Reason};
 use crate::BoxError;
@@ -32,7 +33,7 @@ pub(super) async fn serve<S, B>(stream: TcpStream, admission: Admission, service
 where
     S: Service<Request<Incoming>, Response = Response<B>>,
     S::Error: Into<BoxError>,
-    B: Body<Error: Into<BoxError>> + 'static,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin + 'static,
 {
     let (watch, left) = (Arc::clone(&admission.watch), Left::default());
     let mut socket = Socket::new(stream, Arc::clone(&watch), left.clone());
@@ -54,7 +55,8 @@ where
                     .insert(CONNECTION, HeaderValue::from_static("close"));
             }
             admission.watch.work(Phase::Answering);
-            Ok::<_, S::Error>(response)
+            let watch = Arc::clone(&admission.watch);
+            Ok::<_, S::Error>(response.map(|body| Pieces::of(body, watch)))
         }
     });
     let connection = http1::Builder::new()

@@ -58,6 +58,8 @@ pub(super) struct Watch {
     begun: AtomicBool,
     /// Milliseconds since epoch plus one of the first write that found the socket full; 0: none.
     blocked: AtomicU64,
+    /// Whether more of an answer follows what was written last.
+    more: AtomicBool,
     /// Set with the first answer.
     answered: AtomicBool,
     close: AtomicBool,
@@ -72,6 +74,7 @@ impl Watch {
             phase: AtomicU64::new(0),
             begun: AtomicBool::new(false),
             blocked: AtomicU64::new(0),
+            more: AtomicBool::new(false),
             answered: AtomicBool::new(false),
             close: AtomicBool::new(false),
             drain: AtomicBool::new(false),
@@ -124,8 +127,18 @@ impl Watch {
         }
     }
 
-    /// Everything is written.
+    /// Whether more of an answer follows: until its end the peer has one deadline for all of it.
+    pub(super) fn has_more(&self, more: bool) {
+        if self.more.load(Relaxed) != more {
+            self.more.store(more, Relaxed);
+        }
+    }
+
+    /// Everything is written that there is.
     pub(super) fn flushed(&self) {
+        if self.more.load(Relaxed) {
+            return;
+        }
         if self.blocked.load(Relaxed) != 0 {
             self.blocked.store(0, Relaxed);
         }
