@@ -122,13 +122,18 @@ impl Walk {
             Ok(rows) => {
                 self.idle = Idle(Some(connection));
                 let portion = Portion::of(rows, limit);
-                if let Some(last) = portion.last() {
+                if let Some(last) = portion.place_before(portion.len()) {
                     self.after = last;
                 }
                 Ok((self, portion))
             }
             Err(error) => connection.answered(Err(error)),
         }
+    }
+
+    /// Whether it goes through changes, which may be deletions.
+    pub fn tells_changes(&self) -> bool {
+        self.since.is_some()
     }
 
     /// The state at which the walk began: once it has ended, changes since then are news.

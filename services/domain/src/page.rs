@@ -17,6 +17,11 @@ pub enum PageError {
         "limit must be a whole number from 1, written in digits; more than 100 is served as 100"
     )]
     Limit,
+    /// The same, of a bulk form.
+    #[error(
+        "limit must be a whole number from 1, written in digits; more than 5000 is served as 5000"
+    )]
+    BulkLimit,
     /// `offset` is not a whole number that a JSON reader can hold.
     #[error("offset must be a whole number from 0 to 9007199254740991, written in digits")]
     Offset,
@@ -26,7 +31,7 @@ impl PageError {
     /// The parameter at fault.
     pub fn parameter(self) -> &'static str {
         match self {
-            Self::Limit => "limit",
+            Self::Limit | Self::BulkLimit => "limit",
             Self::Offset => "offset",
         }
     }
@@ -40,14 +45,19 @@ impl Page {
     /// 2^53 − 1: beyond it a JSON reader that keeps numbers as doubles is off by one.
     pub const MAX_OFFSET: u64 = (1 << 53) - 1;
 
+    /// Rows on a page of a bulk form, unless asked otherwise.
+    pub const DEFAULT_BULK_LIMIT: u16 = 1000;
+    /// At most.
+    pub const MAX_BULK_LIMIT: u16 = 5000;
+
     /// Reads the two parameters; a missing one takes its default.
     pub fn parse(limit: Option<&str>, offset: Option<&str>) -> Result<Self, PageError> {
         let limit = match limit {
             None => Self::DEFAULT_LIMIT,
-            Some(text) => match digits(text).ok_or(PageError::Limit)? {
-                0 => return Err(PageError::Limit),
-                number => number.min(Self::MAX_LIMIT.into()) as u8,
-            },
+            Some(text) => {
+                let limit = positive(text).ok_or(PageError::Limit)?;
+                limit.min(Self::MAX_LIMIT.into()) as u8
+            }
         };
         let offset = match offset {
             None => 0,
@@ -57,6 +67,20 @@ impl Page {
         };
         Ok(Self { limit, offset })
     }
+
+    /// Reads `limit` where a bulk form is asked for: 1 to 5000 rows.
+    pub fn bulk_limit(limit: Option<&str>) -> Result<u16, PageError> {
+        let Some(text) = limit else {
+            return Ok(Self::DEFAULT_BULK_LIMIT);
+        };
+        let limit = positive(text).ok_or(PageError::BulkLimit)?;
+        Ok(limit.min(Self::MAX_BULK_LIMIT.into()) as u16)
+    }
+}
+
+/// Such a number of at least 1.
+fn positive(text: &str) -> Option<u64> {
+    digits(text).filter(|number| *number > 0)
 }
 
 /// A number of ASCII digits only, of any length; one too large is the largest there is.
@@ -97,6 +121,13 @@ mod tests {
     }
 
     #[test]
+    fn a_bulk_page_has_1000_rows_unless_asked_otherwise_and_at_most_5000() {
+        for (asked, limit) in [(None, 1000), (Some("1"), 1), (Some("5001"), 5000)] {
+            assert_eq!(Page::bulk_limit(asked), Ok(limit));
+        }
+    }
+
+    #[test]
     fn anything_but_digits_in_range_is_refused() {
         for bad in ["", "-1", "+5", " 5", "5.0", "1e2", "٣", "abc"] {
             assert_eq!(Page::parse(Some(bad), None), Err(PageError::Limit), "{bad}");
@@ -107,6 +138,7 @@ mod tests {
             );
         }
         assert_eq!(Page::parse(Some("0"), None), Err(PageError::Limit));
+        assert_eq!(Page::bulk_limit(Some("0")), Err(PageError::BulkLimit));
         assert_eq!(
             Page::parse(None, Some("9007199254740992")),
             Err(PageError::Offset)

@@ -1,44 +1,40 @@
 //! The route of one history: a page of the calling account's records.
 
-use serde::Serialize;
 use warp::{Filter, Rejection, Reply};
-use water_database::history::Slice;
-use water_database::{Database, Error};
-use water_domain::{AccountId, Page};
+use water_database::Database;
+use water_domain::Format;
 use water_http::{Identity, Problem, Query, Representation};
 
+use crate::bulk::{self, Bulk};
 use crate::envelope;
-
-/// A record that stands in a history; serialised in the API's order of fields.
-pub trait Record: Serialize + Send + Sync + Sized {
-    /// Where the history is asked for.
-    const PATH: &'static str;
-
-    /// A page of an account's records, newest first.
-    fn page(
-        database: &Database,
-        account: &AccountId,
-        page: Page,
-    ) -> impl Future<Output = Result<Slice<Self>, Error>> + Send;
-}
+use crate::record::Record;
 
 /// `GET PATH?limit=&offset=` answers `{total, limit, offset, data}` with a page of the calling
-/// account's records, newest first.
+/// account's records, newest first; in another form than JSON, a bulk page.
 pub fn route<R: Record>(
     database: Database,
+    bulk: Bulk,
 ) -> impl Filter<Extract = (impl Reply,), Error = Rejection, Future: Send> + Clone + Send + Sync {
     water_http::get(R::PATH)
         .and(water_http::identity())
         .and(water_http::query())
+        .and(water_http::format())
         .and(warp::any().map(move || database.clone()))
+        .and(warp::any().map(move || bulk.clone()))
         .then(list::<R>)
 }
 
 async fn list<R: Record>(
     identity: Identity,
     query: Query<'static>,
+    format: Format,
     database: Database,
+    bulk: Bulk,
 ) -> Result<Representation, Problem> {
+    if format != Format::Json {
+        return bulk.page::<R>(&identity, &query, format).await;
+    }
+    bulk::refuse_with_json(&query)?;
     let page = query.page()?;
     let slice = R::page(&database, &identity.account, page).await?;
     Ok(envelope::answer(R::PATH, page, &slice))

@@ -4,12 +4,14 @@ use warp::{Filter, Rejection, Reply};
 use water_database::Database;
 use water_domain::{ComplianceAudit, RiskAnalysis};
 
+use crate::bulk::Bulk;
 use crate::page;
 
 /// All routes of this service.
 pub fn routes(
     database: Database,
+    bulk: Bulk,
 ) -> impl Filter<Extract = (impl Reply,), Error = Rejection, Future: Send> + Clone + Send + Sync {
-    let hydrorisk = page::route::<RiskAnalysis>(database.clone());
-    hydrorisk.or(page::route::<ComplianceAudit>(database))
+    let hydrorisk = page::route::<RiskAnalysis>(database.clone(), bulk.clone());
+    hydrorisk.or(page::route::<ComplianceAudit>(database, bulk))
 }

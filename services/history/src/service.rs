@@ -8,6 +8,7 @@ use water_database::Database;
 use water_http::Backend;
 use water_runtime::{BoxError, Latch, Process, telemetry};
 
+use crate::bulk::Bulk;
 use crate::config::Config;
 use crate::routes::routes;
 
@@ -18,15 +19,18 @@ const EACH: Duration = Duration::from_secs(1);
 /// those of others.
 pub fn start(config: &Config, random: u64, process: &mut Process) -> Result<Backend, BoxError> {
     let backend = &config.backend;
+    let connections = backend.postgres_connections.get();
     let database = Database::connect(
         backend.postgres_url.expose(),
         backend.postgres_ca_file.as_deref(),
-        backend.postgres_connections.get(),
+        connections,
     )?;
     let read = process.readiness.latch("database");
     let first_read = first_read(database.clone(), read);
     process.tasks.spawn("first read", first_read);
-    Backend::open(backend, random, process, |admin| admin, routes(database))
+    let bulk = Bulk::new(database.clone(), connections);
+    let routes = routes(database, bulk);
+    Backend::open(backend, random, process, |admin| admin, routes)
 }
 
 /// Ready once the database was read. Later outages are answered with 503 and do not make the

@@ -129,16 +129,13 @@ impl Portion {
         self.rows.iter().map(entry)
     }
 
-    /// Where an entry stands.
-    pub fn place(&self, index: usize) -> Option<Place> {
-        self.rows.get(index).map(|row| Place {
+    /// Where the last of the first `count` entries stands.
+    pub fn place_before(&self, count: usize) -> Option<Place> {
+        let row = self.rows.get(count.checked_sub(1)?)?;
+        Some(Place {
             version: row.get(column::VERSION),
             id: row.get(column::ID),
         })
-    }
-
-    pub(super) fn last(&self) -> Option<Place> {
-        self.place(self.rows.len().checked_sub(1)?)
     }
 }
 

@@ -41,7 +41,7 @@ impl Fixture {
             if !portion.has_more() {
                 return Ok((walk.began(), told));
             }
-            let last = portion.place(portion.len() - 1).unwrap();
+            let last = portion.place_before(portion.len()).unwrap();
             start = Start::At(walk.cursor(last));
         }
     }
@@ -165,7 +165,7 @@ async fn what_changes_during_a_walk_belongs_to_the_next() {
     let later = [1, 4, 7].map(|id| row("acme", id, day(id)).score(9.0));
     fixture.analyses_of_acme(&later).await;
     fixture.delete(&["5"]).await;
-    let rest = Start::At(walk.cursor(first.place(1).unwrap()));
+    let rest = Start::At(walk.cursor(first.place_before(2).unwrap()));
     let (began, rest) = fixture.walk(rest).await.unwrap();
     assert_eq!(rest, [Told::row(3)]);
     let expected = ["1", "4", "7"].map(|id| Told::Row(id.to_owned(), 9.0));

@@ -62,7 +62,7 @@ async fn walk(reader: &Database, start: Start, mut told: impl FnMut(Entry<'_>)) 
         if !portion.has_more() {
             return walk.began();
         }
-        start = Start::At(walk.cursor(portion.place(portion.len() - 1).unwrap()));
+        start = Start::At(walk.cursor(portion.place_before(portion.len()).unwrap()));
     }
 }
 

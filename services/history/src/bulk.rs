@@ -1,0 +1,159 @@
+//! Bulk pages of a history, CSV or NDJSON: all of an account's rows, or what changed since a
+//! token, in few requests.
+
+mod asked;
+mod body;
+mod opaque;
+mod turns;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue};
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, timeout};
+use water_database::Database;
+use water_database::walk::{Cursor, Walk, WalkError};
+use water_domain::Format;
+use water_http::representation::{CACHE_HISTORY, DESCRIBED_BY};
+use water_http::{Identity, Problem, Query, Representation};
+
+use crate::bulk::asked::Asked;
+use crate::bulk::body::Body;
+use crate::bulk::opaque::Whose;
+use crate::bulk::turns::Turns;
+use crate::record::Record;
+
+pub use asked::refuse_with_json;
+
+/// Rows that are read at once: a page of thousands neither waits for its last row nor stands in
+/// memory twice.
+const PORTION: usize = 500;
+
+/// Time after which a page ends with the rows that it has.
+const LONG: Duration = Duration::from_secs(1);
+
+/// Longest time until an answer, with the wait for a turn. It stays below the gate's 5 s, so that
+/// the gate hears why there is no answer.
+const DEADLINE: Duration = Duration::from_millis(4500);
+
+/// The name of the header with the token of the state at which a walk began.
+const X_CHANGES_TOKEN: HeaderName = HeaderName::from_static("x-changes-token");
+
+/// What all bulk pages share. Cheap to clone.
+#[derive(Clone)]
+pub struct Bulk {
+    database: Database,
+    turns: Arc<Turns>,
+}
+
+impl Bulk {
+    /// Bulk pages that use a quarter of the pool's connections at most.
+    pub fn new(database: Database, connections: usize) -> Self {
+        let turns = Arc::new(Turns::new((connections / 4).max(1)));
+        Self { database, turns }
+    }
+
+    /// A page of the calling account's history in this form.
+    pub async fn page<R: Record>(
+        &self,
+        identity: &Identity,
+        query: &Query<'_>,
+        format: Format,
+    ) -> Result<Representation, Problem> {
+        let whose = Whose {
+            history: R::HISTORY,
+            account: &identity.account,
+        };
+        let asked = Asked::read(query, whose)?;
+        let page = timeout(DEADLINE, self.read::<R>(whose, asked, format)).await;
+        page.unwrap_or_else(|_| Err(Problem::dependency_unavailable()))
+    }
+
+    async fn read<R: Record>(
+        &self,
+        whose: Whose<'_>,
+        asked: Asked,
+        format: Format,
+    ) -> Result<Representation, Problem> {
+        let Some(_turn) = Arc::clone(&self.turns).take(whose.account).await else {
+            let detail = "Ask for one bulk page of an account at a time, after Retry-After.";
+            return Err(Problem::busy(detail));
+        };
+        let Asked {
+            start,
+            begins,
+            parameter,
+            limit,
+        } = asked;
+        let walk = Walk::start(&self.database, whose.history, whose.account, start);
+        let walk = walk.await.map_err(|error| match error {
+            WalkError::Expired => Problem::cursor_expired(parameter),
+            WalkError::Database(error) => error.into(),
+        })?;
+        let token = begins.then(|| opaque::token(&walk.began(), whose));
+        let body = Body::new::<R>(format, walk.tells_changes());
+        let (body, next) = fill(walk, body, limit.into()).await?;
+        let page = off_thread(move || Representation::new(body.end(), CACHE_HISTORY)).await?;
+        let page = page.in_format(format).with_link(links::<R>(limit, next, whose));
+        Ok(match token {
+            Some(token) => page.with_header(X_CHANGES_TOKEN, ascii(token)),
+            None => page,
+        })
+    }
+}
+
+/// Fills a page, and says where the walk goes on after it. While rows are written, the next ones
+/// are read.
+async fn fill(
+    walk: Walk,
+    mut body: Body,
+    limit: usize,
+) -> Result<(Body, Option<Cursor>), Problem> {
+    let (started, mut left) = (Instant::now(), limit);
+    let (mut walk, mut portion) = walk.portion(left.min(PORTION)).await?;
+    let mut last = None;
+    loop {
+        left -= portion.len();
+        let more = portion.has_more();
+        let writing = off_thread(move || {
+            let added = body.add(&portion)?;
+            Ok::<_, water_database::Error>((body, added))
+        });
+        let next = match more && left > 0 && started.elapsed() < LONG {
+            false => {
+                let (body, added) = writing.await??;
+                last = added.last.or(last);
+                let next = last.filter(|_| more || added.full);
+                return Ok((body, next.map(|last| walk.cursor(last))));
+            }
+            true => walk.portion(left.min(PORTION)),
+        };
+        let (written, next) = tokio::join!(writing, next);
+        let added;
+        ((body, added), (walk, portion)) = (written??, next?);
+        last = added.last.or(last);
+        if added.full {
+            return Ok((body, last.map(|last| walk.cursor(last))));
+        }
+    }
+}
+
+/// Does work on thousands of rows where it does not hold up other requests.
+async fn off_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
+    spawn_blocking(work).await.map_err(Problem::internal)
+}
+
+fn links<R: Record>(limit: u16, next: Option<Cursor>, whose: Whose<'_>) -> HeaderValue {
+    let next = next.map_or_else(String::new, |cursor| {
+        let cursor = opaque::cursor(&cursor, whose);
+        format!("<{}?limit={limit}&cursor={cursor}>; rel=\"next\", ", R::PATH)
+    });
+    ascii(format!("{next}{DESCRIBED_BY}"))
+}
+
+fn ascii(text: String) -> HeaderValue {
+    HeaderValue::try_from(text).expect("paths, digits and base64 are visible ASCII")
+}
