@@ -3,7 +3,9 @@
 //! `refresh` keeps `datasets` as new as PostgreSQL's; `routes` answers from them. The gate has
 //! settled keys, plans and limits; here only its signature is checked.
 
+mod answers;
 mod config;
+mod csv;
 mod datasets;
 mod refresh;
 mod risque;

@@ -1,38 +1,52 @@
 //! The two routes, and what they answer from.
 
-use std::sync::Arc;
-
 use warp::{Filter, Rejection, Reply};
-use water_domain::Departement;
-use water_http::{Problem, Representation};
+use water_domain::Format;
+use water_http::{Problem, Query, Representation};
 
-use crate::datasets::{Answers, Datasets};
+use crate::answers::Answers;
+use crate::datasets::Datasets;
 use crate::refresh::Current;
-use crate::{risque, stress};
 
 /// All routes of this service.
 pub fn routes(
     current: Current,
 ) -> impl Filter<Extract = (impl Reply,), Error = Rejection, Future: Send> + Clone + Send + Sync {
-    stress::route(current.clone()).or(risque::route(current))
+    let stress = route("/api/v1/stress", Current::clone(&current), |datasets| {
+        datasets.stress.as_ref()
+    });
+    stress.or(route("/api/v1/risque", current, |datasets| {
+        datasets.risk.as_ref()
+    }))
 }
 
-/// The datasets as they are when the request comes; the whole answer is of this one moment.
-pub fn datasets(
+/// `GET path`, answered from the datasets as they are when the request comes: all of them, or with
+/// `dept` one. `of` picks the path's own.
+fn route(
+    path: &'static str,
     current: Current,
-) -> impl Filter<Extract = (Option<Arc<Datasets>>,), Error = std::convert::Infallible> + Clone {
-    warp::any().map(move || current.load_full())
+    of: fn(&Datasets) -> Option<&Answers>,
+) -> impl Filter<Extract = (impl Reply,), Error = Rejection, Future: Send> + Clone + Send + Sync {
+    water_http::get(path)
+        .and(water_http::query())
+        .and(water_http::format())
+        .map(move |query: Query<'static>, format| answer(&query, format, current.load().as_deref(), of))
 }
 
-/// Chooses the answer of one dataset: to all, or to one département.
-pub fn choose(
-    answers: Option<&Answers>,
-    departement: Option<&Departement>,
+fn answer(
+    query: &Query<'static>,
+    format: Format,
+    datasets: Option<&Datasets>,
+    of: fn(&Datasets) -> Option<&Answers>,
 ) -> Result<Representation, Problem> {
-    let answers = answers.ok_or_else(Problem::no_data)?;
+    let departement = query.departement()?;
+    let datasets = datasets.ok_or_else(Problem::dependency_unavailable)?;
+    let answers = of(datasets).ok_or_else(Problem::no_data)?;
     let Some(departement) = departement else {
-        return Ok(answers.list.clone());
+        return Ok(answers.list.choose(format));
     };
-    let answer = answers.by_code.get(departement.code).cloned();
-    answer.ok_or_else(|| Problem::not_found("There is no record of this département."))
+    let answer = answers.by_code.get(departement.code);
+    answer
+        .map(|forms| forms.choose(format))
+        .ok_or_else(|| Problem::not_found("There is no record of this département."))
 }

@@ -5,8 +5,8 @@ use water_database::Database;
 use water_http::Backend;
 use water_runtime::{Admin, BoxError, Process};
 
+use crate::answers::Answers;
 use crate::config::Config;
-use crate::datasets::Answers;
 use crate::refresh::{Counts, Current, follow};
 use crate::routes::routes;
 

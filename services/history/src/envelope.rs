@@ -23,12 +23,9 @@ const ROW_BYTES: usize = 256;
 
 /// The answer to a request for `page` of the history at `path`.
 pub fn answer<R: Serialize>(path: &str, page: Page, slice: &Slice<R>) -> Representation {
-    let answer = Representation::new(body(page, slice.total, &slice.rows), CACHE_HISTORY);
-    match links::header(path, page, slice.total) {
-        Some(links) => answer
-            .with_link(HeaderValue::try_from(links).expect("a path and digits are visible ASCII")),
-        None => answer,
-    }
+    let links = links::header(path, page, slice.total);
+    let links = HeaderValue::try_from(links).expect("paths and digits are visible ASCII");
+    Representation::new(body(page, slice.total, &slice.rows), CACHE_HISTORY).with_link(links)
 }
 
 /// The rows of `page` out of `total`.

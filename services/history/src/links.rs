@@ -1,17 +1,18 @@
 //! The `Link` header of a history page (RFC 8288): `first`, `prev`, `next` and `last`, as far as
-//! those pages exist, as references relative to the service's origin.
+//! those pages exist, and where the sources are; as references relative to the service's origin.
 
 use std::fmt::Write;
 
 use water_domain::Page;
+use water_http::representation::DESCRIBED_BY;
 
-/// The header's value, or `None` for a history without rows, which has no other page to go to.
+/// The header's value. A history without rows has no other page to go to.
 ///
 /// Pages that began at an odd offset stay on that grid: following `next` to its end arrives at
 /// `last`.
-pub fn header(path: &str, page: Page, total: u64) -> Option<String> {
+pub fn header(path: &str, page: Page, total: u64) -> String {
     if total == 0 {
-        return None;
+        return DESCRIBED_BY.to_owned();
     }
     let limit = u64::from(page.limit);
     let shift = page.offset % limit;
@@ -31,14 +32,13 @@ pub fn header(path: &str, page: Page, total: u64) -> Option<String> {
         ("last", Some(last)),
     ] {
         let Some(offset) = offset else { continue };
-        let comma = if value.is_empty() { "" } else { ", " };
         write!(
             value,
-            "{comma}<{path}?limit={limit}&offset={offset}>; rel=\"{relation}\""
+            "<{path}?limit={limit}&offset={offset}>; rel=\"{relation}\", "
         )
         .expect("writing to memory cannot fail");
     }
-    Some(value)
+    value + DESCRIBED_BY
 }
 
 #[cfg(test)]
@@ -47,7 +47,8 @@ mod tests {
 
     /// The offset of each relation that the header names.
     fn offsets(limit: u8, offset: u64, total: u64) -> Vec<(String, u64)> {
-        let header = header("/h", Page { limit, offset }, total).unwrap();
+        let header = header("/h", Page { limit, offset }, total);
+        let header = header.strip_suffix(DESCRIBED_BY).unwrap();
         let link = |link: &str| {
             let (target, relation) = link.split_once(">; rel=").unwrap();
             let offset = target
@@ -58,7 +59,8 @@ mod tests {
                 offset.parse().unwrap(),
             )
         };
-        header.split(", ").map(link).collect()
+        let pages = header.split(", ").filter(|page| !page.is_empty());
+        pages.map(link).collect()
     }
 
     fn links(expected: &[(&str, u64)]) -> Vec<(String, u64)> {
@@ -78,12 +80,12 @@ mod tests {
                     offset: 40
                 },
                 101
-            )
-            .unwrap(),
+            ),
             "</api/v1/hydrorisk?limit=20&offset=0>; rel=\"first\", \
              </api/v1/hydrorisk?limit=20&offset=20>; rel=\"prev\", \
              </api/v1/hydrorisk?limit=20&offset=60>; rel=\"next\", \
-             </api/v1/hydrorisk?limit=20&offset=100>; rel=\"last\""
+             </api/v1/hydrorisk?limit=20&offset=100>; rel=\"last\", \
+             </api/v1/sources>; rel=\"describedby\""
         );
     }
 
@@ -117,18 +119,8 @@ mod tests {
     }
 
     #[test]
-    fn a_history_without_rows_has_no_links() {
-        assert_eq!(
-            header(
-                "/h",
-                Page {
-                    limit: 20,
-                    offset: 0
-                },
-                0
-            ),
-            None
-        );
+    fn a_history_without_rows_links_to_no_page() {
+        assert_eq!(offsets(20, 0, 0), []);
     }
 
     #[test]

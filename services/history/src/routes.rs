@@ -5,7 +5,7 @@ use water_database::Database;
 use water_domain::{ComplianceAudit, RiskAnalysis};
 
 use crate::bulk::Bulk;
-use crate::page;
+use crate::{page, sources};
 
 /// All routes of this service.
 pub fn routes(
@@ -13,5 +13,6 @@ pub fn routes(
     bulk: Bulk,
 ) -> impl Filter<Extract = (impl Reply,), Error = Rejection, Future: Send> + Clone + Send + Sync {
     let hydrorisk = page::route::<RiskAnalysis>(database.clone(), bulk.clone());
-    hydrorisk.or(page::route::<ComplianceAudit>(database, bulk))
+    let conformite = page::route::<ComplianceAudit>(database.clone(), bulk);
+    hydrorisk.or(conformite).or(sources::route(database))
 }

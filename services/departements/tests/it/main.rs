@@ -5,6 +5,7 @@
 mod answers;
 mod fixture;
 mod following;
+mod forms;
 mod identity;
 mod reloads;
 mod settings;

@@ -65,6 +65,23 @@ async fn a_long_body_is_coded_when_asked_and_reads_the_same() {
 }
 
 #[tokio::test]
+async fn csv_is_coded_as_json_is() {
+    let service = with_all().await;
+    let fields = [("X-Water-Format", "csv"), ("Accept-Encoding", "gzip")];
+    let plain = service.request("GET", LIST, &fields[..1]).await;
+    let gzip = service.request("GET", LIST, &fields).await;
+    let mut read = Vec::new();
+    GzDecoder::new(gzip.body.as_ref())
+        .read_to_end(&mut read)
+        .unwrap();
+    assert_eq!(
+        (gzip.header("content-encoding"), read.as_slice()),
+        (Some("gzip"), plain.body.as_ref())
+    );
+    assert!(gzip.body.len() < plain.body.len() / 2);
+}
+
+#[tokio::test]
 async fn a_known_tag_is_answered_304_without_a_body() {
     let service = with_all().await;
     for (target, accept) in [

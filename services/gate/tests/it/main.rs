@@ -11,6 +11,7 @@ mod description;
 mod directory_faults;
 mod exhaustion;
 mod failures;
+mod formats;
 mod forwarding;
 mod fuzz;
 mod limits;

@@ -126,7 +126,11 @@ async fn a_history_without_rows_is_an_empty_page() {
             answer.text().unwrap(),
             r#"{"total":0,"limit":20,"offset":0,"data":[]}"#
         );
-        assert_eq!((answer.status, answer.header("link")), (200, None));
+        let sources = "</api/v1/sources>; rel=\"describedby\"";
+        assert_eq!(
+            (answer.status, answer.header("link")),
+            (200, Some(sources))
+        );
     }
 }
 

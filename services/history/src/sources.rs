@@ -1,0 +1,30 @@
+//! `GET /api/v1/sources`: where each dataset comes from, and under which licence.
+
+use serde::Serialize;
+use warp::{Filter, Rejection, Reply};
+use water_database::Database;
+use water_domain::SourceRecord;
+use water_http::representation::CACHE_HISTORY;
+use water_http::{Identity, Problem, Representation};
+
+/// `{data: [source]}`: one of each dataset that was ever loaded.
+#[derive(Serialize)]
+struct Envelope {
+    data: Vec<SourceRecord>,
+}
+
+/// `GET /api/v1/sources` answers `{data}`; a history's count is the calling account's.
+pub fn route(
+    database: Database,
+) -> impl Filter<Extract = (impl Reply,), Error = Rejection, Future: Send> + Clone + Send + Sync {
+    water_http::get("/api/v1/sources")
+        .and(water_http::identity())
+        .and(warp::any().map(move || database.clone()))
+        .then(list)
+}
+
+async fn list(identity: Identity, database: Database) -> Result<Representation, Problem> {
+    let data = water_database::sources::sources(&database, &identity.account).await?;
+    let body = serde_json::to_vec(&Envelope { data }).expect("sources are always JSON");
+    Ok(Representation::new(body, CACHE_HISTORY))
+}
