@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use water_domain::{Format, Timestamp};
 use water_http::format::{X_WATER_FORMAT, preferred};
 use water_http::identity::{LIFETIME, X_WATER_IDENTITY};
+use water_http::representation::X_CHANGES_TOKEN;
 use water_http::request_id::X_REQUEST_ID;
 use water_http::trace_context::{TRACEPARENT, TRACESTATE};
 use water_http::{HttpSpan, Identity, Problem, Query, Signer, Spans, TraceContext};
@@ -37,9 +38,6 @@ static ANSWER_HEADERS: [HeaderName; 7] = [
     RETRY_AFTER,
     X_CHANGES_TOKEN,
 ];
-
-/// From where on a client may ask for what has changed.
-const X_CHANGES_TOKEN: HeaderName = HeaderName::from_static("x-changes-token");
 
 /// RFC 3986's unreserved characters; all others of a value are encoded.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
@@ -221,11 +219,7 @@ fn checked(answer: Response<Bytes>, format: Format) -> Result<Response<Bytes>, F
     check(answer.status(), kind, format).map(|()| answer)
 }
 
-fn check(
-    status: StatusCode,
-    kind: Option<&HeaderValue>,
-    format: Format,
-) -> Result<(), Failure> {
+fn check(status: StatusCode, kind: Option<&HeaderValue>, format: Format) -> Result<(), Failure> {
     let is = |expected: &str| kind.is_some_and(|kind| kind == expected);
     let right_kind = match status.as_u16() {
         // A service of the version before knows JSON only, which every client has to expect.

@@ -89,7 +89,10 @@ fn operation(route: &Route, method: &str) -> OperationBuilder {
         ),
         "risque" => ("Risque", "Water risk scores and rating per département"),
         "hydrorisk" => ("Hydrorisk", "The calling account's risk analyses"),
-        "sources" => ("Sources", "Where each dataset comes from, and under which licence"),
+        "sources" => (
+            "Sources",
+            "Where each dataset comes from, and under which licence",
+        ),
         _ => ("Conformite", "The calling account's compliance audits"),
     };
     OperationBuilder::new()

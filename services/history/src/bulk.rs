@@ -9,7 +9,7 @@ mod turns;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderName, HeaderValue};
+use http::HeaderValue;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout};
 use water_database::Database;
@@ -36,9 +36,6 @@ const LONG: Duration = Duration::from_secs(1);
 /// Longest time until an answer, with the wait for a turn. It stays below the gate's 5 s, so that
 /// the gate hears why there is no answer.
 const DEADLINE: Duration = Duration::from_millis(4500);
-
-/// The name of the header with the token of the state at which a walk began.
-const X_CHANGES_TOKEN: HeaderName = HeaderName::from_static("x-changes-token");
 
 /// What all bulk pages share. Cheap to clone.
 #[derive(Clone)]
@@ -77,8 +74,7 @@ impl Bulk {
         format: Format,
     ) -> Result<Representation, Problem> {
         let Some(_turn) = Arc::clone(&self.turns).take(whose.account).await else {
-            let detail = "Ask for one bulk page of an account at a time, after Retry-After.";
-            return Err(Problem::busy(detail));
+            return Err(Problem::bulk_busy());
         };
         let Asked {
             start,
@@ -95,9 +91,11 @@ impl Bulk {
         let body = Body::new::<R>(format, walk.tells_changes());
         let (body, next) = fill(walk, body, limit.into()).await?;
         let page = off_thread(move || Representation::new(body.end(), CACHE_HISTORY)).await?;
-        let page = page.in_format(format).with_link(links::<R>(limit, next, whose));
+        let page = page
+            .in_format(format)
+            .with_link(links::<R>(limit, next, whose));
         Ok(match token {
-            Some(token) => page.with_header(X_CHANGES_TOKEN, ascii(token)),
+            Some(token) => page.with_changes_token(ascii(token)),
             None => page,
         })
     }
@@ -105,11 +103,7 @@ impl Bulk {
 
 /// Fills a page, and says where the walk goes on after it. While rows are written, the next ones
 /// are read.
-async fn fill(
-    walk: Walk,
-    mut body: Body,
-    limit: usize,
-) -> Result<(Body, Option<Cursor>), Problem> {
+async fn fill(walk: Walk, mut body: Body, limit: usize) -> Result<(Body, Option<Cursor>), Problem> {
     let (started, mut left) = (Instant::now(), limit);
     let (mut walk, mut portion) = walk.portion(left.min(PORTION)).await?;
     let mut last = None;
@@ -149,7 +143,10 @@ async fn off_thread<T: Send + 'static>(
 fn links<R: Record>(limit: u16, next: Option<Cursor>, whose: Whose<'_>) -> HeaderValue {
     let next = next.map_or_else(String::new, |cursor| {
         let cursor = opaque::cursor(&cursor, whose);
-        format!("<{}?limit={limit}&cursor={cursor}>; rel=\"next\", ", R::PATH)
+        format!(
+            "<{}?limit={limit}&cursor={cursor}>; rel=\"next\", ",
+            R::PATH
+        )
     });
     ascii(format!("{next}{DESCRIBED_BY}"))
 }

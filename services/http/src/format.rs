@@ -61,10 +61,7 @@ mod tests {
         let lines = accept
             .iter()
             .map(|line| (ACCEPT, HeaderValue::from_static(line)));
-        preferred(
-            &HeaderMap::from_iter(lines),
-            &[Format::Csv, Format::NdJson],
-        )
+        preferred(&HeaderMap::from_iter(lines), &[Format::Csv, Format::NdJson])
     }
 
     #[test]

@@ -100,6 +100,16 @@ impl Problem {
         }
     }
 
+    /// 400: the text in `parameter` is too old, or the account's rows were removed since.
+    pub fn cursor_expired(parameter: &'static str) -> Self {
+        let detail = "It is more than 90 days old, or the account's rows were removed since: \
+                      begin a new walk, without cursor and changedSince.";
+        Self {
+            parameter: Some(parameter),
+            ..Self::new(Code::CursorExpired, detail)
+        }
+    }
+
     /// 400: malformed percent-encoding or UTF-8 in the query.
     pub fn invalid_query() -> Self {
         let detail = "Encode the query as UTF-8 and percent-encode it: % and two hex digits.";
@@ -251,6 +261,16 @@ impl Problem {
     /// 503: a store does not answer.
     pub fn dependency_unavailable() -> Self {
         let detail = "A part of the service does not answer; try again after Retry-After.";
+        Self {
+            retry_after: Some(RETRY_SECONDS),
+            ..Self::new(Code::DependencyUnavailable, detail)
+        }
+    }
+
+    /// 503: the account has a bulk page under way, or too many accounts have.
+    pub fn bulk_busy() -> Self {
+        let detail = "A bulk page of the account is under way, or of too many others: \
+                      ask for one after the other, and try again after Retry-After.";
         Self {
             retry_after: Some(RETRY_SECONDS),
             ..Self::new(Code::DependencyUnavailable, detail)

@@ -29,6 +29,12 @@ pub const VARY_ON: HeaderValue = HeaderValue::from_static("Authorization, Accept
 /// The `Link` of every answer with records: where its sources and licences are.
 pub const DESCRIBED_BY: &str = "</api/v1/sources>; rel=\"describedby\"";
 
+/// From here on a coding takes so long that other requests would wait for it.
+const LARGE: usize = 64 * 1024;
+
+/// From where on a client may ask for what has changed.
+pub const X_CHANGES_TOKEN: HeaderName = HeaderName::from_static("x-changes-token");
+
 /// A body that a client may have seen before, and may want in a coding.
 #[derive(Clone, Debug)]
 pub struct Representation {
@@ -40,6 +46,7 @@ pub struct Representation {
     format: Format,
     cache: HeaderValue,
     link: Option<HeaderValue>,
+    changes_token: Option<HeaderValue>,
 }
 
 /// What a request says about the representation it wants.
@@ -73,6 +80,7 @@ impl Representation {
             format: Format::Json,
             cache,
             link: None,
+            changes_token: None,
         }
     }
 
@@ -98,9 +106,20 @@ impl Representation {
         self
     }
 
+    /// Adds the token of the state that the body begins to tell.
+    pub fn with_changes_token(mut self, token: HeaderValue) -> Self {
+        self.changes_token = Some(token);
+        self
+    }
+
     /// The bytes before any coding.
     pub fn body(&self) -> &Bytes {
         &self.body
+    }
+
+    /// Whether [`Representation::answer`] may take milliseconds.
+    pub(crate) fn is_slow(&self) -> bool {
+        self.body.len() >= LARGE && self.prepared.is_empty()
     }
 
     /// 304 when the client has these bytes in this coding, otherwise 200 with the best coding it
@@ -130,6 +149,9 @@ impl Representation {
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if let Some(link) = &self.link {
             headers.insert(LINK, link.clone());
+        }
+        if let Some(token) = &self.changes_token {
+            headers.insert(X_CHANGES_TOKEN, token.clone());
         }
         if !seen {
             let kind = HeaderValue::from_static(self.format.content_type());

@@ -4,6 +4,7 @@
 //! Handlers know GET only; a HEAD is answered as a GET whose body hyper leaves out.
 
 use std::convert::Infallible;
+use std::mem;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -13,6 +14,7 @@ use http_body_util::Full;
 use hyper::body::{Body, Incoming};
 use hyper::service::{Service as HyperService, service_fn};
 use hyper_util::service::TowerToHyperService;
+use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use tracing::warn;
 use warp::{Filter, Rejection, Reply};
@@ -124,7 +126,7 @@ impl Front {
             Err(problem) => return asked.refuse(problem, &path, Some(&identity)),
         };
         match or_internal(routes.call(request)).await {
-            Ok(Ok(reply)) => asked.finish(reply, &path, &identity),
+            Ok(Ok(reply)) => asked.finish(reply, &path, &identity).await,
             Ok(Err(never)) => match never {},
             Err(problem) => asked.refuse(problem, &path, Some(&identity)),
         }
@@ -200,8 +202,8 @@ impl Asked {
         response
     }
 
-    fn finish(
-        self,
+    async fn finish(
+        mut self,
         mut reply: warp::reply::Response,
         route: &str,
         identity: &Identity,
@@ -213,7 +215,15 @@ impl Asked {
             let problem = Problem::internal("the reply is neither a Representation nor a Problem");
             return self.refuse(problem, route, Some(identity));
         };
-        let mut response = representation.answer(&self.conditions).map(Full::new);
+        let conditions = mem::take(&mut self.conditions);
+        let response = match representation.is_slow() {
+            false => Ok(representation.answer(&conditions)),
+            true => spawn_blocking(move || representation.answer(&conditions)).await,
+        };
+        let mut response = match response {
+            Ok(response) => response.map(Full::new),
+            Err(error) => return self.refuse(Problem::internal(error), route, Some(identity)),
+        };
         response
             .headers_mut()
             .insert(X_REQUEST_ID, self.id.header());

@@ -1,5 +1,6 @@
 //! Walks through a history and through its changes: what they meet, and what ends them.
 
+use water_database::Database;
 use water_database::walk::{Entry, Start, Token, Walk, WalkError};
 use water_database::writer::History::{Analyses, Audits};
 use water_domain::{Fault, Timestamp};
@@ -70,6 +71,12 @@ impl Fixture {
     }
 }
 
+/// A walk, or a further part of one, through `acme`'s analyses.
+pub async fn begin(reader: &Database, start: Start) -> Walk {
+    let acme = account("acme");
+    Walk::start(reader, Analyses, &acme, start).await.unwrap()
+}
+
 #[tokio::test]
 async fn a_walk_meets_each_row_once_in_the_order_of_the_ids() {
     let mut fixture = Fixture::new().await;
@@ -102,7 +109,8 @@ async fn a_record_has_all_fields_of_its_row() {
     let mut fixture = Fixture::new().await;
     let rows = [row("acme", 1, day(3)).score(42.5)];
     fixture.load(Audits, &rows).await.unwrap();
-    let walk = Walk::start(&fixture.reader, Audits, &account("acme"), Start::Rows);
+    let acme = account("acme");
+    let walk = Walk::start(&fixture.reader, Audits, &acme, Start::Rows);
     let (_, portion) = walk.await.unwrap().portion(10).await.unwrap();
     let Entry::Row(record) = portion.entries().next().unwrap().unwrap() else {
         panic!("a deletion");
@@ -159,8 +167,8 @@ async fn what_changes_during_a_walk_belongs_to_the_next() {
     let rows: Vec<Row> = (1..6).map(|id| row("acme", id, day(id))).collect();
     fixture.analyses_of_acme(&rows).await;
     let reader = fixture.reader.clone();
-    let walk = Walk::start(&reader, Analyses, &account("acme"), Start::Changes(known));
-    let (walk, first) = walk.await.unwrap().portion(2).await.unwrap();
+    let walk = begin(&reader, Start::Changes(known)).await;
+    let (walk, first) = walk.portion(2).await.unwrap();
     // One was told before, one not yet, and one is new.
     let later = [1, 4, 7].map(|id| row("acme", id, day(id)).score(9.0));
     fixture.analyses_of_acme(&later).await;
@@ -240,15 +248,13 @@ async fn a_portion_reads_few_rows_wherever_it_stands() {
         .map(|id| row("acme", id, day(id)))
         .collect();
     fixture.analyses_of_acme(&rows).await;
-    let walk = Walk::start(&fixture.reader, Analyses, &account("acme"), Start::Rows);
-    let known = walk.await.unwrap().began();
+    let known = begin(&fixture.reader, Start::Rows).await.began();
     let changed: Vec<Row> = rows.iter().map(|row| row.clone().score(2.0)).collect();
     fixture.analyses_of_acme(&changed).await;
     let starts = [Start::Rows, Start::Changes(known)];
     for start in starts {
         fixture.forget_statistics().await;
-        let walk = Walk::start(&fixture.reader, Analyses, &account("acme"), start);
-        let (mut walk, mut told) = (walk.await.unwrap(), 0);
+        let (mut walk, mut told) = (begin(&fixture.reader, start).await, 0);
         for _ in 0..20 {
             let (next, portion) = walk.portion(50).await.unwrap();
             (walk, told) = (next, told + portion.len());

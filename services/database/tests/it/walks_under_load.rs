@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use tokio_postgres::NoTls;
-use water_database::walk::{Entry, Start, Token, Walk};
+use water_database::walk::{Entry, Start, Token};
 use water_database::writer::History::Analyses;
 use water_database::{Database, Writer};
 use water_harness::wait_until;
 
 use crate::fixture::{Fixture, Row, account, batch, day, load, row};
+use crate::walks::begin;
 
 /// Rows that are there from the beginning to the end.
 const STORED: usize = 100_000;
@@ -56,8 +57,7 @@ async fn churn(mut writer: Writer, end: Arc<AtomicBool>) -> usize {
 async fn walk(reader: &Database, start: Start, mut told: impl FnMut(Entry<'_>)) -> Token {
     let mut start = start;
     loop {
-        let walk = Walk::start(reader, Analyses, &account("acme"), start);
-        let (walk, portion) = walk.await.unwrap().portion(500).await.unwrap();
+        let (walk, portion) = begin(reader, start).await.portion(500).await.unwrap();
         portion.entries().for_each(|entry| told(entry.unwrap()));
         if !portion.has_more() {
             return walk.began();

@@ -70,7 +70,10 @@ pub(super) fn source() -> SourceRecord {
 /// The media type of another form, and a page of a route in it.
 pub(super) fn text(route: &Route, format: Format) -> (&'static str, String) {
     match (route.name, format) {
-        ("stress", _) => ("text/csv", csv("dept,name,stressIndex,level", "34,Hérault,3.4,crise")),
+        ("stress", _) => (
+            "text/csv",
+            csv("dept,name,stressIndex,level", "34,Hérault,3.4,crise"),
+        ),
         ("risque", _) => (
             "text/csv",
             csv(

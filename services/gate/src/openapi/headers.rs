@@ -58,7 +58,9 @@ fn described() -> [(&'static str, &'static str, Value); 13] {
             "Link",
             "RFC 8288: `describedby` is where the sources are; a history has `first`, `prev`, `next` and `last` too, \
              those that exist.",
-            json!("</api/v1/hydrorisk?limit=20&offset=20>; rel=\"next\", </api/v1/sources>; rel=\"describedby\""),
+            json!(
+                "</api/v1/hydrorisk?limit=20&offset=20>; rel=\"next\", </api/v1/sources>; rel=\"describedby\""
+            ),
         ),
         (
             "X-Changes-Token",

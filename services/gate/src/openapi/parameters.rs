@@ -27,8 +27,7 @@ fn query(name: &str) -> Parameter {
         "limit" => (
             "Page size. JSON: 20 if left out; above 100 it is served as 100, and the body shows the size applied. CSV and \
              NDJSON: 1000 if left out; above 5000 it is served as 5000.",
-            integer()
-                .minimum(Some(1)),
+            integer().minimum(Some(1)),
             json!(Page::MAX_LIMIT),
         ),
         "offset" => (
@@ -47,7 +46,8 @@ fn query(name: &str) -> Parameter {
         ),
         "changedSince" => (
             "CSV and NDJSON only: an `X-Changes-Token` of an earlier walk. Answers the rows that were inserted or changed \
-             since, and the ids that were deleted. Opaque, never a time; good for 90 days.",
+             since, and the ids that were deleted: NDJSON has a line `{\"deleted\":{\"id\":\"…\"}}` for each, CSV a last column \
+             `deleted` with `true` beside the id and `false` beside the rows. Opaque, never a time; good for 90 days.",
             ObjectBuilder::new().schema_type(Type::String),
             json!("opaque"),
         ),

@@ -61,7 +61,11 @@ fn of_parameters(route: &Route) -> impl Iterator<Item = Problem> {
             Some(Problem::no_data()),
         ],
         [] => [Some(unknown_path()), None, None],
-        _ => [parse("limit=0").page().err(), Some(unknown_path()), None],
+        _ => [
+            parse("limit=0").page().err(),
+            Some(unknown_path()),
+            Some(Problem::cursor_expired("changedSince")),
+        ],
     };
     problems.into_iter().flatten()
 }

@@ -142,7 +142,9 @@ fn every_form_of_a_route_is_described_with_what_it_takes() {
     let document = parsed();
     for route in &ROUTES {
         let operation = &document["paths"][route.path]["get"];
-        let content = operation["responses"]["200"]["content"].as_object().unwrap();
+        let content = operation["responses"]["200"]["content"]
+            .as_object()
+            .unwrap();
         assert_eq!(content.len(), 1 + route.formats.len(), "{}", route.path);
         let mut parameters = operation["parameters"].as_array().unwrap().iter();
         let negotiates = parameters.any(|parameter| parameter["name"] == "Accept");
@@ -154,9 +156,18 @@ fn every_form_of_a_route_is_described_with_what_it_takes() {
 fn the_description_names_the_licence_and_the_rule_of_dates() {
     let document = parsed();
     let said = document["info"]["description"].as_str().unwrap();
-    for word in ["Licence Ouverte 2.0", "VigiEau", "/api/v1/sources", "`updatedAt`", "`ETag`"] {
+    for word in [
+        "Licence Ouverte 2.0",
+        "VigiEau",
+        "/api/v1/sources",
+        "`updatedAt`",
+        "`ETag`",
+    ] {
         assert!(said.contains(word), "{word}");
     }
     let level = &document["components"]["schemas"]["StressRecord"]["properties"]["level"];
-    assert!(level.to_string().contains("derived from the index"), "{level}");
+    assert!(
+        level.to_string().contains("derived from the index"),
+        "{level}"
+    );
 }

@@ -65,10 +65,7 @@ pub fn refuse_with_json(query: &Query<'_>) -> Result<(), Problem> {
     Ok(())
 }
 
-fn read_cursor(
-    text: &str,
-    whose: Whose<'_>,
-) -> Result<Cursor, Problem> {
+fn read_cursor(text: &str, whose: Whose<'_>) -> Result<Cursor, Problem> {
     opaque::read_cursor(text, whose).ok_or_else(|| {
         let detail = "cursor must be that of a Link header of this resource and account, \
                       unchanged.";

@@ -120,7 +120,10 @@ fn check_sum(bytes: &[u8], whose: Whose<'_>) -> [u8; CHECK_SUM] {
     digest.update(whose.account.as_str());
     digest.update("\n");
     digest.update(bytes);
-    *digest.finalize().first_chunk().expect("a digest has 32 bytes")
+    *digest
+        .finalize()
+        .first_chunk()
+        .expect("a digest has 32 bytes")
 }
 
 #[cfg(test)]
@@ -160,7 +163,11 @@ mod tests {
             for (since, id) in [(None, "é\u{1F4A7}"), (Some(known(7)), &"x".repeat(128))] {
                 let began = known(9);
                 let after = place(id);
-                let written = Cursor { since, began, after };
+                let written = Cursor {
+                    since,
+                    began,
+                    after,
+                };
                 let text = cursor(&written, acme);
                 assert_eq!(read_cursor(&text, acme), Some(written));
                 assert_eq!(read_token(&text, acme), None);
@@ -173,7 +180,11 @@ mod tests {
         with_acme(|acme| {
             let text = token(&known(7), acme);
             for at in 0..text.len() {
-                let other = if text.as_bytes()[at] == b'A' { "B" } else { "A" };
+                let other = if text.as_bytes()[at] == b'A' {
+                    "B"
+                } else {
+                    "A"
+                };
                 let mut changed = text.clone();
                 changed.replace_range(at..=at, other);
                 assert_eq!(read_token(&changed, acme), None, "{at}");

@@ -127,10 +127,7 @@ async fn a_history_without_rows_is_an_empty_page() {
             r#"{"total":0,"limit":20,"offset":0,"data":[]}"#
         );
         let sources = "</api/v1/sources>; rel=\"describedby\"";
-        assert_eq!(
-            (answer.status, answer.header("link")),
-            (200, Some(sources))
-        );
+        assert_eq!((answer.status, answer.header("link")), (200, Some(sources)));
     }
 }
 

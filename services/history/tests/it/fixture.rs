@@ -3,7 +3,7 @@
 use water_database::Writer;
 use water_database::writer::{Batch, History, HistoryRow};
 use water_domain::{Number, Timestamp};
-use water_harness::Postgres;
+use water_harness::{Answer, Postgres};
 
 pub use water_kit::{Running, SOON, Signature, migrated, problem, writer};
 
@@ -17,6 +17,26 @@ pub async fn empty() -> (Running, Writer) {
     let database = migrated(Postgres::shared().await.unwrap()).await;
     let service = start(&database.url_as("water_reader")).ready().await;
     (service, writer(&database).await)
+}
+
+/// A page of `acme` in a form that the gate names.
+pub async fn bulk(service: &Running, target: &str, form: &str) -> Answer {
+    let headers = [("X-Water-Format", form)];
+    service.request("GET", target, &headers).await
+}
+
+/// The target of one relation of the `Link` header.
+pub fn link(answer: &Answer, relation: &str) -> Option<String> {
+    let links = answer.header("link").unwrap_or_default().to_owned();
+    let link = links
+        .split(", ")
+        .find(|link| link.ends_with(&format!("; rel=\"{relation}\"")))?;
+    Some(link[1..link.find('>').unwrap()].to_owned())
+}
+
+/// The token of a walk's first page.
+pub fn token(answer: &Answer) -> String {
+    answer.header("x-changes-token").unwrap().to_owned()
 }
 
 /// A row of a history: what matters to its place, and a score.

@@ -42,10 +42,7 @@ async fn an_invented_or_altered_account_is_refused() {
     let altered = theirs.value("GET", PATH);
     let altered = altered.replace("account=other", "account=acme");
     refused(&service.get_with(PATH, &altered).await, "altered");
-    refused(
-        &service.get_with(PATH, "v1;account=acme").await,
-        "invented",
-    );
+    refused(&service.get_with(PATH, "v1;account=acme").await, "invented");
     let foreign = Signature {
         key: "4444444444444444444444444444444444444444444444444444444444444444",
         ..Signature::default()

@@ -3,9 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 mod answers;
+mod bulk;
+mod bulk_refusals;
+mod changes;
 mod fixture;
 mod identity;
 mod outages;
 mod pages;
 mod settings;
 mod transfer;
+mod turns;

@@ -17,9 +17,7 @@ async fn own() -> (Postgres, Database, Running) {
     load(&mut writer(&database).await, History::Analyses, &rows(3)).await;
     // The harness' server commits without waiting for the disk: this survives a kill.
     postgres.sql("postgres", "CHECKPOINT").unwrap();
-    let service = start(&database.url_as("water_reader"))
-        .ready()
-        .await;
+    let service = start(&database.url_as("water_reader")).ready().await;
     (postgres, database, service)
 }
 

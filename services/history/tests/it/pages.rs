@@ -4,7 +4,7 @@ use serde_json::Value;
 use water_database::writer::History;
 use water_harness::Answer;
 
-use crate::fixture::{Row, empty, load, row, rows};
+use crate::fixture::{Row, empty, link, load, row, rows};
 
 fn ids(answer: &Answer) -> Vec<String> {
     let body = answer.json().unwrap();
@@ -12,15 +12,6 @@ fn ids(answer: &Answer) -> Vec<String> {
     data.iter()
         .map(|record| record["id"].as_str().unwrap().to_owned())
         .collect()
-}
-
-/// The target of one relation of the `Link` header.
-fn link(answer: &Answer, relation: &str) -> Option<String> {
-    let links = answer.header("link").unwrap_or_default().to_owned();
-    let link = links
-        .split(", ")
-        .find(|link| link.ends_with(&format!("; rel=\"{relation}\"")))?;
-    Some(link[1..link.find('>').unwrap()].to_owned())
 }
 
 #[tokio::test]

@@ -25,7 +25,5 @@ async fn it_starts_announces_its_ports_and_stops_when_asked() {
 
 #[tokio::test]
 async fn a_request_is_a_span_inside_the_gates() {
-    BINARY
-        .tells_a_span("/api/v1/hydrorisk", 200, None)
-        .await;
+    BINARY.tells_a_span("/api/v1/hydrorisk", 200, None).await;
 }

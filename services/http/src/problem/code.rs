@@ -38,6 +38,8 @@ macro_rules! codes {
 codes! {
     /// A parameter's value is malformed or repeated.
     InvalidParameter = BAD_REQUEST "invalid_parameter" "A parameter is malformed";
+    /// A walk cannot go on, or changes cannot be told, from so long ago.
+    CursorExpired = BAD_REQUEST "cursor_expired" "The cursor or token has expired";
     /// The query is no percent-encoded UTF-8.
     InvalidQuery = BAD_REQUEST "invalid_query" "The query cannot be decoded";
     /// A body came with a request that takes none.

@@ -53,7 +53,10 @@ fn a_plain_answer_has_every_header_of_the_contract() {
         header(&response, CACHE_CONTROL),
         "private, max-age=60, must-revalidate"
     );
-    assert_eq!(header(&response, VARY), "Authorization, Accept, Accept-Encoding");
+    assert_eq!(
+        header(&response, VARY),
+        "Authorization, Accept, Accept-Encoding"
+    );
     assert_eq!(header(&response, X_CONTENT_TYPE_OPTIONS), "nosniff");
     // The first 16 bytes of the SHA-256 of `{}`.
     assert_eq!(

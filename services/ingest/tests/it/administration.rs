@@ -34,7 +34,12 @@ async fn the_bootstrap_script_makes_a_server_ready_for_migrations_and_may_run_tw
         (first.code, &first.summary),
         (
             Some(0),
-            &json!({"applied": ["V1__datasets_and_histories", "V2__levels_confirmations_and_purges"]})
+            &json!({"applied": [
+                "V1__datasets_and_histories",
+                "V2__levels_confirmations_and_purges",
+                "V3__versions_deletions_and_sources",
+                "V4__changes_in_order"
+            ]})
         )
     );
     assert_eq!(

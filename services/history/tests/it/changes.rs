@@ -1,0 +1,134 @@
+//! What changed since a token: rows and deletions in both forms, and a client that follows.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use water_database::Writer;
+use water_database::writer::History;
+
+use crate::bulk::{ids, walk};
+use crate::fixture::{Row, Running, bulk, empty, link, load, row, rows, token};
+
+const ALL: &str = "/api/v1/hydrorisk";
+
+/// Where a client asks what changed since.
+pub fn since(token: &str) -> String {
+    format!("/api/v1/hydrorisk?changedSince={token}")
+}
+
+pub async fn delete(writer: &mut Writer, ids: &[&str]) {
+    let ids: Vec<_> = ids.iter().map(|id| (*id).to_owned()).collect();
+    let (acme, load) = ("acme".parse().unwrap(), water_kit::load());
+    let deleted = writer.delete(History::Analyses, &acme, &ids, &load).await;
+    assert_eq!(deleted.unwrap().removed, ids.len() as u64);
+}
+
+#[tokio::test]
+async fn changes_are_told_in_both_forms() {
+    let (service, mut writer) = empty().await;
+    load(&mut writer, History::Analyses, &rows(9)).await;
+    let token = token(&bulk(&service, ALL, "csv").await);
+    let changed = Row {
+        score: 9.25,
+        ..row("r0003", 3000)
+    };
+    load(&mut writer, History::Analyses, &[changed]).await;
+    delete(&mut writer, &["r0001"]).await;
+    let csv = bulk(&service, &since(&token), "csv").await;
+    assert_eq!(
+        csv.text().unwrap(),
+        "id,companyName,sectorCode,deptCode,globalScore,rating,createdAt,deleted\r\n\
+         r0003,Eaux de l'Hérault,36.00Z,34,9.25,B+,2026-01-01T00:00:03.000Z,false\r\n\
+         r0001,,,,,,,true\r\n"
+    );
+    let ndjson = bulk(&service, &since(&token), "ndjson").await;
+    let lines: Vec<_> = ndjson.text().unwrap().lines().collect();
+    assert!(lines[0].starts_with(r#"{"id":"r0003","#), "{lines:?}");
+    assert_eq!(lines[1..], [r#"{"deleted":{"id":"r0001"}}"#]);
+}
+
+#[tokio::test]
+async fn nothing_changed_is_an_empty_page_with_a_token_to_go_on_with() {
+    let (service, mut writer) = empty().await;
+    load(&mut writer, History::Analyses, &rows(9)).await;
+    let first = token(&bulk(&service, ALL, "csv").await);
+    let nothing = bulk(&service, &since(&first), "csv").await;
+    assert_eq!((ids(&nothing).len(), link(&nothing, "next")), (0, None));
+    load(&mut writer, History::Analyses, &[row("new", 1)]).await;
+    let changes = bulk(&service, &since(&token(&nothing)), "csv").await;
+    assert_eq!(ids(&changes), ["new"]);
+}
+
+#[tokio::test]
+async fn many_changes_come_page_by_page() {
+    let (service, mut writer) = empty().await;
+    let first = token(&bulk(&service, ALL, "csv").await);
+    load(&mut writer, History::Analyses, &rows(1234)).await;
+    let target = format!("{}&limit=500", since(&first));
+    let pages = walk(&service, &target, "csv").await;
+    let met: Vec<_> = pages.iter().map(ids).collect();
+    assert_eq!(
+        met.iter().map(Vec::len).collect::<Vec<_>>(),
+        [500, 500, 234]
+    );
+    let expected: Vec<_> = rows(1234).into_iter().map(|row| row.id).collect();
+    assert_eq!(met.concat(), expected);
+    assert_eq!(
+        ids(&bulk(&service, &since(&token(&pages[0])), "csv").await).len(),
+        0
+    );
+}
+
+/// A client's copy of `acme`'s analyses: scores by id.
+type Copy = BTreeMap<String, f64>;
+
+/// Walks to the end, and returns the token for the next walk.
+async fn follow(service: &Running, target: &str, copy: &mut Copy) -> String {
+    let pages = walk(service, target, "ndjson").await;
+    for line in pages.iter().flat_map(|page| page.text().unwrap().lines()) {
+        let line: Value = serde_json::from_str(line).unwrap();
+        match line["deleted"]["id"].as_str() {
+            Some(id) => {
+                copy.remove(id);
+            }
+            None => {
+                let id = line["id"].as_str().unwrap().to_owned();
+                copy.insert(id, line["globalScore"].as_f64().unwrap());
+            }
+        }
+    }
+    token(&pages[0])
+}
+
+/// Loads, changes and deletes.
+async fn churn(mut writer: Writer) {
+    for round in 0..40 {
+        let some = (0..200).map(|n| (round * 37 + n * 11) % 3000);
+        let some: Vec<_> = some.map(|n| format!("c{n:04}")).collect();
+        let rows = some.iter().map(|id| Row {
+            score: f64::from(round),
+            ..row(id, 1)
+        });
+        load(&mut writer, History::Analyses, &rows.collect::<Vec<_>>()).await;
+        let gone: Vec<_> = some.iter().step_by(3).map(String::as_str).collect();
+        delete(&mut writer, &gone).await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_follows_changes_has_what_a_new_walk_has() {
+    let (service, mut writer) = empty().await;
+    load(&mut writer, History::Analyses, &rows(3000)).await;
+    let mut copy = Copy::new();
+    let mut token = follow(&service, "/api/v1/hydrorisk?limit=500", &mut copy).await;
+    let churning = tokio::spawn(churn(writer));
+    let mut ended = false;
+    while !ended {
+        ended = churning.is_finished();
+        token = follow(&service, &format!("{}&limit=100", since(&token)), &mut copy).await;
+    }
+    churning.await.unwrap();
+    let mut fresh = Copy::new();
+    follow(&service, "/api/v1/hydrorisk?limit=5000", &mut fresh).await;
+    assert_eq!(copy, fresh);
+}
