@@ -3,21 +3,24 @@
 
 mod caching;
 mod credentials;
+mod forms;
 mod limits;
 mod parameters;
 mod problems;
 mod records;
+mod sources;
 
 use anyhow::Result;
 use serde_json::Value;
 use water_e2e::Cluster;
 use water_harness::Answer;
 
-const ENDPOINTS: [&str; 4] = [
+const ENDPOINTS: [&str; 5] = [
     "/api/v1/stress",
     "/api/v1/risque",
     "/api/v1/hydrorisk",
     "/api/v1/conformite",
+    "/api/v1/sources",
 ];
 const HISTORIES: [&str; 2] = ["/api/v1/hydrorisk", "/api/v1/conformite"];
 

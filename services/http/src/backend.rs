@@ -96,10 +96,12 @@ impl Backend {
     }
 }
 
-/// The gates are the only clients, and each may keep many connections.
+/// The gates are the only clients. Each may keep many connections, and closes one only when nobody
+/// waits for its answer any more.
 fn connections() -> Connections {
     Connections::new(ConnectionLimits {
         per_peer: usize::MAX,
+        half_close: false,
         ..ConnectionLimits::default()
     })
 }

@@ -20,6 +20,7 @@ async fn the_description_names_every_path_in_full() {
         "/api/v1/risque",
         "/api/v1/hydrorisk",
         "/api/v1/conformite",
+        "/api/v1/sources",
         "/api/v1/openapi.json",
     ];
     assert!(

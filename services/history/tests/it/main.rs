@@ -11,5 +11,6 @@ mod identity;
 mod outages;
 mod pages;
 mod settings;
+mod sources;
 mod transfer;
 mod turns;

@@ -1,5 +1,6 @@
 //! PostgreSQL away, slow, or back: 503 quickly, never another answer, and no restart needed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::ensure;
@@ -68,11 +69,42 @@ async fn an_outage_is_503_at_once_and_its_end_is_noticed() {
 }
 
 #[tokio::test]
+async fn a_query_whose_asker_left_is_cancelled() {
+    let (postgres, database, service) = own().await;
+    let (name, postgres) = (database.name().to_owned(), Arc::new(postgres));
+    let lock = "BEGIN; LOCK water.analyses IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(60)";
+    let (holder, held) = (Arc::clone(&postgres), name.clone());
+    std::thread::spawn(move || holder.sql(&held, lock));
+    let asking = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' \
+                  AND usename = 'water_reader'";
+    let waiting = |count: &'static str| {
+        let (postgres, name) = (Arc::clone(&postgres), name.clone());
+        async move || {
+            let waiting = postgres.sql(&name, asking)?;
+            ensure!(waiting == count, "{waiting} queries wait");
+            Ok(())
+        }
+    };
+    let (begun, service) = (Instant::now(), Arc::new(service));
+    let asker = Arc::clone(&service);
+    let request = tokio::spawn(async move { asker.get("/api/v1/hydrorisk").await });
+    wait_until("a query that waits", SOON, waiting("1"))
+        .await
+        .unwrap();
+    request.abort();
+    wait_until("the query's end", SOON, waiting("0"))
+        .await
+        .unwrap();
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(2), "its own deadline: {took:?}");
+}
+
+#[tokio::test]
 async fn a_statement_that_takes_too_long_is_503() {
     let (postgres, database, service) = own().await;
     let lock = "BEGIN; LOCK water.analyses IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(60)";
-    let (name, locked) = (database.name().to_owned(), std::sync::Arc::new(postgres));
-    let holder = std::sync::Arc::clone(&locked);
+    let (name, locked) = (database.name().to_owned(), Arc::new(postgres));
+    let holder = Arc::clone(&locked);
     let held = name.clone();
     std::thread::spawn(move || holder.sql(&held, lock));
     let waiting = async || {

@@ -37,6 +37,7 @@ where
 {
     let (watch, left) = (Arc::clone(&admission.watch), Left::default());
     let mut socket = Socket::new(stream, Arc::clone(&watch), left.clone());
+    let half_close = admission.limits().half_close;
     if !admission.limits().bodies {
         socket.refuse_fragments();
     }
@@ -60,8 +61,7 @@ where
         }
     });
     let connection = http1::Builder::new()
-        // A client may close its sending side after its request and still wants the answer.
-        .half_close(true)
+        .half_close(half_close)
         .header_read_timeout(None)
         .max_header_size(MAX_HEAD)
         .max_buf_size(MAX_HEAD)

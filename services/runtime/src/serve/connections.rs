@@ -37,6 +37,9 @@ pub struct ConnectionLimits {
     pub per_peer: usize,
     /// Peers without that bound: proxies that carry the connections of many.
     pub trusted: Vec<IpNet>,
+    /// Whether a peer that has closed its sending side still gets its answer. Where it does not, its
+    /// leaving ends the work on its request.
+    pub half_close: bool,
     /// Whether requests may have bodies. Where none may, a target with a `#` is answered 400: such
     /// targets are told by their lines, and a body can have lines like theirs.
     pub bodies: bool,
@@ -53,6 +56,7 @@ impl Default for ConnectionLimits {
             total: 4096,
             per_peer: 256,
             trusted: Vec::new(),
+            half_close: true,
             bodies: true,
         }
     }
