@@ -48,7 +48,8 @@ pub struct WaterDataApiSpec {
     /// Size of each part.
     #[serde(default)]
     pub components: Components,
-    /// Where PostgreSQL is: keys `owner-url`, `writer-url`, `reader-url`, optionally `ca.crt`.
+    /// Where PostgreSQL is: keys `owner-url`, `writer-url`, `reader-url`, optionally `replica-url`
+    /// (a read replica for the histories) and `ca.crt`.
     pub postgres: Postgres,
     /// Where Redis is: keys `operator-url`, `gate-url`, optionally `ca.crt`.
     pub redis: Store,

@@ -58,14 +58,14 @@ pub struct IdentityFacts {
 /// What must be known of a store's Secret.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct StoreFacts {
-    /// Key → fingerprint of its value; `ca.crt` is among them when the server's CA is given.
+    /// Key → fingerprint of its value, the optional keys too.
     pub fingerprints: BTreeMap<String, String>,
 }
 
 impl StoreFacts {
-    /// Whether the Secret names the server's CA.
-    pub fn has_ca(&self) -> bool {
-        self.fingerprints.contains_key("ca.crt")
+    /// Whether the Secret has this key.
+    fn has(&self, key: &str) -> bool {
+        self.fingerprints.contains_key(key)
     }
 
     fn of(&self, key: &str) -> &str {

@@ -30,7 +30,9 @@ fn route(
     water_http::get(path)
         .and(water_http::query())
         .and(water_http::format())
-        .map(move |query: Query<'static>, format| answer(&query, format, current.load().as_deref(), of))
+        .map(move |query: Query<'static>, format| {
+            answer(&query, format, current.load().as_deref(), of)
+        })
 }
 
 fn answer(

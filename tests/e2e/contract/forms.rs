@@ -75,7 +75,9 @@ async fn a_walk_sees_each_row_once_and_leaves_a_token() -> Result<()> {
             ids.push(row["id"].as_str().context("no id")?.to_owned());
         }
         let links = page.header("link").context("no link")?;
-        let next = links.split(", ").find(|link| link.ends_with("rel=\"next\""));
+        let next = links
+            .split(", ")
+            .find(|link| link.ends_with("rel=\"next\""));
         let Some(next) = next else { break };
         target = next[1..next.find('>').context("no target")?].to_owned();
     }

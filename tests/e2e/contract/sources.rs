@@ -57,7 +57,9 @@ async fn a_source_has_its_fields_in_this_order() -> Result<()> {
 async fn the_count_of_a_history_is_the_accounts_own() -> Result<()> {
     let cluster = Cluster::shared().await?;
     let theirs = history(&cluster, PATH).await?.json()?;
-    let total = history(&cluster, "/api/v1/hydrorisk?limit=1").await?.json()?;
+    let total = history(&cluster, "/api/v1/hydrorisk?limit=1")
+        .await?
+        .json()?;
     assert_eq!(source(&theirs, "analyses")?["records"], total["total"]);
     let others = get(&cluster, PATH).await?;
     assert_eq!(source(&others, "analyses")?["records"], 0);

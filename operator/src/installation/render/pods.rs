@@ -127,8 +127,11 @@ fn environment(source: Source<'_>, part: Part) -> Vec<Value> {
     let mut variables = match part {
         Part::Migrations => vec![postgres("owner-url")],
         Part::Departements | Part::History => vec![
-            postgres("reader-url"),
-            plain("WATER_POSTGRES_CONNECTIONS", connections(source, part).to_string()),
+            postgres(reader_url(source, part)),
+            plain(
+                "WATER_POSTGRES_CONNECTIONS",
+                connections(source, part).to_string(),
+            ),
             secret("WATER_IDENTITY_CURRENT", &identity, "current"),
             secret("WATER_IDENTITY_NEXT", &identity, "next"),
         ],
@@ -178,6 +181,16 @@ fn environment(source: Source<'_>, part: Part) -> Vec<Value> {
     variables
 }
 
+/// The key with the URL that a service reads from. Histories come from a replica if there is one.
+fn reader_url(source: Source<'_>, part: Part) -> &'static str {
+    const REPLICA_URL: &str = "replica-url";
+    if part == Part::History && source.secrets.postgres.has(REPLICA_URL) {
+        REPLICA_URL
+    } else {
+        "reader-url"
+    }
+}
+
 fn connections(source: Source<'_>, part: Part) -> i32 {
     let connections = &source.spec.postgres.connections;
     if part == Part::History {
@@ -213,7 +226,7 @@ fn certificate_authority(source: Source<'_>, part: Part) -> Option<CertificateAu
             },
         ),
     };
-    facts.has_ca().then_some(ca)
+    facts.has(CA_FILE).then_some(ca)
 }
 
 /// Changes whenever a secret that the part uses does, which rolls its pods.
@@ -227,7 +240,8 @@ fn config_hash(source: Source<'_>, part: Part) -> String {
         }
         Part::Departements | Part::History => {
             let accepted = &secrets.identity.accepted;
-            super::job::short_hash(&[&store(&secrets.postgres, "reader-url"), accepted])
+            let url = reader_url(source, part);
+            super::job::short_hash(&[&store(&secrets.postgres, url), accepted])
         }
         Part::Migrations => super::job::short_hash(&[&store(&secrets.postgres, "owner-url")]),
     }

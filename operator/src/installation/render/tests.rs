@@ -3,7 +3,7 @@
 use super::*;
 use crate::golden;
 
-fn rendered(spec: Value, with_ca: bool) -> String {
+fn rendered(spec: Value, with_optional_keys: bool) -> String {
     let spec: WaterDataApiSpec = serde_json::from_value(spec).unwrap();
     let facts = |keys: &[&str]| StoreFacts {
         fingerprints: keys
@@ -11,9 +11,10 @@ fn rendered(spec: Value, with_ca: bool) -> String {
             .map(|key| ((*key).to_owned(), format!("of-{key}")))
             .collect(),
     };
-    let ca = if with_ca { "ca.crt" } else { "other" };
+    let optional = |key| if with_optional_keys { key } else { "other" };
+    let (ca, replica) = (optional("ca.crt"), optional("replica-url"));
     let secrets = SecretFacts {
-        postgres: facts(&["owner-url", "reader-url", ca]),
+        postgres: facts(&["owner-url", "reader-url", replica, ca]),
         redis: facts(&["operator-url", "gate-url", ca]),
         identity: IdentityFacts {
             signing: "of-identity".into(),

@@ -27,7 +27,10 @@ async fn a_server_that_accepts_and_says_nothing_is_noticed_and_needs_no_restart_
         .unwrap();
     let unready = service.admin("/ready").await;
     assert_eq!(
-        (unready.status, unready.json().unwrap()["missing"][0].clone()),
+        (
+            unready.status,
+            unready.json().unwrap()["missing"][0].clone()
+        ),
         (503, "datasets".into())
     );
     postgres.process().signal(Signal::SIGCONT).unwrap();

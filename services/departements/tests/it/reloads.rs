@@ -201,7 +201,10 @@ async fn a_cold_pod_is_not_ready_before_it_has_read_the_database() {
     let service = start(&database.url_as("water_reader"));
     let unready = service.admin("/ready").await;
     assert_eq!(
-        (unready.status, unready.json().unwrap()["missing"][0].clone()),
+        (
+            unready.status,
+            unready.json().unwrap()["missing"][0].clone()
+        ),
         (503, "datasets".into())
     );
     assert_eq!(service.admin("/live").await.status, 200);

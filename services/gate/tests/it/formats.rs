@@ -92,7 +92,13 @@ async fn the_parameters_of_a_walk_reach_the_service() {
     let site = Site::start().await;
     let key = site.key().await;
     let query = "limit=5000&cursor=a.b-c_d&changedSince=e";
-    get(&site, &key, &format!("{HISTORY}?{query}&other=1"), "text/csv").await;
+    get(
+        &site,
+        &key,
+        &format!("{HISTORY}?{query}&other=1"),
+        "text/csv",
+    )
+    .await;
     let line = site.service.only().line;
     assert_eq!(line, format!("GET {HISTORY}?{query} HTTP/1.1"));
 }
@@ -128,7 +134,9 @@ async fn as_many_pages_as_128_mib_hold_are_under_way_and_others_wait_a_second() 
             ensure!(history.seen().len() == 128, "{}", history.seen().len());
             Ok(())
         };
-        wait_until("128 pages under way", SOON, asked).await.unwrap();
+        wait_until("128 pages under way", SOON, asked)
+            .await
+            .unwrap();
         let begun = Instant::now();
         let refused = get(&site, &key, HISTORY, "text/csv").await;
         assert_eq!(problem(&refused), is(503, "upstream_unavailable"));

@@ -68,13 +68,25 @@ async fn an_outage_is_503_at_once_and_its_end_is_noticed() {
         .unwrap();
 }
 
+/// Locks the analyses, so that each question about them waits.
+async fn lock_analyses(postgres: &Arc<Postgres>, name: &str) {
+    const LOCK: &str = "BEGIN; LOCK water.analyses IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(60)";
+    const LOCKS: &str = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted \
+                         AND relation = 'water.analyses'::regclass";
+    let (holder, held) = (Arc::clone(postgres), name.to_owned());
+    std::thread::spawn(move || holder.sql(&held, LOCK));
+    let locked = async || {
+        ensure!(postgres.sql(name, LOCKS)? == "1", "not locked");
+        Ok(())
+    };
+    wait_until("the lock", SOON, locked).await.unwrap();
+}
+
 #[tokio::test]
 async fn a_query_whose_asker_left_is_cancelled() {
     let (postgres, database, service) = own().await;
     let (name, postgres) = (database.name().to_owned(), Arc::new(postgres));
-    let lock = "BEGIN; LOCK water.analyses IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(60)";
-    let (holder, held) = (Arc::clone(&postgres), name.clone());
-    std::thread::spawn(move || holder.sql(&held, lock));
+    lock_analyses(&postgres, &name).await;
     let asking = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' \
                   AND usename = 'water_reader'";
     let waiting = |count: &'static str| {
@@ -102,23 +114,13 @@ async fn a_query_whose_asker_left_is_cancelled() {
 #[tokio::test]
 async fn a_statement_that_takes_too_long_is_503() {
     let (postgres, database, service) = own().await;
-    let lock = "BEGIN; LOCK water.analyses IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(60)";
-    let (name, locked) = (database.name().to_owned(), Arc::new(postgres));
-    let holder = Arc::clone(&locked);
-    let held = name.clone();
-    std::thread::spawn(move || holder.sql(&held, lock));
-    let waiting = async || {
-        let locks = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted \
-                     AND relation = 'water.analyses'::regclass";
-        ensure!(locked.sql(&name, locks)? == "1", "not locked");
-        Ok(())
-    };
-    wait_until("the lock", SOON, waiting).await.unwrap();
+    let (name, postgres) = (database.name().to_owned(), Arc::new(postgres));
+    lock_analyses(&postgres, &name).await;
 
     let answer = timeout(Duration::from_secs(4), service.get("/api/v1/hydrorisk")).await;
     unavailable(&answer.expect("an answer within the statement timeout of 2 s, and a bit"));
     assert_eq!(service.get("/api/v1/conformite").await.status, 200);
-    locked
+    postgres
         .sql(
             &name,
             "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE mode = 'AccessExclusiveLock'",

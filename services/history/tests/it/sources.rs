@@ -45,7 +45,10 @@ async fn licensed() -> (Running, Database) {
 async fn without_data_there_are_no_sources() {
     let (service, _) = empty().await;
     let answer = service.get(PATH).await;
-    assert_eq!((answer.status, answer.text().unwrap()), (200, r#"{"data":[]}"#));
+    assert_eq!(
+        (answer.status, answer.text().unwrap()),
+        (200, r#"{"data":[]}"#)
+    );
 }
 
 #[tokio::test]
