@@ -132,7 +132,7 @@ async fn a_connection_whose_plan_is_outdated_is_replaced() {
     let fixture = Fixture::new().await;
     let reader = Database::connect(&fixture.own.url_as("water_reader"), None, 1).unwrap();
     departements::versions(&reader).await.unwrap();
-    fixture.sql("ALTER TABLE water.datasets ALTER COLUMN name TYPE varchar");
+    fixture.sql("ALTER TABLE water.datasets ALTER COLUMN updated_at TYPE timestamp");
     let error = departements::versions(&reader).await.unwrap_err();
     assert!(error.is_transient(), "{error:?}");
     departements::versions(&reader).await.unwrap();

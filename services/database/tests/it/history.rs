@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use water_database::Writer;
 use water_database::history::{self, Slice};
 use water_database::writer::History::{Analyses, Audits};
+use water_database::{Database, Writer};
 use water_domain::{ComplianceAudit, RiskAnalysis};
 use water_harness::wait_until;
 
@@ -44,8 +44,9 @@ impl Fixture {
 }
 
 impl Fixture {
-    /// Ends the writer, whose own reads would count, and sets the server's counters to zero.
+    /// Ends all sessions, whose own reads would count, and sets the server's counters to zero.
     pub async fn forget_statistics(&mut self) {
+        self.reader = Database::connect(&self.own.url_as("water_reader"), None, 2).unwrap();
         self.writer = Writer::connect(&self.own.url_as("water_writer"), None)
             .await
             .unwrap();
@@ -54,7 +55,7 @@ impl Fixture {
             "2" => Ok(()), // the new writer and this question
             more => anyhow::bail!("{more} sessions"),
         };
-        wait_until("the first writer to end", Duration::from_secs(10), ended)
+        wait_until("the first sessions to end", Duration::from_secs(10), ended)
             .await
             .unwrap();
         self.sql("SELECT pg_stat_reset()");

@@ -1,13 +1,13 @@
 //! Each deadline of gate.md, "The connection", shortened, against real sockets.
 
 use anyhow::Result;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, interval};
 use water_harness::HttpClient;
 use water_runtime::ConnectionLimits;
 
-use crate::server::{LONG, SHORT, patient, start};
+use crate::server::{LARGE, LONG, SHORT, patient, start};
 
 const REQUEST: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
@@ -212,6 +212,53 @@ async fn who_does_not_read_the_answer_is_closed() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_slow_reader_has_one_deadline_for_a_whole_large_answer() -> Result<()> {
+    let server = start(
+        ConnectionLimits {
+            write: SHORT,
+            ..patient()
+        },
+        LONG,
+    );
+    let mut client = TcpStream::connect(server.address).await?;
+    client
+        .write_all(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
+        .await?;
+    let (mut pace, mut piece) = (interval(SHORT / 10), vec![0; 256 * 1024]);
+    let mut read = 0;
+    // Reads on, but too slowly for all of it within the deadline.
+    while let Ok(1..) = client
+        .read(&mut piece)
+        .await
+        .inspect(|length| read += length)
+    {
+        pace.tick().await;
+    }
+    assert!(read < LARGE, "the whole answer was sent");
+    server.wait_for_open(0).await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn where_no_side_is_closed_alone_a_peer_that_leaves_ends_the_work() -> Result<()> {
+    let server = start(
+        ConnectionLimits {
+            half_close: false,
+            ..patient()
+        },
+        LONG,
+    );
+    let mut client = server.client().await;
+    client
+        .send("GET /never HTTP/1.1\r\nHost: a\r\n\r\n")
+        .await?;
+    server.wait_for_open(1).await;
+    drop(client);
+    server.wait_for_open(0).await;
+    Ok(())
+}
+
+#[tokio::test]
 async fn who_closes_only_the_sending_side_gets_the_answer() -> Result<()> {
     let server = start(patient(), LONG);
     let mut client = TcpStream::connect(server.address).await?;
@@ -221,7 +268,7 @@ async fn who_closes_only_the_sending_side_gets_the_answer() -> Result<()> {
     client.shutdown().await?;
     server.held.add_permits(1);
     let mut answer = Vec::new();
-    tokio::io::AsyncReadExt::read_to_end(&mut client, &mut answer).await?;
+    client.read_to_end(&mut answer).await?;
     assert!(
         answer.ends_with(b"released"),
         "{}",

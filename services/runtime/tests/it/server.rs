@@ -25,6 +25,9 @@ pub const LONG: Duration = Duration::from_secs(60);
 /// For deadlines that a test waits for.
 pub const SHORT: Duration = Duration::from_millis(300);
 
+/// The length of `/large`: more than the sockets' buffers of both sides hold.
+pub const LARGE: usize = 64 << 20;
+
 /// A running server.
 pub struct Running {
     pub address: SocketAddr,
@@ -98,8 +101,7 @@ async fn answer(
             Bytes::from_static(b"released")
         }
         "/never" => pending().await,
-        // More than the sockets' buffers of both sides hold.
-        "/large" => Bytes::from(vec![b'x'; 64 << 20]),
+        "/large" => Bytes::from(vec![b'x'; LARGE]),
         _ => Bytes::from_static(b"hello"),
     };
     Ok(Response::new(Full::new(body)))
