@@ -12,7 +12,7 @@ use tokio_postgres::NoTls;
 
 pub(crate) use crate::database::connection::Connection;
 use crate::error::{Attempt, Error, SettingsError};
-use crate::server::{Patience, Server};
+use crate::server::{Authority, Patience, Server};
 
 /// Settings of each connection. They are statements and not start-up options, which PgBouncer
 /// refuses.
@@ -48,7 +48,7 @@ impl Database {
         ca_file: Option<&Path>,
         connections: usize,
     ) -> Result<Self, SettingsError> {
-        let server = Server::new(url, ca_file, Patience::SERVICE)?;
+        let server = Server::new(url, ca_file.map(Authority::File), Patience::SERVICE)?;
         let manager = match &server.tls {
             Some(tls) => Manager::new(server.config.clone(), tls.clone()),
             None => Manager::new(server.config.clone(), NoTls),

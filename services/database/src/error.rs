@@ -34,6 +34,9 @@ pub enum SettingsError {
         /// What was wrong with it.
         source: rustls::pki_types::pem::Error,
     },
+    /// The CA certificate is none.
+    #[error("the PostgreSQL CA certificate cannot be used: it must be PEM")]
+    Certificate,
     /// The CA file has no certificate that can be used.
     #[error("the PostgreSQL CA file {path} has no usable certificate: it must be PEM")]
     NoCertificate {

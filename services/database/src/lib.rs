@@ -20,4 +20,5 @@ pub mod writer;
 pub use changes::Changes;
 pub use database::Database;
 pub use error::{Error, SettingsError};
+pub use server::Authority;
 pub use writer::Writer;

@@ -4,7 +4,6 @@
 //! Migrations that this build does not know are left alone, so that an older build may run again.
 
 use std::error::Error as StdError;
-use std::path::Path;
 use std::time::Duration;
 
 use refinery::{Report, Runner, Target};
@@ -13,7 +12,7 @@ use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
 use crate::error::{Attempt, Error, SettingsError};
-use crate::server::{Patience, Server};
+use crate::server::{Authority, Patience, Server};
 
 mod embedded {
     refinery::embed_migrations!("migrations");
@@ -71,8 +70,11 @@ pub enum MigrationError {
 }
 
 /// Applies all migrations that are missing and returns their names.
-pub async fn migrate(url: &str, ca_file: Option<&Path>) -> Result<Vec<String>, MigrationError> {
-    let server = Server::new(url, ca_file, Patience::LOAD)?;
+pub async fn migrate(
+    url: &str,
+    authority: Option<Authority<'_>>,
+) -> Result<Vec<String>, MigrationError> {
+    let server = Server::new(url, authority, Patience::LOAD)?;
     let (mut guard, mut client) = (
         server.connect(GUARD, None).await?,
         server.connect(MIGRATING, None).await?,
@@ -113,6 +115,14 @@ fn is_in_use(error: &refinery::Error) -> bool {
     std::iter::successors(Some(error as &dyn StdError), |&error| error.source())
         .filter_map(|cause| cause.downcast_ref::<tokio_postgres::Error>())
         .any(|error| error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE))
+}
+
+/// The version of this build's newest migration.
+pub(crate) fn newest() -> i64 {
+    let runner = runner();
+    let versions = runner.get_migrations().iter();
+    let newest = versions.map(|migration| i64::from(migration.version()));
+    newest.max().unwrap_or_default()
 }
 
 fn runner() -> Runner {

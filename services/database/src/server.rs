@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::pki_types::{CertificateDer, pem::PemObject};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
@@ -38,6 +39,15 @@ impl Patience {
     };
 }
 
+/// Who vouches for the server, beside the public authorities: certificates as PEM.
+#[derive(Clone, Copy, Debug)]
+pub enum Authority<'a> {
+    /// A file of them.
+    File(&'a Path),
+    /// The text itself.
+    Pem(&'a str),
+}
+
 /// How to reach the server. It has no `Debug`: the configuration holds the password.
 #[derive(Clone)]
 pub(crate) struct Server {
@@ -48,13 +58,13 @@ pub(crate) struct Server {
 
 impl Server {
     /// Reads `postgresql://…`. `sslmode` `require`, `verify-ca` and `verify-full` all mean a
-    /// verified certificate and host name: against the CA file when there is one, otherwise
-    /// against the public authorities. Without `sslmode`, a CA file asks for TLS.
+    /// verified certificate and host name: against the authority when there is one, otherwise
+    /// against the public ones. Without `sslmode`, an authority asks for TLS.
     ///
     /// The driver also reads `host=db user=…`, whose `sslmode` would not be seen here: refused.
     pub(crate) fn new(
         url: &str,
-        ca_file: Option<&Path>,
+        authority: Option<Authority<'_>>,
         patience: Patience,
     ) -> Result<Self, SettingsError> {
         if !["postgres://", "postgresql://"]
@@ -65,8 +75,8 @@ impl Server {
         }
         let (url, ssl_mode) = split_ssl_mode(url);
         let encrypted = match ssl_mode.as_deref() {
-            None => ca_file.is_some(),
-            Some("disable") if ca_file.is_some() => return Err(SettingsError::CaWithoutTls),
+            None => authority.is_some(),
+            Some("disable") if authority.is_some() => return Err(SettingsError::CaWithoutTls),
             Some("disable") => false,
             Some("require" | "verify-ca" | "verify-full") => true,
             Some(_) => return Err(SettingsError::SslMode),
@@ -84,7 +94,7 @@ impl Server {
             .connect_timeout(patience.connecting)
             .tcp_user_timeout(patience.silence)
             .keepalives_idle(patience.silence);
-        let tls = encrypted.then(|| tls(ca_file)).transpose()?;
+        let tls = encrypted.then(|| tls(authority)).transpose()?;
         Ok(Self {
             config,
             tls,
@@ -167,10 +177,17 @@ fn split_ssl_mode(url: &str) -> (String, Option<String>) {
     (url, mode)
 }
 
-fn tls(ca_file: Option<&Path>) -> Result<MakeRustlsConnect, SettingsError> {
-    let roots = match ca_file {
+fn tls(authority: Option<Authority<'_>>) -> Result<MakeRustlsConnect, SettingsError> {
+    let roots = match authority {
         None => webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect(),
-        Some(path) => certificates(path)?,
+        Some(Authority::File(path)) => certificates_of(path)?,
+        Some(Authority::Pem(pem)) => {
+            let certificates = CertificateDer::pem_slice_iter(pem.as_bytes());
+            roots(certificates)
+                .ok()
+                .flatten()
+                .ok_or(SettingsError::Certificate)?
+        }
     };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
@@ -181,21 +198,25 @@ fn tls(ca_file: Option<&Path>) -> Result<MakeRustlsConnect, SettingsError> {
     Ok(MakeRustlsConnect::new(config))
 }
 
-fn certificates(file: &Path) -> Result<RootCertStore, SettingsError> {
+fn certificates_of(file: &Path) -> Result<RootCertStore, SettingsError> {
     let path = file.display().to_string();
-    let unreadable = |source| SettingsError::CaFile {
-        path: path.clone(),
-        source,
-    };
+    let read = CertificateDer::pem_file_iter(file).and_then(roots);
+    match read {
+        Ok(Some(roots)) => Ok(roots),
+        Ok(None) => Err(SettingsError::NoCertificate { path }),
+        Err(source) => Err(SettingsError::CaFile { path, source }),
+    }
+}
+
+/// `None` when no certificate among them is usable.
+fn roots(
+    certificates: impl Iterator<Item = Result<CertificateDer<'static>, pem::Error>>,
+) -> Result<Option<RootCertStore>, pem::Error> {
     let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(file).map_err(unreadable)? {
-        let (_added, _ignored) =
-            roots.add_parsable_certificates([certificate.map_err(unreadable)?]);
+    for certificate in certificates {
+        let (_added, _ignored) = roots.add_parsable_certificates([certificate?]);
     }
-    if roots.is_empty() {
-        return Err(SettingsError::NoCertificate { path });
-    }
-    Ok(roots)
+    Ok((!roots.is_empty()).then_some(roots))
 }
 
 #[cfg(test)]
@@ -203,7 +224,11 @@ mod tests {
     use super::*;
 
     fn error(url: &str, ca_file: Option<&str>) -> String {
-        let server = Server::new(url, ca_file.map(Path::new), Patience::SERVICE);
+        let server = Server::new(
+            url,
+            ca_file.map(|path| Authority::File(Path::new(path))),
+            Patience::SERVICE,
+        );
         server.err().expect("the URL must be refused").to_string()
     }
 
@@ -282,5 +307,8 @@ mod tests {
             error("postgresql://u:p@db/w?sslmode=disable", Some("/dev/null")),
             "the PostgreSQL URL says sslmode=disable and a CA file is set: remove one of the two"
         );
+        let text = Server::new(url, Some(Authority::Pem("no PEM")), Patience::LOAD);
+        let why = "the PostgreSQL CA certificate cannot be used: it must be PEM";
+        assert_eq!(text.err().expect("it must be refused").to_string(), why);
     }
 }

@@ -5,8 +5,10 @@
 //! data. Rows of a history wait in a temporary table of the session.
 
 mod batch;
+mod difference;
 mod guards;
 mod history;
+mod legal;
 mod levels;
 mod load;
 mod provenance;
@@ -14,21 +16,23 @@ mod purge;
 mod risk;
 mod state;
 mod stress;
+mod verify;
 
-use std::path::Path;
-
-use tokio_postgres::{Client, Transaction};
+use tokio_postgres::{Client, IsolationLevel, Transaction};
 
 pub use batch::{Batch, HistoryRow};
-pub use history::{Conflict, Deleted, Staging};
-pub use load::{History, Load, LoadError, Outcome, Refusal};
+pub use difference::{Difference, Value};
+pub use history::{Deleted, Staging};
+pub use load::{Conflict, History, Load, LoadError, Outcome, Refusal};
 pub use provenance::Provenance;
 pub use purge::Purged;
 pub use risk::RiskRow;
 pub use stress::StressRow;
+pub use verify::Check;
 
 use crate::error::{Attempt, Error, SettingsError};
-use crate::server::{Patience, Server};
+use crate::migrations;
+use crate::server::{Authority, Patience, Server};
 
 /// Settings of the connection. A load of a million rows takes its time, so statements have no
 /// timeout; the server notices within a minute that a writer is gone, in the middle of a statement
@@ -55,10 +59,13 @@ pub enum ConnectError {
 }
 
 impl Writer {
-    /// Connects. `url` is `postgresql://…`; TLS is used when its `sslmode` asks or a CA file is
-    /// given.
-    pub async fn connect(url: &str, ca_file: Option<&Path>) -> Result<Self, ConnectError> {
-        let client = Server::new(url, ca_file, Patience::LOAD)?
+    /// Connects. `url` is `postgresql://…`; TLS is used when its `sslmode` asks or an authority
+    /// is given.
+    pub async fn connect(
+        url: &str,
+        authority: Option<Authority<'_>>,
+    ) -> Result<Self, ConnectError> {
+        let client = Server::new(url, authority, Patience::LOAD)?
             .connect(SETTINGS, None)
             .await?;
         Ok(Self {
@@ -67,18 +74,33 @@ impl Writer {
         })
     }
 
+    /// Whether the schema has what this build's loads write: the migrations of its own version, or of
+    /// a later one, were applied.
+    pub async fn has_schema(&self) -> Result<bool, Error> {
+        let newest = "SELECT coalesce(max(version), 0)::bigint >= $1 FROM water.migrations";
+        let newest = self
+            .client
+            .query_one(newest, &[&migrations::newest()])
+            .await;
+        Ok(newest.attempting("reading the schema's version")?.get(0))
+    }
+
     /// Has `waiting` called with the dataset's name when another load of it must end first.
     pub fn when_waiting(self, waiting: fn(&str)) -> Self {
         Self { waiting, ..self }
     }
 
-    /// Begins a load of `dataset`, which no other load changes meanwhile. A dry run holds up nobody.
+    /// Begins a load of `dataset`, which no other load changes meanwhile. A dry run holds up nobody:
+    /// it compares with the content of one moment, which other loads may change.
     async fn begin_load(&mut self, dataset: &str, load: &Load) -> Result<Transaction<'_>, Error> {
+        if load.dry_run {
+            let transaction = self.client.build_transaction();
+            let transaction = transaction.isolation_level(IsolationLevel::RepeatableRead);
+            return transaction.start().await.attempting("beginning to compare");
+        }
         let waiting = self.waiting;
         let transaction = self.begin().await?;
-        if !load.dry_run {
-            state::lock(&transaction, dataset, waiting).await?;
-        }
+        state::lock(&transaction, dataset, waiting).await?;
         Ok(transaction)
     }
 

@@ -56,21 +56,6 @@ pub(super) fn moved(
     }
 }
 
-/// How many differences a dry run names.
-const NAMED_DIFFERENCES: usize = 5;
-
-/// The largest differences of what stands before and after, each with its name.
-pub(super) fn largest(differences: impl Iterator<Item = (String, f64, f64)>) -> Vec<String> {
-    let mut differences: Vec<_> = differences.filter(|(_, old, new)| old != new).collect();
-    let distance = |(_, old, new): &(String, f64, f64)| (new - old).abs();
-    differences.sort_by(|one, other| distance(other).total_cmp(&distance(one)));
-    differences.truncate(NAMED_DIFFERENCES);
-    let named = differences.iter();
-    named
-        .map(|(name, old, new)| format!("{name}: {old} → {new}"))
-        .collect()
-}
-
 fn codes(codes: impl Iterator<Item = &'static str>) -> Vec<String> {
     codes.map(str::to_owned).collect()
 }

@@ -21,15 +21,6 @@ use crate::writer::state::{self, Input};
 
 pub use deletion::Deleted;
 
-/// A row that repeats an earlier one's account and id with different content.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Conflict {
-    /// Its line.
-    pub line: u64,
-    /// The line of the record's first row.
-    pub first_line: u64,
-}
-
 /// A load under way: batches go in, then it is finished or dropped, which leaves nothing.
 pub struct Staging<'a> {
     writer: &'a mut Writer,

@@ -1,13 +1,11 @@
-//! The legal alert level of each département and its date, with a stress record or without one.
-//! VigiEau's loads set them; a stress file may.
+//! A load of the register's levels: the legal ones, and their copies in the stress records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tokio_postgres::{Row, Transaction};
-use water_domain::{Departement, Level, StressRecord, Timestamp, departement};
+use water_domain::{Departement, Level, StressRecord, Timestamp};
 
-use crate::error::{Attempt, Error};
-use crate::moment::Moment;
+use crate::writer::difference::{self, Difference, Value};
+use crate::writer::legal::{self, Legal};
 use crate::writer::load::{Load, LoadError, Outcome, Refusal};
 use crate::writer::state::{self, Input};
 use crate::writer::stress::{self, STRESS, Stored};
@@ -18,22 +16,6 @@ const VIGIEAU: Input = Input {
     dataset: STRESS.dataset,
     whole: true,
 };
-
-/// A level that somebody set, which no index gave.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Legal {
-    pub(super) level: Level,
-    pub(super) as_of: Timestamp,
-    pub(super) synthetic: bool,
-}
-
-impl Legal {
-    /// Whether a level of this load stays behind the stored one: it is older, or invented where
-    /// the stored one is measured.
-    pub(super) fn outranks(&self, as_of: Timestamp, load: &Load) -> bool {
-        !load.force && (as_of < self.as_of || (load.synthetic && !self.synthetic))
-    }
-}
 
 impl Writer {
     /// Sets the level of each département; `None` (the register does not know) keeps the stored
@@ -47,14 +29,15 @@ impl Writer {
     ) -> Result<Outcome, LoadError> {
         let transaction = self.begin_load(VIGIEAU.dataset, load).await?;
         state::check(&transaction, VIGIEAU, as_of, load).await?;
-        let (legal, records) = (read(&transaction).await?, stress::read(&transaction).await?);
+        let legal = legal::read(&transaction).await?;
+        let records = stress::read(&transaction).await?;
         let mut update = Update::of(levels, &legal, &records, as_of, load);
         guard(levels, &legal, &update, load)?;
         if load.dry_run {
-            update.outcome.largest = update.changes;
+            update.outcome.largest = difference::largest(update.changes.into_iter());
             return Ok(update.outcome);
         }
-        write(&transaction, &update.legal).await?;
+        legal::write(&transaction, &update.legal).await?;
         stress::write(&transaction, update.records.iter()).await?;
         state::finish(transaction, VIGIEAU, as_of, load, &update.outcome).await?;
         Ok(update.outcome)
@@ -69,8 +52,8 @@ struct Update {
     records: Vec<Stored>,
     /// Measured levels that become others.
     moved: usize,
-    /// Served levels that become others, as `34: crise → normal`.
-    changes: Vec<String>,
+    /// Served levels that become others.
+    changes: Vec<Difference>,
 }
 
 impl Update {
@@ -128,8 +111,8 @@ impl Update {
         };
         if record != old.record {
             self.outcome.updated += 1;
-            self.changes
-                .push(format!("{code}: {} → {}", old.record.level, record.level));
+            let sides = [old.record.level, record.level].map(Value::Level);
+            self.changes.push(Difference::of(code, "level", sides));
         }
         if record != old.record || old.level_derived {
             self.records.push(Stored {
@@ -161,45 +144,4 @@ fn guard(
     }
     let measured = legal.values().filter(|legal| !legal.synthetic).count();
     guards::moved(VIGIEAU.name, update.moved, measured, load)
-}
-
-/// All stored levels by the département's code.
-pub(super) async fn read(
-    transaction: &Transaction<'_>,
-) -> Result<BTreeMap<&'static str, Legal>, Error> {
-    const ATTEMPT: &str = "reading the alert levels";
-    let sql = "SELECT dept, level, as_of, synthetic FROM water.levels";
-    let rows = transaction.query(sql, &[]).await.attempting(ATTEMPT)?;
-    let legal = |row: &Row| {
-        let departement = departement::parse(row.get("dept"));
-        let departement = departement.map_err(|why| Error::stored(ATTEMPT, why))?;
-        let level = row.get::<_, &str>("level").parse::<Level>();
-        let legal = Legal {
-            level: level.map_err(|why| Error::stored(ATTEMPT, why))?,
-            as_of: row.get::<_, Moment>("as_of").0,
-            synthetic: row.get("synthetic"),
-        };
-        Ok((departement.code, legal))
-    };
-    rows.iter().map(legal).collect()
-}
-
-/// Stores levels, over those of the same départements.
-pub(super) async fn write(
-    transaction: &Transaction<'_>,
-    legal: &BTreeMap<&'static str, Legal>,
-) -> Result<(), Error> {
-    const ATTEMPT: &str = "writing alert levels";
-    let sql = "INSERT INTO water.levels (dept, level, as_of, synthetic) VALUES ($1, $2, $3, $4) \
-               ON CONFLICT (dept) DO UPDATE SET level = excluded.level, as_of = excluded.as_of, \
-               synthetic = excluded.synthetic";
-    let statement = transaction.prepare(sql).await.attempting(ATTEMPT)?;
-    for (code, legal) in legal {
-        let (level, as_of) = (legal.level.as_str(), Moment(legal.as_of));
-        transaction
-            .execute(&statement, &[code, &level, &as_of, &legal.synthetic])
-            .await
-            .attempting(ATTEMPT)?;
-    }
-    Ok(())
 }

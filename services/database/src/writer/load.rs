@@ -5,7 +5,7 @@ use std::fmt;
 use water_domain::Timestamp;
 
 use crate::error::Error;
-use crate::writer::history::Conflict;
+use crate::writer::difference::Difference;
 
 /// A load's circumstances: where its rows come from, and how careful it is.
 #[derive(Clone, Debug)]
@@ -14,6 +14,10 @@ pub struct Load {
     pub sha256: [u8; 32],
     /// Where the file comes from, in its loader's words.
     pub source: String,
+    /// A public link to it, which clients are told.
+    pub source_url: Option<String>,
+    /// Its licence, which clients are told.
+    pub licence: Option<String>,
     /// Generated, not measured.
     pub synthetic: bool,
     /// Who loads.
@@ -29,7 +33,7 @@ pub struct Load {
 }
 
 /// What a load did, or would have done.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Outcome {
     /// Rows in the file.
     pub rows: u64,
@@ -51,8 +55,8 @@ pub struct Outcome {
     pub older: u64,
     /// Rows of purged accounts, which were skipped.
     pub purged: u64,
-    /// Of a dry run: what would change most, the largest difference first.
-    pub largest: Vec<String>,
+    /// Of a dry run: what would change most, by column the largest difference first.
+    pub largest: Vec<Difference>,
 }
 
 impl Outcome {
@@ -92,6 +96,15 @@ impl fmt::Display for History {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())
     }
+}
+
+/// A row that repeats an earlier one's account and id with different content.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Conflict {
+    /// Its line.
+    pub line: u64,
+    /// The line of the record's first row.
+    pub first_line: u64,
 }
 
 /// A load that did not happen; the stored data is as it was.

@@ -32,6 +32,10 @@ pub struct Provenance {
     pub sha256: String,
     /// Where the file comes from, in its loader's words.
     pub source: String,
+    /// A public link to it.
+    pub source_url: Option<String>,
+    /// Its licence.
+    pub licence: Option<String>,
     /// Generated, not measured.
     pub synthetic: bool,
     /// Who loaded it.
@@ -42,7 +46,8 @@ impl Writer {
     /// The last `limit` loads.
     pub async fn provenance(&mut self, limit: u32) -> Result<Vec<Provenance>, Error> {
         let sql = "SELECT dataset, loaded_at, as_of, rows, inserted, updated, removed, derived, \
-                          encode(sha256, 'hex') AS sha256, source, synthetic, loaded_by \
+                          encode(sha256, 'hex') AS sha256, source, source_url, licence, \
+                          synthetic, loaded_by \
                    FROM water.loads ORDER BY id DESC LIMIT $1";
         let rows = self
             .client
@@ -65,6 +70,8 @@ fn provenance(row: &Row) -> Provenance {
         derived: row.get("derived"),
         sha256: row.get("sha256"),
         source: row.get("source"),
+        source_url: row.get("source_url"),
+        licence: row.get("licence"),
         synthetic: row.get("synthetic"),
         loaded_by: row.get("loaded_by"),
     }

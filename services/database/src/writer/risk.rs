@@ -8,6 +8,7 @@ use water_domain::{Departement, Number, RiskRating, RiskRecord, Timestamp};
 use crate::departements;
 use crate::error::{Attempt, Error};
 use crate::moment::Moment;
+use crate::writer::difference::{self, Difference, Value};
 use crate::writer::load::{Load, LoadError, Outcome};
 use crate::writer::state::{self, Input, Over};
 use crate::writer::{Writer, guards};
@@ -78,9 +79,9 @@ impl Writer {
             ..Outcome::default()
         };
         if load.dry_run {
-            let largest = guards::largest(stored.iter().filter_map(|(code, old)| {
-                let new = wanted.get(code)?.overall.get();
-                Some(((*code).to_owned(), old.overall.get(), new))
+            let largest = difference::largest(stored.iter().filter_map(|(code, old)| {
+                let sides = [old.overall, wanted.get(code)?.overall].map(Value::Score);
+                Some(Difference::of(*code, "overall", sides))
             }));
             return Ok(Outcome { largest, ..outcome });
         }

@@ -196,8 +196,8 @@ async fn note(
     ]
     .map(|n| n as i64);
     let sql = "INSERT INTO water.loads (dataset, as_of, sha256, source, synthetic, loaded_by, \
-                                        rows, inserted, updated, removed, derived) \
-               SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11 \
+                                        rows, inserted, updated, removed, derived, licence, source_url) \
+               SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $13, $14 \
                WHERE $12 OR NOT EXISTS ( \
                    SELECT FROM (SELECT as_of, sha256 FROM water.loads WHERE dataset = $1 ORDER BY id DESC LIMIT 1) \
                        AS last \
@@ -218,6 +218,8 @@ async fn note(
                 &counts[3],
                 &outcome.derived,
                 &outcome.changed(),
+                &load.licence,
+                &load.source_url,
             ],
         )
         .await?;

@@ -7,7 +7,8 @@ use water_domain::{Departement, Level, Number, StressRecord, Timestamp};
 
 use crate::departements;
 use crate::error::{Attempt, Error};
-use crate::writer::levels::{self, Legal};
+use crate::writer::difference::{self, Difference, Value};
+use crate::writer::legal::{self, Legal};
 use crate::writer::load::{Load, LoadError, Outcome};
 use crate::writer::state::{self, Input, Over};
 use crate::writer::{Writer, guards};
@@ -43,7 +44,7 @@ impl Writer {
     ) -> Result<Outcome, LoadError> {
         let transaction = self.begin_load(STRESS.dataset, load).await?;
         let over = state::check(&transaction, STRESS, as_of, load).await?;
-        let (stored, legal) = (read(&transaction).await?, levels::read(&transaction).await?);
+        let (stored, legal) = (read(&transaction).await?, legal::read(&transaction).await?);
         let wanted: BTreeMap<&str, Wanted> = rows
             .iter()
             .map(|row| {
@@ -84,11 +85,10 @@ impl Writer {
             ..Outcome::default()
         };
         if load.dry_run {
-            let largest = guards::largest(stored.iter().filter_map(|(code, old)| {
-                let new = wanted.get(code)?.stored.record.stress_index;
-                Some(((*code).to_owned(), old.record.stress_index.get(), new.get()))
-            }));
-            return Ok(Outcome { largest, ..outcome });
+            return Ok(Outcome {
+                largest: largest(&stored, &wanted),
+                ..outcome
+            });
         }
         let delete = "DELETE FROM water.stress WHERE dept = ANY($1)";
         transaction
@@ -102,7 +102,7 @@ impl Writer {
         let given = wanted
             .iter()
             .filter_map(|(code, new)| Some((*code, new.given?)));
-        levels::write(&transaction, &given.collect()).await?;
+        legal::write(&transaction, &given.collect()).await?;
         state::finish(transaction, STRESS, as_of, load, &outcome).await?;
         Ok(outcome)
     }
@@ -143,6 +143,22 @@ fn wanted(row: &StressRow, legal: Option<&Legal>, as_of: Timestamp, load: &Load)
         given,
         kept: given.is_none() && legal.is_some(),
     }
+}
+
+/// The indices that would move most, and the levels.
+fn largest(
+    stored: &BTreeMap<&'static str, Stored>,
+    wanted: &BTreeMap<&str, Wanted>,
+) -> Vec<Difference> {
+    let moves = |column: &'static str, value: fn(&StressRecord) -> Value| {
+        difference::largest(stored.iter().filter_map(|(code, old)| {
+            let sides = [&old.record, &wanted.get(code)?.stored.record].map(value);
+            Some(Difference::of(*code, column, sides))
+        }))
+    };
+    let indices = moves("stressIndex", |record| Value::Score(record.stress_index));
+    let levels = moves("level", |record| Value::Level(record.level));
+    [indices, levels].concat()
 }
 
 /// Whether an index goes two bands or more away.
@@ -225,6 +241,8 @@ mod tests {
         Load {
             sha256: [0; 32],
             source: String::new(),
+            source_url: None,
+            licence: None,
             synthetic,
             loaded_by: String::new(),
             allow_missing: false,

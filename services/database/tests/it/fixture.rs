@@ -85,6 +85,8 @@ pub fn load() -> Load {
     Load {
         sha256: [7; 32],
         source: "a test".to_owned(),
+        source_url: None,
+        licence: None,
         synthetic: true,
         loaded_by: "nobody".to_owned(),
         allow_missing: true,

@@ -4,7 +4,7 @@ use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use water_database::{Database, departements, migrations};
+use water_database::{Database, Writer, departements, migrations};
 use water_domain::Fault;
 use water_harness::certificates::{Authority, Purpose};
 use water_harness::{Postgres, scratch_directory, wait_until};
@@ -105,4 +105,13 @@ async fn a_server_is_believed_for_its_authority_and_name_only() {
         .await
         .unwrap_err();
     assert!(other_name.contains("not valid for name"), "{other_name}");
+    // A loader may have the certificate as text, from a Secret that has one or has none.
+    let url = server.own.url_as("water_writer");
+    let pem = std::fs::read_to_string(&server.ca_file).unwrap();
+    let writer = Writer::connect(&url, Some(water_database::Authority::Pem(&pem))).await;
+    let writer = writer.unwrap();
+    let encrypted = "SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) \
+                     WHERE usename = 'water_writer'";
+    assert_eq!(server.postgres.sql("postgres", encrypted).unwrap(), "t");
+    assert!(writer.has_schema().await.unwrap());
 }

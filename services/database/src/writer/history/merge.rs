@@ -2,12 +2,12 @@
 
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Row, Transaction};
-use water_domain::Timestamp;
+use water_domain::{Number, Timestamp};
 
 use crate::error::{Attempt, Error};
-use crate::writer::guards;
-use crate::writer::history::{Conflict, deletion, places, table};
-use crate::writer::load::{History, LoadError, Outcome};
+use crate::writer::difference::{self, Difference, Value};
+use crate::writer::history::{deletion, places, table};
+use crate::writer::load::{Conflict, History, LoadError, Outcome};
 
 /// How many conflicts are named; the rest is counted.
 const NAMED_CONFLICTS: i64 = 50;
@@ -82,14 +82,20 @@ impl<'a, 'b> Merge<'a, 'b> {
     }
 
     /// The scores that would change most, by the line of the file: it names no account.
-    async fn largest(&self) -> Result<Vec<String>, Error> {
+    async fn largest(&self) -> Result<Vec<Difference>, Error> {
         let rows = self.transaction.query(&self.statement(LARGEST), &[]).await;
         let rows = rows.attempting("comparing scores")?;
-        let differences = rows.iter().map(|row| {
+        let column = match self.history {
+            History::Analyses => "globalScore",
+            History::Audits => "score",
+        };
+        let differences = rows.iter().filter_map(|row| {
             let line: i64 = row.get("line");
-            (format!("line {line}"), row.get("old"), row.get("new"))
+            let score = |name| Number::try_from(row.get::<_, f64>(name)).map(Value::Score);
+            let sides = [score("old").ok()?, score("new").ok()?];
+            Some(Difference::of(format!("line {line}"), column, sides))
         });
-        Ok(guards::largest(differences))
+        Ok(difference::largest(differences))
     }
 
     /// Leaves out purged accounts and finds the rows that exist: how many were left out, and
