@@ -4,9 +4,12 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use water_domain::{AccountId, Timestamp};
+use clap_complete::Shell;
+use water_domain::AccountId;
 
+use crate::as_of::AsOf;
 use crate::report::Form;
+use crate::source::Encoding;
 
 /// The command line of `water-ingest`.
 #[derive(Parser, Debug)]
@@ -16,6 +19,7 @@ use crate::report::Form;
     about = "Files into the database: the only way in",
     after_help = "The database is named by the environment: WATER_POSTGRES_URL (postgresql://user:password@host/database, \
                   the owner's for migrate, the writer's otherwise) and, for a private authority, WATER_POSTGRES_CA_FILE.\n\
+                  A file behind https:// is reached by WATER_SOURCE_USERNAME and _PASSWORD, _CA_FILE, _PROXY, _DEADLINE_SECONDS.\n\
                   Exit status: 0 done, 1 infrastructure, 2 bad data, 3 refused by a guard, 64 wrong usage."
 )]
 pub struct Arguments {
@@ -37,10 +41,19 @@ pub enum Command {
     Load(LoadArguments),
     /// Generate synthetic data, and load it or write it into a folder
     Demo(DemoArguments),
+    /// Remove single rows of an account's history
+    Delete(DeleteArguments),
     /// Remove all rows of an account, for good
     Purge(PurgeArguments),
+    /// Compute totals, anchors and copied levels anew and compare them with the stored ones
+    Verify(VerifyArguments),
     /// List what was loaded, newest first: a table on a terminal, JSON elsewhere
     Provenance(ProvenanceArguments),
+    /// Print the completions of a shell
+    Completions {
+        /// Which
+        shell: Shell,
+    },
 }
 
 /// A dataset that a file can be loaded into.
@@ -54,7 +67,7 @@ pub enum Dataset {
     Analyses,
     /// Compliance audits, upserted (accountId,id,companyName,sectorCode,deptCode,score,globalRating,createdAt and optionally synthetic)
     Audits,
-    /// The national drought register's GET /api/departements: sets the level of stress records
+    /// The national drought register's GET /api/departements: sets alert levels
     Vigieau,
 }
 
@@ -63,20 +76,28 @@ pub enum Dataset {
 pub struct LoadArguments {
     /// What the file holds
     pub dataset: Dataset,
-    /// CSV or NDJSON (vigieau: JSON), plain or gzip; - is standard input
+    /// CSV or NDJSON (vigieau: JSON), plain or gzip; - is standard input, https://… is fetched
     pub file: PathBuf,
-    /// The date or time that the data describes; histories keep the newest
-    #[arg(long, value_name = "DATE", value_parser = as_of)]
-    pub as_of: Option<Timestamp>,
+    /// The date or time that the data describes, or today (in Europe/Paris); histories keep the newest
+    #[arg(long, value_name = "DATE")]
+    pub as_of: Option<AsOf>,
     /// Where the data comes from, for the provenance [default: the file's name]
     #[arg(long, value_name = "TEXT")]
     pub source: Option<String>,
+    /// A public link to where the data comes from, which clients are told
+    #[arg(long, value_name = "URL", value_parser = link)]
+    pub source_url: Option<String>,
+    /// The licence of the data, which clients are told, such as "Licence Ouverte 2.0"
+    #[arg(long, value_name = "TEXT", value_parser = label)]
+    pub licence: Option<String>,
     /// The data is generated, not measured; a row that says so itself needs no flag
     #[arg(long)]
     pub synthetic: bool,
-    /// Take a companyName such as "None" or "NA" for a name (analyses, audits)
-    #[arg(long)]
-    pub allow_null_words: bool,
+    /// Wait until the schema has this version's migrations, at most so long [default: not at all]
+    #[arg(long, value_name = "SECONDS")]
+    pub wait_for_schema: Option<u32>,
+    #[command(flatten)]
+    pub reading: ReadingArguments,
     #[command(flatten)]
     pub report: ReportArguments,
     #[command(flatten)]
@@ -88,13 +109,26 @@ pub struct LoadArguments {
 pub struct CheckArguments {
     /// What the file holds
     pub dataset: Dataset,
-    /// CSV or NDJSON (vigieau: JSON), plain or gzip; - is standard input
+    /// CSV or NDJSON (vigieau: JSON), plain or gzip; - is standard input, https://… is fetched
     pub file: PathBuf,
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+    #[command(flatten)]
+    pub report: ReportArguments,
+}
+
+/// How a file is read.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct ReadingArguments {
+    /// How the text of a CSV file is written
+    #[arg(long, default_value = "utf-8")]
+    pub encoding: Encoding,
     /// Take a companyName such as "None" or "NA" for a name (analyses, audits)
     #[arg(long)]
     pub allow_null_words: bool,
-    #[command(flatten)]
-    pub report: ReportArguments,
+    /// Take a header without rows for a day on which nothing happened (analyses, audits)
+    #[arg(long)]
+    pub allow_empty: bool,
 }
 
 /// How problems are told.
@@ -114,6 +148,7 @@ impl Command {
         match self {
             Self::Load(arguments) => arguments.report.report,
             Self::Check(arguments) => arguments.report.report,
+            Self::Verify(arguments) => arguments.report,
             _ => Form::Text,
         }
     }
@@ -157,14 +192,62 @@ pub struct DemoArguments {
     /// How many analyses, and how many audits, each account has
     #[arg(long, default_value = "1200", value_name = "N")]
     pub rows_per_account: NonZeroU32,
-    /// The date or time that the data describes; histories end there
-    #[arg(long, value_name = "DATE", value_parser = as_of, default_value = "2026-01-01")]
-    pub as_of: Timestamp,
+    /// The date or time that the synthetic data describes; histories end there
+    #[arg(long, value_name = "DATE", default_value = "2026-01-01")]
+    pub as_of: AsOf,
     /// Write the files into this folder and load nothing
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        conflicts_with_all = ["allow_missing", "force", "max_changed", "dry_run"]
+    )]
     pub write_to: Option<PathBuf>,
     #[command(flatten)]
     pub guards: GuardArguments,
+}
+
+/// `delete`.
+#[derive(Args, Debug)]
+pub struct DeleteArguments {
+    /// Which history
+    pub history: HistoryName,
+    /// The ids of the rows
+    #[arg(required_unless_present = "file")]
+    pub ids: Vec<String>,
+    /// Whose rows
+    #[arg(long)]
+    pub account: AccountId,
+    /// A file with an id a line instead; - is standard input
+    #[arg(long, conflicts_with = "ids")]
+    pub file: Option<PathBuf>,
+    /// Count without deleting
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Who deletes, for the provenance
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "USER",
+        default_value = "water-ingest"
+    )]
+    pub deleted_by: String,
+}
+
+/// A history, whose rows are an account's own.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HistoryName {
+    /// Risk analyses
+    Analyses,
+    /// Compliance audits
+    Audits,
+}
+
+/// `verify`.
+#[derive(Args, Debug)]
+pub struct VerifyArguments {
+    /// Say what is wrong as text, or as JSON, an object a line
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub report: Form,
 }
 
 /// `purge`.
@@ -197,13 +280,30 @@ pub struct ProvenanceArguments {
     pub limit: u32,
 }
 
-/// A time, or a day: its first moment in UTC.
-fn as_of(text: &str) -> Result<Timestamp, String> {
-    Timestamp::parse(text)
-        .or_else(|_| Timestamp::parse(&format!("{text}T00:00:00Z")))
-        .map_err(|_| {
-            "write a day such as 2026-07-01, or a time such as 2026-07-01T06:00:00Z".to_owned()
-        })
+/// Longer text is no label.
+const LONGEST: usize = 200;
+
+/// Text that clients are shown.
+fn label(text: &str) -> Result<String, &'static str> {
+    match text.trim() == text && !text.is_empty() && text.chars().count() <= LONGEST {
+        true if !text.contains(char::is_control) => Ok(text.to_owned()),
+        _ => Err("write at most 200 characters on one line, without white space around them"),
+    }
+}
+
+/// A link that clients may follow: it is shown to everyone.
+fn link(text: &str) -> Result<String, &'static str> {
+    const FORM: &str = "write a public link, such as https://www.data.gouv.fr/datasets/x";
+    let uri: ureq::http::Uri = text.parse().map_err(|_| FORM)?;
+    let public = matches!(uri.scheme_str(), Some("https" | "http"));
+    let authority = uri.authority().map(|authority| authority.as_str());
+    match authority {
+        Some(authority) if authority.contains('@') => {
+            Err("the link has credentials in it: clients would see them")
+        }
+        Some(_) if public && text.len() <= 10 * LONGEST => Ok(text.to_owned()),
+        _ => Err(FORM),
+    }
 }
 
 #[cfg(test)]
@@ -218,21 +318,25 @@ mod tests {
     }
 
     #[test]
-    fn an_as_of_date_is_a_day_or_a_time() {
-        let printed = |text| as_of(text).unwrap().to_string();
-        assert_eq!(printed("2026-07-01"), "2026-07-01T00:00:00.000Z");
-        assert_eq!(
-            printed("2026-07-01T02:00:00+02:00"),
-            "2026-07-01T00:00:00.000Z"
-        );
+    fn what_clients_are_shown_is_a_link_or_a_short_line() {
+        for good in [
+            "https://www.data.gouv.fr/datasets/x?y=1",
+            "http://data.example",
+        ] {
+            assert_eq!(link(good), Ok(good.to_owned()));
+        }
         for bad in [
             "",
-            "2026-7-1",
-            "01/07/2026",
-            "2026-07-01T00:00:00",
-            "2026-02-30",
+            "data.example",
+            "ftp://data.example",
+            "https://u:p@data.example/x",
+            "/x",
         ] {
-            assert!(as_of(bad).is_err(), "{bad}");
+            assert!(link(bad).is_err(), "{bad}");
+        }
+        assert!(label("Licence Ouverte 2.0").is_ok());
+        for bad in ["", " x", "a\nb", &"x".repeat(201)] {
+            assert!(label(bad).is_err(), "{bad}");
         }
     }
 }

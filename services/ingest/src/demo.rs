@@ -1,5 +1,7 @@
-//! Synthetic data: invented, the same for the same seed, and labelled as such wherever it goes.
+//! What a first run shows: synthetic indices, risks and histories, the same for the same seed, and the
+//! drought register's real levels of one day. Each says which it is wherever it goes.
 
+mod register;
 mod rows;
 
 use std::fs::{self, File};
@@ -11,103 +13,129 @@ use water_database::writer::History;
 use water_domain::Timestamp;
 
 use crate::arguments::{Dataset, DemoArguments};
-use crate::command;
+use crate::connection::connect;
 use crate::failure::Failure;
-use crate::load::{self, Job};
+use crate::load::{self, Job, Origin};
+use crate::report::Form;
 use crate::source::Source;
 use crate::summary;
 
 /// What is generated: the file's name and its rows say that it is synthetic, as the provenance does.
-const FILES: [(Dataset, &str); 4] = [
+/// The register's levels come last: they go over the levels that the indices give.
+const FILES: [(Dataset, &str); 5] = [
     (Dataset::Stress, "synthetic-stress.csv"),
     (Dataset::Risk, "synthetic-risk.csv"),
     (Dataset::Analyses, "synthetic-analyses.csv"),
     (Dataset::Audits, "synthetic-audits.csv"),
+    (Dataset::Vigieau, register::FILE),
 ];
 
 /// Generates all datasets, and loads them or writes them into a folder.
 pub async fn run(arguments: DemoArguments, now: Timestamp) -> Result<(), Failure> {
     match &arguments.write_to {
-        Some(folder) => write(&arguments, folder),
+        Some(folder) => write(&arguments, folder, now),
         None => load_all(&arguments, now).await,
     }
 }
 
-fn write(arguments: &DemoArguments, folder: &Path) -> Result<(), Failure> {
+fn write(arguments: &DemoArguments, folder: &Path, now: Timestamp) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(Failure::writing(folder))?;
     let mut files = Vec::new();
     for (dataset, name) in FILES {
         let path = folder.join(name);
         let written = File::create(&path)
-            .and_then(|mut file| io::copy(&mut generate(dataset, arguments), &mut file));
+            .and_then(|mut file| io::copy(&mut content(dataset, arguments, now), &mut file));
         let bytes = written.map_err(Failure::writing(&path))?;
-        files.push(json!({ "file": name, "bytes": bytes }));
+        files.push(json!({ "file": name, "bytes": bytes, "synthetic": is_synthetic(dataset) }));
     }
-    summary::print(&json!({ "synthetic": true, "seed": arguments.seed, "files": files }))
+    // JSON has no room for a licence, which must go where the data goes.
+    let path = folder.join(register::NOTE_FILE);
+    fs::write(&path, register::NOTE).map_err(Failure::writing(&path))?;
+    summary::print(&json!({ "seed": arguments.seed, "files": files }))
 }
 
 /// One load after the other, each as if its file were loaded; the first that fails ends it.
 async fn load_all(arguments: &DemoArguments, now: Timestamp) -> Result<(), Failure> {
-    let label = format!("synthetic: water-ingest demo --seed {}", arguments.seed);
-    let jobs = FILES.map(|(dataset, name)| {
-        let job = Job::synthetic(
-            dataset,
-            label.clone(),
-            arguments.as_of,
-            &arguments.guards,
-            now,
-        );
-        (job, Source::generated(name, generate(dataset, arguments)))
-    });
-    let mut writer = command::connect().await?;
+    let mut jobs = Vec::new();
+    for (dataset, name) in FILES {
+        let job = job(dataset, arguments, now)?;
+        let bytes = content(dataset, arguments, now);
+        jobs.push((job, Source::stream(name, None, bytes)));
+    }
+    let mut writer = connect(Form::Text).await?;
     let mut loads = Vec::new();
     for (job, source) in jobs {
-        let (summary, result) = load::run(&mut writer, source, job?).await;
+        let (summary, result) = load::run(&mut writer, source, job).await;
         loads.push(summary);
         if result.is_err() {
-            summary::print(&json!({ "synthetic": true, "seed": arguments.seed, "loads": loads }))?;
+            summary::print(&json!({ "seed": arguments.seed, "loads": loads }))?;
             return result;
         }
     }
-    summary::print(&json!({ "synthetic": true, "seed": arguments.seed, "loads": loads }))
+    summary::print(&json!({ "seed": arguments.seed, "loads": loads }))
+}
+
+/// Everything but the register's levels is invented.
+fn is_synthetic(dataset: Dataset) -> bool {
+    dataset != Dataset::Vigieau
+}
+
+fn job(dataset: Dataset, arguments: &DemoArguments, now: Timestamp) -> Result<Job, Failure> {
+    let synthetic = is_synthetic(dataset);
+    let (origin, as_of) = match synthetic {
+        true => {
+            let label = format!("synthetic: water-ingest demo --seed {}", arguments.seed);
+            let origin = Origin {
+                source: Some(label),
+                ..Origin::default()
+            };
+            (origin, arguments.as_of)
+        }
+        false => (
+            register::origin(),
+            register::AS_OF.parse().expect("it is a day"),
+        ),
+    };
+    Job::built_in(dataset, origin, synthetic, as_of, &arguments.guards, now)
 }
 
 /// The dataset's file, row by row as it is read.
-fn generate(dataset: Dataset, arguments: &DemoArguments) -> Lines {
-    let (seed, as_of) = (arguments.seed, arguments.as_of);
+fn content(dataset: Dataset, arguments: &DemoArguments, now: Timestamp) -> Box<dyn Read + Send> {
+    let seed = arguments.seed;
     let history = |history| {
         rows::history(
             history,
             seed,
             arguments.accounts,
             arguments.rows_per_account,
-            as_of,
+            arguments.as_of.at(now),
         )
     };
-    Lines::of(match dataset {
-        Dataset::Stress | Dataset::Vigieau => Box::new(rows::stress(seed)),
-        Dataset::Risk => Box::new(rows::risk(seed)),
-        Dataset::Analyses => Box::new(history(History::Analyses)),
-        Dataset::Audits => Box::new(history(History::Audits)),
-    })
-}
-
-/// Lines that are read as bytes: a file that never is in memory as a whole.
-struct Lines {
-    lines: Box<dyn Iterator<Item = String> + Send>,
-    line: io::Cursor<Vec<u8>>,
-}
-
-impl Lines {
-    fn of(lines: Box<dyn Iterator<Item = String> + Send>) -> Self {
-        Self {
-            lines,
-            line: io::Cursor::default(),
-        }
+    match dataset {
+        Dataset::Stress => Lines::boxed(rows::stress(seed)),
+        Dataset::Risk => Lines::boxed(rows::risk(seed)),
+        Dataset::Analyses => Lines::boxed(history(History::Analyses)),
+        Dataset::Audits => Lines::boxed(history(History::Audits)),
+        Dataset::Vigieau => Box::new(register::LEVELS),
     }
 }
 
-impl Read for Lines {
+/// Lines that are read as bytes: a file that never is in memory as a whole.
+struct Lines<L> {
+    lines: L,
+    line: io::Cursor<Vec<u8>>,
+}
+
+impl<L: Iterator<Item = String> + Send + 'static> Lines<L> {
+    fn boxed(lines: L) -> Box<dyn Read + Send> {
+        Box::new(Self {
+            lines,
+            line: io::Cursor::default(),
+        })
+    }
+}
+
+impl<L: Iterator<Item = String>> Read for Lines<L> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut count = self.line.read(buffer)?;
         while count < buffer.len() {

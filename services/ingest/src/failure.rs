@@ -9,6 +9,7 @@ use water_database::writer::{ConnectError, LoadError, Refusal};
 use water_runtime::settings::EXIT_USAGE;
 use water_runtime::telemetry::chain;
 
+use crate::remote::{FetchError, InvalidAddress};
 use crate::report::{Form, Remark, Severity};
 
 /// A command that did not do its work.
@@ -20,6 +21,9 @@ pub enum Failure {
     /// The command line is complete for clap, and not for the dataset.
     #[error("{0}")]
     Usage(&'static str),
+    /// The argument is a URL that is not fetched.
+    #[error(transparent)]
+    Address(#[from] InvalidAddress),
     /// The file has problems, which were printed.
     #[error("{file}: nothing was loaded, for the problems above")]
     BadData {
@@ -39,6 +43,17 @@ pub enum Failure {
         /// Why.
         source: io::Error,
     },
+    /// A file did not come over the network.
+    #[error("fetching {address}")]
+    Fetch {
+        /// Where it is, without the query.
+        address: String,
+        /// Why.
+        source: FetchError,
+    },
+    /// What is kept beside the rows does not agree with them; each was printed.
+    #[error("the stored data does not agree with itself, in the places above")]
+    Inconsistent,
     /// There is no connection.
     #[error(transparent)]
     Connect(#[from] ConnectError),
@@ -50,6 +65,9 @@ pub enum Failure {
     /// The database.
     #[error(transparent)]
     Database(#[from] water_database::Error),
+    /// The schema is of an older version.
+    #[error("the schema lacks this version's migrations: run water-ingest migrate as the owner")]
+    Unmigrated,
     /// The schema.
     #[error(transparent)]
     Migration(#[from] MigrationError),
@@ -92,15 +110,21 @@ impl Failure {
     /// 1 infrastructure, 2 bad data, 3 refused by a guard, 64 wrong usage.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Self::Settings(_) | Self::Usage(_) => EXIT_USAGE,
+            Self::Settings(_) | Self::Usage(_) | Self::Address(_) => EXIT_USAGE,
+            Self::Fetch {
+                source: FetchError::CaFile(..) | FetchError::NoCertificate(_),
+                ..
+            } => EXIT_USAGE,
             Self::Connect(ConnectError::Settings(_))
             | Self::Migration(MigrationError::Settings(_)) => EXIT_USAGE,
-            Self::BadData { .. } => 2,
+            Self::BadData { .. } | Self::Inconsistent => 2,
             Self::Refused(_) => 3,
             Self::File { .. }
+            | Self::Fetch { .. }
             | Self::Connect(_)
             | Self::Uncertain(_)
             | Self::Database(_)
+            | Self::Unmigrated
             | Self::Migration(_)
             | Self::Output(_) => 1,
         })

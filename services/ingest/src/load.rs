@@ -19,7 +19,7 @@ use crate::source::Source;
 use crate::summary::{Ending, Summary};
 
 pub use check::check;
-pub use job::Job;
+pub use job::{Job, Origin};
 
 /// Loads a file and reports: the problems are printed, the summary is returned, and the result is
 /// the command's own.
@@ -29,8 +29,8 @@ pub async fn run(writer: &mut Writer, source: Source, job: Job) -> (Summary, Res
     print_problems(&reading);
     match result {
         Ok(outcome) => {
-            for note in notes(&outcome) {
-                report::note(job.report.report, &reading.file, &note);
+            for note in notes(&outcome, job.guards.dry_run) {
+                report::note(job.report.report, Some(&reading.file), &note);
             }
             (reading.summary(&job, Ending::Failed).with(&outcome), Ok(()))
         }
@@ -50,7 +50,7 @@ async fn attempt(
     job: &Job,
     reading: &mut Reading,
 ) -> Result<Outcome, Failure> {
-    let text = source.text(reading.progress.clone());
+    let text = source.text(job.reading.encoding, reading.progress.clone());
     let (text, digesting) = reading.readable(text)?;
     let loaded = match job.content {
         Content::Stress => {
@@ -86,12 +86,18 @@ fn print_problems(reading: &Reading) {
 }
 
 /// What a file did not change, where that may surprise, and what a dry run found.
-fn notes(outcome: &Outcome) -> Vec<String> {
+fn notes(outcome: &Outcome, dry_run: bool) -> Vec<String> {
     let listed = |items: &[String], what: &str| {
         (!items.is_empty()).then(|| format!("{what}: {}", items.join(", ")))
     };
     let counted = |rows: u64, what: &str| (rows > 0).then(|| format!("{what}: {rows}"));
+    let would = format!(
+        "a load would insert {}, change {} and remove {} of {} rows",
+        outcome.inserted, outcome.updated, outcome.removed, outcome.rows
+    );
+    let largest: Vec<_> = outcome.largest.iter().map(ToString::to_string).collect();
     let notes = [
+        dry_run.then_some(would),
         listed(
             &outcome.without_record,
             "stored, and served once there is a stress record of these départements",
@@ -100,7 +106,7 @@ fn notes(outcome: &Outcome) -> Vec<String> {
             &outcome.kept,
             "the stored level was kept, for the file gives none or an older one",
         ),
-        listed(&outcome.largest, "the largest differences"),
+        listed(&largest, "the largest differences"),
         counted(
             outcome.older,
             "rows that a file of a later date had, and which stay as they are",

@@ -4,20 +4,27 @@
 //! that is a terminal). It exits with 0 done, 1 infrastructure, 2 bad data, 3 refused by a guard, 64 wrong usage.
 
 mod arguments;
+mod as_of;
 mod cell;
 mod command;
 mod config;
+mod connection;
 mod dataset;
+mod delete;
 mod demo;
 mod encoding;
 mod failure;
 mod load;
 mod problem;
 mod provenance;
+mod remote;
 mod report;
+mod shown;
 mod source;
 mod summary;
 mod table;
+mod verify;
+mod windows_1252;
 
 use std::process::ExitCode;
 

@@ -101,6 +101,8 @@ mod tests {
             derived: vec!["34".to_owned()],
             sha256: "ab".repeat(32),
             source: "stress.csv".to_owned(),
+            source_url: None,
+            licence: Some("Licence Ouverte 2.0".to_owned()),
             synthetic: false,
             loaded_by: "hélène".to_owned(),
         }

@@ -70,14 +70,23 @@ impl Remark<'_> {
     }
 }
 
-/// Says on standard error what may surprise about a file.
-pub fn note(form: Form, file: &str, message: &str) {
-    let note = Remark {
-        severity: Severity::Note,
-        file: Some(file),
+/// Says on standard error what may surprise, about a file or about the command.
+pub fn note(form: Form, file: Option<&str>, message: &str) {
+    say(form, Severity::Note, file, message);
+}
+
+/// Says on standard error what is wrong with the stored data.
+pub fn problem(form: Form, message: &str) {
+    say(form, Severity::Problem, None, message);
+}
+
+fn say(form: Form, severity: Severity, file: Option<&str>, message: &str) {
+    let remark = Remark {
+        severity,
+        file,
         line: None,
         column: None,
         message,
     };
-    eprintln!("{}", note.line(form));
+    eprintln!("{}", remark.line(form));
 }

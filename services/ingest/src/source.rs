@@ -6,17 +6,34 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use clap::ValueEnum;
 use flate2::bufread::MultiGzDecoder;
 use indicatif::ProgressBar;
 use sha2::{Digest, Sha256};
 
+use crate::windows_1252;
+
 /// Large enough that the header of any table is in the first buffer.
 const BUFFER: usize = 256 * 1024;
+
+/// How a file's text is written.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Encoding {
+    /// UTF-8, with or without a byte order mark
+    #[default]
+    #[value(name = "utf-8")]
+    Utf8,
+    /// What spreadsheets on Windows wrote before UTF-8; it is not guessed
+    #[value(name = "windows-1252")]
+    Windows1252,
+}
 
 /// Where a load's bytes come from.
 pub struct Source {
     /// The name that problems are reported under.
     pub name: String,
+    /// What the provenance calls it where its loader says nothing.
+    pub label: String,
     /// How many bytes there are, where that is known.
     pub length: Option<u64>,
     bytes: Box<dyn Read + Send>,
@@ -28,6 +45,7 @@ impl Source {
         if path == Path::new("-") {
             return Ok(Self {
                 name: "stdin".to_owned(),
+                label: "stdin".to_owned(),
                 length: None,
                 bytes: Box::new(io::stdin()),
             });
@@ -39,24 +57,31 @@ impl Source {
             .to_string_lossy()
             .into_owned();
         Ok(Self {
+            label: name.clone(),
             name,
             length: Some(file.metadata()?.len()),
             bytes: Box::new(file),
         })
     }
 
-    /// Bytes that are made as they are read.
-    pub fn generated(name: &str, bytes: impl Read + Send + 'static) -> Self {
+    /// Bytes that are made, or come from afar, as they are read.
+    pub fn stream(name: &str, length: Option<u64>, bytes: impl Read + Send + 'static) -> Self {
         Self {
             name: name.to_owned(),
-            length: None,
+            label: name.to_owned(),
+            length,
             bytes: Box::new(bytes),
         }
     }
 
+    /// The same with another label.
+    pub fn labelled(self, label: String) -> Self {
+        Self { label, ..self }
+    }
+
     /// The text, whose first buffer has the whole first line, and the digest that is complete once
     /// all of it was read.
-    pub fn text(self, progress: ProgressBar) -> io::Result<(Text, Digesting)> {
+    pub fn text(self, encoding: Encoding, progress: ProgressBar) -> io::Result<(Text, Digesting)> {
         let digesting = Digesting::default();
         let hashed = Hashed {
             bytes: self.bytes,
@@ -70,7 +95,10 @@ impl Source {
         } else {
             packed.boxed()
         };
-        if text.line.starts_with(BYTE_ORDER_MARK) {
+        if encoding == Encoding::Windows1252 {
+            let decoded: Box<dyn Read + Send> = Box::new(windows_1252::decoded(text.buffered()));
+            text = FirstLine::of(decoded)?;
+        } else if text.line.starts_with(BYTE_ORDER_MARK) {
             text.line.drain(..BYTE_ORDER_MARK.len());
         }
         Ok((Box::new(text.buffered()), digesting))
@@ -182,7 +210,8 @@ mod tests {
     }
 
     fn read_from(bytes: impl Read + Send + 'static) -> io::Result<(String, [u8; 32])> {
-        let (mut text, digesting) = Source::generated("test", bytes).text(ProgressBar::hidden())?;
+        let (mut text, digesting) =
+            Source::stream("test", None, bytes).text(Encoding::Utf8, ProgressBar::hidden())?;
         let mut read = String::new();
         text.read_to_string(&mut read)?;
         Ok((read, digesting.digest().unwrap()))
@@ -225,8 +254,8 @@ mod tests {
             assert_eq!(read_from(piped).unwrap().0, "a;b\n1;2\n");
         }
         let piped = ByteByByte(io::Cursor::new(b"a;b\n1;2\n".to_vec()));
-        let (mut text, _) = Source::generated("test", piped)
-            .text(ProgressBar::hidden())
+        let (mut text, _) = Source::stream("test", None, piped)
+            .text(Encoding::Utf8, ProgressBar::hidden())
             .unwrap();
         assert_eq!(text.fill_buf().unwrap(), b"a;b\n");
     }
@@ -234,8 +263,8 @@ mod tests {
     #[test]
     fn a_file_that_was_not_read_to_its_end_has_no_digest() {
         let bytes = io::Cursor::new(vec![b'x'; 2 * BUFFER]);
-        let source = Source::generated("test", bytes);
-        let (_, digesting) = source.text(ProgressBar::hidden()).unwrap();
+        let source = Source::stream("test", None, bytes);
+        let (_, digesting) = source.text(Encoding::Utf8, ProgressBar::hidden()).unwrap();
         assert_eq!(digesting.digest(), None);
     }
 

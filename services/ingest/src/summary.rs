@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use water_database::writer::Outcome;
+use water_database::writer::{Difference, Outcome};
 use water_domain::Timestamp;
 
 use crate::failure::Failure;
@@ -27,7 +27,7 @@ pub enum Ending {
 }
 
 /// A load in numbers.
-#[derive(Serialize, Clone, PartialEq, Eq, Debug)]
+#[derive(Serialize, Clone, PartialEq, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
     /// `stress`, `risk`, `analyses`, `audits` or `vigieau`.
@@ -54,6 +54,9 @@ pub struct Summary {
     pub kept: u64,
     /// Départements whose level is served only once they have a stress record.
     pub without_record: Vec<String>,
+    /// Of a dry run: what would change most.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub largest: Vec<Difference>,
     /// Rows that a file of a later date had.
     pub older: u64,
     /// Rows of purged accounts.
@@ -82,6 +85,7 @@ impl Summary {
         self.derived = outcome.derived.len() as u64;
         self.kept = outcome.kept.len() as u64;
         self.without_record = outcome.without_record.clone();
+        self.largest = outcome.largest.clone();
         self.older = outcome.older;
         self.purged = outcome.purged;
         let stored = outcome.changed() || outcome.laid_aside > 0;

@@ -7,9 +7,9 @@ mod json_lines;
 
 use std::io::{self, BufRead};
 
-use crate::cell::shortened;
 use crate::encoding;
 use crate::problem::Problems;
+use crate::shown::shortened;
 
 /// The columns of a dataset, by the API's names; a cell is found by its place in [`Columns::all`].
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +18,8 @@ pub struct Columns {
     pub required: &'static [&'static str],
     /// Those that it may have.
     pub optional: &'static [&'static str],
+    /// Whether a header may stand without rows.
+    pub may_be_empty: bool,
 }
 
 /// One row; a cell that is not given is `None`.
@@ -127,7 +129,7 @@ pub fn read(
         Some(b'{') => json_lines::read(text, columns, problems, each)?,
         _ => csv::read(text, columns, problems, each)?,
     };
-    if rows == 0 && problems.count() == before {
+    if rows == 0 && !columns.may_be_empty && problems.count() == before {
         problems.refuse_line(1, "the file has no rows");
     }
     Ok(rows)

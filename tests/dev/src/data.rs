@@ -1,4 +1,4 @@
-//! Data for the cluster: generated, and labelled as such.
+//! Data for the cluster: real alert levels of one day, and for the rest generated data, labelled as such.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use crate::cluster::Cluster;
 use crate::credentials::Credentials;
 use crate::process::run;
 
-/// Loads synthetic data into a database that has none; what somebody loaded stays.
+/// Loads the demonstration's data into a database that has none; what somebody loaded stays.
 pub fn load(cluster: &Cluster, credentials: &Credentials) -> Result<()> {
     let url = credentials.postgres_writer_url(cluster);
     let loads = run(ingest(&url).args(["provenance", "--limit=1"]))?;

@@ -42,6 +42,7 @@ pub fn columns(history: History) -> Columns {
     Columns {
         required,
         optional: &["synthetic"],
+        may_be_empty: false,
     }
 }
 
@@ -52,6 +53,8 @@ pub struct Rules {
     pub now: Timestamp,
     /// Whether `companyName` may be a word such as `None`.
     pub company_names: NullWords,
+    /// Whether a header without rows is a day on which nothing happened.
+    pub allow_empty: bool,
 }
 
 /// Hands each good row to `each`; the file is good if no problem was added.
@@ -62,7 +65,10 @@ pub fn read(
     problems: &mut Problems,
     mut each: impl FnMut(&HistoryRow<'_>, &Problems),
 ) -> io::Result<u64> {
-    let columns = columns(history);
+    let columns = Columns {
+        may_be_empty: rules.allow_empty,
+        ..columns(history)
+    };
     let names: Vec<_> = columns.all().collect();
     table::read(text, columns, problems, |line, row, problems| {
         let mut cells = Cells::new(line, row, &names, problems);
@@ -132,7 +138,11 @@ mod tests {
         read(
             Box::new(Cursor::new(text)),
             History::Analyses,
-            Rules { now, company_names },
+            Rules {
+                now,
+                company_names,
+                allow_empty: false,
+            },
             &mut problems,
             each,
         )

@@ -15,6 +15,7 @@ use crate::table::{self, Columns};
 pub const COLUMNS: Columns = Columns {
     required: &["dept", "flood", "drought", "overall"],
     optional: &["rating", "updatedAt", "name", "synthetic"],
+    may_be_empty: false,
 };
 
 /// Reads all rows; they are good if no problem was added.

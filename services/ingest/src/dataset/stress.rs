@@ -14,6 +14,7 @@ use crate::table::{self, Columns};
 pub const COLUMNS: Columns = Columns {
     required: &["dept", "stressIndex"],
     optional: &["level", "name", "synthetic"],
+    may_be_empty: false,
 };
 
 /// Reads all rows; they are good if no problem was added.
@@ -122,6 +123,14 @@ mod tests {
              97 or 98\n\
              stress.csv:6: dept: 34 was given in line 5 already\n"
         );
+    }
+
+    #[test]
+    fn a_departement_that_is_repeated_without_end_is_kept_once() {
+        let text: &'static str = format!("dept,stressIndex\n{}", "34,1\n".repeat(10_000)).leak();
+        let (rows, problems) = read_text(text);
+        assert_eq!(rows.len(), 1);
+        assert_eq!(problems.lines().count(), 51);
     }
 
     #[test]

@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use water_domain::{Departement, Level, departement};
 
-use crate::cell::quoted;
 use crate::dataset::Given;
 use crate::encoding;
 use crate::problem::Problems;
+use crate::shown::quoted;
 use crate::source::Text;
 
 /// A hundred times what the register answers.
@@ -50,7 +50,7 @@ pub fn read(
         Err(error) => {
             let before = bytes[..error.valid_up_to()].iter();
             let line = 1 + before.filter(|&&byte| byte == b'\n').count() as u64;
-            problems.refuse_line(line, &encoding::not_utf8(&bytes, error));
+            problems.refuse_line(line, &encoding::not_utf8_json(&bytes, error));
             return Ok(Vec::new());
         }
     };

@@ -143,6 +143,7 @@ mod tests {
             Rules {
                 now: end(),
                 company_names: NullWords::Refused,
+                allow_empty: false,
             },
             &mut problems,
             |_, _| {},

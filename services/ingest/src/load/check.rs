@@ -56,7 +56,7 @@ pub fn check(source: Source, job: &Job) -> (Checked, Result<(), Failure>) {
 }
 
 fn read(source: Source, job: &Job, reading: &mut Reading) -> Result<(), Failure> {
-    let text = source.text(reading.progress.clone());
+    let text = source.text(job.reading.encoding, reading.progress.clone());
     let (text, digesting) = reading.readable(text)?;
     match job.content {
         Content::Stress => {

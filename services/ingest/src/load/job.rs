@@ -3,22 +3,37 @@
 use water_database::writer::History;
 use water_domain::Timestamp;
 
-use crate::arguments::{CheckArguments, Dataset, GuardArguments, LoadArguments, ReportArguments};
+use crate::arguments::{
+    CheckArguments, Dataset, GuardArguments, LoadArguments, ReadingArguments, ReportArguments,
+};
+use crate::as_of::AsOf;
 use crate::cell::{NullWords, plausible};
 use crate::dataset::history::Rules;
 use crate::failure::Failure;
+use crate::source::Encoding;
 
 /// A load that was asked for.
 pub struct Job {
     pub(super) content: Content,
     /// The moment that the data describes.
     pub(super) as_of: Timestamp,
-    pub(super) source: Option<String>,
+    pub(super) origin: Origin,
     pub(super) synthetic: bool,
-    pub(super) company_names: NullWords,
+    pub(super) reading: ReadingArguments,
     pub(super) report: ReportArguments,
     pub(super) guards: GuardArguments,
     pub(super) now: Timestamp,
+}
+
+/// Where data comes from, in its loader's words.
+#[derive(Clone, Debug, Default)]
+pub struct Origin {
+    /// A label; without one the file's name is it.
+    pub source: Option<String>,
+    /// A public link.
+    pub source_url: Option<String>,
+    /// Its licence.
+    pub licence: Option<String>,
 }
 
 /// What a file holds.
@@ -35,7 +50,7 @@ impl Job {
     pub fn of(arguments: &LoadArguments, now: Timestamp) -> Result<Self, Failure> {
         let content = Content::of(arguments.dataset);
         let as_of = arguments.as_of.ok_or(Failure::Usage(
-            "--as-of is required: the date that the data describes, such as 2026-07-01",
+            "--as-of is required: the date that the data describes, such as 2026-07-01, or today",
         ))?;
         match content {
             Content::History(_) if arguments.guards.allow_missing => Err(Failure::Usage(
@@ -49,9 +64,13 @@ impl Job {
         Ok(Self {
             content,
             as_of: in_time(as_of, now)?,
-            source: arguments.source.clone(),
+            origin: Origin {
+                source: arguments.source.clone(),
+                source_url: arguments.source_url.clone(),
+                licence: arguments.licence.clone(),
+            },
             synthetic: arguments.synthetic,
-            company_names: content.company_names(arguments.allow_null_words)?,
+            reading: content.applicable(arguments.reading)?,
             report: arguments.report,
             guards: arguments.guards.clone(),
             now,
@@ -64,29 +83,30 @@ impl Job {
         Ok(Self {
             content,
             as_of: now,
-            source: None,
+            origin: Origin::default(),
             synthetic: false,
-            company_names: content.company_names(arguments.allow_null_words)?,
+            reading: content.applicable(arguments.reading)?,
             report: arguments.report,
             guards: GuardArguments::default(),
             now,
         })
     }
 
-    /// A load of generated data; `source` is its label.
-    pub fn synthetic(
+    /// A load of what the program brings along.
+    pub fn built_in(
         dataset: Dataset,
-        source: String,
-        as_of: Timestamp,
+        origin: Origin,
+        synthetic: bool,
+        as_of: AsOf,
         guards: &GuardArguments,
         now: Timestamp,
     ) -> Result<Self, Failure> {
         Ok(Self {
             content: Content::of(dataset),
             as_of: in_time(as_of, now)?,
-            source: Some(source),
-            synthetic: true,
-            company_names: NullWords::Refused,
+            origin,
+            synthetic,
+            reading: ReadingArguments::default(),
             report: ReportArguments::default(),
             guards: guards.clone(),
             now,
@@ -97,12 +117,17 @@ impl Job {
     pub(super) fn rules(&self) -> Rules {
         Rules {
             now: self.now,
-            company_names: self.company_names,
+            company_names: match self.reading.allow_null_words {
+                true => NullWords::Accepted,
+                false => NullWords::Refused,
+            },
+            allow_empty: self.reading.allow_empty,
         }
     }
 }
 
-fn in_time(as_of: Timestamp, now: Timestamp) -> Result<Timestamp, Failure> {
+fn in_time(as_of: AsOf, now: Timestamp) -> Result<Timestamp, Failure> {
+    let as_of = as_of.at(now);
     plausible(as_of, now).map(|()| as_of).map_err(|_| {
         Failure::Usage("--as-of must be from the year 2000 on and at most a day ahead")
     })
@@ -119,13 +144,20 @@ impl Content {
         }
     }
 
-    fn company_names(self, allow_null_words: bool) -> Result<NullWords, Failure> {
-        match (self, allow_null_words) {
-            (_, false) => Ok(NullWords::Refused),
-            (Self::History(_), true) => Ok(NullWords::Accepted),
-            (Self::Stress | Self::Risk | Self::Vigieau, true) => Err(Failure::Usage(
+    /// The same, unless a flag has no meaning for such a file.
+    fn applicable(self, reading: ReadingArguments) -> Result<ReadingArguments, Failure> {
+        let history = matches!(self, Self::History(_));
+        match self {
+            _ if reading.allow_null_words && !history => Err(Failure::Usage(
                 "--allow-null-words is of no use here: it is about companyName",
             )),
+            _ if reading.allow_empty && !history => Err(Failure::Usage(
+                "--allow-empty is of no use here: a file without rows would remove everything",
+            )),
+            Self::Vigieau if reading.encoding != Encoding::Utf8 => Err(Failure::Usage(
+                "--encoding is of no use here: JSON is UTF-8",
+            )),
+            _ => Ok(reading),
         }
     }
 

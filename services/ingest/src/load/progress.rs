@@ -9,9 +9,12 @@ pub fn bar(dataset: &'static str, length: Option<u64>) -> ProgressBar {
     let (bar, template) = match length {
         Some(length) => (
             ProgressBar::new(length),
-            "{msg} {wide_bar} {bytes}/{total_bytes} {eta}",
+            "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}",
         ),
-        None => (ProgressBar::new_spinner(), "{msg} {spinner} {bytes}"),
+        None => (
+            ProgressBar::new_spinner(),
+            "{msg} {spinner} {bytes} {bytes_per_sec}",
+        ),
     };
     let style = ProgressStyle::with_template(template).expect("the templates above are valid");
     let bar = bar

@@ -12,6 +12,7 @@ use crate::problem::Problems;
 use crate::report::Form;
 use crate::source::{self, Digesting, Source};
 use crate::summary::{Ending, Summary};
+use crate::windows_1252::IsUtf8;
 
 /// How many percent of the measured records may move far, unless the command line says otherwise.
 const MAX_CHANGED: u8 = 50;
@@ -19,6 +20,8 @@ const MAX_CHANGED: u8 = 50;
 /// A file that is being read.
 pub(super) struct Reading {
     pub(super) file: String,
+    /// What the provenance calls it, if the command line does not.
+    label: String,
     pub(super) progress: ProgressBar,
     pub(super) problems: Problems,
     pub(super) row_count: u64,
@@ -43,6 +46,7 @@ impl Reading {
     pub(super) fn of(source: &Source, job: &Job) -> Self {
         Self {
             file: source.name.clone(),
+            label: source.label.clone(),
             progress: progress::bar(job.content.name(), source.length),
             problems: problems(source, job),
             row_count: 0,
@@ -54,8 +58,11 @@ impl Reading {
     pub(super) fn readable<T>(&mut self, read: io::Result<T>) -> Result<T, Failure> {
         match read {
             Err(error) if source::is_damage(&error) => {
-                self.problems
-                    .refuse_line(1, "the gzip data is damaged or cut off");
+                let why = match error.get_ref() {
+                    Some(cause) if cause.is::<IsUtf8>() => cause.to_string(),
+                    _ => "the gzip data is damaged or cut off".to_owned(),
+                };
+                self.problems.refuse_line(1, &why);
                 Err(self.bad_data())
             }
             read => read.map_err(Failure::reading(self.file.as_ref())),
@@ -81,7 +88,13 @@ impl Reading {
         })?;
         Ok(Load {
             sha256,
-            source: job.source.clone().unwrap_or_else(|| self.file.clone()),
+            source: job
+                .origin
+                .source
+                .clone()
+                .unwrap_or_else(|| self.label.clone()),
+            source_url: job.origin.source_url.clone(),
+            licence: job.origin.licence.clone(),
             synthetic: self.is_synthetic(job),
             loaded_by: job.guards.loaded_by.clone(),
             allow_missing: job.guards.allow_missing,
@@ -118,6 +131,7 @@ impl Reading {
             derived: 0,
             kept: 0,
             without_record: Vec::new(),
+            largest: Vec::new(),
             older: 0,
             purged: 0,
             problems: self.problems.count(),

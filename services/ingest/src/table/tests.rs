@@ -12,6 +12,7 @@ mod strict;
 const COLUMNS: Columns = Columns {
     required: &["a", "b"],
     optional: &["c"],
+    may_be_empty: false,
 };
 
 /// Each row as `line: a|b|c`, a cell that is not given as `-`; and the problems.
@@ -162,11 +163,13 @@ fn a_stray_quote_is_refused_and_never_merges_two_rows() {
 fn text_that_is_not_utf8_is_refused_with_the_byte() {
     assert_eq!(
         problems(b"a,b\n1,2\nH\xe9rault,2\n"),
-        "f:3: a: byte 0xE9 is not UTF-8 (is it Windows-1252?): save the file as UTF-8\n"
+        "f:3: a: byte 0xE9 is not UTF-8 (is it Windows-1252?): save the file as UTF-8, \
+         or add --encoding windows-1252 if it is\n"
     );
     assert_eq!(
         problems(b"{\"a\":\"\xe9\"}\n"),
-        "f:1: byte 0xE9 is not UTF-8 (is it Windows-1252?): save the file as UTF-8\n"
+        "f:1: byte 0xE9 is not UTF-8 (is it Windows-1252?): save the file as UTF-8, \
+         or add --encoding windows-1252 if it is\n"
     );
     assert_eq!(
         problems(b"\xff\xfea\0,\0b\0"),

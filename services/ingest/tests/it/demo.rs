@@ -6,6 +6,8 @@ use water_domain::Page;
 
 use crate::fixture::Fixture;
 
+const README: &str = include_str!("../../../../README.md");
+
 #[tokio::test]
 async fn the_demo_fills_every_dataset_and_repeated_it_changes_nothing() {
     let fixture = Fixture::new().await;
@@ -16,7 +18,8 @@ async fn the_demo_fills_every_dataset_and_repeated_it_changes_nothing() {
         .iter()
         .map(|load| load["inserted"].as_u64().unwrap())
         .collect();
-    assert_eq!(inserted, [101, 101, 3600, 3600]);
+    assert_eq!(inserted, [101, 101, 3600, 3600, 0]);
+    assert_eq!(loads[4]["rows"], json!(96));
     let before = fixture.dump();
     let second = fixture.run("demo");
     let endings: Vec<_> = second.summary["loads"]
@@ -25,7 +28,7 @@ async fn the_demo_fills_every_dataset_and_repeated_it_changes_nothing() {
         .iter()
         .map(|load| &load["outcome"])
         .collect();
-    assert_eq!(endings, ["unchanged"; 4]);
+    assert_eq!(endings, ["unchanged"; 5]);
     assert_eq!(fixture.dump(), before);
 }
 
@@ -50,18 +53,59 @@ async fn each_demo_account_has_a_long_history() {
 }
 
 #[tokio::test]
-async fn what_was_invented_is_labelled_as_synthetic() {
+async fn what_was_invented_is_labelled_as_synthetic_and_the_levels_are_the_registers() {
     let fixture = Fixture::new().await;
     fixture.run("demo --accounts 1 --rows-per-account 1 --seed 9");
     let provenance = fixture.run("provenance").summary;
-    for load in provenance.as_array().unwrap() {
+    let loads = provenance.as_array().unwrap();
+    assert_eq!(loads.len(), 5);
+    for load in &loads[1..] {
         assert_eq!(load["synthetic"], json!(true));
         assert_eq!(
             load["source"],
             json!("synthetic: water-ingest demo --seed 9")
         );
     }
-    assert_eq!(provenance.as_array().unwrap().len(), 4);
+    let real = ["dataset", "synthetic", "asOf", "licence", "sourceUrl"].map(|name| &loads[0][name]);
+    assert_eq!(
+        real,
+        [
+            &json!("vigieau"),
+            &json!(false),
+            &json!("2026-07-02T00:00:00.000Z"),
+            &json!("Licence Ouverte 2.0"),
+            &json!("https://www.data.gouv.fr/datasets/662a5e2cd71b24df5e9a0827"),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_first_run_shows_the_levels_of_2_july_2026() {
+    let fixture = Fixture::new().await;
+    fixture.run("demo --accounts 1 --rows-per-account 1");
+    let stress = fixture.snapshot().await.stress.unwrap();
+    assert_eq!(stress.updated_at.to_string(), "2026-07-02T00:00:00.000Z");
+    let level = |code| {
+        let mut records = stress.records.iter();
+        let record = records.find(|record| record.departement.code == code);
+        record.unwrap().level.as_str()
+    };
+    assert_eq!(
+        ["34", "75", "03"].map(level),
+        ["alerte", "vigilance", "crise"]
+    );
+    // The first thing that the project's README shows.
+    let mut records = stress.records.iter();
+    let record = records.find(|record| record.departement.code == "34");
+    let record = serde_json::to_string(record.unwrap()).unwrap();
+    let answer = format!(
+        r#"{{"count":1,"updatedAt":"{}","data":[{record}]"#,
+        stress.updated_at
+    );
+    assert!(README.contains(&answer), "README.md does not show {answer}");
+    let derived =
+        "SELECT string_agg(dept, ' ' ORDER BY dept) FROM water.stress WHERE level_derived";
+    assert_eq!(fixture.sql(derived), "971 972 973 974 976");
 }
 
 #[tokio::test]
@@ -86,12 +130,14 @@ async fn the_demos_files_are_what_the_demo_loads() {
     let written = fixture.run(&format!("demo --write-to {}", folder.display()));
     assert_eq!(written.code, Some(0));
     assert_eq!(fixture.run("demo").code, Some(0));
-    for (dataset, as_of) in [
-        ("analyses", "2026-01-01"),
-        ("audits", "2026-01-01"),
-        ("risk", "2026-01-01"),
+    for (dataset, file, as_of, synthetic) in [
+        ("analyses", "synthetic-analyses.csv", "2026-01-01", true),
+        ("audits", "synthetic-audits.csv", "2026-01-01", true),
+        ("risk", "synthetic-risk.csv", "2026-01-01", true),
+        ("stress", "synthetic-stress.csv", "2026-01-01", true),
+        ("vigieau", "vigieau-2026-07-02.json", "2026-07-02", false),
     ] {
-        let file = folder.join(format!("synthetic-{dataset}.csv"));
+        let file = folder.join(file);
         let run = fixture.run(&format!(
             "load {dataset} {} --as-of {as_of}",
             file.display()
@@ -99,9 +145,11 @@ async fn the_demos_files_are_what_the_demo_loads() {
         assert_eq!(
             // No flag says it: the file's rows do.
             (run.code, &run.summary["outcome"], &run.summary["synthetic"]),
-            (Some(0), &json!("unchanged"), &json!(true)),
+            (Some(0), &json!("unchanged"), &json!(synthetic)),
             "{}",
             run.stderr
         );
     }
+    let note = std::fs::read_to_string(folder.join("vigieau-2026-07-02.SOURCE.md")).unwrap();
+    assert!(note.contains("Licence Ouverte 2.0"), "{note}");
 }

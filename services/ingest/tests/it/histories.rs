@@ -179,6 +179,14 @@ async fn a_flag_that_does_not_apply_is_wrong_usage() {
             "load stress - --as-of 2026-07-01 --allow-null-words",
             "--allow-null-words",
         ),
+        (
+            "load risk - --as-of 2026-07-01 --allow-empty",
+            "--allow-empty",
+        ),
+        (
+            "load vigieau - --as-of 2026-07-01 --encoding windows-1252",
+            "--encoding",
+        ),
     ] {
         let run = run(command(words), b"");
         let start = format!("{flag} is of no use here: ");
@@ -190,7 +198,7 @@ async fn a_flag_that_does_not_apply_is_wrong_usage() {
         (none.code, none.stderr.as_str()),
         (
             Some(64),
-            "--as-of is required: the date that the data describes, such as 2026-07-01\n"
+            "--as-of is required: the date that the data describes, such as 2026-07-01, or today\n"
         )
     );
 }
@@ -210,4 +218,41 @@ async fn a_company_may_be_called_none_when_it_is_said() {
     );
     let words = "load analyses - --as-of 2026-07-01 --allow-null-words";
     assert_eq!(fixture.run_with_stdin(words, &rows).code, Some(0));
+}
+
+#[tokio::test]
+async fn a_quiet_day_is_a_header_without_rows_when_it_is_said() {
+    let fixture = Fixture::new().await;
+    let refused = fixture.run_with_stdin("load analyses - --as-of 2026-07-01", ANALYSES);
+    assert_eq!(refused.code, Some(2));
+    let words = "load analyses - --as-of 2026-07-01 --allow-empty";
+    let quiet = fixture.run_with_stdin(words, ANALYSES);
+    assert_eq!(
+        (quiet.code, quiet.stderr.as_str(), &quiet.summary["outcome"]),
+        (Some(0), "", &json!("unchanged"))
+    );
+    // An export that failed writes nothing at all.
+    let nothing = fixture.run_with_stdin(words, "");
+    assert_eq!(nothing.code, Some(2));
+    assert!(
+        nothing.stderr.starts_with("stdin:1: the file is empty\n"),
+        "{}",
+        nothing.stderr
+    );
+}
+
+#[tokio::test]
+async fn windows_1252_is_read_when_it_is_asked_for() {
+    let fixture = Fixture::new().await;
+    let rows = b"acme,1,Soci\xe9t\xe9 \x80,36.00Z,34,1,A,2026-01-01T00:00:00Z\n";
+    let file = [ANALYSES.as_bytes(), rows].concat();
+    let refused = fixture.run_with_stdin("load analyses - --as-of 2026-07-01", &file);
+    assert_eq!(refused.code, Some(2));
+    let words = "load analyses - --as-of 2026-07-01 --encoding windows-1252";
+    let run = fixture.run_with_stdin(words, &file);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    assert_eq!(
+        fixture.sql("SELECT company_name FROM water.analyses"),
+        "Société €"
+    );
 }

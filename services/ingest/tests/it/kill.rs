@@ -17,6 +17,54 @@ fn rows(count: usize) -> String {
 }
 
 #[tokio::test]
+async fn a_load_killed_in_the_middle_of_a_statement_keeps_no_lock() {
+    let fixture = Fixture::new().await;
+    fixture.sql(
+        "CREATE FUNCTION public.tarry() RETURNS trigger LANGUAGE plpgsql AS \
+         $$ BEGIN PERFORM pg_sleep(600); RETURN NEW; END $$; \
+         CREATE TRIGGER tarries BEFORE INSERT ON water.loads FOR EACH ROW EXECUTE FUNCTION public.tarry()",
+    );
+    let mut load = fixture.command("load analyses - --as-of 2026-01-01");
+    let mut load = load.spawn().unwrap();
+    let file = format!("{HEADER}{}", rows(10));
+    load.stdin
+        .take()
+        .unwrap()
+        .write_all(file.as_bytes())
+        .unwrap();
+    let writers = |wanted: &'static str| {
+        let fixture = &fixture;
+        async move || {
+            let tarrying = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+                            AND usename = 'water_writer' AND wait_event = 'PgSleep'";
+            let found = fixture.sql(tarrying);
+            anyhow::ensure!(found == wanted, "{found} writers are in a statement");
+            Ok(())
+        }
+    };
+    wait_until(
+        "the load to be in a statement",
+        Duration::from_secs(20),
+        writers("1"),
+    )
+    .await
+    .unwrap();
+    load.kill().unwrap();
+    load.wait().unwrap();
+    // The server looks every ten seconds whether the client is there.
+    wait_until(
+        "the server to notice",
+        Duration::from_secs(40),
+        writers("0"),
+    )
+    .await
+    .unwrap();
+    fixture.sql("DROP TRIGGER tarries ON water.loads");
+    let next = fixture.run_with_stdin("load analyses - --as-of 2026-01-01", file);
+    assert_eq!((next.code, next.stderr.as_str()), (Some(0), ""));
+}
+
+#[tokio::test]
 async fn a_load_killed_while_it_reads_leaves_the_old_data() {
     let fixture = Fixture::new().await;
     fixture.run_with_stdin(

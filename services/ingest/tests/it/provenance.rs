@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, run};
 
 /// `words` on a terminal of its own, which `script` makes.
 fn on_a_terminal(fixture: &Fixture, words: &str) -> String {
@@ -28,11 +28,29 @@ async fn provenance_is_a_table_on_a_terminal_and_json_elsewhere() {
     let lines: Vec<_> = shown.lines().collect();
     assert_eq!(lines.len(), 3, "{shown}");
     assert!(lines[0].starts_with("LOADED AT "), "{shown}");
-    let ending = "synthetic: water-ingest demo --seed 1";
-    assert!(
-        lines[1..].iter().all(|line| line.ends_with(ending)),
-        "{shown}"
-    );
+    let register = "VigiEau, the national drought register, 2 July 2026";
+    assert!(lines[1].ends_with(register), "{shown}");
+    let label = "synthetic: water-ingest demo --seed 1";
+    assert!(lines[2].ends_with(label), "{shown}");
     let told = fixture.run("provenance --limit 2").summary;
     assert_eq!(told[1]["synthetic"], json!(true));
+}
+
+#[tokio::test]
+async fn licence_and_link_are_noted_with_the_load() {
+    let fixture = Fixture::new().await;
+    let mut load = fixture.command("load vigieau - --as-of today --source register");
+    load.args(["--licence", "Licence Ouverte 2.0"]);
+    load.args(["--source-url", "https://www.data.gouv.fr/datasets/x"]);
+    let loaded = run(load, br#"[{"code":"34","niveauGraviteMax":null}]"#);
+    assert_eq!(loaded.code, Some(0), "{}", loaded.stderr);
+    let told = &fixture.run("provenance").summary[0];
+    assert_eq!(
+        [&told["source"], &told["licence"], &told["sourceUrl"]],
+        [
+            "register",
+            "Licence Ouverte 2.0",
+            "https://www.data.gouv.fr/datasets/x"
+        ]
+    );
 }

@@ -1,0 +1,33 @@
+//! `verify`: whether what loads keep beside the rows agrees with them.
+
+use serde_json::json;
+use water_database::writer::Writer;
+
+use crate::arguments::VerifyArguments;
+use crate::failure::Failure;
+use crate::report;
+use crate::summary;
+
+/// Compares, prints one JSON summary, and says each thing that is wrong on standard error.
+pub async fn run(writer: &mut Writer, arguments: &VerifyArguments) -> Result<(), Failure> {
+    let checks = writer.verify().await?;
+    let wrong: Vec<_> = checks.iter().filter(|check| check.wrong > 0).collect();
+    for check in &wrong {
+        let text = format!(
+            "{}: {} of {} are wrong",
+            check.check, check.wrong, check.compared
+        );
+        report::problem(arguments.report, &text);
+    }
+    let outcome = if wrong.is_empty() {
+        "verified"
+    } else {
+        "inconsistent"
+    };
+    let consistent = wrong.is_empty();
+    summary::print(&json!({ "outcome": outcome, "checks": checks }))?;
+    match consistent {
+        true => Ok(()),
+        false => Err(Failure::Inconsistent),
+    }
+}
