@@ -36,10 +36,21 @@ pub fn own_thread() -> Result<Duration> {
 
 /// The memory of a process that is resident, in bytes.
 pub fn resident_memory(process: u32) -> Result<u64> {
+    memory(process, "VmRSS:")
+}
+
+/// The most memory of a process that ever was resident, in bytes.
+pub fn peak_memory(process: u32) -> Result<u64> {
+    memory(process, "VmHWM:")
+}
+
+fn memory(process: u32, which: &str) -> Result<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kibibytes = resident.and_then(|text| text.trim().strip_suffix(" kB"));
-    let kibibytes: u64 = kibibytes.context("a process has a VmRSS line")?.parse()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(which));
+    let kibibytes = line.and_then(|text| text.trim().strip_suffix(" kB"));
+    let kibibytes: u64 = kibibytes
+        .with_context(|| format!("a process has a line {which}"))?
+        .parse()?;
     Ok(kibibytes * 1024)
 }
 
@@ -55,6 +66,8 @@ mod tests {
         assert!(time(id()).unwrap() > Duration::ZERO);
         assert!(own_thread().unwrap() > Duration::ZERO);
         assert!(own().unwrap() >= own_thread().unwrap());
-        assert!(resident_memory(id()).unwrap() > size_of_val(&numbers[..]) as u64);
+        let resident = resident_memory(id()).unwrap();
+        assert!(resident > size_of_val(&numbers[..]) as u64);
+        assert!(peak_memory(id()).unwrap() >= resident);
     }
 }

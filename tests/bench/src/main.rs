@@ -3,12 +3,17 @@
 //! that is judged is a ratio within one run. `cargo dev bench` builds and runs it.
 
 mod cpu;
+mod database;
+mod departements;
 mod gate;
+mod history;
+mod ingest;
 mod keys;
 mod load;
 mod machine;
 mod nginx;
 mod parts;
+mod product;
 mod report;
 mod rounds;
 mod spread;
@@ -16,7 +21,7 @@ mod store;
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Parser, ValueEnum};
 use parts::Contestant;
 use report::Report;
@@ -52,6 +57,12 @@ enum Part {
     Gate,
     /// The parts that are written by hand beside the libraries that do the same.
     Parts,
+    /// Pages of a history beside pgbench.
+    History,
+    /// A load of a history beside `psql \copy`.
+    Ingest,
+    /// The answers from memory beside nginx with the same files.
+    Departements,
 }
 
 fn main() -> ExitCode {
@@ -81,6 +92,15 @@ fn run(arguments: &Arguments) -> Result<()> {
             (Part::Parts, true, _) => parts::smoke().await,
             (Part::Parts, _, Some(contestant)) => parts::profile(contestant).await,
             (Part::Parts, ..) => record("parts", parts::measure().await?),
+            (Part::History | Part::Ingest | Part::Departements, false, Some(_)) => {
+                bail!("only variants of gate and parts can be profiled")
+            }
+            (Part::History, true, _) => history::smoke().await,
+            (Part::History, ..) => record("history", history::measure().await?),
+            (Part::Ingest, true, _) => ingest::smoke().await,
+            (Part::Ingest, ..) => record("ingest", ingest::measure().await?),
+            (Part::Departements, true, _) => departements::smoke().await,
+            (Part::Departements, ..) => record("departements", departements::measure().await?),
         }
     })
 }

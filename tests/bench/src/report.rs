@@ -40,6 +40,8 @@ pub struct Row {
 pub enum Target {
     /// At most this.
     AtMost(f64),
+    /// At least this.
+    AtLeast(f64),
 }
 
 impl Row {
@@ -83,6 +85,7 @@ impl Target {
     fn admits(self, value: f64) -> bool {
         match self {
             Self::AtMost(most) => value <= most,
+            Self::AtLeast(least) => value >= least,
         }
     }
 }
@@ -91,6 +94,7 @@ impl fmt::Display for Target {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
             Self::AtMost(most) => format!("≤ {most}"),
+            Self::AtLeast(least) => format!("≥ {least}"),
         };
         formatter.pad(&text)
     }
@@ -200,6 +204,8 @@ mod tests {
     fn the_median_is_held_against_the_target() {
         assert_eq!(row(1.5, Target::AtMost(1.5)).holds, Some(true));
         assert_eq!(row(1.51, Target::AtMost(1.5)).holds, Some(false));
+        assert_eq!(row(0.85, Target::AtLeast(0.85)).holds, Some(true));
+        assert_eq!(row(0.84, Target::AtLeast(0.85)).holds, Some(false));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-/// The gate's binary is the one that `cargo test --workspace` has built.
+/// The product's binaries are those that `cargo test --workspace` has built.
 #[test]
 fn everything_that_the_gate_is_compared_with_runs_and_answers_right() {
     smoke("gate");
@@ -12,6 +12,21 @@ fn everything_that_the_gate_is_compared_with_runs_and_answers_right() {
 #[test]
 fn everything_that_the_parts_are_compared_with_runs_and_answers_right() {
     smoke("parts");
+}
+
+#[test]
+fn history_and_pgbench_read_the_same_pages() {
+    smoke("history");
+}
+
+#[test]
+fn the_loader_and_psql_load_the_same_rows() {
+    smoke("ingest");
+}
+
+#[test]
+fn the_service_in_memory_and_nginx_answer_the_same() {
+    smoke("departements");
 }
 
 fn smoke(part: &str) {

@@ -14,6 +14,12 @@ pub enum Part {
     Gate,
     /// The parts that are written by hand beside the libraries that do the same.
     Parts,
+    /// Pages of a history beside pgbench.
+    History,
+    /// A load of a history beside `psql \copy`.
+    Ingest,
+    /// The answers from memory beside nginx with the same files.
+    Departements,
 }
 
 impl Part {
@@ -22,6 +28,20 @@ impl Part {
         match self {
             Self::Gate => "gate",
             Self::Parts => "parts",
+            Self::History => "history",
+            Self::Ingest => "ingest",
+            Self::Departements => "departements",
+        }
+    }
+
+    /// The packages whose binaries it runs.
+    fn binaries(self) -> &'static [&'static str] {
+        match self {
+            Self::Gate => &["water-gate"],
+            Self::Parts => &[],
+            Self::History => &["water-history", "water-ingest"],
+            Self::Ingest => &["water-ingest"],
+            Self::Departements => &["water-departements", "water-ingest"],
         }
     }
 }
@@ -32,10 +52,10 @@ pub fn run(part: Option<Part>) -> Result<()> {
         packages::install_missing(&packages::BENCHMARKS, step)
     })?;
     let parts = part.map_or_else(|| Part::value_variants().to_vec(), |part| vec![part]);
-    if parts.contains(&Part::Gate) {
-        cargo(&["build", "--release", "--package", "water-gate"], &[])?;
-    }
     for part in parts {
+        for package in part.binaries() {
+            cargo(&["build", "--release", "--package", package], &[])?;
+        }
         let arguments = [
             "run",
             "--release",

@@ -73,7 +73,7 @@ pub const CLUSTER: [Package; 10] = [
 ];
 
 /// What the benchmarks need: the servers, and Lua for nginx.
-pub const BENCHMARKS: [Package; 5] = [
+pub const BENCHMARKS: [Package; 6] = [
     Package {
         name: "util-linux",
         file: "/usr/bin/setpriv",
@@ -83,6 +83,11 @@ pub const BENCHMARKS: [Package; 5] = [
         name: "redis-server",
         file: "/usr/bin/redis-server",
         service: Some("redis-server"),
+    },
+    Package {
+        name: "postgresql",
+        file: "/usr/bin/pg_ctlcluster",
+        service: Some("postgresql"),
     },
     Package {
         name: "nginx",
@@ -101,12 +106,19 @@ pub const BENCHMARKS: [Package; 5] = [
     },
 ];
 
-/// What the tests need besides: clocks that are wrong.
-pub const TESTS: [Package; 1] = [Package {
-    name: "libfaketime",
-    file: "/usr/share/doc/libfaketime",
-    service: None,
-}];
+/// What the tests need besides: clocks that are wrong, and a pooler before PostgreSQL.
+pub const TESTS: [Package; 2] = [
+    Package {
+        name: "libfaketime",
+        file: "/usr/share/doc/libfaketime",
+        service: None,
+    },
+    Package {
+        name: "pgbouncer",
+        file: "/usr/sbin/pgbouncer",
+        service: Some("pgbouncer"),
+    },
+];
 
 /// Makes sure that all of these packages are there.
 pub fn install_missing(packages: &[Package], step: &Step) -> Result<()> {

@@ -8,8 +8,8 @@ use std::{
     collections::HashMap,
     ffi::OsString,
     io::Write,
-    net::IpAddr,
-    process::Stdio,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    process::{Command, Stdio},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU32, Ordering},
@@ -22,12 +22,13 @@ use nix::sys::signal::Signal;
 use tokio::sync::OnceCell;
 
 use self::installation::{Installation, SUPERUSER};
-use crate::{Port, Process, Program, scratch, wait_until};
+use crate::{Disks, Port, Process, Program, scratch, wait_until};
 
 const START: Duration = Duration::from_secs(30);
 
-/// Nothing survives the test, so nothing needs to reach the disk.
-const SETTINGS: [&str; 7] = [
+/// Nothing survives the test, so nothing needs to reach the disk. Whole statements can be seen in
+/// `pg_stat_activity`.
+const SETTINGS: [&str; 8] = [
     "fsync=off",
     "synchronous_commit=off",
     "full_page_writes=off",
@@ -35,6 +36,7 @@ const SETTINGS: [&str; 7] = [
     "shared_buffers=64MB",
     "unix_socket_directories=",
     "log_min_messages=warning",
+    "track_activity_query_size=16kB",
 ];
 
 /// A running server.
@@ -62,25 +64,49 @@ impl Postgres {
 
     /// A server of the test's own, to stop, pause and kill.
     pub async fn start() -> Result<Self> {
-        Self::start_listening(&[]).await
+        Self::start_as(&[], &[], None).await
+    }
+
+    /// A server with settings of its own, such as `max_connections=12`.
+    pub async fn start_with(settings: &[&str]) -> Result<Self> {
+        Self::start_as(&[], settings, None).await
+    }
+
+    /// A server whose data is on the disk `data` and whose write-ahead log is on the disk `wal`.
+    pub async fn start_on(disks: &Disks) -> Result<Self> {
+        Self::start_as(&[], &[], Some(disks)).await
     }
 
     /// A server that can also be reached at an address of this machine, from there with passwords only.
     pub async fn start_reachable_at(address: IpAddr) -> Result<Self> {
-        Self::start_listening(&[address]).await
+        Self::start_as(&[address], &[], None).await
     }
 
-    async fn start_listening(addresses: &[IpAddr]) -> Result<Self> {
+    async fn start_as(
+        addresses: &[IpAddr],
+        settings: &[&str],
+        disks: Option<&Disks>,
+    ) -> Result<Self> {
         let installation = Installation::find()?;
-        let data = scratch::directory("postgres")?.join("data");
-        installation.initialise(&data, addresses)?;
+        let data = match disks {
+            Some(disks) => disks.inside("data").join("data"),
+            None => scratch::directory("postgres")?.join("data"),
+        };
+        installation.initialise(&data, addresses, disks)?;
         let port = Port::reserve()?;
         let listen = addresses.iter().fold(
             "listen_addresses=127.0.0.1".to_owned(),
             |listen, address| format!("{listen},{address}"),
         );
+        let mut program = match disks {
+            Some(disks) => Program::of(installation.on(disks)?),
+            None => Program::new(installation.program("postgres")),
+        };
+        if let (None, Some(user)) = (disks, installation::server_user()?) {
+            program = program.user(&user.name);
+        }
         // QUIT makes the server release its shared memory, which it cannot when it is killed.
-        let mut program = Program::new(installation.program("postgres"))
+        let program = program
             .death_signal(Signal::SIGQUIT)
             .args([
                 OsString::from("-D"),
@@ -89,10 +115,8 @@ impl Postgres {
                 port.number().to_string().into(),
             ])
             .args(SETTINGS.iter().flat_map(|setting| ["-c", setting]))
-            .args(["-c", &listen]);
-        if let Some(user) = installation::server_user()? {
-            program = program.user(&user.name);
-        }
+            .args(["-c", &listen])
+            .args(settings.iter().flat_map(|setting| ["-c", setting]));
         let process = program.start()?;
         let (databases, templates) = (AtomicU32::new(0), Mutex::default());
         let server = Self {
@@ -222,6 +246,11 @@ impl Postgres {
             .to_owned())
     }
 
+    /// One of the programs that came with the server, such as `pgbench`.
+    pub fn command(&self, program: &str) -> Command {
+        self.installation.command(program)
+    }
+
     /// The server's port.
     pub fn port(&self) -> u16 {
         self.port.number()
@@ -262,6 +291,16 @@ impl Database {
 
     /// The URL of another role that may log in (`water_reader`). Migrations make it.
     pub fn url_as(&self, role: &str) -> String {
-        format!("postgres://{role}@127.0.0.1:{}/{}", self.port, self.name)
+        self.url_through(self.address(), role)
+    }
+
+    /// The URL of a role by another way to the server, such as a proxy.
+    pub fn url_through(&self, way: SocketAddr, role: &str) -> String {
+        format!("postgres://{role}@{way}/{}", self.name)
+    }
+
+    /// Where the server listens.
+    pub fn address(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.port).into()
     }
 }

@@ -62,6 +62,11 @@ impl Program {
         }
     }
 
+    /// The program and arguments of a command line, which must not be empty.
+    pub(crate) fn of(words: Vec<OsString>) -> Self {
+        Self::new(&words[0]).args(words.into_iter().skip(1))
+    }
+
     /// Adds one argument.
     pub fn arg(mut self, argument: impl Into<OsString>) -> Self {
         self.arguments.push(argument.into());

@@ -30,13 +30,7 @@ impl Fixture {
     pub async fn new() -> Self {
         let postgres = Postgres::shared().await.unwrap();
         let own = postgres
-            .database_from_template("water", async |url| {
-                let name = url.rsplit('/').next().unwrap();
-                postgres.sql(name, migrations::ROLES_SQL)?;
-                postgres.sql(name, &format!("ALTER DATABASE {name} OWNER TO water_owner"))?;
-                migrations::migrate(&url.replace("postgres@", "water_owner@"), None).await?;
-                Ok(())
-            })
+            .database_from_template("water", async |url| migrate(postgres, url).await)
             .await
             .unwrap();
         let reader = Database::connect(&own.url_as("water_reader"), None, 2).unwrap();
@@ -94,6 +88,15 @@ impl Fixture {
             .collect::<Vec<_>>()
             .join("\n")
     }
+}
+
+/// Makes the roles and the schema in the empty database of this URL.
+pub async fn migrate(postgres: &Postgres, url: &str) -> anyhow::Result<()> {
+    let name = url.rsplit('/').next().unwrap();
+    postgres.sql(name, migrations::ROLES_SQL)?;
+    postgres.sql(name, &format!("ALTER DATABASE {name} OWNER TO water_owner"))?;
+    migrations::migrate(&url.replace("postgres@", "water_owner@"), None).await?;
+    Ok(())
 }
 
 /// The binary with these arguments and no environment but its own.

@@ -12,6 +12,7 @@ mod first_load;
 mod fixture;
 mod histories;
 mod https;
+mod interrupted;
 mod kill;
 mod provenance;
 mod readme;

@@ -1,14 +1,14 @@
 //! The gate's own binary, with the settings that it has in a cluster.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use water_harness::{HttpClient, Port, Process, Program};
 use water_keystore::Instance;
 
 use super::site::IDENTITY;
+use crate::product::binary;
 use crate::store::Store;
 
 /// Longer than a start with the largest directory takes on a busy machine.
@@ -31,7 +31,7 @@ impl Gate {
         settings: &[(&str, &str)],
     ) -> Result<Self> {
         let (http, admin) = (Port::reserve()?, Port::reserve()?);
-        let mut program = Program::new(binary()?)
+        let mut program = Program::new(binary("water-gate")?)
             .env("WATER_LISTEN_ADDRESS", http.address().to_string())
             .env("WATER_ADMIN_ADDRESS", admin.address().to_string())
             .env("WATER_REDIS_URL", store.gate_url(instance))
@@ -65,13 +65,4 @@ impl Gate {
     pub fn id(&self) -> u32 {
         self.process.id()
     }
-}
-
-/// Beside this program: both are built alike.
-fn binary() -> Result<PathBuf> {
-    let gate = std::env::current_exe()?.with_file_name("water-gate");
-    let missing =
-        "build the gate first: `cargo dev bench` does, and `cargo build --package water-gate`";
-    gate.canonicalize()
-        .with_context(|| format!("there is no {}: {missing}", gate.display()))
 }

@@ -1,5 +1,5 @@
-//! The requests of a load: the same head, as an ingress passes it on, with another key and another
-//! client's address each time.
+//! The requests of a load: to a gate the same head, as an ingress passes it on, with another key and
+//! another client's address each time; to a service whole requests in turn.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -13,20 +13,35 @@ const CLIENTS: u64 = 8_192;
 /// and every key has its turn.
 const STRIDE: u64 = 7_368_787;
 
-/// What is sent: the target, and the keys in turn.
+/// What is sent, one after the other and then from the beginning.
 #[derive(Debug)]
 pub struct Requests {
-    target: &'static str,
-    keys: Arc<[Box<str>]>,
+    form: Form,
     next: AtomicU64,
+}
+
+#[derive(Debug)]
+enum Form {
+    /// A target with each key.
+    Keys(&'static str, Arc<[Box<str>]>),
+    /// Whole requests.
+    Whole(Vec<String>),
 }
 
 impl Requests {
     /// GET of `target` with each of `keys` in turn.
     pub fn new(target: &'static str, keys: Arc<[Box<str>]>) -> Self {
+        Self::of(Form::Keys(target, keys))
+    }
+
+    /// These whole requests in turn.
+    pub fn whole(texts: Vec<String>) -> Self {
+        Self::of(Form::Whole(texts))
+    }
+
+    fn of(form: Form) -> Self {
         Self {
-            target,
-            keys,
+            form,
             next: AtomicU64::new(0),
         }
     }
@@ -34,9 +49,17 @@ impl Requests {
     /// Writes the next request in place of what `request` holds.
     pub(super) fn next(&self, request: &mut Vec<u8>) {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let key = &self.keys[(number.wrapping_mul(STRIDE) % self.keys.len() as u64) as usize];
-        let client = number % CLIENTS;
         request.clear();
+        let (target, keys) = match &self.form {
+            Form::Keys(target, keys) => (target, keys),
+            Form::Whole(texts) => {
+                let text = &texts[(number % texts.len() as u64) as usize];
+                request.extend_from_slice(text.as_bytes());
+                return;
+            }
+        };
+        let key = &keys[(number.wrapping_mul(STRIDE) % keys.len() as u64) as usize];
+        let client = number % CLIENTS;
         write!(
             request,
             "GET {} HTTP/1.1\r\n\
@@ -46,7 +69,7 @@ impl Requests {
              Authorization: Bearer {key}\r\n\
              X-Forwarded-For: 10.0.{}.{}\r\n\
              \r\n",
-            self.target,
+            target,
             client / 256,
             client % 256
         )

@@ -1,6 +1,7 @@
 //! The PostgreSQL that is installed on this machine, and how it makes a place for data.
 
 use std::{
+    ffi::OsString,
     fs::{self, OpenOptions},
     io::Write,
     net::IpAddr,
@@ -12,7 +13,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use nix::unistd::{User, geteuid};
 
-use crate::process;
+use crate::{Disks, process};
 
 /// The superuser that `initdb` makes, and the system's user that Debian's package makes.
 pub(super) const SUPERUSER: &str = "postgres";
@@ -53,25 +54,55 @@ impl Installation {
         Command::new(self.program(name))
     }
 
+    /// The words that start the server where the disks are.
+    pub(super) fn on(&self, disks: &Disks) -> Result<Vec<OsString>> {
+        let mut words = disks.enter();
+        words.extend(as_server_user("QUIT")?);
+        words.push(self.program("postgres").into());
+        Ok(words)
+    }
+
     /// Makes the directory `data` with an empty server. From loopback everyone may connect as anyone,
     /// from elsewhere with a password; `addresses` are those that it will listen on beside loopback.
-    pub(super) fn initialise(&self, data: &Path, addresses: &[IpAddr]) -> Result<()> {
-        fs::create_dir(data).with_context(|| format!("create {}", data.display()))?;
-        let mut command = match server_user()? {
-            Some(user) => {
-                chown(data, Some(user.uid.as_raw()), Some(user.gid.as_raw()))?;
-                let mut command = Command::new("setpriv");
-                let (user, group) = (user.uid.to_string(), user.gid.to_string());
-                command.args(["--reuid", &user, "--regid", &group, "--init-groups", "--"]);
-                command.arg(self.program("initdb"));
-                command
+    pub(super) fn initialise(
+        &self,
+        data: &Path,
+        addresses: &[IpAddr],
+        disks: Option<&Disks>,
+    ) -> Result<()> {
+        let mut arguments: Vec<OsString> = [
+            "--auth=trust",
+            "--no-sync",
+            "--encoding=UTF8",
+            "--locale=C",
+            "-U",
+            SUPERUSER,
+            "-D",
+        ]
+        .map(Into::into)
+        .into();
+        arguments.push(data.into());
+        let mut words = match disks {
+            None => {
+                make(data)?;
+                Vec::new()
             }
-            None => self.command("initdb"),
+            Some(disks) => {
+                for disk in ["data", "wal"] {
+                    make(&disks.outside(disk).join(disk))?;
+                }
+                // Small enough for a small disk.
+                arguments.push("--wal-segsize=1".into());
+                arguments.push("--waldir".into());
+                arguments.push(disks.inside("wal").join("wal").into());
+                disks.enter()
+            }
         };
-        command.args(["--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C"]);
-        let output = command
-            .args(["-U", SUPERUSER, "-D"])
-            .arg(data)
+        words.extend(as_server_user("KILL")?);
+        words.push(self.program("initdb").into());
+        let output = Command::new(&words[0])
+            .args(&words[1..])
+            .args(arguments)
             .output()
             .context("start initdb")?;
         if !output.status.success() {
@@ -85,6 +116,29 @@ impl Installation {
         }
         Ok(())
     }
+}
+
+/// Makes an empty directory of the server's user.
+fn make(directory: &Path) -> Result<()> {
+    fs::create_dir(directory).with_context(|| format!("create {}", directory.display()))?;
+    if let Some(user) = server_user()? {
+        chown(directory, Some(user.uid.as_raw()), Some(user.gid.as_raw()))?;
+    }
+    Ok(())
+}
+
+/// The words that start a program as the server's user, which gets this signal when its parent ends.
+fn as_server_user(death_signal: &str) -> Result<Vec<OsString>> {
+    let mut words: Vec<OsString> = ["setpriv", "--pdeathsig", death_signal]
+        .map(Into::into)
+        .into();
+    if let Some(user) = server_user()? {
+        let (user, group) = (user.uid.to_string(), user.gid.to_string());
+        let options = ["--reuid", &user, "--regid", &group, "--init-groups"];
+        words.extend(options.map(OsString::from));
+    }
+    words.push("--".into());
+    Ok(words)
 }
 
 /// PostgreSQL refuses to run as root: then it is run by the user that its Debian package makes.

@@ -3,6 +3,7 @@
 mod control_plane;
 mod http_client;
 mod postgres;
+mod postgres_proxy;
 mod process;
 mod proxy;
 mod redis;

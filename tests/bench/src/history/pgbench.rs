@@ -1,0 +1,71 @@
+//! pgbench with the question that the service asks, word for word.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use water_harness::scratch_directory;
+
+use super::{LARGE, LIMIT, SESSIONS};
+use crate::database::Database;
+use crate::rounds::Turn;
+
+/// The service's sessions have them too.
+const SETTINGS: &str =
+    "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_bitmapscan=off";
+
+/// What the service has asked last.
+const QUESTION: &str = "SELECT query FROM pg_stat_activity \
+    WHERE usename = 'water_reader' AND query LIKE '%water.analyses%' LIMIT 1";
+
+/// A script, and the server that it asks.
+pub struct Pgbench<'a> {
+    database: &'a Database,
+    script: PathBuf,
+}
+
+impl<'a> Pgbench<'a> {
+    /// Pages at random offsets up to `last`, by the statement of the service's last page.
+    pub fn asking(database: &'a Database, last: u64) -> Result<Self> {
+        let question = database.sql(QUESTION)?;
+        ensure!(
+            question.contains("$3"),
+            "this is not the question for a page: {question}"
+        );
+        let question = question
+            .replace("$1", ":account")
+            .replace("$2", ":limit")
+            .replace("$3", ":offset");
+        let script = scratch_directory("pgbench")?.join("page.sql");
+        let text = format!(
+            "\\set limit {LIMIT}\n\\set offset random(0, {last})\n{};\n",
+            question.replace('\n', " ")
+        );
+        fs::write(&script, text)?;
+        Ok(Self { database, script })
+    }
+
+    /// The time from one page to the next, of all sessions together, in microseconds.
+    pub fn turn(&self, duration: Duration) -> Result<Turn> {
+        let mut pgbench = self.database.postgres.command("pgbench");
+        pgbench
+            .args(["--no-vacuum", "--protocol=prepared", "--jobs=2"])
+            .arg(format!("--client={SESSIONS}"))
+            .arg(format!("--time={}", duration.as_secs()))
+            .arg(format!("--define=account={LARGE}"))
+            .arg("--file")
+            .arg(&self.script)
+            .arg(self.database.url("water_reader"))
+            .env("PGOPTIONS", SETTINGS);
+        let output = pgbench.output().context("start pgbench")?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        let error = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "pgbench: {error}");
+        let speed = said.lines().find_map(|line| line.strip_prefix("tps = "));
+        let speed = speed.and_then(|rest| rest.split(' ').next());
+        let speed: f64 = speed.context("pgbench tells its speed")?.parse()?;
+        let cost = 1e6 / speed;
+        Ok(Turn { cost, counted: 0.0 })
+    }
+}
