@@ -36,3 +36,6 @@ impl Given {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -49,7 +49,8 @@ impl PgBouncer {
                  auth_file = {}\n\
                  pool_mode = session\n\
                  max_client_conn = 100\n\
-                 default_pool_size = 20\n",
+                 default_pool_size = 20\n\
+                 server_login_retry = 1\n",
                 port.number(),
                 users.display()
             ),

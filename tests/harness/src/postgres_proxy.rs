@@ -60,6 +60,7 @@ struct State {
     stop: Option<(Point, Moment, Fault)>,
     reached: bool,
     held: bool,
+    rewritten: Option<(&'static str, &'static str)>,
 }
 
 /// What to do with one message.
@@ -99,6 +100,14 @@ impl PostgresProxy {
                 ..*state
             }
         });
+    }
+
+    /// From here on replaces a text in what clients say by another of the same length, such as a long
+    /// timeout by a short one.
+    pub fn rewrite(&self, text: &'static str, with: &'static str) {
+        assert_eq!(text.len(), with.len(), "a message keeps its length");
+        self.state
+            .send_modify(|state| state.rewritten = Some((text, with)));
     }
 
     /// Messages that clients sent since the count began.
@@ -194,7 +203,7 @@ impl Link {
                     self.unanswered.fetch_add(1, Ordering::Relaxed);
                     self.state.send_modify(|state| state.unanswered += 1);
                 }
-                to.write_all(&message).await?;
+                to.write_all(&self.rewritten(message)).await?;
                 if let Verdict::Stop(Moment::After, fault) = verdict {
                     self.stop(fault, from, &mut received).await?;
                 }
@@ -243,6 +252,18 @@ impl Link {
             }
         });
         verdict
+    }
+
+    fn rewritten(&self, message: Bytes) -> Bytes {
+        let rewritten = self.state.borrow().rewritten;
+        let found = rewritten.and_then(|(text, with)| {
+            let length = text.len();
+            let at = message
+                .windows(length)
+                .position(|part| part == text.as_bytes())?;
+            Some([&message[..at], with.as_bytes(), &message[at + length..]].concat())
+        });
+        found.map_or(message, Bytes::from)
     }
 
     /// Does what shall happen; while it holds everything up, a client that goes ends the connection.

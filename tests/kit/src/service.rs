@@ -83,8 +83,13 @@ impl Running {
 
     /// A request with exactly these headers.
     pub async fn raw(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Answer {
-        let mut client = HttpClient::connect(self.address).await.unwrap();
+        let mut client = self.connect().await;
         client.request(method, target, headers).await.unwrap()
+    }
+
+    /// A connection to it, for one request after the other.
+    pub async fn connect(&self) -> HttpClient {
+        HttpClient::connect(self.address).await.unwrap()
     }
 
     /// A question to the admin port.

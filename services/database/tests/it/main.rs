@@ -15,6 +15,7 @@ mod history_order;
 mod levels;
 mod locks;
 mod migrations;
+mod pooler;
 mod sources;
 mod tls;
 mod walks;

@@ -10,6 +10,8 @@ mod fixture;
 mod identity;
 mod outages;
 mod pages;
+mod pooler;
+mod server_faults;
 mod settings;
 mod sources;
 mod transfer;

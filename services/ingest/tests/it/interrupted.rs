@@ -1,7 +1,7 @@
 //! Loads that are killed, or lose their connection, before or after each message that they send to
 //! PostgreSQL. The database holds the old data or the new, never a mix.
 
-mod base;
+pub mod base;
 mod merge;
 
 use std::process::Stdio;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::process::Command;
 use water_harness::{Fault, Moment, Point, PostgresProxy};
 
-use crate::interrupted::base::{Base, State};
+use crate::interrupted::base::Base;
 
 /// Every message is killed and cut on one side of its delivery. With this variable set to `all` it is
 /// on both.
@@ -132,11 +132,4 @@ async fn a_load_of_analyses_interrupted_at_any_message_is_stored_whole_or_not() 
 #[tokio::test]
 async fn a_load_of_audits_interrupted_at_any_message_is_stored_whole_or_not() {
     interrupt_everywhere(base::AUDITS).await;
-}
-
-impl State {
-    /// For a failure's message.
-    fn beside(&self, old: &Self, new: &Self) -> String {
-        format!("old:\n{old}\nnew:\n{new}\nstored:\n{self}")
-    }
 }

@@ -1,16 +1,16 @@
-//! A database with every dataset in it, files that change each, and what is stored, in one text.
+//! A database with every dataset in it, and files that change each.
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use tempfile::TempDir;
-use water_harness::{Database, Postgres, wait_until};
+use water_harness::{Database, Postgres};
 
 use crate::fixture::{command, migrate, run};
+use crate::state::State;
 
 /// Loads that each change, add and, where files replace all, remove records.
 pub const STRESS: &str = "load stress stress.csv --as-of 2026-02-01 --allow-missing";
@@ -26,17 +26,6 @@ pub struct Base {
     postgres: &'static Postgres,
     pub database: Database,
     folder: TempDir,
-}
-
-/// The number of rows and a digest of each table, without the times and numbers that differ from
-/// load to load.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct State(String);
-
-impl fmt::Display for State {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
 }
 
 impl Base {
@@ -101,21 +90,9 @@ impl Base {
         (old, new)
     }
 
-    /// What is stored, once the last loader's session has ended. Totals and anchors are counted anew.
+    /// What is stored, once the last loader's session has ended.
     pub async fn state(&self) -> State {
-        let read = async || {
-            let said = self.postgres.psql(self.database.name(), STORED, &[])?;
-            let (sessions, stored) = said.split_once('\n').unwrap_or((&said, ""));
-            anyhow::ensure!(sessions == "0", "{sessions} sessions of loaders");
-            Ok(State(stored.to_owned()))
-        };
-        let state = wait_until("the loader's session to end", Duration::from_secs(20), read);
-        let state = state.await.unwrap();
-        assert!(
-            state.0.ends_with("\nwrong|0"),
-            "totals or anchors are wrong:\n{state}"
-        );
-        state
+        State::of(self.postgres, &self.database).await
     }
 }
 
@@ -185,31 +162,3 @@ pub fn history_file(history: &str, rows: std::ops::Range<u32>, version: u32) -> 
     }
     file
 }
-
-/// The loaders' sessions; each table; and of each history how many totals and anchors are not what
-/// counting its rows gives.
-const STORED: &str = r#"
-SELECT count(*) FROM pg_stat_activity WHERE usename = 'water_writer' AND datname = current_database();
-SELECT format(
-    $$SELECT %L, count(*), md5(string_agg(line, ' ' ORDER BY line)) FROM (
-        SELECT (to_jsonb(t) - 'loaded_at' - 'deleted_at' %s)::text AS line FROM water.%I AS t) AS lines$$,
-    table_name, CASE table_name WHEN 'loads' THEN $$- 'id'$$ ELSE '' END, table_name)
-FROM information_schema.tables
-WHERE table_schema = 'water' AND table_type = 'BASE TABLE' ORDER BY table_name \gexec
-SELECT format($$
-    WITH numbered AS (
-        SELECT account_id, row_number() OVER (PARTITION BY account_id ORDER BY created_at, id) - 1 AS ordinal,
-               created_at, id FROM water.%1$s
-    ), anchors AS (
-        SELECT * FROM numbered WHERE ordinal %% 64 = 0
-    ), stored AS (
-        SELECT account_id, ordinal, created_at, id FROM water.%1$s_anchors
-    ), wrong AS (
-        (TABLE anchors EXCEPT TABLE stored) UNION ALL (TABLE stored EXCEPT TABLE anchors)
-    ), miscounted AS (
-        SELECT account_id, count(*) FROM water.%1$s GROUP BY 1
-        EXCEPT SELECT account_id, total FROM water.%1$s_accounts
-    )
-    SELECT 'wrong', (SELECT count(*) FROM wrong) + (SELECT count(*) FROM miscounted)$$, history)
-FROM (VALUES ('analyses'), ('audits')) AS histories (history) \gexec
-"#;

@@ -1,0 +1,123 @@
+//! Everything through PgBouncer, which pools sessions.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+use water_database::writer::History::Analyses;
+use water_database::{Changes, Database, Writer, departements, history, migrations};
+use water_harness::{PgBouncer, wait_until};
+
+use crate::fixture::{Fixture, account, batch, day, load, page, row, stress};
+
+async fn pooled(fixture: &Fixture) -> (PgBouncer, impl Fn(&str) -> String) {
+    let roles = ["water_owner", "water_writer", "water_reader"];
+    let pooler = PgBouncer::before(fixture.own.address(), &roles)
+        .await
+        .unwrap();
+    let (way, own) = (pooler.address(), fixture.own.clone());
+    (pooler, move |role: &str| own.url_through(way, role))
+}
+
+#[tokio::test]
+async fn loads_reads_and_migrations_go_through_a_pooler_of_sessions() {
+    let fixture = Fixture::new().await;
+    let (_pooler, url) = pooled(&fixture).await;
+    assert_eq!(
+        migrations::migrate(&url("water_owner"), None)
+            .await
+            .unwrap(),
+        [""; 0]
+    );
+    let mut writer = Writer::connect(&url("water_writer"), None).await.unwrap();
+    let reader = Database::connect(&url("water_reader"), None, 2).unwrap();
+    for number in 1..=3 {
+        let mut staging = writer.stage(Analyses).await.unwrap();
+        let rows = [row("acme", number, day(number))];
+        staging.push(batch(&rows, 2)).await.unwrap();
+        staging.finish(day(number), &load()).await.unwrap();
+        let slice = history::analyses(&reader, &account("acme"), page(20, 0))
+            .await
+            .unwrap();
+        assert_eq!(slice.total, number as u64);
+    }
+    let index = [stress("34", 1.0, None)];
+    writer
+        .replace_stress(&index, day(1), &load())
+        .await
+        .unwrap();
+    let snapshot = departements::snapshot(&reader).await.unwrap();
+    assert_eq!(snapshot.stress.unwrap().records.len(), 1);
+}
+
+#[tokio::test]
+async fn a_session_through_a_pooler_has_the_settings_that_it_asked_for() {
+    let fixture = Fixture::new().await;
+    let (_pooler, url) = pooled(&fixture).await;
+    // What the reader reads as a version tells how many of its settings are in force.
+    fixture.sql(
+        "ALTER TABLE water.datasets RENAME TO stored; \
+         CREATE VIEW water.datasets AS SELECT name, updated_at, \
+             ((current_setting('plan_cache_mode') = 'force_generic_plan')::int \
+            + (current_setting('enable_seqscan') = 'off')::int \
+            + (current_setting('enable_bitmapscan') = 'off')::int \
+            + (current_setting('statement_timeout') = '2s')::int)::bigint AS version \
+         FROM water.stored; \
+         GRANT SELECT ON water.datasets TO water_reader",
+    );
+    let reader = Database::connect(&url("water_reader"), None, 1).unwrap();
+    for _ in 0..2 {
+        let versions = departements::versions(&reader).await.unwrap();
+        assert_eq!((versions.stress, versions.risk), (4, 4));
+    }
+}
+
+#[tokio::test]
+async fn a_query_whose_asker_left_is_cancelled_through_a_pooler() {
+    let fixture = Fixture::new().await;
+    let (_pooler, url) = pooled(&fixture).await;
+    let reader = Database::connect(&url("water_reader"), None, 1).unwrap();
+    departements::versions(&reader).await.unwrap();
+    let (mut owner, connection) =
+        tokio_postgres::connect(&fixture.own.url(), tokio_postgres::NoTls)
+            .await
+            .unwrap();
+    tokio::spawn(connection);
+    let lock = owner.transaction().await.unwrap();
+    lock.batch_execute("LOCK TABLE water.analyses_accounts")
+        .await
+        .unwrap();
+    let acme = account("acme");
+    let asked = history::analyses(&reader, &acme, page(20, 0));
+    assert!(timeout(Duration::from_millis(200), asked).await.is_err());
+    let working = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'water_reader' \
+                   AND datname = current_database() AND state = 'active'";
+    let cancelled = async || match fixture.sql(working).as_str() {
+        "0" => Ok(()),
+        count => anyhow::bail!("{count} queries"),
+    };
+    // Sooner than the statement's own timeout of 2 s, of which 1.8 s are left.
+    wait_until(
+        "the query to be cancelled",
+        Duration::from_secs(1),
+        cancelled,
+    )
+    .await
+    .unwrap();
+    departements::versions(&reader).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_load_is_heard_of_through_a_pooler_of_sessions() {
+    let mut fixture = Fixture::new().await;
+    let (_pooler, url) = pooled(&fixture).await;
+    let reader = Database::connect(&url("water_reader"), None, 1).unwrap();
+    let mut changes = Changes::listen(&reader).await.unwrap();
+    let index = [stress("34", 1.0, None)];
+    fixture
+        .writer
+        .replace_stress(&index, day(1), &load())
+        .await
+        .unwrap();
+    let heard = timeout(Duration::from_secs(5), changes.next()).await;
+    assert!(heard.unwrap());
+}

@@ -1,0 +1,250 @@
+//! Both services on one PostgreSQL, and readers who ask all the time.
+
+use std::net::SocketAddr;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use bytes::Bytes;
+use tokio::process::{Child, Command};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use water_database::writer::{History, StressRow};
+use water_domain::{Number, Timestamp, departement};
+use water_harness::{Answer, Database, Postgres, wait_until};
+
+use crate::fixture::{Running, SOON, load, migrated, problem, rows, start, writer};
+
+/// What is asked for: a page of a history, and a list from memory.
+pub const PAGE: &str = "/api/v1/hydrorisk";
+const LIST: &str = "/api/v1/stress";
+
+/// The gate waits no longer for a service.
+const GATES_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Within which everything is well again (fault 28).
+const RECOVERY: Duration = Duration::from_secs(5);
+
+pub struct Site {
+    pub postgres: Postgres,
+    pub database: Database,
+    pub history: Arc<Running>,
+    departements: Arc<Running>,
+    page: Bytes,
+    list: Bytes,
+}
+
+/// Readers of both services.
+pub struct Readers {
+    stop: watch::Sender<bool>,
+    pages: JoinSet<Seen>,
+    lists: JoinSet<Seen>,
+}
+
+/// What readers got.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Seen {
+    right: u32,
+    refused: u32,
+    slowest: Duration,
+}
+
+/// What readers of each service got.
+#[derive(Debug)]
+pub struct Both {
+    pages: Seen,
+    lists: Seen,
+}
+
+impl Site {
+    pub async fn on(postgres: Postgres) -> Self {
+        Self::through(postgres, None).await
+    }
+
+    /// The services reach the server by this way.
+    pub async fn through(postgres: Postgres, way: Option<SocketAddr>) -> Self {
+        let database = migrated(&postgres).await;
+        let mut writer = writer(&database).await;
+        load(&mut writer, History::Analyses, &rows(30)).await;
+        let index = StressRow {
+            departement: departement::parse("34").unwrap(),
+            stress_index: Number::try_from(3.0).unwrap(),
+            level: None,
+        };
+        let as_of = Timestamp::parse("2026-07-01T00:00:00Z").unwrap();
+        writer
+            .replace_stress(&[index], as_of, &water_kit::load())
+            .await
+            .unwrap();
+        drop(writer);
+        // The harness' server commits without waiting for the disk: this survives a kill.
+        postgres.sql("postgres", "CHECKPOINT").unwrap();
+        let url = database.url_through(way.unwrap_or(database.address()), "water_reader");
+        let history = start(&url).ready().await;
+        let departements = Running::start(&url, water_departements::start)
+            .ready()
+            .await;
+        let (page, list) = (history.get(PAGE).await, departements.get(LIST).await);
+        assert_eq!((page.status, list.status), (200, 200));
+        Self {
+            postgres,
+            database,
+            history: history.into(),
+            departements: departements.into(),
+            page: page.body,
+            list: list.body,
+        }
+    }
+
+    /// Readers who ask from here on.
+    pub fn readers(&self) -> Readers {
+        let stop = watch::Sender::new(false);
+        let (mut pages, mut lists) = (JoinSet::new(), JoinSet::new());
+        let ask = |service: &Arc<Running>, target, right: &Bytes| {
+            read(Arc::clone(service), target, right.clone(), stop.subscribe())
+        };
+        for _ in 0..2 {
+            pages.spawn(ask(&self.history, PAGE, &self.page));
+            lists.spawn(ask(&self.departements, LIST, &self.list));
+        }
+        Readers { stop, pages, lists }
+    }
+
+    /// Waits until pages are refused.
+    pub async fn until_refused(&self) {
+        let refused = async || {
+            let answer = self.history.get(PAGE).await;
+            ensure!(answer.status == 503, "{answer:?}");
+            Ok(())
+        };
+        wait_until("pages to be refused", SOON, refused)
+            .await
+            .unwrap();
+    }
+
+    /// Waits until the page is served, but not longer than a recovery may take.
+    pub async fn until_served(&self) {
+        let served = async || {
+            let answer = self.history.get(PAGE).await;
+            ensure!(answer.body == self.page, "{answer:?}");
+            Ok(())
+        };
+        wait_until("the page", RECOVERY, served).await.unwrap();
+    }
+
+    /// Ends the services' sessions and has others take their place until pages are refused.
+    pub async fn until_crowded_out(&self, hogs: &mut Hogs) {
+        let ended =
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'water_reader'";
+        let crowded = async || {
+            for _ in 0..5 {
+                hogs.add(&self.postgres, &self.database)?;
+            }
+            self.postgres.sql(self.database.name(), ended)?;
+            let answer = self.history.get(PAGE).await;
+            ensure!(answer.status == 503, "{answer:?}");
+            Ok(())
+        };
+        wait_until("the server to have no connection left", SOON, crowded)
+            .await
+            .unwrap();
+    }
+}
+
+async fn read(
+    service: Arc<Running>,
+    target: &'static str,
+    right: Bytes,
+    stop: watch::Receiver<bool>,
+) -> Seen {
+    let mut seen = Seen::default();
+    while !*stop.borrow() {
+        let asked = Instant::now();
+        let answer = service.get(target).await;
+        seen.slowest = seen.slowest.max(asked.elapsed());
+        match answer.status {
+            200 => {
+                assert_eq!(answer.body, right);
+                seen.right += 1;
+            }
+            _ => {
+                unavailable(&answer);
+                seen.refused += 1;
+            }
+        }
+    }
+    seen
+}
+
+fn unavailable(answer: &Answer) {
+    let (status, code, _) = problem(answer);
+    assert_eq!((status, code), (503, "dependency_unavailable".into()));
+}
+
+impl Readers {
+    /// Ends them.
+    pub async fn stop(self) -> Both {
+        self.stop.send_replace(true);
+        Both {
+            pages: all(self.pages.join_all().await),
+            lists: all(self.lists.join_all().await),
+        }
+    }
+}
+
+fn all(seen: Vec<Seen>) -> Seen {
+    seen.into_iter().fold(Seen::default(), |all, one| Seen {
+        right: all.right + one.right,
+        refused: all.refused + one.refused,
+        slowest: all.slowest.max(one.slowest),
+    })
+}
+
+impl Both {
+    /// Pages were served and refused, each in time.
+    pub fn assert_interrupted(self) {
+        println!("{self:?}");
+        let Seen {
+            right,
+            refused,
+            slowest,
+        } = self.pages;
+        assert!(
+            right > 0 && refused > 0 && slowest < GATES_PATIENCE,
+            "{self:?}"
+        );
+        self.assert_lists();
+    }
+
+    /// Nobody noticed anything.
+    pub fn assert_uninterrupted(self) {
+        println!("{self:?}");
+        assert!(self.pages.right > 0 && self.pages.refused == 0, "{self:?}");
+        self.assert_lists();
+    }
+
+    fn assert_lists(&self) {
+        let Seen { right, refused, .. } = self.lists;
+        assert!(right > 0 && refused == 0, "départements noticed: {self:?}");
+    }
+}
+
+/// Idle sessions.
+#[derive(Default)]
+pub struct Hogs(Vec<Child>);
+
+impl Hogs {
+    /// One more, if there is room.
+    fn add(&mut self, postgres: &Postgres, database: &Database) -> Result<()> {
+        let mut session = postgres.command("psql");
+        session
+            .args(["-X", "-q", "-d", &database.url_as("water_writer")])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::null());
+        self.0
+            .push(Command::from(session).kill_on_drop(true).spawn()?);
+        Ok(())
+    }
+}
