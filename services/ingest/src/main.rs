@@ -26,6 +26,14 @@ mod table;
 mod verify;
 mod windows_1252;
 
+// What the tests in this crate and those of the program compare with.
+#[cfg(test)]
+#[path = "../tests/it/independent.rs"]
+mod independent;
+#[cfg(test)]
+#[path = "../tests/it/strict.rs"]
+mod strict;
+
 use std::process::ExitCode;
 
 use clap::Parser;

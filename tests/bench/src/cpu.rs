@@ -39,19 +39,17 @@ pub fn resident_memory(process: u32) -> Result<u64> {
     memory(process, "VmRSS:")
 }
 
-/// The most memory of a process that ever was resident, in bytes.
+/// The most memory of a process that was ever resident, in bytes.
 pub fn peak_memory(process: u32) -> Result<u64> {
     memory(process, "VmHWM:")
 }
 
-fn memory(process: u32, which: &str) -> Result<u64> {
+fn memory(process: u32, name: &str) -> Result<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix(which));
-    let kibibytes = line.and_then(|text| text.trim().strip_suffix(" kB"));
-    let kibibytes: u64 = kibibytes
-        .with_context(|| format!("a process has a line {which}"))?
-        .parse()?;
-    Ok(kibibytes * 1024)
+    let found = status.lines().find_map(|line| line.strip_prefix(name));
+    let kibibytes = found.and_then(|text| text.trim().strip_suffix(" kB"));
+    let kibibytes = kibibytes.with_context(|| format!("a process has a line {name}"))?;
+    Ok(kibibytes.parse::<u64>()? * 1024)
 }
 
 #[cfg(test)]

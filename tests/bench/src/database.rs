@@ -10,8 +10,8 @@ use anyhow::{Context, Result, ensure};
 use tokio::time::{Instant, sleep};
 use water_harness::{Postgres, scratch_directory};
 
+use crate::binary::beside;
 use crate::cpu;
-use crate::product::binary;
 
 /// The name that the product's bootstrap script gives the database.
 const NAME: &str = "water";
@@ -38,7 +38,7 @@ impl Database {
     /// A server with an empty schema. Nothing runs in its background that would move figures.
     pub async fn start() -> Result<Self> {
         let postgres = Postgres::start().await?;
-        let script = output(Command::new(binary("water-ingest")?).arg("bootstrap-sql"))?;
+        let script = output(Command::new(beside("water-ingest")?).arg("bootstrap-sql"))?;
         let passwords = ["owner", "writer", "reader"].map(|role| format!("{role}_password"));
         let passwords = passwords.each_ref().map(|name| (name.as_str(), "bench"));
         postgres.psql("postgres", &script, &passwords)?;
@@ -92,7 +92,7 @@ impl Database {
     }
 
     fn loader(&self, role: &str) -> Result<Command> {
-        let mut command = Command::new(binary("water-ingest")?);
+        let mut command = Command::new(beside("water-ingest")?);
         command.env("WATER_POSTGRES_URL", self.url(role));
         Ok(command)
     }

@@ -2,6 +2,7 @@
 //! same machine, in the same minutes. Absolute times say nothing on a shared machine; every figure
 //! that is judged is a ratio within one run. `cargo dev bench` builds and runs it.
 
+mod binary;
 mod cpu;
 mod database;
 mod departements;

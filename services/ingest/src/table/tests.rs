@@ -5,9 +5,7 @@ use std::io::Cursor;
 use proptest::prelude::*;
 
 use super::*;
-
-#[path = "../../tests/it/strict.rs"]
-mod strict;
+use crate::strict;
 
 const COLUMNS: Columns = Columns {
     required: &["a", "b"],

@@ -15,7 +15,7 @@ use crate::state::State;
 const INPUTS: usize = 40;
 
 /// Without the guards, which know nothing of damage.
-const GUARDS: &str = "--allow-missing --max-changed 100";
+const GUARDS: &str = "--allow-missing --max-changed 100 ";
 
 /// The dataset's files in `tests/corpus`.
 fn corpus(dataset: &str) -> Vec<Vec<u8>> {
@@ -83,7 +83,7 @@ async fn damage(dataset: &str) {
         1
     };
     let guards = if key == 1 { GUARDS } else { "" };
-    let words = format!("load {dataset} - --as-of 2026-07-01 {guards}");
+    let words = format!("load {dataset} - {guards}--force --as-of 2026-07-01");
     let corpus = corpus(dataset);
     let inputs = setting("WATER_FUZZ_INPUTS", INPUTS);
     let mutated = Mutator::new(corpus.clone(), setting("WATER_FUZZ_SEED", 1) as u64);
@@ -91,7 +91,7 @@ async fn damage(dataset: &str) {
     // The good files too, so that some are accepted in every run.
     for bytes in corpus.into_iter().chain(mutated.take(inputs)) {
         let before = State::of(fixture.postgres, &fixture.own).await;
-        let run = fixture.run_with_stdin(words.trim_end(), &bytes);
+        let run = fixture.run_with_stdin(&words, &bytes);
         let shown = || format!("{}\n{:?}", run.stderr, String::from_utf8_lossy(&bytes));
         match run.code {
             Some(0) => {

@@ -6,7 +6,7 @@ use std::io::Read;
 
 use serde_json::{Map, Value, json};
 
-use super::strict;
+use crate::strict;
 
 /// The records of a dataset's file, each an array of its columns in the order of [`columns`]; a value
 /// that is not given is `null`. `None`: the bytes are no such file.

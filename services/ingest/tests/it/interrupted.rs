@@ -8,21 +8,32 @@ use std::process::Stdio;
 
 use serde_json::Value;
 use tokio::process::Command;
-use water_harness::{Fault, Moment, Point, PostgresProxy};
+use water_harness::postgres_proxy::{Fault, Moment, Point, PostgresProxy};
 
 use crate::interrupted::base::Base;
+use crate::state::State;
 
-/// Every message is killed and cut on one side of its delivery. With this variable set to `all` it is
-/// on both.
+/// How much is tried: with `all` every message is killed and cut on both sides of its delivery. Else
+/// there is one interruption at each: before one message the loader is killed, after the next the
+/// connection is cut.
 const HOW_MUCH: &str = "WATER_INTERRUPTIONS";
 
-const HALF: [(Moment, Fault); 2] = [(Moment::Before, Fault::Hold), (Moment::After, Fault::Cut)];
 const ALL: [(Moment, Fault); 4] = [
     (Moment::Before, Fault::Hold),
+    (Moment::After, Fault::Cut),
     (Moment::After, Fault::Hold),
     (Moment::Before, Fault::Cut),
-    (Moment::After, Fault::Cut),
 ];
+
+/// What is tried at this message.
+fn ways(number: u64) -> &'static [(Moment, Fault)] {
+    let all = std::env::var(HOW_MUCH).is_ok_and(|much| much == "all");
+    match number % 2 {
+        _ if all => &ALL,
+        1 => &ALL[..1],
+        _ => &ALL[1..2],
+    }
+}
 
 /// A load through the proxy that is stopped somewhere, or ends: then its exit status and summary.
 /// One that is held up is killed there (SIGKILL).
@@ -49,52 +60,83 @@ async fn held(proxy: &PostgresProxy) {
     }
 }
 
-/// Interrupts the load of `words` at its first message, its second, … until one runs to its end.
-async fn interrupt_everywhere(words: &str) {
-    let mut base = Base::new().await;
-    let (old, new) = base.old_and_new(words).await;
-    assert_ne!(old, new);
-    let proxy = PostgresProxy::before(base.database.address())
-        .await
-        .unwrap();
-    let all = std::env::var(HOW_MUCH).is_ok_and(|much| much == "all");
-    let ways = if all { &ALL[..] } else { &HALF[..] };
-    let (mut loads, mut stored) = (0, 0);
+/// One load and what it changes.
+struct Interrupted {
+    words: &'static str,
+    base: Base,
+    proxy: PostgresProxy,
+    old: State,
+    new: State,
+    loads: u32,
+    stored: u32,
+}
+
+impl Interrupted {
+    async fn of(words: &'static str) -> Self {
+        let mut base = Base::new().await;
+        let (old, new) = base.old_and_new(words).await;
+        assert_ne!(old, new);
+        let proxy = PostgresProxy::before(base.database.address()).await;
+        Self {
+            words,
+            base,
+            proxy: proxy.unwrap(),
+            old,
+            new,
+            loads: 0,
+            stored: 0,
+        }
+    }
+
+    /// Interrupts a load at this point; `false` where it ended before.
+    async fn at(&mut self, point: Point, (moment, fault): (Moment, Fault)) -> bool {
+        self.proxy.stop_at(point, moment, fault);
+        let ended = load(&self.base, &self.proxy, self.words).await;
+        let state = self.base.state().await;
+        if !self.proxy.is_reached() {
+            assert_eq!(ended.map(|(code, _)| code), Some(Some(0)));
+            assert_eq!(state, self.new, "a load that nothing stopped");
+            return false;
+        }
+        let here = format!("{}: {moment:?} {point:?}, {fault:?}: {ended:?}", self.words);
+        let stored = state == self.new;
+        let beside = || state.beside(&self.old, &self.new);
+        assert!(stored || state == self.old, "{here}\n{}", beside());
+        if let Some((code, summary)) = ended {
+            assert!(told_rightly(code, &summary, stored), "{here}");
+        }
+        self.loads += 1;
+        if stored {
+            self.stored += 1;
+            self.base.renew().await;
+        }
+        true
+    }
+}
+
+/// Interrupts the load of `words` on both sides of its commit, and at its first message, its second, …
+/// until one runs to its end.
+async fn interrupt_everywhere(words: &'static str) {
+    let mut interrupted = Interrupted::of(words).await;
+    for way in ALL {
+        let before = interrupted.stored;
+        assert!(interrupted.at(Point::Text("COMMIT"), way).await);
+        let stored = interrupted.stored > before;
+        assert_eq!(stored, way.0 == Moment::After, "{way:?} the commit");
+    }
     let mut number = 0;
     'messages: loop {
         number += 1;
-        for &(moment, fault) in ways {
-            proxy.stop_at(Point::Number(number), moment, fault);
-            let ended = load(&base, &proxy, words).await;
-            if !proxy.is_reached() {
-                assert_eq!(ended.map(|(code, _)| code), Some(Some(0)));
-                assert_eq!(base.state().await, new, "a load that nothing stopped");
+        for way in ways(number) {
+            if !interrupted.at(Point::Number(number), *way).await {
                 break 'messages;
-            }
-            let state = base.state().await;
-            let here = format!("{words}: {moment:?} message {number}, {fault:?}: {ended:?}");
-            assert!(
-                state == old || state == new,
-                "{here}\n{}",
-                state.beside(&old, &new)
-            );
-            if let Some((code, summary)) = ended {
-                assert!(told_rightly(code, &summary, state == new), "{here}");
-            }
-            loads += 1;
-            if state == new {
-                stored += 1;
-                base.renew().await;
             }
         }
     }
+    let Interrupted { loads, stored, .. } = interrupted;
     println!(
         "{words}: {} messages, {loads} interrupted loads, {stored} of them stored",
         number - 1
-    );
-    assert!(
-        stored > 0 && stored < loads,
-        "no interruption was on one side of the commit"
     );
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
-use water_harness::{Fault, Moment, Point, PostgresProxy};
+use water_harness::postgres_proxy::{Fault, Moment, Point, PostgresProxy};
 
 use crate::interrupted::base::{ANALYSES, AUDITS, Base, RISK, STRESS, VIGIEAU};
 

@@ -8,7 +8,7 @@ use water_harness::{HttpClient, Port, Process, Program};
 use water_keystore::Instance;
 
 use super::site::IDENTITY;
-use crate::product::binary;
+use crate::binary::beside;
 use crate::store::Store;
 
 /// Longer than a start with the largest directory takes on a busy machine.
@@ -31,7 +31,7 @@ impl Gate {
         settings: &[(&str, &str)],
     ) -> Result<Self> {
         let (http, admin) = (Port::reserve()?, Port::reserve()?);
-        let mut program = Program::new(binary("water-gate")?)
+        let mut program = Program::new(beside("water-gate")?)
             .env("WATER_LISTEN_ADDRESS", http.address().to_string())
             .env("WATER_ADMIN_ADDRESS", admin.address().to_string())
             .env("WATER_REDIS_URL", store.gate_url(instance))

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use tokio::process::{Child, Command};
-use water_harness::{Database, Fault, Moment, Point, Postgres, PostgresProxy, wait_until};
+use water_harness::postgres_proxy::{Fault, Moment, Point, PostgresProxy};
+use water_harness::{Database, Postgres, wait_until};
 
 const INSERT: &str = "INSERT INTO seen VALUES (34)";
 
@@ -65,7 +66,10 @@ async fn a_client_killed_after_a_message_hears_no_answer() -> Result<()> {
     proxy.stop_at(Point::Text("INSERT"), Moment::After, Fault::Hold);
     let mut client = insert(postgres, &database, &proxy)?;
     proxy.reached().await;
-    let stored = async || Ok(ensure!(rows(postgres, &database)? == "1", "no row"));
+    let stored = async || {
+        ensure!(rows(postgres, &database)? == "1", "no row");
+        Ok(())
+    };
     wait_until("the row", Duration::from_secs(10), stored).await?;
     assert_eq!(client.try_wait()?, None);
     proxy.go_on();

@@ -46,7 +46,7 @@ async fn load_much(writer: &mut Writer) -> Result<(), LoadError> {
 #[tokio::test]
 async fn a_full_data_disk_fails_loads_and_no_read() {
     let (disks, site) = site().await;
-    let readers = site.readers();
+    let readers = site.readers().await;
     let mut writer = writer(&site.database).await;
     disks.fill("data").unwrap();
     match load_much(&mut writer).await {
@@ -62,7 +62,7 @@ async fn a_full_data_disk_fails_loads_and_no_read() {
 #[tokio::test]
 async fn a_full_disk_of_the_log_stops_the_server_until_there_is_space_and_it_is_restarted() {
     let (disks, site) = site().await;
-    let readers = site.readers();
+    let readers = site.readers().await;
     let mut writer = writer(&site.database).await;
     disks.fill("wal").unwrap();
     load_much(&mut writer).await.unwrap_err();
@@ -81,7 +81,7 @@ async fn a_full_disk_of_the_log_stops_the_server_until_there_is_space_and_it_is_
     server.start_again().unwrap();
     site.postgres.ready().await.unwrap();
     site.until_served().await;
-    readers.stop().await.assert_interrupted();
+    readers.stop().await.assert_in_time();
     let mut writer = self::writer(&site.database).await;
     let again = wait_until("a load", Duration::from_secs(20), async || {
         Ok(load_much(&mut writer).await?)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::process::Command;
 use tokio::time::{Instant, sleep};
-use water_harness::{Fault, Moment, Point, PostgresProxy};
+use water_harness::postgres_proxy::{Fault, Moment, Point, PostgresProxy};
 
 use super::base::{Base, history_file};
 
