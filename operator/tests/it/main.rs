@@ -10,7 +10,9 @@ mod conflicts;
 mod crd;
 mod doubts;
 mod election;
+mod every_gate;
 mod gate;
+mod gate_process;
 #[path = "../../src/golden.rs"]
 mod golden;
 mod hindrances;

@@ -1,7 +1,7 @@
 //! The gate beside nginx that only forwards, and beside nginx with Lua and Redis that does the same
 //! work: the same service, the same answer, the same keys, the same connections.
 
-mod process;
+pub mod process;
 mod references;
 mod revocation;
 mod site;

@@ -24,7 +24,7 @@ pub struct Report {
 /// One figure. It keeps its name from run to run.
 #[derive(Debug, Serialize)]
 pub struct Row {
-    name: &'static str,
+    name: String,
     unit: &'static str,
     #[serde(flatten)]
     spread: Option<Spread>,
@@ -46,10 +46,10 @@ pub enum Target {
 
 impl Row {
     /// A figure without a target: said, not judged.
-    pub fn said(name: &'static str, unit: &'static str, figure: impl Into<Figure>) -> Self {
+    pub fn said(name: impl Into<String>, unit: &'static str, figure: impl Into<Figure>) -> Self {
         let Figure { spread, doubt } = figure.into();
         Self {
-            name,
+            name: name.into(),
             unit,
             spread,
             target: None,
@@ -60,7 +60,7 @@ impl Row {
 
     /// A figure that is judged by its median.
     pub fn judged(
-        name: &'static str,
+        name: impl Into<String>,
         unit: &'static str,
         figure: impl Into<Figure>,
         target: Target,

@@ -41,9 +41,14 @@ impl Store {
 
     /// The instance's directory as the operator sees it.
     pub fn directory(&self, instance: &Instance) -> Result<Directory> {
-        let operator = ConnectionSettings::new(&self.url(instance, "operator"), None)?;
+        let operator = ConnectionSettings::new(&self.operator_url(instance), None)?;
         let connection = operator.connect(Purpose::Directory);
         Ok(Directory::new(connection, instance.clone()))
+    }
+
+    /// The URL of the instance's operator.
+    pub fn operator_url(&self, instance: &Instance) -> String {
+        self.url(instance, "operator")
     }
 
     /// The URL of the instance's gates.

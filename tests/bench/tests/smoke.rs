@@ -9,6 +9,12 @@ fn everything_that_the_gate_is_compared_with_runs_and_answers_right() {
     smoke("gate");
 }
 
+/// So is the operator's.
+#[test]
+fn everything_that_the_operator_is_measured_with_runs_and_answers_right() {
+    smoke("operator");
+}
+
 #[test]
 fn everything_that_the_parts_are_compared_with_runs_and_answers_right() {
     smoke("parts");

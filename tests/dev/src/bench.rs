@@ -12,6 +12,8 @@ use crate::progress::Progress;
 pub enum Part {
     /// The gate beside nginx, and beside nginx with Lua and Redis.
     Gate,
+    /// The operator with 100 and with 10 000 ApiKeys.
+    Operator,
     /// The parts that are written by hand beside the libraries that do the same.
     Parts,
     /// Pages of a history beside pgbench.
@@ -27,6 +29,7 @@ impl Part {
     fn name(self) -> &'static str {
         match self {
             Self::Gate => "gate",
+            Self::Operator => "operator",
             Self::Parts => "parts",
             Self::History => "history",
             Self::Ingest => "ingest",
@@ -38,6 +41,7 @@ impl Part {
     fn runs(self) -> &'static [&'static str] {
         match self {
             Self::Gate => &["water-gate"],
+            Self::Operator => &["water-gate", "water-operator"],
             Self::Parts => &[],
             Self::History => &["water-history", "water-ingest"],
             Self::Ingest => &["water-ingest"],

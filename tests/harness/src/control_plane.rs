@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use crate::{
-    Port, Process, Program,
+    ApiProxy, Port, Process, Program,
     certificates::{self, Authority, Purpose},
     programs, scratch,
 };
@@ -139,10 +139,21 @@ impl ControlPlane {
         self.kubectl(&["apply", "--server-side", "-f", &file.to_string_lossy()])
     }
 
-    /// All requests that the API server has answered, as audit events without bodies.
+    /// The API server over plain HTTP, as the administrator: for requests by the thousand, each of
+    /// which would be a kubectl otherwise.
+    pub async fn proxy(&self) -> Result<ApiProxy> {
+        ApiProxy::start(&self.kubectl, &self.kubeconfig_path()).await
+    }
+
+    /// The file to which the API server appends an audit event, one line of JSON without bodies, for
+    /// each request that it has answered.
+    pub fn audit_log(&self) -> PathBuf {
+        self.directory.join("audit.log")
+    }
+
+    /// All requests that the API server has answered.
     pub fn audit_events(&self) -> Result<Vec<Value>> {
-        let log =
-            fs::read_to_string(self.directory.join("audit.log")).context("read the audit log")?;
+        let log = fs::read_to_string(self.audit_log()).context("read the audit log")?;
         // The last line may be half written.
         let whole = &log[..log.rfind('\n').unwrap_or(0)];
         whole
@@ -218,6 +229,8 @@ fn start_api_server(node: &Path, directory: &Path, etcd: &Port, port: &Port) -> 
             "--authorization-mode=RBAC".to_owned(),
             format!("--audit-policy-file={}", file("audit-policy.json")),
             format!("--audit-log-path={}", file("audit.log")),
+            // In MiB: never rotated, so that one file tells everything.
+            "--audit-log-maxsize=100000".to_owned(),
         ])
         .start()
 }

@@ -3,6 +3,7 @@
 //! is told to, a collector of spans, a client that speaks raw HTTP, and mutations of what it sends.
 //! Everything started here dies with the process that started it.
 
+mod api_proxy;
 pub mod certificates;
 mod clock;
 mod collector;
@@ -23,6 +24,7 @@ mod redis_cluster;
 mod scratch;
 mod wait;
 
+pub use api_proxy::ApiProxy;
 pub use clock::Clock;
 pub use collector::{Collector, Exported};
 pub use control_plane::ControlPlane;

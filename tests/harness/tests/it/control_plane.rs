@@ -53,6 +53,17 @@ async fn the_audit_log_tells_who_wrote_what() -> Result {
 }
 
 #[tokio::test]
+async fn a_proxy_asks_as_the_administrator() -> Result {
+    let cluster = ControlPlane::shared().await?;
+    let proxy = cluster.proxy().await?;
+    let mut client = proxy.connect().await?;
+    let answer = client.request("GET", "/api/v1/secrets?limit=1", &[]).await?;
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.json()?["kind"], "SecretList");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_killed_api_server_comes_back_with_its_objects() -> Result {
     let cluster = ControlPlane::start().await?;
     cluster.kubectl(&["create", "namespace", "kept"])?;
