@@ -83,9 +83,12 @@ pub async fn gather(
         rotation.is_none_or(|rotation| made.issued.revision >= rotation.revision)
     };
     let made = context.memory.made(subject.uid()).filter(is_wanted);
-    let inspected = inspect(&subject, &membership, made.as_deref(), context).await?;
-    let found = &inspected.found;
     let is_deleting = subject.meta.deletion_timestamp.is_some();
+    let has_finalizer = finalizer::is_on(&subject.meta);
+    let has_label = subject.key.as_ref().is_ok_and(finalizer::is_labelled);
+    let is_prepared = has_finalizer && (is_deleting || has_label);
+    let inspected = inspect(&subject, &membership, made.as_deref(), is_prepared, context).await?;
+    let found = &inspected.found;
     let own = match found {
         Found::Own(written) => Some(written),
         Found::Orphan(written) if !is_deleting => Some(written),
@@ -95,13 +98,14 @@ pub async fn gather(
     let is_generated = subject
         .spec()
         .is_some_and(|spec| spec.material.hash.is_none());
-    let is_to_be_made = is_generated && !is_deleting && *found == Found::Missing && made.is_none();
+    let is_to_be_made =
+        is_generated && is_prepared && !is_deleting && *found == Found::Missing && made.is_none();
     let is_terminating = is_to_be_made && context.is_terminating(subject.namespace()).await?;
     let mut scene = Scene {
         seen: Seen {
             is_deleting,
-            has_finalizer: finalizer::is_on(&subject.meta),
-            has_label: subject.key.as_ref().is_ok_and(finalizer::is_labelled),
+            has_finalizer,
+            has_label,
             is_terminating,
             spec: declared::spec(&subject),
             named: declared::named(&subject, &issued),
@@ -127,7 +131,6 @@ pub async fn gather(
         trouble: None,
         remaining: BTreeSet::new(),
     };
-    let is_prepared = scene.seen.has_finalizer && (is_deleting || scene.seen.has_label);
     if is_prepared || scene.seen.spec.is_none() {
         scene.seen.directory = scene.read(context).await?;
     }

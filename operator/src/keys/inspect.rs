@@ -19,18 +19,19 @@ pub struct Inspected {
 }
 
 /// Looks for the Secret in the watch's memory and, before a key is made or after somebody else wrote
-/// first, at the API server.
+/// first, at the API server. An ApiKey that is not prepared gets its finalizer whatever its Secret is.
 pub async fn inspect(
     subject: &Subject,
     membership: &Membership,
     made: Option<&MadeKey>,
+    is_prepared: bool,
     context: &Context,
 ) -> kube::Result<Inspected> {
     let Some(name) = subject.secret_name() else {
         return Ok(Inspected::of(Found::Missing, false));
     };
     let known = secret::known(&subject.meta, &name, context);
-    if membership.admission != Admission::Admitted {
+    if membership.admission != Admission::Admitted || !is_prepared {
         return Ok(Inspected::of(known, true));
     }
     let is_to_be_asked = made.map_or(known == Found::Missing, |made| made.is_overtaken);
@@ -67,13 +68,9 @@ pub async fn inspect(
 /// The hash of the text at this version, if it was written or read before.
 fn known_text(subject: &Subject, written: &Written, context: &Context) -> Option<Option<KeyHash>> {
     let version = written.meta.resource_version.as_ref();
-    let known = context.memory.secret(subject.uid());
-    let known = known.filter(|known| known.meta.resource_version.as_ref() == version);
-    if let Some(known) = known {
-        return Some(known.text);
-    }
     let is_told = version.is_some() && subject.status.secret_resource_version.as_ref() == version;
-    is_told.then(|| written.issued.as_ref().map(|issued| issued.hash))
+    let told = || is_told.then(|| written.issued.as_ref().map(|issued| issued.hash));
+    context.memory.text_at(subject.uid(), version).or_else(told)
 }
 
 /// Whether the ApiKey of that name is this one: then the one whose Secret it was is gone.

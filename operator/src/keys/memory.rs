@@ -27,16 +27,16 @@ pub struct MadeKey {
 pub struct Memory {
     made: Mutex<HashMap<String, Arc<MadeKey>>>,
     written: Mutex<HashMap<String, Arc<ApiKey>>>,
-    secrets: Mutex<HashMap<String, Arc<KnownSecret>>>,
+    secrets: Mutex<HashMap<String, KnownSecret>>,
 }
 
 /// A key's Secret as this leader wrote or read it.
 #[derive(Debug)]
-pub struct KnownSecret {
-    /// Its metadata.
-    pub meta: ObjectMeta,
-    /// The hash of its text; `None`: it has none that is a key's.
-    pub text: Option<KeyHash>,
+struct KnownSecret {
+    version: Option<String>,
+    /// `None` once the watch has shown this version: thousands of them would be held twice.
+    meta: Option<Box<ObjectMeta>>,
+    text: Option<KeyHash>,
 }
 
 impl Memory {
@@ -74,21 +74,34 @@ impl Memory {
         None
     }
 
-    /// Keeps what the API server answered to a read or a write of an ApiKey's Secret.
+    /// Keeps what the API server answered to a read or a write of an ApiKey's Secret; `text` is the hash
+    /// of its text, or `None` where that is no key's.
     pub fn keep_secret(&self, uid: &str, meta: ObjectMeta, text: Option<KeyHash>) {
-        let known = Arc::new(KnownSecret { meta, text });
+        let known = KnownSecret {
+            version: meta.resource_version.clone(),
+            meta: Some(Box::new(meta)),
+            text,
+        };
         lock(&self.secrets).insert(uid.to_owned(), known);
     }
 
-    /// The Secret of an ApiKey as it was last kept.
-    pub fn secret(&self, uid: &str) -> Option<Arc<KnownSecret>> {
-        lock(&self.secrets).get(uid).map(Arc::clone)
+    /// What was kept of the text of an ApiKey's Secret, if that was of this version.
+    pub fn text_at(&self, uid: &str, version: Option<&String>) -> Option<Option<KeyHash>> {
+        let secrets = lock(&self.secrets);
+        let known = secrets.get(uid)?;
+        (known.version.as_ref() == version).then_some(known.text)
     }
 
-    /// The same, if the watch shows an older version.
+    /// The Secret's metadata as they were kept, while the watch shows an older version.
     pub fn newer_secret(&self, uid: &str, watched: &ObjectMeta) -> Option<ObjectMeta> {
-        let known = self.secret(uid)?;
-        (version(&known.meta) > version(watched)).then(|| known.meta.clone())
+        let mut secrets = lock(&self.secrets);
+        let known = secrets.get_mut(uid)?;
+        let meta = known.meta.as_deref()?;
+        if version(meta) > version(watched) {
+            return Some(meta.clone());
+        }
+        known.meta = None;
+        None
     }
 
     /// Forgets ApiKeys that are gone.
@@ -134,7 +147,9 @@ mod tests {
         memory.keep_secret("uid", at("10").metadata, None);
         let newer = |version| memory.newer_secret("uid", &at(version).metadata);
         assert!(newer("9").is_some());
-        assert_eq!((newer("10"), newer("11")), (None, None));
+        assert_eq!((newer("10"), newer("9")), (None, None));
+        let text = |version: &str| memory.text_at("uid", Some(&version.into()));
+        assert_eq!((text("10"), text("11")), (Some(None), None));
     }
 
     #[test]
@@ -144,6 +159,6 @@ mod tests {
         memory.keep_secret("uid-of-acme", at("10").metadata, None);
         memory.retain(&HashSet::new());
         assert_eq!(memory.newer(&at("9")), None);
-        assert!(memory.secret("uid-of-acme").is_none());
+        assert_eq!(memory.text_at("uid-of-acme", Some(&"10".into())), None);
     }
 }
