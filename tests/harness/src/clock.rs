@@ -37,7 +37,7 @@ impl Clock {
     }
 
     /// The program as it runs on this clock. It must be linked dynamically.
-    pub(crate) fn under(&self, program: Program) -> Program {
+    pub fn under(&self, program: Program) -> Program {
         // The second library allocates in place of jemalloc, which asks for the time while it
         // starts; libfaketime allocates when it is asked first, and would go round in a circle.
         let libraries = format!("{} libc_malloc_debug.so.0", self.library);

@@ -2,14 +2,17 @@
 //! RBAC and an audit log. No controller runs: a namespace that is deleted stays
 //! terminating, nothing collects orphans, and Deployments never get pods.
 
+mod gateway;
+
 use std::{
     fs,
+    net::SocketAddr,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::Duration,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
@@ -21,6 +24,8 @@ use crate::{
 
 /// Two to three seconds on an idle machine; the compiler may run beside it.
 const START: Duration = Duration::from_secs(60);
+/// etcd's own default, in bytes.
+const ROOM: u64 = 2 * 1024 * 1024 * 1024;
 const ISSUER: &str = "https://kubernetes.default.svc";
 
 /// A running API server with its etcd.
@@ -28,7 +33,7 @@ pub struct ControlPlane {
     api_server: Process,
     etcd: Process,
     port: Port,
-    _etcd_ports: [Port; 2],
+    etcd_ports: [Port; 2],
     authority: Authority,
     directory: PathBuf,
     kubectl: PathBuf,
@@ -45,6 +50,11 @@ impl ControlPlane {
 
     /// A control plane of the test's own, to stop and to kill.
     pub async fn start() -> Result<Self> {
+        Self::start_with_room(ROOM).await
+    }
+
+    /// The same whose etcd is full when it holds so many bytes.
+    pub async fn start_with_room(room: u64) -> Result<Self> {
         let node = programs::Program::Node.find_or_build(&mut |progress| {
             let programs::Progress {
                 program,
@@ -60,15 +70,14 @@ impl ControlPlane {
         let admin = authority.sign("admin", Some("system:masters"), &[], Purpose::Client)?;
         let kubeconfig = authority.kubeconfig(&url(&port), &admin);
         write_files(&directory, &authority, &kubeconfig)?;
-        let etcd = start_etcd(&node, &directory, &etcd_ports)?;
+        let etcd = start_etcd(&node, &directory, &etcd_ports, room)?;
         let api_server = start_api_server(&node, &directory, &etcd_ports[0], &port)?;
         let kubectl = programs::named(&node, "kubectl");
-        let _etcd_ports = etcd_ports;
         let control_plane = Self {
             api_server,
             etcd,
             port,
-            _etcd_ports,
+            etcd_ports,
             authority,
             directory,
             kubectl,
@@ -162,6 +171,59 @@ impl ControlPlane {
             .collect()
     }
 
+    /// Where the API server listens, for TLS.
+    pub fn address(&self) -> SocketAddr {
+        self.port.address()
+    }
+
+    /// The certificate of the authority that has signed the API server's, as PEM.
+    pub fn authority_pem(&self) -> &str {
+        self.authority.certificate_pem()
+    }
+
+    /// What etcd holds of a namespace, apart from Secrets: keys and values one after the other.
+    pub async fn etcd_dump_without_secrets(&self, namespace: &str) -> Result<Vec<u8>> {
+        gateway::dump(self.etcd_ports[0].address(), |path| {
+            !path.starts_with("/registry/secrets/") && path.split('/').any(|part| part == namespace)
+        })
+        .await
+    }
+
+    /// Gives back the room of all that was deleted or changed, after etcd was full.
+    pub async fn make_room(&self) -> Result<()> {
+        gateway::make_room(self.etcd_ports[0].address()).await
+    }
+
+    /// Stops etcd for a moment, and answers where a copy of what it holds is.
+    pub async fn snapshot(&self) -> Result<PathBuf> {
+        let snapshot = scratch::directory("snapshot")?.join("etcd");
+        self.stop().await?;
+        copy(&self.directory.join("etcd"), &snapshot)?;
+        self.start_again().await?;
+        Ok(snapshot)
+    }
+
+    /// Brings etcd back to a snapshot; the API server is restarted with it.
+    pub async fn restore(&self, snapshot: &Path) -> Result<()> {
+        let data = self.directory.join("etcd");
+        let aside = scratch::directory("replaced")?.join("etcd");
+        self.stop().await?;
+        fs::rename(&data, aside).context("put etcd's data aside")?;
+        copy(snapshot, &data)?;
+        self.start_again().await
+    }
+
+    async fn stop(&self) -> Result<()> {
+        self.api_server.kill()?;
+        self.etcd.stop(START).await.map(drop)
+    }
+
+    async fn start_again(&self) -> Result<()> {
+        self.etcd.start_again()?;
+        self.api_server.start_again()?;
+        self.ready().await
+    }
+
     /// The API server's process, for faults.
     pub fn api_server(&self) -> &Process {
         &self.api_server
@@ -171,6 +233,16 @@ impl ControlPlane {
     pub fn etcd(&self) -> &Process {
         &self.etcd
     }
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    let copied = Command::new("cp").arg("-a").args([from, to]).status()?;
+    ensure!(
+        copied.success(),
+        "cp of {} ended with {copied}",
+        from.display()
+    );
+    Ok(())
 }
 
 fn url(port: &Port) -> String {
@@ -194,13 +266,19 @@ fn write_files(directory: &Path, authority: &Authority, kubeconfig: &str) -> Res
         .context("write the audit policy")
 }
 
-fn start_etcd(node: &Path, directory: &Path, [clients, peers]: &[Port; 2]) -> Result<Process> {
+fn start_etcd(
+    node: &Path,
+    directory: &Path,
+    [clients, peers]: &[Port; 2],
+    room: u64,
+) -> Result<Process> {
     let (clients, peers) = (clients.address(), peers.address());
     Program::new(programs::named(node, "etcd"))
         .args([
             format!("--data-dir={}", directory.join("etcd").display()),
             // Nothing survives the test, so nothing needs to reach the disk.
             "--unsafe-no-fsync".to_owned(),
+            format!("--quota-backend-bytes={room}"),
             format!("--listen-client-urls=http://{clients}"),
             format!("--advertise-client-urls=http://{clients}"),
             format!("--listen-peer-urls=http://{peers}"),

@@ -1,6 +1,6 @@
 //! Real servers for tests, private to the test process: PostgreSQL, Redis and a
 //! Kubernetes control plane on loopback, a network between them that fails as it
-//! is told to, a collector of spans, a client that speaks raw HTTP, and mutations of what it sends.
+//! is told to, an interceptor of requests, a collector of spans, a client that speaks raw HTTP, and mutations of what it sends.
 //! Everything started here dies with the process that started it.
 
 mod api_proxy;
@@ -10,6 +10,7 @@ mod collector;
 mod control_plane;
 mod disks;
 mod http_client;
+mod interceptor;
 mod key_text;
 mod mutation;
 mod pgbouncer;
@@ -30,6 +31,7 @@ pub use collector::{Collector, Exported};
 pub use control_plane::ControlPlane;
 pub use disks::Disks;
 pub use http_client::{Answer, HttpClient};
+pub use interceptor::{Course, Fault, Interceptor, Moment, Protocol, Which};
 pub use key_text::find_key_text;
 pub use mutation::Mutator;
 pub use pgbouncer::PgBouncer;

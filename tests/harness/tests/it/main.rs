@@ -2,6 +2,7 @@
 
 mod control_plane;
 mod http_client;
+mod interceptor;
 mod postgres;
 mod postgres_proxy;
 mod process;
