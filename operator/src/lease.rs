@@ -43,6 +43,16 @@ pub struct Leadership {
     renewed: Instant,
 }
 
+/// What came of a renewal.
+enum Renewal {
+    /// The lease is still ours.
+    Renewed,
+    /// It is another's, or nobody's.
+    Taken,
+    /// It is ours, and older than it was.
+    WentBack,
+}
+
 /// The record as somebody else's, and since when it has not changed.
 struct Seen {
     version: Option<String>,
@@ -200,8 +210,13 @@ impl Leadership {
             }
             let asked = Instant::now();
             match timeout(left.min(ATTEMPT), self.renew()).await {
-                Ok(Ok(true)) => self.renewed = asked,
-                Ok(Ok(false)) => return warn!("the lease names another leader"),
+                Ok(Ok(Renewal::Renewed)) => self.renewed = asked,
+                Ok(Ok(Renewal::Taken)) => return warn!("the lease names another leader"),
+                Ok(Ok(Renewal::WentBack)) => {
+                    return warn!(
+                        "the API server was restored from an older state: all is read anew"
+                    );
+                }
                 Ok(Err(error)) => warn!(error = %error, "cannot renew the lease"),
                 Err(_) => warn!("the API server does not answer about the lease"),
             }
@@ -242,28 +257,49 @@ impl Leadership {
         }
     }
 
-    /// Whether the lease is still ours.
-    async fn renew(&mut self) -> kube::Result<bool> {
+    async fn renew(&mut self) -> kube::Result<Renewal> {
         if let Some(lease) = self
             .election
             .written(self.election.put(&self.lease).await)?
         {
             self.lease = lease;
-            return Ok(true);
+            return Ok(Renewal::Renewed);
         }
         // Somebody wrote the object: a taker, or an annotation by hand.
         let live = self.election.api.get_opt(NAME).await?;
         let Some(live) = live.filter(|live| self.election.holds(live)) else {
-            return Ok(false);
+            return Ok(Renewal::Taken);
         };
+        if is_earlier(&live, &self.lease) {
+            return Ok(Renewal::WentBack);
+        }
         self.lease = live;
         let renewed = self
             .election
             .written(self.election.put(&self.lease).await)?;
-        let is_ours = renewed.is_some();
+        let renewal = match renewed {
+            Some(_) => Renewal::Renewed,
+            None => Renewal::Taken,
+        };
         self.lease = renewed.unwrap_or_else(|| self.lease.clone());
-        Ok(is_ours)
+        Ok(renewal)
     }
+}
+
+/// Whether the API server has `live` from before it answered with `written`: etcd was restored, and
+/// watches that ask for changes since then would stay silent. Versions of one kind are numbers that
+/// grow (KEP-5504).
+fn is_earlier(live: &Lease, written: &Lease) -> bool {
+    let version = |lease: &Lease| {
+        lease
+            .metadata
+            .resource_version
+            .as_ref()?
+            .parse::<u128>()
+            .ok()
+    };
+    let versions = version(live).zip(version(written));
+    versions.is_some_and(|(live, written)| live < written)
 }
 
 impl std::fmt::Debug for Leadership {
