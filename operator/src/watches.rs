@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use futures::{StreamExt, stream};
+use futures::{Stream, StreamExt, stream};
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::utils::Backoff;
@@ -79,14 +79,7 @@ where
 {
     let (store, writer) = reflector::store();
     let (told, restart) = (told.clone(), Arc::new(Notify::new()));
-    let restarted = Arc::clone(&restart);
-    let watch = move || {
-        let restarted = Arc::clone(&restarted);
-        watcher(api.clone(), config.clone()).take_until(async move { restarted.notified().await })
-    };
-    let events = stream::repeat_with(watch)
-        .flatten()
-        .backoff(Patience::default())
+    let events = begun_anew(api, config, Arc::clone(&restart))
         // Half of an object's memory, and never looked at. Absent in a PUT it stays as it is.
         .modify(|object| object.meta_mut().managed_fields = None);
     let changes = relist::with_lost_deletions(events, store.clone())
@@ -114,11 +107,37 @@ pub fn changes<K>(api: Api<K>, config: watcher::Config, probe: Probe) -> Changes
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    watcher(api, config)
-        .backoff(Patience::default())
+    begun_anew(api, config, Arc::default())
         .inspect(move |event| probe.note(event, Instant::now()))
         .touched_objects()
         .boxed()
+}
+
+/// A watch that begins with a list again when `restart` says so, or when the API server refuses it
+/// because it has forgotten the time since which it asks: kube would ask for the same time again.
+fn begun_anew<K>(
+    api: Api<K>,
+    config: watcher::Config,
+    restart: Arc<Notify>,
+) -> impl Stream<Item = Result<watcher::Event<K>, watcher::Error>> + Send
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let refused = Arc::clone(&restart);
+    let watch = move || {
+        let restart = Arc::clone(&restart);
+        watcher(api.clone(), config.clone()).take_until(async move { restart.notified().await })
+    };
+    let events = stream::repeat_with(watch).flatten();
+    events.backoff(Patience::default()).inspect(move |event| {
+        let forgotten = matches!(
+            event,
+            Err(watcher::Error::WatchStartFailed(kube::Error::Api(status))) if status.code == 410
+        );
+        if forgotten {
+            refused.notify_one();
+        }
+    })
 }
 
 /// Between two tries of a watch, twice as long each time up to five seconds. kube's default goes to
