@@ -50,7 +50,8 @@ impl World {
     /// The same at an API server of its own with `rbac.scope: Cluster`, and WaterDataApis in `more`
     /// namespaces too. Its operator looks after every namespace there is.
     pub async fn of_all_namespaces(namespace: &str, more: &[&str]) -> Result<Self> {
-        let (redis, cluster) = (Redis::shared().await?, own_cluster().await?);
+        let redis = Redis::shared().await?;
+        let cluster = prepared(ControlPlane::start().await?).await?;
         for namespace in more {
             cluster.apply(&namespace_object(namespace))?;
         }
@@ -82,8 +83,13 @@ impl World {
 
     /// The same at an API server of the test's own, which it may kill.
     pub async fn alone(namespace: &str) -> Result<Self> {
-        let (redis, cluster) = (Redis::shared().await?, own_cluster().await?);
-        Self::at(cluster, namespace, &redis.url(), &[]).await
+        let redis = Redis::shared().await?;
+        Self::on(ControlPlane::start().await?, namespace, &redis.url()).await
+    }
+
+    /// The same at that API server, on a Redis of the test's own.
+    pub async fn on(cluster: ControlPlane, namespace: &str, redis_url: &str) -> Result<Self> {
+        Self::at(prepared(cluster).await?, namespace, redis_url, &[]).await
     }
 
     async fn at(
@@ -336,8 +342,8 @@ async fn cluster() -> Result<&'static ControlPlane> {
 }
 
 /// It ends with the test process, as the shared one does.
-async fn own_cluster() -> Result<&'static ControlPlane> {
-    let cluster = Box::leak(Box::new(ControlPlane::start().await?));
+async fn prepared(cluster: ControlPlane) -> Result<&'static ControlPlane> {
+    let cluster = Box::leak(Box::new(cluster));
     install_definitions(cluster).await?;
     Ok(cluster)
 }

@@ -1,0 +1,136 @@
+//! An API server that answers what no client likes: the operator asks again and misses nothing.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+use tokio::time::Instant;
+use water_harness::{Fault, Moment, Which};
+
+use crate::objects::shown;
+use crate::scenario::Scenario;
+use crate::stage::Stage;
+use crate::world::PATIENCE;
+
+const NAME: &str = "acme";
+/// What an API server says to one that asks for changes since a time that it has forgotten.
+const EXPIRED: &str = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version","reason":"Expired","code":410}"#;
+
+fn answer(status: &str, more: &str, length: usize, body: &str) -> Fault {
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: application/json\r\n{more}\
+         Content-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
+    Fault::Answer((head + body).into())
+}
+
+async fn suspend(stage: &Stage, suspend: bool) -> Result<()> {
+    let edit = json!({ "spec": { "suspend": suspend } });
+    stage.objects.edit(NAME, &edit).await
+}
+
+/// Waits until the key is told to stand so.
+async fn is(stage: &Stage, wanted: &str) -> Result<()> {
+    let told = async || {
+        let key = stage.objects.key(NAME).await?;
+        let shown = key.as_ref().map(|key| shown(key, "Ready"));
+        ensure!(shown.as_deref() == Some(wanted), "{shown:?}");
+        Ok(())
+    };
+    stage.wait(wanted, PATIENCE, told).await
+}
+
+/// When a change has to be in force that was made while watches were answered wrongly.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    /// Meanwhile: each such answer is followed by a list.
+    Meanwhile,
+    /// Once they are answered well again.
+    Afterwards,
+}
+
+async fn watches_are_answered(namespace: &str, fault: Fault, seen: Seen) -> Result<()> {
+    let stage = Stage::new(namespace).await?;
+    Scenario::Suspend.prepare(&stage, NAME).await?;
+    stage.clients.forget();
+    stage
+        .interceptor
+        .order(Which::Every("watch=true"), Moment::BeforeDelivery, fault);
+    stage.interceptor.cut();
+    let asked = async || {
+        let asked = stage.interceptor.requests();
+        let watches = asked.iter().filter(|line| line.contains("/apikeys?"));
+        ensure!(watches.count() > 2, "{asked:?}");
+        Ok(())
+    };
+    stage.wait("wrong answers", PATIENCE, asked).await?;
+    suspend(&stage, true).await?;
+    if seen == Seen::Meanwhile {
+        is(&stage, "True/Suspended").await?;
+    }
+    stage.interceptor.recall();
+    let well = Instant::now();
+    is(&stage, "True/Suspended").await?;
+    suspend(&stage, false).await?;
+    is(&stage, "True/Active").await?;
+    println!("converged after {:.3} s", well.elapsed().as_secs_f64());
+    ensure!(
+        stage.operator.exit_status()?.is_none(),
+        "{}",
+        stage.operator.log_end()
+    );
+    stage.holds().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watch_that_ends_with_410_is_followed_by_a_list() -> Result<()> {
+    let event = format!("{{\"type\":\"ERROR\",\"object\":{EXPIRED}}}\n");
+    let fault = answer("200 OK", "", event.len(), &event);
+    watches_are_answered("watch-error", fault, Seen::Meanwhile).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watch_that_is_refused_with_410_is_followed_by_a_list() -> Result<()> {
+    let fault = answer("410 Gone", "", EXPIRED.len(), EXPIRED);
+    watches_are_answered("watch-gone", fault, Seen::Meanwhile).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watch_that_is_cut_off_within_an_event_loses_none() -> Result<()> {
+    let half = r#"{"type":"MODIFIED","object":{"apiVersion":"waterdata.dev/v1","kind":"Api"#;
+    let fault = answer("200 OK", "", half.len() + 1000, half);
+    watches_are_answered("watch-cut", fault, Seen::Afterwards).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn refusals_that_name_ten_minutes_are_asked_again_within_seconds() -> Result<()> {
+    let stage = Stage::new("retry-after").await?;
+    for status in ["429 Too Many Requests", "503 Service Unavailable"] {
+        let fault = answer(status, "Retry-After: 600\r\n", 0, "");
+        stage
+            .interceptor
+            .order(Which::Every(" /"), Moment::BeforeDelivery, fault);
+        stage.interceptor.cut();
+        // Until the leadership is lost, too.
+        let refused = async || {
+            let renewals = stage.interceptor.requests();
+            let renewals = renewals.iter().filter(|line| line.contains("/leases/"));
+            ensure!(renewals.count() > 6, "{}", stage.operator.log_end());
+            Ok(())
+        };
+        stage.wait("refusals", PATIENCE, refused).await?;
+        stage.interceptor.recall();
+        let served = Instant::now();
+        let name = format!("after-{}", &status[..3]);
+        Scenario::Suspend.prepare(&stage, &name).await?;
+        let took = served.elapsed();
+        println!("converged after {:.3} s", took.as_secs_f64());
+        ensure!(took < Duration::from_secs(20), "{took:?}");
+    }
+    ensure!(
+        stage.operator.exit_status()?.is_none(),
+        "{}",
+        stage.operator.log_end()
+    );
+    stage.holds().await
+}

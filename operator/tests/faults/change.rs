@@ -1,0 +1,137 @@
+//! The random changes and faults, and the objects that they are about.
+
+use anyhow::{Context, Result};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use water_operator::crd::ApiKey;
+
+use crate::world::{api, brought, key};
+
+/// What happens to a key, or to all that the operator stands on. Keys are named by their places.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    Create(u8),
+    Suspend(u8, bool),
+    /// To another of the plans, one of which comes and goes.
+    Plan(u8, u8),
+    /// The end comes in so many seconds, or never.
+    Expire(u8, Option<u8>),
+    Describe(u8),
+    Rotate(u8),
+    Delete(u8),
+    /// The finalizer is stripped, and the ApiKey deleted.
+    Strip(u8),
+    DeleteSecret(u8),
+    EditSecret(u8),
+    /// The third plan is taken from the WaterDataApi, or given back.
+    OfferPlan(bool),
+    /// The operator is killed and starts again.
+    Kill,
+    /// The operator is stopped for this long, in ms.
+    Pause(u16),
+    /// Redis loses everything.
+    Flush,
+    /// Redis writes a dump …
+    Dump,
+    /// … and comes back with the last one, or empty.
+    Restore,
+    /// The operator does not reach Redis for this long, in ms.
+    CutRedis(u16),
+    /// Every connection of the operator is cut.
+    Disconnect,
+    /// Nothing happens for this long, in ms.
+    Pass(u16),
+}
+
+/// The last one comes and goes.
+pub const PLANS: [&str; 3] = ["Enterprise", "Free", "Gold"];
+/// Places with keys: in the first half they are generated, in the second brought.
+const PLACES: u8 = 4;
+
+/// Any change. Those of keys are the most frequent.
+pub fn any_change() -> impl Strategy<Value = Change> {
+    let place = 0..PLACES;
+    prop_oneof![
+        6 => place.clone().prop_map(Change::Create),
+        3 => (place.clone(), any::<bool>()).prop_map(|(key, on)| Change::Suspend(key, on)),
+        2 => (place.clone(), 0..3_u8).prop_map(|(key, plan)| Change::Plan(key, plan)),
+        1 => (place.clone(), prop::option::of(1..4_u8)).prop_map(|(key, end)| Change::Expire(key, end)),
+        1 => place.clone().prop_map(Change::Describe),
+        3 => place.clone().prop_map(Change::Rotate),
+        4 => place.clone().prop_map(Change::Delete),
+        1 => place.clone().prop_map(Change::Strip),
+        1 => place.clone().prop_map(Change::DeleteSecret),
+        1 => place.prop_map(Change::EditSecret),
+        1 => any::<bool>().prop_map(Change::OfferPlan),
+        3 => Just(Change::Kill),
+        1 => (1..1500_u16).prop_map(Change::Pause),
+        1 => Just(Change::Flush),
+        1 => Just(Change::Dump),
+        1 => Just(Change::Restore),
+        1 => (1..1500_u16).prop_map(Change::CutRedis),
+        1 => Just(Change::Disconnect),
+        5 => (1..300_u16).prop_map(Change::Pass),
+    ]
+}
+
+impl Change {
+    /// The key that it changes.
+    pub fn place(self) -> Option<u8> {
+        match self {
+            Self::Create(place)
+            | Self::Suspend(place, _)
+            | Self::Plan(place, _)
+            | Self::Expire(place, _)
+            | Self::Describe(place)
+            | Self::Rotate(place)
+            | Self::Delete(place)
+            | Self::Strip(place)
+            | Self::DeleteSecret(place)
+            | Self::EditSecret(place) => Some(place),
+            _ => None,
+        }
+    }
+}
+
+/// The ApiKey of a place.
+pub fn name(place: u8) -> String {
+    format!("key-{place}")
+}
+
+/// A WaterDataApi with or without the third plan, that may sweep what sequences strip.
+pub fn offering(gold: bool) -> Value {
+    let mut api = api();
+    api["metadata"]["annotations"] = json!({ "waterdata.dev/sweep-up-to": "1000" });
+    if let (true, Some(plans)) = (gold, api["spec"]["plans"].as_array_mut()) {
+        plans.push(json!({
+            "name": "Gold", "access": "Allowed", "requestsPerMinute": 500, "requestsPerDay": 90000,
+        }));
+    }
+    api
+}
+
+/// A key of a place, brought by the hash of this number or generated.
+pub fn declared(place: u8, number: u64) -> Value {
+    let mut declared = key(&name(place));
+    if place >= PLACES / 2 {
+        declared = brought(&name(place), 'a');
+        declared["spec"]["material"] = material(number);
+    }
+    declared["spec"]["rotation"] = json!({ "overlapSeconds": 600 });
+    declared
+}
+
+/// No two are alike in their first twelve digits, which name the key.
+fn material(number: u64) -> Value {
+    json!({ "hash": { "sha256": format!("{number:012x}{number:052x}") } })
+}
+
+/// The patch that rotates a key.
+pub fn rotated(key: &ApiKey, number: u64) -> Result<Value> {
+    if key.spec.material.hash.is_some() {
+        return Ok(json!({ "spec": { "material": material(number) } }));
+    }
+    let revision = key.spec.rotation.revision.unwrap_or(0);
+    let revision = revision.checked_add(1).context("a revision")?;
+    Ok(json!({ "spec": { "rotation": { "revision": revision } } }))
+}

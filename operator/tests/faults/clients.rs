@@ -1,0 +1,114 @@
+//! Clients that ask a gate all the time, each with one key, and account for every answer.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use water_domain::KeyHash;
+
+use crate::gate::Gate;
+
+/// Between two questions about one key.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// What the gate must answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Expected {
+    /// The key is valid.
+    Accepted,
+    /// The key is revoked, suspended or expired.
+    Refused,
+    /// A change is under way.
+    Either,
+}
+
+/// The answers to one client.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Tally {
+    /// Questions asked.
+    pub sent: u64,
+    /// The key was accepted, and could be.
+    pub accepted: u64,
+    /// The key was refused, and could be.
+    pub refused: u64,
+    /// A valid key was refused.
+    pub wrongly_refused: u64,
+    /// A dead key was accepted.
+    pub wrongly_accepted: u64,
+}
+
+impl Tally {
+    fn count(&mut self, accepted: bool, expected: Expected) {
+        let counter = match (accepted, expected) {
+            (true, Expected::Refused) => &mut self.wrongly_accepted,
+            (false, Expected::Accepted) => &mut self.wrongly_refused,
+            (true, _) => &mut self.accepted,
+            (false, _) => &mut self.refused,
+        };
+        *counter += 1;
+    }
+}
+
+type Asked = BTreeMap<KeyHash, (Expected, Tally)>;
+
+/// All clients of one gate.
+pub struct Clients {
+    asked: Arc<Mutex<Asked>>,
+    asking: JoinHandle<()>,
+}
+
+impl Clients {
+    /// Nobody asks yet.
+    pub fn of(gate: &Arc<Gate>) -> Self {
+        let asked = Arc::<Mutex<Asked>>::default();
+        let (gate, shared) = (Arc::clone(gate), Arc::clone(&asked));
+        let asking = tokio::spawn(async move {
+            loop {
+                ask(&gate, &mut lock(&shared));
+                tokio::time::sleep(PAUSE).await;
+            }
+        });
+        Self { asked, asking }
+    }
+
+    /// From here on a client asks with this key, and must be answered so.
+    pub fn expect(&self, hash: KeyHash, expected: Expected) {
+        let mut asked = lock(&self.asked);
+        asked.entry(hash).or_insert((expected, Tally::default())).0 = expected;
+    }
+
+    /// Nobody asks any more.
+    pub fn forget(&self) {
+        lock(&self.asked).clear();
+    }
+
+    /// The tally of each key.
+    pub fn tallies(&self) -> BTreeMap<KeyHash, Tally> {
+        let asked = lock(&self.asked);
+        asked
+            .iter()
+            .map(|(hash, (_, tally))| (*hash, *tally))
+            .collect()
+    }
+}
+
+/// What is expected cannot change between a question and its answer: this holds the lock.
+fn ask(gate: &Gate, asked: &mut Asked) {
+    for (hash, (expected, tally)) in asked {
+        tally.sent += 1;
+        if let Ok(accepted) = gate.accepts(&hash.to_string()) {
+            tally.count(accepted, *expected);
+        }
+    }
+}
+
+fn lock(asked: &Mutex<Asked>) -> MutexGuard<'_, Asked> {
+    asked.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for Clients {
+    fn drop(&mut self) {
+        self.asking.abort();
+    }
+}

@@ -1,0 +1,70 @@
+//! What a cluster and its directory hold at one moment at which nothing changes.
+
+use std::collections::{BTreeSet, HashMap};
+
+use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::core::v1::Secret;
+use water_domain::KeyHash;
+use water_keystore::directory::contents::Stored;
+use water_keystore::{Held, Observation};
+use water_operator::crd::ApiKey;
+
+use crate::objects::Objects;
+use crate::world::World;
+
+/// Read from the API server and from Redis.
+pub struct Facts {
+    pub keys: Vec<ApiKey>,
+    pub secrets: Vec<Secret>,
+    pub stored: HashMap<KeyHash, Stored>,
+    pub held: HashMap<Box<str>, Held>,
+}
+
+impl Facts {
+    /// Reads everything; that it changed meanwhile is an error.
+    pub async fn gather(world: &World, objects: &Objects) -> Result<Self> {
+        let directory = world.directory()?;
+        let versions = |keys: &[ApiKey]| -> Vec<Option<String>> {
+            let versions = keys.iter().map(|key| key.metadata.resource_version.clone());
+            versions.collect()
+        };
+        let (keys, before) = (objects.keys().await?, seq(&directory.observe().await?)?);
+        let facts = Self {
+            secrets: objects.secrets().await?,
+            stored: directory.stored().await?,
+            held: directory.all_held().await?,
+            keys,
+        };
+        let (keys, after) = (objects.keys().await?, seq(&directory.observe().await?)?);
+        let is_still = versions(&keys) == versions(&facts.keys) && before == after;
+        ensure!(is_still, "something changed while it was looked at");
+        Ok(facts)
+    }
+
+    /// The hashes that the directory holds of an owner, by its records.
+    pub fn published(&self, uid: &str) -> BTreeSet<KeyHash> {
+        let is_owned = |stored: &Stored| {
+            let owner = stored.owner.as_ref();
+            owner.is_some_and(|owner| &*owner.uid == uid)
+        };
+        let owned = self.stored.iter().filter(|(_, stored)| is_owned(stored));
+        owned.map(|(hash, _)| *hash).collect()
+    }
+}
+
+fn seq(seen: &Observation) -> Result<u64> {
+    let meta = seen.verified();
+    Ok(meta
+        .with_context(|| format!("the directory is not whole: {seen:?}"))?
+        .seq)
+}
+
+/// Of an object that stands at the API server.
+pub fn uid(key: &ApiKey) -> &str {
+    key.metadata.uid.as_deref().unwrap_or_default()
+}
+
+/// Of an object that stands at the API server.
+pub fn name(key: &ApiKey) -> &str {
+    key.metadata.name.as_deref().unwrap_or_default()
+}

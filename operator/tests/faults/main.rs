@@ -1,0 +1,30 @@
+//! Faults of the operator: it is killed at every request of a key's life, and random changes and
+//! faults follow one another. After each of them the same ten invariants are looked at, by checkers
+//! that find what is planted.
+
+mod api_server;
+mod change;
+mod clients;
+mod clocks;
+mod facts;
+#[allow(dead_code, reason = "tests of single behaviours use the rest of it")]
+#[path = "../it/gate.rs"]
+mod gate;
+mod invariants;
+mod kills;
+mod making;
+mod objects;
+mod planted;
+mod playground;
+mod restored;
+#[allow(dead_code, reason = "tests of single behaviours use the rest of it")]
+#[path = "../it/rights.rs"]
+mod rights;
+mod scenario;
+mod sequences;
+#[allow(dead_code, reason = "the faults that take long use the rest of it")]
+mod stage;
+mod taken_away;
+#[allow(dead_code, reason = "tests of single behaviours use the rest of it")]
+#[path = "../it/world.rs"]
+mod world;

@@ -1,0 +1,134 @@
+//! ApiKeys and Secrets of one namespace, read and written as the administrator.
+
+use anyhow::{Context, Result};
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config};
+use serde_json::Value;
+use water_domain::{KeyHash, KeyPrefix, PlainKey};
+use water_operator::crd::ApiKey;
+use water_operator::crd::condition::ConditionStatus;
+
+use crate::world::World;
+
+/// Asks the API server itself, past every interceptor.
+pub struct Objects {
+    keys: Api<ApiKey>,
+    secrets: Api<Secret>,
+}
+
+impl Objects {
+    pub async fn of(world: &World) -> Result<Self> {
+        let kubeconfig = Kubeconfig::from_yaml(world.cluster.kubeconfig())?;
+        let options = KubeConfigOptions::default();
+        let client = Client::try_from(Config::from_custom_kubeconfig(kubeconfig, &options).await?)?;
+        Ok(Self {
+            keys: Api::namespaced(client.clone(), &world.namespace),
+            secrets: Api::namespaced(client, &world.namespace),
+        })
+    }
+
+    pub async fn key(&self, name: &str) -> Result<Option<ApiKey>> {
+        Ok(self.keys.get_opt(name).await?)
+    }
+
+    pub async fn keys(&self) -> Result<Vec<ApiKey>> {
+        Ok(self.keys.list(&ListParams::default()).await?.items)
+    }
+
+    pub async fn create(&self, key: &Value) -> Result<()> {
+        let key: ApiKey = serde_json::from_value(key.clone())?;
+        self.keys.create(&PostParams::default(), &key).await?;
+        Ok(())
+    }
+
+    /// Merges a patch into an ApiKey.
+    pub async fn edit(&self, name: &str, patch: &Value) -> Result<()> {
+        let params = PatchParams::default();
+        self.keys.patch(name, &params, &Patch::Merge(patch)).await?;
+        Ok(())
+    }
+
+    /// Asks for the end of an ApiKey and does not wait for it.
+    pub async fn delete(&self, name: &str) -> Result<()> {
+        self.keys.delete(name, &DeleteParams::default()).await?;
+        Ok(())
+    }
+
+    /// All Secrets that hold an API key.
+    pub async fn secrets(&self) -> Result<Vec<Secret>> {
+        let params = ListParams::default().labels(LABEL);
+        Ok(self.secrets.list(&params).await?.items)
+    }
+
+    /// The hash of the text in the Secret of the ApiKey of that name.
+    pub async fn text_hash(&self, name: &str) -> Result<Option<KeyHash>> {
+        let secret = self.secrets.get_opt(&secret_name(name)).await?;
+        secret.as_ref().map(text_hash).transpose()
+    }
+
+    /// Deletes that Secret, and none that took its place.
+    pub async fn delete_secret_of(&self, secret: &str, uid: &str) -> Result<()> {
+        let params = DeleteParams {
+            preconditions: Some(Preconditions {
+                uid: Some(uid.into()),
+                resource_version: None,
+            }),
+            ..DeleteParams::default()
+        };
+        self.secrets.delete(secret, &params).await?;
+        Ok(())
+    }
+
+    pub async fn delete_secret(&self, name: &str) -> Result<()> {
+        let params = DeleteParams::default();
+        self.secrets.delete(&secret_name(name), &params).await?;
+        Ok(())
+    }
+}
+
+const LABEL: &str = "waterdata.dev/api-key";
+const OWNER: &str = "waterdata.dev/api-key-uid";
+
+pub fn secret_name(key: &str) -> String {
+    format!("{key}-apikey")
+}
+
+/// The uid of the ApiKey that a Secret says it belongs to.
+pub fn owner(secret: &Secret) -> Option<&str> {
+    let annotations = secret.metadata.annotations.as_ref()?;
+    annotations.get(OWNER).map(String::as_str)
+}
+
+/// The hash of the text in a Secret.
+pub fn text_hash(secret: &Secret) -> Result<KeyHash> {
+    let text = secret.data.as_ref().and_then(|data| data.get("api-key"));
+    let text = text.context("the Secret has no api-key")?;
+    Ok(PlainKey::parse(&text.0, &KeyPrefix::default())?.hash())
+}
+
+/// A condition of the present spec as `<status>/<reason>`; nothing of an earlier one.
+pub fn shown(key: &ApiKey, aspect: &str) -> String {
+    let conditions = key.status.iter().flat_map(|status| &status.conditions);
+    let mut conditions = conditions.filter(|condition| {
+        Some(condition.observed_generation) == key.metadata.generation && condition.kind == aspect
+    });
+    let status = |status| match status {
+        ConditionStatus::True => "True",
+        ConditionStatus::False => "False",
+        ConditionStatus::Unknown => "Unknown",
+    };
+    conditions.next().map_or_else(String::new, |condition| {
+        format!("{}/{}", status(condition.status), condition.reason)
+    })
+}
+
+/// The hash that the status calls current.
+pub fn current(key: &ApiKey) -> Result<KeyHash> {
+    let current = key
+        .status
+        .as_ref()
+        .and_then(|status| status.current.as_ref());
+    Ok(current.context("no current key")?.hash.parse()?)
+}

@@ -1,0 +1,260 @@
+//! One test's stage: a world whose operator reaches the API server and Redis through an interceptor,
+//! a gate that follows the directory with clients that ask it, and all that the invariants need.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::json;
+use tokio::task::JoinHandle;
+use water_domain::Timestamp;
+use water_harness::{
+    Interceptor, Port, Process, Program, Proxy, Redis, scratch_directory, wait_until,
+};
+
+use crate::clients::Clients;
+use crate::facts::Facts;
+use crate::gate::{GRACE, Gate};
+use crate::invariants::{self, Order, Point, Releases, Violation};
+use crate::objects::Objects;
+use crate::rights::ACCOUNT;
+use crate::world::{PATIENCE, World, api};
+
+/// Between two looks at where the directory stands.
+const LOOK: Duration = Duration::from_millis(10);
+
+pub struct Stage {
+    pub world: World,
+    pub objects: Objects,
+    pub redis: Redis,
+    /// The networks between the operator and Redis, and between it and the API server.
+    pub to_redis: Proxy,
+    pub to_api_server: Proxy,
+    pub interceptor: Interceptor,
+    pub gate: Arc<Gate>,
+    pub clients: Clients,
+    pub operator: Arc<Process>,
+    /// Where the operator reaches the API server.
+    pub api_server: SocketAddr,
+    admin: Port,
+    releases: Releases,
+    order: Arc<Mutex<Order>>,
+    looking: JoinHandle<()>,
+}
+
+impl Stage {
+    /// Everything runs, and there is no key yet.
+    pub async fn new(namespace: &str) -> Result<Self> {
+        let redis = Redis::start().await?;
+        let world = World::with_redis(namespace, &redis.url()).await?;
+        Self::of(world, redis, |operator| operator).await
+    }
+
+    /// The same in a world on that Redis, with an operator that `run` may change.
+    pub async fn of(
+        world: World,
+        redis: Redis,
+        run: impl FnOnce(Program) -> Program,
+    ) -> Result<Self> {
+        let to_redis = Proxy::before(redis.address()).await?;
+        let mut interceptor = Interceptor::default();
+        let store = interceptor.before_redis(to_redis.address()).await?;
+        world.apply(&json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "redis" },
+            "stringData": { "operator-url": format!("redis://{store}/") },
+        }))?;
+        world.apply(&api())?;
+        let admin = Port::reserve()?;
+        let to_api_server = Proxy::before(world.cluster.address()).await?;
+        let authority = world.cluster.authority_pem();
+        let api_server = interceptor
+            .before_api_server(to_api_server.address(), authority)
+            .await?;
+        let operator = Arc::new(run(operator(&world, api_server, &admin)?).start()?);
+        let synced = world
+            .condition(
+                "waterdataapi/water-data",
+                "DirectorySynced",
+                "True/Published",
+            )
+            .await;
+        synced.with_context(|| operator.log_end())?;
+        let gate = Arc::new(Gate::start(&world, "gate-0", GRACE).await?);
+        let releases = Releases::at(&gate);
+        let witness = releases.clone();
+        interceptor.show(move |protocol, request| witness.see(protocol, request));
+        let order = Arc::<Mutex<Order>>::default();
+        let looking = tokio::spawn(look(world.directory()?, Arc::clone(&order)));
+        Ok(Self {
+            objects: Objects::of(&world).await?,
+            clients: Clients::of(&gate),
+            world,
+            redis,
+            to_redis,
+            to_api_server,
+            interceptor,
+            gate,
+            operator,
+            api_server,
+            admin,
+            releases,
+            order,
+            looking,
+        })
+    }
+
+    /// Waits for a condition; an error shows the end of the operator's log.
+    pub async fn wait<T>(
+        &self,
+        what: &str,
+        within: Duration,
+        condition: impl AsyncFnMut() -> Result<T>,
+    ) -> Result<T> {
+        let waited = wait_until(what, within, condition).await;
+        waited.with_context(|| self.operator.log_end())
+    }
+
+    /// Redis' time.
+    async fn now(&self) -> Result<Timestamp> {
+        // *2, the length of the seconds, the seconds …
+        let reply = self.redis.command(&["TIME"]).await?;
+        let seconds = reply.lines().nth(2).context("no seconds")?;
+        let seconds: i64 = seconds.trim_end().parse()?;
+        Timestamp::from_millis(seconds * 1000).context("a time")
+    }
+
+    /// That long after Redis' time.
+    pub async fn in_seconds(&self, seconds: u64) -> Result<Timestamp> {
+        Ok(self.now().await?.plus(Duration::from_secs(seconds)))
+    }
+
+    /// Where the directory stands.
+    pub async fn point(&self) -> Result<Point> {
+        let seen = self.world.directory()?.observe().await?;
+        let meta = seen.verified().context("the directory is not whole")?;
+        Ok(Point::from(meta))
+    }
+
+    /// The invariants that can be looked at in a moment, when nothing is under way.
+    pub async fn violations(&self) -> Result<Vec<Violation>> {
+        // What changes is looked at again, and so is a Redis that a busy machine made slow.
+        let look = async || Facts::gather(&self.world, &self.objects).await;
+        let facts = self.wait("a still world", PATIENCE, look).await?;
+        let mut found = invariants::declared(&facts, self.now().await?);
+        found.extend(self.releases.violations());
+        let order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+        found.extend(order.violations());
+        found.extend(invariants::accounts(&self.clients.tallies()));
+        Ok(found)
+    }
+
+    /// An error that names every violation.
+    pub async fn holds(&self) -> Result<()> {
+        ok(self.violations().await?)
+    }
+
+    /// The invariants that take long, too: the search for texts, and a restart.
+    pub async fn holds_for_good(&self) -> Result<()> {
+        self.holds().await?;
+        ok(self.shown_texts().await?)?;
+        ok(self.restart_writes().await?)
+    }
+
+    /// 5
+    pub async fn shown_texts(&self) -> Result<Vec<Violation>> {
+        let admin = self.admin.address();
+        invariants::texts(&self.world, &self.redis, &self.operator, admin).await
+    }
+
+    /// 6
+    pub async fn restart_writes(&self) -> Result<Vec<Violation>> {
+        self.rest().await?;
+        let before = self.point().await?;
+        self.operator.stop(PATIENCE).await?;
+        self.start_writes(before).await
+    }
+
+    /// Waits for two passes over the WaterDataApi between which nothing is written.
+    async fn rest(&self) -> Result<()> {
+        self.interceptor.recall();
+        let rests = async || {
+            let requests = self.interceptor.requests();
+            if let Some(write) = requests.iter().find(|one| invariants::is_write(one)) {
+                self.interceptor.recall();
+                bail!("{write}");
+            }
+            has_passed_twice(&requests)
+        };
+        self.wait("rest", 2 * PATIENCE, rests).await
+    }
+
+    /// Starts the operator, and judges what it writes until its second pass over the WaterDataApi.
+    pub async fn start_writes(&self, before: Point) -> Result<Vec<Violation>> {
+        self.interceptor.recall();
+        self.operator.start_again()?;
+        let passed = async || has_passed_twice(&self.interceptor.requests());
+        self.wait("two passes", PATIENCE, passed).await?;
+        let requests = self.interceptor.requests();
+        Ok(invariants::restart(&requests, before, self.point().await?))
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.looking.abort();
+    }
+}
+
+fn has_passed_twice(requests: &[String]) -> Result<()> {
+    let looks = requests.iter().filter(|request| is_look(request));
+    ensure!(looks.count() >= 2, "{requests:?}");
+    Ok(())
+}
+
+/// Each pass over a WaterDataApi lists its Ingresses once.
+fn is_look(request: &str) -> bool {
+    request.starts_with("GET ")
+        && request.contains("/ingresses")
+        && request.contains("instance")
+        && !request.contains("watch=")
+}
+
+fn ok(found: Vec<Violation>) -> Result<()> {
+    let found: Vec<String> = found.iter().map(Violation::to_string).collect();
+    if !found.is_empty() {
+        bail!("{}", found.join("\n"));
+    }
+    Ok(())
+}
+
+/// An operator with its own rights, behind the interceptor.
+fn operator(world: &World, api_server: SocketAddr, admin: &Port) -> Result<Program> {
+    let kubeconfig = world.cluster.kubeconfig_of(&world.namespace, ACCOUNT)?;
+    let direct = format!("https://{}", world.cluster.address());
+    let file = scratch_directory("operator")?.join("kubeconfig");
+    fs::write(
+        &file,
+        kubeconfig.replace(&direct, &format!("http://{api_server}")),
+    )?;
+    Ok(Program::new(env!("CARGO_BIN_EXE_water-operator"))
+        .arg("run")
+        .env("KUBECONFIG", file)
+        .env("WATER_POD_NAME", "operator-0")
+        .env("WATER_POD_NAMESPACE", &world.namespace)
+        .env("WATER_ADMIN_ADDRESS", admin.address().to_string()))
+}
+
+/// A directory that is not whole, or whose server has gone back in time, says nothing.
+async fn look(directory: water_keystore::Directory, order: Arc<Mutex<Order>>) {
+    loop {
+        if let Ok(seen) = directory.observe().await
+            && let Some(meta) = seen.verified()
+        {
+            let mut order = order.lock().unwrap_or_else(PoisonError::into_inner);
+            order.see(Point::from(meta));
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}

@@ -1,0 +1,139 @@
+//! What the operator stands on is taken away and given back: its Lease, its rights, the definition of
+//! its resources, and a namespace with its keys.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::json;
+use tokio::time::Instant;
+use water_harness::{ControlPlane, Redis};
+
+use crate::clients::Expected;
+use crate::scenario::Scenario;
+use crate::stage::Stage;
+use crate::world::{PATIENCE, World, brought, install_definitions};
+
+async fn runs_on(stage: &Stage) -> Result<()> {
+    ensure!(
+        stage.operator.exit_status()?.is_none(),
+        "{}",
+        stage.operator.log_end()
+    );
+    stage.holds().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_that_is_deleted_resets_nothing() -> Result<()> {
+    let stage = Stage::new("lease-deleted").await?;
+    Scenario::Suspend.prepare(&stage, "before").await?;
+    let before = stage.point().await?;
+    stage
+        .world
+        .kubectl(&["delete", "lease", "water-operator"])?;
+    let deleted = Instant::now();
+    let leads = async || {
+        let lease = stage.world.get("lease/water-operator")?;
+        ensure!(lease["spec"]["holderIdentity"] == "operator-0", "{lease}");
+        Ok(())
+    };
+    stage.wait("the Lease", PATIENCE, leads).await?;
+    Scenario::Suspend.prepare(&stage, "after").await?;
+    println!("converged after {:.3} s", deleted.elapsed().as_secs_f64());
+    let after = stage.point().await?;
+    ensure!(
+        after.term >= before.term && after.generation == before.generation,
+        "{after:?}"
+    );
+    runs_on(&stage).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rights_that_are_taken_away_and_given_back_need_no_restart() -> Result<()> {
+    let stage = Stage::new("rights-taken").await?;
+    Scenario::Suspend.prepare(&stage, "before").await?;
+    let role = "role/water-operator";
+    let rules = stage.world.get(role)?["rules"].clone();
+    stage.world.patch(role, &json!({ "rules": [] }), &[])?;
+    stage.interceptor.cut();
+    let forbidden = async || {
+        let log = stage.operator.log();
+        ensure!(
+            log.contains("cannot renew the lease"),
+            "{}",
+            stage.operator.log_end()
+        );
+        Ok(())
+    };
+    stage.wait("a refused renewal", PATIENCE, forbidden).await?;
+    stage.world.patch(role, &json!({ "rules": rules }), &[])?;
+    let given = Instant::now();
+    Scenario::Suspend.prepare(&stage, "after").await?;
+    println!("converged after {:.3} s", given.elapsed().as_secs_f64());
+    runs_on(&stage).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_definition_that_is_deleted_and_made_again_revokes_its_keys_and_takes_new_ones()
+-> Result<()> {
+    let redis = Redis::start().await?;
+    let world = World::on(ControlPlane::start().await?, "definition", &redis.url()).await?;
+    let stage = Stage::of(world, redis, |operator| operator).await?;
+    let subject = Scenario::Delete.prepare(&stage, "before").await?;
+    let before = subject.before.context("a key")?;
+    stage.clients.expect(before, Expected::Either);
+    let definition = "crd/apikeys.waterdata.dev";
+    stage
+        .world
+        .kubectl(&["delete", definition, "--wait=false"])?;
+    stage.world.gone(definition).await?;
+    stage.clients.expect(before, Expected::Refused);
+    install_definitions(stage.world.cluster).await?;
+    let made = Instant::now();
+    Scenario::Suspend.prepare(&stage, "after").await?;
+    println!("converged after {:.3} s", made.elapsed().as_secs_f64());
+    runs_on(&stage).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_namespace_with_200_keys_is_empty_within_a_minute_of_its_deletion() -> Result<()> {
+    let stage = Stage::new("terminating").await?;
+    let keys = (0..200).map(|number| {
+        let mut key = brought(&format!("key-{number}"), 'a');
+        let hash = format!("{number:064x}");
+        key["spec"]["material"] =
+            json!({ "hash": { "sha256": hash, "keyId": format!("{number:012}") } });
+        key["metadata"]["namespace"] = "terminating".into();
+        key
+    });
+    let keys: Vec<_> = keys.collect();
+    let list = json!({ "apiVersion": "v1", "kind": "List", "items": keys });
+    stage.world.cluster.apply(&list.to_string())?;
+    let published = async |wanted: usize| {
+        let found = stage.world.published().await?.len();
+        ensure!(found == wanted, "{found} keys");
+        Ok(())
+    };
+    let all = async || published(200).await;
+    stage.wait("all keys", PATIENCE, all).await?;
+    stage
+        .world
+        .kubectl(&["delete", "namespace", "terminating", "--wait=false"])?;
+    // What the namespace controller does, which does not run here.
+    let deleted = Instant::now();
+    stage
+        .world
+        .kubectl(&["delete", "apikeys", "--all", "--wait=false"])?;
+    let gone = async || {
+        let left = stage.objects.keys().await?.len();
+        ensure!(left == 0, "{left} ApiKeys");
+        published(0).await
+    };
+    stage.wait("no key", Duration::from_secs(60), gone).await?;
+    println!("converged after {:.3} s", deleted.elapsed().as_secs_f64());
+    ensure!(
+        stage.gate.keys() == 0,
+        "a gate knows {} keys",
+        stage.gate.keys()
+    );
+    Ok(())
+}
