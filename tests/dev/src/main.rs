@@ -11,6 +11,7 @@ mod credentials;
 mod data;
 mod down;
 mod environment;
+mod faults;
 mod images;
 mod ingress;
 mod init;
@@ -75,6 +76,9 @@ enum Command {
         /// Run only the parts whose name contains this, such as "whole-system".
         #[arg(long)]
         only: Option<String>,
+        /// Run the faults that take long, too, and write the report of all faults.
+        #[arg(long)]
+        faults: bool,
     },
     /// Compare the product with well-known programs that do the same work, on this machine, and record the result.
     Bench {
@@ -124,7 +128,7 @@ fn run(command: Command) -> Result<()> {
         Command::Status => status::print(),
         Command::Env => environment::print(),
         Command::Images { version } => up::images_of(version),
-        Command::Test { only } => test::run(only.as_deref()),
+        Command::Test { only, faults } => test::run(only.as_deref(), faults),
         Command::Bench { part } => bench::run(part),
         Command::Kubectl { arguments } => pass_through(Cluster::kubectl, &arguments),
         Command::Helm { arguments } => pass_through(Cluster::helm, &arguments),

@@ -80,13 +80,18 @@ pub fn cargo(arguments: &[&str], variables: &[(&str, String)]) -> Result<()> {
     cargo_ended(arguments, status.context("cannot start cargo")?)
 }
 
-/// The same, and all that it prints is searched for API keys.
-pub fn cargo_searched(arguments: &[&str], variables: &[(&str, String)]) -> Result<()> {
+/// The same, and all that it prints is searched for API keys. `read` is given the lines of its
+/// standard output when it has ended.
+pub fn cargo_searched(
+    arguments: &[&str],
+    variables: &[(&str, String)],
+    read: impl FnMut(&str),
+) -> Result<()> {
     let mut command = cargo_command(arguments, variables);
     if std::io::stderr().is_terminal() {
         command.env("CARGO_TERM_COLOR", "always");
     }
-    let status = run_searched(&mut command);
+    let status = run_searched(&mut command, read);
     cargo_ended(arguments, status.context("cargo's output")?)
 }
 

@@ -1,4 +1,5 @@
-//! A program whose output is shown as it comes and searched for API keys: no test may print one.
+//! A program whose output is shown as it comes, searched for API keys, since no test may print one,
+//! and handed on line by line.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Command, ExitStatus, Stdio};
@@ -12,8 +13,9 @@ use water_harness::find_key_text;
 /// How long output may still come after the program's end: from one that it left behind.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// Runs `command` to its end; that its output holds an API key is an error, whatever its status.
-pub fn run_searched(command: &mut Command) -> Result<ExitStatus> {
+/// Runs `command` to its end and answers its status, or that its output holds an API key, whatever
+/// its status. `read` is given each line of its standard output.
+pub fn run_searched(command: &mut Command, mut read: impl FnMut(&str)) -> Result<ExitStatus> {
     let mut child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -23,10 +25,16 @@ pub fn run_searched(command: &mut Command) -> Result<ExitStatus> {
     let stderr = child.stderr.take().context("standard error is piped")?;
     let (ended, outputs) = mpsc::channel();
     let again = ended.clone();
-    thread::spawn(move || show(stdout, io::stdout(), &ended));
-    thread::spawn(move || show(stderr, io::stderr(), &again));
+    thread::spawn(move || show(stderr, io::stderr(), &again, |_| {}));
+    let (told, lines) = mpsc::channel();
+    thread::spawn(move || {
+        // Nobody reads any more what comes after the end.
+        let tell = |line: &str| drop(told.send(line.to_owned()));
+        show(stdout, io::stdout(), &ended, tell);
+    });
     let status = child.wait().context("cannot wait for its end")?;
     let found = (0..2).find_map(|_| outputs.recv_timeout(LINGER).ok()?);
+    lines.try_iter().for_each(|line| read(&line));
     if let Some(key) = found {
         bail!("the output holds the text of the API key {key}…");
     }
@@ -34,12 +42,13 @@ pub fn run_searched(command: &mut Command) -> Result<ExitStatus> {
 }
 
 /// Hands lines on until there are no more, and then tells the first key among them.
-fn show(from: impl Read, mut to: impl Write, ended: &Sender<Option<String>>) {
+fn show(from: impl Read, mut to: impl Write, ended: &Sender<Option<String>>, tell: impl Fn(&str)) {
     let (mut from, mut line, mut found) = (BufReader::new(from), Vec::new(), None);
     while from.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
         found = found.or_else(|| find_key_text(&line));
         // Nobody may be looking any more; the search goes on.
         let _ = to.write_all(&line);
+        tell(&String::from_utf8_lossy(&line));
         line.clear();
     }
     let _ = to.flush();
@@ -52,14 +61,23 @@ mod tests {
     use super::*;
 
     fn run(script: &str) -> Result<ExitStatus> {
-        run_searched(Command::new("sh").args(["-c", script]))
+        run_searched(Command::new("sh").args(["-c", script]), |_| {})
+    }
+
+    #[test]
+    fn each_line_of_standard_output_is_handed_on() {
+        let mut lines = Vec::new();
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo one; echo other >&2; echo two"]);
+        run_searched(&mut command, |line| lines.push(line.to_owned())).unwrap();
+        assert_eq!(lines, ["one\n", "two\n"]);
     }
 
     #[test]
     fn a_key_in_an_output_is_an_error_that_shows_its_public_part() {
         let (mut shown, (ended, outputs)) = (Vec::new(), mpsc::channel());
         let printed = format!("one\nkey=wdk_{}_{}\nlast", "a".repeat(12), "b".repeat(49));
-        show(printed.as_bytes(), &mut shown, &ended);
+        show(printed.as_bytes(), &mut shown, &ended, |_| {});
         assert_eq!(shown, printed.as_bytes());
         let found = outputs.recv().unwrap();
         assert_eq!(found.as_deref(), Some("wdk_aaaaaaaaaaaa"));

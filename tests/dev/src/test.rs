@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use crate::binaries::Build;
 use crate::cluster::Cluster;
 use crate::clusters::{Claimed, Clusters, Purpose, project};
+use crate::faults::{self, Outcomes};
 use crate::interruption::Interruption;
 use crate::leftovers::Lists;
 use crate::namespace::Lifetime;
@@ -15,8 +16,12 @@ use crate::process::{cargo, cargo_searched};
 use crate::progress::Progress;
 use crate::{binaries, down, environment, packages, product, programs, unused, up};
 
-/// One line of the summary: an error makes the whole run fail.
-type Part = fn() -> Result<()>;
+/// One line of the summary: an error makes the whole run fail. Parts with tests note what became of
+/// each.
+type Part = fn(&mut Outcomes) -> Result<()>;
+
+/// How many random sequences of changes and faults a run with all faults tries.
+const SEQUENCES: &str = "200";
 
 /// The part that needs the product's binaries.
 const WHOLE_SYSTEM: &str = "whole-system tests on a cluster";
@@ -27,8 +32,9 @@ struct Summary {
     failed: bool,
 }
 
-/// Runs all parts, or those whose name contains `only`; an error says that something failed, the summary above it what.
-pub fn run(only: Option<&str>) -> Result<()> {
+/// Runs all parts, or those whose name contains `only`; with `all_faults` the faults that take long, too, and the report of all.
+/// An error says that something failed, the summary above it what.
+pub fn run(only: Option<&str>, all_faults: bool) -> Result<()> {
     let interruption = Interruption::watch()?;
     let mut summary = Summary {
         lines: Vec::new(),
@@ -52,12 +58,12 @@ pub fn run(only: Option<&str>) -> Result<()> {
     }
 
     let mut parts: Vec<(&str, Part)> = vec![
-        ("formatting", || cargo(&["fmt", "--all", "--check"], &[])),
-        ("lints", || cargo(&["lint"], &[])),
-        ("unused dependencies and files", unused::check),
+        ("formatting", |_| cargo(&["fmt", "--all", "--check"], &[])),
+        ("lints", |_| cargo(&["lint"], &[])),
+        ("unused dependencies and files", |_| unused::check()),
     ];
     if is_on_path("cargo-deny") {
-        parts.push(("dependencies", || {
+        parts.push(("dependencies", |_| {
             cargo(&["deny", "check", "bans", "licenses", "sources"], &[])
         }));
     } else {
@@ -65,19 +71,29 @@ pub fn run(only: Option<&str>) -> Result<()> {
     }
     parts.extend([
         ("unit and component tests", unit_and_component_tests as Part),
-        (
-            "three rounds of a cluster leave nothing behind",
-            three_rounds,
-        ),
+        ("three rounds of a cluster leave nothing behind", |_| {
+            three_rounds()
+        }),
         (WHOLE_SYSTEM, whole_system),
     ]);
+    if all_faults {
+        parts.push(("faults that take long", long_faults));
+    }
     parts.retain(|(name, _)| is_wanted(name));
+    let mut outcomes = Outcomes::default();
     for (name, part) in parts {
         if interruption.has_come() {
             summary.fail(name, "not run: interrupted");
         } else {
-            summary.run(name, part);
+            summary.run(name, || part(&mut outcomes));
         }
+    }
+    if all_faults {
+        let (held, all) = faults::write(&outcomes)?;
+        summary.note(&format!(
+            "faults: {held} of {all} held, as {} says",
+            faults::REPORT
+        ));
     }
     if !vigieau_levels().exists() {
         summary.note(&format!(
@@ -126,17 +142,26 @@ impl Summary {
     }
 }
 
-fn unit_and_component_tests() -> Result<()> {
-    cargo_searched(
-        &[
-            "test",
-            "--workspace",
-            "--exclude",
-            "water-e2e",
-            "--no-fail-fast",
-        ],
-        &[],
-    )
+fn unit_and_component_tests(outcomes: &mut Outcomes) -> Result<()> {
+    let workspace = ["test", "--workspace", "--exclude", "water-e2e"];
+    let arguments = [&workspace[..], &["--no-fail-fast", "--", "--show-output"]].concat();
+    cargo_searched(&arguments, &[], |line| outcomes.read(line))
+}
+
+/// What `cargo test` leaves out since it takes minutes: tests, kills, and random sequences.
+fn long_faults(outcomes: &mut Outcomes) -> Result<()> {
+    let variables = [
+        ("WATER_FAULTS", "all".to_owned()),
+        ("WATER_FAULT_SEQUENCES", SEQUENCES.to_owned()),
+    ];
+    let mut tests = |test: &str, filters: &[&str]| {
+        let asked = ["test", "--package", "water-operator", "--test", test, "--"];
+        let arguments = [&asked[..], &["--show-output"], filters].concat();
+        cargo_searched(&arguments, &variables, |line| outcomes.read(line))
+    };
+    let long = tests("faults_long", &[]);
+    let whole = tests("faults", &["kills", "sequences"]);
+    long.and(whole)
 }
 
 /// Starts and stops the same cluster three times; each time the machine looks as before.
@@ -149,7 +174,7 @@ fn three_rounds() -> Result<()> {
     Ok(())
 }
 
-fn whole_system() -> Result<()> {
+fn whole_system(outcomes: &mut Outcomes) -> Result<()> {
     on_a_cluster(|cluster, progress| {
         up::start(
             cluster,
@@ -176,6 +201,7 @@ fn whole_system() -> Result<()> {
                 "--show-output",
             ],
             &variables,
+            |line| outcomes.read(line),
         )
     })
 }

@@ -1,0 +1,105 @@
+//! What became of each test, read from what libtest prints with `--show-output`.
+
+use std::collections::BTreeMap;
+
+/// How a test ended.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Ended {
+    /// It was not among the tests that ran.
+    NotRun,
+    /// It passed.
+    Passed,
+    /// It failed.
+    Failed,
+}
+
+/// Tests by their paths, such as `rotation::a_period_is_counted_on_redis_clock`.
+#[derive(Default, Debug)]
+pub struct Outcomes {
+    ended: BTreeMap<String, Ended>,
+    /// Seconds until the world was as it should be again, as tests print them.
+    converged: BTreeMap<String, f64>,
+    /// The test whose output follows.
+    shown: Option<String>,
+}
+
+impl Outcomes {
+    /// Reads the next line.
+    pub fn read(&mut self, line: &str) {
+        let line = line.trim();
+        if let Some((test, ended)) = ended(line) {
+            // Of two tests of one path the one that failed counts.
+            let before = self.ended.entry(test.to_owned()).or_insert(ended);
+            *before = (*before).max(ended);
+        } else if let Some(test) = between(line, "---- ", " stdout ----") {
+            self.shown = Some(test.to_owned());
+        } else if let Some(seconds) = between(line, "converged after ", " s")
+            && let (Some(test), Ok(seconds)) = (&self.shown, seconds.parse::<f64>())
+        {
+            let before = self.converged.entry(test.clone()).or_insert(seconds);
+            *before = before.max(seconds);
+        }
+    }
+
+    pub fn ended(&self, test: &str) -> Ended {
+        self.ended.get(test).copied().unwrap_or(Ended::NotRun)
+    }
+
+    pub fn converged(&self, test: &str) -> Option<f64> {
+        self.converged.get(test).copied()
+    }
+}
+
+fn ended(line: &str) -> Option<(&str, Ended)> {
+    let (test, result) = line.strip_prefix("test ")?.split_once(" ... ")?;
+    match result.split([' ', ',']).next()? {
+        "ok" => Some((test, Ended::Passed)),
+        "FAILED" => Some((test, Ended::Failed)),
+        _ => None,
+    }
+}
+
+fn between<'a>(line: &'a str, before: &str, after: &str) -> Option<&'a str> {
+    line.strip_prefix(before)?.strip_suffix(after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcomes(lines: &[&str]) -> Outcomes {
+        let mut outcomes = Outcomes::default();
+        lines.iter().for_each(|line| outcomes.read(line));
+        outcomes
+    }
+
+    #[test]
+    fn a_test_has_passed_failed_or_not_run() {
+        let read = outcomes(&[
+            "test a::one ... ok",
+            "test a::two ... FAILED",
+            "test a::three ... ignored, for a reason",
+        ]);
+        let all = ["a::one", "a::two", "a::three"].map(|test| read.ended(test));
+        assert_eq!(all, [Ended::Passed, Ended::Failed, Ended::NotRun]);
+    }
+
+    #[test]
+    fn of_two_tests_of_one_path_the_one_that_failed_counts() {
+        let read = outcomes(&["test a ... FAILED", "test a ... ok"]);
+        assert_eq!(read.ended("a"), Ended::Failed);
+    }
+
+    #[test]
+    fn a_time_belongs_to_the_test_whose_output_it_is_in() {
+        let read = outcomes(&[
+            "converged after 9 s",
+            "---- a stdout ----",
+            "converged after 0.125 s",
+            "converged after 0.5 s",
+            "---- b stdout ----",
+        ]);
+        assert_eq!(read.converged("a"), Some(0.5));
+        assert_eq!(read.converged("b"), None);
+    }
+}

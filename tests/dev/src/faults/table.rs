@@ -1,0 +1,346 @@
+//! The faults by their numbers, and the tests that put the product to each. The portal's, 42 to 46,
+//! are its own.
+
+/// One fault.
+#[derive(Debug)]
+pub struct Fault {
+    pub number: u8,
+    pub name: &'static str,
+    /// Tests by their paths within their crates. All of them have to pass.
+    pub tests: &'static [&'static str],
+    /// What of the fault no test shows: without it the fault is not held, whatever has passed.
+    pub lacking: Option<&'static str>,
+}
+
+const fn held(number: u8, name: &'static str, tests: &'static [&'static str]) -> Fault {
+    let lacking = None;
+    Fault {
+        number,
+        name,
+        tests,
+        lacking,
+    }
+}
+
+const fn lacking(
+    number: u8,
+    name: &'static str,
+    tests: &'static [&'static str],
+    what: &'static str,
+) -> Fault {
+    let lacking = Some(what);
+    Fault {
+        number,
+        name,
+        tests,
+        lacking,
+    }
+}
+
+pub const FAULTS: &[Fault] = &[
+    held(
+        1,
+        "the operator is killed at every request of a creation",
+        &["kills::a_creation_killed_at_any_request_ends_with_one_key_in_one_secret"],
+    ),
+    held(
+        2,
+        "the operator is killed at every request of a rotation, a reissue, a suspension",
+        &[
+            "kills::a_rotation_killed_at_any_request_leaves_no_moment_without_a_key",
+            "kills::a_reissue_killed_at_any_request_leaves_no_moment_without_a_key",
+            "kills::a_suspension_killed_at_any_request_ends_with_a_refused_key",
+            "rotation::a_leader_that_is_killed_at_some_moment_of_a_rotation_leaves_none_without_a_key",
+        ],
+    ),
+    held(
+        3,
+        "the operator is killed at every request of a deletion",
+        &["kills::a_deletion_killed_at_any_request_frees_no_key_that_a_gate_accepts"],
+    ),
+    held(
+        4,
+        "the operator is asked to stop",
+        &[
+            "election::a_stopped_leaders_successor_acts_within_three_seconds",
+            "disruption::deleting_each_pod_of_the_operator_in_turn_loses_no_request",
+        ],
+    ),
+    held(
+        5,
+        "the leader is stopped past its lease and continued",
+        &["election::a_leader_that_was_held_past_its_lease_writes_nothing_stale"],
+    ),
+    held(
+        6,
+        "the Lease is deleted or taken by hand",
+        &[
+            "taken_away::a_lease_that_is_deleted_resets_nothing",
+            "election::a_leader_whose_lease_was_taken_writes_no_more",
+        ],
+    ),
+    held(
+        7,
+        "the API server is restarted",
+        &["election::a_restarted_api_server_is_no_reason_to_restart_or_to_tell_anything_twice"],
+    ),
+    held(
+        8,
+        "the API server is a black hole for 120 s",
+        &["black_hole::two_minutes_without_the_api_server_need_no_restart"],
+    ),
+    held(
+        9,
+        "the API server answers 429 and 503 with Retry-After: 600",
+        &["api_server::refusals_that_name_ten_minutes_are_asked_again_within_seconds"],
+    ),
+    held(
+        10,
+        "a watch ends with 410 in its stream",
+        &["api_server::a_watch_that_ends_with_410_is_followed_by_a_list"],
+    ),
+    held(
+        11,
+        "a watch is refused with 410",
+        &["api_server::a_watch_that_is_refused_with_410_is_followed_by_a_list"],
+    ),
+    held(
+        12,
+        "a watch is cut off within an event; etcd is restored from an older snapshot",
+        &[
+            "api_server::a_watch_that_is_cut_off_within_an_event_loses_none",
+            "restored::a_key_that_was_revoked_since_the_snapshot_stays_dead",
+        ],
+    ),
+    held(
+        13,
+        "etcd is out of space",
+        &["restored::a_full_etcd_ends_no_key_and_room_in_it_needs_no_restart"],
+    ),
+    held(
+        14,
+        "rights are taken away and given back",
+        &[
+            "taken_away::rights_that_are_taken_away_and_given_back_need_no_restart",
+            "watches::a_kind_that_may_not_be_watched_is_told_of_and_keys_are_issued_and_revoked",
+        ],
+    ),
+    held(
+        15,
+        "the definition of ApiKeys is deleted and made again",
+        &[
+            "taken_away::a_definition_that_is_deleted_and_made_again_revokes_its_keys_and_takes_new_ones",
+        ],
+    ),
+    held(
+        16,
+        "an object is stored that no operator can read",
+        &[
+            "restrictions::a_key_that_cannot_be_read_stalls_only_itself_and_can_be_deleted",
+            "restrictions::a_rebuild_keeps_a_key_that_cannot_be_read",
+            "hindrances::an_api_that_cannot_be_read_stalls_and_is_told_of_once",
+        ],
+    ),
+    held(
+        17,
+        "finalizers are stripped while no operator runs",
+        &[
+            "sweep::keys_stripped_while_no_operator_ran_are_withdrawn",
+            "sweep::most_keys_are_withdrawn_only_when_somebody_allows_it",
+        ],
+    ),
+    held(
+        18,
+        "a namespace with 200 keys is deleted",
+        &["taken_away::a_namespace_with_200_keys_is_empty_within_a_minute_of_its_deletion"],
+    ),
+    held(
+        19,
+        "a key's Secret is deleted or edited",
+        &[
+            "reissue::a_deleted_secret_is_issued_again_and_the_old_key_works_on",
+            "reissue::an_edited_text_is_replaced_and_what_others_wrote_stays",
+            "reissue::the_fourth_reissue_stalls_until_its_owner_asks_for_it",
+        ],
+    ),
+    held(
+        20,
+        "another's Secret has the name",
+        &["conflicts::a_foreign_secret_is_never_touched"],
+    ),
+    held(
+        21,
+        "two ApiKeys name one hash",
+        &[
+            "conflicts::two_keys_with_one_hash_have_one_winner_and_the_loser_takes_over",
+            "conflicts::two_keys_with_one_key_id_have_one_winner",
+        ],
+    ),
+    held(
+        22,
+        "Redis is flushed",
+        &[
+            "store_faults::a_flushed_directory_is_rebuilt",
+            "outages::a_redis_that_lost_its_data_fails_no_good_key",
+        ],
+    ),
+    held(
+        23,
+        "Redis is killed and comes back empty or with an old dump",
+        &[
+            "store_faults::a_redis_that_came_back_empty_is_filled_though_keys_said_it_was_away",
+            "store_faults::an_old_dump_brings_no_revoked_key_back_and_loses_no_new_one",
+            "outages::a_redis_that_is_killed_and_comes_back_empty_fails_no_good_key",
+            "directory_faults::an_old_dump_refuses_no_good_key_and_accepts_no_revoked_one",
+        ],
+    ),
+    held(
+        24,
+        "a replica of Redis is promoted",
+        &[
+            "store_faults::a_promoted_replica_is_rebuilt",
+            "outages::a_redis_that_became_a_replica_fails_no_good_key",
+        ],
+    ),
+    held(
+        25,
+        "Redis is out of memory, or evicts a record",
+        &[
+            "outages::a_full_redis_fails_no_good_key",
+            "store_faults::an_evicted_record_is_missed_and_put_back",
+        ],
+    ),
+    held(
+        26,
+        "Redis is slow, a black hole, half open",
+        &[
+            "outages::a_redis_slowed_by_half_a_second_fails_no_good_key",
+            "outages::a_black_hole_before_redis_fails_no_good_key",
+            "outages::connections_whose_other_end_is_gone_fail_no_good_key",
+            "failures::a_redis_that_stays_slow_is_as_good_as_none_past_the_grace",
+            "failures::past_the_grace_redis_away_is_503_for_every_key_and_over_when_it_is_back",
+        ],
+    ),
+    held(
+        27,
+        "Redis has another password after a rotation",
+        &[
+            "outages::a_redis_with_another_password_fails_no_good_key",
+            "installation::a_rotated_credential_rolls_the_pods_that_use_it",
+        ],
+    ),
+    lacking(
+        28,
+        "PostgreSQL is restarted, out of connections, slow, out of disk",
+        &[
+            "outages::an_outage_is_503_at_once_and_its_end_is_noticed",
+            "outages::a_server_without_a_free_connection_is_503",
+            "outages::a_statement_that_takes_too_long_is_503",
+            "outages::a_server_that_accepts_and_says_nothing_is_503_in_time",
+        ],
+        "no test fills PostgreSQL's disk; the other three are held",
+    ),
+    lacking(
+        29,
+        "a migration fails; two race",
+        &["migrations::two_migrations_that_race_both_succeed"],
+        "no test lets a migration fail in a rollout; two that race are held",
+    ),
+    held(
+        30,
+        "a service hangs",
+        &["services::a_service_that_hangs_is_503_at_the_deadline_and_nothing_is_charged_twice"],
+    ),
+    lacking(
+        31,
+        "a rolling upgrade under load three times, and back",
+        &["rollout::a_new_version_rolls_under_load_without_a_failed_request"],
+        "one upgrade is rolled under load, not three and none back",
+    ),
+    lacking(
+        32,
+        "a new image is broken",
+        &[],
+        "no test rolls out an image that does not start",
+    ),
+    lacking(
+        33,
+        "a node is drained under disruption budgets",
+        &["disruption::deleting_each_pod_of_the_gate_in_turn_loses_no_request"],
+        "pods are deleted in turn, not evicted",
+    ),
+    lacking(
+        34,
+        "autoscaling is turned on and off while scaled",
+        &[],
+        "no test scales",
+    ),
+    held(
+        35,
+        "children are edited and deleted",
+        &["installation::what_is_ours_is_repaired_and_what_others_added_stays"],
+    ),
+    held(
+        36,
+        "a clock is an hour ahead or behind",
+        &[
+            "clocks::an_operator_an_hour_ahead_or_behind_ends_begins_and_rotates_no_key",
+            "clocks::a_good_key_is_served_however_redis_clock_is_moved",
+            "rotation::a_period_is_counted_on_redis_clock",
+        ],
+    ),
+    lacking(
+        37,
+        "10 000 keys",
+        &[],
+        "a measurement, not a test: tests/bench has its results",
+    ),
+    held(
+        38,
+        "a gate is cut from Redis; the operator is",
+        &[
+            "cut_off::a_gate_without_redis_serves_its_share_and_a_deletion_waits_for_it_by_name",
+            "cut_off::an_operator_without_redis_loses_no_deletion_and_no_request",
+        ],
+    ),
+    lacking(
+        39,
+        "the operator of the version before and this one follow each other",
+        &[],
+        "no test runs an earlier version's binaries",
+    ),
+    lacking(
+        40,
+        "helm upgrade dies midway; rollback, uninstall, reinstall",
+        &[
+            "installation::the_readmes_commands_install_an_api_that_answers_and_keeps_its_clients_apart",
+        ],
+        "no test interrupts Helm",
+    ),
+    lacking(
+        41,
+        "the log is not read; no file descriptors, no disk",
+        &[
+            "exhaustion::a_log_that_nobody_reads_holds_no_request_up_and_tells_what_it_lost",
+            "exhaustion::out_of_descriptors_clients_take_the_places_of_idle_connections",
+        ],
+        "no test fills the log's disk; the other two are held",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_number_from_1_to_41_stands_once_in_order() {
+        let numbers = FAULTS.iter().map(|fault| fault.number);
+        assert!(numbers.eq(1..=41));
+    }
+
+    #[test]
+    fn a_fault_has_tests_or_says_what_is_lacking() {
+        let empty = |fault: &&Fault| fault.tests.is_empty() && fault.lacking.is_none();
+        assert!(FAULTS.iter().find(empty).is_none());
+    }
+}
