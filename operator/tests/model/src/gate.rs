@@ -1,8 +1,8 @@
 //! A gate: its pod, its lease, its copy, and what it may do next.
 
-use crate::protocol::Mistake;
-use crate::redis::{Applied, Hashes, Lease, Meta};
-use crate::system::System;
+use crate::mistake::Mistake;
+use crate::records::Records;
+use crate::store::{Applied, Meta, Store};
 
 /// What the API server says of the pod.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -13,11 +13,19 @@ pub enum Pod {
     Ready,
 }
 
+/// A gate's lease as it is stored.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Lease {
+    pub applied: Applied,
+    /// Its time of renewal is longer ago than the grace and the margin.
+    pub run_out: bool,
+}
+
 /// What a gate serves from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Copy {
     pub at: Applied,
-    pub records: Hashes,
+    pub records: Records,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -49,6 +57,13 @@ pub enum Step {
 pub const STEPS: [Step; 4] = [Step::Renew, Step::Read, Step::BecomeReady, Step::RunOut];
 
 impl Gate {
+    pub fn started() -> Self {
+        Self {
+            pod: Pod::NeverReady,
+            ..Self::default()
+        }
+    }
+
     /// A request that reaches it is answered from the copy.
     pub fn serving(&self) -> Option<Copy> {
         self.copy.filter(|_| self.pod == Pod::Ready && !self.silent)
@@ -57,21 +72,22 @@ impl Gate {
     /// Writes the lease, which acknowledges the copy. That of a change is written with the change:
     /// a later one would only make the operator wait longer.
     fn renew(&mut self) {
-        let nowhere = Applied {
-            generation: 0,
-            seq: 0,
-        };
-        let applied = self.copy.map_or(nowhere, |copy| copy.at);
         self.leased = true;
         self.lease = Some(Lease {
-            applied,
+            applied: self.copy.map_or(Applied::default(), |copy| copy.at),
             run_out: false,
         });
     }
 }
 
 /// The gate after a step; `None`: there is nothing to do.
-pub fn step(system: &System, gate: Gate, step: Step, mistake: Option<Mistake>) -> Option<Gate> {
+pub fn step(
+    gate: Gate,
+    step: Step,
+    store: &Store,
+    server: bool,
+    mistake: Option<Mistake>,
+) -> Option<Gate> {
     let mut next = gate;
     match step {
         Step::Renew => {
@@ -97,11 +113,11 @@ pub fn step(system: &System, gate: Gate, step: Step, mistake: Option<Mistake>) -
             if gate.cut || !(gate.leased || early) {
                 return None;
             }
-            let meta = usable(system, mistake)?;
+            let meta = usable(store, server, mistake)?;
             if gate.silent || gate.copy.is_none_or(|copy| differs(meta, copy.at, mistake)) {
                 next.copy = Some(Copy {
                     at: meta.position(),
-                    records: system.store.records,
+                    records: store.records,
                 });
             }
             if gate.silent && early {
@@ -135,13 +151,9 @@ pub fn step(system: &System, gate: Gate, step: Step, mistake: Option<Mistake>) -
 }
 
 /// The directory, if a gate may apply what it says.
-fn usable(system: &System, mistake: Option<Mistake>) -> Option<Meta> {
-    let verified =
-        |meta: &Meta| mistake == Some(Mistake::SeqAlone) || meta.server == Some(system.server);
-    system
-        .store
-        .meta
-        .filter(|meta| meta.complete && verified(meta))
+fn usable(store: &Store, server: bool, mistake: Option<Mistake>) -> Option<Meta> {
+    let verified = |meta: &Meta| mistake == Some(Mistake::SeqAlone) || meta.server == Some(server);
+    store.meta.filter(|meta| meta.complete && verified(meta))
 }
 
 /// Whether the copy at this position is another than what Redis holds.

@@ -1,0 +1,38 @@
+//! Which gates a change waits for, and when each has let what was before it go: `directories::gates`.
+
+use crate::gate::{Gate, Pod};
+use crate::mistake::Mistake;
+use crate::store::{Applied, Meta};
+use crate::system::System;
+
+/// Whether no gate can act any more on what was there before the change.
+pub fn is_acknowledged(system: &System, change: Applied, mistake: Option<Mistake>) -> bool {
+    let is_verified = |meta: &Meta| match mistake {
+        Some(Mistake::WriteToUnverified | Mistake::JudgeUnverified) => true,
+        _ => meta.server == Some(system.server),
+    };
+    let meta = system.store.meta.filter(is_verified);
+    let now = meta.map(|meta| meta.generation);
+    let is_given = |gate: &Gate| has_come_to(gate, change, now, mistake);
+    system.gates.iter().all(is_given)
+}
+
+fn has_come_to(gate: &Gate, change: Applied, now: Option<u8>, mistake: Option<Mistake>) -> bool {
+    let is_any = mistake == Some(Mistake::AcknowledgementOfAnyGeneration);
+    let may_have_read = match mistake {
+        Some(Mistake::NeverReadyHasReadNothing) => gate.pod == Pod::Ready,
+        _ => gate.pod == Pod::Ready || gate.outlived,
+    };
+    let is_present = |applied: Applied| Some(applied.generation) == now;
+    match gate.lease {
+        _ if gate.pod == Pod::Absent => true,
+        Some(lease) if lease.applied.seq >= change.seq && (is_any || is_present(lease.applied)) => {
+            true
+        }
+        Some(lease) if mistake == Some(Mistake::AgeOfRestoredLease) => lease.run_out,
+        // The age of any other says nothing: it is waited for as one without a lease is.
+        Some(lease) if is_present(lease.applied) => lease.run_out,
+        Some(lease) => lease.run_out && gate.silent,
+        None => !may_have_read || (gate.silent && !gate.leased),
+    }
+}

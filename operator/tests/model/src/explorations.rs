@@ -1,0 +1,117 @@
+//! What holds, dimension by dimension: first within the bounds of each test run, then within wider ones.
+
+use crate::bounds::{Bounds, Left, Material};
+use crate::checking::holds;
+
+/// One key that the operator makes; each exploration says what there is besides.
+pub const BASE: Bounds = Bounds {
+    keys: 1,
+    hashes: 1,
+    material: Material::Generated,
+    gates: 2,
+    overlap: true,
+    left: NONE,
+};
+/// Nothing happens that the system does not do by itself.
+pub const NONE: Left = Left {
+    losses: 0,
+    pauses: 0,
+    slow: 0,
+    delays: 0,
+    lags: 0,
+    cuts: 0,
+    starts: 0,
+    rotations: 0,
+    suspensions: 0,
+    hands: 0,
+    foreign: 0,
+    hindrances: 0,
+    deletions: 0,
+    ticks: 0,
+};
+
+const AT_ONCE: Bounds = Bounds {
+    overlap: false,
+    ..ROTATED
+};
+const REISSUED: Bounds = Bounds { hashes: 4, ..BASE };
+/// A key that may be replaced once, though a leader be lost meanwhile.
+pub const ROTATED: Bounds = Bounds { hashes: 3, ..BASE };
+const TWO: Bounds = Bounds { keys: 2, ..BASE };
+pub const BROUGHT: Bounds = Bounds {
+    material: Material::Brought,
+    ..BASE
+};
+pub const SHARED: Bounds = Bounds {
+    keys: 2,
+    material: Material::Shared,
+    ..BASE
+};
+
+/// The bounds with the gate alone that is ready.
+pub const fn one_gate(bounds: Bounds) -> Bounds {
+    Bounds { gates: 1, ..bounds }
+}
+
+/// A test for each row: its name, the bounds of each run, and the wider ones.
+macro_rules! explorations {
+    ($($name:ident:
+        $bounds:expr, $($field:ident $count:expr),*;
+        $wider:expr, $($wider_field:ident $wider_count:expr),*;
+    )*) => {$(
+        #[test]
+        fn $name() {
+            let left = Left { $($field: $count,)* ..NONE };
+            let wider_left = Left { $($wider_field: $wider_count,)* ..NONE };
+            holds(Bounds { left, ..$bounds }, Bounds { left: wider_left, ..$wider });
+        }
+    )*};
+}
+
+explorations! {
+    two_keys_live_and_die_through_a_loss_of_redis_and_a_change_of_the_leader:
+        one_gate(TWO), losses 1, pauses 1;
+        TWO, losses 1, pauses 1;
+    a_key_is_rotated_through_a_loss_of_redis_and_a_change_of_the_leader:
+        one_gate(ROTATED), rotations 1, losses 1, pauses 1;
+        one_gate(ROTATED), rotations 1, losses 1, pauses 1, slow 1;
+    two_keys_live_and_die_while_gates_come_and_go_and_lose_redis:
+        BASE, losses 1, cuts 1, starts 1;
+        one_gate(TWO), losses 1, cuts 1, starts 1;
+    a_key_lives_and_dies_through_a_loss_of_redis_a_change_of_the_leader_and_a_cut_at_once:
+        one_gate(BASE), losses 1, pauses 1, cuts 1;
+        BASE, losses 1, pauses 1, cuts 1;
+    a_key_is_rotated_while_leaders_take_turns_and_a_gate_is_cut_off:
+        one_gate(ROTATED), rotations 1, pauses 1, cuts 1;
+        one_gate(ROTATED), rotations 1, pauses 1, slow 1, cuts 1;
+    leaders_that_lag_and_leaders_that_are_lost_undo_nothing_that_was_told:
+        one_gate(BASE), suspensions 1, lags 1, pauses 1, slow 2;
+        one_gate(BASE), suspensions 2, lags 2, pauses 1, slow 2;
+    a_leader_that_lags_writes_nothing_back_that_redis_lost:
+        one_gate(BASE), lags 1, losses 1, pauses 1;
+        one_gate(ROTATED), rotations 1, lags 1, losses 1, slow 1;
+    a_key_is_suspended_resumed_and_rotated_and_its_overlap_ends:
+        ROTATED, rotations 1, suspensions 2, ticks 1;
+        one_gate(ROTATED), rotations 1, suspensions 1, ticks 1, pauses 1, slow 1;
+    a_key_is_cut_off_at_once_where_there_is_no_overlap:
+        AT_ONCE, rotations 1, suspensions 1;
+        one_gate(AT_ONCE), rotations 1, suspensions 1, pauses 1, slow 1;
+    a_brought_hash_is_replaced_before_and_after_it_is_in_force:
+        one_gate(BROUGHT), rotations 2, pauses 1, slow 1;
+        one_gate(BROUGHT), rotations 2, pauses 1, slow 1, ticks 1;
+    two_owners_of_one_hash_never_have_it_both:
+        one_gate(SHARED), losses 1;
+        one_gate(SHARED), losses 1, pauses 1;
+    a_key_is_restricted_while_its_plan_is_missing_or_its_secret_is_somebody_elses:
+        BASE, hindrances 2, foreign 1, suspensions 1;
+        one_gate(BASE), hindrances 2, foreign 1, suspensions 1, losses 1, pauses 1;
+    a_key_dies_with_its_water_data_api_and_after_it:
+        one_gate(BASE), deletions 1, starts 1, pauses 1;
+        one_gate(BASE), deletions 1, starts 1, pauses 1, losses 1;
+    a_secret_is_deleted_or_edited_by_hand_and_a_lost_leader_writes_it_late:
+        one_gate(ROTATED), hands 1, pauses 1, slow 1;
+        one_gate(REISSUED), hands 2, pauses 1, slow 1, delays 1;
+    a_command_that_comes_late_changes_nothing_that_was_told:
+        BASE, suspensions 2, slow 1, delays 1;
+        one_gate(ROTATED), rotations 1, suspensions 2, slow 2, delays 2;
+}

@@ -1,0 +1,30 @@
+//! The key protocol, explored exhaustively within stated bounds: the decisions are the operator's own.
+//!
+//! Two leaders that may be paused and go on, two gates that start, stop and are cut off, one Redis that
+//! is wiped or goes back to what it held before, and ApiKeys with their statuses and Secrets. A leader's
+//! pass calls `water_operator::keys::decide`; the store follows the scripts of `services/keystore`.
+//! `README.md` says what is explored, how far, and what is left out.
+
+mod acknowledgement;
+mod action;
+mod bounds;
+mod canonical;
+mod checking;
+mod cluster;
+mod contents;
+mod explorations;
+mod gate;
+mod leader;
+mod leading;
+mod mistake;
+mod mistakes;
+mod next;
+mod owner;
+mod pass;
+mod planted;
+mod protocol;
+mod records;
+mod seen;
+mod store;
+mod system;
+mod write;

@@ -1,0 +1,186 @@
+//! A pass over one ApiKey: what the leader sees, what `decide` answers, and the write that follows.
+
+use water_operator::keys::decide::decide;
+use water_operator::keys::seen::{Admission, Directory, Secret as Found, Seen};
+use water_operator::keys::step::{Declaration as Wanted, Handover, Refusal, Step, Verdict};
+
+use crate::acknowledgement::is_acknowledged;
+use crate::cluster::{Admits, Object, Phase, Status};
+use crate::leader::{Claim, Hand, Note, Write};
+use crate::mistake::Mistake;
+use crate::records::{Record, Records, SLOTS, tick};
+use crate::store::Declaration;
+use crate::system::System;
+use crate::{planted, seen};
+
+/// What a pass of leader `number` over `key` comes to: the system with what it remembers, and the write
+/// to be done. `None`: it changes nothing.
+pub fn decided(
+    system: &System,
+    number: usize,
+    key: usize,
+    hashes: u8,
+    mistake: Option<Mistake>,
+) -> Option<(System, Option<Hand>)> {
+    let leader = &system.leaders[number];
+    let object = system.object(number, key);
+    let is_living = |phase| matches!(phase, Phase::Declared | Phase::Deleting);
+    let is_living = is_living(object.phase) && is_living(system.keys[key].object.phase);
+    let is_free = leader.hand.is_none_or(|hand| usize::from(hand.key) != key);
+    let may_look = leader.claim == Claim::Open || !system.exists;
+    if !leader.leading || !is_living || !is_free || !may_look {
+        return None;
+    }
+    let mut next = system.clone();
+    loop {
+        let seen = seen::seen(&mut next, number, key, mistake)?;
+        let (verdict, step) = decide(&seen);
+        let step = step.and_then(|step| planted::mistaken(step, &seen, mistake));
+        let write = match step {
+            Some(Step::Make) if next.keys[key].issued < hashes => {
+                make(&mut next, number, key, &seen);
+                continue;
+            }
+            // The bound is reached.
+            Some(Step::Make) | Some(Step::Amend) => None,
+            Some(step) => Some(write(step, &next, number, key, &object)),
+            None => report(verdict, &seen, &object).map(Write::Report),
+        };
+        let hand = write.map(|write| Hand {
+            key: key as u8,
+            write,
+            is_object_as_read: object == next.keys[key].object,
+            is_secret_as_read: seen::found(&next, number, key) == next.keys[key].secret,
+        });
+        return (hand.is_some() || next != *system).then_some((next, hand));
+    }
+}
+
+fn make(next: &mut System, number: usize, key: usize, seen: &Seen<u8, ()>) {
+    let known = &mut next.keys[key];
+    let hash = (key * SLOTS) as u8 + known.issued;
+    let wanted = seen.spec.as_ref().map_or(0, |spec| spec.rotation.revision);
+    let revision = wanted.max(seen.status.revision);
+    known.revisions |= (revision as u8) << known.issued;
+    known.issued += 1;
+    let memory = &mut next.leaders[number].memory[key];
+    (memory.made, memory.is_overtaken) = (Some(hash), false);
+}
+
+fn write(step: Step<u8, ()>, system: &System, number: usize, key: usize, object: &Object) -> Write {
+    let handed = |handover: Handover<u8>| {
+        let retiring = handover.retiring.map(|(hash, at)| (hash, tick(at)));
+        (handover.hash, retiring)
+    };
+    match step {
+        Step::Finalize => Write::Finalize,
+        Step::Announce { hash, .. } => Write::Announce(hash),
+        Step::Declare(wanted) => Write::Declare(declaration(&wanted, system, number, key, object)),
+        Step::Reveal(handover) => {
+            let (hash, retiring) = handed(handover);
+            Write::Reveal(hash, retiring)
+        }
+        Step::Replace(handover) => {
+            let (hash, retiring) = handed(handover);
+            Write::Replace(hash, retiring)
+        }
+        Step::Release(_) => Write::Release,
+        Step::Make | Step::Amend => unreachable!("neither is a write of the model"),
+    }
+}
+
+fn declaration(
+    wanted: &Wanted<u8, ()>,
+    system: &System,
+    number: usize,
+    key: usize,
+    object: &Object,
+) -> Declaration {
+    let mut records = Records::default();
+    for (hash, terms) in &wanted.records {
+        records.put(*hash, Record::of(key as u8, terms));
+    }
+    Declaration {
+        term: system.leaders[number].term,
+        number: wanted.number as u8,
+        records,
+        withdrawn: wanted.withdrawn.iter().copied().collect(),
+        revoked: wanted.revoked.iter().copied().collect(),
+        is_last: wanted.is_last,
+        is_brought: object.spec.brought.is_some(),
+    }
+}
+
+/// The status that a verdict without a step leaves; `None`: it says that already.
+fn report(verdict: Verdict<u8>, seen: &Seen<u8, ()>, object: &Object) -> Option<Status> {
+    let before = object.status;
+    let is_foreign = seen.secret == Found::Foreign;
+    let hindered = Status {
+        told: false,
+        ..before
+    };
+    let status = match verdict {
+        _ if object.phase == Phase::Deleting => return None,
+        Verdict::InForce(hash) => {
+            let Directory::Open(sight) = &seen.directory else {
+                return None;
+            };
+            let mut held = sight.held.iter().filter(|(other, _)| **other != hash);
+            let previous =
+                held.find_map(|(other, terms)| Some((*other, tick(terms.as_ref()?.retires?))));
+            Status {
+                named: true,
+                current: Some(hash),
+                shown: true,
+                unrevealed: Default::default(),
+                previous,
+                told: true,
+                admits: Admits::Yes,
+                conflict: false,
+            }
+        }
+        Verdict::Refused(Refusal::NotAdmitted) => Status {
+            admits: match seen.admission {
+                Admission::Refused => Admits::No,
+                _ => Admits::Hindered,
+            },
+            conflict: false,
+            ..hindered
+        },
+        Verdict::Refused(Refusal::SecretConflict) => Status {
+            admits: Admits::Yes,
+            conflict: true,
+            ..hindered
+        },
+        Verdict::Refused(_) => Status {
+            admits: Admits::Yes,
+            conflict: is_foreign,
+            ..hindered
+        },
+        // Waiting is told later, or not at all.
+        Verdict::Underway | Verdict::Awaiting | Verdict::Held(_) | Verdict::Released => {
+            return None;
+        }
+    };
+    (status != before).then_some(status)
+}
+
+/// What a look at the gates that are waited for finds.
+pub fn look(
+    system: &System,
+    number: usize,
+    key: usize,
+    mistake: Option<Mistake>,
+) -> Option<System> {
+    let leader = &system.leaders[number];
+    let note = leader.memory[key].note.filter(|note| !note.in_force)?;
+    if !leader.leading || !is_acknowledged(system, note.applied(), mistake) {
+        return None;
+    }
+    let mut next = system.clone();
+    next.leaders[number].memory[key].note = Some(Note {
+        in_force: true,
+        ..note
+    });
+    Some(next)
+}

@@ -1,0 +1,67 @@
+//! Steps with a mistake in them.
+
+use std::collections::BTreeMap;
+
+use water_operator::keys::seen::{Admission, Directory, Secret as Found, Seen};
+use water_operator::keys::step::{Declaration as Wanted, Handover, Step};
+
+use crate::mistake::Mistake;
+
+/// A step with a mistake in it.
+pub fn mistaken(
+    step: Step<u8, ()>,
+    seen: &Seen<u8, ()>,
+    mistake: Option<Mistake>,
+) -> Option<Step<u8, ()>> {
+    let is_hindered = seen.admission == Admission::Hindered || seen.secret == Found::Foreign;
+    match (step, mistake) {
+        (Step::Declare(wanted), Some(Mistake::HeldUp)) if is_hindered && !wanted.is_last => None,
+        (Step::Declare(wanted), Some(Mistake::RevealBeforePublish)) => {
+            let made = seen.made.filter(|made| seen.status.all.contains(made));
+            let is_missing = seen.secret == Found::Missing;
+            match made {
+                Some(hash) if is_missing => Some(Step::Reveal(Handover {
+                    hash,
+                    retiring: None,
+                })),
+                _ => Some(Step::Declare(wanted)),
+            }
+        }
+        (Step::Declare(wanted), Some(Mistake::WithdrawBeforeReveal))
+            if seen.secret == Found::Missing =>
+        {
+            withdrawing(wanted, seen)
+        }
+        (Step::Replace(handover), Some(Mistake::NoOverlap)) => Some(Step::Replace(Handover {
+            retiring: None,
+            ..handover
+        })),
+        (step, _) => Some(step),
+    }
+}
+
+/// Takes away what an earlier leader may still reveal, with the publication of another key, which is
+/// then revealed.
+fn withdrawing(wanted: Wanted<u8, ()>, seen: &Seen<u8, ()>) -> Option<Step<u8, ()>> {
+    let made = seen.made.filter(|made| seen.status.all.contains(made));
+    let (Some(hash), Directory::Open(sight)) = (made, &seen.directory) else {
+        return Some(Step::Declare(wanted));
+    };
+    let is_seen = |other: &u8| *other == hash || seen.status.revealed.contains(other);
+    let (records, unseen): (BTreeMap<_, _>, BTreeMap<_, _>) = wanted
+        .records
+        .into_iter()
+        .partition(|(other, _)| is_seen(other));
+    if !records.keys().eq(sight.held.keys()) {
+        return Some(Step::Declare(Wanted {
+            records,
+            withdrawn: unseen.into_keys().collect(),
+            ..wanted
+        }));
+    }
+    let reveal = Step::Reveal(Handover {
+        hash,
+        retiring: None,
+    });
+    sight.is_acknowledged.then_some(reveal)
+}
