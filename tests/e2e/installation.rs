@@ -1,6 +1,7 @@
 //! The product as a stranger installs it: by the commands of README.md, and then by those that the chart's notes
 //! print, beside the installation of the development cluster and with stores of its own.
 
+mod loads;
 mod readme;
 mod shell;
 mod stores;
@@ -74,8 +75,8 @@ fn remove(cluster: &Cluster, shell: &Shell) -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_readmes_commands_install_an_api_that_answers_and_keeps_its_clients_apart() -> Result<()>
-{
+async fn the_readmes_commands_install_an_api_that_answers_keeps_its_clients_apart_and_loads_data()
+-> Result<()> {
     let cluster = Cluster::alone().await?;
     let shell = Shell::new(&cluster)?;
     remove(&cluster, &shell)?;
@@ -92,6 +93,7 @@ async fn the_readmes_commands_install_an_api_that_answers_and_keeps_its_clients_
     let documented = cluster.in_namespace(NAMESPACE, HOST);
     answers_without_data(&documented, key).await?;
     strangers_slow_nobody_else_down(&documented.water, &cluster).await?;
+    loads::reach_the_clients(&documented, &shell, key).await?;
     shell.run(&commands(uninstall), &project(), &[])?;
     remove(&cluster, &shell)
 }

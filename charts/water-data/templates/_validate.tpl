@@ -35,6 +35,20 @@ values.schema.json, whose messages say all there is to say.
 {{- if and .Values.rbac.apiNamespaces (ne .Values.rbac.scope "Cluster") }}
 {{- fail "rbac.apiNamespaces: is not empty, but the operator acts in the release's namespace only: set rbac.scope to Cluster, or remove the namespaces" }}
 {{- end }}
+{{- $loads := (include "water-data.loads" . | fromYaml).loads }}
+{{- if and $loads (not .Values.postgres.existingSecret) }}
+{{- fail "postgres.existingSecret: is empty, but loads write into the database: give the name of a Secret in this namespace with the key writer-url" }}
+{{- end }}
+{{- $names := dict }}
+{{- range $loads }}
+{{- if hasKey $names .name }}
+{{- fail (printf "ingest.loads: two loads are named %q: name each of them apart; ingest.vigieau is named vigieau" .name) }}
+{{- end }}
+{{- $_ := set $names .name true }}
+{{- end }}
+{{- range $index, $rule := .Values.ingest.egress }}
+{{- include "water-data.match" (list (printf "ingest.egress[%d].cidr" $index) $rule.cidr "^[0-9a-fA-F.:]+/[0-9]{1,3}$" "a network, such as 10.1.0.0/16") }}
+{{- end }}
 {{- with .Values.api }}
 {{- include "water-data.match" (list "api.name" .name "^[a-z]([a-z0-9-]*[a-z0-9])?$" "lower-case letters, digits and '-', beginning with a letter") }}
 {{- range $index, $plan := .plans }}

@@ -33,6 +33,7 @@ import (
 var programs = map[string]func(){
 	"coredns":                 coremain.Run,
 	"etcd":                    func() { etcdmain.Main(os.Args) },
+	"fileserver":              func() { runFileServer(os.Args[1:]) },
 	"kube-apiserver":          component(apiserver.NewAPIServerCommand),
 	"kube-controller-manager": component(controllers.NewControllerManagerCommand),
 	"kube-proxy":              component(proxy.NewProxyCommand),

@@ -226,3 +226,65 @@ fn a_value_that_does_not_exist_is_refused() -> Result<()> {
         "'': additional properties 'colour' not allowed",
     )
 }
+
+const FILE: &str = r#""source":{"configMap":{"name":"files","key":"f.csv"}}"#;
+
+fn load(name: &str, rest: &str) -> String {
+    format!(r#"{{"name":"{name}","dataset":"stress","asOf":"2026-01-01",{rest}}}"#)
+}
+
+#[test]
+fn loads_are_named_apart() -> Result<()> {
+    let twice = format!("ingest.loads=[{0},{0}]", load("stress", FILE));
+    let expected = "ingest.loads: two loads are named \"stress\": name each of them apart; ingest.vigieau is named vigieau";
+    assert_refused(&twice, expected)
+}
+
+#[test]
+fn a_load_has_one_source_and_that_is_encrypted() -> Result<()> {
+    let none = format!("ingest.loads=[{}]", load("stress", r#""source":{}"#));
+    let refused = refusal(render(&["--set-json", &none]))?;
+    assert!(
+        refused.contains("'/ingest/loads/0/source': 'oneOf' failed"),
+        "{refused}"
+    );
+    let plain = format!(
+        "ingest.loads=[{}]",
+        load("stress", r#""source":{"url":"http://a.example/f.csv"}"#)
+    );
+    let refused = refusal(render(&["--set-json", &plain]))?;
+    assert!(
+        refused.contains("'/ingest/loads/0/source/url'"),
+        "{refused}"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_load_is_a_job_by_its_content_and_a_cron_job_by_a_schedule() -> Result<()> {
+    let name_of = |load: &str| {
+        let rendered = render(&["--set-json", &format!("ingest.loads=[{load}]")])?;
+        let name = rendered.split("kind: Job\nmetadata:\n  name: ").nth(1);
+        let name = name.with_context(|| format!("no Job:\n{rendered}"))?;
+        name.lines().next().map(str::to_owned).context("a name")
+    };
+    let (once, same) = (
+        name_of(&load("stress", FILE))?,
+        name_of(&load("stress", FILE))?,
+    );
+    assert_eq!(once, same);
+    assert!(once.starts_with("water-data-load-stress-"), "{once}");
+    let forced = load("stress", &format!(r#"{FILE},"flags":["--force"]"#));
+    assert_ne!(once, name_of(&forced)?);
+    let daily = load("stress", &format!(r#"{FILE},"schedule":"0 3 * * *""#));
+    let rendered = render(&["--set-json", &format!("ingest.loads=[{daily}]")])?;
+    assert!(
+        rendered.contains("kind: CronJob\nmetadata:\n  name: water-data-load-stress\n"),
+        "{rendered}"
+    );
+    assert!(
+        !rendered.contains("kind: Job\nmetadata:\n  name: water-data-load"),
+        "{rendered}"
+    );
+    Ok(())
+}

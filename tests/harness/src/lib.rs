@@ -1,6 +1,7 @@
 //! Real servers for tests, private to the test process: PostgreSQL, Redis and a
 //! Kubernetes control plane on loopback, a network between them that fails as it
-//! is told to, an interceptor of requests, a collector of spans, a client that speaks raw HTTP, and mutations of what it sends.
+//! is told to, an interceptor of requests, a collector of spans, a client that
+//! speaks raw HTTP, and mutations of what it sends.
 //! Everything started here dies with the process that started it.
 
 mod api_proxy;

@@ -16,9 +16,10 @@ use std::process::Stdio;
 use anyhow::{Context, Result, bail};
 
 /// What the multi-call binary [`Program::Node`] can be called: it looks at the name that it is started by.
-pub const NODE_NAMES: [&str; 9] = [
+pub const NODE_NAMES: [&str; 10] = [
     "coredns",
     "etcd",
+    "fileserver",
     "kube-apiserver",
     "kube-controller-manager",
     "kube-proxy",

@@ -57,7 +57,9 @@ async fn a_proxy_asks_as_the_administrator() -> Result {
     let cluster = ControlPlane::shared().await?;
     let proxy = cluster.proxy().await?;
     let mut client = proxy.connect().await?;
-    let answer = client.request("GET", "/api/v1/secrets?limit=1", &[]).await?;
+    let answer = client
+        .request("GET", "/api/v1/secrets?limit=1", &[])
+        .await?;
     assert_eq!(answer.status, 200);
     assert_eq!(answer.json()?["kind"], "SecretList");
     Ok(())
