@@ -20,7 +20,7 @@ use tracing::{info, warn};
 use crate::clock;
 use crate::conditions::bounded;
 
-/// Who reports.
+/// The reporting controller.
 const CONTROLLER: &str = "water-operator";
 /// What the API server allows, in bytes.
 const LONGEST_NOTE: usize = 1024;

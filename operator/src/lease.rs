@@ -1,7 +1,7 @@
 //! Leader election by one Lease, as client-go does it: at most one operator leads at a time.
 //!
-//! A holder renews every [`RETRY`]; who has not seen the record change for [`DURATION`] of its own
-//! monotonic time takes it over, so no two machines' clocks are ever compared. Every write is a PUT
+//! A holder renews every [`RETRY`]. A candidate takes the Lease over when the record has not changed for
+//! [`DURATION`] of the candidate's own monotonic time, so that no two machines' clocks are compared. Every write is a PUT
 //! with the resourceVersion that was read: of two takers one is refused. The Lease fences nothing:
 //! writes to Redis carry the directory's own term.
 

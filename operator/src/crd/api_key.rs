@@ -8,7 +8,7 @@ use water_domain::{AccountId, PlanName, Timestamp};
 use super::Condition;
 use super::schema;
 
-/// What a key is for, and what it may do.
+/// An API key: its account, its plan, and when it is valid.
 #[derive(CustomResource, KubeSchema, Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[kube(
     group = "waterdata.dev",
@@ -104,9 +104,9 @@ use super::schema;
     )
 )]
 pub struct ApiKeySpec {
-    /// The account whose history the key reads, and on whose quota its requests are counted.
+    /// The account. The key reads its history, and requests count against its limits.
     pub account_id: AccountId,
-    /// The plan that the key is judged by: a name in the WaterDataApi's `plans`.
+    /// The plan that sets the limits: a name in the WaterDataApi's `plans`.
     pub plan: PlanName,
     /// The WaterDataApi that accepts the key. Left out: the only one that admits this namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -115,14 +115,14 @@ pub struct ApiKeySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub description: Option<String>,
-    /// Refuses the key for as long as this is set.
+    /// While true, the key is refused.
     #[serde(default)]
     pub suspend: bool,
-    /// The first moment at which the key works.
+    /// The key is refused before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::timestamp")]
     pub not_before: Option<Timestamp>,
-    /// The first moment at which the key works no more.
+    /// The key is refused from this time on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::timestamp")]
     pub expiration_time: Option<Timestamp>,
@@ -155,7 +155,7 @@ pub struct Material {
     /// The operator makes the key and writes it into a Secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generated: Option<Generated>,
-    /// The key is brought along by its hash; its text never enters the cluster.
+    /// Your own key, named by its hash; its text never enters the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<Brought>,
 }
@@ -191,11 +191,11 @@ pub enum DeletionPolicy {
     /// It is deleted with the ApiKey.
     #[default]
     Delete,
-    /// It stays; the key in it is dead.
+    /// It stays, and the key in it is refused.
     Retain,
 }
 
-/// A key that is brought along by its hash.
+/// Your own key, named by its hash.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Brought {
@@ -247,14 +247,14 @@ impl Default for Rotation {
     }
 }
 
-/// So many keys are issued within ten minutes because the Secret was gone or changed.
+/// The most keys that are issued within ten minutes because the Secret was deleted or edited.
 pub const REISSUES: usize = 3;
 
-/// How many keys may wait to be revealed beside the current one: as many leaders have been lost between the
-/// announcement of a key and its Secret.
+/// The most keys in `unrevealed`. Each is left by a leader that stopped after it had announced a key and before it wrote
+/// the Secret.
 pub const UNREVEALED: usize = 8;
 
-/// What the operator has made of an ApiKey.
+/// The state of an ApiKey, written by the operator.
 #[derive(KubeSchema, Clone, Default, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiKeyStatus {
@@ -265,8 +265,8 @@ pub struct ApiKeyStatus {
     /// The WaterDataApi that accepts the key; decided once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api: Option<IssuedAt>,
-    /// How the key last stood at every gate: a reason of `Ready`, such as Active, Suspended or Expired. What waits for a
-    /// gate or for Redis does not change it.
+    /// The last state that every gate has acknowledged: a reason of `Ready`, such as Active, Suspended or Expired. It stays
+    /// while a change waits for a gate or for Redis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     pub standing: Option<String>,
@@ -274,18 +274,18 @@ pub struct ApiKeyStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 12))]
     pub key_id: Option<String>,
-    /// The key that is to be used; before there is one, the one that is to be published.
+    /// The key in the Secret. Before the first Secret: the key that is being published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<IssuedKey>,
-    /// The key before it, for as long as it works.
+    /// The key that it replaced, while that still works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<RetiringKey>,
-    /// Other keys that were announced, the latest first, and that whoever made them may still reveal. They stay
-    /// published until a Secret names another.
+    /// Keys that were announced and are not in the Secret, the latest first. A leader that stopped may still write one of
+    /// them into the Secret, so they stay published until the Secret holds another key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = UNREVEALED))]
     pub unrevealed: Vec<IssuedKey>,
-    /// The last keys that were issued because the Secret was gone or changed.
+    /// The last keys that were issued because the Secret was deleted or edited.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = REISSUES))]
     pub reissues: Vec<Reissue>,
@@ -297,7 +297,7 @@ pub struct ApiKeyStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     pub secret_resource_version: Option<String>,
-    /// When a request with the key last came, to ten minutes; one that the limits refused counts too.
+    /// The last request with the key, accurate to ten minutes. Requests over the limits count too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::timestamp")]
     pub last_used_time: Option<Timestamp>,
@@ -309,12 +309,15 @@ pub struct ApiKeyStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100), inner(length(max = 253)))]
     pub waiting_for: Vec<String>,
-    /// The aspects of the key's state.
+    /// The conditions: Accepted, SecretReady, Synced, Ready, Reconciling, Stalled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
 }
+
+/// The label of keys' Secrets, by which they are watched; its value is the ApiKey's name.
+pub const KEY_LABEL: &str = "waterdata.dev/api-key";
 
 /// The WaterDataApi that a key was issued for.
 #[derive(
@@ -333,7 +336,7 @@ pub struct IssuedAt {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct IssuedKey {
-    /// The revision that asked for it.
+    /// `spec.rotation.revision` when it was issued.
     #[schemars(range(min = 0))]
     pub revision: i64,
     /// Its SHA-256.
@@ -347,7 +350,7 @@ pub struct IssuedKey {
     pub issued_time: Timestamp,
 }
 
-/// A key that was issued because the Secret was gone or changed.
+/// A key that was issued because the Secret was deleted or edited.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Reissue {
@@ -363,7 +366,7 @@ pub struct Reissue {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetiringKey {
-    /// The revision that asked for it.
+    /// `spec.rotation.revision` when it was issued.
     #[schemars(range(min = 0))]
     pub revision: i64,
     /// Its SHA-256.
@@ -375,7 +378,7 @@ pub struct RetiringKey {
     /// When it was published.
     #[schemars(schema_with = "schema::timestamp")]
     pub issued_time: Timestamp,
-    /// The first moment at which it works no more.
+    /// It is refused from this time on.
     #[schemars(schema_with = "schema::timestamp")]
     pub retire_time: Timestamp,
 }

@@ -93,7 +93,7 @@ pub struct ParentRef {
     pub section_name: Option<String>,
 }
 
-/// Who may connect to whom inside the cluster.
+/// The NetworkPolicies of the pods.
 #[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct NetworkPolicySpec {
     /// Whether policies are made at all.

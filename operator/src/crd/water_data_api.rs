@@ -12,7 +12,7 @@ use super::telemetry::Telemetry;
 use super::workload::{Component, Image, Migrations, Rollout};
 use super::{Condition, exposure::Switch};
 
-/// What is to be installed, from which images, on which stores.
+/// An installation of the gate and the two services: images, stores, plans and exposure.
 #[derive(CustomResource, KubeSchema, Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[kube(
     group = "waterdata.dev",
@@ -53,7 +53,7 @@ pub struct WaterDataApiSpec {
     pub postgres: Postgres,
     /// Where Redis is: keys `operator-url`, `gate-url`, optionally `ca.crt`.
     pub redis: Store,
-    /// What ApiKeys may name as their plan.
+    /// The plans that ApiKeys may name.
     #[schemars(length(min = 1, max = 16))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub plans: Vec<PlanSpec>,
@@ -66,13 +66,13 @@ pub struct WaterDataApiSpec {
     /// How clients reach the gate.
     #[serde(default)]
     pub exposure: Exposure,
-    /// Who may connect to whom inside the cluster.
+    /// The NetworkPolicies of the pods.
     #[serde(default)]
     pub network_policy: NetworkPolicySpec,
-    /// Whether drains take one pod of a component at a time.
+    /// Whether PodDisruptionBudgets let a drain evict one pod of a component at a time.
     #[serde(default)]
     pub pod_disruption_budget: Switch,
-    /// What the pods tell of their work.
+    /// Logs and traces of the pods.
     #[serde(default)]
     pub telemetry: Telemetry,
 }
@@ -94,7 +94,7 @@ pub struct Components {
     pub migrations: Migrations,
 }
 
-/// A store outside of the cluster's resources.
+/// A store that is not part of this installation.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Store {
@@ -155,7 +155,7 @@ pub struct SecretRef {
     pub name: String,
 }
 
-/// A plan: whether it opens the API, and how far.
+/// A plan: whether it gives access to the API, and its limits.
 #[derive(KubeSchema, Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
@@ -174,7 +174,7 @@ pub struct SecretRef {
 pub struct PlanSpec {
     /// The name that ApiKeys refer to.
     pub name: PlanName,
-    /// Whether it opens the API.
+    /// Whether it gives access to the API.
     pub access: Access,
     /// Accepted requests in any 60 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -186,7 +186,7 @@ pub struct PlanSpec {
     pub requests_per_day: Option<u32>,
 }
 
-/// Whether a plan opens the API.
+/// Whether a plan gives access to the API.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum Access {
     /// Requests are accepted up to the limits.
@@ -254,7 +254,7 @@ pub enum AccountBinding {
     NamespaceLabel,
 }
 
-/// What the operator has made of a WaterDataApi.
+/// The state of a WaterDataApi, written by the operator.
 #[derive(KubeSchema, Clone, Default, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WaterDataApiStatus {
@@ -270,7 +270,7 @@ pub struct WaterDataApiStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
     pub target_version: Option<String>,
-    /// How far each component is.
+    /// The pods of each component.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
@@ -278,22 +278,22 @@ pub struct WaterDataApiStatus {
     /// How many ApiKeys there are.
     #[serde(default)]
     pub api_keys: ApiKeyCounts,
-    /// The aspects of the installation's state.
+    /// The conditions, such as Available, Progressing, DirectorySynced and Ready.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
 }
 
-/// How far a component is.
+/// The pods of a component.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ComponentStatus {
     /// gate, departements or history.
     #[schemars(length(max = 63))]
     pub name: String,
-    /// Pods that should be.
+    /// The number of pods that is wanted.
     pub desired: i32,
-    /// Pods that answer.
+    /// Ready pods.
     pub ready: i32,
     /// Pods of the latest template.
     pub updated: i32,

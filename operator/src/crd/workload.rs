@@ -94,11 +94,11 @@ pub struct Autoscaling {
 /// Requests and limits of a container.
 #[derive(Clone, Default, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Resources {
-    /// What is set aside.
+    /// What the node reserves for it.
     #[serde(default)]
     #[schemars(schema_with = "schema::quantities")]
     pub requests: Quantities,
-    /// What is not exceeded.
+    /// The most that it may use.
     #[serde(default)]
     #[schemars(schema_with = "schema::quantities")]
     pub limits: Quantities,
@@ -166,7 +166,7 @@ pub struct Rollout {
     #[serde(default = "five_minutes")]
     #[schemars(range(min = 10, max = 86_400))]
     pub progress_deadline_seconds: i32,
-    /// What becomes of a failed rollout.
+    /// What happens after a failed rollout.
     #[serde(default)]
     pub on_failure: OnFailure,
 }
@@ -195,7 +195,7 @@ impl Default for Rollout {
     }
 }
 
-/// What becomes of a failed rollout.
+/// What happens after a failed rollout.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum OnFailure {
     /// It stays as it is, the old pods serving.

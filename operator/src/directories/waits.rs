@@ -1,7 +1,7 @@
-//! What a leader waits for: declarations that gates have not acknowledged yet.
+//! Declarations that gates have not acknowledged yet.
 //!
-//! A pass never waits: it declares, leaves a note here and comes back when [`Waits::judge`] says that
-//! its owner's declaration has been acknowledged.
+//! A pass does not wait. It declares and leaves a note here; when [`Waits::judge`] finds the declaration
+//! acknowledged, another pass over the ApiKey follows.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -26,7 +26,7 @@ pub enum Standing {
     },
 }
 
-/// What tells one state of an owner's keys from another.
+/// Identifies one declared state of an owner's keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mark {
     /// The directory's generation: a rebuild may have undone what was acknowledged.
@@ -84,7 +84,7 @@ impl Waits {
         note.map(|note| note.standing.clone())
     }
 
-    /// Nothing is waited for on behalf of this owner.
+    /// Removes the note of this owner.
     pub fn forget(&self, uid: &str) {
         self.notes().remove(uid);
     }

@@ -6,11 +6,11 @@ use serde_json::Value;
 /// The kinds of children that are applied, watched, repaired and pruned.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum ChildKind {
-    /// Who a pod is; none of them has rights.
+    /// The account of a pod; it has no rights.
     ServiceAccount,
     /// A stable address of a component.
     Service,
-    /// Who may connect to a component.
+    /// The connections that a component accepts.
     NetworkPolicy,
     /// How many pods of a component a drain may take.
     PodDisruptionBudget,

@@ -13,7 +13,7 @@ use crate::crd::{ApiKey, WaterDataApi};
 /// Labels of a namespace.
 pub type Labels = BTreeMap<String, String>;
 
-/// What a namespace's label must be named to let its ApiKeys name an account.
+/// The prefix of the namespace label that allows ApiKeys to name an account.
 const ACCOUNT_LABEL: &str = "account.waterdata.dev/";
 
 /// Why no WaterDataApi accepts a key, and what to do.
@@ -85,7 +85,7 @@ pub fn resolve(
     }
 }
 
-/// The WaterDataApi that a key names is not there.
+/// The WaterDataApi that a key names does not exist.
 pub fn not_found(place: &IssuedAt) -> Refusal {
     Refusal {
         reason: Reason::ApiNotFound,
@@ -96,7 +96,7 @@ pub fn not_found(place: &IssuedAt) -> Refusal {
     }
 }
 
-/// It is there, in a form that this operator does not know.
+/// The WaterDataApi exists and cannot be decoded.
 pub fn unreadable(place: &IssuedAt) -> Refusal {
     Refusal {
         reason: Reason::ApiNotFound,

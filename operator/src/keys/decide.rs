@@ -1,9 +1,10 @@
 //! What to do with an ApiKey: pure rules over what a pass has seen.
 //!
-//! Restrictions come first: a removed hash, a suspension, an earlier end or a deletion is declared
-//! whatever else hinders. What widens waits until nothing does. A generated key is published and
-//! acknowledged before its Secret is written, and no key that may yet be revealed is taken away
-//! before a later write of the Secret. A key that is replaced works on for the overlap.
+//! A restriction (a removed hash, a suspension, an earlier expiry, a deletion) is declared even while
+//! something hinders the key; everything else waits until nothing does. A generated key is published
+//! and acknowledged before its Secret is written. A key that a stopped leader may still write into the
+//! Secret stays published until the Secret is written with another. A replaced key works for the
+//! overlap.
 
 mod brought;
 mod generated;
@@ -18,7 +19,7 @@ use brought::brought;
 use generated::generated;
 pub use terms::{earlier, stricter};
 
-/// How the ApiKey stands, and the one thing to do about it. With a step the verdict is provisional.
+/// The state of the ApiKey, and the next step. The verdict counts only when there is no step.
 pub fn decide<H, P>(seen: &Seen<H, P>) -> (Verdict<H>, Option<Step<H, P>>)
 where
     H: Copy + Ord,
@@ -50,7 +51,7 @@ where
     goal.next(sight)
 }
 
-/// Revoke before release: whatever spec, status, Secret and index name.
+/// Revokes every hash that spec, status, Secret and index name, before the finalizer is removed.
 fn deletion<H: Copy + Ord, P>(seen: &Seen<H, P>) -> (Verdict<H>, Option<Step<H, P>>) {
     if !seen.has_finalizer {
         return (Verdict::Released, None);

@@ -1,5 +1,5 @@
-//! What the Secret under an ApiKey's name is worth. Its text is read at a version that this operator
-//! did not write and no status tells of, and then remembered by its hash.
+//! Whether the Secret of an ApiKey holds the key that its annotations name. The text is read only at a
+//! version that neither this leader nor the status knows; its hash is then remembered.
 
 use water_domain::KeyHash;
 
@@ -73,7 +73,7 @@ fn known_text(subject: &Subject, written: &Written, context: &Context) -> Option
     context.memory.text_at(subject.uid(), version).or_else(told)
 }
 
-/// Whether the ApiKey of that name is this one: then the one whose Secret it was is gone.
+/// Whether the ApiKey of that name still is this one; then the ApiKey that owned the Secret is gone.
 async fn is_living(subject: &Subject, context: &Context) -> kube::Result<bool> {
     let keys = context.api::<ApiKey>(subject.namespace());
     let living = keys.get_metadata_opt(subject.name()).await?;

@@ -1,4 +1,4 @@
-//! Which of several ApiKeys has a key id that they declare: by it their last uses are told apart.
+//! Which of several ApiKeys gets a key id that all of them declare. Last uses are counted by key id.
 
 use kube::Resource;
 use kube::core::DeserializeGuard;
@@ -8,7 +8,7 @@ use super::contents::Age;
 use crate::crd::ApiKey;
 use crate::crd::api_key::{ApiKeyStatus, IssuedAt};
 
-/// Why a key id is an ApiKey's: the first counts, then the oldest ApiKey.
+/// How strong an ApiKey's claim to a key id is; of equal claims that of the oldest ApiKey counts.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Claim {
     InForce,

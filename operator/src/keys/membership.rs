@@ -11,9 +11,9 @@ use crate::context::Context;
 use crate::crd::WaterDataApi;
 use crate::crd::api_key::IssuedAt;
 
-/// Which WaterDataApi an ApiKey belongs to, and what that says of it.
+/// The WaterDataApi of an ApiKey, and whether it admits the key.
 pub struct Membership {
-    /// The WaterDataApi, as far as anything is or may be declared there.
+    /// The WaterDataApi in whose directory the key is or may be declared.
     pub place: Option<IssuedAt>,
     /// The same, if it exists and can be decoded.
     pub api: Option<WaterDataApi>,

@@ -11,14 +11,15 @@ use water_domain::{KeyHash, PlainKey};
 use super::record::Issued;
 use crate::crd::ApiKey;
 
-/// A key that was made and that nobody can read yet. A kill loses a text that nobody saw.
+/// A key that was made and is not in a Secret yet. Its text is lost when the process ends, and nobody
+/// has seen it.
 #[derive(Debug)]
 pub struct MadeKey {
     /// What its Secret will hold.
     pub plain: PlainKey<'static>,
     /// What the status says of it.
     pub issued: Issued,
-    /// Somebody else wrote the Secret before it: the API server is asked what stands there.
+    /// Another writer has written the Secret meanwhile: the next pass reads it from the API server.
     pub is_overtaken: bool,
 }
 

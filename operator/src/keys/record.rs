@@ -7,7 +7,7 @@ use water_keystore::{KeyState, Owner, Record};
 use super::seen::Terms;
 use crate::crd::api_key::{ApiKeySpec, IssuedKey, RetiringKey};
 
-/// What is fixed of a key when it is issued.
+/// What never changes of a key after it was issued.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Issued {
     /// Its SHA-256.
@@ -21,7 +21,7 @@ pub struct Issued {
 }
 
 impl Issued {
-    /// Reads what a status or a Secret says; `None` when it was edited into something else.
+    /// Reads a status or a Secret; `None` if it was edited and cannot be parsed.
     pub fn read(issued: &IssuedKey) -> Option<Self> {
         Some(Self {
             hash: issued.hash.parse().ok()?,

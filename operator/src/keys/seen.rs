@@ -88,13 +88,13 @@ pub struct Terms<P> {
 /// What the status says of an ApiKey's keys.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Announced<H> {
-    /// The key that its owner can have, or before there is one the latest that is to be published.
+    /// The key in the Secret. Before the first Secret: the latest key that was announced.
     pub current: Option<H>,
     /// The revision that asked for the current key; 0 without one.
     pub revision: u32,
     /// When the current key was issued, by Redis' clock.
     pub issued: Option<Timestamp>,
-    /// All keys: the current one, those before it, and those that a lost leader may still reveal.
+    /// All keys: the current one, the one before it, and those that a stopped leader may still reveal.
     pub all: BTreeSet<H>,
     /// Those of them that the owner can have seen: the current one, once it was in force, and the one
     /// before it.
@@ -108,10 +108,10 @@ pub struct Announced<H> {
 pub enum Admission {
     /// It admits the key.
     Admitted,
-    /// Something is missing that may come back, such as the plan: what is published stays, with
+    /// Something is missing that may come back, such as the plan: published keys stay, with
     /// every restriction.
     Hindered,
-    /// It does not admit the key: what is published is withdrawn.
+    /// It does not admit the key: published keys are withdrawn.
     Refused,
 }
 

@@ -83,7 +83,7 @@ pub async fn put(key: &ApiKey, status: ApiKeyStatus, context: &Context) -> kube:
     Ok(())
 }
 
-/// How a key stands by an outcome that is in force; `None`: that is not settled.
+/// The state that every gate has acknowledged; `None` while a change waits.
 fn standing(outcome: &Outcome) -> Option<String> {
     match outcome {
         Outcome::InForce(reason, _) | Outcome::Stuck(reason @ Reason::Expired, _) => {
@@ -168,8 +168,8 @@ pub fn transitions(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Vec<Happening
     happened
 }
 
-/// A key that its owner can have for the first time, or another one. Of a first one that has expired before there is
-/// nothing to say but that.
+/// The event about a first or another key in the Secret. A first key that is already expired gets none: KeyExpired
+/// follows.
 fn issue(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Option<Happening> {
     let id = after.key_id.as_ref()?;
     match &before.key_id {

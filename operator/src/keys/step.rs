@@ -1,4 +1,4 @@
-//! What a pass decides: how the ApiKey stands, and what to write next.
+//! What a pass decides: the state of the ApiKey, and the next write.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use water_domain::Timestamp;
 
 use super::seen::Terms;
 
-/// What to do next. Each step is one write; what came of it is seen by the next pass.
+/// The next step: one write. The next pass reads what it has changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step<H, P> {
     /// Add the finalizer and the account's label, in one write.
@@ -17,7 +17,7 @@ pub enum Step<H, P> {
     Announce {
         /// The hash.
         hash: H,
-        /// The Secret was gone or changed: that is counted.
+        /// Whether the Secret was deleted or edited, which is counted.
         is_reissue: bool,
     },
     /// Declare what the directory shall hold.

@@ -17,7 +17,7 @@ use crate::conditions::{Aspect, Finding, Outcome, Reason};
 use crate::crd::api_key::{IssuedAt, REISSUES, RetiringKey};
 use crate::directories::waits::Standing;
 
-/// Waiting for the gates is told in the status after this long; until then nobody has noticed.
+/// The status reports a wait for gates after this long. Most waits are over by then.
 pub const TOLD_AFTER: Duration = Duration::from_secs(1);
 
 /// What a pass found out.
@@ -61,7 +61,7 @@ impl Report {
     }
 }
 
-/// What a failed step leaves of the verdict; an error that nobody can do anything about is returned.
+/// The verdict after a failed step. An error that no status can explain is returned.
 pub fn of_failure(scene: &mut Scene, error: KeyError) -> Result<Verdict<KeyHash>, KeyError> {
     match error {
         KeyError::Directory(error) => {
@@ -73,7 +73,7 @@ pub fn of_failure(scene: &mut Scene, error: KeyError) -> Result<Verdict<KeyHash>
     }
 }
 
-/// Whether there is something to tell: a wait for the gates that has only begun is no news.
+/// Whether the status is to be written: not for a wait for gates that has just begun.
 pub fn is_news(scene: &Scene, verdict: &Verdict<KeyHash>) -> bool {
     let standing = scene.reading.as_ref().map(|reading| &reading.standing);
     match (verdict, standing) {
@@ -139,7 +139,7 @@ pub fn living(scene: &Scene, verdict: &Verdict<KeyHash>) -> Report {
     }
 }
 
-/// `None`: something that was decided by was not read.
+/// `None` if something is missing that the decision needs.
 fn in_force(scene: &Scene, hash: &KeyHash) -> Option<Report> {
     let issued = scene.issued.get(hash)?;
     let reading = scene.reading.as_ref()?;
@@ -252,7 +252,7 @@ fn without_secret(scene: &Scene, outcome: Outcome) -> Report {
     )
 }
 
-/// Whatever else is told: a rebuild leaves out what is not admitted.
+/// Always reported, since a rebuild leaves out keys that are not accepted.
 fn accepted(scene: &Scene) -> Finding {
     if let Some(refusal) = &scene.refusal {
         return Finding::lacks(Aspect::Accepted, refusal.reason, &refusal.message);
@@ -274,7 +274,7 @@ fn conflict(scene: &Scene) -> Outcome {
     Outcome::Stuck(Reason::SecretConflict, message)
 }
 
-/// Whatever else is told: in a rebuild what is published stays, if the Secret is another's.
+/// Always reported, since a rebuild keeps the published keys of an ApiKey with `SecretConflict`.
 fn secret_ready(scene: &Scene) -> Finding {
     if scene.seen.secret == Secret::Foreign {
         return lacks(Aspect::SecretReady, &conflict(scene));
@@ -303,7 +303,7 @@ fn waits(aspect: Aspect) -> Finding {
     Finding::lacks(aspect, Reason::Waiting, "an earlier step is not done")
 }
 
-/// What an outcome that is no success says of an aspect.
+/// The finding of an aspect that is not true because of an outcome.
 fn lacks(aspect: Aspect, outcome: &Outcome) -> Finding {
     Finding::lacks(aspect, outcome.reason(), outcome.message())
 }
@@ -315,7 +315,7 @@ fn awaited(scene: &Scene) -> BTreeSet<String> {
     }
 }
 
-/// Who is waited for, in a sentence.
+/// Names the gates that are waited for, in a sentence.
 fn awaiting(pods: &BTreeSet<String>) -> String {
     let names: Vec<&str> = pods.iter().map(String::as_str).collect();
     match &names[..] {

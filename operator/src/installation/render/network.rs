@@ -1,4 +1,4 @@
-//! Services, NetworkPolicies and the Ingress: who reaches whom.
+//! Services, NetworkPolicies and the Ingress.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ pub fn service(source: Source<'_>, part: Part) -> Manifest {
     )
 }
 
-/// Who may connect to a part's pods: anybody to the gate, the gate alone to the services, nobody to
+/// The connections that a part's pods accept: anybody to the gate, the gate alone to the services, nobody to
 /// the migration. The admin port, which tells health and numbers only, is open to all.
 pub fn policy(source: Source<'_>, part: Part) -> Manifest {
     let tcp = |port: u16| json!({ "protocol": "TCP", "port": port });

@@ -25,7 +25,7 @@ pub const GATE_GRACE: Duration = Duration::from_secs(120);
 pub const CONFIG_HASH: &str = "waterdata.dev/config-hash";
 const CA_FILE: &str = "ca.crt";
 
-/// Who a part's pods are. Without rights and without a token.
+/// The ServiceAccount of a part's pods, without rights and without a token.
 pub fn service_account(source: Source<'_>, part: Part) -> Manifest {
     let rest = json!({ "automountServiceAccountToken": false });
     source.manifest(ChildKind::ServiceAccount, source.child(part), part, rest)

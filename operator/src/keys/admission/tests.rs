@@ -1,4 +1,4 @@
-//! Who is admitted, and what those who are not get to read.
+//! Which ApiKeys are admitted, and the messages for those that are not.
 
 use super::*;
 use crate::sample;

@@ -1,4 +1,4 @@
-//! What a rebuild publishes, and whose a hash is that several name.
+//! What a rebuild publishes, and which ApiKey gets a hash that several name.
 
 use water_domain::Timestamp;
 

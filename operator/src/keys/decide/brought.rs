@@ -1,5 +1,5 @@
-//! A key that was brought along: its hash is announced, then declared beside the one before it, which
-//! retires once every gate knows the new one.
+//! A key that was brought along. Its hash is announced and declared beside the hash before it; that one
+//! retires once every gate has the new one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,8 +75,8 @@ pub fn brought<H: Copy + Ord, P: Clone + Ord>(
     }
 }
 
-/// What stays of other keys: the one that is to be replaced, or else one that was replaced and whose
-/// time has not come. Two keys work at most.
+/// The other keys that stay published: the one that is to be replaced, or else one that was replaced and
+/// has not retired. Two keys work at most.
 fn others<H: Copy + Ord, P: Clone>(
     spec: &Spec<H, P>,
     hash: H,

@@ -1,5 +1,5 @@
-//! A key that the operator makes. The Secret decides which, once one stands and its text is that of
-//! a key that this ApiKey has.
+//! A key that the operator makes. Once the Secret exists and holds a key of this ApiKey, that key is the
+//! one to be in force.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::crd::api_key::REISSUES;
 use crate::keys::seen::{Admission, Announced, Content, Secret, Seen, Sight, Spec, Terms};
 use crate::keys::step::{Handover, Hindrance, Refusal, Step, Verdict};
 
-/// [`REISSUES`] keys are issued within this time because the Secret was gone or changed.
+/// At most [`REISSUES`] keys are issued within this time because the Secret was deleted or edited.
 const REISSUES_WITHIN: Duration = Duration::from_secs(600);
 
 pub fn generated<H: Copy + Ord, P: Clone + Ord>(
@@ -68,7 +68,7 @@ fn is_believed<H: Copy + Ord, P>(seen: &Seen<H, P>, hash: H, sight: &Sight<H, P>
         && (status.current == Some(hash) || !status.revealed.contains(&hash))
 }
 
-/// An ApiKey that has another key already takes no other over.
+/// Whether the key in a restored Secret may be adopted: not by an ApiKey that has another key.
 fn is_adoptable<H: Copy + Ord, P>(seen: &Seen<H, P>, hash: H, sight: &Sight<H, P>) -> bool {
     let has_another = seen
         .status
@@ -82,9 +82,9 @@ fn is_free<H: Ord, P>(hash: &H, sight: &Sight<H, P>) -> bool {
     !sight.barred.contains_key(hash) && !sight.taken.contains(hash)
 }
 
-/// Whether the key in the Secret is to be replaced. A replacement that was announced is carried
-/// through: whoever announced it may still write it into this Secret. Nothing new begins before
-/// the status tells of the key in the Secret.
+/// Whether the key in the Secret is to be replaced. An announced replacement is always completed, since
+/// the leader that announced it may still write it into the Secret. No replacement begins before the
+/// status names the key in the Secret.
 fn is_due<H: Copy + Ord, P>(
     seen: &Seen<H, P>,
     spec: &Spec<H, P>,
@@ -149,8 +149,8 @@ fn settled<H: Copy + Ord, P: Clone + Ord>(
     }
 }
 
-/// Another key is made and published beside those that there are, then handed over. Whoever announced
-/// a key may still reveal it, so every one stays published until then.
+/// Makes another key, publishes it beside the present ones and writes it into the Secret. Until that
+/// write every announced key stays published, since the leader that announced it may still reveal it.
 fn renewed<H: Copy + Ord, P: Clone + Ord>(
     seen: &Seen<H, P>,
     spec: &Spec<H, P>,
@@ -213,7 +213,7 @@ fn renewed<H: Copy + Ord, P: Clone + Ord>(
     Goal::new(records, then)
 }
 
-/// Until when no key is issued in the place of a lost one, if too many were of late.
+/// When the next key may be issued for a lost Secret, if the limit is reached.
 fn exhausted(reissues: &[Timestamp], now: Timestamp) -> Option<Timestamp> {
     let ends = reissues.iter().map(|at| at.plus(REISSUES_WITHIN));
     let counting: Vec<Timestamp> = ends.filter(|end| *end > now).collect();

@@ -1,4 +1,4 @@
-//! The way to what the directory shall hold, one step at a time.
+//! What the directory shall hold of an ApiKey, and the next step towards it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

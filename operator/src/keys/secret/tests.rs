@@ -1,4 +1,4 @@
-//! What is written of a Secret, and whose it is by its metadata.
+//! What is written into a Secret, and its owner by its metadata.
 
 use std::collections::BTreeMap;
 
