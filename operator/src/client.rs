@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use k8s_openapi::NamespaceResourceScope;
 use kube::runtime::watcher;
-use kube::{Client, Config};
+use kube::{Api, Client, Config, Resource};
+
+use crate::config::Scope;
 
 /// Above a watch's own 60 s, so that only a dead connection meets it.
 const READ_TIMEOUT: Duration = Duration::from_secs(75);
@@ -39,4 +42,15 @@ pub async fn connect() -> Result<Client, ClientError> {
 /// How everything is watched.
 pub fn watching() -> watcher::Config {
     watcher::Config::default().timeout(WATCH_SECONDS)
+}
+
+/// Everything of a kind that may be looked at.
+pub fn watched<K>(client: &Client, scope: Scope, namespace: &str) -> Api<K>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+{
+    match scope {
+        Scope::Namespaced => Api::namespaced(client.clone(), namespace),
+        Scope::Cluster => Api::all(client.clone()),
+    }
 }

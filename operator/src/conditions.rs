@@ -126,8 +126,20 @@ words! {
         ApiServerError,
         /// Gates may still act on what was declared before.
         AwaitingGates,
-        /// Redis does not do what the operator asks.
+        /// Redis cannot be reached, or does not answer as it should.
         StoreUnavailable,
+        /// Redis accepts no writes: it is a replica, or a primary without enough of them.
+        StoreReadOnly,
+        /// Redis has no memory left.
+        StoreOutOfMemory,
+        /// Redis still reads its dump.
+        StoreLoading,
+        /// Redis refuses the user or the password.
+        StoreWrongPassword,
+        /// The Redis Cluster is down or moves its slots.
+        StoreClusterDown,
+        /// The Redis user lacks a right.
+        StoreDenied,
         /// The directory belongs to another installation.
         DirectoryOwned,
         /// The spec asks for namespaces that the operator does not watch.

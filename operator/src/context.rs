@@ -12,11 +12,13 @@ use kube::{Api, Client, Resource};
 use water_keystore::Owner;
 
 use crate::backoff::Backoff;
+use crate::caches::Caches;
 use crate::config::Scope;
 use crate::crd::api_key::IssuedAt;
 use crate::crd::{ApiKey, WaterDataApi};
 use crate::directories::Directories;
 use crate::events::Events;
+use crate::gate_pods::GatePods;
 use crate::keys::memory::Memory;
 use crate::metrics::Metrics;
 
@@ -32,6 +34,8 @@ pub struct Context {
     pub api_namespaces: Vec<String>,
     /// Writes events.
     pub events: Events,
+    /// What the watches have told; the stores below are theirs.
+    pub caches: Arc<Caches>,
     /// All ApiKeys, as the watch last told; those that cannot be decoded too.
     pub keys: Store<DeserializeGuard<ApiKey>>,
     /// All WaterDataApis, likewise.
@@ -46,6 +50,8 @@ pub struct Context {
     pub memory: Memory,
     /// The key directories, by WaterDataApi.
     pub directories: Directories,
+    /// The gates' pods.
+    pub gate_pods: GatePods,
     /// Failures in a row.
     pub backoff: Backoff,
     /// Counters.
@@ -53,17 +59,6 @@ pub struct Context {
 }
 
 impl Context {
-    /// An API of everything in scope.
-    pub fn watched<K>(client: &Client, scope: Scope, namespace: &str) -> Api<K>
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
-    {
-        match scope {
-            Scope::Namespaced => Api::namespaced(client.clone(), namespace),
-            Scope::Cluster => Api::all(client.clone()),
-        }
-    }
-
     /// An API of one namespace.
     pub fn api<K>(&self, namespace: &str) -> Api<K>
     where
@@ -125,7 +120,7 @@ impl Context {
         let _ = self.revisit.unbounded_send(key);
     }
 
-    /// Asks for another pass over the ApiKey on whose behalf something was written.
+    /// Asks for another pass over the ApiKey that owns records.
     pub fn revisit_owner(&self, owner: &Owner) {
         self.revisit_key(ObjectRef::new(&owner.name).within(&owner.namespace));
     }

@@ -1,7 +1,9 @@
 //! The key directories that this leader writes, one for each WaterDataApi.
 //!
 //! A directory is claimed before its first write: the claim takes a term that refuses every earlier
-//! leader's writes, then the Lease is read again, and what Redis holds is rebuilt from the cluster
+//! leader's writes, then the Lease is read again. An earlier leader may have acted until then on what
+//! this one's watches have not told yet, so the caches first catch up with a list that began after the
+//! claim, and a pass that read them before begins anew. What Redis holds is rebuilt from the cluster
 //! unless it is complete and on the server that completed it. From then on it is looked after
 //! ([`care`]) until the leadership ends.
 
@@ -14,16 +16,19 @@ pub mod sweep;
 pub mod waits;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::channel::mpsc;
+use futures::future::BoxFuture;
 use tracing::info;
 use water_domain::{Fault, KeyHash, Plan};
 use water_keystore::{
-    Applied, Contents, Declaration, Declared, Entry, InvalidInstance, Origin, Sight, StoreError,
-    WriteError, Writer,
+    Applied, Contents, Declaration, Declared, Entry, InvalidInstance, Origin,
+    Reason as StoreReason, Sight, StoreError, WriteError, Writer,
 };
 
+use crate::conditions::Reason;
 use crate::crd::api_key::IssuedAt;
 use crate::lease::Election;
 use crate::metrics::Metrics;
@@ -38,13 +43,22 @@ pub struct Directories {
     /// By WaterDataApi. An entry outlives its WaterDataApi, so that keys can still be revoked.
     open: Mutex<HashMap<IssuedAt, Arc<OpenDirectory>>>,
     opened: mpsc::UnboundedSender<Arc<OpenDirectory>>,
+    /// How often the caches have caught up with the cluster after a claim.
+    caught_up: AtomicU64,
 }
+
+/// A moment of a leadership: what was read from the caches since then may be old where a directory
+/// was claimed later.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Moment(u64);
 
 /// Every directory when it is opened, for [`care::of`].
 pub type Opened = mpsc::UnboundedReceiver<Arc<OpenDirectory>>;
 
 /// What the cluster says that the directory of a WaterDataApi shall hold.
 pub trait Source: Sync {
+    /// Returns once what the cluster says includes everything that had happened when this was called.
+    fn caught_up(&self) -> BoxFuture<'_, kube::Result<()>>;
     /// The declared plans, and those of `stored` that published keys may still name.
     fn plans(&self, api: &IssuedAt, stored: Vec<Plan>) -> Vec<Plan>;
     /// Whether the cluster does not say everything of some key, so that what the directory held of it
@@ -63,12 +77,18 @@ pub enum DirectoryError {
     /// Redis did not answer a question.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The API server did not say who leads.
+    /// The Lease could not be read.
     #[error("reading the Lease at a claim")]
     Lease(#[source] kube::Error),
     /// Another pod leads.
     #[error("another operator leads")]
     NotLeading,
+    /// The API server did not say what there is after a claim.
+    #[error("listing what the key directory shall hold, after a claim: {0}")]
+    Cluster(#[source] kube::Error),
+    /// What the caller has read of the cluster is older than the claim: read again.
+    #[error("the key directory was claimed after the cluster was read")]
+    ReadBefore,
 }
 
 impl Directories {
@@ -80,6 +100,7 @@ impl Directories {
             metrics,
             open: Mutex::default(),
             opened: sender,
+            caught_up: AtomicU64::new(0),
         };
         (directories, opened)
     }
@@ -119,19 +140,42 @@ impl Directories {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the directory holds of one ApiKey, and where it stands. Read under a claim that no
-    /// command of this leader which is still under way shares; claims the directory when that was not
-    /// done or was lost, and rebuilds it when Redis does not hold it whole.
+    /// The present moment: a pass takes it before it reads anything of the cluster.
+    pub fn moment(&self) -> Moment {
+        Moment(self.caught_up.load(Ordering::Acquire))
+    }
+
+    /// What the directory holds of one ApiKey, and where it stands, for a caller that has read the
+    /// cluster since `read`. Read under a claim that no command of this leader which is still under way
+    /// shares; claims the directory when that was not done or was lost, and rebuilds it when Redis does
+    /// not hold it whole.
     pub async fn sight(
         &self,
         open: &OpenDirectory,
         source: &dyn Source,
+        read: Moment,
+        uid: &str,
+        origin: &Origin,
+        hashes: &[KeyHash],
+    ) -> Result<(Writer, Sight, Applied), DirectoryError> {
+        let sight = self.look(open, source, read, uid, origin, hashes).await;
+        self.counted(sight)
+    }
+
+    async fn look(
+        &self,
+        open: &OpenDirectory,
+        source: &dyn Source,
+        read: Moment,
         uid: &str,
         origin: &Origin,
         hashes: &[KeyHash],
     ) -> Result<(Writer, Sight, Applied), DirectoryError> {
         for _ in 0..2 {
             let writer = self.writer(open, source).await?;
+            if open.is_caught_up_since() > read {
+                return Err(DirectoryError::ReadBefore);
+            }
             let sight = open.directory.sight(uid, origin, hashes).await?;
             if sight.term > writer.term() {
                 // Another leader has claimed it since: what it declares is not this one's to tell.
@@ -157,11 +201,21 @@ impl Directories {
         declaration: &Declaration,
     ) -> Result<Declared, DirectoryError> {
         let doubt = Doubt::of(open, writer);
-        Ok(doubt.settled_by(writer.declare(declaration).await)?)
+        let declared = doubt.settled_by(writer.declare(declaration).await);
+        self.counted(declared.map_err(Into::into))
     }
 
     /// Makes the directory's plans those that the cluster says.
     pub async fn set_plans(
+        &self,
+        open: &OpenDirectory,
+        source: &dyn Source,
+    ) -> Result<(), DirectoryError> {
+        let written = self.write_plans(open, source).await;
+        self.counted(written)
+    }
+
+    async fn write_plans(
         &self,
         open: &OpenDirectory,
         source: &dyn Source,
@@ -201,7 +255,7 @@ impl Directories {
         }
         *held = None;
         open.note_damage(damage);
-        let writer = self.claim(open).await?;
+        let writer = self.claim(open, source).await?;
         self.rebuild(open, &writer, source).await?;
         *held = Some(writer);
         Ok(())
@@ -217,7 +271,7 @@ impl Directories {
             return Ok(writer.clone());
         }
         *held = None;
-        let writer = self.claim(open).await?;
+        let writer = self.claim(open, source).await?;
         if open.directory.observe().await?.needs_rebuild() {
             self.rebuild(open, &writer, source).await?;
         }
@@ -227,15 +281,38 @@ impl Directories {
     }
 
     /// A claim that nothing follows would only refuse the true leader's writes: so the Lease is read
-    /// before as well as after.
-    async fn claim(&self, open: &OpenDirectory) -> Result<Writer, DirectoryError> {
+    /// before as well as after. Unless the last claim was this leadership's, the caches catch up.
+    async fn claim(
+        &self,
+        open: &OpenDirectory,
+        source: &dyn Source,
+    ) -> Result<Writer, DirectoryError> {
+        let before = open.directory.observe().await?.meta;
+        let before = before.map(|meta| meta.term);
         self.leads().await?;
         let place = &open.place;
         let take_over = place.take_over.as_deref();
         let claim = open.directory.claim(&place.owner, &place.api, take_over);
         let (writer, _) = claim.await?;
         self.leads().await?;
+        if before.is_none_or(|term| !open.has_caught_up_at(term)) {
+            source.caught_up().await.map_err(DirectoryError::Cluster)?;
+            let count = self.caught_up.fetch_add(1, Ordering::AcqRel);
+            open.note_caught_up(Moment(count + 1));
+        }
+        open.note_term(writer.term());
         Ok(writer)
+    }
+
+    fn counted<T>(&self, outcome: Result<T, DirectoryError>) -> Result<T, DirectoryError> {
+        if let Some(reason) = outcome
+            .as_ref()
+            .err()
+            .and_then(DirectoryError::store_reason)
+        {
+            self.metrics.store_failure(reason);
+        }
+        outcome
     }
 
     async fn leads(&self) -> Result<(), DirectoryError> {
@@ -275,12 +352,37 @@ impl Directories {
     }
 }
 
+impl DirectoryError {
+    /// Why Redis did not do what was asked, if it was Redis.
+    fn store_reason(&self) -> Option<StoreReason> {
+        match self {
+            Self::Write(WriteError::Store(error)) | Self::Store(error) => Some(error.reason()),
+            _ => None,
+        }
+    }
+
+    /// The same as a condition says it.
+    pub fn reason(&self) -> Reason {
+        match self.store_reason() {
+            Some(StoreReason::ReadOnly) => Reason::StoreReadOnly,
+            Some(StoreReason::OutOfMemory) => Reason::StoreOutOfMemory,
+            Some(StoreReason::Loading) => Reason::StoreLoading,
+            Some(StoreReason::WrongPassword) => Reason::StoreWrongPassword,
+            Some(StoreReason::ClusterDown) => Reason::StoreClusterDown,
+            Some(StoreReason::Denied) => Reason::StoreDenied,
+            Some(StoreReason::Down | StoreReason::Slow | StoreReason::Unexpected) | None => {
+                Reason::StoreUnavailable
+            }
+        }
+    }
+}
+
 impl Fault for DirectoryError {
     fn is_transient(&self) -> bool {
         match self {
             Self::Write(error) => error.is_transient(),
             Self::Store(error) => error.is_transient(),
-            Self::Lease(_) | Self::NotLeading => true,
+            Self::Lease(_) | Self::NotLeading | Self::Cluster(_) | Self::ReadBefore => true,
         }
     }
 }

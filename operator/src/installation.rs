@@ -154,7 +154,7 @@ async fn look(
     context: &Context,
     now: Timestamp,
 ) -> Result<Report, InstallationError> {
-    let redis = match secrets::redis(api, context).await {
+    let redis = match secrets::redis(api, &context.client).await {
         Err(error) if error.is_invalid() => {
             let message = error.to_string();
             let directory =
@@ -202,7 +202,7 @@ async fn without_secrets(
         rolled_out: false,
         keys: count(api, context),
         migrations: report::waiting(Aspect::MigrationsComplete),
-        strays: strays::find(api, context).await?,
+        strays: strays::find(api, context).await,
         directory,
         data: report::data(data::ask(&api.name_any(), &api.namespace().unwrap_or_default()).await),
         exposure: report::exposure(api, &children)?,
@@ -232,10 +232,12 @@ async fn installed(
     let mut children = observe(api, context).await?;
     let rollout = match hindrance(api, context.scope) {
         Some(hindrance) => Rollout::untouched(api, hindrance),
-        None => match rollout::run(&mut children, &desired).await {
-            Ok(rollout) => rollout,
-            Err(error) => Rollout::untouched(api, refusal(error)?),
-        },
+        None => {
+            match rollout::run(&mut children, &desired, directory::is_claimed(api, context)).await {
+                Ok(rollout) => rollout,
+                Err(error) => Rollout::untouched(api, refusal(error)?),
+            }
+        }
     };
     let rolled_out = matches!(rollout.outcome, Outcome::InForce(Reason::Complete, _));
     if rolled_out {
@@ -249,7 +251,7 @@ async fn installed(
         data: report::data(data::ask(&name, &namespace).await),
         exposure: report::exposure(api, &children)?,
         sweep: directory::sweep(api, context),
-        strays: strays::find(api, context).await?,
+        strays: strays::find(api, context).await,
         outcome: if directory.status == ConditionStatus::True {
             rollout.outcome
         } else {

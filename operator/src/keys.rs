@@ -33,7 +33,8 @@ use std::time::Duration;
 use kube::Resource;
 use kube::core::DeserializeGuard;
 use kube::runtime::controller::Action;
-use tracing::{info, warn};
+use kube::runtime::reflector::ObjectRef;
+use tracing::warn;
 use water_domain::{KeyHash, Timestamp};
 
 use crate::backoff::{chance, spread};
@@ -93,7 +94,15 @@ async fn pass(
     context: &Context,
     now: Timestamp,
 ) -> Result<Action, KeyError> {
-    let mut scene = gather::gather(watched, context, now).await?;
+    // What this leadership began with may be older than the claim of a directory.
+    let read = context.directories.moment();
+    let Some(watched) = context.keys.get(&ObjectRef::from_obj(watched)) else {
+        return Ok(Action::await_change());
+    };
+    let mut scene = match gather::gather(&watched, read, context, now).await {
+        Err(KeyError::ReadBefore) => return Ok(Action::requeue(Duration::ZERO)),
+        gathered => gathered?,
+    };
     let (verdict, step) = decide::decide(&scene.seen);
     let verdict = match step {
         None => verdict,
@@ -129,13 +138,8 @@ async fn report(
     let generation = subject.meta.generation.unwrap_or_default();
     let status = status::status(subject.status.clone(), &report, generation, now);
     status::write(subject, status, context).await?;
-    if let Some(in_force) = report.in_force {
+    if report.in_force.is_some() {
         context.memory.forget_made(subject.uid());
-        let key_id = in_force.issued.key_id.as_str();
-        if subject.status.key_id.as_deref() != Some(key_id) {
-            let (namespace, name) = (subject.namespace(), subject.name());
-            info!(namespace, name, key.id = key_id, "key issued");
-        }
     }
     Ok(())
 }

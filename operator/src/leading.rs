@@ -1,142 +1,156 @@
-//! What a leader does: two controllers over one set of watches, and the care of the key directories,
-//! until the leadership is lost.
+//! What a leader does: two controllers over the caches and further watches, and the care of the key
+//! directories, until the leadership is lost.
 
+use std::convert::Infallible;
 use std::fmt::Debug;
-use std::future::ready;
+use std::future::{pending, ready};
 use std::sync::Arc;
+use std::time::Duration;
 
-use futures::StreamExt;
 use futures::channel::mpsc;
 use futures::stream::select_all;
+use futures::{StreamExt, stream};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Namespace, Secret, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::{Ingress, NetworkPolicy};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::core::PartialObjectMeta;
 use kube::runtime::controller::Config;
 use kube::runtime::reflector::ObjectRef;
-use kube::runtime::{Controller, Predicate, WatchStreamExt, predicates, watcher};
+use kube::runtime::{Controller, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
-use tracing::error;
+use tokio::sync::watch;
+use tokio::time::sleep;
+use tracing::{error, warn};
 
 use crate::backoff;
+use crate::caches::{Caches, Follower, Installation, Key};
 use crate::client::watching;
 use crate::config::{OperatorConfig, Scope};
 use crate::context::{Context, keys_where};
-use crate::crd::{ApiKey, WaterDataApi};
+use crate::crd::WaterDataApi;
+use crate::crd::api_key::KEY_LABEL;
 use crate::directories::{Directories, care};
 use crate::events::Events;
+use crate::gate_pods::{self, GatePods};
 use crate::installation::render::MANAGED_BY;
 use crate::keys::memory::Memory;
-use crate::keys::secret::KEY_LABEL;
 use crate::lease::Election;
 use crate::metrics::Metrics;
 use crate::watches::health::Health;
-use crate::watches::{Changes, Lists, NoPause, changes, relist, remembered};
+use crate::watches::{Changes, NoPause, changes, once_told};
 use crate::{installation, keys};
 
 /// Objects at once: enough for 10 000 keys in seconds, few enough for one connection to Redis.
 const CONCURRENCY: u16 = 24;
+/// Between two tries to ask the API server what there is.
+const AGAIN: Duration = Duration::from_secs(1);
 
-type Key = DeserializeGuard<ApiKey>;
-type Installation = DeserializeGuard<WaterDataApi>;
+/// What a leader works with, and what outlives its leadership.
+#[derive(Clone, Copy)]
+pub struct Means<'a> {
+    /// The API server.
+    pub client: &'a Client,
+    /// The settings.
+    pub config: &'a OperatorConfig,
+    /// This process' candidacy.
+    pub election: &'a Election,
+    /// What the watches have told.
+    pub caches: &'a Arc<Caches>,
+    /// How the watches are doing.
+    pub health: &'a Health,
+    /// Takes events.
+    pub events: &'a Events,
+    /// Counters.
+    pub metrics: &'a Metrics,
+}
 
 /// Runs the controllers. Returns only when all watches have failed for minutes; dropped when the
 /// leadership is lost, which ends every pass under way.
-pub async fn lead(
-    client: &Client,
-    config: &OperatorConfig,
-    election: &Election,
-    events: &Events,
-    metrics: &Metrics,
-) {
-    let (scope, namespace) = (config.scope, config.pod_namespace.as_str());
-    let (lists, health) = (Lists::default(), Health::new(metrics.clone()));
-    let keys: Api<Key> = Context::watched(client, scope, namespace);
-    let apis: Api<Installation> = Context::watched(client, scope, namespace);
-    let secrets: Api<PartialObjectMeta<Secret>> = Context::watched(client, scope, namespace);
-    let known_keys = remembered(
-        keys.clone(),
-        watching(),
-        &lists.keys,
-        health.watch("apikeys"),
-    );
-    let known_apis = remembered(apis, watching(), &lists.apis, health.watch("waterdataapis"));
-    let known_secrets = remembered(
-        secrets.clone(),
-        watching().labels(KEY_LABEL),
-        &lists.secrets,
-        health.watch("secrets"),
-    );
+pub async fn lead(means: Means<'_>) {
+    let Means { caches, health, .. } = means;
     let (revisit, revisits) = mpsc::unbounded();
     let (revisit_apis, api_revisits) = mpsc::unbounded();
-    let (directories, opened) = Directories::new(election.clone(), metrics.clone());
+    let (directories, opened) = Directories::new(means.election.clone(), means.metrics.clone());
+    let api_namespaces = means.config.api_namespaces();
+    let (gate_pods, pod_changes) = GatePods::new(means.client, &api_namespaces, health);
     let context = Arc::new(Context {
-        client: client.clone(),
-        scope,
-        namespace: namespace.into(),
-        api_namespaces: config.api_namespaces(),
-        events: events.clone(),
-        keys: known_keys.store.clone(),
-        apis: known_apis.store.clone(),
-        secrets: known_secrets.store.clone(),
-        revisit,
-        revisit_apis,
+        client: means.client.clone(),
+        scope: means.config.scope,
+        namespace: means.config.pod_namespace.clone(),
+        api_namespaces,
+        events: means.events.clone(),
+        caches: Arc::clone(caches),
+        keys: caches.keys.store.clone(),
+        apis: caches.apis.store.clone(),
+        secrets: caches.secrets.store.clone(),
+        revisit: revisit.clone(),
+        revisit_apis: revisit_apis.clone(),
         memory: Memory::default(),
         directories,
+        gate_pods,
         backoff: backoff::Backoff::default(),
-        metrics: metrics.clone(),
+        metrics: means.metrics.clone(),
     });
-    let controller = Controller::for_stream(known_keys.changes, known_keys.store.clone());
-    let keys_passes = with_key_triggers(controller, known_secrets.changes, &context, &health)
+    caches.follow(Follower {
+        keys: revisit,
+        apis: revisit_apis,
+    });
+    let begun = watch::Sender::new(false);
+    let (keys, apis) = (caches.keys.told.clone(), caches.apis.told.clone());
+    let told = vec![keys, apis, caches.secrets.told.clone(), begun.subscribe()];
+    // What there is and what changes comes from the caches.
+    let controller = Controller::for_stream(stream::pending(), caches.keys.store.clone());
+    let keys_passes = with_namespaces(controller, &context, health)
         .reconcile_on(revisits)
         .with_config(Config::default().concurrency(CONCURRENCY))
         .trigger_backoff(NoPause)
         .run(
-            lists.then(keys::reconcile),
+            once_told(told.clone(), keys::reconcile),
             keys::retry,
             Arc::clone(&context),
         );
-    // A status that a pass has written is no reason for another.
-    let declared = known_apis.changes.predicate_filter(
-        predicates::generation.combine(predicates::annotations),
-        Default::default(),
-    );
-    let controller = Controller::for_stream(declared, known_apis.store);
-    let api_passes = with_child_triggers(controller, &context, &health)
+    let controller = Controller::for_stream(stream::pending(), caches.apis.store.clone());
+    let api_passes = with_child_triggers(controller, &context, health)
         .reconcile_on(api_revisits)
         .with_config(Config::default().concurrency(CONCURRENCY))
         .trigger_backoff(NoPause)
         .run(
-            lists.then(installation::reconcile),
+            once_told(told, installation::reconcile),
             installation::retry,
             Arc::clone(&context),
         );
     let care = opened.for_each_concurrent(None, |open| care::of(open, Arc::clone(&context)));
     tokio::select! {
+        never = begin(caches, &begun) => match never {},
+        never = gate_pods::keep(pod_changes) => match never {},
         () = care => error!("the key directories are not looked after any more"),
         () = keys_passes.for_each(|_| ready(())) => error!("the controller of ApiKeys has ended"),
         () = api_passes.for_each(|_| ready(())) => error!("the controller of WaterDataApis has ended"),
         () = health.until_hopeless() => error!("all watches have failed for minutes"),
-        never = relist::look("apikeys", keys, None, known_keys.store, &known_keys.restart) => match never {},
-        never = relist::look("secrets", secrets, Some(KEY_LABEL), known_secrets.store, &known_secrets.restart) => match never {},
     }
 }
 
-/// An ApiKey is looked at again when its Secret or its namespace changes.
-fn with_key_triggers(
+/// Lets the passes begin once the cache of WaterDataApis is not older than the leadership: what a
+/// standby was told may be, and an old spec would be rolled out.
+async fn begin(caches: &Caches, begun: &watch::Sender<bool>) -> Infallible {
+    while let Err(error) = caches.apis.caught_up().await {
+        warn!(error = %error, "cannot list the WaterDataApis");
+        sleep(AGAIN).await;
+    }
+    begun.send_replace(true);
+    pending().await
+}
+
+/// An ApiKey is looked at again when its namespace changes.
+fn with_namespaces(
     controller: Controller<Key>,
-    secrets: Changes<PartialObjectMeta<Secret>>,
     context: &Arc<Context>,
     health: &Health,
 ) -> Controller<Key> {
-    let controller = controller.watches_stream(secrets, |secret| {
-        let name = secret.labels().get(KEY_LABEL)?;
-        Some(ObjectRef::<Key>::new(name).within(secret.metadata.namespace.as_deref()?))
-    });
     if context.scope == Scope::Namespaced {
         return controller;
     }

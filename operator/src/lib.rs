@@ -1,6 +1,7 @@
 //! Everything Kubernetes: the two custom resources and their controllers.
 
 pub mod backoff;
+pub mod caches;
 pub mod client;
 pub mod clock;
 pub mod conditions;
@@ -9,6 +10,7 @@ pub mod context;
 pub mod crd;
 pub mod directories;
 pub mod events;
+pub mod gate_pods;
 #[cfg(test)]
 mod golden;
 pub mod installation;

@@ -7,6 +7,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+use water_keystore::Reason as StoreReason;
 
 /// The operator's metrics.
 #[derive(Clone, Debug, Default)]
@@ -19,9 +20,11 @@ pub struct Metrics {
     pub watch_failures: Family<WatchedKind, Counter>,
     /// 1 while a watch fails.
     pub watches_failing: Family<WatchedKind, Gauge>,
+    /// What Redis did not do for the operator, by reason.
+    pub store_failures: Family<Refused, Counter>,
     /// Rebuilds of key directories, the first of each included.
     pub directory_rebuilds: Counter,
-    /// ApiKeys without a revocation whose keys a sweep withdrew.
+    /// ApiKeys that were gone without a revocation, and whose keys a sweep withdrew.
     pub swept_owners: Counter,
 }
 
@@ -30,6 +33,13 @@ pub struct Metrics {
 pub struct WatchedKind {
     /// In the plural, as RBAC rules name it.
     pub kind: &'static str,
+}
+
+/// Why Redis did not do what was asked.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+pub struct Refused {
+    /// One word.
+    pub reason: &'static str,
 }
 
 /// A pass over one object.
@@ -83,6 +93,15 @@ impl Metrics {
             self.watches_failing.clone(),
         );
         registry.register(
+            "operator_store_failures",
+            "Commands of the operator that Redis did not carry out, by reason",
+            self.store_failures.clone(),
+        );
+        for reason in StoreReason::ALL {
+            let reason = reason.as_str();
+            drop(self.store_failures.get_or_create(&Refused { reason }));
+        }
+        registry.register(
             "operator_directory_rebuilds",
             "Rebuilds of key directories",
             self.directory_rebuilds.clone(),
@@ -98,6 +117,12 @@ impl Metrics {
     pub fn watch_is_failing(&self, kind: &'static str, fails: bool) {
         let kind = WatchedKind { kind };
         self.watches_failing.get_or_create(&kind).set(fails.into());
+    }
+
+    /// Counts what Redis did not do.
+    pub fn store_failure(&self, reason: StoreReason) {
+        let reason = reason.as_str();
+        self.store_failures.get_or_create(&Refused { reason }).inc();
     }
 
     /// Counts a pass.

@@ -1,24 +1,27 @@
-//! `water-operator run`: stand for election, lead while elected, release the Lease at the end.
+//! `water-operator run`: fill the caches, stand for election, lead while elected, release the Lease
+//! at the end.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{Either, select};
-use kube::Client;
 use tokio::time::timeout;
 use tracing::info;
 use water_runtime::{BoxError, Drained, Process, Shutdown, shutdown::Stage};
 
+use crate::caches::{Caches, Told};
 use crate::config::OperatorConfig;
-use crate::events::Events;
+use crate::leading::{Means, lead};
 use crate::lease::{Election, Leadership};
 use crate::metrics::Metrics;
-use crate::{client, events, leading};
+use crate::watches::health::Health;
+use crate::{client, events};
 
 /// Events that wait when the process stops are written for this long.
 const LAST_EVENTS_WITHIN: Duration = Duration::from_secs(1);
 
-/// The watches of a leader have failed for minutes.
+/// All watches have failed for minutes, or one has ended.
 #[derive(Debug, thiserror::Error)]
 #[error("the API server's watches have failed for minutes; a new process begins afresh")]
 struct WatchesFailed;
@@ -45,43 +48,57 @@ pub async fn run(config: OperatorConfig, process: &mut Process) -> Result<(), Bo
             () = shutdown.reached(Stage::Draining) => return Ok(Drained::default()),
         }
         let mut writing = pin!(events::write(&client, queue));
-        let served = serve(&client, &config, &election, events, &metrics, &shutdown);
+        let health = Health::new(metrics.clone());
+        let (caches, told) = Caches::new(&client, config.scope, &config.pod_namespace, &health);
+        let means = Means {
+            client: &client,
+            config: &config,
+            election: &election,
+            caches: &Arc::new(caches),
+            health: &health,
+            events: &events,
+            metrics: &metrics,
+        };
+        let served = serve(means, told, &shutdown);
         // The queue outlives a leadership; `served` ends first, since it holds the queue open.
         let (served, writing) = match select(pin!(served), writing.as_mut()).await {
             Either::Left((served, writing)) => (served, writing),
             Either::Right(((), served)) => return served.await,
         };
-        // What is left stands in the log.
+        // Closes the queue. What is left stands in the log.
+        drop(events);
         let _ = timeout(LAST_EVENTS_WITHIN, writing).await;
         served
     };
     process.finish(Duration::ZERO, server).await
 }
 
-/// Leads whenever it is elected, until the process stops.
-async fn serve(
-    client: &Client,
-    config: &OperatorConfig,
-    election: &Election,
-    events: Events,
-    metrics: &Metrics,
-    shutdown: &Shutdown,
-) -> Result<Drained, BoxError> {
+/// Keeps the caches and leads whenever it is elected, until the process stops.
+async fn serve(means: Means<'_>, told: Told, shutdown: &Shutdown) -> Result<Drained, BoxError> {
+    tokio::select! {
+        biased;
+        served = stand(means, shutdown) => served,
+        () = means.caches.keep(told) => Err(WatchesFailed.into()),
+    }
+}
+
+async fn stand(means: Means<'_>, shutdown: &Shutdown) -> Result<Drained, BoxError> {
     loop {
         let mut leadership: Leadership = tokio::select! {
-            leadership = election.win() => leadership,
+            leadership = means.election.win() => leadership,
             () = shutdown.reached(Stage::Draining) => return Ok(Drained::default()),
+            () = means.health.until_hopeless() => return Err(WatchesFailed.into()),
         };
-        metrics.leading.set(1);
+        means.metrics.leading.set(1);
         // In this order: a process that was held for longer than its lease does not go on with what it
         // was doing.
         let end = tokio::select! {
             biased;
             () = leadership.lost() => End::Lost,
             () = shutdown.reached(Stage::Draining) => End::Stopping,
-            () = leading::lead(client, config, election, &events, metrics) => End::Hopeless,
+            () = lead(means) => End::Hopeless,
         };
-        metrics.leading.set(0);
+        means.metrics.leading.set(0);
         match end {
             End::Lost => {}
             End::Stopping => {

@@ -1,6 +1,8 @@
-//! The watches of a leader: each with its own patience, some of them remembered.
+//! Watches of the API server, each with a backoff of its own, some of them with a store.
 
+pub mod cache;
 pub mod health;
+pub mod listing;
 pub mod relist;
 
 use std::fmt::Debug;
@@ -19,41 +21,26 @@ use serde::de::DeserializeOwned;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use crate::context::Context;
 use health::Probe;
 
-/// Whether each watch has told everything once. (`Store::wait_until_ready` wakes only the last of
-/// several who wait.)
-#[derive(Clone, Default)]
-pub struct Lists {
-    /// All ApiKeys are known.
-    pub keys: watch::Sender<bool>,
-    /// All WaterDataApis are known.
-    pub apis: watch::Sender<bool>,
-    /// All keys' Secrets are known.
-    pub secrets: watch::Sender<bool>,
-}
-
-impl Lists {
-    /// A pass that decides by what the watches told begins when each has told everything.
-    pub fn then<K, E, F>(
-        &self,
-        pass: impl Fn(Arc<K>, Arc<Context>) -> F + Copy,
-    ) -> impl FnMut(Arc<K>, Arc<Context>) -> BoxFuture<'static, Result<Action, E>>
-    where
-        F: Future<Output = Result<Action, E>> + Send + 'static,
-    {
-        let lists = self.clone();
-        move |object, context| {
-            let (pass, lists) = (pass(object, context), lists.clone());
-            Box::pin(async move {
-                for list in [&lists.keys, &lists.apis, &lists.secrets] {
-                    // An error would mean that no sender is left, and this one is.
-                    let _ = list.subscribe().wait_for(|told| *told).await;
-                }
-                pass.await
-            })
-        }
+/// A pass that decides by what was told begins when each of these is true. (`Store::wait_until_ready`
+/// wakes only the last of several that wait.)
+pub fn once_told<K, C, E, F>(
+    told: Vec<watch::Receiver<bool>>,
+    pass: impl Fn(Arc<K>, Arc<C>) -> F + Copy,
+) -> impl FnMut(Arc<K>, Arc<C>) -> BoxFuture<'static, Result<Action, E>>
+where
+    F: Future<Output = Result<Action, E>> + Send + 'static,
+{
+    move |object, context| {
+        let (pass, told) = (pass(object, context), told.clone());
+        Box::pin(async move {
+            for mut told in told {
+                // An error would mean that no watch is left, and this pass about to be dropped.
+                let _ = told.wait_for(|told| *told).await;
+            }
+            pass.await
+        })
     }
 }
 
@@ -71,14 +58,14 @@ pub struct Remembered<K: Resource<DynamicType = ()> + 'static> {
 pub fn remembered<K>(
     api: Api<K>,
     config: watcher::Config,
-    told: &watch::Sender<bool>,
+    told: watch::Sender<bool>,
     probe: Probe,
 ) -> Remembered<K>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
     let (store, writer) = reflector::store();
-    let (told, restart) = (told.clone(), Arc::new(Notify::new()));
+    let restart = Arc::new(Notify::new());
     let events = begun_anew(api, config, Arc::clone(&restart))
         // Half of an object's memory, and never looked at. Absent in a PUT it stays as it is.
         .modify(|object| object.meta_mut().managed_fields = None);

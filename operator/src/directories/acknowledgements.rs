@@ -1,18 +1,21 @@
 //! Looking at the gates for as long as a change waits for them.
+//!
+//! Their pods come from a watch, which may be behind. A gate writes its lease before it reads the
+//! directory, so a pod that the watch has not told of yet shows by its lease, unless Redis has lost
+//! that, which begins a new generation. Only then, and when a lease's pod is unknown, the API server
+//! is asked.
 
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Pod;
-use kube::Api;
-use kube::api::ListParams;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::debug;
-use water_keystore::{Owner, StoreError};
+use water_keystore::{Leases, Owner, StoreError};
 
 use super::OpenDirectory;
 use super::gates::{GatePod, Gates, Missed, missed};
-use crate::installation::render::Part;
+use crate::gate_pods::GatePods;
 
 /// Between a write and the first look: a gate on a healthy Redis has acknowledged by then.
 const FIRST: Duration = Duration::from_millis(15);
@@ -32,12 +35,23 @@ enum LookError {
     TooLong,
 }
 
-/// Looks whenever somebody waits, often at first, and tells whose changes have come into force.
-pub async fn follow(open: &OpenDirectory, pods: &Api<Pod>, tell: impl Fn(&Owner)) -> Infallible {
+/// What earlier looks have shown.
+#[derive(Default)]
+struct Known {
+    /// A gate that is stuck is waited for once, and not by each change.
+    missed: Missed,
+    /// The generation in which the API server was last asked for the pods.
+    generation: Option<u64>,
+    /// Uids of leases whose pods are gone.
+    gone: HashSet<String>,
+}
+
+/// Looks at the gates while a declaration waits, often at first, and calls `tell` with the owner of each
+/// declaration that has come into force.
+pub async fn follow(open: &OpenDirectory, pods: &GatePods, tell: impl Fn(&Owner)) -> Infallible {
+    let mut known = Known::default();
     loop {
         open.waits.begun().await;
-        // Whom nobody looked for meanwhile may have come and gone.
-        let mut known = Missed::default();
         let mut pause = FIRST;
         while open.waits.is_anybody_waiting() {
             tokio::select! {
@@ -61,28 +75,43 @@ pub async fn follow(open: &OpenDirectory, pods: &Api<Pod>, tell: impl Fn(&Owner)
 /// One look: leases after the write, pods after the leases.
 async fn look(
     open: &OpenDirectory,
-    pods: &Api<Pod>,
-    known: &mut Missed,
+    pods: &GatePods,
+    known: &mut Known,
 ) -> Result<Vec<Owner>, LookError> {
     let pending = open.waits.pending();
     let leases = open.directory.leases().await?;
-    let pods = gate_pods(pods, &open.api.name).await?;
+    let pods = pods_of(open, &leases, pods, known).await?;
     let now = Instant::now();
-    *known = missed(known, &leases, &pods, now);
+    known.missed = missed(&known.missed, &leases, &pods, now);
     let gates = Gates {
         leases,
         pods,
-        missed: known.clone(),
+        missed: known.missed.clone(),
     };
     Ok(open.waits.judge(pending, &gates, now))
 }
 
-/// The pods of a WaterDataApi's gates that may run.
-pub async fn gate_pods(pods: &Api<Pod>, api: &str) -> kube::Result<Vec<GatePod>> {
-    let selector = format!(
-        "app.kubernetes.io/name={},app.kubernetes.io/instance={api}",
-        Part::Gate.program()
-    );
-    let listed = pods.list(&ListParams::default().labels(&selector)).await?;
-    Ok(listed.iter().filter_map(GatePod::of).collect())
+/// Every pod that may have a copy of the directory.
+async fn pods_of(
+    open: &OpenDirectory,
+    leases: &Leases,
+    pods: &GatePods,
+    known: &mut Known,
+) -> kube::Result<Vec<GatePod>> {
+    let without_pod = |found: &[GatePod]| -> HashSet<String> {
+        let uids = leases.gates.iter().map(|lease| &lease.uid);
+        let has_none = |uid: &&String| found.iter().all(|pod| pod.uid != **uid);
+        uids.filter(has_none).cloned().collect()
+    };
+    let of_api = || -> Vec<GatePod> { pods.of(&open.api).iter().filter_map(GatePod::of).collect() };
+    let found = of_api();
+    let is_known = leases.generation.is_some() && known.generation == leases.generation;
+    if is_known && without_pod(&found).is_subset(&known.gone) {
+        return Ok(found);
+    }
+    pods.caught_up(&open.api).await?;
+    let found = of_api();
+    known.gone = without_pod(&found);
+    known.generation = leases.generation;
+    Ok(found)
 }

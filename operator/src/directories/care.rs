@@ -1,12 +1,11 @@
-//! Looking after one directory while this pod leads: its server once a second, its gates whenever a
-//! declaration waits for them, and once a minute what can be told only by counting.
+//! Monitors one directory while this pod leads: `meta` and the server once a second, the gates while a
+//! declaration waits for them, and once a minute the number of records, which shows evictions.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Pod;
 use kube::Resource;
 use kube::core::DeserializeGuard;
 use kube::runtime::reflector::ObjectRef;
@@ -26,11 +25,11 @@ use crate::events::Happening;
 const EVERY: Duration = Duration::from_secs(1);
 /// What is done once a minute is done at every so many looks.
 const MINUTE: u64 = 60;
-/// Everything is counted at this look of each minute: the first time soon after the leadership began.
+/// Records are counted at this look of each minute: soon after a leadership has begun.
 const COUNT_AT: u64 = 5;
-/// Last uses are asked for at this one: not at once, since a change of leader is no use.
+/// Last uses are read at this look of each minute.
 const USES_AT: u64 = 20;
-/// A status shows the last use to this.
+/// The accuracy of the last use in a status.
 const USE_GRAIN: Duration = Duration::from_secs(600);
 /// Statuses to be written for last uses in one minute, and keys asked for in one command.
 const USES_AT_ONCE: usize = 1000;
@@ -39,10 +38,9 @@ const MEND_WITHIN: Duration = Duration::from_secs(15);
 
 /// Looks after a directory until another takes its place, or nothing refers to it any more.
 pub async fn of(open: Arc<OpenDirectory>, context: Arc<Context>) {
-    let pods = context.api::<Pod>(&open.api.namespace);
     tokio::select! {
         () = open.closed() => {}
-        never = acknowledgements::follow(&open, &pods, |owner| context.revisit_owner(owner)) => match never {},
+        never = acknowledgements::follow(&open, &context.gate_pods, |owner| context.revisit_owner(owner)) => match never {},
         never = observe(&open, &context) => match never {},
         never = sweep::follow(&open, &context) => match never {},
     }
@@ -78,12 +76,14 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
                     tell(open, &cause, context);
                 }
             }
-            Err(error) if !away => {
+            Err(error) => {
+                context.metrics.store_failure(error.reason());
+                if !away {
+                    warn!(error = %error, "the key directory cannot be looked at");
+                    context.revisit_api(&open.api);
+                }
                 away = true;
-                warn!(error = %error, "the key directory cannot be looked at");
-                context.revisit_api(&open.api);
             }
-            Err(_) => {}
         }
         if looks % MINUTE == USES_AT {
             if let Err(error) = show_uses(open, context, clock::now()).await {
@@ -136,7 +136,7 @@ async fn show_uses(
     };
     let keys = context.keys.state();
     let mut due: Vec<(Option<Timestamp>, KeyId, _)> = keys.iter().filter_map(due).collect();
-    // Keys that were never used, then those whose use is shown the longest.
+    // Keys without a shown use first, then the oldest shown uses.
     due.sort_by_key(|(shown, ..)| *shown);
     let mut uses = HashMap::new();
     for part in due.chunks(USES_AT_ONCE) {

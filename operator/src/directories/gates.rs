@@ -1,4 +1,4 @@
-//! Whom a change waits for: the gates that may still act on what was there before it. Pure.
+//! Which gates a change waits for: those that may still act on the state before it. Pure.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub struct GatePod {
     pub name: String,
     /// Its uid, which a lease carries.
     pub uid: String,
-    /// Ready or terminating: it may have loaded the directory, even if Redis lost its lease.
+    /// Ready or terminating: it may have loaded the directory, even if Redis has lost its lease.
     pub may_serve: bool,
     /// Since when the gate's process runs; `None`: it does not.
     pub running: Option<Timestamp>,
@@ -90,7 +90,7 @@ struct Absence {
     since: Instant,
 }
 
-/// Who is missed at `now`. One that was missed before stays so until it has a lease or is gone.
+/// The pods that are missed at `now`. A missed pod stays missed until it has a lease or is gone.
 pub fn missed(before: &Missed, leases: &Leases, pods: &[GatePod], now: Instant) -> Missed {
     let absent = |pod: &GatePod| {
         let (lease, earlier) = (leases.of(&pod.uid), before.pods.get(&pod.uid));
@@ -99,8 +99,11 @@ pub fn missed(before: &Missed, leases: &Leases, pods: &[GatePod], now: Instant) 
             None => earlier.is_some() || pod.may_have_read(leases),
         };
         let renewed = lease.map(|lease| lease.renewed);
-        let unchanged = earlier
-            .filter(|earlier| before.generation == leases.generation && earlier.renewed == renewed);
+        // An outdated lease is dropped after an hour without a renewal.
+        let unchanged = earlier.filter(|earlier| {
+            before.generation == leases.generation
+                && (renewed.is_none() || earlier.renewed == renewed)
+        });
         let since = unchanged.map_or(now, |earlier| earlier.since);
         is_missed.then(|| (pod.uid.clone(), Absence { renewed, since }))
     };

@@ -13,12 +13,13 @@ use water_keystore::{
     Record, StoreError, WriteError, Writer,
 };
 
+use super::Moment;
 use super::waits::Waits;
 use crate::crd::api_key::IssuedAt;
 
 /// One directory, claimed or not.
 pub struct OpenDirectory {
-    /// The WaterDataApi whose it is.
+    /// The WaterDataApi that it belongs to.
     pub api: IssuedAt,
     pub(super) place: Place,
     pub(super) directory: Directory,
@@ -26,6 +27,10 @@ pub struct OpenDirectory {
     pub(super) writer: tokio::sync::Mutex<Option<Writer>>,
     /// The latest term of which a command may still be under way.
     doubted: AtomicU64,
+    /// The term of this leadership's last claim after which the caches had caught up; 0 before.
+    term: AtomicU64,
+    /// When they caught up for the last time.
+    caught_up: Mutex<Moment>,
     /// Whether this leadership has ever claimed it.
     claimed: AtomicBool,
     /// What the gates have not acknowledged yet.
@@ -47,13 +52,13 @@ pub struct OpenDirectory {
 /// Why a directory had to be rebuilt.
 #[derive(Default)]
 struct Rebuilds {
-    /// Seen, and not mended yet.
+    /// Damage that was seen and is not repaired yet.
     cause: Option<String>,
-    /// Mended, and not told yet.
+    /// Damage that was repaired and not reported yet.
     untold: Option<String>,
 }
 
-/// Where a directory is and whose.
+/// How a directory is reached, and its owner.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// How Redis is reached.
@@ -78,6 +83,8 @@ impl OpenDirectory {
             place,
             writer: tokio::sync::Mutex::default(),
             doubted: AtomicU64::new(0),
+            term: AtomicU64::new(0),
+            caught_up: Mutex::new(Moment(0)),
             claimed: AtomicBool::new(false),
             unreadable: Mutex::default(),
             uses: Mutex::default(),
@@ -104,12 +111,30 @@ impl OpenDirectory {
         *lock(&self.observed) = seen;
     }
 
+    /// Whether the caches had caught up with the cluster after this leadership's claim of that term.
+    pub(super) fn has_caught_up_at(&self, term: u64) -> bool {
+        self.term.load(Ordering::Acquire) == term
+    }
+
+    pub(super) fn note_term(&self, term: u64) {
+        self.term.store(term, Ordering::Release);
+    }
+
+    /// What was read of the cluster before this moment may be older than the claim.
+    pub(super) fn is_caught_up_since(&self) -> Moment {
+        *lock(&self.caught_up)
+    }
+
+    pub(super) fn note_caught_up(&self, at: Moment) {
+        *lock(&self.caught_up) = at;
+    }
+
     pub(super) fn note_claim(&self) {
         self.claimed.store(true, Ordering::Release);
     }
 
     /// Whether this leadership has ever claimed it: before, there is nothing of ours to look after.
-    pub(super) fn was_claimed(&self) -> bool {
+    pub fn was_claimed(&self) -> bool {
         self.claimed.load(Ordering::Acquire)
     }
 

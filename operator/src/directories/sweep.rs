@@ -1,9 +1,9 @@
 //! The sweep: once a minute a directory is compared with the ApiKeys of the cluster.
 //!
-//! It makes good what no pass can: an ApiKey whose finalizer was stripped, or that went while no
-//! operator ran, leaves keys without an owner. Those of which two sweeps have seen no ApiKey are
-//! withdrawn. Where a record differs from what its ApiKey declares, a pass over that ApiKey follows.
-//! So much is never removed at once that a mistaken list of ApiKeys could end most customers' access.
+//! An ApiKey whose finalizer was stripped leaves keys without an owner, which no pass sees. Keys whose
+//! ApiKey was missing in two sweeps in a row are withdrawn. Where a record differs from what its ApiKey
+//! declares, a pass over that ApiKey follows. One sweep removes a fifth of the owners at most, so that
+//! a mistaken list of ApiKeys does not end most customers' access.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::convert::Infallible;
@@ -16,7 +16,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tracing::{debug, info};
 use water_keystore::{Declaration, Entry, Origin, Owner};
 
-use super::{DirectoryError, OpenDirectory, Source};
+use super::{DirectoryError, Moment, OpenDirectory, Source};
+use crate::client::watched;
 use crate::config::Scope;
 use crate::context::Context;
 use crate::crd::ApiKey;
@@ -80,6 +81,7 @@ async fn sweep(
     context: &Context,
     before: &HashSet<Box<str>>,
 ) -> Result<HashSet<Box<str>>, SweepError> {
+    let read = context.directories.moment();
     // The directory first: a key that is declared in between has an ApiKey that the list shows.
     let stored = open.former().await.map_err(DirectoryError::from)?;
     let living = living(&context.client, context.scope, &context.namespace).await?;
@@ -103,7 +105,7 @@ async fn sweep(
     let held_back = (removable.len() > allowed).then_some(removable.len());
     if held_back.is_none() {
         for owner in &removable {
-            withdraw(open, owner, context).await?;
+            withdraw(open, owner, read, context).await?;
         }
         tell(open, removable.len(), context);
     }
@@ -118,7 +120,7 @@ async fn sweep(
 
 /// The uids of all ApiKeys, asked for afresh: no watch's memory decides on a removal.
 async fn living(client: &Client, scope: Scope, namespace: &str) -> kube::Result<HashSet<String>> {
-    let keys: Api<ApiKey> = Context::watched(client, scope, namespace);
+    let keys: Api<ApiKey> = watched(client, scope, namespace);
     let mut page = ListParams::default().limit(PAGE);
     let mut living = HashSet::new();
     loop {
@@ -153,12 +155,13 @@ fn allowance(open: &OpenDirectory, context: &Context) -> usize {
 async fn withdraw(
     open: &OpenDirectory,
     owner: &Owner,
+    read: Moment,
     context: &Context,
 ) -> Result<(), DirectoryError> {
     let directories = &context.directories;
     let origin = Origin::Generated;
     let (writer, sight, _) = directories
-        .sight(open, context, &owner.uid, &origin, &[])
+        .sight(open, context, read, &owner.uid, &origin, &[])
         .await?;
     let declaration = Declaration {
         owner: owner.clone(),
@@ -196,7 +199,7 @@ fn tell(open: &OpenDirectory, removed: usize, context: &Context) {
     }
 }
 
-/// The owners of whom the directory does not hold what the cluster declares.
+/// Owners whose records differ from what the cluster declares.
 fn differing(stored: &[Entry], declared: Vec<Entry>) -> HashSet<Owner> {
     let held: HashMap<_, _> = stored.iter().map(|entry| (entry.hash, entry)).collect();
     let differs = |entry: &Entry| {

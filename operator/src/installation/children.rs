@@ -129,12 +129,17 @@ impl Children {
         })
     }
 
+    /// Whether a child was made as it should be, whatever others have changed since.
+    pub fn is_made(&self, manifest: &Manifest) -> bool {
+        let live = self.live.get(&(manifest.kind, manifest.name.clone()));
+        let applied = live.and_then(|live| live.annotations().get(APPLIED));
+        applied.is_some_and(|applied| *applied == hash(manifest))
+    }
+
     /// Brings a child back to what it was made, if that is still what it should be: drift is repaired
     /// without waiting for the steps before.
     pub async fn repair(&mut self, manifest: &Manifest) -> Result<(), ChildError> {
-        let live = self.live.get(&(manifest.kind, manifest.name.clone()));
-        let applied = live.and_then(|live| live.annotations().get(APPLIED));
-        if applied.is_some_and(|applied| *applied == hash(manifest)) {
+        if self.is_made(manifest) {
             self.apply(manifest).await?;
         }
         Ok(())

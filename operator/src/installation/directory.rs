@@ -44,12 +44,14 @@ pub async fn synchronise(
                  its own, or annotate it with {TAKE_OVER}: {uid}"
             ),
         ),
-        Err(error) => Finding::lacks(
-            Aspect::DirectorySynced,
-            Reason::StoreUnavailable,
-            error.to_string(),
-        ),
+        Err(error) => Finding::lacks(Aspect::DirectorySynced, error.reason(), error.to_string()),
     })
+}
+
+/// Whether this leadership has claimed the directory for this WaterDataApi.
+pub fn is_claimed(api: &WaterDataApi, context: &Context) -> bool {
+    let open = context.directories.get(&place(api));
+    open.is_some_and(|open| open.was_claimed())
 }
 
 /// Whether the directory's last sweep would have removed more than it may by itself.
@@ -76,7 +78,11 @@ fn in_order(advice: Option<(Reason, String)>) -> Finding {
 
 /// A directory that is not in order is said first, unless somebody has to act on the children anyway.
 pub fn worse(outcome: Outcome, directory: &Finding) -> Outcome {
-    let message = directory.message.clone();
+    let mut message = directory.message.clone();
+    // What waits for the directory.
+    if let Outcome::Underway(Reason::Waiting, waiting) = &outcome {
+        message = format!("{message}; {waiting}");
+    }
     match (outcome, directory.reason) {
         (stuck @ Outcome::Stuck(..), _) => stuck,
         (_, Reason::DirectoryOwned) => Outcome::Stuck(Reason::DirectoryOwned, message),

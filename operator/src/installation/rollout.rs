@@ -54,7 +54,15 @@ impl Rollout {
 }
 
 /// Groundwork → migration → services → gate → exposure → prune. Each step waits for the one before.
-pub async fn run(children: &mut Children, desired: &Desired) -> Result<Rollout, ChildError> {
+///
+/// Gates load whatever stands in Redis. Until the key directory is claimed for this WaterDataApi that
+/// may be what an earlier one or another installation left, with keys that were revoked since: gates
+/// that run go on, and none is made or changed.
+pub async fn run(
+    children: &mut Children,
+    desired: &Desired,
+    is_claimed: bool,
+) -> Result<Rollout, ChildError> {
     for manifest in desired.all() {
         children.repair(manifest).await?;
     }
@@ -85,6 +93,15 @@ pub async fn run(children: &mut Children, desired: &Desired) -> Result<Rollout, 
 
     for stage in [&desired.services[..], std::slice::from_ref(&desired.gate)] {
         for manifest in stage {
+            let is_gate = manifest.name == desired.gate.name;
+            if is_gate && !is_claimed && !children.is_made(manifest) {
+                let message = "the gate is rolled out once the key directory is claimed";
+                return Ok(Rollout::underway(
+                    migrated(),
+                    Reason::Waiting,
+                    message.into(),
+                ));
+            }
             children.apply(manifest).await?;
         }
         for manifest in stage {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use kube::ResourceExt;
+use kube::{Api, Client, ResourceExt};
 use sha2::{Digest, Sha256};
 use water_keystore::{ConnectionSettings, InvalidConnectionSettings};
 
@@ -98,9 +98,9 @@ const POSTGRES: (&str, &[&str]) = ("spec.postgres.secretRef.name", &["owner-url"
 const REDIS: (&str, &[&str]) = ("spec.redis.secretRef.name", &["operator-url", "gate-url"]);
 
 /// Reads Redis' Secret.
-pub async fn redis(api: &WaterDataApi, context: &Context) -> Result<Redis, SecretError> {
+pub async fn redis(api: &WaterDataApi, client: &Client) -> Result<Redis, SecretError> {
     let name = &api.spec.redis.secret_ref.name;
-    let data = store(api, name, REDIS, context).await?;
+    let data = store(api, name, REDIS, client).await?;
     let url = |key: &str| {
         let value = data.get(key).map(|value| String::from_utf8_lossy(&value.0));
         value.unwrap_or_default()
@@ -129,7 +129,8 @@ pub async fn read(
     redis: &Redis,
     context: &Context,
 ) -> Result<Secrets, SecretError> {
-    let postgres = store(api, &api.spec.postgres.secret_ref.name, POSTGRES, context).await?;
+    let name = &api.spec.postgres.secret_ref.name;
+    let postgres = store(api, name, POSTGRES, &context.client).await?;
     let identity = identity::read(api, context).await?;
     let salt = identity.salt();
     let facts = |data: &BTreeMap<String, ByteString>| StoreFacts {
@@ -152,10 +153,11 @@ async fn store(
     api: &WaterDataApi,
     name: &str,
     (field, keys): (&'static str, &'static [&'static str]),
-    context: &Context,
+    client: &Client,
 ) -> Result<BTreeMap<String, ByteString>, SecretError> {
     let namespace = api.namespace().unwrap_or_default();
-    let Some(secret) = context.api::<Secret>(&namespace).get_opt(name).await? else {
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), &namespace);
+    let Some(secret) = secrets.get_opt(name).await? else {
         return Err(SecretError::Missing {
             field,
             name: name.into(),

@@ -6,12 +6,10 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
-use kube::api::ListParams;
 use water_domain::Timestamp;
 use water_keystore::Leases;
 
 use super::place;
-use super::render::Part;
 use crate::context::Context;
 use crate::crd::WaterDataApi;
 
@@ -20,28 +18,23 @@ use crate::crd::WaterDataApi;
 const SETTLED_AFTER: Duration = Duration::from_secs(60);
 
 /// The pods' names, in their order; none while the directory cannot be asked.
-pub async fn find(api: &WaterDataApi, context: &Context) -> kube::Result<Vec<String>> {
+pub async fn find(api: &WaterDataApi, context: &Context) -> Vec<String> {
     let place = place(api);
     let Some(open) = context.directories.get(&place) else {
-        return Ok(Vec::new());
+        return Vec::new();
     };
     let Ok(leases) = open.directory().leases().await else {
-        return Ok(Vec::new());
+        return Vec::new();
     };
-    let selector = format!(
-        "app.kubernetes.io/name={},app.kubernetes.io/instance={}",
-        Part::Gate.program(),
-        place.name
-    );
-    let pods = context.api::<Pod>(&place.namespace);
-    let pods = pods.list(&ListParams::default().labels(&selector)).await?;
-    let mut strays: Vec<String> = pods
+    let mut strays: Vec<String> = context
+        .gate_pods
+        .of(&place)
         .iter()
         .filter(|pod| is_stray(pod, &leases))
         .map(ResourceExt::name_any)
         .collect();
     strays.sort();
-    Ok(strays)
+    strays
 }
 
 /// Whether the pod and the directory have both been there for long, and know nothing of each other.

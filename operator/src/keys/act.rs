@@ -2,7 +2,6 @@
 
 use kube::Api;
 use tokio::time::Instant;
-use tracing::info;
 use water_domain::{KeyHash, KeyPrefix, PlainKey, PlanName};
 use water_keystore::{Owner, WriteError};
 
@@ -26,7 +25,7 @@ use crate::events::Happening;
 pub enum Done {
     /// The next pass follows at once.
     Step,
-    /// Nothing changed, or somebody else wrote first: the next pass waits a little.
+    /// Nothing changed, or another writer was first: the next pass follows after a pause.
     Nothing,
     /// The ApiKey may go.
     Released,
@@ -99,8 +98,9 @@ async fn announce(
     Ok(Done::Step)
 }
 
-/// The status that announces `issued`: beside a key that its owner can have, or else in the place of
-/// one that may still be revealed by whoever announced it. Of those the oldest are dropped.
+/// The status that announces `issued`. A current key that is in the Secret stays current, and the new
+/// key is unrevealed. Otherwise the new key is current, and the one before it, which a stopped leader
+/// may still write into the Secret, becomes unrevealed. The oldest unrevealed ones are dropped.
 fn announced(before: ApiKeyStatus, issued: IssuedKey, reissue: Option<Reissue>) -> ApiKeyStatus {
     let is_other = |other: &IssuedKey| other.hash != issued.hash;
     let is_shown = |current: &IssuedKey| before.key_id.as_ref() == Some(&current.key_id);
@@ -120,7 +120,7 @@ fn announced(before: ApiKeyStatus, issued: IssuedKey, reissue: Option<Reissue>) 
     }
 }
 
-/// A reissue that another leader began and did not end is the same one.
+/// A reissue that another leader began and did not finish is counted once.
 fn reissues(before: &ApiKeyStatus, reissue: Option<Reissue>) -> Vec<Reissue> {
     let mut reissues = before.reissues.clone();
     if let Some(reissue) = reissue {
@@ -200,7 +200,7 @@ fn declaration(
     })
 }
 
-/// Writes the Secret: over the one that stands, or a new one.
+/// Creates the Secret, or writes the existing one.
 async fn hand_over(
     scene: &Scene,
     handover: Handover<KeyHash>,
@@ -276,12 +276,6 @@ async fn let_go(scene: &Scene, release: Release, context: &Context) -> Result<Do
     let shown = subject.status.key_id.as_deref();
     let happened = match (release, shown) {
         (Release::Revoked, Some(key_id)) => {
-            info!(
-                namespace = subject.namespace(),
-                name = subject.name(),
-                key.id = key_id,
-                "key revoked"
-            );
             Happening::normal("KeyRevoked", format!("key {key_id} is refused for good"))
         }
         (Release::Unreachable, _) => Happening::warning(

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{Resource, ResourceExt};
 use water_domain::{KeyHash, Limits, Plan, Timestamp};
@@ -58,6 +60,10 @@ pub fn covers(plan: &Plan, other: &Plan) -> bool {
 }
 
 impl Source for Context {
+    fn caught_up(&self) -> BoxFuture<'_, kube::Result<()>> {
+        self.caches.caught_up().boxed()
+    }
+
     fn plans(&self, place: &IssuedAt, stored: Vec<Plan>) -> Vec<Plan> {
         let api = self.decoded_api(place);
         let declared = api.as_ref().map(plans).unwrap_or_default();
@@ -106,7 +112,7 @@ impl Source for Context {
     }
 }
 
-/// Why a hash is an ApiKey's: the first of these counts where several name one.
+/// How strong an ApiKey's claim to a hash is; the strongest comes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Claim {
     InForce,
@@ -124,7 +130,7 @@ impl Age {
     }
 }
 
-/// The entries with the best claim first: of two with one hash the first counts.
+/// The entries in the order of their claims, one for each hash.
 fn ranked(mut candidates: Vec<(Claim, Age, Entry)>) -> Vec<Entry> {
     candidates.sort_by(|one, other| (one.0, &one.1).cmp(&(other.0, &other.1)));
     let mut known = HashSet::new();
@@ -132,8 +138,8 @@ fn ranked(mut candidates: Vec<(Claim, Age, Entry)>) -> Vec<Entry> {
     entries.filter(|entry| known.insert(entry.hash)).collect()
 }
 
-/// What is published of one ApiKey: the keys that its status has announced, as far as its Secret, or the
-/// hash that it brings along, leaves them.
+/// What is published of one ApiKey: the announced keys of its status, without those that its Secret or
+/// its brought hash has replaced.
 fn of_key(
     key: &ApiKey,
     place: &IssuedAt,
@@ -219,8 +225,8 @@ fn entries(
     announced.iter().filter(is_published).map(entry).collect()
 }
 
-/// The key in the Secret, where that was written since the status told of one: no other that was
-/// announced before can be revealed any more.
+/// The key in the Secret, if the Secret was written after the status. The other announced keys can then
+/// not be revealed any more.
 fn newer(
     announced: &[Issued],
     in_secret: Option<&Written>,
@@ -231,7 +237,7 @@ fn newer(
     (is_announced && Some(written.key_id.as_str()) != shown).then_some(written.hash)
 }
 
-/// Until when replaced keys work, by Secret or status.
+/// The retirement times of replaced keys, from the Secret and the status.
 fn retiring(status: &ApiKeyStatus, in_secret: Option<&Written>) -> HashMap<KeyHash, Timestamp> {
     let told = status.previous.as_ref();
     let told = told.and_then(|before| Some((before.hash.parse().ok()?, before.retire_time)));
@@ -243,8 +249,8 @@ fn retiring(status: &ApiKeyStatus, in_secret: Option<&Written>) -> HashMap<KeyHa
     told.into_iter().chain(written).collect()
 }
 
-/// Whether something hinders the key that leaves it published on the plan that it had. `Ready` may say
-/// something else by now: that the object could not be decoded.
+/// Whether the key is hindered in a way that leaves it published on its earlier plan. `Accepted` and
+/// `SecretReady` say so; `Ready` may have been overwritten since, when the object could not be decoded.
 fn is_hindered(key: &ApiKey, place: &IssuedAt) -> bool {
     let hindrances = [
         (Aspect::Accepted, Reason::PlanUnknown),
@@ -259,8 +265,8 @@ fn is_hindered(key: &ApiKey, place: &IssuedAt) -> bool {
     })
 }
 
-/// The declared plans, and those that a published key may still name, with their last limits. One
-/// that is hindered or cannot be decoded may name any.
+/// The declared plans, and the removed ones that a published key may still name, with their last limits.
+/// A key that is hindered or cannot be decoded may name any.
 fn retained<'a>(
     keys: impl Iterator<Item = Option<&'a ApiKey>>,
     place: &IssuedAt,

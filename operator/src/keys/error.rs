@@ -32,13 +32,16 @@ pub enum KeyError {
     /// The WaterDataApi's first pass under this leader opens it.
     #[error("the key directory is not open yet")]
     NotOpen,
+    /// The directory was claimed while the pass read: it begins anew.
+    #[error("the key directory was claimed after the cluster was read")]
+    ReadBefore,
     /// It took too long.
     #[error("the pass took longer than {PASS_WITHIN:?}")]
     TooLong,
 }
 
 impl KeyError {
-    /// Not when somebody else wrote first, nor when the directory is about to be opened.
+    /// Whether it belongs into the log: not a conflict, and not a directory that is about to be opened.
     pub fn is_worth_telling(&self) -> bool {
         match self {
             Self::Kube(kube::Error::Api(status)) => !status.is_conflict(),
@@ -56,8 +59,8 @@ pub fn outcome(error: &DirectoryError) -> Outcome {
             "the WaterDataApi's key directory belongs to another installation: see the WaterDataApi's status".into(),
         ),
         error if error.is_transient() => {
-            Outcome::Underway(Reason::StoreUnavailable, format!("{error}: tried again until it works"))
+            Outcome::Underway(error.reason(), format!("{error}: tried again until it works"))
         }
-        error => Outcome::Stuck(Reason::StoreUnavailable, error.to_string()),
+        error => Outcome::Stuck(error.reason(), error.to_string()),
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::Pod;
 use kube::core::DeserializeGuard;
 use tokio::time::Instant;
 use water_domain::{KeyHash, PlanName, Timestamp};
@@ -24,15 +23,16 @@ use crate::context::Context;
 use crate::crd::api_key::IssuedAt;
 use crate::crd::condition::ConditionStatus;
 use crate::crd::{ApiKey, WaterDataApi};
-use crate::directories::OpenDirectory;
-use crate::directories::acknowledgements::gate_pods;
+use crate::directories::gates::GatePod;
 use crate::directories::waits::{Mark, Standing};
+use crate::directories::{DirectoryError, Moment, OpenDirectory};
+use crate::gate_pods;
 
 /// What a pass has read: [`Seen`] to decide by, the rest to carry the decision out.
 pub struct Scene {
     /// The ApiKey.
     pub subject: Subject,
-    /// The WaterDataApi that it is, or is to be, one of.
+    /// The WaterDataApi that it belongs to, or would.
     pub place: Option<IssuedAt>,
     /// The same, if it exists and can be decoded.
     pub api: Option<WaterDataApi>,
@@ -70,9 +70,10 @@ pub struct Reading {
     pub now: Timestamp,
 }
 
-/// Reads everything about one ApiKey.
+/// Reads everything about one ApiKey, which the caller has found in the cache since `read`.
 pub async fn gather(
     watched: &DeserializeGuard<ApiKey>,
+    read: Moment,
     context: &Context,
     now: Timestamp,
 ) -> Result<Scene, KeyError> {
@@ -132,14 +133,18 @@ pub async fn gather(
         remaining: BTreeSet::new(),
     };
     if is_prepared || scene.seen.spec.is_none() {
-        scene.seen.directory = scene.read(context).await?;
+        scene.seen.directory = scene.read(read, context).await?;
     }
     Ok(scene)
 }
 
 impl Scene {
-    /// Reads what the directory holds of the ApiKey.
-    async fn read(&mut self, context: &Context) -> Result<Directory<KeyHash, PlanName>, KeyError> {
+    /// Reads what the directory holds of the ApiKey, of which everything else was read since that moment.
+    async fn read(
+        &mut self,
+        since: Moment,
+        context: &Context,
+    ) -> Result<Directory<KeyHash, PlanName>, KeyError> {
         let Some(place) = &self.place else {
             return Ok(Directory::Unnamed);
         };
@@ -155,9 +160,10 @@ impl Scene {
         let uid = self.subject.uid();
         let read = context
             .directories
-            .sight(&open, context, uid, &origin, &asked);
+            .sight(&open, context, since, uid, &origin, &asked);
         let (writer, sight, position) = match read.await {
             Ok(read) => read,
+            Err(DirectoryError::ReadBefore) => return Err(KeyError::ReadBefore),
             Err(error) => {
                 self.trouble = Some(outcome(&error));
                 return Ok(Directory::Away);
@@ -217,8 +223,9 @@ impl Scene {
         let (namespace, name) = (&place.namespace, &place.name);
         let Some(api) = context.api_at(place) else {
             if self.seen.is_deleting {
-                let pods = gate_pods(&context.api::<Pod>(namespace), name).await?;
-                self.remaining = pods.into_iter().map(|pod| pod.name).collect();
+                let pods = gate_pods::list(&context.client, place).await?;
+                let pods = pods.iter().filter_map(GatePod::of);
+                self.remaining = pods.map(|pod| pod.name).collect();
             }
             let gates = !self.remaining.is_empty();
             return Ok(Directory::Lost { gates });
@@ -243,7 +250,7 @@ impl Scene {
         Ok(Directory::Away)
     }
 
-    /// Whether a record says of its key what is known of it.
+    /// Whether a record agrees with what is known of its key.
     fn fits(&self, hash: &KeyHash, record: &Record) -> bool {
         let issued = self.issued.get(hash);
         Some(&record.account) == self.subject.account.as_ref()
@@ -252,8 +259,8 @@ impl Scene {
             })
     }
 
-    /// Whether the status already says of this generation that its key is in force at every gate:
-    /// after a change of leader nobody need ask the gates again.
+    /// Whether the status reports this generation as acknowledged by every gate. A new leader then need
+    /// not ask the gates again.
     fn is_told(&self) -> bool {
         let status = &self.subject.status;
         let key = match (self.subject.brought, self.seen.secret) {

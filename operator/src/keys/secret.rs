@@ -1,8 +1,9 @@
 //! The Secret that hands a generated key to its owner: the only place of its text.
 //!
-//! It is created, never applied over another's, and each later write names the version that was
-//! read. Its annotations carry the hashes, so that the directory can be rebuilt from metadata alone.
-//! Its text is read once at each version that this operator did not write, to be hashed.
+//! It is created, so that another's Secret of the name is never overwritten, and each later write names
+//! the version that was read. Its annotations carry the hashes, so that the directory can be rebuilt
+//! from metadata alone. Its text is read once at each version that this operator did not write, to be
+//! hashed.
 
 mod marks;
 mod write;
@@ -17,12 +18,10 @@ use water_domain::{KeyHash, KeyPrefix, PlainKey, Timestamp};
 use super::record::Issued;
 use crate::context::Context;
 use crate::crd::ApiKeySpec;
-use crate::crd::api_key::IssuedKey;
+use crate::crd::api_key::{IssuedKey, KEY_LABEL};
 pub use marks::{Handed, is_as_declared};
 pub use write::{Outcome, amend, create, replace};
 
-/// The label by which keys' Secrets are watched; its value is the ApiKey's name.
-pub const KEY_LABEL: &str = "waterdata.dev/api-key";
 const OWNER: &str = "waterdata.dev/owner";
 const OWNER_UID: &str = "waterdata.dev/api-key-uid";
 const BASE_URL: &str = "waterdata.dev/base-url";

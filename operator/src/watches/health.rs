@@ -1,6 +1,7 @@
 //! Which watches fail, each judged by itself: one that is forbidden is told of, and the leader goes on
 //! with the others. When all have failed for minutes, a new process begins afresh.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -20,10 +21,10 @@ const AGAIN: Duration = Duration::from_secs(60);
 /// Between two judgements.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// How the watches of one leadership are doing.
+/// How the watches of one process are doing.
 #[derive(Clone, Debug)]
 pub struct Health {
-    watches: Arc<Mutex<Vec<Watch>>>,
+    watches: Arc<Mutex<BTreeMap<u64, Watch>>>,
     metrics: Metrics,
 }
 
@@ -42,11 +43,11 @@ struct Failure {
     logged: Instant,
 }
 
-/// What a watch reports to.
-#[derive(Clone, Debug)]
+/// What a watch reports to; dropped with it.
+#[derive(Debug)]
 pub struct Probe {
     health: Health,
-    index: usize,
+    number: u64,
 }
 
 impl Health {
@@ -61,14 +62,13 @@ impl Health {
     /// One watch more, of a kind in the plural.
     pub fn watch(&self, kind: &'static str) -> Probe {
         let mut watches = self.watches();
-        watches.push(Watch {
-            kind,
-            failure: None,
-        });
+        let number = watches.last_key_value().map_or(0, |(number, _)| number + 1);
+        let failure = None;
+        watches.insert(number, Watch { kind, failure });
         self.metrics.watch_is_failing(kind, false);
         Probe {
             health: self.clone(),
-            index: watches.len() - 1,
+            number,
         }
     }
 
@@ -86,7 +86,7 @@ impl Health {
 
     /// Watches that have been silent for long since they failed work again.
     fn forget(&self, now: Instant) {
-        for watch in self.watches().iter_mut() {
+        for watch in self.watches().values_mut() {
             let is_over = |failure: &mut Failure| now.duration_since(failure.last) >= FORGOTTEN;
             if watch.failure.take_if(is_over).is_some() {
                 self.recovered(watch.kind);
@@ -100,7 +100,7 @@ impl Health {
             let failure = watch.failure.as_ref();
             failure.is_some_and(|failure| now.duration_since(failure.first) >= HOPELESS)
         };
-        !watches.is_empty() && watches.iter().all(has_failed_for_long)
+        !watches.is_empty() && watches.values().all(has_failed_for_long)
     }
 
     fn recovered(&self, kind: &'static str) {
@@ -108,7 +108,7 @@ impl Health {
         self.metrics.watch_is_failing(kind, false);
     }
 
-    fn watches(&self) -> MutexGuard<'_, Vec<Watch>> {
+    fn watches(&self) -> MutexGuard<'_, BTreeMap<u64, Watch>> {
         self.watches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -117,7 +117,9 @@ impl Probe {
     /// Notes what the watch came up with.
     pub fn note<T>(&self, heard: &Result<T, watcher::Error>, now: Instant) {
         let mut watches = self.health.watches();
-        let watch = &mut watches[self.index];
+        let Some(watch) = watches.get_mut(&self.number) else {
+            return;
+        };
         match (heard, watch.failure) {
             (Ok(_), None) => {}
             (Ok(_), Some(_)) => {
@@ -146,6 +148,12 @@ impl Probe {
                     .inc();
             }
         }
+    }
+}
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        self.health.watches().remove(&self.number);
     }
 }
 
@@ -184,6 +192,17 @@ mod tests {
     fn one_failing_watch_never_is() {
         assert!(!after(3600, |_| None));
         assert!(!after(3600, |_| Some(Ok(()))));
+    }
+
+    #[test]
+    fn a_watch_that_has_ended_does_not_count() {
+        let (health, start) = (Health::new(Metrics::default()), Instant::now());
+        let (keys, ingresses) = (health.watch("apikeys"), health.watch("ingresses"));
+        keys.note(&failure(), start);
+        let later = start + HOPELESS;
+        assert!(!health.is_hopeless(later));
+        drop(ingresses);
+        assert!(health.is_hopeless(later));
     }
 
     #[test]

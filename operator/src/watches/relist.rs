@@ -3,31 +3,26 @@
 //! changes is found by [`look`], which compares what it told with a list of metadata now and then, and
 //! is begun anew.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::fmt::Debug;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt, stream};
-use kube::api::ListParams;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher::{Error, Event};
-use kube::{Api, Resource, ResourceExt};
+use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
+use super::listing::{Versions, known, list};
+
 /// Between two lists.
 const EVERY: Duration = Duration::from_secs(600);
 /// A watch is seconds behind a list at worst.
 const SETTLED_AFTER: Duration = Duration::from_secs(30);
-/// Objects of one answer.
-const PAGE: u32 = 500;
-
-/// Objects of one kind by namespace and name, each with its resourceVersion.
-type Versions = HashMap<(Option<String>, String), Option<String>>;
-
 /// The events, with a `Delete` of each object that `store` knows and a new list does not.
 pub fn with_lost_deletions<K>(
     events: impl Stream<Item = Result<Event<K>, Error>> + Send,
@@ -89,51 +84,13 @@ async fn missed<K>(api: &Api<K>, labels: Option<&str>, store: &Store<K>) -> kube
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
-    let first = behind(&list(api, labels).await?, &known(store));
+    let first = behind(&list(api, labels).await?.versions, &known(store));
     if first.is_empty() {
         return Ok(0);
     }
     sleep(SETTLED_AFTER).await;
-    let second = behind(&list(api, labels).await?, &known(store));
+    let second = behind(&list(api, labels).await?.versions, &known(store));
     Ok(stuck(&first, &second))
-}
-
-fn known<K>(store: &Store<K>) -> Versions
-where
-    K: Resource<DynamicType = ()> + Clone + 'static,
-{
-    store
-        .state()
-        .iter()
-        .map(|object| entry(&**object))
-        .collect()
-}
-
-async fn list<K>(api: &Api<K>, labels: Option<&str>) -> kube::Result<Versions>
-where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
-{
-    let mut params = ListParams {
-        label_selector: labels.map(Into::into),
-        limit: Some(PAGE),
-        ..ListParams::default()
-    };
-    let mut listed = Versions::new();
-    loop {
-        let page = api.list_metadata(&params).await?;
-        listed.extend(page.items.iter().map(entry));
-        params.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
-        if params.continue_token.is_none() {
-            return Ok(listed);
-        }
-    }
-}
-
-fn entry<K: ResourceExt>(object: &K) -> ((Option<String>, String), Option<String>) {
-    (
-        (object.namespace(), object.name_any()),
-        object.resource_version(),
-    )
 }
 
 /// Objects of which the watch tells something else than the list, with what the watch tells.
@@ -154,6 +111,7 @@ fn stuck(first: &Versions, second: &Versions) -> usize {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::ResourceExt;
     use kube::api::ObjectMeta;
     use kube::runtime::reflector;
 

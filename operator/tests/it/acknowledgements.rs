@@ -5,22 +5,15 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use serde_json::json;
-use water_harness::Redis;
 
 use crate::Result;
 use crate::gate::{GRACE, Gate, Started, end_pod, pod};
-use crate::world::{PATIENCE, World, api, brought, key};
+use crate::world::{PATIENCE, World, brought, key};
 
 /// A world with one gate that has a copy of the directory.
 async fn with_gate(namespace: &str, grace: Duration) -> anyhow::Result<(World, Gate)> {
     let (world, _operator) = World::running(namespace).await?;
-    world
-        .condition(
-            "waterdataapi/water-data",
-            "DirectorySynced",
-            "True/Published",
-        )
-        .await?;
+    world.synced().await?;
     let gate = Gate::start(&world, "gate-0", grace).await?;
     Ok((world, gate))
 }
@@ -77,10 +70,7 @@ async fn a_key_is_not_revealed_before_every_gate_has_acknowledged_its_hash() -> 
 async fn a_key_in_a_lost_ones_place_is_not_revealed_before_every_gate_has_acknowledged_it() -> Result
 {
     let (world, gate) = with_gate("ack-reissue", GRACE).await?;
-    world.apply(&key("acme"))?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    world.in_force(&key("acme")).await?;
     gate.fall_silent();
     world.kubectl(&["delete", "secret", "acme-apikey"])?;
     awaits(&world, "acme", "gate-0", "AwaitingGates").await?;
@@ -96,10 +86,7 @@ async fn a_key_in_a_lost_ones_place_is_not_revealed_before_every_gate_has_acknow
 #[tokio::test]
 async fn a_change_is_ready_once_every_gate_has_acknowledged_it() -> Result {
     let (world, gate) = with_gate("ack-change", GRACE).await?;
-    world.apply(&brought("acme", 'a'))?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    world.in_force(&brought("acme", 'a')).await?;
     gate.fall_silent();
     world.patch("apikey/acme", &json!({ "spec": { "suspend": true } }), &[])?;
     awaits(&world, "acme", "gate-0", "AwaitingGates").await?;
@@ -113,10 +100,7 @@ async fn a_change_is_ready_once_every_gate_has_acknowledged_it() -> Result {
 #[tokio::test]
 async fn a_deletion_waits_for_a_silent_gate_and_ends_with_its_acknowledgement() -> Result {
     let (world, gate) = with_gate("ack-delete", GRACE).await?;
-    world.apply(&brought("acme", 'b'))?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    world.in_force(&brought("acme", 'b')).await?;
     gate.fall_silent();
     delete(&world, "acme")?;
     awaits(&world, "acme", "gate-0", "Deleting").await?;
@@ -130,10 +114,7 @@ async fn a_deletion_waits_for_a_silent_gate_and_ends_with_its_acknowledgement() 
 #[tokio::test]
 async fn a_silent_gate_is_not_waited_for_beyond_its_grace_and_ten_seconds() -> Result {
     let (world, gate) = with_gate("ack-run-out", Duration::from_secs(1)).await?;
-    world.apply(&brought("acme", 'c'))?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    world.in_force(&brought("acme", 'c')).await?;
     gate.fall_silent();
     let fell_silent = tokio::time::Instant::now();
     delete(&world, "acme")?;
@@ -150,10 +131,7 @@ async fn a_silent_gate_is_not_waited_for_beyond_its_grace_and_ten_seconds() -> R
 #[tokio::test]
 async fn a_gate_whose_pod_is_gone_holds_nothing_up() -> Result {
     let (world, gate) = with_gate("ack-gone", GRACE).await?;
-    world.apply(&brought("acme", 'd'))?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    world.in_force(&brought("acme", 'd')).await?;
     gate.fall_silent();
     delete(&world, "acme")?;
     awaits(&world, "acme", "gate-0", "Deleting").await?;
@@ -167,10 +145,7 @@ async fn a_gate_whose_pod_is_gone_holds_nothing_up() -> Result {
 async fn a_ready_pod_is_waited_for_when_redis_has_lost_its_lease() -> Result {
     let (world, gate) = with_gate("ack-lost", GRACE).await?;
     pod(&world, "gate-1", false, Started::After)?;
-    world.apply(&brought("acme", 'e'))?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    world.in_force(&brought("acme", 'e')).await?;
     gate.lose_lease().await?;
     delete(&world, "acme")?;
     awaits(&world, "acme", &gate.name, "Deleting").await?;
@@ -182,10 +157,7 @@ async fn a_ready_pod_is_waited_for_when_redis_has_lost_its_lease() -> Result {
 #[tokio::test]
 async fn a_pod_that_is_not_ready_and_older_than_the_directory_is_waited_for() -> Result {
     let (world, gate) = with_gate("ack-outlived", GRACE).await?;
-    world.apply(&brought("acme", 'f'))?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    world.in_force(&brought("acme", 'f')).await?;
     // It may have read what Redis lost together with its lease.
     pod(&world, "gate-1", false, Started::Before)?;
     delete(&world, "acme")?;
@@ -197,14 +169,8 @@ async fn a_pod_that_is_not_ready_and_older_than_the_directory_is_waited_for() ->
 
 #[tokio::test]
 async fn a_gate_whose_lease_came_back_old_is_waited_for() -> Result {
-    let redis = Redis::start().await?;
-    let world = World::with_redis("ack-rollback", &redis.url()).await?;
-    world.apply(&api())?;
-    let _operator = world.operator("operator-0")?;
-    world.apply(&brought("acme", 'e'))?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    let (redis, world, _operator) = World::on_own_redis("ack-rollback").await?;
+    world.in_force(&brought("acme", 'e')).await?;
     let gate = Gate::start(&world, "gate-0", GRACE).await?;
     gate.fall_silent();
     // What is saved here comes back minutes later, while the gate has renewed a moment ago.
@@ -224,18 +190,9 @@ async fn a_gate_whose_lease_came_back_old_is_waited_for() -> Result {
 #[tokio::test]
 async fn a_restart_beside_a_silent_gate_writes_nothing() -> Result {
     let (world, operator) = World::running("ack-restart").await?;
-    world
-        .condition(
-            "waterdataapi/water-data",
-            "DirectorySynced",
-            "True/Published",
-        )
-        .await?;
+    world.synced().await?;
     let gate = Gate::start(&world, "gate-0", GRACE).await?;
-    world.apply(&key("acme"))?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    world.in_force(&key("acme")).await?;
     let counted = async || {
         let keys = world.get("waterdataapi/water-data")?["status"]["apiKeys"]["active"].clone();
         ensure!(keys == 1, "{keys} counted");

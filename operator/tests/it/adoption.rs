@@ -1,11 +1,11 @@
 //! ApiKeys and Secrets that come back from a backup in another cluster, where all uids are new.
 
 use serde_json::{Value, json};
-use water_harness::{Process, Redis};
+use water_harness::Process;
 
 use crate::Result;
 use crate::turnover::{SECRET, current, holds, text_hash};
-use crate::world::{PATIENCE, World, api, key};
+use crate::world::{PATIENCE, World, key};
 
 /// A Secret as a backup brings it: without what the API server gives.
 fn backed_up(secret: &Value) -> Value {
@@ -22,14 +22,8 @@ async fn restored(
     namespace: &str,
     change: impl FnOnce(&mut Value),
 ) -> anyhow::Result<(World, Value, impl Sized)> {
-    let redis = Redis::start().await?;
-    let world = World::with_redis(namespace, &redis.url()).await?;
-    world.apply(&api())?;
-    let operator = world.operator("operator-0")?;
-    world.apply(&key("acme"))?;
-    let ready = world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    let (redis, world, operator) = World::on_own_redis(namespace).await?;
+    let ready = world.in_force(&key("acme")).await?;
     let mut secret = backed_up(&world.get(SECRET)?);
     change(&mut secret);
     operator.kill()?;
@@ -86,10 +80,7 @@ async fn a_retained_secret_of_a_revoked_key_is_not_adopted() -> Result {
     let (world, _operator) = World::running("adopt-revoked").await?;
     let mut retained = key("acme");
     retained["spec"]["material"] = json!({ "generated": { "deletionPolicy": "Retain" } });
-    world.apply(&retained)?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    world.in_force(&retained).await?;
     world.kubectl(&["delete", "apikey", "acme"])?;
     world.apply(&retained)?;
     world

@@ -42,10 +42,7 @@ async fn a_foreign_secret_is_never_touched() -> Result {
 #[tokio::test]
 async fn two_keys_with_one_hash_have_one_winner_and_the_loser_takes_over() -> Result {
     let (world, _operator) = World::running("one-hash").await?;
-    world.apply(&brought("first", '1'))?;
-    world
-        .condition("apikey/first", "Ready", "True/Active")
-        .await?;
+    world.in_force(&brought("first", '1')).await?;
     let mut second = brought("second", '1');
     second["spec"]["accountId"] = "other".into();
     world.apply(&second)?;
@@ -127,10 +124,7 @@ async fn two_keys_with_one_key_id_have_one_winner() -> Result {
         key["spec"]["material"]["hash"]["keyId"] = "AAAAbbbb0000".into();
         key
     };
-    world.apply(&named("first", '5'))?;
-    let first = world
-        .condition("apikey/first", "Ready", "True/Active")
-        .await?;
+    let first = world.in_force(&named("first", '5')).await?;
     assert_eq!(first["status"]["keyId"], "AAAAbbbb0000");
     world.apply(&named("second", '6'))?;
     let stalled = world

@@ -1,10 +1,16 @@
-//! A declaration of which no answer came may be carried out later. Nothing is decided before that has
-//! become impossible.
+//! A declaration of which no answer came may be carried out later, and what was read of the cluster may
+//! be older than a claim. Nothing is decided before either has become impossible.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::ready;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::json;
@@ -13,17 +19,23 @@ use water_domain::{KeyHash, Plan};
 use water_harness::{Network, Proxy, Redis};
 use water_keystore::{ConnectionSettings, Declaration, Entry, KeyState, Origin, Owner, Record};
 use water_operator::crd::api_key::IssuedAt;
-use water_operator::directories::{Directories, Place, Source};
+use water_operator::directories::{Directories, DirectoryError, OpenDirectory, Place, Source};
 use water_operator::lease::Election;
 use water_operator::metrics::Metrics;
 
 use crate::Result;
 use crate::world::{API, World};
 
-/// A cluster that declares nothing.
-struct Nothing;
+/// A cluster that declares nothing, and counts how often the caches had to catch up with it.
+#[derive(Default)]
+struct Nothing(AtomicU64);
 
 impl Source for Nothing {
+    fn caught_up(&self) -> BoxFuture<'_, kube::Result<()>> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        ready(Ok(())).boxed()
+    }
+
     fn plans(&self, _: &IssuedAt, stored: Vec<Plan>) -> Vec<Plan> {
         stored
     }
@@ -79,14 +91,14 @@ async fn leader(world: &World) -> anyhow::Result<Directories> {
     Ok(Directories::new(election, Metrics::default()).0)
 }
 
-#[tokio::test]
-async fn a_declaration_without_an_answer_gives_its_claim_up_before_anything_is_decided() -> Result {
-    let redis = Redis::start().await?;
-    let world = World::with_redis("doubts", &redis.url()).await?;
-    let proxy = Proxy::before(([127, 0, 0, 1], redis.port()).into()).await?;
-    let directories = leader(&world).await?;
+/// The world's directory, on the Redis at that address.
+fn open(
+    directories: &Directories,
+    world: &World,
+    redis: SocketAddr,
+) -> anyhow::Result<Arc<OpenDirectory>> {
     let place = Place {
-        settings: ConnectionSettings::new(&format!("redis://{}", proxy.address()), None)?,
+        settings: ConnectionSettings::new(&format!("redis://{redis}"), None)?,
         fingerprint: String::new(),
         owner: "namespace".into(),
         api: "api".into(),
@@ -96,13 +108,63 @@ async fn a_declaration_without_an_answer_gives_its_claim_up_before_anything_is_d
         namespace: world.namespace.clone(),
         name: API.into(),
     };
-    let open = directories.open(&api, place)?;
+    Ok(directories.open(&api, place)?)
+}
+
+#[tokio::test]
+async fn what_was_read_before_anothers_claim_was_answered_decides_nothing() -> Result {
+    let redis = Redis::start().await?;
+    let world = World::with_redis("claims", &redis.url()).await?;
+    let (first, second) = (leader(&world).await?, leader(&world).await?);
+    let cluster = Nothing::default();
+    let at = open(&first, &world, redis.address())?;
+    let sight = async |read| {
+        let sight = first.sight(&at, &cluster, read, "u", &Origin::Generated, &[]);
+        sight.await
+    };
+    let is_outdated =
+        |sight: Option<DirectoryError>| matches!(sight, Some(DirectoryError::ReadBefore));
+    let before = first.moment();
+    assert!(is_outdated(sight(before).await.err()), "the first claim");
+    let since = first.moment();
+    sight(since).await?;
+    assert_eq!(cluster.0.load(Ordering::Relaxed), 1);
+    // Another leader's claim, after which this one's caches may be behind again.
+    let theirs = open(&second, &world, redis.address())?;
+    let claim = second.sight(
+        &theirs,
+        &cluster,
+        second.moment(),
+        "u",
+        &Origin::Generated,
+        &[],
+    );
+    assert!(is_outdated(claim.await.err()));
+    assert!(
+        is_outdated(sight(since).await.err()),
+        "a claim after another's"
+    );
+    assert_eq!(cluster.0.load(Ordering::Relaxed), 3);
+    sight(first.moment()).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_declaration_without_an_answer_gives_its_claim_up_before_anything_is_decided() -> Result {
+    let redis = Redis::start().await?;
+    let world = World::with_redis("doubts", &redis.url()).await?;
+    let proxy = Proxy::before(([127, 0, 0, 1], redis.port()).into()).await?;
+    let directories = leader(&world).await?;
+    let open = open(&directories, &world, proxy.address())?;
+    let cluster = Nothing::default();
     let sight = async || {
+        let read = directories.moment();
         directories
-            .sight(&open, &Nothing, "u", &Origin::Generated, &[])
+            .sight(&open, &cluster, read, "u", &Origin::Generated, &[])
             .await
     };
 
+    assert!(matches!(sight().await, Err(DirectoryError::ReadBefore)));
     let (writer, seen, _) = sight().await?;
     let suspended = declaration(seen.number, KeyState::Suspended)?;
     directories.declare(&open, &writer, &suspended).await?;
@@ -126,5 +188,7 @@ async fn a_declaration_without_an_answer_gives_its_claim_up_before_anything_is_d
     assert_eq!((again.number, &again.records), (seen.number, &seen.records));
     let suspended = declaration(again.number, KeyState::Suspended)?;
     directories.declare(&open, &next, &suspended).await?;
+    // Its own claims in a row tell of no other leader.
+    assert_eq!(cluster.0.load(Ordering::Relaxed), 1);
     Ok(())
 }

@@ -163,17 +163,11 @@ async fn a_restarted_api_server_is_no_reason_to_restart_or_to_tell_anything_twic
     let world = World::alone("api-server-restart").await?;
     world.apply(&crate::world::api())?;
     let operator = world.operator("operator-0")?;
-    world.apply(&brought("before", '8'))?;
-    world
-        .condition("apikey/before", "Ready", "True/Active")
-        .await?;
+    world.in_force(&brought("before", '8')).await?;
     world.cluster.api_server().kill()?;
     world.cluster.api_server().start_again()?;
     world.cluster.ready().await?;
-    world.apply(&brought("after", '9'))?;
-    world
-        .condition("apikey/after", "Ready", "True/Active")
-        .await?;
+    world.in_force(&brought("after", '9')).await?;
     world.told("before", &["KeyIssued"]).await?;
     assert_eq!(operator.exit_status()?, None);
     Ok(())

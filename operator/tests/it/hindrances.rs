@@ -59,10 +59,7 @@ async fn revocation_waits_for_redis_secret_only() -> Result {
     world
         .condition("waterdataapi/water-data", "Stalled", "True/SecretInvalid")
         .await?;
-    world.apply(&brought("acme", '3'))?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    world.in_force(&brought("acme", '3')).await?;
     world.kubectl(&["delete", "apikey", "acme"])?;
     assert!(world.published().await?.is_empty());
     Ok(())

@@ -3,10 +3,11 @@
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
+use water_harness::Redis;
 
 use crate::Result;
 use crate::gate::{Started, end_pod, pod};
-use crate::world::{API, PATIENCE, World, api};
+use crate::world::{API, PATIENCE, World, api, brought};
 
 /// The Job of a version succeeded.
 async fn migrate(world: &World, version: &str) -> anyhow::Result<()> {
@@ -286,10 +287,7 @@ async fn a_paused_installation_is_not_touched_and_still_issues_keys() -> Result 
     world
         .condition("waterdataapi/water-data", "Ready", "True/Paused")
         .await?;
-    world.apply(&crate::world::brought("acme", '8'))?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    world.in_force(&brought("acme", '8')).await?;
     assert!(!exists(&world, "service/water-data-gate"));
     Ok(())
 }
@@ -297,10 +295,7 @@ async fn a_paused_installation_is_not_touched_and_still_issues_keys() -> Result 
 #[tokio::test]
 async fn the_directorys_plans_follow_the_spec_and_keep_what_a_key_names() -> Result {
     let (world, _operator) = World::running("plans").await?;
-    world.apply(&crate::world::brought("acme", '9'))?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    world.in_force(&brought("acme", '9')).await?;
     let mut edited = api();
     let gold = json!({ "name": "Gold", "access": "Allowed", "requestsPerMinute": 7, "requestsPerDay": 70 });
     edited["spec"]["plans"] = json!([gold]);
@@ -331,4 +326,46 @@ async fn a_restart_beside_a_complete_installation_writes_nothing() -> Result {
     let (world, operator) = World::running("complete-restart").await?;
     complete(&world, "1.2.3").await?;
     world.assert_restart_writes_nothing(&operator).await
+}
+
+#[tokio::test]
+async fn no_gate_is_made_for_a_directory_that_an_earlier_api_left_and_nobody_has_claimed() -> Result
+{
+    let redis = Redis::start().await?;
+    let world = World::with_redis("unclaimed", &redis.url()).await?;
+    let mut earlier = api();
+    earlier["spec"]["paused"] = true.into();
+    world.apply(&earlier)?;
+    let operator = world.operator("operator-0")?;
+    world.in_force(&brought("acme", 'e')).await?;
+    operator.stop(PATIENCE).await?;
+    // Both go without the operator, which could not revoke the key.
+    let stripped = json!({ "metadata": { "finalizers": null } });
+    world.patch("apikey/acme", &stripped, &[])?;
+    world.kubectl(&["delete", "apikey/acme", &format!("waterdataapi/{API}")])?;
+
+    redis.pause()?;
+    world.apply(&api())?;
+    let _next = world.operator("operator-1")?;
+    migrate(&world, "1.2.3").await?;
+    for part in ["departements", "history"] {
+        roll(&world, part, "1.2.3").await?;
+    }
+    let waits = async || {
+        let status = world.get("waterdataapi/water-data")?["status"].to_string();
+        ensure!(
+            status.contains("once the key directory is claimed"),
+            "{status}"
+        );
+        Ok(())
+    };
+    world.wait("the gate to be held", PATIENCE, waits).await?;
+    assert!(!exists(&world, "deployment/water-data-gate"));
+    redis.resume()?;
+    roll(&world, "gate", "1.2.3").await?;
+    assert!(world.published().await?.is_empty());
+    world
+        .condition("waterdataapi/water-data", "Ready", "True/Complete")
+        .await?;
+    Ok(())
 }

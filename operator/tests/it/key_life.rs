@@ -3,18 +3,14 @@
 use anyhow::Context;
 use serde_json::{Value, json};
 use water_domain::Timestamp;
-use water_harness::Redis;
 
 use crate::Result;
-use crate::world::{API, PATIENCE, World, api, brought, key, shown};
+use crate::world::{API, PATIENCE, World, brought, key, shown};
 
 #[tokio::test]
 async fn a_key_is_issued_suspended_resumed_and_revoked() -> Result {
     let (world, _operator) = World::running("key-life").await?;
-    world.apply(&key("acme"))?;
-    let issued = world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    let issued = world.in_force(&key("acme")).await?;
     let id = issued["status"]["keyId"]
         .as_str()
         .context("a key id")?
@@ -57,10 +53,7 @@ async fn a_key_is_issued_suspended_resumed_and_revoked() -> Result {
 #[tokio::test]
 async fn the_secret_alone_has_the_text_and_hashes_to_what_is_published() -> Result {
     let (world, operator) = World::running("key-secret").await?;
-    world.apply(&key("acme"))?;
-    let issued = world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    let issued = world.in_force(&key("acme")).await?;
     let value = |name: &str| {
         let template =
             format!("--output=go-template={{{{index .data \"{name}\" | base64decode}}}}");
@@ -86,10 +79,7 @@ async fn the_secret_alone_has_the_text_and_hashes_to_what_is_published() -> Resu
 #[tokio::test]
 async fn an_edited_hash_takes_the_place_of_the_old_one_for_good() -> Result {
     let (world, _operator) = World::running("key-hash").await?;
-    world.apply(&cut("partner", 'a'))?;
-    world
-        .condition("apikey/partner", "Ready", "True/Active")
-        .await?;
+    world.in_force(&cut("partner", 'a')).await?;
     assert_eq!(world.published().await?, ["aaaaaaaaaaaa Enterprise Active"]);
     world.apply(&cut("partner", 'b'))?;
     let replaced = async || {
@@ -106,10 +96,7 @@ async fn an_edited_hash_takes_the_place_of_the_old_one_for_good() -> Result {
         .condition("apikey/partner", "Stalled", "True/RevokedInStore")
         .await?;
     assert_eq!(world.published().await?, Vec::<String>::new());
-    world.apply(&reinstated(&stalled)?)?;
-    world
-        .condition("apikey/partner", "Ready", "True/Active")
-        .await?;
+    world.in_force(&reinstated(&stalled)?).await?;
     assert_eq!(
         world.events("partner")?,
         ["KeyIssued", "KeyRotated", "RevokedInStore", "KeyRotated"]
@@ -222,14 +209,8 @@ async fn a_key_that_is_made_expired_is_told_to_be_usable_only_once_it_is_renewed
 
 #[tokio::test]
 async fn a_deletion_waits_for_redis_and_says_so() -> Result {
-    let redis = Redis::start().await?;
-    let world = World::with_redis("key-waits", &redis.url()).await?;
-    world.apply(&api())?;
-    let _operator = world.operator("operator-0")?;
-    world.apply(&key("acme"))?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    let (redis, world, _operator) = World::on_own_redis("key-waits").await?;
+    world.in_force(&key("acme")).await?;
     redis.pause()?;
     world.kubectl(&["delete", "apikey", "acme", "--wait=false"])?;
     world
@@ -245,10 +226,7 @@ async fn a_deletion_waits_for_redis_and_says_so() -> Result {
 async fn a_restart_without_changes_writes_nothing() -> Result {
     let (world, operator) = World::running("key-restart").await?;
     world.apply(&key("acme"))?;
-    world.apply(&brought("partner", 'e'))?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    world.in_force(&brought("partner", 'e')).await?;
     world
         .condition("apikey/partner", "Ready", "True/Active")
         .await?;
@@ -269,10 +247,7 @@ async fn a_restart_without_changes_writes_nothing() -> Result {
 #[tokio::test]
 async fn a_first_use_shows_within_a_minute_and_a_restart_writes_none() -> Result {
     let (world, operator) = World::running("key-used").await?;
-    world.apply(&key("acme"))?;
-    let issued = world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    let issued = world.in_force(&key("acme")).await?;
     let id = issued["status"]["keyId"].as_str().context("a key id")?;
     let settings = water_keystore::ConnectionSettings::new(&world.redis_url, None)?;
     let connection = settings.connect(water_keystore::connection::Purpose::Directory);
@@ -302,10 +277,7 @@ async fn a_first_use_shows_within_a_minute_and_a_restart_writes_none() -> Result
 #[tokio::test]
 async fn key_and_secret_carry_the_label_of_their_account() -> Result {
     let (world, _operator) = World::running("key-label").await?;
-    world.apply(&key("acme"))?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    world.in_force(&key("acme")).await?;
     let selector = "--selector=waterdata.dev/account=acme";
     let found = world.kubectl(&["get", "apikeys,secrets", selector, "--output=name"])?;
     assert_eq!(
@@ -317,15 +289,9 @@ async fn key_and_secret_carry_the_label_of_their_account() -> Result {
 
 #[tokio::test]
 async fn a_wiped_directory_is_rebuilt_by_the_next_leader() -> Result {
-    let redis = Redis::start().await?;
-    let world = World::with_redis("key-wiped", &redis.url()).await?;
-    world.apply(&api())?;
-    let operator = world.operator("operator-0")?;
+    let (redis, world, operator) = World::on_own_redis("key-wiped").await?;
     world.apply(&key("acme"))?;
-    world.apply(&brought("partner", 'f'))?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    world.in_force(&brought("partner", 'f')).await?;
     world
         .condition("apikey/partner", "Ready", "True/Active")
         .await?;

@@ -87,10 +87,7 @@ async fn keys_are_found_by_account_plan_and_key_id() -> Result {
 #[tokio::test]
 async fn wide_output_adds_what_a_support_case_asks_for() -> Result {
     let (world, _operator) = World::running("wide").await?;
-    world.apply(&key("acme"))?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    world.in_force(&key("acme")).await?;
     let columns = |object: &str, more: &[&str]| -> anyhow::Result<Vec<String>> {
         let table = world.kubectl(&[&["get", object][..], more].concat())?;
         let head = table.lines().next().context("a head")?;

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use anyhow::ensure;
 use serde_json::{Value, json};
 use water_domain::{KeyPrefix, PlainKey};
 use water_harness::{Process, Redis};
 
 use crate::Result;
 use crate::gate::{GRACE, Gate};
+use crate::turnover::{current, holds, successor, text_hash};
 use crate::world::{PATIENCE, World, api, key};
 
 /// A key whose announced hash waits for a silent gate, and the leader that has announced it.
@@ -17,30 +17,12 @@ async fn announced(namespace: &str, redis: &Redis) -> anyhow::Result<(World, Gat
     let world = World::with_redis(namespace, &redis.url()).await?;
     world.apply(&api())?;
     let leader = world.operator("operator-0")?;
-    world
-        .condition(
-            "waterdataapi/water-data",
-            "DirectorySynced",
-            "True/Published",
-        )
-        .await?;
+    world.synced().await?;
     let gate = Gate::start(&world, "gate-0", GRACE).await?;
     gate.fall_silent();
     world.apply(&key("acme"))?;
     holds(&world, 1).await?;
     Ok((world, gate, leader))
-}
-
-/// Waits until the directory holds so many records.
-async fn holds(world: &World, count: usize) -> anyhow::Result<Vec<String>> {
-    let published = async || {
-        let published = world.published().await?;
-        ensure!(published.len() == count, "{published:?}");
-        Ok(published)
-    };
-    world
-        .wait(&format!("{count} records"), PATIENCE, published)
-        .await
 }
 
 /// What the status announces, the lost leader's key last.
@@ -156,4 +138,36 @@ async fn a_deletion_revokes_what_a_lost_leader_announced() -> Result {
     holds(&world, 0).await?;
     gate.follow();
     world.gone("apikey/acme").await
+}
+
+#[tokio::test]
+async fn a_withdrawn_key_that_comes_late_in_the_place_of_a_deleted_secret_is_replaced() -> Result {
+    let redis = Redis::start().await?;
+    let (world, gate, leader) = announced("lost-late", &redis).await?;
+    leader.stop(PATIENCE).await?;
+    // Another leader announced a key before that, and writes its Secret much later.
+    let (late, plain) = a_key();
+    let status = json!({ "status": { "unrevealed": [late] } });
+    world.patch("apikey/acme", &status, &["--subresource=status"])?;
+    let next = world.operator("operator-1")?;
+    gate.follow();
+    let ready = world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    let first = current(&ready)?;
+    assert_ne!(first, plain.hash().to_string());
+    holds(&world, 1).await?;
+    next.stop(PATIENCE).await?;
+    world.kubectl(&["delete", "secret", "acme-apikey"])?;
+    reveal(&world, &late, &plain)?;
+    let _last = world.operator("operator-2")?;
+    let ready = successor(&world, &first).await?;
+    let second = current(&ready)?;
+    assert_ne!(second, plain.hash().to_string(), "it was withdrawn");
+    assert_eq!(text_hash(&world)?, second);
+    // The key that its owner may have read works on.
+    assert_eq!(ready["status"]["previous"]["hash"], first.as_str());
+    assert!(gate.accepts(&first)? && gate.accepts(&second)?);
+    assert!(!gate.accepts(&plain.hash().to_string())?);
+    world.told("acme", &["KeyIssued", "SecretReissued"]).await
 }

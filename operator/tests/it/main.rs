@@ -12,6 +12,7 @@ mod doubts;
 mod election;
 mod every_gate;
 mod gate;
+mod gate_pods;
 mod gate_process;
 #[path = "../../src/golden.rs"]
 mod golden;
@@ -25,6 +26,7 @@ mod releases;
 mod restrictions;
 mod rights;
 mod rotation;
+mod standby;
 mod store_faults;
 mod sweep;
 mod tenants;

@@ -11,10 +11,7 @@ use crate::world::{PATIENCE, World, api, key, shown};
 /// A world with acme's key in force, and its hash.
 async fn issued(namespace: &str) -> anyhow::Result<(World, impl Sized, String)> {
     let (world, operator) = World::running(namespace).await?;
-    world.apply(&key("acme"))?;
-    let ready = world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    let ready = world.in_force(&key("acme")).await?;
     let hash = current(&ready)?;
     Ok((world, operator, hash))
 }

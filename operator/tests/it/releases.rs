@@ -10,10 +10,7 @@ use crate::world::{PATIENCE, World, api, brought};
 /// A key in force whose WaterDataApi is gone, and an operator that has never seen that.
 async fn without_api(namespace: &str, digit: char) -> anyhow::Result<(World, impl Sized)> {
     let (world, operator) = World::running(namespace).await?;
-    world.apply(&brought("acme", digit))?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    world.in_force(&brought("acme", digit)).await?;
     operator.kill()?;
     world.kubectl(&["delete", "waterdataapi", "water-data"])?;
     world.kubectl(&["delete", "apikey", "acme", "--wait=false"])?;
@@ -34,13 +31,7 @@ async fn a_key_of_a_gone_api_without_gates_can_go_and_does_not_come_back() -> Re
     };
     world.wait("the event", PATIENCE, told).await?;
     world.apply(&api())?;
-    world
-        .condition(
-            "waterdataapi/water-data",
-            "DirectorySynced",
-            "True/Published",
-        )
-        .await?;
+    world.synced().await?;
     assert_eq!(world.published().await?, Vec::<String>::new());
     Ok(())
 }
@@ -48,10 +39,7 @@ async fn a_key_of_a_gone_api_without_gates_can_go_and_does_not_come_back() -> Re
 #[tokio::test]
 async fn a_key_of_a_gone_api_stays_while_a_gate_may_accept_it() -> Result {
     let (world, operator) = World::running("gone-api-gates").await?;
-    world.apply(&brought("acme", '4'))?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    world.in_force(&brought("acme", '4')).await?;
     let gate = Gate::start(&world, "gate-0", GRACE).await?;
     operator.kill()?;
     world.kubectl(&["delete", "waterdataapi", "water-data"])?;
@@ -71,10 +59,7 @@ async fn a_key_of_a_gone_api_stays_while_a_gate_may_accept_it() -> Result {
 #[tokio::test]
 async fn a_key_of_a_gone_api_is_revoked_while_the_operator_still_knows_its_redis() -> Result {
     let (world, operator) = World::running("gone-api-known").await?;
-    world.apply(&brought("acme", '5'))?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    world.in_force(&brought("acme", '5')).await?;
     world.kubectl(&["delete", "waterdataapi", "water-data"])?;
     world.kubectl(&["delete", "apikey", "acme"])?;
     assert_eq!(world.published().await?, Vec::<String>::new());

@@ -48,10 +48,7 @@ async fn without_its_plan(
     world.apply(&with_gold())?;
     let mut gold = brought("acme", digit);
     gold["spec"]["plan"] = "Gold".into();
-    world.apply(&gold)?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    world.in_force(&gold).await?;
     world.apply(&api())?;
     world
         .condition("apikey/acme", "Stalled", "True/PlanUnknown")
@@ -101,10 +98,7 @@ async fn a_key_whose_plan_is_gone_loses_a_replaced_hash() -> Result {
 #[tokio::test]
 async fn a_key_whose_secret_became_anothers_is_suspended() -> Result {
     let (world, _operator) = World::running("strict-secret").await?;
-    world.apply(&key("acme"))?;
-    let issued = world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    let issued = world.in_force(&key("acme")).await?;
     let id = issued["status"]["keyId"].as_str().context("a key id")?;
     // As a tool leaves it that copies Secrets without their annotations.
     let annotations = json!({ "metadata": { "annotations": {
@@ -124,18 +118,9 @@ async fn a_key_whose_secret_became_anothers_is_suspended() -> Result {
 async fn a_hash_that_is_corrected_before_it_was_in_force_is_dead() -> Result {
     const A: &str = "aaaaaaaaaaaa Enterprise Active";
     let (world, _operator) = World::running("strict-corrected").await?;
-    world
-        .condition(
-            "waterdataapi/water-data",
-            "DirectorySynced",
-            "True/Published",
-        )
-        .await?;
+    world.synced().await?;
     let gate = Gate::start(&world, "gate-0", GRACE).await?;
-    world.apply(&brought("partner", 'a'))?;
-    world
-        .condition("apikey/partner", "Ready", "True/Active")
-        .await?;
+    world.in_force(&brought("partner", 'a')).await?;
     gate.fall_silent();
     world.apply(&brought("partner", 'b'))?;
     let beside = |id: &str| [A.to_owned(), format!("{id} Enterprise Active")];
@@ -163,13 +148,7 @@ async fn a_hash_that_is_corrected_before_it_was_in_force_is_dead() -> Result {
 #[tokio::test]
 async fn a_brought_key_that_is_deleted_before_it_was_in_force_is_dead_before_it_goes() -> Result {
     let (world, operator) = World::running("strict-unborn").await?;
-    world
-        .condition(
-            "waterdataapi/water-data",
-            "DirectorySynced",
-            "True/Published",
-        )
-        .await?;
+    world.synced().await?;
     let gate = Gate::start(&world, "gate-0", GRACE).await?;
     gate.fall_silent();
     world.apply(&brought("partner", 'd'))?;
@@ -196,10 +175,7 @@ async fn a_brought_key_that_is_deleted_before_it_was_in_force_is_dead_before_it_
 
 /// Makes a key unreadable that was in force.
 async fn unreadable(world: &World, digit: char) -> Result {
-    world.apply(&brought("comma", digit))?;
-    world
-        .condition("apikey/comma", "Ready", "True/Active")
-        .await?;
+    world.in_force(&brought("comma", digit)).await?;
     let comma = json!({ "spec": { "notBefore": "2026-01-01T00:00:00,5Z" } });
     world.patch("apikey/comma", &comma, &[])?;
     world
@@ -212,10 +188,7 @@ async fn unreadable(world: &World, digit: char) -> Result {
 async fn a_key_that_cannot_be_read_stalls_only_itself_and_can_be_deleted() -> Result {
     let (world, _operator) = World::running("unreadable").await?;
     unreadable(&world, 'b').await?;
-    world.apply(&brought("acme", 'c'))?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    world.in_force(&brought("acme", 'c')).await?;
     holds(
         &world,
         &[
@@ -236,10 +209,7 @@ async fn a_key_that_cannot_be_read_stalls_only_itself_and_can_be_deleted() -> Re
 
 #[tokio::test]
 async fn a_rebuild_keeps_a_key_that_cannot_be_read() -> Result {
-    let redis = Redis::start().await?;
-    let world = World::with_redis("unreadable-rebuild", &redis.url()).await?;
-    world.apply(&api())?;
-    let operator = world.operator("operator-0")?;
+    let (redis, world, operator) = World::on_own_redis("unreadable-rebuild").await?;
     unreadable(&world, 'e').await?;
     redis.command(&["FLUSHALL"]).await?;
     holds(&world, &["eeeeeeeeeeee Enterprise Active"]).await?;
@@ -261,10 +231,7 @@ async fn a_rebuild_keeps_a_key_that_cannot_be_read() -> Result {
 #[tokio::test]
 async fn a_broken_api_holds_up_no_suspension() -> Result {
     let (world, _operator) = World::running("strict-broken").await?;
-    world.apply(&brought("acme", 'f'))?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    world.in_force(&brought("acme", 'f')).await?;
     world.kubectl(&["delete", "waterdataapi", "water-data"])?;
     let missing = async || {
         let found = world.get("apikey/acme")?;
@@ -286,10 +253,7 @@ async fn a_store_that_is_away_hides_no_lost_admission_from_a_rebuild() -> Result
     let _operator = world.operator("operator-0")?;
     let mut gold = brought("acme", 'a');
     gold["spec"]["plan"] = "Gold".into();
-    world.apply(&gold)?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    world.in_force(&gold).await?;
     world.apply(&api())?;
     world
         .condition("apikey/acme", "Stalled", "True/PlanUnknown")

@@ -30,13 +30,7 @@ async fn stage(namespace: &str, key: &Value) -> anyhow::Result<Stage> {
     let world = World::with_redis(namespace, &redis.url()).await?;
     world.apply(&api())?;
     let operator = world.operator("operator-0")?;
-    world
-        .condition(
-            "waterdataapi/water-data",
-            "DirectorySynced",
-            "True/Published",
-        )
-        .await?;
+    world.synced().await?;
     let gate = Arc::new(Gate::start(&world, "gate-0", GRACE).await?);
     world.apply(key)?;
     let ready = world

@@ -3,19 +3,17 @@
 
 use std::sync::Arc;
 
-use anyhow::ensure;
-use water_harness::{Process, Redis};
+use anyhow::{Context, ensure};
+use serde_json::Value;
+use water_harness::{HttpClient, Process, Redis};
 
 use crate::Result;
 use crate::gate::{GRACE, Gate};
-use crate::world::{PATIENCE, World, api, brought, key};
+use crate::world::{PATIENCE, World, brought, key};
 
 /// A world on a Redis of its own, with a generated and a brought key in force.
 async fn with_keys(namespace: &str) -> anyhow::Result<(Redis, World, Arc<Process>)> {
-    let redis = Redis::start().await?;
-    let world = World::with_redis(namespace, &redis.url()).await?;
-    world.apply(&api())?;
-    let operator = world.operator("operator-0")?;
+    let (redis, world, operator) = World::on_own_redis(namespace).await?;
     for key in [key("acme"), brought("partner", 'a')] {
         world.apply(&key)?;
     }
@@ -101,10 +99,7 @@ async fn an_old_dump_brings_no_revoked_key_back_and_loses_no_new_one() -> Result
     let (redis, world, _operator) = with_keys("fault-dump").await?;
     redis.command(&["SAVE"]).await?;
     world.kubectl(&["delete", "apikey", "partner"])?;
-    world.apply(&brought("later", 'b'))?;
-    world
-        .condition("apikey/later", "Ready", "True/Active")
-        .await?;
+    world.in_force(&brought("later", 'b')).await?;
     let (before, earlier) = (world.published().await?, generation(&world).await?);
     redis.kill()?;
     redis.start_again().await?;
@@ -149,6 +144,38 @@ async fn an_evicted_record_is_missed_and_put_back() -> Result {
 }
 
 #[tokio::test]
+async fn what_redis_refuses_is_told_by_its_reason() -> Result {
+    let (redis, world, operator) = with_keys("fault-refused").await?;
+    // A replica of nobody takes no writes.
+    redis.command(&["REPLICAOF", "127.0.0.1", "1"]).await?;
+    world.apply(&brought("later", 'b'))?;
+    world
+        .condition("apikey/later", "Synced", "False/StoreReadOnly")
+        .await?;
+    let log = operator.log();
+    let admin = log.lines().find(|line| line.contains("\"port\":\"admin\""));
+    let line: Value = serde_json::from_str(admin.context("no admin port")?)?;
+    let address = line["address"].as_str().context("an address")?;
+    let metrics = HttpClient::connect(address)
+        .await?
+        .get("/metrics", "")
+        .await?;
+    let counted = |line: &&str| {
+        let count = line.strip_prefix("water_operator_store_failures_total{reason=\"read_only\"} ");
+        count.is_some_and(|count| count != "0")
+    };
+    ensure!(
+        metrics.text()?.lines().any(|line| counted(&line)),
+        "{metrics:?}"
+    );
+    redis.command(&["REPLICAOF", "NO", "ONE"]).await?;
+    world
+        .condition("apikey/later", "Ready", "True/Active")
+        .await?;
+    Ok(())
+}
+
+#[tokio::test]
 async fn replicas_without_a_guard_are_warned_of() -> Result {
     let (redis, world, _operator) = with_keys("fault-unguarded").await?;
     let replica = Redis::start().await?;
@@ -177,12 +204,6 @@ async fn replicas_without_a_guard_are_warned_of() -> Result {
     redis
         .command(&["CONFIG", "SET", "min-replicas-max-lag", "5"])
         .await?;
-    world
-        .condition(
-            "waterdataapi/water-data",
-            "DirectorySynced",
-            "True/Published",
-        )
-        .await?;
+    world.synced().await?;
     Ok(())
 }

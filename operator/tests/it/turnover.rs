@@ -76,32 +76,42 @@ pub fn raise(world: &World, revision: i64) -> Result<()> {
 
 /// A client that asks the gate all the time, with one key.
 pub struct Client {
-    was_refused: Arc<AtomicBool>,
+    answers: Arc<Answers>,
     asking: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct Answers {
+    was_refused: AtomicBool,
+    was_accepted: AtomicBool,
 }
 
 impl Client {
     /// Asks with the key of this hash.
     pub fn start(gate: &Arc<Gate>, hash: &str) -> Self {
-        let was_refused = Arc::new(AtomicBool::new(false));
-        let (gate, hash, refused) = (Arc::clone(gate), hash.to_owned(), Arc::clone(&was_refused));
+        let answers = Arc::<Answers>::default();
+        let (gate, hash, noted) = (Arc::clone(gate), hash.to_owned(), Arc::clone(&answers));
         let asking = tokio::spawn(async move {
             loop {
-                if !gate.accepts(&hash).unwrap_or(false) {
-                    refused.store(true, Ordering::Relaxed);
-                }
+                let note = match gate.accepts(&hash) {
+                    Ok(true) => &noted.was_accepted,
+                    Ok(false) | Err(_) => &noted.was_refused,
+                };
+                note.store(true, Ordering::Relaxed);
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         });
-        Self {
-            was_refused,
-            asking,
-        }
+        Self { answers, asking }
     }
 
     /// Whether the gate has refused the key once.
     pub fn was_refused(&self) -> bool {
-        self.was_refused.load(Ordering::Relaxed)
+        self.answers.was_refused.load(Ordering::Relaxed)
+    }
+
+    /// Whether the gate has accepted the key once.
+    pub fn was_accepted(&self) -> bool {
+        self.answers.was_accepted.load(Ordering::Relaxed)
     }
 }
 

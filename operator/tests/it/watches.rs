@@ -9,10 +9,7 @@ use crate::world::{PATIENCE, World, brought, key};
 #[tokio::test]
 async fn a_kind_that_may_not_be_watched_is_told_of_and_keys_are_issued_and_revoked() -> Result {
     let (world, operator) = World::running("one-forbidden").await?;
-    world.apply(&brought("before", '6'))?;
-    world
-        .condition("apikey/before", "Ready", "True/Active")
-        .await?;
+    world.in_force(&brought("before", '6')).await?;
     let role = "role/water-operator";
     let rules = world.get(role)?["rules"].clone();
     let rules = rules.as_array().context("rules")?.iter();
@@ -35,10 +32,7 @@ async fn a_kind_that_may_not_be_watched_is_told_of_and_keys_are_issued_and_revok
     world
         .wait("the failing watch in the log", PATIENCE, told)
         .await?;
-    world.apply(&key("after"))?;
-    world
-        .condition("apikey/after", "Ready", "True/Active")
-        .await?;
+    world.in_force(&key("after")).await?;
     world.kubectl(&["delete", "apikey", "before"])?;
     assert_eq!(world.published().await?.len(), 1);
     assert_eq!(operator.exit_status()?, None);

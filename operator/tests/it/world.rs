@@ -2,14 +2,14 @@
 //! directory in Redis; the API server and Redis are shared by all tests of this binary.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
-use water_harness::{ControlPlane, Process, Program, Redis, scratch_directory, wait_until};
+use water_harness::{ControlPlane, Process, Program, Proxy, Redis, scratch_directory, wait_until};
 use water_keystore::connection::Purpose;
 use water_keystore::{ConnectionSettings, Directory, Instance};
 
@@ -127,11 +127,49 @@ impl World {
         Ok((world, operator))
     }
 
+    /// The same on a Redis of the test's own.
+    pub async fn on_own_redis(namespace: &str) -> Result<(Redis, Self, Arc<Process>)> {
+        let redis = Redis::start().await?;
+        let world = Self::with_redis(namespace, &redis.url()).await?;
+        world.apply(&api())?;
+        let operator = world.operator("operator-0")?;
+        Ok((redis, world, operator))
+    }
+
+    /// Waits until the key directory is complete.
+    pub async fn synced(&self) -> Result<Value> {
+        let api = format!("waterdataapi/{API}");
+        self.condition(&api, "DirectorySynced", "True/Published")
+            .await
+    }
+
+    /// Applies an ApiKey, and waits until every gate accepts its key.
+    pub async fn in_force(&self, key: &Value) -> Result<Value> {
+        self.apply(key)?;
+        let name = key["metadata"]["name"].as_str().context("a name")?;
+        self.condition(&format!("apikey/{name}"), "Ready", "True/Active")
+            .await
+    }
+
     /// Starts an operator as the pod of that name; it ends with the world.
     pub fn operator(&self, pod: &str) -> Result<Arc<Process>> {
+        self.start(pod, &self.kubeconfig)
+    }
+
+    /// The same, which reaches the API server through a proxy.
+    pub fn operator_through(&self, pod: &str, proxy: &Proxy) -> Result<Arc<Process>> {
+        let kubeconfig = fs::read_to_string(&self.kubeconfig)?;
+        let (direct, through) = (self.cluster.address(), proxy.address());
+        let kubeconfig = kubeconfig.replace(&direct.to_string(), &through.to_string());
+        let file = scratch_directory("operator")?.join("kubeconfig");
+        fs::write(&file, kubeconfig)?;
+        self.start(pod, &file)
+    }
+
+    fn start(&self, pod: &str, kubeconfig: &Path) -> Result<Arc<Process>> {
         let operator = Program::new(env!("CARGO_BIN_EXE_water-operator"))
             .arg("run")
-            .env("KUBECONFIG", &self.kubeconfig)
+            .env("KUBECONFIG", kubeconfig)
             .env("WATER_POD_NAME", pod)
             .env("WATER_POD_NAMESPACE", &self.namespace)
             .env("WATER_ADMIN_ADDRESS", "127.0.0.1:0");

@@ -96,6 +96,11 @@ impl ControlPlane {
         self.api_server.ready(START, ready).await
     }
 
+    /// Where the API server listens.
+    pub fn address(&self) -> SocketAddr {
+        self.port.address()
+    }
+
     /// The administrator's kubeconfig, as text.
     pub fn kubeconfig(&self) -> &str {
         &self.kubeconfig

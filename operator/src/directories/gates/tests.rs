@@ -1,4 +1,4 @@
-//! Who is waited for, and for how long.
+//! Which gates are waited for, and for how long.
 
 use std::time::Duration;
 
@@ -43,12 +43,12 @@ fn started(name: &str, running: i64) -> GatePod {
     }
 }
 
-/// Who is missed at the first look.
+/// The pods that are missed at the first look.
 fn missed_first(leases: &Leases, pods: &[GatePod], now: Instant) -> Missed {
     missed(&Missed::default(), leases, pods, now)
 }
 
-/// Who is awaited after so long a time of looks that showed the same.
+/// The gates that are awaited after looks that have shown the same for so long.
 fn awaited_for(gates: Vec<GateLease>, pods: Vec<GatePod>, looking: Duration) -> Vec<String> {
     let leases = Leases {
         now: Timestamp::from_millis(NOW).unwrap(),
@@ -150,10 +150,17 @@ fn a_lease_that_a_rollback_brought_back_is_waited_for_as_if_it_were_missing() {
 
 /// Since when a gate is missed that had this lease at the first look and has that one a second later.
 fn missed_since(first: (u64, GateLease), second: (u64, GateLease)) -> Duration {
-    let look = |(generation, lease): (u64, GateLease)| Leases {
+    missed_since_lease((first.0, Some(first.1)), (second.0, Some(second.1)))
+}
+
+fn missed_since_lease(
+    first: (u64, Option<GateLease>),
+    second: (u64, Option<GateLease>),
+) -> Duration {
+    let look = |(generation, lease): (u64, Option<GateLease>)| Leases {
         now: Timestamp::from_millis(NOW).unwrap(),
         generation: Some(generation),
-        gates: vec![lease],
+        gates: lease.into_iter().collect(),
     };
     let (pods, begin) = ([pod("a", true)], Instant::now());
     let later = begin + Duration::from_secs(1);
@@ -172,6 +179,14 @@ fn a_gate_that_renews_or_whose_redis_loses_its_data_again_is_missed_anew() {
         Duration::from_secs(1)
     );
     assert_eq!(missed_since((7, old()), (8, old())), Duration::from_secs(1));
+}
+
+#[test]
+fn a_gate_whose_outdated_lease_is_dropped_is_not_missed_anew() {
+    let old = || lease("a", 6, 9, Duration::from_secs(3_700));
+    let dropped = |generation| missed_since_lease((7, Some(old())), (generation, None));
+    assert_eq!(dropped(7), Duration::ZERO);
+    assert_eq!(dropped(8), Duration::from_secs(1));
 }
 
 #[test]

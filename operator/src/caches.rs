@@ -1,0 +1,190 @@
+//! What the watches have told of ApiKeys, WaterDataApis and keys' Secrets. A standby keeps it too, so
+//! that it can act as soon as it leads.
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use futures::StreamExt;
+use futures::channel::mpsc::UnboundedSender;
+use k8s_openapi::api::core::v1::Secret;
+use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::runtime::reflector::ObjectRef;
+use kube::runtime::{Predicate, WatchStreamExt, predicates};
+use kube::{Client, ResourceExt};
+use tracing::{error, info};
+
+use crate::client::watched;
+use crate::config::Scope;
+use crate::crd::api_key::KEY_LABEL;
+use crate::crd::{ApiKey, WaterDataApi};
+use crate::watches::Changes;
+use crate::watches::cache::Cache;
+use crate::watches::health::Health;
+
+/// An ApiKey, whether it can be decoded or not.
+pub type Key = DeserializeGuard<ApiKey>;
+/// A WaterDataApi, likewise.
+pub type Installation = DeserializeGuard<WaterDataApi>;
+/// The metadata of a key's Secret.
+pub type KeySecret = PartialObjectMeta<Secret>;
+
+/// The caches of one process.
+pub struct Caches {
+    /// ApiKeys.
+    pub keys: Cache<Key>,
+    /// WaterDataApis.
+    pub apis: Cache<Installation>,
+    /// Keys' Secrets.
+    pub secrets: Cache<KeySecret>,
+    follower: Mutex<Option<Follower>>,
+}
+
+/// Where a leader hears which objects to look at.
+#[derive(Clone)]
+pub struct Follower {
+    /// ApiKeys that changed, or whose Secret did.
+    pub keys: UnboundedSender<ObjectRef<Key>>,
+    /// WaterDataApis that changed.
+    pub apis: UnboundedSender<ObjectRef<Installation>>,
+}
+
+/// What the watches tell.
+pub struct Told {
+    keys: Changes<Key>,
+    apis: Changes<Installation>,
+    secrets: Changes<KeySecret>,
+}
+
+impl Caches {
+    /// Empty caches, and the watches that [`Caches::keep`] fills them by.
+    pub fn new(client: &Client, scope: Scope, namespace: &str, health: &Health) -> (Self, Told) {
+        let (keys, key_changes) =
+            Cache::new("apikeys", watched(client, scope, namespace), None, health);
+        let apis = watched(client, scope, namespace);
+        let (apis, api_changes) = Cache::new("waterdataapis", apis, None, health);
+        let secrets = watched(client, scope, namespace);
+        let (secrets, secret_changes) = Cache::new("secrets", secrets, Some(KEY_LABEL), health);
+        let caches = Self {
+            keys,
+            apis,
+            secrets,
+            follower: Mutex::default(),
+        };
+        let told = Told {
+            keys: key_changes,
+            // A status that a pass has written is no reason for another.
+            apis: api_changes
+                .predicate_filter(
+                    predicates::generation.combine(predicates::annotations),
+                    Default::default(),
+                )
+                .boxed(),
+            secrets: secret_changes,
+        };
+        (caches, told)
+    }
+
+    /// Fills the caches for as long as it runs; returns when a watch has ended, which none should.
+    pub async fn keep(&self, told: Told) {
+        let keys = told.keys.for_each(async |key| {
+            if let Ok(key) = key {
+                self.tell_key(ObjectRef::from_obj(&key));
+            }
+        });
+        let apis = told.apis.for_each(async |api| {
+            if let (Ok(api), Some(follower)) = (api, &*self.follower()) {
+                let _ = follower.apis.unbounded_send(ObjectRef::from_obj(&api));
+            }
+        });
+        let secrets = told.secrets.for_each(async |secret| {
+            if let Some(key) = secret.ok().as_ref().and_then(key_of) {
+                self.tell_key(key);
+            }
+        });
+        tokio::select! {
+            never = self.tell_after_lists() => match never {},
+            () = keys => error!("the watch of ApiKeys has ended"),
+            () = apis => error!("the watch of WaterDataApis has ended"),
+            () = secrets => error!("the watch of keys' Secrets has ended"),
+            never = self.say_when_filled() => match never {},
+            never = self.keys.compare() => match never {},
+            never = self.secrets.compare() => match never {},
+        }
+    }
+
+    async fn say_when_filled(&self) -> Infallible {
+        for told in [&self.keys.told, &self.apis.told, &self.secrets.told] {
+            // An error would mean that the watch is gone, and `keep` holds it.
+            let _ = told.clone().wait_for(|told| *told).await;
+        }
+        info!(
+            api_keys = self.keys.store.len(),
+            installations = self.apis.store.len(),
+            "the watches have told of everything"
+        );
+        pending().await
+    }
+
+    /// A store shows a list when that is complete: a pass over one of its objects may have run before.
+    async fn tell_after_lists(&self) -> Infallible {
+        let (mut keys, mut apis) = (self.keys.told.clone(), self.apis.told.clone());
+        let mut secrets = self.secrets.told.clone();
+        loop {
+            let listed = tokio::select! {
+                listed = keys.changed() => listed,
+                listed = apis.changed() => listed,
+                listed = secrets.changed() => listed,
+            };
+            if listed.is_err() {
+                pending::<Infallible>().await;
+            }
+            let follower = self.follower().clone();
+            if let Some(follower) = follower {
+                self.tell_all(&follower);
+            }
+        }
+    }
+
+    fn tell_all(&self, follower: &Follower) {
+        // An error means that the leadership is over.
+        for key in self.keys.store.state() {
+            let _ = follower.keys.unbounded_send(ObjectRef::from_obj(&*key));
+        }
+        for api in self.apis.store.state() {
+            let _ = follower.apis.unbounded_send(ObjectRef::from_obj(&*api));
+        }
+    }
+
+    /// A leader hears of every object, and from here on of every change.
+    pub fn follow(&self, follower: Follower) {
+        *self.follower() = Some(follower.clone());
+        self.tell_all(&follower);
+    }
+
+    /// Returns once the caches include everything that had happened when this was called.
+    pub async fn caught_up(&self) -> kube::Result<()> {
+        tokio::try_join!(
+            self.keys.caught_up(),
+            self.apis.caught_up(),
+            self.secrets.caught_up()
+        )?;
+        Ok(())
+    }
+
+    fn tell_key(&self, key: ObjectRef<Key>) {
+        if let Some(follower) = &*self.follower() {
+            let _ = follower.keys.unbounded_send(key);
+        }
+    }
+
+    fn follower(&self) -> MutexGuard<'_, Option<Follower>> {
+        self.follower.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The ApiKey whose Secret it is.
+fn key_of(secret: &KeySecret) -> Option<ObjectRef<Key>> {
+    let name = secret.labels().get(KEY_LABEL)?;
+    Some(ObjectRef::new(name).within(secret.metadata.namespace.as_deref()?))
+}

@@ -1,0 +1,78 @@
+//! The gates' pods in the namespaces that hold WaterDataApis, as a watch tells of them.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+
+use futures::StreamExt;
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::ListParams;
+use kube::{Api, Client, ResourceExt};
+
+use crate::crd::api_key::IssuedAt;
+use crate::watches::Changes;
+use crate::watches::cache::Cache;
+use crate::watches::health::Health;
+
+/// What every gate's pod carries.
+const GATES: &str = "app.kubernetes.io/name=water-gate";
+/// Which WaterDataApi's gate it is.
+const INSTANCE: &str = "app.kubernetes.io/instance";
+
+/// The pods by namespace.
+pub struct GatePods(HashMap<String, Cache<Pod>>);
+
+impl GatePods {
+    /// Knows no pod before the watches are taken.
+    pub fn new(
+        client: &Client,
+        namespaces: &[String],
+        health: &Health,
+    ) -> (Self, Vec<Changes<Pod>>) {
+        let watch = |namespace: &String| {
+            let pods = Api::namespaced(client.clone(), namespace);
+            let (cache, changes) = Cache::new("pods", pods, Some(GATES), health);
+            ((namespace.clone(), cache), changes)
+        };
+        let (caches, changes): (_, Vec<_>) = namespaces.iter().map(watch).unzip();
+        (Self(caches), changes)
+    }
+
+    /// The pods of a WaterDataApi's gates, as far as the watch has told; none in a namespace that holds
+    /// no WaterDataApi.
+    pub fn of(&self, api: &IssuedAt) -> Vec<Pod> {
+        let Some(cache) = self.0.get(&api.namespace) else {
+            return Vec::new();
+        };
+        let is_its = |pod: &Pod| pod.labels().get(INSTANCE) == Some(&api.name);
+        let pods = cache.store.state_filter(is_its);
+        pods.iter().map(|pod| (**pod).clone()).collect()
+    }
+
+    /// Returns once [`GatePods::of`] includes every pod that there was when this was called.
+    pub async fn caught_up(&self, api: &IssuedAt) -> kube::Result<()> {
+        match self.0.get(&api.namespace) {
+            Some(cache) => cache.caught_up().await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// The pods of a WaterDataApi's gates, asked for afresh.
+pub async fn list(client: &Client, api: &IssuedAt) -> kube::Result<Vec<Pod>> {
+    let pods: Api<Pod> = Api::namespaced(client.clone(), &api.namespace);
+    let selector = format!("{GATES},{INSTANCE}={}", api.name);
+    let listed = pods.list(&ListParams::default().labels(&selector)).await?;
+    Ok(listed.items)
+}
+
+/// Fills the caches for as long as it runs.
+pub async fn keep(changes: Vec<Changes<Pod>>) -> Infallible {
+    join_all(
+        changes
+            .into_iter()
+            .map(|changes| changes.for_each(async |_| {})),
+    )
+    .await;
+    std::future::pending().await
+}

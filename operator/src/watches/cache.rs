@@ -1,0 +1,101 @@
+//! All objects of one kind, as a watch tells of them.
+
+use std::convert::Infallible;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::runtime::reflector::Store;
+use kube::{Api, Resource};
+use serde::de::DeserializeOwned;
+use tokio::sync::{Notify, watch};
+use tokio::time::{sleep, timeout};
+use tracing::warn;
+
+use super::health::Health;
+use super::listing::{Listing, known, list};
+use super::{Changes, relist, remembered};
+use crate::client::watching;
+
+/// A watch that is this far behind a list is begun anew.
+const SETTLED_WITHIN: Duration = Duration::from_secs(2);
+/// Between two comparisons with a list.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// All objects of one kind.
+pub struct Cache<K: Resource<DynamicType = ()> + 'static> {
+    /// The objects.
+    pub store: Store<K>,
+    /// Whether the watch has told of all.
+    pub told: watch::Receiver<bool>,
+    kind: &'static str,
+    api: Api<K>,
+    labels: Option<&'static str>,
+    restart: Arc<Notify>,
+}
+
+impl<K> Cache<K>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+{
+    /// An empty cache, and the watch that fills it while its changes are taken.
+    pub fn new(
+        kind: &'static str,
+        api: Api<K>,
+        labels: Option<&'static str>,
+        health: &Health,
+    ) -> (Self, Changes<K>) {
+        let config = labels
+            .into_iter()
+            .fold(watching(), |config, labels| config.labels(labels));
+        let told = watch::Sender::new(false);
+        let receiver = told.subscribe();
+        let watch = remembered(api.clone(), config, told, health.watch(kind));
+        let cache = Self {
+            store: watch.store,
+            told: receiver,
+            kind,
+            api,
+            labels,
+            restart: watch.restart,
+        };
+        (cache, watch.changes)
+    }
+
+    /// Compares the store with a list now and then: a watch that has missed something is begun anew.
+    pub async fn compare(&self) -> Infallible {
+        relist::look(
+            self.kind,
+            self.api.clone(),
+            self.labels,
+            self.store.clone(),
+            &self.restart,
+        )
+        .await
+    }
+
+    /// Returns once the store includes a list that began after this was called. A watch that stays
+    /// behind it is begun anew: its connection may be dead without either end knowing.
+    pub async fn caught_up(&self) -> kube::Result<()> {
+        loop {
+            let listing = list(&self.api, self.labels).await?;
+            if timeout(SETTLED_WITHIN, self.includes(&listing))
+                .await
+                .is_ok()
+            {
+                return Ok(());
+            }
+            warn!(
+                kind = self.kind,
+                "a watch is behind a list and is begun anew"
+            );
+            self.restart.notify_one();
+        }
+    }
+
+    async fn includes(&self, listing: &Listing) {
+        while !listing.is_included_in(&known(&self.store)) {
+            sleep(LOOK).await;
+        }
+    }
+}

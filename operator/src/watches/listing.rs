@@ -1,0 +1,112 @@
+//! What a list of metadata shows of all objects of a kind, and whether what a watch has told includes it.
+
+use std::collections::HashMap;
+use std::fmt::Debug;
+
+use kube::api::ListParams;
+use kube::runtime::reflector::Store;
+use kube::{Api, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+
+/// Objects of one answer.
+const PAGE: u32 = 500;
+
+/// Objects of one kind by namespace and name, each with its resourceVersion.
+pub type Versions = HashMap<(Option<String>, String), Option<String>>;
+
+/// All objects of a kind at one moment.
+pub struct Listing {
+    /// The objects.
+    pub versions: Versions,
+    /// The resourceVersion of that moment.
+    pub at: Option<String>,
+}
+
+/// What a store knows.
+pub fn known<K>(store: &Store<K>) -> Versions
+where
+    K: Resource<DynamicType = ()> + Clone + 'static,
+{
+    store
+        .state()
+        .iter()
+        .map(|object| entry(&**object))
+        .collect()
+}
+
+/// Asks for the metadata of all objects, as they are when this is called or later.
+pub async fn list<K>(api: &Api<K>, labels: Option<&str>) -> kube::Result<Listing>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+{
+    // No resourceVersion: the API server answers from etcd, or from a cache that is as new.
+    let mut params = ListParams {
+        label_selector: labels.map(Into::into),
+        limit: Some(PAGE),
+        ..ListParams::default()
+    };
+    let mut versions = Versions::new();
+    loop {
+        let page = api.list_metadata(&params).await?;
+        versions.extend(page.items.iter().map(entry));
+        params.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
+        if params.continue_token.is_none() {
+            let at = page.metadata.resource_version;
+            return Ok(Listing { versions, at });
+        }
+    }
+}
+
+fn entry<K: ResourceExt>(object: &K) -> ((Option<String>, String), Option<String>) {
+    (
+        (object.namespace(), object.name_any()),
+        object.resource_version(),
+    )
+}
+
+impl Listing {
+    /// Whether what is known includes everything that had happened when this was listed: each object
+    /// at its version or a later one, and of others only those that were created since.
+    pub fn is_included_in(&self, known: &Versions) -> bool {
+        let is_there = |(object, listed): (&_, &Option<String>)| {
+            let told = known.get(object);
+            told.is_some_and(|told| revision(told) >= revision(listed))
+        };
+        let is_new = |(object, told): (&_, &Option<String>)| {
+            self.versions.contains_key(object) || revision(told) > revision(&self.at)
+        };
+        self.versions.iter().all(is_there) && known.iter().all(is_new)
+    }
+}
+
+/// Resource versions are revisions of etcd: later ones are greater.
+fn revision(version: &Option<String>) -> Option<u64> {
+    version.as_ref()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn versions(objects: &[(&str, &str)]) -> Versions {
+        let entry = |(name, version): &(&str, &str)| {
+            ((None, (*name).to_owned()), Some((*version).to_owned()))
+        };
+        objects.iter().map(entry).collect()
+    }
+
+    #[test]
+    fn what_is_known_includes_a_list_from_its_moment_on() {
+        let listing = Listing {
+            versions: versions(&[("a", "7"), ("b", "9")]),
+            at: Some("10".into()),
+        };
+        let includes = |known| listing.is_included_in(&versions(known));
+        assert!(includes(&[("a", "7"), ("b", "9")]));
+        assert!(includes(&[("a", "7"), ("b", "11"), ("new", "12")]));
+        assert!(!includes(&[("a", "7")]), "b is not told of yet");
+        assert!(!includes(&[("a", "6"), ("b", "9")]), "an older a");
+        let deleted = [("a", "7"), ("b", "9"), ("deleted", "8")];
+        assert!(!includes(&deleted), "a deletion is not told of yet");
+    }
+}

@@ -1,0 +1,93 @@
+//! The gates' pods are watched: a change asks the API server for nothing, and a gate that is stuck is
+//! waited for once.
+
+use std::time::Duration;
+
+use anyhow::ensure;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::Result;
+use crate::gate::{GRACE, Gate};
+use crate::rights::ACCOUNT;
+use crate::world::{PATIENCE, World, brought};
+
+/// How often the operator has listed pods in the test's namespace.
+fn listed(world: &World) -> anyhow::Result<usize> {
+    let user = format!("system:serviceaccount:{}:{ACCOUNT}", world.namespace);
+    let is_list = |event: &&Value| {
+        event["verb"] == "list"
+            && event["objectRef"]["resource"] == "pods"
+            && event["user"]["username"] == user.as_str()
+    };
+    let events = world.cluster.audit_events()?;
+    Ok(events.iter().filter(is_list).count())
+}
+
+async fn issue(world: &World, digits: &str) -> Result {
+    for digit in digits.chars() {
+        world.apply(&brought(&format!("key-{digit}"), digit))?;
+    }
+    for digit in digits.chars() {
+        let object = format!("apikey/key-{digit}");
+        world.condition(&object, "Ready", "True/Active").await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn pods_are_not_listed_for_each_change() -> Result {
+    let (world, _operator) = World::running("pods-watched").await?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    issue(&world, "0").await?;
+    let before = listed(&world)?;
+    issue(&world, "12345678").await?;
+    assert_eq!(gate.keys(), 9);
+    assert_eq!(listed(&world)?, before);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_gate_that_started_a_moment_ago_is_waited_for() -> Result {
+    let (world, _operator) = World::running("pods-new").await?;
+    issue(&world, "0").await?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    world.kubectl(&["delete", "apikey", "key-0", "--wait=false"])?;
+    world.gone("apikey/key-0").await?;
+    assert_eq!(gate.keys(), 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_gate_that_is_stuck_is_waited_for_once_and_not_by_each_change() -> Result {
+    let (redis, world, _operator) = World::on_own_redis("pods-stuck").await?;
+    issue(&world, "01").await?;
+    let gate = Gate::start(&world, "gate-0", Duration::from_secs(1)).await?;
+    gate.fall_silent();
+    let generation = async || {
+        let seen = world.directory()?.observe().await?;
+        anyhow::Ok(seen.verified().map(|meta| meta.generation))
+    };
+    let former = generation().await?;
+    // The rebuild that follows leaves its lease behind.
+    redis
+        .command(&["DEL", "wd:{pods-stuck.water-data}:meta"])
+        .await?;
+    let rebuilt = async || {
+        let now = generation().await?;
+        ensure!(now.is_some() && now != former, "{now:?}");
+        Ok(())
+    };
+    world.wait("the rebuild", PATIENCE, rebuilt).await?;
+    let deleted = |name: &str| -> anyhow::Result<Duration> {
+        let asked = Instant::now();
+        world.kubectl(&["delete", "apikey", name])?;
+        Ok(asked.elapsed())
+    };
+    // Its grace, and ten seconds.
+    let first = deleted("key-0")?;
+    assert!(first > Duration::from_secs(10), "{first:?}");
+    let second = deleted("key-1")?;
+    assert!(second < Duration::from_secs(5), "{second:?}");
+    Ok(())
+}

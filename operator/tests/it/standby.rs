@@ -1,0 +1,66 @@
+//! A standby's caches: filled before it leads, and no older than what the leader before it has told.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::ensure;
+use serde_json::json;
+use water_harness::{Process, Proxy};
+
+use crate::Result;
+use crate::gate::{GRACE, Gate};
+use crate::turnover::Client;
+use crate::world::{PATIENCE, World, brought, key, shown};
+
+/// Several of a standby's requests may first meet connections of which it does not know that they are
+/// dead, each for ten seconds.
+const OVER_DEAD_CONNECTIONS: Duration = Duration::from_secs(120);
+
+/// Waits until an operator's caches are full.
+async fn filled(world: &World, operator: &Process) -> Result {
+    let told = async || {
+        let log = operator.log();
+        ensure!(log.contains("the watches have told of everything"), "{log}");
+        Ok(())
+    };
+    world.wait("the standby's caches", PATIENCE, told).await
+}
+
+#[tokio::test]
+async fn a_standby_fills_its_caches_before_it_leads() -> Result {
+    let (world, _leader) = World::running("warm").await?;
+    world.synced().await?;
+    let standby = world.operator("operator-1")?;
+    filled(&world, &standby).await?;
+    let lease = world.get("lease/water-operator")?;
+    assert_eq!(lease["spec"]["holderIdentity"], "operator-0");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_leader_with_dead_watches_undoes_no_suspension() -> Result {
+    let (world, leader) = World::running("dead-watches").await?;
+    world.in_force(&brought("acme", 'a')).await?;
+    let gate = Arc::new(Gate::start(&world, "gate-0", GRACE).await?);
+    let proxy = Proxy::before(world.cluster.address()).await?;
+    let standby = world.operator_through("operator-1", &proxy)?;
+    filled(&world, &standby).await?;
+    proxy.half_open();
+    world.patch("apikey/acme", &json!({ "spec": { "suspend": true } }), &[])?;
+    world
+        .condition("apikey/acme", "Ready", "True/Suspended")
+        .await?;
+    let client = Client::start(&gate, &"a".repeat(64));
+    leader.stop(PATIENCE).await?;
+    world.apply(&key("later"))?;
+    world
+        .wait("the standby to act", OVER_DEAD_CONNECTIONS, async || {
+            let found = world.get("apikey/later")?;
+            ensure!(shown(&found, "Ready") == "True/Active", "{found}");
+            Ok(())
+        })
+        .await?;
+    assert!(client.was_refused());
+    assert!(!client.was_accepted(), "{}", standby.log_end());
+    Ok(())
+}
