@@ -98,7 +98,8 @@ fn main() -> ExitCode {
             let identity = format!("release-{:08x}", getrandom::u32()?);
             let released = release::all(&client, namespace.as_deref(), &identity).await?;
             println!(
-                "{} ApiKeys freed; the next installation removes their keys from the directory",
+                "{} ApiKeys freed; no gate accepts their keys, and an operator that runs again publishes those of ApiKeys \
+                 that still exist",
                 released.freed
             );
             match released.kept.len() {

@@ -1,20 +1,29 @@
 //! `water-operator release --all`: lets ApiKeys go when no operator runs that could revoke them.
 //!
-//! It works on metadata and counts what fails, so that neither an ApiKey that cannot be decoded nor a
-//! conflict keeps the others. It holds the Lease meanwhile: an operator that runs is not worked against.
+//! Their keys are taken out of the key directories first, and no finalizer goes before every gate has
+//! acknowledged that. ApiKeys are read as they are stored and what fails is counted, so that neither one
+//! that cannot be decoded nor a conflict keeps the others. It holds the Lease meanwhile: an operator that
+//! runs is not worked against.
 
+mod directory;
+mod held;
+
+use std::collections::HashMap;
 use std::time::Duration;
 
 use futures::future::{FutureExt, pending, select_all};
 use futures::{StreamExt, stream};
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::api::{ListParams, ObjectMeta};
+use kube::api::{ApiResource, DynamicObject, ListParams, ObjectMeta};
 use kube::{Api, Client, ResourceExt};
 use tokio::time::timeout;
 
 use crate::crd::ApiKey;
+use crate::crd::api_key::IssuedAt;
 use crate::keys::finalizer;
 use crate::lease::{self, Election, Leadership};
+use directory::ClearError;
+use held::Held;
 
 /// A Lease that nobody renews is free by then.
 const LEADING_WITHIN: Duration = Duration::from_secs(lease::DURATION.as_secs() + 5);
@@ -45,6 +54,19 @@ pub enum ReleaseError {
         "an operator leads in namespace {0}: stop it first, or delete the ApiKeys and let it revoke them"
     )]
     Leading(String),
+    /// Keys may still be accepted, so that nothing was freed.
+    #[error(
+        "the WaterDataApi {namespace}/{name}: {source}; nothing was freed: run this where its Redis can be \
+         reached, or delete the WaterDataApi and let its gates end"
+    )]
+    Accepted {
+        /// The WaterDataApi's namespace.
+        namespace: String,
+        /// The WaterDataApi's name.
+        name: String,
+        /// Why.
+        source: ClearError,
+    },
     /// An operator has started meanwhile.
     #[error("an operator has taken the Lease meanwhile: stop it, and run this again")]
     Overtaken,
@@ -64,7 +86,7 @@ pub async fn all(
         leaderships.push(won.map_err(|_| ReleaseError::Leading(namespace))?);
     }
     let released = tokio::select! {
-        released = free_all(client, namespace) => released.map_err(Into::into),
+        released = release(client, namespace) => released,
         () = any_lost(&mut leaderships) => Err(ReleaseError::Overtaken),
     };
     for leadership in leaderships {
@@ -96,43 +118,62 @@ async fn any_lost(leaderships: &mut [Leadership]) {
     .await;
 }
 
-async fn free_all(client: &Client, namespace: Option<&str>) -> kube::Result<Released> {
-    let keys: Api<ApiKey> = match namespace {
-        Some(namespace) => Api::namespaced(client.clone(), namespace),
-        None => Api::all(client.clone()),
+async fn release(client: &Client, namespace: Option<&str>) -> Result<Released, ReleaseError> {
+    let held = held(client, namespace).await?;
+    let mut by_api: HashMap<&IssuedAt, Vec<&Held>> = HashMap::new();
+    for key in &held {
+        if let Some(api) = &key.api {
+            by_api.entry(api).or_default().push(key);
+        }
+    }
+    for (api, keys) in by_api {
+        let cleared = directory::clear(client, api, &keys, namespace.is_none()).await;
+        cleared.map_err(|source| ReleaseError::Accepted {
+            namespace: api.namespace.clone(),
+            name: api.name.clone(),
+            source,
+        })?;
+    }
+    let outcomes = stream::iter(&held)
+        .map(async |key| {
+            let freed = free(client, key.meta.clone()).await;
+            freed.map_err(|error| format!("{}: {error}", key.path()))
+        })
+        .buffer_unordered(AT_ONCE);
+    let mut released = Released::default();
+    for outcome in outcomes.collect::<Vec<_>>().await {
+        match outcome {
+            Ok(()) => released.freed += 1,
+            Err(kept) => released.kept.push(kept),
+        }
+    }
+    Ok(released)
+}
+
+/// The ApiKeys that have the finalizer.
+async fn held(client: &Client, namespace: Option<&str>) -> kube::Result<Vec<Held>> {
+    let kind = ApiResource::erase::<ApiKey>(&());
+    let keys: Api<DynamicObject> = match namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &kind),
+        None => Api::all_with(client.clone(), &kind),
     };
     let mut page = ListParams::default().limit(PAGE);
-    let mut released = Released::default();
+    let mut held = Vec::new();
     loop {
-        let listed = keys.list_metadata(&page).await?;
-        let held = listed.items.into_iter().map(|key| key.metadata);
-        let held = held.filter(finalizer::is_on);
-        let outcomes = stream::iter(held)
-            .map(async |key| {
-                let name = format!(
-                    "{}/{}",
-                    key.namespace.clone().unwrap_or_default(),
-                    key.name.clone().unwrap_or_default()
-                );
-                free(client, key)
-                    .await
-                    .map_err(|error| format!("{name}: {error}"))
-            })
-            .buffer_unordered(AT_ONCE);
-        for outcome in outcomes.collect::<Vec<_>>().await {
-            match outcome {
-                Ok(()) => released.freed += 1,
-                Err(kept) => released.kept.push(kept),
-            }
-        }
+        let listed = keys.list(&page).await?;
+        let keys = listed.items.into_iter();
+        held.extend(
+            keys.filter(|key| finalizer::is_on(&key.metadata))
+                .map(Held::of),
+        );
         page.continue_token = listed.metadata.continue_.filter(|token| !token.is_empty());
         if page.continue_token.is_none() {
-            return Ok(released);
+            return Ok(held);
         }
     }
 }
 
-/// Frees one ApiKey. Its key stays in the directory: the next installation's rebuild takes it out.
+/// Frees one ApiKey.
 async fn free(client: &Client, mut key: ObjectMeta) -> kube::Result<()> {
     let keys: Api<ApiKey> =
         Api::namespaced(client.clone(), key.namespace.as_deref().unwrap_or_default());

@@ -5,7 +5,9 @@ use serde_json::json;
 use water_harness::{Process, Program};
 
 use crate::Result;
-use crate::world::{PATIENCE, World, brought};
+use crate::gate::{GRACE, Gate, end_pod};
+use crate::turnover::holds;
+use crate::world::{API, PATIENCE, World, brought, key};
 
 fn operator(arguments: &[&str]) -> Program {
     Program::new(env!("CARGO_BIN_EXE_water-operator")).args(arguments.iter().copied())
@@ -92,12 +94,101 @@ async fn release_frees_what_it_can_and_names_the_rest() -> Result {
 }
 
 #[tokio::test]
+async fn released_keys_are_refused_and_a_later_operator_publishes_those_that_live() -> Result {
+    let (world, running) = World::running("release-later").await?;
+    for object in [key("acme"), brought("partner", 'e')] {
+        world.apply(&object)?;
+    }
+    for name in ["apikey/acme", "apikey/partner"] {
+        world.condition(name, "Ready", "True/Active").await?;
+    }
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    let published = world.published().await?;
+    running.kill()?;
+    world.kubectl(&["delete", "apikey", "partner", "--wait=false"])?;
+    let release = release(&world)?;
+    let status = release.ended(PATIENCE).await?;
+    assert!(status.success(), "{}", release.log());
+    assert_eq!(gate.keys(), 0, "before it ends");
+    assert!(world.published().await?.is_empty());
+    world.gone("apikey/partner").await?;
+    let acme = world.get("apikey/acme")?;
+    assert!(acme["metadata"]["finalizers"].is_null(), "{acme}");
+
+    let _next = world.operator("operator-1")?;
+    let alone = holds(&world, 1).await?;
+    assert!(published.contains(&alone[0]), "{alone:?}");
+    world.apply(&brought("partner", 'e'))?;
+    world
+        .condition("apikey/partner", "Stalled", "True/RevokedInStore")
+        .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn release_frees_nothing_while_gates_may_accept_the_keys() -> Result {
+    let (redis, world, running) = World::on_own_redis("release-away").await?;
+    world.in_force(&brought("acme", 'f')).await?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    running.stop(PATIENCE).await?;
+    world.kubectl(&["delete", "apikey", "acme", "--wait=false"])?;
+    let refused = async |why: &str| {
+        let release = release(&world)?;
+        assert_eq!(release.ended(PATIENCE).await?.code(), Some(1));
+        let log = release.log();
+        assert!(
+            log.contains(why) && log.contains("nothing was freed"),
+            "{log}"
+        );
+        world.get("apikey/acme").map(drop)
+    };
+    redis.kill()?;
+    refused("Redis cannot be reached").await?;
+    // Nobody knows its Redis any more, and its gate serves on.
+    world.kubectl(&["delete", "waterdataapi", API])?;
+    refused("delete gate-0").await?;
+    end_pod(&world, &gate.name)?;
+    let release = release(&world)?;
+    assert!(
+        release.ended(PATIENCE).await?.success(),
+        "{}",
+        release.log()
+    );
+    world.gone("apikey/acme").await
+}
+
+#[tokio::test]
+async fn release_frees_what_a_deleted_namespace_waits_for() -> Result {
+    let (world, running) = World::running("release-namespace").await?;
+    world.in_force(&brought("acme", '0')).await?;
+    running.kill()?;
+    world
+        .cluster
+        .kubectl(&["delete", "namespace", &world.namespace, "--wait=false"])?;
+    // What the namespace controller, which is not there, deletes in an order of its own.
+    for kind in [
+        "rolebinding/water-operator",
+        "role/water-operator",
+        "serviceaccount/water-operator",
+        "lease/water-operator",
+        "waterdataapi/water-data",
+    ] {
+        world.kubectl(&["delete", kind])?;
+    }
+    world.kubectl(&["delete", "apikey", "acme", "--wait=false"])?;
+    let release = release(&world)?;
+    assert!(
+        release.ended(PATIENCE).await?.success(),
+        "{}",
+        release.log()
+    );
+    world.gone("apikey/acme").await
+}
+
+#[tokio::test]
 async fn release_does_nothing_beside_an_operator_that_runs() -> Result {
     let (world, running) = World::running("release-beside").await?;
-    world.apply(&brought("acme", 'd'))?;
-    world
-        .condition("apikey/acme", "Ready", "True/Active")
-        .await?;
+    world.in_force(&brought("acme", 'd')).await?;
     let release = release(&world)?;
     assert_eq!(release.ended(PATIENCE).await?.code(), Some(1));
     assert!(

@@ -176,11 +176,6 @@ impl ControlPlane {
             .collect()
     }
 
-    /// Where the API server listens, for TLS.
-    pub fn address(&self) -> SocketAddr {
-        self.port.address()
-    }
-
     /// The certificate of the authority that has signed the API server's, as PEM.
     pub fn authority_pem(&self) -> &str {
         self.authority.certificate_pem()

@@ -1,0 +1,188 @@
+//! Takes the keys of ApiKeys that are let go out of a key directory, and waits for its gates: with
+//! tombstones for those that are being deleted, without for the others, so that an operator that runs
+//! again publishes them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::core::DeserializeGuard;
+use kube::{Api, Client, ResourceExt};
+use tokio::time::{Instant, sleep};
+use tracing::info;
+use water_keystore::connection::Purpose;
+use water_keystore::{
+    Applied, Contents, Declaration, Directory, Instance, InvalidInstance, Origin, StoreError,
+    WriteError, Writer,
+};
+
+use super::held::Held;
+use crate::crd::WaterDataApi;
+use crate::crd::api_key::IssuedAt;
+use crate::directories::gates::{GatePod, Gates, Missed, missed};
+use crate::gate_pods;
+use crate::installation::secrets::{self, SecretError};
+use crate::keys::record;
+
+/// ApiKeys at once.
+const AT_ONCE: usize = 16;
+/// Between two looks at the gates.
+const LOOK: Duration = Duration::from_millis(200);
+/// A gate that is silent has stopped serving by then, with the grace that the operator gives it.
+const WITHIN: Duration = Duration::from_secs(150);
+
+/// Why the keys may still be accepted.
+#[derive(Debug, thiserror::Error)]
+pub enum ClearError {
+    /// The API server refused or was away.
+    #[error("asking the API server: {0}")]
+    Kube(#[from] kube::Error),
+    /// The WaterDataApi cannot be decoded.
+    #[error("it cannot be read: {0}")]
+    Undecodable(String),
+    /// Redis' Secret cannot be used.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// The name cannot be part of a key of Redis.
+    #[error(transparent)]
+    Instance(#[from] InvalidInstance),
+    /// Redis did not answer a question.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Redis or the directory refused.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// Keys of other namespaces would be lost by a rebuild.
+    #[error(
+        "the key directory is not complete: let an operator rebuild it, or release all namespaces"
+    )]
+    Incomplete,
+    /// The WaterDataApi is gone, and its gates are not.
+    #[error("it is gone and gates of it still run, which accept its keys: delete {0}")]
+    GatesRemain(String),
+    /// Gates have not acknowledged.
+    #[error("gates that have not acknowledged: {0}")]
+    Unacknowledged(String),
+}
+
+/// Returns once no gate of the WaterDataApi accepts a key of these. `is_all`: no other ApiKey has keys
+/// there.
+pub async fn clear(
+    client: &Client,
+    api: &IssuedAt,
+    keys: &[&Held],
+    is_all: bool,
+) -> Result<(), ClearError> {
+    let apis: Api<DeserializeGuard<WaterDataApi>> = Api::namespaced(client.clone(), &api.namespace);
+    let Some(found) = apis.get_opt(&api.name).await? else {
+        // Another one of that name begins with a rebuild from the cluster.
+        let pods = pods(client, api).await?;
+        let names: Vec<String> = pods.into_iter().map(|pod| pod.name).collect();
+        return match names.is_empty() {
+            true => Ok(()),
+            false => Err(ClearError::GatesRemain(names.join(", "))),
+        };
+    };
+    let found = found.0;
+    let found = found.map_err(|invalid| ClearError::Undecodable(invalid.error))?;
+    let redis = secrets::redis(&found, client).await?;
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let owner = namespaces.get(&api.namespace).await?.uid();
+    let connection = redis.settings.connect(Purpose::Directory);
+    let instance = Instance::new(&api.namespace, &api.name)?;
+    let directory = Directory::new(connection, instance);
+    let (owner, uid) = (owner.unwrap_or_default(), found.uid().unwrap_or_default());
+    let (writer, _) = directory.claim(&owner, &uid, None).await?;
+    if directory.observe().await?.needs_rebuild() {
+        if !is_all {
+            return Err(ClearError::Incomplete);
+        }
+        let plans = directory.plans().await?;
+        let entries = Vec::new();
+        writer.rebuild(|| Contents { plans, entries }).await?;
+    }
+    let written = stream::iter(keys)
+        .map(|key| declare(&directory, &writer, key))
+        .buffer_unordered(AT_ONCE);
+    let written: Vec<Applied> = written.try_collect().await?;
+    match written.into_iter().max_by_key(|applied| applied.seq) {
+        Some(last) => acknowledged(client, api, &directory, last).await,
+        None => Ok(()),
+    }
+}
+
+/// From here on the directory holds nothing of the ApiKey.
+async fn declare(
+    directory: &Directory,
+    writer: &Writer,
+    key: &Held,
+) -> Result<Applied, ClearError> {
+    let owner = record::owner(&key.meta);
+    let hashes: Vec<_> = key.hashes.iter().copied().collect();
+    let origin = key.origin.clone().unwrap_or(Origin::Generated);
+    let sight = directory.sight(&owner.uid, &origin, &hashes).await?;
+    if sight.is_gone {
+        // An operator has revoked it for good.
+        return Ok(sight.position.ok_or(WriteError::Unverified)?);
+    }
+    let held: BTreeSet<_> = sight.records.keys().copied().collect();
+    let is_revoked = key.is_deleting() && key.origin.is_some();
+    let (withdrawn, revoked) = if is_revoked {
+        (BTreeSet::new(), held.union(&key.hashes).copied().collect())
+    } else {
+        (held, BTreeSet::new())
+    };
+    let declaration = Declaration {
+        owner,
+        number: sight.number,
+        records: BTreeMap::new(),
+        withdrawn,
+        revoked,
+        reinstated: BTreeMap::new(),
+        origin,
+        is_last: key.is_deleting(),
+    };
+    Ok(writer.declare(&declaration).await?.applied)
+}
+
+/// Waits until no gate acts on what was there before.
+async fn acknowledged(
+    client: &Client,
+    api: &IssuedAt,
+    directory: &Directory,
+    change: Applied,
+) -> Result<(), ClearError> {
+    let begin = Instant::now();
+    let (mut known, mut told) = (Missed::default(), String::new());
+    loop {
+        let leases = directory.leases().await?;
+        let pods = pods(client, api).await?;
+        let now = Instant::now();
+        known = missed(&known, &leases, &pods, now);
+        let missed = known.clone();
+        let gates = Gates {
+            leases,
+            pods,
+            missed,
+        };
+        let awaited = gates.awaited(&change, now);
+        let names = awaited.into_iter().collect::<Vec<_>>().join(", ");
+        if names.is_empty() {
+            return Ok(());
+        }
+        if begin.elapsed() >= WITHIN {
+            return Err(ClearError::Unacknowledged(names));
+        }
+        if names != told {
+            info!(gates = names, "waiting for gates to refuse the keys");
+            told = names;
+        }
+        sleep(LOOK).await;
+    }
+}
+
+async fn pods(client: &Client, api: &IssuedAt) -> kube::Result<Vec<GatePod>> {
+    let pods = gate_pods::list(client, api).await?;
+    Ok(pods.iter().filter_map(GatePod::of).collect())
+}
