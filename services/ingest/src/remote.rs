@@ -191,6 +191,7 @@ fn agent(settings: &Remote) -> Result<Agent, FetchError> {
     };
     let config = Agent::config_builder()
         .https_only(true)
+        .user_agent("water-ingest")
         .max_redirects(REDIRECTS)
         .proxy(settings.proxy.as_ref().map(|proxy| proxy.0.clone()))
         .tls_config(TlsConfig::builder().root_certs(roots).build())

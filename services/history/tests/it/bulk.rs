@@ -78,7 +78,10 @@ async fn ndjson_has_the_records_of_json_one_a_line() {
         .collect();
     assert_eq!(lines, records);
     assert!(page.body.ends_with(b"}\n"));
-    let fields = r#"{"id":"r0000","companyName":"Eaux de l'Hérault","sectorCode":"36.00Z","deptCode":"34","score":61.5,"globalRating":"B+","createdAt":"2026-01-01T00:00:00.000Z"}"#;
+    let fields = concat!(
+        r#"{"id":"r0000","companyName":"Eaux de l'Hérault","sectorCode":"36.00Z","deptCode":"34","#,
+        r#""score":61.5,"globalRating":"B+","createdAt":"2026-01-01T00:00:00.000Z"}"#
+    );
     assert_eq!(page.text().unwrap().lines().next(), Some(fields));
 }
 

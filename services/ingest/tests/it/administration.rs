@@ -78,6 +78,22 @@ async fn an_administrator_who_is_no_superuser_can_run_the_script() {
 }
 
 #[test]
+fn a_shell_gets_completions_of_every_command() {
+    let script = run(command("completions bash"), b"");
+    assert_eq!(script.code, Some(0));
+    let script = script.summary.as_str().unwrap().to_owned();
+    for word in [
+        "check",
+        "delete",
+        "verify",
+        "--allow-missing",
+        "windows-1252",
+    ] {
+        assert!(script.contains(word), "{word}");
+    }
+}
+
+#[test]
 fn its_version_is_its_images() {
     let mut version = command("--version");
     version.env("WATER_VERSION", "1.2.3-next");

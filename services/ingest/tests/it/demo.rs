@@ -4,7 +4,7 @@ use serde_json::json;
 use water_database::history;
 use water_domain::Page;
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, command, run};
 
 const README: &str = include_str!("../../../../README.md");
 
@@ -106,6 +106,19 @@ async fn a_first_run_shows_the_levels_of_2_july_2026() {
     let derived =
         "SELECT string_agg(dept, ' ' ORDER BY dept) FROM water.stress WHERE level_derived";
     assert_eq!(fixture.sql(derived), "971 972 973 974 976");
+}
+
+#[test]
+fn files_are_written_without_the_flags_of_a_load() {
+    for flag in [
+        "--dry-run",
+        "--force",
+        "--allow-missing",
+        "--max-changed 10",
+    ] {
+        let run = run(command(&format!("demo --write-to folder {flag}")), b"");
+        assert_eq!(run.code, Some(64), "{flag}");
+    }
 }
 
 #[tokio::test]
