@@ -122,7 +122,8 @@ async fn interrupt_everywhere(words: &'static str) {
         let before = interrupted.stored;
         assert!(interrupted.at(Point::Text("COMMIT"), way).await);
         let stored = interrupted.stored > before;
-        assert_eq!(stored, way.0 == Moment::After, "{way:?} the commit");
+        // One that is delivered may still be lost with its connection.
+        assert!(!stored || way.0 == Moment::After, "{way:?} the commit");
     }
     let mut number = 0;
     'messages: loop {
