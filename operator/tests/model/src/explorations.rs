@@ -104,10 +104,10 @@ explorations! {
         one_gate(SHARED), losses 1, pauses 1;
     a_key_is_restricted_while_its_plan_is_missing_or_its_secret_is_somebody_elses:
         BASE, hindrances 2, foreign 1, suspensions 1;
-        one_gate(BASE), hindrances 2, foreign 1, suspensions 1, losses 1, pauses 1;
+        one_gate(BASE), hindrances 2, foreign 1, suspensions 1, losses 1;
     a_key_dies_with_its_water_data_api_and_after_it:
         one_gate(BASE), deletions 1, starts 1, pauses 1;
-        one_gate(BASE), deletions 1, starts 1, pauses 1, losses 1;
+        one_gate(BASE), deletions 1, starts 2, pauses 1;
     a_secret_is_deleted_or_edited_by_hand_and_a_lost_leader_writes_it_late:
         one_gate(ROTATED), hands 1, pauses 1, slow 1;
         one_gate(REISSUED), hands 2, pauses 1, slow 1, delays 1;

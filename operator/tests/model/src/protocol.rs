@@ -12,7 +12,7 @@ use crate::cluster::{Admits, Key, Phase, Secret};
 use crate::gate::{Copy, Gate};
 use crate::mistake::Mistake;
 use crate::next::after;
-use crate::records::{Hashes, KEYS};
+use crate::records::{Hashes, KEYS, Record};
 use crate::system::System;
 
 /// In each, everybody does all that there is to do; more than anything needs.
@@ -242,16 +242,19 @@ impl System {
     }
 
     /// Whether every gate judges a key as its status says that they do: what is suspended is, and no
-    /// key works but the present one and the one before it.
+    /// hash that was brought along works but the present one and the one before it. (What the operator
+    /// made and never revealed is known to nobody.)
     fn is_as_told(&self, index: usize) -> bool {
-        let status = &self.keys[index].object.status;
+        let object = &self.keys[index].object;
+        let status = &object.status;
         if !status.told || !self.keys[index].is_declared() || status.all() != status.revealed() {
             return true;
         }
-        let is_told = |copy: Copy| {
-            let mut records = copy.records.of(index);
-            records.all(|(hash, record)| status.revealed().has(hash) || record.is_retired(self.now))
+        let is_told = |(hash, record): (u8, Record)| {
+            let is_made = object.spec.brought.is_none();
+            is_made || status.revealed().has(hash) || record.is_retired(self.now)
         };
-        self.is_restricted(index) && self.copies().all(is_told)
+        let mut copies = self.copies();
+        self.is_restricted(index) && copies.all(|copy| copy.records.of(index).all(is_told))
     }
 }

@@ -37,13 +37,19 @@ pub async fn dump(etcd: SocketAddr, is_wanted: impl Fn(&str) -> bool) -> Result<
     Ok(dump)
 }
 
-/// Forgets all earlier revisions, gives their room back and ends the alarm.
+/// Forgets all earlier revisions, gives their room back and ends all alarms.
 pub async fn make_room(etcd: SocketAddr) -> Result<()> {
     let none = json!({ "key": "AA==" });
     let revision = ask(etcd, "kv/range", &none).await?["header"]["revision"].clone();
     let compaction = json!({ "revision": revision, "physical": true });
     ask(etcd, "kv/compaction", &compaction).await?;
     ask(etcd, "maintenance/defragment", &json!({})).await?;
-    let alarm = json!({ "action": "DEACTIVATE", "alarm": "NOSPACE" });
-    ask(etcd, "maintenance/alarm", &alarm).await.map(drop)
+    // An alarm is ended by its member, which has to be asked for.
+    let raised = ask(etcd, "maintenance/alarm", &json!({ "action": "GET" })).await?;
+    for alarm in raised["alarms"].as_array().into_iter().flatten() {
+        let (member, kind) = (&alarm["memberID"], &alarm["alarm"]);
+        let end = json!({ "action": "DEACTIVATE", "memberID": member, "alarm": kind });
+        ask(etcd, "maintenance/alarm", &end).await?;
+    }
+    Ok(())
 }
