@@ -23,7 +23,7 @@ pub async fn of_key(
     number: u64,
 ) -> Result<()> {
     let (objects, name) = (&stage.objects, name(place));
-    let edit = async |patch: Value| objects.edit(&name, &patch).await;
+    let edit = async |patch: Value| unless_gone(objects.edit(&name, &patch).await);
     let Some(found) = found else {
         if matches!(change, Change::Create(_)) {
             objects.create(&declared(place, number)).await?;
@@ -45,7 +45,7 @@ pub async fn of_key(
         }
         Change::Describe(_) => edit(json!({ "spec": { "description": number.to_string() } })).await,
         Change::Rotate(_) => edit(rotated(&found, number)?).await,
-        Change::Delete(_) => objects.delete(&name).await,
+        Change::Delete(_) => unless_gone(objects.delete(&name).await),
         Change::Strip(_) => {
             edit(json!({ "metadata": { "finalizers": null } })).await?;
             // It is gone already if it was being deleted.
@@ -66,6 +66,14 @@ pub async fn of_key(
         }
         _ => Ok(()),
     }
+}
+
+/// A key whose deletion was under way may go at any moment.
+fn unless_gone(made: Result<()>) -> Result<()> {
+    made.or_else(|error| match error.downcast_ref() {
+        Some(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
+        _ => Err(error),
+    })
 }
 
 /// Makes a change that is about no key.

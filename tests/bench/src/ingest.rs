@@ -74,7 +74,10 @@ async fn turn(database: &Database, file: &Path, variant: &str, rows: u64) -> Res
     database.sql(match variant {
         name::COPY => "TRUNCATE public.indexed",
         name::BARE => "TRUNCATE public.bare",
-        name::LOAD => "TRUNCATE water.analyses, water.analyses_accounts, water.analyses_anchors",
+        name::LOAD => {
+            "TRUNCATE water.analyses, water.analyses_accounts, water.analyses_anchors, \
+             water.analyses_deletions"
+        }
         _ => "VACUUM water.analyses",
     })?;
     database.sql("CHECKPOINT")?;
