@@ -104,9 +104,16 @@ async fn a_request_is_a_span_in_the_clients_trace_and_the_service_is_asked_insid
         ("server.port", &port),
     ]);
     assert_eq!(client.attributes, expected);
-    let metrics = site.admin("/metrics").await.unwrap();
-    let counted = r#"water_spans_total{outcome="exported"} 2"#;
-    assert!(metrics.text().unwrap().contains(counted));
+    // The gate counts them once the collector has answered.
+    let counted = async || {
+        let metrics = site.admin("/metrics").await?;
+        let line = r#"water_spans_total{outcome="exported"} 2"#;
+        ensure!(metrics.text()?.contains(line), "{metrics:?}");
+        Ok(())
+    };
+    wait_until("both spans to be counted", SOON, counted)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
