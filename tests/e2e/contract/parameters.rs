@@ -186,6 +186,7 @@ async fn history_pages_are_linked() -> Result<()> {
         link(10, "prev"),
         link(30, "next"),
         link(last, "last"),
+        "</api/v1/sources>; rel=\"describedby\"".to_owned(),
     ];
     assert_eq!(answer.header("link"), Some(expected.join(", ").as_str()));
     Ok(())
