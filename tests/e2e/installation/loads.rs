@@ -14,8 +14,8 @@ const A_LOAD: Duration = Duration::from_secs(60);
 /// The service asks for changes each second.
 const SOON: Duration = Duration::from_secs(10);
 
-/// Two départements; the level of the second follows from its index.
-const STRESS: &str = "dept,stressIndex,level\n34,3.5,vigilance\n35,0.5,\n";
+/// Two départements; their levels follow from their indices until the register tells of them.
+const STRESS: &str = "dept,stressIndex\n34,1.5\n35,0.5\n";
 /// What the register says of them.
 const REGISTER: &str = r#"[{"code": "34", "nom": "Hérault", "niveauGraviteMax": "crise"},
     {"code": "35", "nom": "Ille-et-Vilaine", "niveauGraviteMax": null}]"#;
