@@ -13,11 +13,11 @@ use kube::runtime::reflector::ObjectRef;
 use kube::runtime::{Predicate, WatchStreamExt, predicates};
 use kube::{Client, ResourceExt};
 use tracing::{error, info};
+use water_resources::api_key::KEY_LABEL;
+use water_resources::{ApiKey, WaterDataApi};
 
 use crate::client::watched;
 use crate::config::Scope;
-use crate::crd::api_key::KEY_LABEL;
-use crate::crd::{ApiKey, WaterDataApi};
 use crate::watches::Changes;
 use crate::watches::cache::Cache;
 use crate::watches::health::Health;

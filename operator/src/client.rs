@@ -1,42 +1,22 @@
-//! The connection to the API server, with the deadlines that kube leaves open.
+//! How the operator asks the API server, and how it watches.
 
 use std::time::Duration;
 
 use k8s_openapi::NamespaceResourceScope;
 use kube::runtime::watcher;
-use kube::{Api, Client, Config, Resource};
+use kube::{Api, Client, Resource};
+use water_resources::client::{self, ClientError};
 
 use crate::config::Scope;
 
 /// Above a watch's own 60 s, so that only a dead connection meets it.
 const READ_TIMEOUT: Duration = Duration::from_secs(75);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-const WRITE_TIMEOUT: Duration = Duration::from_secs(15);
 /// A dead watch is noticed this soon; kube's default is 295 s.
 const WATCH_SECONDS: u32 = 60;
 
-/// Why there is no client.
-#[derive(Debug, thiserror::Error)]
-pub enum ClientError {
-    /// Neither a kubeconfig nor a service account.
-    #[error("finding the API server by KUBECONFIG or by the pod's service account")]
-    Config(#[from] kube::config::InferConfigError),
-    /// TLS material that cannot be read.
-    #[error("preparing the connection to the API server")]
-    Client(#[from] kube::Error),
-}
-
-/// A client of the API server that `KUBECONFIG` or the pod's service account names.
+/// A client whose watches live as long as the API server lets them.
 pub async fn connect() -> Result<Client, ClientError> {
-    let mut config = Config::infer().await?;
-    config.connect_timeout = Some(CONNECT_TIMEOUT);
-    config.read_timeout = Some(READ_TIMEOUT);
-    // Otherwise a pooled connection's idle time counts against the next answer.
-    config.reset_reader_on_write = true;
-    config.write_timeout = Some(WRITE_TIMEOUT);
-    // kube would retry 15 times, up to 1 000 s apart; controllers and the election retry themselves.
-    config.default_retry = false;
-    Ok(Client::try_from(config)?)
+    client::connect(READ_TIMEOUT).await
 }
 
 /// How everything is watched.

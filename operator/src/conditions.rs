@@ -5,8 +5,7 @@
 //! it cannot go on without somebody's help.
 
 use water_domain::Timestamp;
-
-use crate::crd::condition::{Condition, ConditionStatus};
+use water_resources::condition::{Condition, ConditionStatus};
 
 /// The field manager of the objects that a WaterDataApi consists of.
 pub const WORKLOAD_MANAGER: &str = "water-operator";

@@ -10,12 +10,12 @@ use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Api, Client, Resource};
 use water_keystore::Owner;
+use water_resources::api_key::IssuedAt;
+use water_resources::{ApiKey, WaterDataApi};
 
 use crate::backoff::Backoff;
 use crate::caches::Caches;
 use crate::config::Scope;
-use crate::crd::api_key::IssuedAt;
-use crate::crd::{ApiKey, WaterDataApi};
 use crate::directories::Directories;
 use crate::events::Events;
 use crate::gate_pods::GatePods;

@@ -27,9 +27,9 @@ use water_keystore::{
     Applied, Contents, Declaration, Declared, Entry, InvalidInstance, Origin,
     Reason as StoreReason, Sight, StoreError, WriteError, Writer,
 };
+use water_resources::api_key::IssuedAt;
 
 use crate::conditions::Reason;
-use crate::crd::api_key::IssuedAt;
 use crate::lease::Election;
 use crate::metrics::Metrics;
 use health::{Damage, damage};

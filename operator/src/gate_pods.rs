@@ -8,8 +8,8 @@ use futures::future::join_all;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
+use water_resources::api_key::IssuedAt;
 
-use crate::crd::api_key::IssuedAt;
 use crate::watches::Changes;
 use crate::watches::cache::Cache;
 use crate::watches::health::Health;

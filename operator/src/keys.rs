@@ -36,11 +36,11 @@ use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
 use tracing::warn;
 use water_domain::{KeyHash, Timestamp};
+use water_resources::ApiKey;
 
 use crate::backoff::{chance, spread};
 use crate::clock;
 use crate::context::Context;
-use crate::crd::ApiKey;
 use crate::metrics::{Kind, PassOutcome};
 use act::Done;
 pub use error::KeyError;

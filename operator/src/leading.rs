@@ -25,14 +25,14 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::time::sleep;
 use tracing::{error, warn};
+use water_resources::WaterDataApi;
+use water_resources::api_key::KEY_LABEL;
 
 use crate::backoff;
 use crate::caches::{Caches, Follower, Installation, Key};
 use crate::client::watching;
 use crate::config::{OperatorConfig, Scope};
 use crate::context::{Context, keys_where};
-use crate::crd::WaterDataApi;
-use crate::crd::api_key::KEY_LABEL;
 use crate::directories::{Directories, care};
 use crate::events::Events;
 use crate::gate_pods::{self, GatePods};

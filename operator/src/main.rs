@@ -6,8 +6,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use water_keystore::{Instance, PasswordHash, redis_acl};
 use water_operator::config::OperatorConfig;
-use water_operator::crd::install;
-use water_operator::{client, release, run};
+use water_operator::{client, crd, release, run};
 use water_runtime::{Program, Settings, process, program, settings, telemetry};
 
 /// Issues and revokes the API's keys, and rolls out its services.
@@ -72,14 +71,14 @@ fn main() -> ExitCode {
     let _telemetry = telemetry::init();
     match arguments(&program).command.unwrap_or(Command::Run) {
         Command::Run => serve(program),
-        Command::Crd(Crd::Generate { directory }) => told(install::generate(&directory)),
+        Command::Crd(Crd::Generate { directory }) => told(crd::generate(&directory)),
         Command::Crd(Crd::Print) => told(
-            install::print()
+            crd::print()
                 .map(|text| print!("{text}"))
                 .map_err(Into::into),
         ),
         Command::Crd(Crd::Apply) => process::run(program, async |_| {
-            Ok(install::apply(client::connect().await?).await?)
+            Ok(crd::apply(client::connect().await?).await?)
         }),
         Command::RedisAcl {
             instance,

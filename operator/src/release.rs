@@ -17,9 +17,9 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{ApiResource, DynamicObject, ListParams, ObjectMeta};
 use kube::{Api, Client, ResourceExt};
 use tokio::time::timeout;
+use water_resources::ApiKey;
+use water_resources::api_key::IssuedAt;
 
-use crate::crd::ApiKey;
-use crate::crd::api_key::IssuedAt;
 use crate::keys::finalizer;
 use crate::lease::{self, Election, Leadership};
 use directory::ClearError;

@@ -1,8 +1,7 @@
 //! Objects that this crate's tests begin with.
 
 use serde_json::json;
-
-use crate::crd::{ApiKey, ApiKeySpec, WaterDataApi, WaterDataApiSpec};
+use water_resources::{ApiKey, ApiKeySpec, WaterDataApi, WaterDataApiSpec};
 
 /// An ApiKey of account `acme` on plan Enterprise.
 pub fn key(name: &str, namespace: &str) -> ApiKey {

@@ -13,12 +13,12 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tracing::{debug, info, warn};
 use water_domain::{KeyId, Timestamp};
 use water_keystore::{Observation, StoreError};
+use water_resources::ApiKey;
 
 use super::health::{Damage, damage, is_unguarded, miscount};
 use super::{OpenDirectory, acknowledgements, sweep};
 use crate::clock;
 use crate::context::Context;
-use crate::crd::ApiKey;
 use crate::events::Happening;
 
 /// Between two looks at the directory and its server.

@@ -12,10 +12,10 @@ use water_keystore::{
     ConnectionSettings, Directory, Entry, Instance, InvalidInstance, Observation, Origin, Owner,
     Record, StoreError, WriteError, Writer,
 };
+use water_resources::api_key::IssuedAt;
 
 use super::Moment;
 use super::waits::Waits;
-use crate::crd::api_key::IssuedAt;
 
 /// One directory, claimed or not.
 pub struct OpenDirectory {

@@ -15,12 +15,12 @@ use kube::{Api, Client};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tracing::{debug, info};
 use water_keystore::{Declaration, Entry, Origin, Owner};
+use water_resources::ApiKey;
 
 use super::{DirectoryError, Moment, OpenDirectory, Source};
 use crate::client::watched;
 use crate::config::Scope;
 use crate::context::Context;
-use crate::crd::ApiKey;
 use crate::events::Happening;
 
 /// Between two sweeps.

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use kube::ResourceExt;
 use water_domain::{AccountId, PlanName};
+use water_resources::ApiKey;
+use water_resources::api_key::IssuedAt;
 
 use super::secrets::Redis;
 use crate::conditions::Reason;
 use crate::context::Context;
-use crate::crd::ApiKey;
-use crate::crd::api_key::IssuedAt;
 use crate::directories::OpenDirectory;
 use crate::directories::health::is_unguarded;
 
@@ -164,7 +164,7 @@ mod tests {
             let mut key = sample::key(name, "team");
             key.spec.account_id = account.parse().unwrap();
             key.spec.plan = plan.parse().unwrap();
-            key.status = Some(crate::crd::ApiKeyStatus {
+            key.status = Some(water_resources::ApiKeyStatus {
                 api: Some(place.clone()),
                 ..Default::default()
             });

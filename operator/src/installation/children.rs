@@ -12,12 +12,12 @@ use kube::api::{
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tracing::info;
+use water_resources::WaterDataApi;
 
 use super::drift::is_as;
 use super::manifest::{ChildKind, Desired, Manifest};
 use super::render::{MANAGED_BY, short_hash};
 use crate::conditions::WORKLOAD_MANAGER;
-use crate::crd::WaterDataApi;
 
 /// What was applied last, as a hash: fields that are no longer wanted show in nothing else.
 const APPLIED: &str = "waterdata.dev/applied";

@@ -2,13 +2,13 @@
 
 use kube::ResourceExt;
 use water_keystore::WriteError;
+use water_resources::WaterDataApi;
 
 use super::advice::{advice, ask};
 use super::secrets::Redis;
 use super::{InstallationError, place};
 use crate::conditions::{Aspect, Finding, Outcome, Reason};
 use crate::context::Context;
-use crate::crd::WaterDataApi;
 use crate::directories::sweep::ALLOW;
 use crate::directories::{DirectoryError, Place};
 

@@ -10,12 +10,12 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{ObjectMeta, PostParams};
 use kube::{Resource, ResourceExt};
+use water_resources::WaterDataApi;
 
 use super::render::{IdentityFacts, MANAGED_BY};
 use super::secrets::{SecretError, fingerprint};
 use crate::conditions::RECORD_MANAGER;
 use crate::context::Context;
-use crate::crd::WaterDataApi;
 
 /// What the gates sign with.
 const CURRENT: &str = "current";

@@ -4,8 +4,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::networking::v1::Ingress;
 use kube::ResourceExt;
-
-use crate::crd::water_data_api::ComponentStatus;
+use water_resources::water_data_api::ComponentStatus;
 
 /// How far a step is.
 #[derive(Clone, PartialEq, Eq, Debug)]

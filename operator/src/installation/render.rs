@@ -7,13 +7,13 @@ mod workloads;
 
 use std::collections::BTreeMap;
 
-pub use job::short_hash;
-pub use pods::{CONFIG_HASH, GATE_GRACE};
 use serde_json::{Value, json};
+use water_resources::WaterDataApiSpec;
+use water_resources::exposure::Switch;
 
 use super::manifest::{ChildKind, Desired, Manifest};
-use crate::crd::WaterDataApiSpec;
-use crate::crd::exposure::Switch;
+pub use job::short_hash;
+pub use pods::{CONFIG_HASH, GATE_GRACE};
 
 /// The port names and numbers of every HTTP binary.
 pub const HTTP_PORT: u16 = 8080;

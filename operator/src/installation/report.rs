@@ -5,6 +5,10 @@ use k8s_openapi::api::networking::v1::Ingress;
 use kube::api::PostParams;
 use kube::{Resource, ResourceExt};
 use water_domain::Timestamp;
+use water_resources::api_key::IssuedAt;
+use water_resources::condition::ConditionStatus;
+use water_resources::water_data_api::{ApiKeyCounts, ComponentStatus, WaterDataApiStatus};
+use water_resources::{ApiKey, Condition, WaterDataApi};
 
 use super::children::{ChildError, Children};
 use super::data::{DataError, Loaded};
@@ -14,10 +18,6 @@ use super::render::Part;
 use super::transitions::transitions;
 use crate::conditions::{Aspect, Finding, Outcome, RECORD_MANAGER, Reason, find, holds, stated};
 use crate::context::Context;
-use crate::crd::api_key::IssuedAt;
-use crate::crd::condition::ConditionStatus;
-use crate::crd::water_data_api::{ApiKeyCounts, ComponentStatus, WaterDataApiStatus};
-use crate::crd::{ApiKey, Condition, WaterDataApi};
 
 /// What a pass found out.
 #[derive(Clone, PartialEq, Debug)]

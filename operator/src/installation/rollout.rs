@@ -2,13 +2,13 @@
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
+use water_resources::WaterDataApi;
 
 use super::children::{ChildError, Children};
 use super::manifest::{ChildKind, Desired};
 use super::progress::{self, Step};
 use super::report::waiting;
 use crate::conditions::{Aspect, Finding, Outcome, Reason, holds};
-use crate::crd::WaterDataApi;
 
 /// How far the children are.
 pub struct Rollout {

@@ -12,6 +12,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ListParams, ObjectMeta};
 use kube::{Resource, ResourceExt};
 use water_domain::Timestamp;
+use water_resources::WaterDataApi;
 
 use super::InstallationError;
 use super::children::Children;
@@ -19,7 +20,6 @@ use super::identity::{self, Identity};
 use super::manifest::ChildKind;
 use super::render::{CONFIG_HASH, Part};
 use crate::context::Context;
-use crate::crd::WaterDataApi;
 use crate::events::Happening;
 
 /// On the WaterDataApi: any word that was not there before asks for a rotation. On the Secret: the

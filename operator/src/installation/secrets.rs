@@ -11,11 +11,11 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client, ResourceExt};
 use sha2::{Digest, Sha256};
 use water_keystore::{ConnectionSettings, InvalidConnectionSettings};
+use water_resources::WaterDataApi;
 
 use super::identity::{self, Identity};
 use super::render::{SecretFacts, StoreFacts};
 use crate::context::Context;
-use crate::crd::WaterDataApi;
 
 /// What the operator took from the Secrets.
 pub struct Secrets {

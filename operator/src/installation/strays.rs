@@ -8,10 +8,10 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use water_domain::Timestamp;
 use water_keystore::Leases;
+use water_resources::WaterDataApi;
 
 use super::place;
 use crate::context::Context;
-use crate::crd::WaterDataApi;
 
 /// A gate writes its lease before it is ready, and renews it every second. After a rebuild, or a Redis
 /// that was wiped, it may take a few.

@@ -1,8 +1,9 @@
 //! The events between two statuses of a WaterDataApi: one for each transition.
 
+use water_resources::condition::ConditionStatus;
+use water_resources::water_data_api::WaterDataApiStatus;
+
 use crate::conditions::{Aspect, Reason, find, holds};
-use crate::crd::condition::ConditionStatus;
-use crate::crd::water_data_api::WaterDataApiStatus;
 use crate::events::Happening;
 
 /// What does not keep a WaterDataApi from being ready, and is an event when it begins.

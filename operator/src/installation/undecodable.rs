@@ -5,10 +5,10 @@ use kube::core::{DeserializeGuard, error_boundary::InvalidObject};
 use kube::{Api, Resource, ResourceExt};
 use serde_json::json;
 use water_domain::Timestamp;
+use water_resources::{Condition, WaterDataApi};
 
 use crate::conditions::{Aspect, Outcome, RECORD_MANAGER, Reason, find, stated};
 use crate::context::Context;
-use crate::crd::{Condition, WaterDataApi};
 use crate::events::Happening;
 
 /// Says in the status and by an event why the object cannot be read; once for each generation.

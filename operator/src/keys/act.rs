@@ -4,6 +4,8 @@ use kube::Api;
 use tokio::time::Instant;
 use water_domain::{KeyHash, KeyPrefix, PlainKey, PlanName};
 use water_keystore::{Owner, WriteError};
+use water_resources::api_key::{ApiKeyStatus, IssuedKey, REISSUES, Reissue, UNREVEALED};
+use water_resources::{ApiKey, WaterDataApi};
 
 use super::error::KeyError;
 use super::gather::{Reading, Scene};
@@ -14,8 +16,6 @@ use super::seen::Terms;
 use super::step::{Declaration, Handover, Release, Step};
 use super::{finalizer, status};
 use crate::context::Context;
-use crate::crd::api_key::{ApiKeyStatus, IssuedKey, REISSUES, Reissue, UNREVEALED};
-use crate::crd::{ApiKey, WaterDataApi};
 use crate::directories::DirectoryError;
 use crate::directories::waits::Mark;
 use crate::events::Happening;

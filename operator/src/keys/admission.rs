@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use kube::ResourceExt;
+use water_resources::api_key::{ApiRef, IssuedAt};
+use water_resources::water_data_api::{AccountBinding, From};
+use water_resources::{ApiKey, WaterDataApi};
 
 use crate::conditions::Reason;
 use crate::config::Scope;
-use crate::crd::api_key::{ApiRef, IssuedAt};
-use crate::crd::water_data_api::{AccountBinding, From};
-use crate::crd::{ApiKey, WaterDataApi};
 
 /// Labels of a namespace.
 pub type Labels = BTreeMap<String, String>;

@@ -8,6 +8,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{Resource, ResourceExt};
 use water_domain::{KeyHash, Limits, Plan, Timestamp};
 use water_keystore::{Entry, Origin};
+use water_resources::api_key::{ApiKeyStatus, IssuedAt};
+use water_resources::condition::ConditionStatus;
+use water_resources::water_data_api::{Access, PlanSpec};
+use water_resources::{ApiKey, WaterDataApi};
 
 use super::decide::{earlier, stricter};
 use super::record::{self, Issued};
@@ -16,10 +20,6 @@ use super::seen::Terms;
 use super::subject::Subject;
 use crate::conditions::{Aspect, Reason, find, holds};
 use crate::context::Context;
-use crate::crd::api_key::{ApiKeyStatus, IssuedAt};
-use crate::crd::condition::ConditionStatus;
-use crate::crd::water_data_api::{Access, PlanSpec};
-use crate::crd::{ApiKey, WaterDataApi};
 use crate::directories::Source;
 
 /// The plans of a WaterDataApi as the directory holds them.

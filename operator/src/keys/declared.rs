@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use water_domain::{KeyHash, PlanName, Timestamp};
+use water_resources::{ApiKeySpec, WaterDataApi};
 
 use super::contents::{covers, plans};
 use super::memory::MadeKey;
@@ -11,7 +12,6 @@ use super::record::{self, Issued};
 use super::secret::Written;
 use super::seen::{Announced, Material, Rotation, Spec};
 use super::subject::Subject;
-use crate::crd::{ApiKeySpec, WaterDataApi};
 
 /// Every key that spec, status, Secret and memory name.
 pub fn issued(

@@ -3,9 +3,9 @@
 use kube::api::{ObjectMeta, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::json;
+use water_resources::ApiKey;
 
 use crate::conditions::RECORD_MANAGER;
-use crate::crd::ApiKey;
 
 /// The finalizer's name.
 pub const NAME: &str = "waterdata.dev/revoke";

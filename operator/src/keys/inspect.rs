@@ -2,6 +2,7 @@
 //! version that neither this leader nor the status knows; its hash is then remembered.
 
 use water_domain::KeyHash;
+use water_resources::ApiKey;
 
 use super::membership::Membership;
 use super::memory::MadeKey;
@@ -9,7 +10,6 @@ use super::secret::{self, Found, Written};
 use super::seen::{Admission, Content, Secret};
 use super::subject::Subject;
 use crate::context::Context;
-use crate::crd::ApiKey;
 
 /// The Secret, and whether its text is that of the key that its annotations name.
 pub struct Inspected {

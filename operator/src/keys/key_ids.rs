@@ -3,10 +3,10 @@
 use kube::Resource;
 use kube::core::DeserializeGuard;
 use kube::runtime::reflector::Store;
+use water_resources::ApiKey;
+use water_resources::api_key::{ApiKeyStatus, IssuedAt};
 
 use super::contents::Age;
-use crate::crd::ApiKey;
-use crate::crd::api_key::{ApiKeyStatus, IssuedAt};
 
 /// How strong an ApiKey's claim to a key id is; of equal claims that of the oldest ApiKey counts.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -70,8 +70,8 @@ fn age(key: &ApiKey) -> Age {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crd::api_key::IssuedKey;
     use crate::sample;
+    use water_resources::api_key::IssuedKey;
 
     const ID: &str = "AAAAbbbb0000";
 

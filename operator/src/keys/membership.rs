@@ -1,6 +1,8 @@
 //! Which WaterDataApi an ApiKey belongs to.
 
 use kube::core::DeserializeGuard;
+use water_resources::WaterDataApi;
+use water_resources::api_key::IssuedAt;
 
 use super::admission::{self, Refusal};
 use super::error::KeyError;
@@ -8,8 +10,6 @@ use super::seen::Admission;
 use super::subject::Subject;
 use crate::conditions::Reason;
 use crate::context::Context;
-use crate::crd::WaterDataApi;
-use crate::crd::api_key::IssuedAt;
 
 /// The WaterDataApi of an ApiKey, and whether it admits the key.
 pub struct Membership {

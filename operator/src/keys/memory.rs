@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use kube::api::ObjectMeta;
 use kube::{Resource, ResourceExt};
 use water_domain::{KeyHash, PlainKey};
+use water_resources::ApiKey;
 
 use super::record::Issued;
-use crate::crd::ApiKey;
 
 /// A key that was made and is not in a Secret yet. Its text is lost when the process ends, and nobody
 /// has seen it.

@@ -3,9 +3,9 @@
 use kube::api::ObjectMeta;
 use water_domain::{AccountId, KeyHash, KeyId, PlanName, Timestamp};
 use water_keystore::{KeyState, Owner, Record};
+use water_resources::api_key::{ApiKeySpec, IssuedKey, RetiringKey};
 
 use super::seen::Terms;
-use crate::crd::api_key::{ApiKeySpec, IssuedKey, RetiringKey};
 
 /// What never changes of a key after it was issued.
 #[derive(Clone, PartialEq, Eq, Debug)]

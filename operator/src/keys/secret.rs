@@ -14,11 +14,11 @@ use kube::api::ObjectMeta;
 use kube::core::PartialObjectMeta;
 use kube::runtime::reflector::ObjectRef;
 use water_domain::{KeyHash, KeyPrefix, PlainKey, Timestamp};
+use water_resources::ApiKeySpec;
+use water_resources::api_key::{IssuedKey, KEY_LABEL};
 
 use super::record::Issued;
 use crate::context::Context;
-use crate::crd::ApiKeySpec;
-use crate::crd::api_key::{IssuedKey, KEY_LABEL};
 pub use marks::{Handed, is_as_declared};
 pub use write::{Outcome, amend, create, replace};
 

@@ -2,9 +2,9 @@
 
 use water_domain::Timestamp;
 use water_keystore::{Record, Standing};
+use water_resources::water_data_api::{Access, PlanSpec};
 
 use crate::conditions::{Outcome, Reason};
-use crate::crd::water_data_api::{Access, PlanSpec};
 
 /// How a published key stands, in words.
 pub fn standing(record: &Record, plan: &PlanSpec, now: Timestamp) -> Outcome {
@@ -31,7 +31,8 @@ pub fn standing(record: &Record, plan: &PlanSpec, now: Timestamp) -> Outcome {
 mod tests {
     use super::*;
     use crate::keys::record::{self, Issued};
-    use crate::{crd::ApiKey, sample};
+    use crate::sample;
+    use water_resources::ApiKey;
 
     fn at(text: &str) -> Timestamp {
         Timestamp::parse(text).unwrap()

@@ -4,14 +4,14 @@ use kube::ResourceExt;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
 use water_domain::Timestamp;
+use water_resources::api_key::ApiKeyStatus;
+use water_resources::condition::ConditionStatus;
+use water_resources::{ApiKey, Condition};
 
 use super::subject::{Subject, dynamic};
 use super::verdict::{InForce, Report};
 use crate::conditions::{Aspect, Outcome, RECORD_MANAGER, Reason, find, holds, stated};
 use crate::context::Context;
-use crate::crd::api_key::ApiKeyStatus;
-use crate::crd::condition::ConditionStatus;
-use crate::crd::{ApiKey, Condition};
 use crate::events::Happening;
 
 /// The status that a report makes of the one before.

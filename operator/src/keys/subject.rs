@@ -8,12 +8,12 @@ use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use water_domain::{AccountId, KeyHash, KeyId, Timestamp};
+use water_resources::api_key::{ApiKeyStatus, IssuedKey};
+use water_resources::{ApiKey, ApiKeySpec};
 
 use super::record::Issued;
 use super::{record, secret};
 use crate::context::Context;
-use crate::crd::api_key::{ApiKeyStatus, IssuedKey};
-use crate::crd::{ApiKey, ApiKeySpec};
 
 /// Asks for a hash that was revoked: its first twelve hexadecimal digits, `@`, and the time of the
 /// tombstone, which is lifted; no later one is.

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use water_domain::{KeyHash, Timestamp};
+use water_resources::api_key::RetiringKey;
 
 use super::gather::Scene;
 use super::record::Issued;
-use crate::crd::api_key::RetiringKey;
 
 /// When something is to be done about a key that is in force, though nothing happens.
 pub fn next_boundary(scene: &Scene, hash: &KeyHash) -> Option<Duration> {

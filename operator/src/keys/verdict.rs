@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use water_domain::{KeyHash, Timestamp};
+use water_resources::api_key::{IssuedAt, REISSUES, RetiringKey};
 
 use super::error::{KeyError, outcome};
 use super::gather::Scene;
@@ -14,7 +15,6 @@ use super::step::{Hindrance, Refusal, Verdict};
 use super::subject::REINSTATE;
 use super::times::{next_rotation, previous};
 use crate::conditions::{Aspect, Finding, Outcome, Reason};
-use crate::crd::api_key::{IssuedAt, REISSUES, RetiringKey};
 use crate::directories::waits::Standing;
 
 /// The status reports a wait for gates after this long. Most waits are over by then.

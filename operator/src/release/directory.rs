@@ -16,10 +16,10 @@ use water_keystore::{
     Applied, Contents, Declaration, Directory, Instance, InvalidInstance, Origin, StoreError,
     WriteError, Writer,
 };
+use water_resources::WaterDataApi;
+use water_resources::api_key::IssuedAt;
 
 use super::held::Held;
-use crate::crd::WaterDataApi;
-use crate::crd::api_key::IssuedAt;
 use crate::directories::gates::{GatePod, Gates, Missed, missed};
 use crate::gate_pods;
 use crate::installation::secrets::{self, SecretError};

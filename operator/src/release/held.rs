@@ -7,8 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use water_domain::{AccountId, KeyHash};
 use water_keystore::Origin;
-
-use crate::crd::api_key::IssuedAt;
+use water_resources::api_key::IssuedAt;
 
 /// An ApiKey with the finalizer.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use water_operator::crd::ApiKey;
+use water_resources::ApiKey;
 
 use crate::world::{api, brought, key};
 

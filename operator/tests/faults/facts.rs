@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Secret;
 use water_domain::KeyHash;
 use water_keystore::directory::contents::Stored;
 use water_keystore::{Held, Observation};
-use water_operator::crd::ApiKey;
+use water_resources::ApiKey;
 
 use crate::objects::Objects;
 use crate::world::World;

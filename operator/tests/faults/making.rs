@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use water_harness::Network;
-use water_operator::crd::ApiKey;
+use water_resources::ApiKey;
 
 use crate::change::{Change, PLANS, declared, name, offering, rotated};
 use crate::objects::secret_name;

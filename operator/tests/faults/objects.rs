@@ -7,8 +7,8 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use serde_json::Value;
 use water_domain::{KeyHash, KeyPrefix, PlainKey};
-use water_operator::crd::ApiKey;
-use water_operator::crd::condition::ConditionStatus;
+use water_resources::ApiKey;
+use water_resources::condition::ConditionStatus;
 
 use crate::world::World;
 

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use water_domain::KeyHash;
-use water_operator::crd::ApiKey;
+use water_resources::ApiKey;
 
 use crate::change::{self, Change, offering};
 use crate::clients::Expected;

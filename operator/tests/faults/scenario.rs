@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
 use water_domain::KeyHash;
-use water_operator::crd::ApiKey;
+use water_resources::ApiKey;
 
 use crate::clients::Expected;
 use crate::objects::{current, shown};

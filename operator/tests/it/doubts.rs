@@ -18,10 +18,10 @@ use tokio::time::timeout;
 use water_domain::{KeyHash, Plan};
 use water_harness::{Network, Proxy, Redis};
 use water_keystore::{ConnectionSettings, Declaration, Entry, KeyState, Origin, Owner, Record};
-use water_operator::crd::api_key::IssuedAt;
 use water_operator::directories::{Directories, DirectoryError, OpenDirectory, Place, Source};
 use water_operator::lease::Election;
 use water_operator::metrics::Metrics;
+use water_resources::api_key::IssuedAt;
 
 use crate::Result;
 use crate::world::{API, World};

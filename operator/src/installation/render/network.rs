@@ -1,10 +1,10 @@
 //! Services, NetworkPolicies and the Ingress.
 
 use serde_json::{Value, json};
+use water_resources::exposure::IngressSpec;
 
 use super::super::manifest::{ChildKind, Manifest};
 use super::{ADMIN_PORT, HTTP_PORT, Part, Source};
-use crate::crd::exposure::IngressSpec;
 
 /// The stable address of a serving part.
 pub fn service(source: Source<'_>, part: Part) -> Manifest {

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::{Map, Value, json};
+use water_resources::schema::Quantities;
+use water_resources::workload::Resources;
 
 use super::super::manifest::{ChildKind, Manifest};
 use super::{ADMIN_PORT, HTTP_PORT, Part, Source, StoreFacts};
-use crate::crd::schema::Quantities;
-use crate::crd::workload::Resources;
 
 /// The nobody of distroless images; no file in the images belongs to it.
 const USER: u32 = 65532;

@@ -1,10 +1,10 @@
 //! Deployments of the serving parts, and how many of their pods a drain may take.
 
 use serde_json::json;
+use water_resources::workload::Component;
 
 use super::super::manifest::{ChildKind, Manifest};
 use super::{Part, Source, pods};
-use crate::crd::workload::Component;
 
 /// A serving part's Deployment.
 pub fn deployment(source: Source<'_>, part: Part) -> Manifest {

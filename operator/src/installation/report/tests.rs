@@ -185,7 +185,7 @@ fn keys_are_counted_by_what_their_status_says() {
             Finding::holds(Aspect::Synced, Reason::Published, ""),
             Finding::holds(Aspect::Ready, reason, ""),
         ];
-        key.status = Some(crate::crd::ApiKeyStatus {
+        key.status = Some(water_resources::ApiKeyStatus {
             api: Some(place.clone()),
             conditions: stated(&[], findings, 1, Timestamp::from_millis(0).unwrap()),
             ..Default::default()

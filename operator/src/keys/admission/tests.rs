@@ -70,7 +70,7 @@ fn what_was_resolved_once_stays() {
         namespace: "water".into(),
         name: "first".into(),
     };
-    key.status = Some(crate::crd::ApiKeyStatus {
+    key.status = Some(water_resources::ApiKeyStatus {
         api: Some(place.clone()),
         ..Default::default()
     });

@@ -1,11 +1,11 @@
 //! What a rebuild publishes, and which ApiKey gets a hash that several name.
 
 use water_domain::Timestamp;
+use water_resources::ApiKeyStatus;
+use water_resources::api_key::{Brought, IssuedKey};
 
 use super::*;
 use crate::conditions::{Finding, stated};
-use crate::crd::ApiKeyStatus;
-use crate::crd::api_key::{Brought, IssuedKey};
 use crate::sample;
 
 fn at(text: &str) -> Timestamp {
@@ -52,7 +52,7 @@ fn told(change: impl FnOnce(&mut ApiKeyStatus)) -> ApiKey {
     key
 }
 
-fn conditions(finding: Finding) -> Vec<crate::crd::Condition> {
+fn conditions(finding: Finding) -> Vec<water_resources::Condition> {
     stated(&[], vec![finding], 1, at("2026-01-01T00:00:00Z"))
 }
 

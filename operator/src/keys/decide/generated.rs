@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use water_domain::Timestamp;
+use water_resources::api_key::REISSUES;
 
 use super::goal::{Goal, Then};
 use super::terms::{earlier, is_past, replaced, retirement};
-use crate::crd::api_key::REISSUES;
 use crate::keys::seen::{Admission, Announced, Content, Secret, Seen, Sight, Spec, Terms};
 use crate::keys::step::{Handover, Hindrance, Refusal, Step, Verdict};
 

@@ -6,10 +6,10 @@ use k8s_openapi::ByteString;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource, ResourceExt};
 use water_domain::{PlainKey, Timestamp};
+use water_resources::api_key::DeletionPolicy;
+use water_resources::{ApiKey, WaterDataApi};
 
 use super::{BASE_URL, CURRENT, KEY_LABEL, OWNER, OWNER_UID, PREVIOUS, RETIRES, Written, path};
-use crate::crd::api_key::DeletionPolicy;
-use crate::crd::{ApiKey, WaterDataApi};
 use crate::installation::render::MANAGED_BY;
 use crate::keys::finalizer::ACCOUNT_LABEL;
 use crate::keys::record::Issued;

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use water_resources::ApiKey;
+use water_resources::api_key::{DeletionPolicy, Generated};
+
 use super::marks::{Marks, data, marks, owners};
 use super::*;
-use crate::crd::ApiKey;
-use crate::crd::api_key::{DeletionPolicy, Generated};
 use crate::sample;
 
 fn issued(digits: &str) -> Issued {

@@ -6,12 +6,12 @@ use kube::ResourceExt;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use water_domain::PlainKey;
+use water_resources::{ApiKey, WaterDataApi};
 
 use super::marks::{Handed, Marks, base_url, data, marks, owners};
 use super::{PREVIOUS, RETIRES, Written, name, secrets};
 use crate::conditions::RECORD_MANAGER;
 use crate::context::Context;
-use crate::crd::{ApiKey, WaterDataApi};
 use crate::keys::record::Issued;
 
 /// What became of a write.

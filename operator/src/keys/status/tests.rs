@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use water_resources::api_key::{IssuedAt, Reissue, RetiringKey};
+
 use super::*;
 use crate::conditions::Finding;
-use crate::crd::api_key::{IssuedAt, Reissue, RetiringKey};
 use crate::keys::record::Issued;
 
 fn issued(hash: &str) -> Issued {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use water_domain::{KeyHash, Timestamp};
 use water_keystore::{KeyState, Record};
-use water_operator::crd::{ApiKey, ApiKeyStatus};
+use water_resources::{ApiKey, ApiKeyStatus};
 
 use super::violation::Violation;
 use crate::facts::{Facts, name, uid};

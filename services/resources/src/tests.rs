@@ -1,26 +1,8 @@
-//! What holds for the whole schema, and that the generated files are those of this source.
-
-use std::path::Path;
+//! What holds for the whole schema.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaPropsOrBool;
 
 use super::*;
-
-#[test]
-fn the_generated_files_are_those_of_the_source() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for directory in ["crds", "charts/water-data/crds"] {
-        for (name, content) in install::files().unwrap() {
-            let path = root.join(directory).join(name);
-            let stored = std::fs::read_to_string(&path).unwrap_or_default();
-            assert!(
-                stored == content,
-                "{} is stale; run `cargo crdgen`",
-                path.display()
-            );
-        }
-    }
-}
 
 #[test]
 fn every_string_list_and_map_is_bounded() {

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use water_domain::{AccountId, PlanName, Timestamp};
 
-use super::Condition;
-use super::schema;
+use crate::Condition;
+use crate::schema;
 
 /// An API key: its account, its plan, and when it is valid.
 #[derive(CustomResource, KubeSchema, Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use water_domain::PlanName;
 
-use super::exposure::{Exposure, NetworkPolicySpec};
-use super::schema;
-use super::telemetry::Telemetry;
-use super::workload::{Component, Image, Migrations, Rollout};
-use super::{Condition, exposure::Switch};
+use crate::exposure::{Exposure, NetworkPolicySpec};
+use crate::schema;
+use crate::telemetry::Telemetry;
+use crate::workload::{Component, Image, Migrations, Rollout};
+use crate::{Condition, exposure::Switch};
 
 /// An installation of the gate and the two services: images, stores, plans and exposure.
 #[derive(CustomResource, KubeSchema, Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::schema::{self, Quantities};
+use crate::schema::{self, Quantities};
 
 /// The images: `<registry>/water-gate:<tag>` and its siblings.
 #[derive(KubeSchema, Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
