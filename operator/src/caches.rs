@@ -4,6 +4,7 @@
 use std::convert::Infallible;
 use std::future::pending;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::channel::mpsc::UnboundedSender;
@@ -12,15 +13,21 @@ use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::{Predicate, WatchStreamExt, predicates};
 use kube::{Client, ResourceExt};
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval};
 use tracing::{error, info};
 use water_resources::api_key::KEY_LABEL;
 use water_resources::{ApiKey, WaterDataApi};
 
 use crate::client::watched;
+use crate::conditions::{Aspect, holds};
 use crate::config::Scope;
 use crate::watches::Changes;
 use crate::watches::cache::Cache;
 use crate::watches::health::Health;
+
+/// Between two settled ApiKeys, when a leader looks at all: 10 000 in 20 s.
+const SETTLED_EVERY: Duration = Duration::from_millis(2);
 
 /// An ApiKey, whether it can be decoded or not.
 pub type Key = DeserializeGuard<ApiKey>;
@@ -38,6 +45,8 @@ pub struct Caches {
     /// Keys' Secrets.
     pub secrets: Cache<KeySecret>,
     follower: Mutex<Option<Follower>>,
+    /// Counts the times at which a leader has to look at every ApiKey.
+    rounds: watch::Sender<u64>,
 }
 
 /// Where a leader hears which objects to look at.
@@ -70,6 +79,7 @@ impl Caches {
             apis,
             secrets,
             follower: Mutex::default(),
+            rounds: watch::Sender::new(0),
         };
         let told = Told {
             keys: key_changes,
@@ -104,6 +114,7 @@ impl Caches {
         });
         tokio::select! {
             never = self.tell_after_lists() => match never {},
+            never = self.tell_settled() => match never {},
             () = keys => error!("the watch of ApiKeys has ended"),
             () = apis => error!("the watch of WaterDataApis has ended"),
             () = secrets => error!("the watch of keys' Secrets has ended"),
@@ -146,11 +157,36 @@ impl Caches {
         }
     }
 
+    /// Tells a leader of the settled ApiKeys at a pace that leaves room for those that change: behind
+    /// the passes over 10 000 others, a new key would wait for many seconds.
+    async fn tell_settled(&self) -> Infallible {
+        let mut rounds = self.rounds.subscribe();
+        let mut pace = interval(SETTLED_EVERY);
+        pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            // An error would mean that the sender is gone, and `self` holds it.
+            let _ = rounds.changed().await;
+            for key in self.keys.store.state() {
+                if rounds.has_changed().unwrap_or(false) {
+                    break;
+                }
+                if is_settled(&key) {
+                    pace.tick().await;
+                    self.tell_key(ObjectRef::from_obj(&*key));
+                }
+            }
+        }
+    }
+
+    /// Tells of every object: of ApiKeys that are settled one after the other, of all else at once.
     fn tell_all(&self, follower: &Follower) {
         // An error means that the leadership is over.
         for key in self.keys.store.state() {
-            let _ = follower.keys.unbounded_send(ObjectRef::from_obj(&*key));
+            if !is_settled(&key) {
+                let _ = follower.keys.unbounded_send(ObjectRef::from_obj(&*key));
+            }
         }
+        self.rounds.send_modify(|rounds| *rounds += 1);
         for api in self.apis.store.state() {
             let _ = follower.apis.unbounded_send(ObjectRef::from_obj(&*api));
         }
@@ -181,6 +217,17 @@ impl Caches {
     fn follower(&self) -> MutexGuard<'_, Option<Follower>> {
         self.follower.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether an ApiKey's status says that all is done that its spec asks for.
+fn is_settled(key: &Key) -> bool {
+    let Ok(key) = &key.0 else { return false };
+    let status = key.status.as_ref();
+    key.metadata.deletion_timestamp.is_none()
+        && status.is_some_and(|status| {
+            status.observed_generation == key.metadata.generation
+                && holds(&status.conditions, Aspect::Ready)
+        })
 }
 
 /// The ApiKey whose Secret it is.
