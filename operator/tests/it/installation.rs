@@ -9,8 +9,11 @@ use crate::Result;
 use crate::gate::{Started, end_pod, pod};
 use crate::world::{API, PATIENCE, World, api, brought};
 
-/// The Job of a version succeeded.
-async fn migrate(world: &World, version: &str) -> anyhow::Result<()> {
+/// When a Job that the tests end began and ended.
+const WHEN: &str = "2026-01-01T00:00:00Z";
+
+/// The Job of a version ended with this status.
+async fn end_migration(world: &World, version: &str, ended: &Value) -> anyhow::Result<()> {
     let selector = format!("--selector=app.kubernetes.io/version={version}");
     let of_version = async || {
         let jobs = world.kubectl(&["get", "jobs", "--output=name", &selector])?;
@@ -19,15 +22,20 @@ async fn migrate(world: &World, version: &str) -> anyhow::Result<()> {
     let name = world
         .wait("the migration Job", PATIENCE, of_version)
         .await?;
-    let now = "2026-01-01T00:00:00Z";
-    let status = json!({ "status": {
-        "startTime": now, "completionTime": now, "succeeded": 1, "uncountedTerminatedPods": {},
-        "conditions": [
-            { "type": "SuccessCriteriaMet", "status": "True", "lastTransitionTime": now },
-            { "type": "Complete", "status": "True", "lastTransitionTime": now },
-        ],
-    }});
+    let status = json!({ "status": ended });
     world.patch(&name, &status, &["--subresource=status"])
+}
+
+/// The Job of a version succeeded.
+async fn migrate(world: &World, version: &str) -> anyhow::Result<()> {
+    let ended = json!({
+        "startTime": WHEN, "completionTime": WHEN, "succeeded": 1, "uncountedTerminatedPods": {},
+        "conditions": [
+            { "type": "SuccessCriteriaMet", "status": "True", "lastTransitionTime": WHEN },
+            { "type": "Complete", "status": "True", "lastTransitionTime": WHEN },
+        ],
+    });
+    end_migration(world, version, &ended).await
 }
 
 /// Every pod of a Deployment runs its latest template, which is that of a version.
@@ -158,6 +166,38 @@ async fn another_version_migrates_first_and_leaves_nothing_old_behind() -> Resul
     world
         .wait("the old Job and the budgets to go", PATIENCE, pruned)
         .await
+}
+
+#[tokio::test]
+async fn a_migration_that_fails_leaves_the_version_before_in_service() -> Result {
+    let (world, _operator) = World::running("failed-migration").await?;
+    complete(&world, "1.2.3").await?;
+    let images = || {
+        let deployments = ["departements", "history", "gate"].map(|part| {
+            let live = world.get(&format!("deployment/{API}-{part}"))?;
+            anyhow::Ok(live["spec"]["template"]["spec"]["containers"][0]["image"].clone())
+        });
+        deployments.into_iter().collect::<anyhow::Result<Vec<_>>>()
+    };
+    let before = images()?;
+    let mut next = api();
+    next["spec"]["image"]["tag"] = "1.3.0".into();
+    world.apply(&next)?;
+    let failed = json!({
+        "startTime": WHEN, "failed": 1, "uncountedTerminatedPods": {},
+        "conditions": [
+            { "type": "FailureTarget", "status": "True", "lastTransitionTime": WHEN },
+            { "type": "Failed", "status": "True", "lastTransitionTime": WHEN },
+        ],
+    });
+    end_migration(&world, "1.3.0", &failed).await?;
+    world
+        .condition("waterdataapi/water-data", "Ready", "False/MigrationFailed")
+        .await?;
+    let after = world.get("waterdataapi/water-data")?;
+    assert_eq!(after["status"]["version"], "1.2.3");
+    assert_eq!(images()?, before);
+    Ok(())
 }
 
 #[tokio::test]

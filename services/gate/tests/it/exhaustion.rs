@@ -18,7 +18,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{interval, timeout};
-use water_harness::{scratch_directory, wait_until};
+use water_harness::{Disks, scratch_directory, wait_until};
 
 use crate::site::{Key, SOON, Site};
 
@@ -277,6 +277,47 @@ async fn a_log_that_nobody_reads_holds_no_request_up_and_tells_what_it_lost() {
         let _ = reader.read_to_end(&mut text);
         let text = String::from_utf8_lossy(&text);
         ensure!(text.contains("after-the-stall"), "it is not there");
+        Ok(())
+    };
+    wait_until("a later line", SOON, recovered).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_log_on_a_full_disk_holds_no_request_up_and_goes_on_where_there_is_space() {
+    let disks = Disks::mount(&[("log", 1 << 20)]).await.unwrap();
+    let log = disks.inside("log").join("gate");
+    let settings = [("WATER_TEST_LOG", log.to_str().unwrap())];
+    let enter = disks.enter();
+    let enter = enter.iter().map(|word| word.to_str().unwrap());
+    let shell = ["sh", "-c", "exec \"$0\" 2>>\"$WATER_TEST_LOG\""];
+    let wrapper: Vec<&str> = enter.chain(shell).collect();
+    let site = Site::start_under(&wrapper, &settings).await;
+    let key = site.key().await;
+    let written = || fs::read_to_string(disks.outside("log").join("gate")).unwrap();
+
+    disks.fill("log").unwrap();
+    let full = written().len();
+    let unlogged = [("X-Request-Id", "while-full")];
+    let mut client = site.connect().await;
+    let flood = "GET / HTTP/1.1\r\nHost: water\r\n\r\n".repeat(500);
+    client.send(&flood).await.unwrap();
+    for _ in 0..500 {
+        let answer = timeout(SOON, client.answer()).await.unwrap().unwrap();
+        assert_eq!(answer.status, 401);
+    }
+    assert_eq!(site.request("GET", "/", &unlogged).await.status, 401);
+    assert_eq!(site.get(TARGET, &key).await.status, 200);
+    // The last page of the file may have room left.
+    assert!(written().len() < full + 4096, "the disk was not full");
+
+    disks.free("log").unwrap();
+    let fields = [("X-Request-Id", "after-the-disk-was-full")];
+    let recovered = async || -> Result<()> {
+        site.request("GET", "/", &fields).await;
+        ensure!(
+            written().contains("after-the-disk-was-full"),
+            "it is not there"
+        );
         Ok(())
     };
     wait_until("a later line", SOON, recovered).await.unwrap();
