@@ -1,5 +1,5 @@
 //! The report of faults: which fault the product was put to, by which tests, and what came of it.
-//! An entry says what tests that ran have shown, and nothing else.
+//! An entry says what tests that ran and measurements that were recorded have shown, and nothing else.
 
 mod outcomes;
 mod table;
@@ -15,6 +15,9 @@ use crate::process::run;
 use outcomes::Ended;
 pub use outcomes::Outcomes;
 use table::{FAULTS, Fault};
+
+/// What `cargo dev bench operator` recorded last.
+const MEASURED: &str = "tests/bench/results/operator.json";
 
 /// Where the report is kept, from the checkout's root.
 pub const REPORT: &str = "tests/e2e/results/faults.json";
@@ -33,9 +36,12 @@ struct Entry {
 }
 
 /// Writes the report, and answers how many faults were held, and of how many.
-pub fn write(outcomes: &Outcomes) -> Result<(usize, usize)> {
+pub fn write(mut outcomes: Outcomes) -> Result<(usize, usize)> {
+    let measured = project().join(MEASURED);
+    let measured = fs::read(&measured).with_context(|| format!("read {}", measured.display()))?;
+    outcomes.measured(&serde_json::from_slice(&measured)?);
     let date = run(Command::new("date").args(["--utc", "+%FT%TZ"]))?;
-    let entry = |fault| entry(fault, outcomes, date.trim());
+    let entry = |fault| entry(fault, &outcomes, date.trim());
     let entries: Vec<Entry> = FAULTS.iter().map(entry).collect();
     let file = project().join(REPORT);
     let folder = file.parent().context("the report is in a folder")?;

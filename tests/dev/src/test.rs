@@ -89,7 +89,7 @@ pub fn run(only: Option<&str>, all_faults: bool) -> Result<()> {
         }
     }
     if all_faults {
-        let (held, all) = faults::write(&outcomes)?;
+        let (held, all) = faults::write(outcomes)?;
         summary.note(&format!(
             "faults: {held} of {all} held, as {} says",
             faults::REPORT

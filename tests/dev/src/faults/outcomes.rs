@@ -1,6 +1,9 @@
-//! What became of each test, read from what libtest prints with `--show-output`.
+//! What became of each test, read from what libtest prints with `--show-output`, and of each target
+//! of a recorded measurement.
 
 use std::collections::BTreeMap;
+
+use serde_json::Value;
 
 /// How a test ended.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -41,6 +44,16 @@ impl Outcomes {
         }
     }
 
+    /// Reads the rows of a result of `tests/bench`: each with a target has met it or has not.
+    pub fn measured(&mut self, result: &Value) {
+        for row in result["rows"].as_array().into_iter().flatten() {
+            if let (Some(name), Some(holds)) = (row["name"].as_str(), row["holds"].as_bool()) {
+                let ended = if holds { Ended::Passed } else { Ended::Failed };
+                self.ended.insert(name.to_owned(), ended);
+            }
+        }
+    }
+
     pub fn ended(&self, test: &str) -> Ended {
         self.ended.get(test).copied().unwrap_or(Ended::NotRun)
     }
@@ -65,6 +78,8 @@ fn between<'a>(line: &'a str, before: &str, after: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn outcomes(lines: &[&str]) -> Outcomes {
@@ -88,6 +103,20 @@ mod tests {
     fn of_two_tests_of_one_path_the_one_that_failed_counts() {
         let read = outcomes(&["test a ... FAILED", "test a ... ok"]);
         assert_eq!(read.ended("a"), Ended::Failed);
+    }
+
+    #[test]
+    fn a_target_is_met_or_not_and_a_row_without_one_says_nothing() {
+        let row = |name, holds: Option<bool>| json!({ "name": name, "holds": holds });
+        let rows = [
+            row("met", Some(true)),
+            row("missed", Some(false)),
+            row("told", None),
+        ];
+        let mut read = Outcomes::default();
+        read.measured(&json!({ "rows": rows }));
+        let all = ["met", "missed", "told"].map(|row| read.ended(row));
+        assert_eq!(all, [Ended::Passed, Ended::Failed, Ended::NotRun]);
     }
 
     #[test]
