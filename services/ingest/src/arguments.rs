@@ -85,10 +85,10 @@ pub struct LoadArguments {
     #[arg(long, value_name = "TEXT")]
     pub source: Option<String>,
     /// A public link to where the data comes from, which clients are told
-    #[arg(long, value_name = "URL", value_parser = link)]
+    #[arg(long, value_name = "URL", value_parser = link, requires = "source")]
     pub source_url: Option<String>,
     /// The licence of the data, which clients are told, such as "Licence Ouverte 2.0"
-    #[arg(long, value_name = "TEXT", value_parser = label)]
+    #[arg(long, value_name = "TEXT", value_parser = label, requires = "source")]
     pub licence: Option<String>,
     /// The data is generated, not measured; a row that says so itself needs no flag
     #[arg(long)]

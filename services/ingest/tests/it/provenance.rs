@@ -54,3 +54,22 @@ async fn licence_and_link_are_noted_with_the_load() {
         ]
     );
 }
+
+#[tokio::test]
+async fn a_licence_without_the_name_of_its_source_is_a_usage_error() {
+    let fixture = Fixture::new().await;
+    for flag in [
+        ["--licence", "Licence Ouverte 2.0"],
+        ["--source-url", "https://data.example"],
+    ] {
+        let mut load = fixture.command("load vigieau - --as-of today");
+        load.args(flag);
+        let refused = run(load, b"");
+        assert_eq!(refused.code, Some(64), "{}", refused.stderr);
+        assert!(
+            refused.stderr.contains("--source <TEXT>"),
+            "{}",
+            refused.stderr
+        );
+    }
+}
