@@ -5,12 +5,11 @@ use std::fs;
 use anyhow::{Context, Result, bail};
 
 use crate::cluster::Cluster;
-use crate::environment;
 use crate::progress::Progress;
 use crate::searched::run_searched;
-use crate::web;
+use crate::{confidential, environment, web};
 
-/// Runs all of them; what they print is searched for API keys.
+/// Runs all of them; what they print, and what they leave behind, is searched for API keys.
 pub fn run(cluster: &Cluster) -> Result<()> {
     let node_js = Progress::new().step("Packages of the browser tests", web::install_packages)?;
     let folder = cluster.file("browser");
@@ -24,5 +23,5 @@ pub fn run(cluster: &Cluster) -> Result<()> {
     if !status.success() {
         bail!("the browser tests ended with {status}");
     }
-    Ok(())
+    confidential::check(cluster)
 }

@@ -7,6 +7,7 @@ mod browser;
 mod certificates;
 mod cluster;
 mod clusters;
+mod confidential;
 mod control_plane;
 mod credentials;
 mod data;

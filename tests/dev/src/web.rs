@@ -12,8 +12,8 @@ use crate::node_js::NodeJs;
 use crate::process::run_reporting;
 use crate::progress::{Progress, Step};
 
-/// What the build makes, and what tests leave behind: no source of it.
-const NO_SOURCES: [&str; 3] = ["node_modules", "dist", "tests"];
+/// What is made of the sources.
+const NO_SOURCES: [&str; 2] = ["node_modules", "dist"];
 
 /// What decides which packages npm installs.
 const PACKAGES: [&str; 2] = ["package.json", "package-lock.json"];
