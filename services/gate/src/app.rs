@@ -23,9 +23,9 @@ use crate::last_use::Notes;
 use crate::limit::limit;
 use crate::metrics::Metrics;
 use crate::openapi;
-use crate::received::Received;
 use crate::route::route;
 use crate::upstream::Upstreams;
+use water_http::Received;
 
 /// One worker's gate: what it judges requests by, and where it sends them.
 #[derive(Debug)]

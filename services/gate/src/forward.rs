@@ -21,9 +21,9 @@ use water_keystore::Record;
 
 use crate::body_budget::BodyBudget;
 use crate::journal::Visit;
-use crate::received::Received;
 use crate::route::Route;
 use crate::upstream::{Request, UpstreamFailure, Upstreams};
+use water_http::Received;
 
 /// What of the client's head a service sees.
 static REQUEST_HEADERS: [HeaderName; 3] = [ACCEPT, ACCEPT_ENCODING, IF_NONE_MATCH];

@@ -14,8 +14,8 @@ use water_keystore::Record;
 use crate::cors::Cors;
 use crate::limit::{self, Charge};
 use crate::metrics::{Answered, Metrics};
-use crate::received::Received;
 use crate::route::Route;
+use water_http::Received;
 
 /// Filled from top to bottom as the request passes the checks; what it did not reach stays empty.
 #[derive(Debug, Default)]

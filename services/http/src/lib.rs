@@ -7,11 +7,14 @@
 
 pub mod access;
 pub mod backend;
+pub mod client_address;
 pub mod clock_skew;
 pub mod format;
+pub mod head;
 pub mod identity;
 pub mod problem;
 pub mod query;
+pub mod received;
 pub mod representation;
 pub mod request_id;
 pub mod route;
@@ -22,10 +25,13 @@ mod weights;
 
 pub use access::Access;
 pub use backend::{Backend, Config as BackendConfig};
+pub use client_address::TrustedProxies;
 pub use clock_skew::ClockSkew;
+pub use head::Head;
 pub use identity::{Identity, IdentityKey, Signer, Verifier, Vouched};
 pub use problem::{Code, Problem, ProblemBody};
 pub use query::Query;
+pub use received::Received;
 pub use representation::Representation;
 pub use request_id::{RequestId, RequestIds};
 pub use route::get;

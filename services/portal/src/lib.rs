@@ -1,0 +1,25 @@
+//! The portal: who holds an account signs in here, makes and revokes keys, and looks at its data.
+//!
+//! [`app`] is the place to begin reading: it takes a request from its origin to its session, to its
+//! member and to its route. Alone knows: OpenID Connect, browser sessions, pages. Never knows: SQL,
+//! names of Redis keys, Secrets.
+
+mod app;
+mod asked;
+mod claims;
+mod config;
+mod cookie;
+mod journal;
+mod member;
+mod origin;
+mod pages;
+mod plans;
+mod provider;
+mod route;
+mod seal;
+mod service;
+mod session;
+
+pub use config::Config;
+pub use pages::Pages;
+pub use service::Service;
