@@ -38,7 +38,7 @@ pub struct Gate {
     pub grace: Arc<Grace>,
     /// Slows down who tries wrong keys, shared by all workers.
     pub guessing: Arc<Guessing>,
-    /// Notes when each key was last used.
+    /// Notes when each key was last used, and counts each account's requests.
     pub last_use: Notes,
     /// Counts requests in Redis.
     pub limiter: Limiter,
@@ -77,7 +77,9 @@ impl Gate {
         let outcome = or_internal(self.decide(request, &mut journal)).await;
         let outcome = outcome.flatten();
         if let (Some(record), Some(now)) = (&journal.record, self.directory.now()) {
-            self.last_use.note(&record.key_id, now);
+            let decision = journal.charge.and_then(|charge| charge.decision);
+            let accepted = decision.map(|decision| decision.accepted);
+            self.last_use.note(record, accepted, now);
         }
         journal.close(request, outcome, &self.cors, &self.metrics)
     }
