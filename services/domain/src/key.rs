@@ -176,3 +176,5 @@ fn checksum(body: &str) -> [u8; CHECKSUM_LENGTH] {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod vectors;

@@ -10,6 +10,9 @@ use std::str::FromStr;
 use water_domain::AccountId;
 use water_domain::key::Shard;
 
+use crate::allowance::bounds::Allowance;
+use crate::usage::day::UtcDay;
+
 /// Which WaterDataApi a directory belongs to: `<namespace>.<name>`. Two instances share a Redis
 /// without touching each other.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -105,6 +108,21 @@ impl Instance {
         format!("wd:rl:{{probe}}:{self}:p")
     }
 
+    /// Hash: what an account did on a day.
+    pub fn usage(&self, account: &AccountId, day: UtcDay) -> String {
+        format!("wd:use:{{{account}}}:{self}:{day}")
+    }
+
+    /// List: the times, in µs, at which an account took of an allowance of the portal.
+    pub fn allowance(&self, account: &AccountId, what: Allowance) -> String {
+        format!("wd:web:{{{account}}}:{self}:{}", what.word())
+    }
+
+    /// The pattern that matches every day's usage of this instance and nothing else.
+    pub(crate) fn usage_pattern(&self) -> String {
+        format!("wd:use:{{*}}:{self}:????-??-??")
+    }
+
     /// The pattern that matches every limiter key of this instance and no other's.
     pub(crate) fn limiter_pattern(&self) -> String {
         format!("wd:rl:{{*}}:{self}:?")
@@ -192,6 +210,24 @@ mod tests {
         );
         assert_eq!(instance().day(&account), "wd:rl:{acme}:water.water-data:d");
         assert_eq!(instance().probe(), "wd:rl:{probe}:water.water-data:p");
+    }
+
+    #[test]
+    fn usage_and_allowances_carry_the_account_as_hash_tag() {
+        let account = "acme".parse().unwrap();
+        let day = UtcDay::of(water_domain::Timestamp::from_millis(0).unwrap());
+        assert_eq!(
+            instance().usage(&account, day),
+            "wd:use:{acme}:water.water-data:1970-01-01"
+        );
+        assert_eq!(
+            instance().allowance(&account, Allowance::Changes),
+            "wd:web:{acme}:water.water-data:changes"
+        );
+        assert_eq!(
+            instance().allowance(&account, Allowance::Reads),
+            "wd:web:{acme}:water.water-data:reads"
+        );
     }
 
     #[test]

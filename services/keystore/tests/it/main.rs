@@ -21,3 +21,4 @@ mod site;
 mod standby;
 mod tls;
 mod tombstones;
+mod usage;
