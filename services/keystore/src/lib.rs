@@ -14,6 +14,7 @@ pub mod last_use;
 pub mod limiter;
 pub mod owner;
 pub mod record;
+pub mod sessions;
 
 pub use acl::{PasswordHash, redis_acl};
 pub use connection::{Connection, ConnectionSettings, InvalidConnectionSettings};
@@ -29,8 +30,9 @@ pub use directory::sight::Sight;
 pub use directory::writer::Writer;
 pub use directory::{Directory, WriteError};
 pub use failure::{Reason, StoreError};
-pub use keys::{Instance, InvalidInstance};
+pub use keys::{Instance, InvalidInstance, WebName};
 pub use last_use::LastUses;
 pub use limiter::{Decision, Limiter, Standby, StandbyStatus, TooManyAccounts, Window};
 pub use owner::Owner;
 pub use record::{KeyState, Record, Standing, UndecodableRecord};
+pub use sessions::{SessionKeys, Sessions};
