@@ -32,6 +32,18 @@ impl Instance {
         format!("{namespace}.{name}").parse()
     }
 
+    /// The WaterDataApi's namespace.
+    pub fn namespace(&self) -> &str {
+        self.0
+            .split_once('.')
+            .map_or("", |(namespace, _)| namespace)
+    }
+
+    /// The WaterDataApi's name.
+    pub fn name(&self) -> &str {
+        self.0.split_once('.').map_or("", |(_, name)| name)
+    }
+
     /// `<namespace>.<name>`.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -166,6 +178,14 @@ mod tests {
 
     fn shard(index: usize) -> Shard {
         Shard::all().nth(index).unwrap()
+    }
+
+    #[test]
+    fn an_instance_is_a_namespace_and_a_name() {
+        assert_eq!(
+            (instance().namespace(), instance().name()),
+            ("water", "water-data")
+        );
     }
 
     #[test]

@@ -9,18 +9,23 @@ use futures::{Stream, TryStreamExt};
 use http::Method;
 use tokio::time::timeout;
 use warp::{Filter, Rejection};
-use water_domain::KeyPrefix;
+use water_domain::{KeyPrefix, Timestamp};
 use water_http::problem::or_internal;
 use water_http::{Head, Problem, Query, Received, Spans};
+use water_keystore::Quotas;
 
 use crate::asked::{Asked, Response};
+use crate::clock;
+use crate::data::{self, Data};
 use crate::journal::Journal;
+use crate::keys::{self, Keys};
 use crate::member::Member;
 use crate::origin::PortalUrl;
 use crate::pages::Pages;
 use crate::plans::Plans;
 use crate::route::Route;
 use crate::session::Session;
+use crate::{quota, usage};
 
 /// The largest body.
 const MAX_BODY: usize = 4 * 1024;
@@ -38,6 +43,12 @@ pub struct Portal {
     pub prefix: KeyPrefix,
     /// The plans of the WaterDataApi.
     pub plans: Plans,
+    /// The accounts' keys.
+    pub keys: Keys,
+    /// What the accounts have left of their plans.
+    pub quotas: Quotas,
+    /// The services' answers.
+    pub data: Data,
     /// The pages.
     pub pages: Pages,
     /// Makes spans of requests, if they are exported.
@@ -100,16 +111,27 @@ impl Portal {
                     body: &body,
                 };
                 journal.account = Some((member.account().clone(), member.plan().clone()));
-                self.account(&member, asked).await
+                self.account(&member, &asked, clock::now()).await
             }
             _ => Err(not_found()),
         }
     }
 
     /// What an account has.
-    async fn account(&self, _member: &Member, asked: Asked<'_>) -> Result<Response, Problem> {
+    async fn account(
+        &self,
+        member: &Member,
+        asked: &Asked<'_>,
+        now: Timestamp,
+    ) -> Result<Response, Problem> {
         match asked.path {
-            _ => Err(not_found()),
+            ["keys", ..] => keys::answer(&self.keys, member, asked, now).await,
+            ["quota"] => quota::answer(&self.quotas, &self.plans, member, asked).await,
+            ["usage"] => usage::answer(&self.keys.usage, member, asked, now).await,
+            path => match data::route(path) {
+                Some(route) => data::answer(&self.data, route, member, asked, now).await,
+                None => Err(not_found()),
+            },
         }
     }
 

@@ -7,18 +7,25 @@
 mod app;
 mod asked;
 mod claims;
+mod clock;
+mod cluster;
 mod config;
 mod cookie;
+mod data;
 mod journal;
+mod json;
+mod keys;
 mod member;
 mod origin;
 mod pages;
 mod plans;
 mod provider;
+mod quota;
 mod route;
 mod seal;
 mod service;
 mod session;
+mod usage;
 
 pub use config::Config;
 pub use pages::Pages;

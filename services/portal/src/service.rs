@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use http::Request;
@@ -9,13 +10,23 @@ use hyper::body::Incoming;
 use hyper::service::Service as HyperService;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
-use water_http::{Received, RequestIds, Spans, TrustedProxies};
+use water_gate::body_budget::BodyBudget;
+use water_gate::upstream::{Bounds, Resolver, ServiceAddress, Upstream, Upstreams};
+use water_http::{Received, RequestIds, Signer, Spans, TrustedProxies};
+use water_keystore::connection::Purpose;
+use water_keystore::{Allowances, Quotas, Usage};
 use water_runtime::{BoxError, ConnectionLimits, Connections, Drained, Peer, Process, Server};
 
 use crate::app::{Portal, filter};
+use crate::cluster::Cluster;
 use crate::config::Config;
+use crate::data::Data;
+use crate::keys::{Keys, Rules};
 use crate::pages::Pages;
 use crate::plans::Plans;
+
+/// What answers in forms other than JSON may take of the memory, in KiB: 16 of the largest.
+const LARGE_ANSWERS: u32 = 16 * 1024;
 
 /// The portal with its ports open; requests wait until [`Service::serve`].
 #[derive(Debug)]
@@ -48,12 +59,21 @@ impl Service {
         });
         connections.register(&mut process.metrics);
         let tracer = process.export_traces(&config.process.traces)?;
+        let spans = Spans::new(tracer);
+        let plans = Plans::default();
+        let keys = keys(&config, &plans, process).await?;
         let portal = Arc::new(Portal {
             url: config.url.clone(),
             prefix: config.key_prefix.clone(),
-            plans: Plans::default(),
+            plans,
+            quotas: Quotas::new(
+                config.redis.connect(Purpose::Directory),
+                config.instance.clone(),
+            ),
+            data: data(&config, keys.allowances.clone(), spans.clone(), process),
+            keys,
             pages,
-            spans: Spans::new(tracer),
+            spans,
         });
         process.open_admin(config.process.admin, |admin| admin)?;
         let shutdown = process.shutdown.clone();
@@ -82,6 +102,53 @@ impl Service {
             peer,
         };
         Ok(self.server.serve(self.listener, connection).await)
+    }
+}
+
+/// What keys need, and the plans, which are followed beside the requests.
+async fn keys(config: &Config, plans: &Plans, process: &mut Process) -> Result<Keys, BoxError> {
+    let cluster = Cluster::connect(&config.instance).await?;
+    let (following, followed) = (cluster.clone(), plans.clone());
+    process.tasks.spawn("plans", async move {
+        match following.follow_plans(&followed).await {}
+    });
+    let connection = config.redis.connect(Purpose::Directory);
+    Ok(Keys {
+        cluster,
+        allowances: Allowances::new(connection.clone(), config.instance.clone()),
+        usage: Usage::new(connection, config.instance.clone()),
+        rules: Rules {
+            max_keys: config.max_keys.get() as usize,
+            max_key_days: config.max_key_days.map(NonZeroU32::get),
+        },
+        prefix: config.key_prefix.clone(),
+    })
+}
+
+/// The services, whose connections are attended to beside the requests.
+fn data(config: &Config, allowances: Allowances, spans: Spans, process: &mut Process) -> Data {
+    let mut service = |address: &ServiceAddress| {
+        let resolver = Arc::new(Resolver::new(address.clone()));
+        let running = Arc::clone(&resolver);
+        process
+            .tasks
+            .spawn("resolver", async move { match running.run().await {} });
+        Upstream::new(resolver, Bounds::default())
+    };
+    let upstreams = Arc::new(Upstreams {
+        departements: service(&config.departements),
+        history: service(&config.history),
+    });
+    let attended = Arc::clone(&upstreams);
+    process.tasks.spawn("connections to services", async move {
+        match attended.attend().await {}
+    });
+    Data {
+        upstreams,
+        signer: Signer::new(&config.identity),
+        budget: BodyBudget::of_kib(LARGE_ANSWERS),
+        allowances,
+        spans,
     }
 }
 
