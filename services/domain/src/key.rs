@@ -197,3 +197,5 @@ fn checksum(body: &str) -> [u8; CHECKSUM_LENGTH] {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod vectors;

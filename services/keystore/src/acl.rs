@@ -67,15 +67,16 @@ fn operator_rules(instance: &Instance) -> String {
     )
 }
 
-/// The gate's user: reads the directory, writes its lease and last use, runs the limiter.
+/// The gate's user: reads the directory, writes its lease, last uses and usage, runs the limiter.
 fn gate_rules(instance: &Instance) -> String {
     let prefix = instance.prefix();
     let limiter = instance.limiter_pattern();
+    let usage = instance.usage_pattern();
     format!(
         "resetchannels resetkeys %R~{prefix}records:* %R~{prefix}plans %R~{prefix}feed \
-         %R~{prefix}meta ~{prefix}gates ~{prefix}used ~{limiter} -@all {CONNECT} +evalsha \
-         +script|load +get +hgetall +xread +xrevrange +hset +hdel +zadd +set +lindex +llen +lpop \
-         +rpop +rpush +pexpire"
+         %R~{prefix}meta ~{prefix}gates ~{prefix}used ~{limiter} ~{usage} -@all {CONNECT} \
+         +evalsha +script|load +get +hget +hgetall +xread +xrevrange +hset +hincrby +hdel +zadd \
+         +set +lindex +llen +lpop +rpop +rpush +pexpire"
     )
 }
 
@@ -89,8 +90,9 @@ mod tests {
         let golden = "resetchannels resetkeys %R~wd:{water.water-data}:records:* \
             %R~wd:{water.water-data}:plans %R~wd:{water.water-data}:feed \
             %R~wd:{water.water-data}:meta ~wd:{water.water-data}:gates ~wd:{water.water-data}:used \
-            ~wd:rl:{*}:water.water-data:? -@all +auth +hello +ping +select +client|setname \
-            +cluster|slots +asking +info +time +evalsha +script|load +get +hgetall +xread +xrevrange +hset +hdel +zadd +set \
+            ~wd:rl:{*}:water.water-data:? ~wd:use:{*}:water.water-data:????-??-?? -@all +auth \
+            +hello +ping +select +client|setname +cluster|slots +asking +info +time +evalsha \
+            +script|load +get +hget +hgetall +xread +xrevrange +hset +hincrby +hdel +zadd +set \
             +lindex +llen +lpop +rpop +rpush +pexpire";
         assert_eq!(rules, golden);
     }

@@ -11,6 +11,9 @@ use sha2::{Digest, Sha256};
 use water_domain::AccountId;
 use water_domain::key::Shard;
 
+use crate::allowance::bounds::Allowance;
+use crate::usage::day::UtcDay;
+
 /// Which WaterDataApi a directory belongs to: `<namespace>.<name>`. Two instances share a Redis
 /// without touching each other.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -28,6 +31,18 @@ impl Instance {
     /// The instance of the WaterDataApi `name` in `namespace`.
     pub fn new(namespace: &str, name: &str) -> Result<Self, InvalidInstance> {
         format!("{namespace}.{name}").parse()
+    }
+
+    /// The WaterDataApi's namespace.
+    pub fn namespace(&self) -> &str {
+        self.0
+            .split_once('.')
+            .map_or("", |(namespace, _)| namespace)
+    }
+
+    /// The WaterDataApi's name.
+    pub fn name(&self) -> &str {
+        self.0.split_once('.').map_or("", |(_, name)| name)
     }
 
     /// `<namespace>.<name>`.
@@ -136,6 +151,21 @@ impl Instance {
         format!("wd:web:{{{name}}}:{self}:{kind}")
     }
 
+    /// Hash: what an account did on a day.
+    pub fn usage(&self, account: &AccountId, day: UtcDay) -> String {
+        format!("wd:use:{{{account}}}:{self}:{day}")
+    }
+
+    /// List: the times, in µs, at which an account took of an allowance of the portal.
+    pub fn allowance(&self, account: &AccountId, what: Allowance) -> String {
+        format!("wd:web:{{{account}}}:{self}:{}", what.word())
+    }
+
+    /// The pattern that matches every day's usage of this instance and nothing else.
+    pub(crate) fn usage_pattern(&self) -> String {
+        format!("wd:use:{{*}}:{self}:????-??-??")
+    }
+
     /// The pattern that matches every limiter key of this instance and no other's.
     pub(crate) fn limiter_pattern(&self) -> String {
         format!("wd:rl:{{*}}:{self}:?")
@@ -206,6 +236,14 @@ mod tests {
     }
 
     #[test]
+    fn an_instance_is_a_namespace_and_a_name() {
+        assert_eq!(
+            (instance().namespace(), instance().name()),
+            ("water", "water-data")
+        );
+    }
+
+    #[test]
     fn directory_keys_are_these() {
         let instance = instance();
         let names = [
@@ -264,6 +302,24 @@ mod tests {
             ["s", "u", "i", "j"].map(|kind| format!("wd:web:{{{digest}}}:water.water-data:{kind}"));
         assert_eq!(names, golden);
         assert_eq!(instance.listed_session(digest), names[0]);
+    }
+
+    #[test]
+    fn usage_and_allowances_carry_the_account_as_hash_tag() {
+        let account = "acme".parse().unwrap();
+        let day = UtcDay::of(water_domain::Timestamp::from_millis(0).unwrap());
+        assert_eq!(
+            instance().usage(&account, day),
+            "wd:use:{acme}:water.water-data:1970-01-01"
+        );
+        assert_eq!(
+            instance().allowance(&account, Allowance::Changes),
+            "wd:web:{acme}:water.water-data:changes"
+        );
+        assert_eq!(
+            instance().allowance(&account, Allowance::Reads),
+            "wd:web:{acme}:water.water-data:reads"
+        );
     }
 
     #[test]

@@ -8,7 +8,8 @@ use sha2::{Digest, Sha256};
 use water_domain::Timestamp;
 use water_harness::Redis;
 use water_keystore::connection::Purpose;
-use water_keystore::{ConnectionSettings, LastUses, Limiter, Standby, redis_acl};
+use water_keystore::usage::Use;
+use water_keystore::{ConnectionSettings, LastUses, Limiter, Standby, Usage, UtcDay, redis_acl};
 
 use crate::site::*;
 
@@ -62,6 +63,17 @@ async fn operator_and_gate_can_do_their_work() {
         .unwrap();
     let shown = operator.directory().last_used(&[record().key_id]).await;
     assert_eq!(shown.unwrap(), [Some(used[0].1)]);
+    let usage = Use {
+        account: "acme".parse().unwrap(),
+        day: UtcDay::of(used[0].1),
+        accepted: 1,
+        limited: 1,
+        keys: used.to_vec(),
+    };
+    Usage::new(gate.connect(Purpose::Directory), gate.instance.clone())
+        .add(vec![usage])
+        .await
+        .unwrap();
     assert_eq!(running.live_gates().load(Ordering::Acquire), 1);
     running.leave().await.unwrap();
 
@@ -117,6 +129,11 @@ async fn a_compromised_gate_cannot_make_a_key_nor_bring_one_back() {
             .arg(instance.owners(hash(1).shard()))
             .to_owned(),
         cmd("SET").arg("elsewhere").arg(1).to_owned(),
+        cmd("HSET")
+            .arg(format!("wd:web:{{session}}:{instance}:s"))
+            .arg("claims")
+            .arg("forged")
+            .to_owned(),
         cmd("KEYS").arg("*").to_owned(),
         cmd("FLUSHALL").to_owned(),
         cmd("ACL")

@@ -22,3 +22,4 @@ mod site;
 mod standby;
 mod tls;
 mod tombstones;
+mod usage;
