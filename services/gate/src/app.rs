@@ -7,8 +7,8 @@ use http::Response;
 use warp::{Filter, Rejection};
 use water_domain::{KeyPrefix, Timestamp};
 use water_http::problem::or_internal;
-use water_http::{HttpSpan, Problem, Representation, Signer, Spans};
-use water_keystore::{Limiter, Replica};
+use water_http::{HttpSpan, Identity, Problem, Representation, Signer, Spans};
+use water_keystore::{Limiter, Record, Replica};
 
 use crate::admit::admit;
 use crate::authenticate::authenticate;
@@ -112,7 +112,7 @@ impl Gate {
         reachable(route, &self.upstreams, request.at)?;
         limit(record, limits, now, &self.limiter, charge).await?;
         let with = self.forwarding(now, span.as_ref());
-        forward(request, &query, route, record, with, visit).await
+        forward(request, &query, route, &identity(record), with, visit).await
     }
 
     /// What everybody may have: the API's description, and a browser's question whether it may ask.
@@ -139,6 +139,15 @@ impl Gate {
             client: request.client,
             at: request.at,
         }
+    }
+}
+
+/// Whom a service answers.
+fn identity(record: &Record) -> Identity {
+    Identity {
+        account: record.account.clone(),
+        key: record.key_id.clone(),
+        plan: record.plan.clone(),
     }
 }
 

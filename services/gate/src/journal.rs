@@ -12,6 +12,7 @@ use water_http::{Access, Code, HttpSpan, Problem, Spans, TraceId};
 use water_keystore::Record;
 
 use crate::cors::Cors;
+use crate::forward::Visit;
 use crate::limit::{self, Charge};
 use crate::metrics::{Answered, Metrics};
 use crate::route::Route;
@@ -30,15 +31,6 @@ pub struct Journal {
     pub visit: Option<Visit>,
     /// The request in its trace, if spans are exported.
     pub span: Option<HttpSpan>,
-}
-
-/// An exchange with a service.
-#[derive(Clone, Copy, Debug)]
-pub struct Visit {
-    /// How long it took, a second attempt included.
-    pub took: Duration,
-    /// Why there was nothing to pass on, as a stable word.
-    pub failure: Option<&'static str>,
 }
 
 impl Journal {

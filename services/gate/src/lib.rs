@@ -6,7 +6,7 @@
 mod admit;
 mod app;
 mod authenticate;
-mod body_budget;
+pub mod body_budget;
 mod capacity;
 mod checks;
 mod config;
@@ -15,7 +15,7 @@ mod credentials;
 mod deprecation;
 mod directory;
 mod entrance;
-mod forward;
+pub mod forward;
 mod grace;
 mod guessing;
 mod journal;
@@ -24,7 +24,7 @@ mod limit;
 mod metrics;
 mod openapi;
 mod preparation;
-mod route;
+pub mod route;
 mod service;
 pub mod upstream;
 

@@ -6,19 +6,35 @@
 
 mod app;
 mod asked;
+mod budgets;
 mod claims;
+mod clock;
+mod cluster;
 mod config;
 mod cookie;
+mod data;
+mod headers;
 mod journal;
+mod json;
+mod key_text;
+mod keys;
 mod member;
+mod notice;
 mod origin;
 mod pages;
 mod plans;
 mod provider;
+mod quota;
+mod random;
+mod reader;
 mod route;
 mod seal;
 mod service;
 mod session;
+mod sessions;
+mod sign_in;
+mod sign_out;
+mod usage;
 
 pub use config::Config;
 pub use pages::Pages;
