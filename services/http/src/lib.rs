@@ -7,6 +7,7 @@
 
 pub mod access;
 pub mod backend;
+pub mod buckets;
 pub mod client_address;
 pub mod clock_skew;
 pub mod format;
@@ -21,10 +22,11 @@ pub mod route;
 pub mod service;
 pub mod span;
 pub mod trace_context;
-mod weights;
+pub mod weights;
 
 pub use access::Access;
 pub use backend::{Backend, Config as BackendConfig};
+pub use buckets::Buckets;
 pub use client_address::TrustedProxies;
 pub use clock_skew::ClockSkew;
 pub use head::Head;

@@ -310,6 +310,11 @@ impl Problem {
         self.code
     }
 
+    /// What happened inside, for a caller that answers and logs in its own form.
+    pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
+        self.cause.as_deref()
+    }
+
     /// The whole answer. Logs the cause if there is one; comes once for each problem.
     pub fn into_response<B: From<Vec<u8>>>(self, request_id: &RequestId) -> Response<B> {
         self.log(request_id);

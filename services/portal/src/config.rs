@@ -244,7 +244,7 @@ mod tests {
             ("WATER_PORTAL_URL", "https://water.example.org/portal"),
             ("WATER_OIDC_ISSUER", "http://login.example.org"),
             ("WATER_OIDC_ISSUER", "https://login.example.org/?tenant=1"),
-            ("WATER_OIDC_CA", "no certificate"),
+            ("WATER_OIDC_CA", "hunter2"),
             ("WATER_OIDC_SCOPES", "profile email"),
             ("WATER_ACCOUNTS_CLAIM", " "),
             ("WATER_ACCOUNTS_PATTERN", "(?<account>"),

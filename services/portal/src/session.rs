@@ -1,5 +1,7 @@
 //! What is known of somebody who is signed in.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use water_domain::Timestamp;
 
@@ -9,16 +11,17 @@ use crate::claims::Grant;
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     /// The `sub` of the ID token.
-    subject: String,
+    pub(crate) subject: String,
     /// A name to show.
-    name: Option<String>,
+    pub(crate) name: Option<String>,
     /// The identity provider's own session.
-    sid: Option<String>,
-    grants: Vec<Grant>,
+    pub(crate) sid: Option<String>,
+    /// What the claims gave.
+    pub(crate) grants: Vec<Grant>,
     /// For signing out at the identity provider.
-    id_token: String,
-    /// Milliseconds since the epoch.
-    ends: i64,
+    pub(crate) id_token: String,
+    /// When it ends, however busy it is.
+    pub(crate) ends: Timestamp,
 }
 
 impl Session {
@@ -38,13 +41,13 @@ impl Session {
     }
 
     /// When it ends, however busy it is.
-    pub fn ends(&self) -> Option<Timestamp> {
-        Timestamp::from_millis(self.ends)
+    pub fn ends(&self) -> Timestamp {
+        self.ends
     }
 }
 
-impl std::fmt::Debug for Session {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Session {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Session")
     }
 }
