@@ -17,6 +17,7 @@ mod limiter_script;
 mod model;
 mod rebuild;
 mod replica;
+mod sessions;
 mod site;
 mod standby;
 mod tls;
