@@ -7,9 +7,8 @@
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
 use kube::ResourceExt;
 use regex::Regex;
-use water_resources::WaterDataApi;
 use water_resources::portal::{Accounts, KeyOfConfigMap, Portal};
-use water_resources::water_data_api::PlanSpec;
+use water_resources::{WaterDataApi, WaterDataApiSpec};
 
 use super::own_secret::{self, is_random, params};
 use super::render::{PortalFacts, SecretFacts};
@@ -33,7 +32,7 @@ pub async fn settle(
     let Some(portal) = &api.spec.portal else {
         return Ok(Ok(PortalFacts::default()));
     };
-    let mut problems = contradictions(portal, &api.spec.plans);
+    let mut problems = contradictions(portal, &api.spec);
     if !stores.redis.has("portal-url") {
         let secret = &api.spec.redis.secret_ref.name;
         problems.push(format!(
@@ -65,13 +64,24 @@ pub async fn settle(
 }
 
 /// What no schema can refuse.
-fn contradictions(portal: &Portal, plans: &[PlanSpec]) -> Vec<String> {
+fn contradictions(portal: &Portal, spec: &WaterDataApiSpec) -> Vec<String> {
+    let plans = &spec.plans;
     let Accounts {
         pattern,
         default_plan,
         ..
     } = &portal.oidc.accounts;
     let mut problems = Vec::new();
+    let url = portal.url.strip_prefix("https://").unwrap_or_default();
+    let host = url.split(':').next().unwrap_or_default();
+    if let Some(ingress) = &spec.exposure.ingress
+        && ingress.host != host
+    {
+        problems.push(format!(
+            "spec.portal.url is at {host}, but the Ingress answers for {}: make both hosts the same",
+            ingress.host
+        ));
+    }
     match Regex::new(&format!("^(?:{pattern})$")) {
         Err(error) => {
             let error = error.to_string();
@@ -221,7 +231,7 @@ mod tests {
             },
         });
         let portal = serde_json::from_value(portal).unwrap();
-        contradictions(&portal, &sample::api("water-data", "water").spec.plans)
+        contradictions(&portal, &sample::api("water-data", "water").spec)
     }
 
     #[test]

@@ -92,8 +92,8 @@ fn portal_rules(instance: &Instance) -> String {
     let usage = instance.usage_pattern();
     format!(
         "resetchannels resetkeys ~{web} %R~{limiter} %R~{usage} -@all {CONNECT} +evalsha \
-         +evalsha_ro +script|load +get +set +del +expire +pexpire +pttl +hget +hmget +hgetall +hset \
-         +hdel +zadd +zcard +zrange +zrem +zremrangebyscore +lindex +llen +lpop +rpush"
+         +evalsha_ro +script|load +get +getex +set +del +exists +pexpire +hmget +zadd +zrange +zrem \
+         +lindex +llen +lpop +rpush"
     )
 }
 
@@ -120,8 +120,8 @@ mod tests {
         let golden = "resetchannels resetkeys ~wd:web:{*}:water.water-data:* \
             %R~wd:rl:{*}:water.water-data:? %R~wd:use:{*}:water.water-data:????-??-?? -@all +auth \
             +hello +ping +select +client|setname +cluster|slots +asking +info +time +evalsha \
-            +evalsha_ro +script|load +get +set +del +expire +pexpire +pttl +hget +hmget +hgetall +hset \
-            +hdel +zadd +zcard +zrange +zrem +zremrangebyscore +lindex +llen +lpop +rpush";
+            +evalsha_ro +script|load +get +getex +set +del +exists +pexpire +hmget +zadd +zrange +zrem \
+            +lindex +llen +lpop +rpush";
         assert_eq!(rules, golden);
     }
 
