@@ -20,7 +20,7 @@ const SourcesPage = lazy(() => import('./sources'));
 /** Links to these paths change the page; all others, sign-in first of all, leave it. */
 const PAGES = /^\/(?:$|[?#]|a\/|docs|sources)/;
 
-type AccountPage = (props: { account: Account; session: SignedIn }) => preact.JSX.Element;
+type AccountPage = (props: { account: Account; session: SignedIn }) => preact.JSX.Element | null;
 
 /** A page of one account: of this session, or nobody's. */
 function Of({ page: Page }: { page: AccountPage }) {

@@ -66,7 +66,7 @@ export const fr = {
     unsupported_media_type: 'Le format de la demande n’est pas accepté.',
   },
   home: {
-    title: 'L’eau en France, à portée de requête',
+    title: 'L’eau en France, à\u00a0portée de requête',
     text: 'Stress hydrique, alertes sécheresse et risques par département, et l’historique de vos analyses : sur une carte pour vous, par une API pour vos programmes.',
     docs: 'Lire la documentation',
     figure: 'Niveaux d’alerte sécheresse du 2 juillet 2026, par département',
@@ -144,7 +144,7 @@ export const fr = {
     waitingGates: (count: number) => `attend ${count} porte${s(count)}`,
     previousWorks: (span: string, use: string) => `L’ancienne clé cesse ${span} ; dernier usage : ${use}.`,
     endPrevious: 'Y mettre fin',
-    endPreviousLabel: (title: string) => `Mettre fin à l’ancienne clé de « ${title} »`,
+    endPreviousLabel: (title: string) => `Y mettre fin : ancienne clé de « ${title} »`,
     states: {
       publishing: 'En cours de publication',
       active: 'Active',
