@@ -15,7 +15,7 @@ import { Heading, NoAccess, ProblemNotice, Waiting } from './page';
 type Loaded = { total: number; entries: Entry[] };
 
 /** Rows of the table at once. */
-const SIZE = 50;
+const SIZE = 25;
 
 /** The page of one account. */
 export default function HistoryPage({ account }: { account: Account; session: SignedIn }) {

@@ -118,7 +118,7 @@ function Row({ of: key, plan, prefix, act }: { of: Key; plan: string; prefix: st
         </span>
       </td>
       <td data-label={w.keys.created} class="nowrap">
-        {f.date(key.createdAt)}
+        {key.createdAt ? f.date(key.createdAt) : '–'}
       </td>
       <td data-label={w.keys.lastUse}>{used(key.lastUsedAt)}</td>
       <td data-label={w.keys.expires} class="nowrap">
