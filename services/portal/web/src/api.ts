@@ -4,7 +4,7 @@ export type Role = 'manager' | 'viewer';
 export type Account = { id: string; plan: string; access: boolean; role: Role };
 export type SignedIn = {
   signedIn: true;
-  name: string;
+  name: string | null;
   subject: string;
   expiresAt: string;
   keyPrefix: string;
@@ -30,7 +30,7 @@ export type Key = {
   reason?: string | null;
   madeBy: 'portal' | 'cluster';
   requestedBy?: string | null;
-  createdAt: string;
+  createdAt?: string | null;
   expiresAt?: string | null;
   lastUsedAt?: string | null;
   previous?: { keyId: string; retiresAt: string; lastUsedAt?: string | null } | null;

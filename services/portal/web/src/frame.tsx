@@ -135,7 +135,7 @@ function Settings({ session }: { session: SignedIn | undefined }) {
       <div>
         {session && (
           <p>
-            <b class="break">{session.name}</b>
+            <b class="break">{session.name ?? session.subject}</b>
             <br />
             <span class="small soft break">{w.subject(session.subject)}</span>
           </p>

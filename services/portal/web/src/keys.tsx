@@ -21,7 +21,7 @@ export default function KeysPage({ account, session }: { account: Account; sessi
   const { w, f } = useLanguage();
   const path = of(account.id, 'keys');
   const answer = useAnswer<KeyList>(path);
-  const quota = useAnswer<Quota>(of(account.id, 'quota'));
+  const quota = useAnswer<Quota>(account.access ? of(account.id, 'quota') : undefined);
   const [fresh, setFresh] = useState<KeyList | undefined>();
   const [open, setOpen] = useState<Open | undefined>();
   const [told, tell] = useState('');
@@ -45,7 +45,7 @@ export default function KeysPage({ account, session }: { account: Account; sessi
     await settle(account.id, name, done, { signal: leaving.current.signal, seen: setFresh });
     if (!leaving.current.signal.aborted) tell(words);
   };
-  const { limits } = { limits: quota.data };
+  const limits = quota.data;
   return (
     <>
       <div class="row between top">
@@ -78,7 +78,7 @@ export default function KeysPage({ account, session }: { account: Account; sessi
       </div>
       {mayMake && <Expiring keys={list?.data ?? []} rotate={(key) => setOpen({ what: 'rotate', key })} />}
       <div class="stack">
-        <QuotaCards account={account.id} quota={quota} />
+        {account.access && <QuotaCards account={account.id} quota={quota} />}
         {answer.problem && <ProblemNotice problem={answer.problem} at={answer.at} again={() => void answer.reload()} />}
         {!list && !answer.problem && <Waiting />}
         {list && list.data.length === 0 && <Empty mayMake={mayMake} create={() => setOpen({ what: 'create' })} />}

@@ -6,7 +6,6 @@ import { Gauge } from '../gauge';
 import { useLanguage } from '../language';
 import { ProblemNotice } from '../page';
 
-/** Several answers say the days in one of two envelopes; both are a list of days. */
 type Usage = { data: UsageDay[] };
 
 /** The three cards above the list of keys. */

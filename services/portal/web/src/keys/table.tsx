@@ -86,6 +86,11 @@ function Row({ of: key, plan, prefix, act }: { of: Key; plan: string; prefix: st
         <div class="small soft">
           {key.madeBy === 'portal' ? w.keys.madeHere : w.keys.madeByCluster}
           {key.plan !== plan && ` · ${w.keys.otherPlan(key.plan)}`}
+          {act && !going && key.madeBy === 'portal' && (
+            <button type="button" class="tiny plain" aria-label={w.keys.renameLabel(key.title)} onClick={() => act('rename', key)}>
+              {w.keys.rename}
+            </button>
+          )}
         </div>
         {key.previous && (
           <div class="small">
@@ -113,7 +118,7 @@ function Row({ of: key, plan, prefix, act }: { of: Key; plan: string; prefix: st
         </span>
       </td>
       <td data-label={w.keys.created} class="nowrap">
-        {f.date(key.createdAt)}
+        {key.createdAt ? f.date(key.createdAt) : '–'}
       </td>
       <td data-label={w.keys.lastUse}>{used(key.lastUsedAt)}</td>
       <td data-label={w.keys.expires} class="nowrap">
@@ -124,14 +129,9 @@ function Row({ of: key, plan, prefix, act }: { of: Key; plan: string; prefix: st
           {!going && (
             <div class="actions">
               {key.madeBy === 'portal' && (
-                <>
-                  <button type="button" class="tiny" aria-label={w.keys.renameLabel(key.title)} onClick={() => act('rename', key)}>
-                    {w.keys.rename}
-                  </button>
-                  <button type="button" class="tiny" aria-label={w.keys.rotateLabel(key.title)} onClick={() => act('rotate', key)}>
-                    {w.keys.rotate}
-                  </button>
-                </>
+                <button type="button" class="tiny" aria-label={w.keys.rotateLabel(key.title)} onClick={() => act('rotate', key)}>
+                  {w.keys.rotate}
+                </button>
               )}
               <button type="button" class="tiny" aria-label={w.keys.revokeLabel(key.title || key.name)} onClick={() => act('revoke', key)}>
                 {w.keys.revoke}

@@ -17,13 +17,14 @@ export function Table({ rows, by, picked, pick }: { rows: Row[]; by: By; picked:
   const second: By = by === 'level' ? 'stress' : by;
   useEffect(() => {
     // A pick on the map brings its row into view, without moving the page.
-    const row = picked === undefined ? undefined : box.current?.querySelector<HTMLElement>(`tr[data-row="${picked}"]`);
     const frame = box.current;
-    if (!row || !frame) return;
-    const head = 40;
-    if (row.offsetTop - head < frame.scrollTop || row.offsetTop + row.offsetHeight > frame.scrollTop + frame.clientHeight) {
-      frame.scrollTop = row.offsetTop - frame.clientHeight / 2;
-    }
+    const lines = [...(frame?.querySelectorAll<HTMLElement>('tbody tr') ?? [])];
+    const at = lines.findIndex((line) => line.dataset['row'] === picked);
+    const row = lines[at];
+    if (!frame || !row) return;
+    const head = frame.querySelector('thead')?.offsetHeight ?? 0;
+    const shown = row.offsetTop - head >= frame.scrollTop && row.offsetTop + row.offsetHeight <= frame.scrollTop + frame.clientHeight;
+    if (!shown) frame.scrollTop = (lines[Math.max(0, at - 4)]?.offsetTop ?? 0) - head;
   }, [picked]);
   const value = (row: Row): string | number => (sort.by === 'code' || sort.by === 'name' ? row[sort.by] : (figure(row, sort.by) ?? -1));
   const sorted = [...rows].sort((a, b) => {
@@ -75,7 +76,8 @@ export function Table({ rows, by, picked, pick }: { rows: Row[]; by: By; picked:
                   </button>
                 </th>
                 <td>
-                  <span class={`pill ${colour(step(row, 'level'), 'level')}`}>{inWords(language, row, 'level')}</span>
+                  <span class={`pill ${colour(step(row, 'level'), 'level')}`}>{inWords(language, { ...row, derived: false }, 'level')}</span>
+                  {row.derived && <span class="mark">{w.map.derived}</span>}
                 </td>
                 <td class="n">{inWords(language, row, second)}</td>
               </tr>

@@ -6,10 +6,8 @@ import { figure, LEVELS, step, width, type By, type Row } from './scale';
 export function inWords({ w, f }: Language, row: Row, by: By): string {
   const value = figure(row, by);
   if (value === undefined) return w.map.noData;
-  if (by === 'level') {
-    const level = w.map.levels[LEVELS[value] ?? 'normal'];
-    return row.derived ? `${level} (${w.map.derived})` : level;
-  }
+  const levelOf = (rank: number) => w.map.levels[LEVELS[rank] ?? 'normal'];
+  if (by === 'level') return row.derived ? `${levelOf(value)} (${w.map.derived})` : levelOf(value);
   return f.number(value);
 }
 
@@ -21,8 +19,8 @@ export function stepInWords({ w, f }: Language, of: number, by: By): string {
 
 /** What a screen reader says of a département on the map. */
 export function label(language: Language, row: Row, by: By): string {
-  const { w, f } = language;
+  const { w, f, lang } = language;
   const words = inWords(language, row, by);
-  const most = by === 'level' || step(row, by) === undefined ? words : w.map.of(words, f.number(width(by) * 5));
-  return `${row.name} (${row.code}) : ${most}`.replace(' : ', language.lang === 'fr' ? ' : ' : ': ');
+  const figures = by === 'level' || step(row, by) === undefined ? words : w.map.of(words, f.number(width(by) * 5));
+  return `${row.code} ${row.name}${lang === 'fr' ? ' : ' : ': '}${figures}`;
 }

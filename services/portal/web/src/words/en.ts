@@ -145,7 +145,7 @@ export const en: Words = {
     waitingGates: (count) => `waits for ${count} gate${s(count)}`,
     previousWorks: (span, use) => `The old key ends ${span}; last use: ${use}.`,
     endPrevious: 'End it now',
-    endPreviousLabel: (title) => `End the old key of “${title}”`,
+    endPreviousLabel: (title) => `End it now: old key of “${title}”`,
     states: {
       publishing: 'Being published',
       active: 'Active',
