@@ -27,7 +27,7 @@ async fn end_migration(world: &World, version: &str, ended: &Value) -> anyhow::R
 }
 
 /// The Job of a version succeeded.
-async fn migrate(world: &World, version: &str) -> anyhow::Result<()> {
+pub async fn migrate(world: &World, version: &str) -> anyhow::Result<()> {
     let ended = json!({
         "startTime": WHEN, "completionTime": WHEN, "succeeded": 1, "uncountedTerminatedPods": {},
         "conditions": [
@@ -39,7 +39,7 @@ async fn migrate(world: &World, version: &str) -> anyhow::Result<()> {
 }
 
 /// Every pod of a Deployment runs its latest template, which is that of a version.
-async fn roll(world: &World, part: &str, version: &str) -> anyhow::Result<()> {
+pub async fn roll(world: &World, part: &str, version: &str) -> anyhow::Result<()> {
     let name = format!("deployment/{API}-{part}");
     let of_version = async || {
         let live = world.get(&name)?;
@@ -68,7 +68,8 @@ async fn complete(world: &World, version: &str) -> anyhow::Result<Value> {
         .await
 }
 
-fn exists(world: &World, object: &str) -> bool {
+/// Whether an object is there.
+pub fn exists(world: &World, object: &str) -> bool {
     world.get(object).is_ok()
 }
 

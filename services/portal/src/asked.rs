@@ -1,0 +1,34 @@
+//! A request for something of an account, once it is known that the account is the reader's.
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use water_http::{Query, Received};
+
+/// An answer of the portal.
+pub type Response = http::Response<Bytes>;
+
+/// A request whose path begins with `/account/v1/accounts/{account}/`. Nothing in it has the shape
+/// of a key.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// Its head, the client's address, its id and when it came.
+    pub received: &'a Received,
+    /// What stands behind the account in the path: `["keys", "acme-0a1b2c"]`.
+    pub path: &'a [&'a str],
+    /// Its decoded query.
+    pub query: &'a Query<'a>,
+    /// Its body, at most 4 KiB; empty without one.
+    pub body: &'a Bytes,
+}
+
+impl Asked<'_> {
+    /// Its method.
+    pub fn method(&self) -> &Method {
+        &self.received.method
+    }
+
+    /// Its header fields.
+    pub fn headers(&self) -> &HeaderMap {
+        &self.received.headers
+    }
+}

@@ -1,0 +1,232 @@
+//! The portal put together: what runs, on which ports, sharing what.
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Request;
+use hyper::body::Incoming;
+use hyper::service::Service as HyperService;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+use tokio::time::sleep;
+use tracing::warn;
+use water_gate::body_budget::BodyBudget;
+use water_gate::upstream::{Bounds, Resolver, ServiceAddress, Upstream, Upstreams};
+use water_http::{Received, RequestIds, Signer, Spans, TrustedProxies};
+use water_keystore::connection::Purpose;
+use water_keystore::{Allowances, Quotas, Usage};
+use water_runtime::telemetry::chain;
+use water_runtime::{BoxError, ConnectionLimits, Connections, Drained, Peer, Process, Server};
+
+use crate::app::{Portal, filter};
+use crate::budgets::Budgets;
+use crate::cluster::Cluster;
+use crate::config::Config;
+use crate::data::Data;
+use crate::keys::{Keys, Rules};
+use crate::pages::Pages;
+use crate::plans::Plans;
+use crate::provider::Provider;
+use crate::sessions::Sessions;
+use crate::sign_in::SignIn;
+use crate::sign_out::SignOut;
+
+/// What answers in forms other than JSON may take of the memory, in KiB: 16 of the largest.
+const LARGE_ANSWERS: u32 = 16 * 1024;
+
+/// How soon a pod that started before Redis is ready after it.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// The portal with its ports open; requests wait until [`Service::serve`].
+#[derive(Debug)]
+pub struct Service {
+    listener: TcpListener,
+    server: Server,
+    portal: Arc<Portal>,
+    entrance: Arc<Entrance>,
+}
+
+/// What all connections share.
+#[derive(Debug)]
+struct Entrance {
+    ids: RequestIds,
+    proxies: TrustedProxies,
+}
+
+impl Service {
+    /// Opens the ports and starts what runs beside the requests. `random` tells this process'
+    /// request ids from those of others.
+    pub async fn start(
+        config: Config,
+        pages: Pages,
+        random: u64,
+        process: &mut Process,
+    ) -> Result<Self, BoxError> {
+        let connections = Connections::new(ConnectionLimits {
+            trusted: config.trusted_proxies.networks().to_vec(),
+            ..ConnectionLimits::default()
+        });
+        connections.register(&mut process.metrics);
+        let tracer = process.export_traces(&config.process.traces)?;
+        let spans = Spans::new(tracer);
+        let plans = Plans::default();
+        let keys = keys(&config, &plans, process).await?;
+        let sessions = sessions(&config, process);
+        let provider = Arc::new(Provider::new(config.client.clone()));
+        let portal = Arc::new(Portal {
+            url: config.url.clone(),
+            sign_in: SignIn {
+                provider: Arc::clone(&provider),
+                url: config.url.clone(),
+                seal: config.seal_key.clone(),
+                sessions: sessions.clone(),
+                claim: config.accounts_claim.clone(),
+                pattern: config.accounts_pattern.clone(),
+                default_plan: config.accounts_default_plan.clone(),
+                plans: plans.clone(),
+            },
+            sign_out: SignOut {
+                provider,
+                url: config.url.clone(),
+                sessions: sessions.clone(),
+            },
+            sessions,
+            budgets: Budgets::default(),
+            prefix: config.key_prefix.clone(),
+            plans,
+            quotas: Quotas::new(
+                config.redis.connect(Purpose::Directory),
+                config.instance.clone(),
+            ),
+            data: data(&config, keys.allowances.clone(), spans.clone(), process),
+            keys,
+            pages,
+            spans,
+        });
+        process.open_admin(config.process.admin, |admin| admin)?;
+        let shutdown = process.shutdown.clone();
+        Ok(Self {
+            listener: process.listen(config.process.listen)?,
+            server: Server::new(connections, shutdown, config.process.drain),
+            portal,
+            entrance: Arc::new(Entrance {
+                ids: RequestIds::new(random),
+                proxies: config.trusted_proxies,
+            }),
+        })
+    }
+
+    /// Where requests are answered.
+    pub fn address(&self) -> Result<SocketAddr, BoxError> {
+        Ok(self.listener.local_addr()?)
+    }
+
+    /// Answers requests until the process drains.
+    pub async fn serve(self) -> Result<Drained, Infallible> {
+        let filter = TowerToHyperService::new(warp::service(filter(self.portal)));
+        let connection = |peer| Connection {
+            filter: filter.clone(),
+            entrance: Arc::clone(&self.entrance),
+            peer,
+        };
+        Ok(self.server.serve(self.listener, connection).await)
+    }
+}
+
+/// Ready once Redis has answered. When it is away later, requests are answered with 503, and the
+/// portal stays ready: then somebody can hear why.
+fn sessions(config: &Config, process: &mut Process) -> Sessions {
+    let connection = config.redis.connect(Purpose::Directory);
+    let store = water_keystore::Sessions::new(connection, config.instance.clone());
+    let (asked, latch) = (store.clone(), process.readiness.latch("sessions"));
+    process.tasks.spawn("first look at sessions", async move {
+        let mut said = false;
+        while let Err(error) = asked.check().await {
+            // Said once, not once a second.
+            if !std::mem::replace(&mut said, true) {
+                warn!(error = chain(&error), "sessions cannot be read; not ready");
+            }
+            sleep(AGAIN).await;
+        }
+        latch.set();
+        pending().await
+    });
+    Sessions::new(store, config.client.issuer.as_str(), config.session_length)
+}
+
+/// What keys need, and the plans, which are followed beside the requests.
+async fn keys(config: &Config, plans: &Plans, process: &mut Process) -> Result<Keys, BoxError> {
+    let cluster = Cluster::connect(&config.instance).await?;
+    let (following, followed) = (cluster.clone(), plans.clone());
+    process.tasks.spawn("plans", async move {
+        match following.follow_plans(&followed).await {}
+    });
+    let connection = config.redis.connect(Purpose::Directory);
+    Ok(Keys {
+        cluster,
+        allowances: Allowances::new(connection.clone(), config.instance.clone()),
+        usage: Usage::new(connection, config.instance.clone()),
+        rules: Rules {
+            max_keys: config.max_keys.get() as usize,
+            max_key_days: config.max_key_days.map(NonZeroU32::get),
+        },
+        prefix: config.key_prefix.clone(),
+    })
+}
+
+/// The services, whose connections are attended to beside the requests.
+fn data(config: &Config, allowances: Allowances, spans: Spans, process: &mut Process) -> Data {
+    let mut service = |address: &ServiceAddress| {
+        let resolver = Arc::new(Resolver::new(address.clone()));
+        let running = Arc::clone(&resolver);
+        process
+            .tasks
+            .spawn("resolver", async move { match running.run().await {} });
+        Upstream::new(resolver, Bounds::default())
+    };
+    let upstreams = Arc::new(Upstreams {
+        departements: service(&config.departements),
+        history: service(&config.history),
+    });
+    let attended = Arc::clone(&upstreams);
+    process.tasks.spawn("connections to services", async move {
+        match attended.attend().await {}
+    });
+    Data {
+        upstreams,
+        signer: Signer::new(&config.identity),
+        budget: BodyBudget::of_kib(LARGE_ANSWERS),
+        allowances,
+        spans,
+    }
+}
+
+/// The service of one connection.
+struct Connection<F> {
+    filter: TowerToHyperService<F>,
+    entrance: Arc<Entrance>,
+    peer: Peer,
+}
+
+impl<F> HyperService<Request<Incoming>> for Connection<F>
+where
+    TowerToHyperService<F>: HyperService<Request<Incoming>>,
+{
+    type Response = <TowerToHyperService<F> as HyperService<Request<Incoming>>>::Response;
+    type Error = <TowerToHyperService<F> as HyperService<Request<Incoming>>>::Error;
+    type Future = <TowerToHyperService<F> as HyperService<Request<Incoming>>>::Future;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let (head, body) = request.into_parts();
+        let (proxies, ids) = (&self.entrance.proxies, &self.entrance.ids);
+        let received = Received::new(head, self.peer.address.ip(), proxies, ids);
+        let mut request = Request::new(body);
+        // warp's own body filters look at the method and the lengths.
+        request.extensions_mut().insert(Arc::new(received));
+        self.filter.call(request)
+    }
+}
