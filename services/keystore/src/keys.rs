@@ -166,6 +166,11 @@ impl Instance {
         format!("wd:web:{{{name}}}:{self}:{kind}")
     }
 
+    /// The pattern that matches every session and allowance of this instance's portal and nothing else.
+    pub(crate) fn web_pattern(&self) -> String {
+        format!("wd:web:{{*}}:{self}:*")
+    }
+
     /// The pattern that matches every limiter key of this instance and no other's.
     pub(crate) fn limiter_pattern(&self) -> String {
         format!("wd:rl:{{*}}:{self}:?")
