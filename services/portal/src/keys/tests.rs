@@ -213,7 +213,8 @@ async fn every_key_of_another_account_is_as_if_it_were_not_there() {
         let reader = manager(account);
         let foreign = names.iter().enumerate().filter(|(other, _)| *other != own);
         let foreign: Vec<&str> = foreign.map(|(_, name)| name.as_str()).collect();
-        let unknown = ["no-such-key", "..", "%2e%2e", "Upper", ""];
+        // Each account may change 30 times an hour.
+        let unknown = ["no-such-key", "..", "%2e%2e", "Upper"];
         let mut seen = Vec::new();
         for name in foreign.into_iter().chain(unknown) {
             let old = Made::new(0);
@@ -232,10 +233,6 @@ async fn every_key_of_another_account_is_as_if_it_were_not_there() {
                     .await,
                 world.revokes(&reader, name).await,
             ]);
-            // Each account may change 30 times an hour.
-            if seen.len() == 7 {
-                break;
-            }
         }
         for answers in &mut seen {
             for answer in answers {
