@@ -11,6 +11,7 @@ use http::Request;
 use hyper::body::Incoming;
 use hyper::service::Service as HyperService;
 use hyper_util::service::TowerToHyperService;
+use kube::Client;
 use tokio::net::TcpListener;
 use tokio::time::sleep;
 use tracing::warn;
@@ -58,11 +59,12 @@ struct Entrance {
 }
 
 impl Service {
-    /// Opens the ports and starts what runs beside the requests. `random` tells this process'
-    /// request ids from those of others.
-    pub async fn start(
+    /// Opens the ports and starts what runs beside the requests. `client` asks the API server;
+    /// `random` tells this process' request ids from those of others.
+    pub fn start(
         config: Config,
         pages: Pages,
+        client: Client,
         random: u64,
         process: &mut Process,
     ) -> Result<Self, BoxError> {
@@ -74,7 +76,7 @@ impl Service {
         let tracer = process.export_traces(&config.process.traces)?;
         let spans = Spans::new(tracer);
         let plans = Plans::default();
-        let keys = keys(&config, &plans, process).await?;
+        let keys = keys(&config, client, &plans, process);
         let sessions = sessions(&config, process);
         let provider = Arc::new(Provider::new(config.client.clone()));
         let portal = Arc::new(Portal {
@@ -159,14 +161,14 @@ fn sessions(config: &Config, process: &mut Process) -> Sessions {
 }
 
 /// What keys need, and the plans, which are followed beside the requests.
-async fn keys(config: &Config, plans: &Plans, process: &mut Process) -> Result<Keys, BoxError> {
-    let cluster = Cluster::connect(&config.instance).await?;
+fn keys(config: &Config, client: Client, plans: &Plans, process: &mut Process) -> Keys {
+    let cluster = Cluster::new(client, &config.instance);
     let (following, followed) = (cluster.clone(), plans.clone());
     process.tasks.spawn("plans", async move {
         match following.follow_plans(&followed).await {}
     });
     let connection = config.redis.connect(Purpose::Directory);
-    Ok(Keys {
+    Keys {
         cluster,
         allowances: Allowances::new(connection.clone(), config.instance.clone()),
         usage: Usage::new(connection, config.instance.clone()),
@@ -175,7 +177,7 @@ async fn keys(config: &Config, plans: &Plans, process: &mut Process) -> Result<K
             max_key_days: config.max_key_days.map(NonZeroU32::get),
         },
         prefix: config.key_prefix.clone(),
-    })
+    }
 }
 
 /// The services, whose connections are attended to beside the requests.
