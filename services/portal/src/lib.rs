@@ -18,6 +18,7 @@ mod json;
 mod keys;
 mod member;
 mod notice;
+mod openapi;
 mod origin;
 mod pages;
 mod plans;
