@@ -26,6 +26,8 @@ mod provider;
 mod quota;
 mod random;
 mod route;
+#[cfg(test)]
+mod sample;
 mod seal;
 mod service;
 mod session;

@@ -9,7 +9,8 @@ use water_resources::ApiKey;
 
 use super::*;
 use crate::cluster::MANAGED_BY;
-use world::{MAX_KEYS, Made, World, manager, member, viewer};
+use crate::sample::{manager, member, viewer};
+use world::{MAX_KEYS, Made, World};
 
 const NOBODY: serde_json::Value = serde_json::Value::Null;
 const FOR_EVER: &str = "2120-01-01T00:00:00Z";
