@@ -6,15 +6,17 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use futures::{Stream, TryStreamExt};
-use http::Method;
+use http::header::CONNECTION;
+use http::{HeaderName, HeaderValue, Method};
 use tokio::time::timeout;
 use warp::{Filter, Rejection};
 use water_domain::{KeyPrefix, Timestamp};
 use water_http::problem::or_internal;
-use water_http::{Head, Problem, Query, Received, Spans};
+use water_http::{Code, Head, Problem, Received, Spans};
 use water_keystore::Quotas;
 
 use crate::asked::{Asked, Response};
+use crate::budgets::Budgets;
 use crate::clock;
 use crate::data::{self, Data};
 use crate::journal::Journal;
@@ -25,14 +27,21 @@ use crate::pages::Pages;
 use crate::plans::Plans;
 use crate::route::Route;
 use crate::session::Session;
-use crate::{quota, usage};
+use crate::sessions::{Sessions, Use};
+use crate::sign_in::SignIn;
+use crate::sign_out::SignOut;
+use crate::{headers, key_text, origin, quota, reader, usage};
 
 /// The largest body.
 const MAX_BODY: usize = 4 * 1024;
+/// The largest form with a logout token of 16 KiB.
+const MAX_LOGOUT: usize = 20 * 1024;
 /// How long a body may take.
 const BODY_TIME: Duration = Duration::from_secs(10);
 /// The longest target of the callback: some providers' codes exceed 2 KiB.
 const MAX_CALLBACK: usize = 8 * 1024;
+/// Sent by a page that asks again by itself: that is no sign of its reader.
+const X_POLL: HeaderName = HeaderName::from_static("x-poll");
 
 /// What requests are judged by and answered from.
 #[derive(Debug)]
@@ -49,6 +58,14 @@ pub struct Portal {
     pub quotas: Quotas,
     /// The services' answers.
     pub data: Data,
+    /// Signs people in.
+    pub sign_in: SignIn,
+    /// Signs people out.
+    pub sign_out: SignOut,
+    /// Who is signed in.
+    pub sessions: Sessions,
+    /// What addresses and sessions may ask for.
+    pub budgets: Budgets,
     /// The pages.
     pub pages: Pages,
     /// Makes spans of requests, if they are exported.
@@ -74,10 +91,17 @@ impl Portal {
         body: impl Stream<Item = Result<B, warp::Error>>,
     ) -> Response {
         let mut journal = Journal::begin(request, &self.spans);
+        // A panic is a bug like any other: answered, counted and logged.
         let outcome = or_internal(self.decide(request, body, &mut journal)).await;
         let outcome = outcome.flatten();
         let reason = outcome.as_ref().err().map(Problem::code);
-        let answer = outcome.unwrap_or_else(|problem| problem.into_response(&request.id));
+        let mut answer = outcome.unwrap_or_else(|problem| problem.into_response(&request.id));
+        headers::protect(answer.headers_mut(), &request.id);
+        if matches!(reason, Some(Code::BodyNotAllowed | Code::BodyTooLarge)) {
+            // Where the next request would begin is what two parties could read differently.
+            let close = HeaderValue::from_static("close");
+            answer.headers_mut().insert(CONNECTION, close);
+        }
         journal.close(request, &answer, reason);
         answer
     }
@@ -88,21 +112,35 @@ impl Portal {
         body: impl Stream<Item = Result<B, warp::Error>>,
         journal: &mut Journal,
     ) -> Result<Response, Problem> {
-        let path = request.uri.path();
-        let route = Route::of(path);
+        let route = Route::of(request.uri.path());
         let query = head(&route, &request.method).check(request)?;
+        key_text::refuse_in_head(request, &query, &self.prefix)?;
         journal.route = route.name();
-        if let Some(methods) = route.methods() {
-            let has = |method| method == request.method.as_str();
-            if !methods.split(", ").any(has) {
-                return Err(Problem::only(methods));
-            }
-        }
-        let body = read(body, MAX_BODY).await?;
+        is_method(&route, &request.method)?;
+        let body = read(body, longest(&route)).await?;
+        key_text::refuse_in_body(&body, &self.prefix)?;
+        let now = clock::now();
         match route {
+            Route::SignIn => {
+                if let Some(busy) = self.budgets.sign_in(request) {
+                    return Ok(busy);
+                }
+                origin::check_navigation(&request.headers)?;
+                Ok(self.sign_in.begin(request, &query, now).await)
+            }
+            Route::Callback => match self.budgets.callback(request) {
+                Some(busy) => Ok(busy),
+                None => Ok(self.sign_in.finish(request, &query, now).await),
+            },
+            Route::SignOut => {
+                self.url.check(&request.method, &request.headers)?;
+                self.sign_out.by_reader(request, now).await
+            }
+            Route::BackChannel => self.sign_out.by_provider(request, &body, now).await,
+            Route::Session => self.reader(request, now).await,
             Route::Account { account, rest } => {
                 self.url.check(&request.method, &request.headers)?;
-                let session = self.session(request).await?;
+                let session = self.session(request, &rest, now).await?;
                 let member = Member::of(&session, account, &self.plans).ok_or_else(not_found)?;
                 let asked = Asked {
                     received: request,
@@ -111,10 +149,38 @@ impl Portal {
                     body: &body,
                 };
                 journal.account = Some((member.account().clone(), member.plan().clone()));
-                self.account(&member, &asked, clock::now()).await
+                self.account(&member, &asked, now).await
             }
-            _ => Err(not_found()),
+            Route::Page(_) => self.pages.answer(request).ok_or_else(not_found),
         }
+    }
+
+    /// Who is signed in, or that nobody is.
+    async fn reader(&self, request: &Received, now: Timestamp) -> Result<Response, Problem> {
+        let opened = self.sessions.of(&request.headers, now, Use::Poll).await?;
+        if let Some(opened) = &opened {
+            self.budgets.request(opened.name, request.at)?;
+        }
+        let session = opened.as_ref().map(|opened| &opened.session);
+        Ok(reader::answer(session, &self.prefix, &self.plans))
+    }
+
+    async fn session(
+        &self,
+        request: &Received,
+        rest: &[&str],
+        now: Timestamp,
+    ) -> Result<Session, Problem> {
+        let used = match rest {
+            // The page asks for it every five seconds.
+            ["quota"] => Use::Poll,
+            _ if request.headers.contains_key(X_POLL) => Use::Poll,
+            _ => Use::Active,
+        };
+        let opened = self.sessions.of(&request.headers, now, used).await?;
+        let opened = opened.ok_or_else(Problem::sign_in_required)?;
+        self.budgets.request(opened.name, request.at)?;
+        Ok(opened.session)
     }
 
     /// What an account has.
@@ -134,10 +200,6 @@ impl Portal {
             },
         }
     }
-
-    async fn session(&self, _request: &Received) -> Result<Session, Problem> {
-        Err(Problem::sign_in_required())
-    }
 }
 
 /// What a request's head may be.
@@ -149,6 +211,23 @@ fn head(route: &Route<'_>, method: &Method) -> Head {
     Head {
         target,
         body: !matches!(*method, Method::GET | Method::HEAD),
+    }
+}
+
+/// Routes other than an account's have fixed methods.
+fn is_method(route: &Route<'_>, method: &Method) -> Result<(), Problem> {
+    let Some(methods) = route.methods() else {
+        return Ok(());
+    };
+    let has = methods.split(", ").any(|has| has == method.as_str());
+    has.then_some(()).ok_or_else(|| Problem::only(methods))
+}
+
+/// The largest body that a route takes.
+fn longest(route: &Route<'_>) -> usize {
+    match route {
+        Route::BackChannel => MAX_LOGOUT,
+        _ => MAX_BODY,
     }
 }
 

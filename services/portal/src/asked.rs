@@ -1,10 +1,8 @@
 //! A request for something of an account, once it is known that the account is the reader's.
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method};
-use serde::Serialize;
-use water_http::{Problem, Query, Received};
+use http::{HeaderMap, Method};
+use water_http::{Query, Received};
 
 /// An answer of the portal.
 pub type Response = http::Response<Bytes>;
@@ -33,15 +31,4 @@ impl Asked<'_> {
     pub fn headers(&self) -> &HeaderMap {
         &self.received.headers
     }
-}
-
-/// 200 with a JSON body.
-pub fn json(body: &impl Serialize) -> Result<Response, Problem> {
-    let body = Bytes::from(serde_json::to_vec(body).map_err(Problem::internal)?);
-    let length = HeaderValue::from(body.len());
-    let mut answer = Response::new(body);
-    let headers = answer.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(CONTENT_LENGTH, length);
-    Ok(answer)
 }

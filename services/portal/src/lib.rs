@@ -6,6 +6,7 @@
 
 mod app;
 mod asked;
+mod budgets;
 mod claims;
 mod clock;
 mod cluster;
@@ -15,6 +16,7 @@ mod data;
 mod headers;
 mod journal;
 mod json;
+mod key_text;
 mod keys;
 mod member;
 mod notice;
@@ -25,6 +27,7 @@ mod plans;
 mod provider;
 mod quota;
 mod random;
+mod reader;
 mod route;
 #[cfg(test)]
 mod sample;
@@ -37,5 +40,5 @@ mod sign_out;
 mod usage;
 
 pub use config::Config;
-pub use pages::Pages;
+pub use pages::{NoPages, Pages};
 pub use service::Service;

@@ -1,32 +1,46 @@
 //! The portal put together: what runs, on which ports, sharing what.
 
 use std::convert::Infallible;
+use std::future::pending;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::Request;
 use hyper::body::Incoming;
 use hyper::service::Service as HyperService;
 use hyper_util::service::TowerToHyperService;
+use kube::Client;
 use tokio::net::TcpListener;
+use tokio::time::sleep;
+use tracing::warn;
 use water_gate::body_budget::BodyBudget;
 use water_gate::upstream::{Bounds, Resolver, ServiceAddress, Upstream, Upstreams};
 use water_http::{Received, RequestIds, Signer, Spans, TrustedProxies};
 use water_keystore::connection::Purpose;
 use water_keystore::{Allowances, Quotas, Usage};
+use water_runtime::telemetry::chain;
 use water_runtime::{BoxError, ConnectionLimits, Connections, Drained, Peer, Process, Server};
 
 use crate::app::{Portal, filter};
+use crate::budgets::Budgets;
 use crate::cluster::Cluster;
 use crate::config::Config;
 use crate::data::Data;
 use crate::keys::{Keys, Rules};
 use crate::pages::Pages;
 use crate::plans::Plans;
+use crate::provider::Provider;
+use crate::sessions::Sessions;
+use crate::sign_in::SignIn;
+use crate::sign_out::SignOut;
 
 /// What answers in forms other than JSON may take of the memory, in KiB: 16 of the largest.
 const LARGE_ANSWERS: u32 = 16 * 1024;
+
+/// How soon a pod that started before Redis is ready after it.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// The portal with its ports open; requests wait until [`Service::serve`].
 #[derive(Debug)]
@@ -45,11 +59,12 @@ struct Entrance {
 }
 
 impl Service {
-    /// Opens the ports and starts what runs beside the requests. `random` tells this process'
-    /// request ids from those of others.
-    pub async fn start(
+    /// Opens the ports and starts what runs beside the requests. `client` asks the API server;
+    /// `random` tells this process' request ids from those of others.
+    pub fn start(
         config: Config,
         pages: Pages,
+        client: Client,
         random: u64,
         process: &mut Process,
     ) -> Result<Self, BoxError> {
@@ -61,9 +76,28 @@ impl Service {
         let tracer = process.export_traces(&config.process.traces)?;
         let spans = Spans::new(tracer);
         let plans = Plans::default();
-        let keys = keys(&config, &plans, process).await?;
+        let keys = keys(&config, client, &plans, process);
+        let sessions = sessions(&config, process);
+        let provider = Arc::new(Provider::new(config.client.clone()));
         let portal = Arc::new(Portal {
             url: config.url.clone(),
+            sign_in: SignIn {
+                provider: Arc::clone(&provider),
+                url: config.url.clone(),
+                seal: config.seal_key.clone(),
+                sessions: sessions.clone(),
+                claim: config.accounts_claim.clone(),
+                pattern: config.accounts_pattern.clone(),
+                default_plan: config.accounts_default_plan.clone(),
+                plans: plans.clone(),
+            },
+            sign_out: SignOut {
+                provider,
+                url: config.url.clone(),
+                sessions: sessions.clone(),
+            },
+            sessions,
+            budgets: Budgets::default(),
             prefix: config.key_prefix.clone(),
             plans,
             quotas: Quotas::new(
@@ -105,15 +139,36 @@ impl Service {
     }
 }
 
+/// Ready once Redis has answered. When it is away later, requests are answered with 503, and the
+/// portal stays ready: then somebody can hear why.
+fn sessions(config: &Config, process: &mut Process) -> Sessions {
+    let connection = config.redis.connect(Purpose::Directory);
+    let store = water_keystore::Sessions::new(connection, config.instance.clone());
+    let (asked, latch) = (store.clone(), process.readiness.latch("sessions"));
+    process.tasks.spawn("first look at sessions", async move {
+        let mut said = false;
+        while let Err(error) = asked.check().await {
+            // Said once, not once a second.
+            if !std::mem::replace(&mut said, true) {
+                warn!(error = chain(&error), "sessions cannot be read; not ready");
+            }
+            sleep(AGAIN).await;
+        }
+        latch.set();
+        pending().await
+    });
+    Sessions::new(store, config.client.issuer.as_str(), config.session_length)
+}
+
 /// What keys need, and the plans, which are followed beside the requests.
-async fn keys(config: &Config, plans: &Plans, process: &mut Process) -> Result<Keys, BoxError> {
-    let cluster = Cluster::connect(&config.instance).await?;
+fn keys(config: &Config, client: Client, plans: &Plans, process: &mut Process) -> Keys {
+    let cluster = Cluster::new(client, &config.instance);
     let (following, followed) = (cluster.clone(), plans.clone());
     process.tasks.spawn("plans", async move {
         match following.follow_plans(&followed).await {}
     });
     let connection = config.redis.connect(Purpose::Directory);
-    Ok(Keys {
+    Keys {
         cluster,
         allowances: Allowances::new(connection.clone(), config.instance.clone()),
         usage: Usage::new(connection, config.instance.clone()),
@@ -122,7 +177,7 @@ async fn keys(config: &Config, plans: &Plans, process: &mut Process) -> Result<K
             max_key_days: config.max_key_days.map(NonZeroU32::get),
         },
         prefix: config.key_prefix.clone(),
-    })
+    }
 }
 
 /// The services, whose connections are attended to beside the requests.

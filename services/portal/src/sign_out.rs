@@ -4,15 +4,15 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::HeaderMap;
 use http::header::{CONTENT_TYPE, SET_COOKIE};
-use serde_json::json;
+use http::{HeaderMap, StatusCode};
 use tracing::{info, warn};
 use water_domain::Timestamp;
 use water_http::{Problem, Query, Received};
 use water_runtime::telemetry::chain;
 
-use crate::asked::{Response, json};
+use crate::asked::Response;
+use crate::json::json;
 use crate::origin::PortalUrl;
 use crate::provider::{Provider, encoded};
 use crate::random;
@@ -44,7 +44,7 @@ impl SignOut {
             Some(session) => self.next(session).await?,
             None => "/".to_owned(),
         };
-        let mut answer = json(&json!({ "next": next }))?;
+        let mut answer = json(StatusCode::OK, &serde_json::json!({ "next": next }));
         answer.headers_mut().append(SET_COOKIE, Sessions::clear());
         Ok(answer)
     }

@@ -1,0 +1,36 @@
+//! Keys' texts have no place in a request to the portal: wherever one stands, it is refused, and not
+//! repeated.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use percent_encoding::percent_decode_str;
+use water_domain::KeyPrefix;
+use water_http::{Problem, Query, Received};
+
+/// Looks through path, query and header fields.
+pub fn refuse_in_head(
+    request: &Received,
+    query: &Query<'_>,
+    prefix: &KeyPrefix,
+) -> Result<(), Problem> {
+    let path = percent_decode_str(request.uri.path()).decode_utf8_lossy();
+    let values = request.headers.values();
+    let fields = values.map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let pairs = query.pairs().flat_map(|(name, value)| [name, value]);
+    let mut texts = std::iter::once(path)
+        .chain(fields)
+        .chain(pairs.map(Cow::Borrowed));
+    match texts.any(|text| prefix.is_in(&text)) {
+        true => Err(Problem::key_in_request()),
+        false => Ok(()),
+    }
+}
+
+/// Looks through a body.
+pub fn refuse_in_body(body: &Bytes, prefix: &KeyPrefix) -> Result<(), Problem> {
+    match prefix.is_in(&String::from_utf8_lossy(body)) {
+        true => Err(Problem::key_in_request()),
+        false => Ok(()),
+    }
+}
