@@ -96,4 +96,4 @@ fn portal_key() -> KeyId {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

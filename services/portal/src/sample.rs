@@ -34,9 +34,9 @@ pub fn limits() -> Limits {
     }
 }
 
-/// Somebody with this role in this account, as a session says.
-pub fn member(account: &str, plan: &str, role: Role) -> Member {
-    let session = Session {
+/// The session of somebody with this role in this account.
+pub fn session(account: &str, plan: &str, role: Role) -> Session {
+    Session {
         subject: format!("subject-of-{account}"),
         name: None,
         sid: None,
@@ -47,8 +47,12 @@ pub fn member(account: &str, plan: &str, role: Role) -> Member {
         }],
         id_token: String::new(),
         ends: Timestamp::parse("2120-01-01T00:00:00Z").unwrap(),
-    };
-    Member::of(&session, account, &plans()).unwrap()
+    }
+}
+
+/// Somebody with this role in this account, as a session says.
+pub fn member(account: &str, plan: &str, role: Role) -> Member {
+    Member::of(&session(account, plan, role), account, &plans()).unwrap()
 }
 
 pub fn manager(account: &str) -> Member {

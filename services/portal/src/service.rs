@@ -29,6 +29,7 @@ use crate::cluster::Cluster;
 use crate::config::Config;
 use crate::data::Data;
 use crate::keys::{Keys, Rules};
+use crate::openapi;
 use crate::pages::Pages;
 use crate::plans::Plans;
 use crate::provider::Provider;
@@ -106,6 +107,7 @@ impl Service {
             ),
             data: data(&config, keys.allowances.clone(), spans.clone(), process),
             keys,
+            openapi: openapi::representation(),
             pages,
             spans,
         });
@@ -232,3 +234,6 @@ where
         self.filter.call(request)
     }
 }
+
+#[cfg(test)]
+mod tests;

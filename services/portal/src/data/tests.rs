@@ -16,14 +16,15 @@ use super::*;
 use crate::claims::Role;
 use crate::sample::{limits, manager, member, received, store, viewer};
 
-const KEY: &str = "4e6f7420612073656372657420617420616c6c3a206120746573742773206b6579";
+/// What identities are signed with.
+pub(crate) const KEY: &str = "4e6f7420612073656372657420617420616c6c3a206120746573742773206b6579";
 
 fn key(digits: &str) -> IdentityKey {
     digits[..64].parse().unwrap()
 }
 
 /// A service that answers who asks it for what.
-async fn service() -> String {
+pub(crate) async fn service() -> String {
     let routes = water_http::get("/api/v1/hydrorisk")
         .and(water_http::identity())
         .and(water_http::query())

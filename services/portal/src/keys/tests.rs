@@ -1,6 +1,6 @@
 //! Keys are listed, made, changed and revoked at a real API server, under the portal's own rights.
 
-mod world;
+pub(crate) mod world;
 
 use futures::future::join_all;
 use serde_json::json;

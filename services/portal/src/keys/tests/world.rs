@@ -31,6 +31,8 @@ pub const MAX_KEYS: usize = 3;
 /// One test's world.
 pub struct World {
     pub keys: Keys,
+    /// With the portal's rights.
+    pub client: kube::Client,
     pub namespace: String,
     cluster: &'static ControlPlane,
 }
@@ -63,8 +65,9 @@ impl World {
         let instance = Instance::new(&namespace, API).unwrap();
         let redis = ConnectionSettings::new(&Redis::shared().await.unwrap().url(), None).unwrap();
         let connection = redis.connect(Purpose::Directory);
+        let client = client(&kubeconfig).await;
         let keys = Keys {
-            cluster: Cluster::new(client(&kubeconfig).await, &instance),
+            cluster: Cluster::new(client.clone(), &instance),
             allowances: Allowances::new(connection.clone(), instance.clone()),
             usage: Usage::new(connection, instance.clone()),
             rules: Rules {
@@ -75,6 +78,7 @@ impl World {
         };
         let world = Self {
             keys,
+            client,
             namespace,
             cluster,
         };
