@@ -12,7 +12,8 @@ use tokio::time::timeout;
 use warp::{Filter, Rejection};
 use water_domain::{KeyPrefix, Timestamp};
 use water_http::problem::or_internal;
-use water_http::{Code, Head, Problem, Received, Spans};
+use water_http::representation::Conditions;
+use water_http::{Code, Head, Problem, Received, Representation, Spans};
 use water_keystore::Quotas;
 
 use crate::asked::{Asked, Response};
@@ -67,6 +68,8 @@ pub struct Portal {
     pub sessions: Sessions,
     /// What addresses and sessions may ask for.
     pub budgets: Budgets,
+    /// What this API is like.
+    pub openapi: Representation,
     /// The pages.
     pub pages: Pages,
     /// What is counted.
@@ -142,6 +145,7 @@ impl Portal {
             }
             Route::BackChannel => self.sign_out.by_provider(request, &body, now).await,
             Route::Session => self.reader(request, now).await,
+            Route::Description => Ok(self.openapi.answer(&Conditions::of(&request.headers))),
             Route::Account { account, rest } => {
                 self.url.check(&request.method, &request.headers)?;
                 let session = self.session(request, &rest, now).await?;

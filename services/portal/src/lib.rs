@@ -21,6 +21,7 @@ mod keys;
 mod member;
 mod metrics;
 mod notice;
+mod openapi;
 mod origin;
 mod pages;
 mod plans;
@@ -29,6 +30,8 @@ mod quota;
 mod random;
 mod reader;
 mod route;
+#[cfg(test)]
+mod sample;
 mod seal;
 mod service;
 mod session;

@@ -30,6 +30,7 @@ use crate::config::Config;
 use crate::data::Data;
 use crate::keys::{Keys, Rules};
 use crate::metrics::Metrics;
+use crate::openapi;
 use crate::pages::Pages;
 use crate::plans::Plans;
 use crate::provider::Provider;
@@ -111,6 +112,7 @@ impl Service {
             ),
             data: data(&config, keys.allowances.clone(), spans.clone(), process),
             keys,
+            openapi: openapi::representation(),
             pages,
             metrics,
             spans,
@@ -244,3 +246,6 @@ where
         self.filter.call(request)
     }
 }
+
+#[cfg(test)]
+mod tests;
