@@ -20,6 +20,7 @@ use crate::asked::{Asked, Response};
 use crate::cluster::Cluster;
 use crate::json::{accepted, json};
 use crate::member::{Member, Role};
+pub use fields::{CREATE, RENAME, ROTATE};
 use view::previous_ids;
 pub use view::{Key, KeyList};
 
@@ -151,3 +152,6 @@ impl Rules {
 fn no_key() -> Problem {
     Problem::not_found("There is no such path.")
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -19,7 +19,9 @@ mod json;
 mod key_text;
 mod keys;
 mod member;
+mod metrics;
 mod notice;
+mod openapi;
 mod origin;
 mod pages;
 mod plans;
@@ -28,6 +30,8 @@ mod quota;
 mod random;
 mod reader;
 mod route;
+#[cfg(test)]
+mod sample;
 mod seal;
 mod service;
 mod session;
@@ -37,5 +41,5 @@ mod sign_out;
 mod usage;
 
 pub use config::Config;
-pub use pages::Pages;
+pub use pages::{NoPages, Pages};
 pub use service::Service;
