@@ -23,6 +23,7 @@ use crate::data::{self, Data};
 use crate::journal::Journal;
 use crate::keys::{self, Keys};
 use crate::member::Member;
+use crate::metrics::Metrics;
 use crate::origin::PortalUrl;
 use crate::pages::Pages;
 use crate::plans::Plans;
@@ -71,6 +72,8 @@ pub struct Portal {
     pub openapi: Representation,
     /// The pages.
     pub pages: Pages,
+    /// What is counted.
+    pub metrics: Metrics,
     /// Makes spans of requests, if they are exported.
     pub spans: Spans,
 }
@@ -105,6 +108,7 @@ impl Portal {
             let close = HeaderValue::from_static("close");
             answer.headers_mut().insert(CONNECTION, close);
         }
+        self.metrics.request(journal.route, answer.status());
         journal.close(request, &answer, reason);
         answer
     }

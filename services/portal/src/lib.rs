@@ -19,6 +19,7 @@ mod json;
 mod key_text;
 mod keys;
 mod member;
+mod metrics;
 mod notice;
 mod openapi;
 mod origin;

@@ -29,6 +29,7 @@ use crate::cluster::Cluster;
 use crate::config::Config;
 use crate::data::Data;
 use crate::keys::{Keys, Rules};
+use crate::metrics::Metrics;
 use crate::openapi;
 use crate::pages::Pages;
 use crate::plans::Plans;
@@ -47,6 +48,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Service {
     listener: TcpListener,
+    admin: SocketAddr,
     server: Server,
     portal: Arc<Portal>,
     entrance: Arc<Entrance>,
@@ -74,6 +76,8 @@ impl Service {
             ..ConnectionLimits::default()
         });
         connections.register(&mut process.metrics);
+        let metrics = Metrics::default();
+        metrics.register(&mut process.metrics);
         let tracer = process.export_traces(&config.process.traces)?;
         let spans = Spans::new(tracer);
         let plans = Plans::default();
@@ -91,6 +95,7 @@ impl Service {
                 pattern: config.accounts_pattern.clone(),
                 default_plan: config.accounts_default_plan.clone(),
                 plans: plans.clone(),
+                metrics: metrics.clone(),
             },
             sign_out: SignOut {
                 provider,
@@ -109,12 +114,14 @@ impl Service {
             keys,
             openapi: openapi::representation(),
             pages,
+            metrics,
             spans,
         });
-        process.open_admin(config.process.admin, |admin| admin)?;
+        let admin = process.open_admin(config.process.admin, |admin| admin)?;
         let shutdown = process.shutdown.clone();
         Ok(Self {
             listener: process.listen(config.process.listen)?,
+            admin,
             server: Server::new(connections, shutdown, config.process.drain),
             portal,
             entrance: Arc::new(Entrance {
@@ -127,6 +134,11 @@ impl Service {
     /// Where requests are answered.
     pub fn address(&self) -> Result<SocketAddr, BoxError> {
         Ok(self.listener.local_addr()?)
+    }
+
+    /// Where health and metrics are answered.
+    pub fn admin_address(&self) -> SocketAddr {
+        self.admin
     }
 
     /// Answers requests until the process drains.

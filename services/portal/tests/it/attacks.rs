@@ -5,6 +5,9 @@ use crate::site::*;
 /// Something of a key's shape.
 const KEY: &str = "wdk_qOPFYxx1NsBs_SKofICTAwwUNGxvweG8uyLAqy1Ax7ikF4Ye9fW8GXnk1Fv4sp";
 
+/// Header fields of a request.
+type Fields<'a> = &'a [(&'a str, &'a str)];
+
 fn code(answer: &water_harness::Answer) -> (u16, String) {
     let body: serde_json::Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     (
@@ -18,7 +21,7 @@ async fn a_key_is_refused_wherever_it_stands_and_never_repeated() {
     let site = Site::start().await;
     let mut anna = site.anna().await;
     let bearer = format!("Bearer {KEY}");
-    let requests: [(&str, String, &[(&str, &str)], &str); 6] = [
+    let requests: [(&str, String, Fields, &str); 6] = [
         ("GET", format!("/docs/{KEY}"), &[], ""),
         ("GET", format!("/%77dk{}", &KEY[3..]), &[], ""),
         ("GET", format!("/docs?key={KEY}"), &[], ""),
@@ -72,7 +75,7 @@ async fn changes_from_another_origin_are_refused_before_the_session_is_looked_at
 async fn methods_sizes_and_framing_are_judged_as_at_the_gate() {
     let site = Site::start().await;
     let long = format!("/docs?{}", "a".repeat(2048));
-    let rows: [(&str, &str, &[(&str, &str)], u16, &str); 9] = [
+    let rows: [(&str, &str, Fields, u16, &str); 9] = [
         ("POST", "/docs", &[], 405, "method_not_allowed"),
         ("POST", "/auth/sign-in", &[], 405, "method_not_allowed"),
         ("GET", "/auth/sign-out", &[], 405, "method_not_allowed"),

@@ -2,6 +2,7 @@
 
 mod browser;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
@@ -10,7 +11,7 @@ use anyhow::ensure;
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
-use water_harness::{IdentityProvider, Redis, SigningKey, wait_until};
+use water_harness::{HttpClient, IdentityProvider, Redis, SigningKey, wait_until};
 use water_portal::{Config, Pages, Service};
 use water_runtime::settings::from_settings;
 use water_runtime::{Process, Settings, program};
@@ -26,6 +27,7 @@ pub struct Site {
     pub provider: IdentityProvider,
     pub key: SigningKey,
     address: SocketAddr,
+    admin: SocketAddr,
     process: Process,
     serving: JoinHandle<()>,
 }
@@ -76,6 +78,7 @@ impl Site {
         let mut process = Process::start(program!()).unwrap();
         let service = Service::start(config, pages(), nobody(), 1, &mut process).unwrap();
         let address = service.address().unwrap();
+        let admin = service.admin_address();
         let serving = tokio::spawn(async move {
             match service.serve().await {
                 Ok(_) => {}
@@ -86,6 +89,7 @@ impl Site {
             provider,
             key,
             address,
+            admin,
             process,
             serving,
         }
@@ -99,6 +103,20 @@ impl Site {
     /// Whether the portal calls itself ready.
     pub fn is_ready(&self) -> bool {
         self.process.readiness.is_ready()
+    }
+
+    /// How many sign-ins came to each end.
+    pub async fn sign_ins(&self) -> BTreeMap<String, u64> {
+        let mut client = HttpClient::connect(self.admin).await.unwrap();
+        let answer = client.request("GET", "/metrics", &[]).await.unwrap();
+        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        let lines = text.lines();
+        let line = |line: &str| {
+            let rest = line.strip_prefix("water_portal_sign_ins_total{outcome=\"")?;
+            let (outcome, count) = rest.split_once("\"} ")?;
+            Some((outcome.to_owned(), count.parse().unwrap()))
+        };
+        lines.filter_map(line).collect()
     }
 
     /// Good claims of Anna: a manager of `acme`, a viewer of `globex`.

@@ -66,107 +66,139 @@ fn changed(site: &Site, nonce: &str) -> String {
     )
 }
 
-const ROWS: &[(&str, Forge)] = &[
-    ("alg none", |site, nonce| unsigned(site, nonce, "none")),
-    ("alg ES256 without a signature", |site, nonce| {
-        unsigned(site, nonce, "ES256")
+/// What is wrong, and the check that has to find it.
+const ROWS: &[(&str, &str, Forge)] = &[
+    ("alg none", "token_header", |site, nonce| {
+        unsigned(site, nonce, "none")
     }),
-    ("HS256 with the public key", by_public_key),
-    ("changed afterwards", changed),
-    ("another family's algorithm", |site, nonce| {
-        under(site, nonce, json!({"alg": "RS256", "kid": "first"}))
-    }),
-    ("EdDSA for a P-256 key", |site, nonce| {
+    (
+        "alg ES256 without a signature",
+        "token_signature",
+        |site, nonce| unsigned(site, nonce, "ES256"),
+    ),
+    (
+        "HS256 with the public key",
+        "token_algorithm",
+        by_public_key,
+    ),
+    ("changed afterwards", "token_signature", changed),
+    (
+        "another family's algorithm",
+        "token_algorithm",
+        |site, nonce| under(site, nonce, json!({"alg": "RS256", "kid": "first"})),
+    ),
+    ("EdDSA for a P-256 key", "token_algorithm", |site, nonce| {
         under(site, nonce, json!({"alg": "EdDSA", "kid": "first"}))
     }),
-    ("no kid", |site, nonce| {
+    ("no kid", "token_key", |site, nonce| {
         under(site, nonce, json!({"alg": "ES256"}))
     }),
-    ("an unknown kid", |site, nonce| {
+    ("an unknown kid", "token_key", |site, nonce| {
         under(site, nonce, json!({"alg": "ES256", "kid": "other"}))
     }),
-    ("crit", |site, nonce| {
+    ("crit", "token_header", |site, nonce| {
         under(
             site,
             nonce,
             json!({"alg": "ES256", "kid": "first", "crit": ["b64"]}),
         )
     }),
-    ("another key under our kid", |site, nonce| {
-        let other = SigningKey::elliptic("first").unwrap();
-        other.sign(&site.claims(nonce)).unwrap()
-    }),
-    ("a key that it brings along", |site, nonce| {
-        let other = SigningKey::elliptic("first").unwrap();
-        let point = other.public_bytes();
-        let encode = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
-        let jwk = json!({"kty": "EC", "crv": "P-256", "x": encode(&point[1..33]), "y": encode(&point[33..])});
-        let header = json!({"alg": "ES256", "kid": "first", "jwk": jwk});
-        other.sign_under(&header, &site.claims(nonce)).unwrap()
-    }),
-    ("another issuer", |site, nonce| {
+    (
+        "another key under our kid",
+        "token_signature",
+        |site, nonce| {
+            let other = SigningKey::elliptic("first").unwrap();
+            other.sign(&site.claims(nonce)).unwrap()
+        },
+    ),
+    (
+        "a key that it brings along",
+        "token_signature",
+        |site, nonce| {
+            let other = SigningKey::elliptic("first").unwrap();
+            let point = other.public_bytes();
+            let encode = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
+            let jwk = json!({"kty": "EC", "crv": "P-256", "x": encode(&point[1..33]), "y": encode(&point[33..])});
+            let header = json!({"alg": "ES256", "kid": "first", "jwk": jwk});
+            other.sign_under(&header, &site.claims(nonce)).unwrap()
+        },
+    ),
+    ("another issuer", "token_issuer", |site, nonce| {
         signed(site, nonce, json!({"iss": "https://evil.example"}))
     }),
-    ("another audience", |site, nonce| {
+    ("another audience", "token_audience", |site, nonce| {
         signed(site, nonce, json!({"aud": "another-client"}))
     }),
-    ("several audiences without a party", |site, nonce| {
-        signed(
-            site,
-            nonce,
-            json!({"aud": ["water-portal", "another-client"]}),
-        )
-    }),
-    ("another party", |site, nonce| {
+    (
+        "several audiences without a party",
+        "token_audience",
+        |site, nonce| {
+            signed(
+                site,
+                nonce,
+                json!({"aud": ["water-portal", "another-client"]}),
+            )
+        },
+    ),
+    ("another party", "token_audience", |site, nonce| {
         signed(site, nonce, json!({"azp": "another-client"}))
     }),
-    ("late", |site, nonce| {
+    ("late", "token_expired", |site, nonce| {
         signed(site, nonce, json!({"exp": epoch_seconds() - 61}))
     }),
-    ("without an end", |site, nonce| {
+    ("without an end", "token_expired", |site, nonce| {
         signed(site, nonce, json!({"exp": null}))
     }),
-    ("early", |site, nonce| {
+    ("early", "token_early", |site, nonce| {
         signed(site, nonce, json!({"nbf": epoch_seconds() + 120}))
     }),
-    ("issued tomorrow", |site, nonce| {
+    ("issued tomorrow", "token_early", |site, nonce| {
         signed(site, nonce, json!({"iat": epoch_seconds() + 86_400}))
     }),
-    ("another nonce", |site, nonce| {
+    ("another nonce", "token_nonce", |site, nonce| {
         signed(site, nonce, json!({"nonce": "replayed"}))
     }),
-    ("no nonce", |site, nonce| {
+    ("no nonce", "token_nonce", |site, nonce| {
         signed(site, nonce, json!({"nonce": null}))
     }),
-    ("a logout token", |site, nonce| {
+    ("a logout token", "token_kind", |site, nonce| {
         let events = json!({"http://schemas.openid.net/event/backchannel-logout": {}});
         signed(site, nonce, json!({"events": events}))
     }),
-    ("no subject", |site, nonce| {
+    ("no subject", "token_name", |site, nonce| {
         signed(site, nonce, json!({"sub": null}))
     }),
-    ("a subject of 256 characters", |site, nonce| {
-        signed(site, nonce, json!({"sub": "a".repeat(256)}))
-    }),
-    ("over 16 KiB", |site, nonce| {
+    (
+        "a subject of 256 characters",
+        "token_name",
+        |site, nonce| signed(site, nonce, json!({"sub": "a".repeat(256)})),
+    ),
+    ("over 16 KiB", "token_large", |site, nonce| {
         signed(site, nonce, json!({"padding": "a".repeat(16_384)}))
     }),
-    ("no token", |_, _| "not a token".to_owned()),
-    ("two parts", |_, _| "e30.e30".to_owned()),
-    ("empty", |_, _| String::new()),
+    ("no token", "token_header", |_, _| "not a token".to_owned()),
+    ("two parts", "token_header", |_, _| "e30.e30".to_owned()),
+    ("empty", "token_header", |_, _| String::new()),
 ];
 
 #[tokio::test]
 async fn a_token_that_fails_any_check_signs_nobody_in() {
     let site = Site::start().await;
-    for (number, (name, forge)) in ROWS.iter().enumerate() {
+    for (number, (name, reason, forge)) in ROWS.iter().enumerate() {
         let mut browser = site.browser();
         browser.address = Some(format!("192.0.2.{number}"));
         let begun = browser.begin("/").await;
         let token = forge(&site, &begun.nonce);
+        let before = site.sign_ins().await;
         let answer = browser.finish(&site, &begun, &token).await;
         assert_eq!(answer.status, 502, "{name}");
         assert!(browser.cookies.is_empty(), "{name}");
+        let after = site.sign_ins().await;
+        let grown = after
+            .iter()
+            .filter(|(outcome, count)| before.get(*outcome) != Some(count));
+        let grown: Vec<_> = grown.map(|(outcome, _)| outcome).collect();
+        assert_eq!(grown, [reason], "{name}");
     }
     assert!(
         site.anna().await.is_signed_in().await,
