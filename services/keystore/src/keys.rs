@@ -121,6 +121,21 @@ impl Instance {
         format!("wd:rl:{{probe}}:{self}:p")
     }
 
+    /// Hash: what an account did on a day.
+    pub fn usage(&self, account: &AccountId, day: UtcDay) -> String {
+        format!("wd:use:{{{account}}}:{self}:{day}")
+    }
+
+    /// List: the times, in µs, at which an account took of an allowance of the portal.
+    pub fn allowance(&self, account: &AccountId, what: Allowance) -> String {
+        format!("wd:web:{{{account}}}:{self}:{}", what.word())
+    }
+
+    /// The pattern that matches every day's usage of this instance and nothing else.
+    pub(crate) fn usage_pattern(&self) -> String {
+        format!("wd:use:{{*}}:{self}:????-??-??")
+    }
+
     /// String: a browser session, sealed.
     pub fn session(&self, session: &WebName) -> String {
         self.web(session, "s")
@@ -149,21 +164,6 @@ impl Instance {
 
     fn web(&self, name: &WebName, kind: &str) -> String {
         format!("wd:web:{{{name}}}:{self}:{kind}")
-    }
-
-    /// Hash: what an account did on a day.
-    pub fn usage(&self, account: &AccountId, day: UtcDay) -> String {
-        format!("wd:use:{{{account}}}:{self}:{day}")
-    }
-
-    /// List: the times, in µs, at which an account took of an allowance of the portal.
-    pub fn allowance(&self, account: &AccountId, what: Allowance) -> String {
-        format!("wd:web:{{{account}}}:{self}:{}", what.word())
-    }
-
-    /// The pattern that matches every day's usage of this instance and nothing else.
-    pub(crate) fn usage_pattern(&self) -> String {
-        format!("wd:use:{{*}}:{self}:????-??-??")
     }
 
     /// The pattern that matches every session and allowance of this instance's portal and nothing else.
@@ -293,23 +293,6 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_browsers_carry_a_digest_as_hash_tag() {
-        let (instance, name) = (instance(), WebName::of(b"acme"));
-        // printf acme | sha256sum
-        let digest = "822b33ad87c148a0a20a5ba7cd5ebcaa68d36a18e7aad165554903f52ca82757";
-        let names = [
-            instance.session(&name),
-            instance.sessions_of_subject(&name),
-            instance.sessions_of_provider(&name),
-            instance.taken(&name),
-        ];
-        let golden =
-            ["s", "u", "i", "j"].map(|kind| format!("wd:web:{{{digest}}}:water.water-data:{kind}"));
-        assert_eq!(names, golden);
-        assert_eq!(instance.listed_session(digest), names[0]);
-    }
-
-    #[test]
     fn usage_and_allowances_carry_the_account_as_hash_tag() {
         let account = "acme".parse().unwrap();
         let day = UtcDay::of(water_domain::Timestamp::from_millis(0).unwrap());
@@ -325,6 +308,23 @@ mod tests {
             instance().allowance(&account, Allowance::Reads),
             "wd:web:{acme}:water.water-data:reads"
         );
+    }
+
+    #[test]
+    fn keys_of_browsers_carry_a_digest_as_hash_tag() {
+        let (instance, name) = (instance(), WebName::of(b"acme"));
+        // printf acme | sha256sum
+        let digest = "822b33ad87c148a0a20a5ba7cd5ebcaa68d36a18e7aad165554903f52ca82757";
+        let names = [
+            instance.session(&name),
+            instance.sessions_of_subject(&name),
+            instance.sessions_of_provider(&name),
+            instance.taken(&name),
+        ];
+        let golden =
+            ["s", "u", "i", "j"].map(|kind| format!("wd:web:{{{digest}}}:water.water-data:{kind}"));
+        assert_eq!(names, golden);
+        assert_eq!(instance.listed_session(digest), names[0]);
     }
 
     #[test]

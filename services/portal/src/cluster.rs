@@ -50,7 +50,8 @@ impl Cluster {
         Ok(Self::new(client::connect(READ_TIMEOUT).await?, instance))
     }
 
-    fn new(client: Client, instance: &Instance) -> Self {
+    /// Of the API server behind this client.
+    pub fn new(client: Client, instance: &Instance) -> Self {
         let place = IssuedAt {
             namespace: instance.namespace().to_owned(),
             name: instance.name().to_owned(),

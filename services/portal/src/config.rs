@@ -245,7 +245,7 @@ mod tests {
             ("WATER_OIDC_ISSUER", "http://login.example.org"),
             ("WATER_OIDC_ISSUER", "https://login.example.org/?tenant=1"),
             ("WATER_OIDC_CA", "hunter2"),
-            ("WATER_OIDC_SCOPES", "profile email"),
+            ("WATER_OIDC_SCOPES", "hunter2"),
             ("WATER_ACCOUNTS_CLAIM", " "),
             ("WATER_ACCOUNTS_PATTERN", "(?<account>"),
             ("WATER_ACCOUNTS_PATTERN", "water:(?<konto>.+)"),

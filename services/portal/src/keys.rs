@@ -151,3 +151,6 @@ impl Rules {
 fn no_key() -> Problem {
     Problem::not_found("There is no such path.")
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,5 +37,5 @@ mod sign_out;
 mod usage;
 
 pub use config::Config;
-pub use pages::Pages;
+pub use pages::{NoPages, Pages};
 pub use service::Service;

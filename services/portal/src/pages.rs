@@ -50,7 +50,8 @@ impl Pages {
         }))
     }
 
-    fn new(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Result<Self, NoPages> {
+    /// Pages of these files, by path; `index.html` is one of them.
+    pub fn new(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Result<Self, NoPages> {
         let files = files.into_iter().map(|(path, content)| {
             let page = Page::new(&path, content);
             (path, page)

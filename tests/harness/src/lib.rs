@@ -1,6 +1,7 @@
 //! Real servers for tests, private to the test process: PostgreSQL, Redis and a
 //! Kubernetes control plane on loopback, a network between them that fails as it
-//! is told to, an interceptor of requests, a collector of spans, a client that
+//! is told to, an interceptor of requests, a collector of spans, an identity
+//! provider that signs what it is told, a client that
 //! speaks raw HTTP, and mutations of what it sends.
 //! Everything started here dies with the process that started it.
 
@@ -11,6 +12,7 @@ mod collector;
 mod control_plane;
 mod disks;
 mod http_client;
+mod identity_provider;
 mod interceptor;
 mod key_text;
 mod mutation;
@@ -32,6 +34,7 @@ pub use collector::{Collector, Exported};
 pub use control_plane::ControlPlane;
 pub use disks::Disks;
 pub use http_client::{Answer, HttpClient};
+pub use identity_provider::{IdentityProvider, SigningKey};
 pub use interceptor::{Course, Fault, Interceptor, Moment, Protocol, Which};
 pub use key_text::find_key_text;
 pub use mutation::Mutator;
