@@ -20,6 +20,7 @@ use crate::asked::{Asked, Response};
 use crate::cluster::Cluster;
 use crate::json::{accepted, json};
 use crate::member::{Member, Role};
+pub use fields::{CREATE, RENAME, ROTATE};
 use view::previous_ids;
 pub use view::{Key, KeyList};
 

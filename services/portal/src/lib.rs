@@ -20,6 +20,7 @@ mod key_text;
 mod keys;
 mod member;
 mod notice;
+mod openapi;
 mod origin;
 mod pages;
 mod plans;
