@@ -43,7 +43,7 @@ words! {
         SecretReady,
         /// An ApiKey: the directory holds what is declared.
         Synced,
-        /// A WaterDataApi: requests are answered.
+        /// A WaterDataApi: requests for data are answered.
         Available,
         /// A WaterDataApi: every pod runs what is declared, or is on its way there.
         Progressing,
@@ -145,6 +145,8 @@ words! {
         ScopeTooNarrow,
         /// A Secret that the spec names is missing or lacks a key.
         SecretInvalid,
+        /// What `spec.portal` says or names cannot be used.
+        PortalInvalid,
         /// The spec uses a field that this version does not act on.
         NotSupported,
         /// The object is admitted by the schema, and cannot be read.

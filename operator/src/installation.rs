@@ -10,6 +10,8 @@ pub mod directory;
 pub mod drift;
 pub mod identity;
 pub mod manifest;
+mod own_secret;
+pub mod portal;
 pub mod progress;
 pub mod render;
 pub mod report;
@@ -169,7 +171,7 @@ async fn look(
     }
     match secrets::read(api, &redis, context).await {
         Err(error) if error.is_invalid() => without_secrets(api, &error, directory, context).await,
-        secrets => installed(api, &secrets?, directory, context, now).await,
+        secrets => installed(api, secrets?, directory, context, now).await,
     }
 }
 
@@ -214,13 +216,16 @@ async fn without_secrets(
 /// The children, as far as nothing hinders.
 async fn installed(
     api: &WaterDataApi,
-    secrets: &Secrets,
+    mut secrets: Secrets,
     directory: Finding,
     context: &Context,
     now: Timestamp,
 ) -> Result<Report, InstallationError> {
     let uid = api.uid().unwrap_or_default();
     let (name, namespace) = (api.name_any(), api.namespace().unwrap_or_default());
+    let salt = secrets.identity.salt();
+    let portal = portal::settle(api, &secrets.facts, salt, context).await?;
+    let portal = portal.map(|facts| secrets.facts.portal = facts);
     let source = Source {
         name: &name,
         namespace: &namespace,
@@ -233,7 +238,8 @@ async fn installed(
     let rollout = match hindrance(api, context.scope) {
         Some(hindrance) => Rollout::untouched(api, hindrance),
         None => {
-            match rollout::run(&mut children, &desired, directory::is_claimed(api, context)).await {
+            let is_claimed = directory::is_claimed(api, context);
+            match rollout::run(&mut children, &desired, is_claimed, portal).await {
                 Ok(rollout) => rollout,
                 Err(error) => Rollout::untouched(api, refusal(error)?),
             }

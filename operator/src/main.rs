@@ -23,7 +23,8 @@ enum Command {
     /// The custom resource definitions.
     #[command(subcommand)]
     Crd(Crd),
-    /// Print the lines of a Redis ACL file for the operator's and the gate's users.
+    /// Print the lines of a Redis ACL file for the users of the operator, the gate and, if its password is given, the
+    /// portal.
     RedisAcl {
         /// `<namespace>.<name>` of the WaterDataApi.
         #[arg(long, default_value = "water.water-data")]
@@ -40,6 +41,12 @@ enum Command {
         /// SHA-256 of its password, as 64 lower-case hexadecimal digits.
         #[arg(long)]
         gate_password_hash: PasswordHash,
+        /// The user of portal-url.
+        #[arg(long, default_value = "water-portal")]
+        portal_user: String,
+        /// SHA-256 of its password, as 64 lower-case hexadecimal digits; left out: there is no portal.
+        #[arg(long)]
+        portal_password_hash: Option<PasswordHash>,
     },
     /// Let ApiKeys go when no operator runs that could revoke them.
     Release {
@@ -86,10 +93,17 @@ fn main() -> ExitCode {
             operator_password_hash,
             gate_user,
             gate_password_hash,
+            portal_user,
+            portal_password_hash,
         } => {
             let operator = (operator_user.as_str(), &operator_password_hash);
             let gate = (gate_user.as_str(), &gate_password_hash);
-            println!("{}", redis_acl(&instance, operator, gate).join("\n"));
+            let portal = portal_password_hash.as_ref();
+            let portal = portal.map(|hash| (portal_user.as_str(), hash));
+            println!(
+                "{}",
+                redis_acl(&instance, operator, gate, portal).join("\n")
+            );
             ExitCode::SUCCESS
         }
         Command::Release { all: _, namespace } => process::run(program, async |_| {

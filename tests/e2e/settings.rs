@@ -6,7 +6,7 @@ use water_e2e::{Cluster, RELEASE};
 #[tokio::test]
 async fn every_variable_of_a_pod_is_known_to_its_program() -> Result<()> {
     let cluster = Cluster::shared().await?;
-    for component in ["gate", "departements", "history", "operator"] {
+    for component in ["gate", "departements", "history", "portal", "operator"] {
         let deployment = format!("deployment/{RELEASE}-{component}");
         let program = format!("/usr/bin/water-{component}");
         let help = cluster

@@ -24,6 +24,25 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{ .Values.image.registry }}/water-operator:{{ include "water-data.tag" . }}
 {{- end }}
 
+{{- /* The operator gives the portal's pods the ServiceAccount of this name. */}}
+{{- define "water-data.portal" -}}
+{{ .Values.api.name }}-portal
+{{- end }}
+
+{{- define "water-data.portalLabels" -}}
+app.kubernetes.io/name: water-portal
+app.kubernetes.io/instance: {{ .Values.api.name }}
+app.kubernetes.io/component: portal
+app.kubernetes.io/part-of: water-data
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/version: {{ include "water-data.tag" . | quote }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+
+{{- define "water-data.portalUrl" -}}
+{{ .Values.portal.url | default (printf "https://%s" .Values.api.exposure.ingress.host) }}
+{{- end }}
+
 {{- define "water-data.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 65532

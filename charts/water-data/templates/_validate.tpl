@@ -21,7 +21,8 @@ values.schema.json, whose messages say all there is to say.
 {{- include "water-data.match" (list "image.registry" .Values.image.registry "^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]+)?(/[A-Za-z0-9._-]+)*$" "a host and a path without a scheme, such as registry.example/water") }}
 {{- range list "postgres" "redis" }}
 {{- $secret := (index $.Values .).existingSecret }}
-{{- $keys := eq . "postgres" | ternary "owner-url, writer-url and reader-url" "operator-url and gate-url" }}
+{{- $redis := $.Values.portal.enabled | ternary "operator-url, gate-url and portal-url" "operator-url and gate-url" }}
+{{- $keys := eq . "postgres" | ternary "owner-url, writer-url and reader-url" $redis }}
 {{- if and $.Values.api.create (not $secret) }}
 {{- fail (printf "%s.existingSecret: is empty: give the name of a Secret in this namespace with the keys %s" . $keys) }}
 {{- end }}
@@ -48,6 +49,9 @@ values.schema.json, whose messages say all there is to say.
 {{- end }}
 {{- range $index, $rule := .Values.ingest.egress }}
 {{- include "water-data.match" (list (printf "ingest.egress[%d].cidr" $index) $rule.cidr "^[0-9a-fA-F.:]+/[0-9]{1,3}$" "a network, such as 10.1.0.0/16") }}
+{{- end }}
+{{- if and .Values.portal.enabled .Values.api.create }}
+{{- include "water-data.validatePortal" . }}
 {{- end }}
 {{- with .Values.api }}
 {{- include "water-data.match" (list "api.name" .name "^[a-z]([a-z0-9-]*[a-z0-9])?$" "lower-case letters, digits and '-', beginning with a letter") }}
@@ -77,6 +81,46 @@ values.schema.json, whose messages say all there is to say.
 {{- end }}
 {{- if and (ne .apiKeys.allowedNamespaces.from "Same") (ne $.Values.rbac.scope "Cluster") }}
 {{- fail (printf "api.apiKeys.allowedNamespaces.from: %q needs an operator that sees other namespaces: set rbac.scope to Cluster" .apiKeys.allowedNamespaces.from) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "water-data.validatePortal" -}}
+{{- $ingress := .Values.api.exposure.ingress }}
+{{- $name := "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$" }}
+{{- with .Values.portal }}
+{{- if and (not .url) (not $ingress.enabled) }}
+{{- fail "portal.url: is empty, and there is no Ingress whose host it could be: give the address that browsers use, such as https://water.example" }}
+{{- end }}
+{{- $url := include "water-data.portalUrl" $ }}
+{{- include "water-data.match" (list "portal.url" $url "^https://[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[1-9][0-9]{0,4})?$" "https://, a lower-case host and perhaps a port, without a path, such as https://water.example") }}
+{{- $host := regexReplaceAll ":[0-9]+$" (trimPrefix "https://" $url) "" }}
+{{- if and $ingress.enabled (ne $host $ingress.host) }}
+{{- fail (printf "portal.url: its host is %s, but the Ingress answers for %s: make them the same, or remove portal.url" $host $ingress.host) }}
+{{- end }}
+{{- include "water-data.match" (list "portal.oidc.issuer" .oidc.issuer "^https://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[1-9][0-9]{0,4})?(/[A-Za-z0-9._~%/-]*)?$" "the https address that the identity provider's tokens name as their issuer, such as https://id.example/realms/water") }}
+{{- if not .oidc.existingSecret }}
+{{- fail (printf "portal.oidc.existingSecret: is empty: give the name of a Secret in this namespace whose key %s is the secret of the client %s at the identity provider" .oidc.secretKey .oidc.clientId) }}
+{{- end }}
+{{- include "water-data.match" (list "portal.oidc.existingSecret" .oidc.existingSecret $name "a Secret's name: lower-case letters, digits, '-' and '.'") }}
+{{- with .oidc.caConfigMap }}
+{{- include "water-data.match" (list "portal.oidc.caConfigMap" . $name "a ConfigMap's name: lower-case letters, digits, '-' and '.'") }}
+{{- end }}
+{{- if not (has "openid" .oidc.scopes) }}
+{{- fail "portal.oidc.scopes: lacks openid, without which the identity provider gives no ID token: add it" }}
+{{- end }}
+{{- with .oidc.accounts }}
+{{- if not (contains "(?<account>" (replace "(?P<" "(?<" .pattern)) }}
+{{- fail (printf "portal.oidc.accounts.pattern: %q has no group account: add (?<account>[^:]+) where the account stands in the claim's values" .pattern) }}
+{{- end }}
+{{- if .defaultPlan }}
+{{- $plan := .defaultPlan }}
+{{- $found := false }}
+{{- range $.Values.api.plans }}{{- if eq .name $plan }}{{- $found = true }}{{- end }}{{- end }}
+{{- if not $found }}
+{{- fail (printf "portal.oidc.accounts.defaultPlan: %q is none of api.plans: name one of them, or add it there" $plan) }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}

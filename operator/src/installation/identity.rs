@@ -4,17 +4,15 @@
 //! Gates sign with `current`; services accept `current` and `next`. How one takes the place of the
 //! other is [`super::rotation`]'s.
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{ObjectMeta, PostParams};
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
+use kube::api::ObjectMeta;
 use water_resources::WaterDataApi;
 
-use super::render::{IdentityFacts, MANAGED_BY};
+use super::own_secret::{self, is_random, params, random};
+use super::render::IdentityFacts;
 use super::secrets::{SecretError, fingerprint};
-use crate::conditions::RECORD_MANAGER;
 use crate::context::Context;
 
 /// What the gates sign with.
@@ -23,8 +21,7 @@ const CURRENT: &str = "current";
 const NEXT: &str = "next";
 /// For fingerprints of credentials; it is never rotated, or all pods would be with it.
 const SALT: &str = "salt";
-/// 256 bits, as HMAC-SHA-256 wants them, in hexadecimal.
-const LENGTH: usize = 64;
+const KEYS: [&str; 3] = [CURRENT, NEXT, SALT];
 
 /// The Secret with both keys, as it was read. It cannot be printed.
 #[derive(Clone)]
@@ -36,13 +33,17 @@ pub async fn read(api: &WaterDataApi, context: &Context) -> Result<Identity, Sec
     let secrets = context.api::<Secret>(&api.namespace().unwrap_or_default());
     let secret = match secrets.get_opt(&name).await? {
         Some(secret) => secret,
-        None => secrets.create(&params(), &new(api, &name)?).await?,
+        None => {
+            secrets
+                .create(&params(), &own_secret::new(api, &name, KEYS)?)
+                .await?
+        }
     };
     let identity = Identity(secret);
-    if !(is_key(identity.value(CURRENT)) && is_key(identity.value(NEXT))) {
+    if !(is_random(identity.value(CURRENT)) && is_random(identity.value(NEXT))) {
         return Err(SecretError::Identity { name });
     }
-    if is_key(identity.value(SALT)) {
+    if is_random(identity.value(SALT)) {
         return Ok(identity);
     }
     write(identity.with([(SALT, random()?)]), context).await
@@ -109,9 +110,7 @@ impl Identity {
     }
 
     fn value(&self, key: &str) -> &[u8] {
-        let data = self.0.data.as_ref();
-        data.and_then(|data| data.get(key))
-            .map_or(&[], |value| value.0.as_slice())
+        own_secret::value(&self.0, key)
     }
 }
 
@@ -121,59 +120,21 @@ impl std::fmt::Debug for Identity {
     }
 }
 
-fn is_key(value: &[u8]) -> bool {
-    value.len() == LENGTH && value.iter().all(u8::is_ascii_hexdigit)
-}
-
-fn random() -> Result<ByteString, SecretError> {
-    let mut random = [0; LENGTH / 2];
-    getrandom::fill(&mut random).map_err(SecretError::Random)?;
-    Ok(ByteString(hex::encode(random).into_bytes()))
-}
-
-fn params() -> PostParams {
-    PostParams {
-        field_manager: Some(RECORD_MANAGER.into()),
-        ..PostParams::default()
-    }
-}
-
-fn new(api: &WaterDataApi, name: &str) -> Result<Secret, SecretError> {
-    Ok(Secret {
-        metadata: ObjectMeta {
-            name: Some(name.into()),
-            namespace: api.namespace(),
-            labels: Some(BTreeMap::from([(
-                MANAGED_BY.0.to_owned(),
-                MANAGED_BY.1.to_owned(),
-            )])),
-            owner_references: api.controller_owner_ref(&()).map(|owner| vec![owner]),
-            ..ObjectMeta::default()
-        },
-        type_: Some("Opaque".into()),
-        data: Some(BTreeMap::from([
-            (CURRENT.into(), random()?),
-            (NEXT.into(), random()?),
-            (SALT.into(), random()?),
-        ])),
-        ..Secret::default()
-    })
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
     use crate::sample;
 
     pub(crate) fn identity() -> Identity {
-        Identity(new(&sample::api("water-data", "water"), "water-data-identity").unwrap())
+        let api = sample::api("water-data", "water");
+        Identity(own_secret::new(&api, "water-data-identity", KEYS).unwrap())
     }
 
     #[test]
     fn an_identity_is_made_of_different_keys() {
         let identity = identity();
-        let values = [CURRENT, NEXT, SALT].map(|key| identity.value(key));
-        assert!(values.iter().all(|value| is_key(value)));
+        let values = KEYS.map(|key| identity.value(key));
+        assert!(values.iter().all(|value| is_random(value)));
         assert!(values[0] != values[1] && values[1] != values[2] && values[0] != values[2]);
     }
 

@@ -73,6 +73,8 @@ pub struct Desired {
     pub gate: Manifest,
     /// The way in, which needs the gate.
     pub exposure: Option<Manifest>,
+    /// The portal, which nothing else needs.
+    pub portal: Option<Manifest>,
 }
 
 impl Desired {
@@ -84,5 +86,6 @@ impl Desired {
             .chain([&self.migration])
             .chain(deployments)
             .chain(&self.exposure)
+            .chain(&self.portal)
     }
 }

@@ -1,5 +1,6 @@
 //! What a WaterDataApi consists of: a pure function from its spec to its children, in a fixed order.
 
+mod environment;
 mod job;
 mod network;
 mod pods;
@@ -12,8 +13,9 @@ use water_resources::WaterDataApiSpec;
 use water_resources::exposure::Switch;
 
 use super::manifest::{ChildKind, Desired, Manifest};
+pub use environment::GATE_GRACE;
 pub use job::short_hash;
-pub use pods::{CONFIG_HASH, GATE_GRACE};
+pub use pods::CONFIG_HASH;
 
 /// The port names and numbers of every HTTP binary.
 pub const HTTP_PORT: u16 = 8080;
@@ -44,12 +46,25 @@ pub struct SecretFacts {
     pub redis: StoreFacts,
     /// The identity keys.
     pub identity: IdentityFacts,
+    /// What the portal alone uses.
+    pub portal: PortalFacts,
+}
+
+/// What must be known of what the portal alone uses, as fingerprints.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PortalFacts {
+    /// Of its secret at the identity provider.
+    pub client_secret: String,
+    /// Of the certificate of the provider's authority.
+    pub ca: String,
+    /// Of the key that seals what a browser keeps while it signs in.
+    pub seal_key: String,
 }
 
 /// What must be known of the identity keys, as fingerprints.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct IdentityFacts {
-    /// Of the key that the gates sign with.
+    /// Of the key that the gates and the portal sign with.
     pub signing: String,
     /// Of the two that the services accept, whatever their order.
     pub accepted: String,
@@ -64,7 +79,7 @@ pub struct StoreFacts {
 
 impl StoreFacts {
     /// Whether the Secret has this key.
-    fn has(&self, key: &str) -> bool {
+    pub fn has(&self, key: &str) -> bool {
         self.fingerprints.contains_key(key)
     }
 
@@ -84,18 +99,20 @@ pub enum Part {
     History,
     /// The migration Job.
     Migrations,
+    /// The account holders' portal, if one is declared.
+    Portal,
 }
 
 impl Part {
-    /// All of them.
-    pub const ALL: [Self; 4] = [
+    /// Those of every installation.
+    const ALWAYS: [Self; 4] = [
         Self::Gate,
         Self::Departements,
         Self::History,
         Self::Migrations,
     ];
-    /// Those with a Deployment and a Service.
-    pub const SERVING: [Self; 3] = [Self::Gate, Self::Departements, Self::History];
+    /// Those with a Deployment and a Service, if they are declared.
+    pub const SERVING: [Self; 4] = [Self::Gate, Self::Departements, Self::History, Self::Portal];
 
     /// The label `app.kubernetes.io/component`, and what the children's names end with.
     pub fn component(self) -> &'static str {
@@ -104,6 +121,7 @@ impl Part {
             Self::Departements => "departements",
             Self::History => "history",
             Self::Migrations => "migrations",
+            Self::Portal => "portal",
         }
     }
 
@@ -114,6 +132,7 @@ impl Part {
             Self::Departements => "water-departements",
             Self::History => "water-history",
             Self::Migrations => "water-ingest",
+            Self::Portal => "water-portal",
         }
     }
 }
@@ -123,14 +142,18 @@ pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "water-ope
 
 /// All children of a WaterDataApi.
 pub fn render(source: Source<'_>) -> Desired {
+    let portal = source.spec.portal.as_ref();
+    let declared = Part::ALWAYS.into_iter().chain(portal.map(|_| Part::Portal));
+    let serving = declared.clone().filter(|part| *part != Part::Migrations);
     let mut groundwork = Vec::new();
-    groundwork.extend(Part::ALL.map(|part| pods::service_account(source, part)));
-    groundwork.extend(Part::SERVING.map(|part| network::service(source, part)));
+    // The portal's ServiceAccount has rights, and so it comes from whoever may give them: the chart.
+    groundwork.extend(Part::ALWAYS.map(|part| pods::service_account(source, part)));
+    groundwork.extend(serving.clone().map(|part| network::service(source, part)));
     if source.spec.network_policy.mode == Switch::Enabled {
-        groundwork.extend(Part::ALL.map(|part| network::policy(source, part)));
+        groundwork.extend(declared.map(|part| network::policy(source, part)));
     }
     if source.spec.pod_disruption_budget == Switch::Enabled {
-        groundwork.extend(Part::SERVING.map(|part| workloads::disruption_budget(source, part)));
+        groundwork.extend(serving.map(|part| workloads::disruption_budget(source, part)));
     }
     Desired {
         groundwork,
@@ -146,6 +169,7 @@ pub fn render(source: Source<'_>) -> Desired {
             .ingress
             .as_ref()
             .map(|ingress| network::ingress(source, ingress)),
+        portal: portal.map(|_| workloads::deployment(source, Part::Portal)),
     }
 }
 

@@ -5,7 +5,7 @@ use k8s_openapi::api::batch::v1::Job;
 use water_resources::WaterDataApi;
 
 use super::children::{ChildError, Children};
-use super::manifest::{ChildKind, Desired};
+use super::manifest::{ChildKind, Desired, Manifest};
 use super::progress::{self, Step};
 use super::report::waiting;
 use crate::conditions::{Aspect, Finding, Outcome, Reason, holds};
@@ -53,15 +53,16 @@ impl Rollout {
     }
 }
 
-/// Groundwork → migration → services → gate → exposure → prune. Each step waits for the one before.
+/// Groundwork → migration → services → gate → exposure → portal → prune. Each step waits for the one before.
 ///
 /// Gates load whatever stands in Redis. Until the key directory is claimed for this WaterDataApi that
 /// may be what an earlier one or another installation left, with keys that were revoked since: gates
-/// that run go on, and none is made or changed.
+/// that run go on, and none is made or changed. What hinders the portal leaves its Deployment as it is.
 pub async fn run(
     children: &mut Children,
     desired: &Desired,
     is_claimed: bool,
+    portal: Result<(), String>,
 ) -> Result<Rollout, ChildError> {
     for manifest in desired.all() {
         children.repair(manifest).await?;
@@ -105,19 +106,8 @@ pub async fn run(
             children.apply(manifest).await?;
         }
         for manifest in stage {
-            let deployment: Option<Deployment> =
-                children.get(ChildKind::Deployment, &manifest.name)?;
-            match deployment
-                .as_ref()
-                .map_or_else(progress::unknown, progress::deployment)
-            {
-                Step::Complete => {}
-                Step::Underway(message) => {
-                    return Ok(Rollout::underway(migrated(), Reason::RollingOut, message));
-                }
-                Step::Failed(message) => {
-                    return Ok(Rollout::failed(migrated(), Reason::RolloutFailed, message));
-                }
+            if let Some(unfinished) = unfinished(children, manifest)? {
+                return Ok(unfinished);
             }
         }
     }
@@ -125,11 +115,37 @@ pub async fn run(
     if let Some(exposure) = &desired.exposure {
         children.apply(exposure).await?;
     }
+    if let Some(manifest) = &desired.portal {
+        if let Err(hindrance) = portal {
+            return Ok(Rollout::failed(
+                migrated(),
+                Reason::PortalInvalid,
+                hindrance,
+            ));
+        }
+        children.apply(manifest).await?;
+        if let Some(unfinished) = unfinished(children, manifest)? {
+            return Ok(unfinished);
+        }
+    }
     children.prune(desired).await?;
     let outcome = Outcome::InForce(Reason::Complete, "everything is as declared".into());
     Ok(Rollout {
         migrations: migrated(),
         outcome,
+    })
+}
+
+/// How far a Deployment is, unless it is done.
+fn unfinished(children: &Children, manifest: &Manifest) -> Result<Option<Rollout>, ChildError> {
+    let deployment: Option<Deployment> = children.get(ChildKind::Deployment, &manifest.name)?;
+    let step = deployment
+        .as_ref()
+        .map_or_else(progress::unknown, progress::deployment);
+    Ok(match step {
+        Step::Complete => None,
+        Step::Underway(message) => Some(Rollout::underway(migrated(), Reason::RollingOut, message)),
+        Step::Failed(message) => Some(Rollout::failed(migrated(), Reason::RolloutFailed, message)),
     })
 }
 

@@ -14,7 +14,7 @@ use water_keystore::{ConnectionSettings, InvalidConnectionSettings};
 use water_resources::WaterDataApi;
 
 use super::identity::{self, Identity};
-use super::render::{SecretFacts, StoreFacts};
+use super::render::{PortalFacts, SecretFacts, StoreFacts};
 use crate::context::Context;
 
 /// What the operator took from the Secrets.
@@ -144,6 +144,7 @@ pub async fn read(
             postgres: facts(&postgres),
             redis: facts(&redis.data),
             identity: identity.facts(),
+            portal: PortalFacts::default(),
         },
         identity,
     })

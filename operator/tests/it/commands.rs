@@ -213,13 +213,15 @@ async fn release_has_to_be_meant() -> Result {
 }
 
 #[tokio::test]
-async fn redis_acl_prints_the_operators_line_and_the_gates() -> Result {
+async fn redis_acl_prints_a_line_for_operator_gate_and_portal() -> Result {
     let hash = "a".repeat(64);
     let arguments = [
         "redis-acl",
         "--operator-password-hash",
         &hash,
         "--gate-password-hash",
+        &hash,
+        "--portal-password-hash",
         &hash,
     ];
     let acl = operator(&arguments).start()?;
@@ -229,7 +231,7 @@ async fn redis_acl_prints_the_operators_line_and_the_gates() -> Result {
         .lines()
         .filter_map(|line| line.split(' ').nth(1))
         .collect();
-    assert_eq!(users, ["water-operator", "water-gate"]);
+    assert_eq!(users, ["water-operator", "water-gate", "water-portal"]);
     assert!(log.contains("~wd:{water.water-data}:*"), "{log}");
     Ok(())
 }

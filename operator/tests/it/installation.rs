@@ -10,7 +10,7 @@ use crate::gate::{Started, end_pod, pod};
 use crate::world::{API, PATIENCE, World, api, brought};
 
 /// The Job of a version succeeded.
-async fn migrate(world: &World, version: &str) -> anyhow::Result<()> {
+pub async fn migrate(world: &World, version: &str) -> anyhow::Result<()> {
     let selector = format!("--selector=app.kubernetes.io/version={version}");
     let of_version = async || {
         let jobs = world.kubectl(&["get", "jobs", "--output=name", &selector])?;
@@ -31,7 +31,7 @@ async fn migrate(world: &World, version: &str) -> anyhow::Result<()> {
 }
 
 /// Every pod of a Deployment runs its latest template, which is that of a version.
-async fn roll(world: &World, part: &str, version: &str) -> anyhow::Result<()> {
+pub async fn roll(world: &World, part: &str, version: &str) -> anyhow::Result<()> {
     let name = format!("deployment/{API}-{part}");
     let of_version = async || {
         let live = world.get(&name)?;
@@ -60,7 +60,8 @@ async fn complete(world: &World, version: &str) -> anyhow::Result<Value> {
         .await
 }
 
-fn exists(world: &World, object: &str) -> bool {
+/// Whether an object is there.
+pub fn exists(world: &World, object: &str) -> bool {
     world.get(object).is_ok()
 }
 

@@ -21,6 +21,8 @@ mod installation;
 mod key_life;
 mod listings;
 mod lost_leaders;
+mod portal;
+mod portal_rights;
 mod reissue;
 mod releases;
 mod restrictions;

@@ -297,3 +297,23 @@ async fn an_edited_hash_works_beside_the_old_one_until_the_overlap_ends() -> Res
         .told("acme", &["KeyIssued", "KeyRotated", "KeyRotated"])
         .await
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_overlap_that_runs_is_ended_by_declaring_none() -> Result {
+    let with = |digit, overlap: u32| {
+        let mut key = brought("acme", digit);
+        key["spec"]["rotation"] = json!({ "overlapSeconds": overlap });
+        key
+    };
+    let stage = stage("rotate-ended", &with('a', 600)).await?;
+    let (world, gate) = (&stage.world, &stage.gate);
+    let hash = |digit: char| digit.to_string().repeat(64);
+    world.apply(&with('b', 600))?;
+    successor(world, &hash('a')).await?;
+    assert!(gate.accepts(&hash('a'))?);
+    world.apply(&with('b', 0))?;
+    alone(world).await?;
+    assert!(!gate.accepts(&hash('a'))?);
+    assert!(gate.accepts(&hash('b'))?);
+    Ok(())
+}

@@ -289,3 +289,61 @@ async fn a_water_data_api_is_refused_with_field_problem_and_remedy() -> Result {
     golden::check("refused-water-data-apis.txt", &refusals(&world, &cases));
     Ok(())
 }
+
+#[tokio::test]
+async fn a_portal_is_refused_with_field_problem_and_remedy() -> Result {
+    let world = World::new("refuse-portals").await?;
+    let portal = json!({
+        "url": "https://water.example",
+        "oidc": {
+            "issuer": "https://id.example",
+            "clientId": "water-portal",
+            "clientSecretRef": { "name": "portal-client", "key": "client-secret" },
+        },
+    });
+    let good = with(api(), "portal", portal);
+    world.apply(&good)?;
+    let spec = |field: &str, value: Value| with(good.clone(), field, value);
+    let cases = [
+        (
+            "no https",
+            spec("portal/url", json!("http://water.example")),
+        ),
+        (
+            "a path",
+            spec("portal/url", json!("https://water.example/portal")),
+        ),
+        (
+            "a slash at the end",
+            spec("portal/url", json!("https://water.example/")),
+        ),
+        (
+            "an issuer without https",
+            spec("portal/oidc/issuer", json!("http://id.example")),
+        ),
+        (
+            "an issuer with a query",
+            spec("portal/oidc/issuer", json!("https://id.example/?a=b")),
+        ),
+        (
+            "no ID token",
+            spec("portal/oidc/scopes", json!(["profile"])),
+        ),
+        (
+            "two scopes as one",
+            spec("portal/oidc/scopes", json!(["openid profile"])),
+        ),
+        (
+            "a client without an id",
+            spec("portal/oidc/clientId", json!("")),
+        ),
+        (
+            "a session of two days",
+            spec("portal/sessionHours", json!(48)),
+        ),
+        ("no key at all", spec("portal/maxKeys", json!(0))),
+        ("keys for no time", spec("portal/maxKeyDays", json!(0))),
+    ];
+    golden::check("refused-portals.txt", &refusals(&world, &cases));
+    Ok(())
+}

@@ -45,6 +45,27 @@ impl Default for KeyPrefix {
     }
 }
 
+impl KeyPrefix {
+    /// Whether a text has something of a generated key's shape in it: prefix, 12 and 49 characters
+    /// of base62, what secret scanners look for. The checksum is not asked: a key with a slip of the
+    /// pen shows most of its secret too.
+    pub fn is_in(&self, text: &str) -> bool {
+        let mut starts = text.match_indices(self.as_str());
+        starts.any(|(start, prefix)| {
+            let rest = &text.as_bytes()[start + prefix.len()..];
+            let run = |from: usize, length: usize| {
+                let run = rest.get(from..from + length);
+                run.is_some_and(|run| run.iter().all(u8::is_ascii_alphanumeric))
+            };
+            let secret = SECRET_LENGTH + CHECKSUM_LENGTH;
+            rest.first() == Some(&b'_')
+                && run(1, ID_LENGTH)
+                && rest.get(1 + ID_LENGTH) == Some(&b'_')
+                && run(2 + ID_LENGTH, secret)
+        })
+    }
+}
+
 validated_text!(
     /// The public part of a key: it names the key in logs and in status.
     KeyId,
@@ -176,3 +197,5 @@ fn checksum(body: &str) -> [u8; CHECKSUM_LENGTH] {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod vectors;

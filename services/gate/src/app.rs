@@ -7,8 +7,8 @@ use http::Response;
 use warp::{Filter, Rejection};
 use water_domain::{KeyPrefix, Timestamp};
 use water_http::problem::or_internal;
-use water_http::{HttpSpan, Problem, Representation, Signer, Spans};
-use water_keystore::{Limiter, Replica};
+use water_http::{HttpSpan, Identity, Problem, Representation, Signer, Spans};
+use water_keystore::{Limiter, Record, Replica};
 
 use crate::admit::admit;
 use crate::authenticate::authenticate;
@@ -23,9 +23,9 @@ use crate::last_use::Notes;
 use crate::limit::limit;
 use crate::metrics::Metrics;
 use crate::openapi;
-use crate::received::Received;
 use crate::route::route;
 use crate::upstream::Upstreams;
+use water_http::Received;
 
 /// One worker's gate: what it judges requests by, and where it sends them.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub struct Gate {
     pub grace: Arc<Grace>,
     /// Slows down who tries wrong keys, shared by all workers.
     pub guessing: Arc<Guessing>,
-    /// Notes when each key was last used.
+    /// Notes when each key was last used, and counts each account's requests.
     pub last_use: Notes,
     /// Counts requests in Redis.
     pub limiter: Limiter,
@@ -77,7 +77,9 @@ impl Gate {
         let outcome = or_internal(self.decide(request, &mut journal)).await;
         let outcome = outcome.flatten();
         if let (Some(record), Some(now)) = (&journal.record, self.directory.now()) {
-            self.last_use.note(&record.key_id, now);
+            let decision = journal.charge.and_then(|charge| charge.decision);
+            let accepted = decision.map(|decision| decision.accepted);
+            self.last_use.note(record, accepted, now);
         }
         journal.close(request, outcome, &self.cors, &self.metrics)
     }
@@ -110,7 +112,7 @@ impl Gate {
         reachable(route, &self.upstreams, request.at)?;
         limit(record, limits, now, &self.limiter, charge).await?;
         let with = self.forwarding(now, span.as_ref());
-        forward(request, &query, route, record, with, visit).await
+        forward(request, &query, route, &identity(record), with, visit).await
     }
 
     /// What everybody may have: the API's description, and a browser's question whether it may ask.
@@ -137,6 +139,15 @@ impl Gate {
             client: request.client,
             at: request.at,
         }
+    }
+}
+
+/// Whom a service answers.
+fn identity(record: &Record) -> Identity {
+    Identity {
+        account: record.account.clone(),
+        key: record.key_id.clone(),
+        plan: record.plan.clone(),
     }
 }
 

@@ -6,7 +6,7 @@ use water_keystore::{Record, Standing, View};
 
 use crate::credentials::{CredentialsError, presented_key};
 use crate::grace::Grace;
-use crate::received::Received;
+use water_http::Received;
 
 /// Why nobody can say whether a key is good. It is never the client's fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

@@ -31,11 +31,16 @@ struct NoRoom;
 
 impl Default for BodyBudget {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(TOTAL as usize)))
+        Self::of_kib(TOTAL)
     }
 }
 
 impl BodyBudget {
+    /// So many KiB together; at least 1024, the largest body.
+    pub fn of_kib(total: u32) -> Self {
+        Self(Arc::new(Semaphore::new(total.max(LARGEST) as usize)))
+    }
+
     /// Room for the largest body; 503 if there is none for a second.
     pub async fn reserve(&self) -> Result<Room, Problem> {
         let room = Arc::clone(&self.0).acquire_many_owned(LARGEST);

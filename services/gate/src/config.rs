@@ -7,11 +7,10 @@ use std::thread::available_parallelism;
 use http::HeaderValue;
 use ipnet::IpNet;
 use water_domain::KeyPrefix;
-use water_http::IdentityKey;
+use water_http::{IdentityKey, TrustedProxies};
 use water_keystore::{ConnectionSettings, GateIdentity, Instance};
 use water_runtime::{Config as Read, Invalid, ProcessSettings, Secret, Settings};
 
-use crate::client_address::TrustedProxies;
 use crate::cors::Cors;
 use crate::upstream::ServiceAddress;
 

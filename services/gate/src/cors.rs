@@ -8,7 +8,7 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 
-use crate::received::Received;
+use water_http::Received;
 
 /// Which web pages may read answers.
 #[derive(Clone, Default, Debug)]

@@ -6,12 +6,8 @@ use http::Request;
 use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
-use tokio::time::Instant;
-use water_http::{RequestIds, TraceContext};
+use water_http::{Received, RequestIds, TrustedProxies};
 use water_runtime::Peer;
-
-use crate::client_address::TrustedProxies;
-use crate::received::Received;
 
 /// What all connections share.
 #[derive(Debug)]
@@ -49,16 +45,7 @@ impl Entrance {
     /// The same request, as the filter takes it: all that the gate looks at is in the extension.
     fn receive(&self, request: Request<Incoming>, peer: Peer) -> Request<Incoming> {
         let (head, body) = request.into_parts();
-        let received = Received {
-            client: self.proxies.client(peer.address.ip(), &head.headers),
-            id: self.ids.of(&head.headers),
-            trace: TraceContext::from_headers(&head.headers),
-            method: head.method,
-            uri: head.uri,
-            version: head.version,
-            headers: head.headers,
-            at: Instant::now(),
-        };
+        let received = Received::new(head, peer.address.ip(), &self.proxies, &self.ids);
         let mut request = Request::new(body);
         request.extensions_mut().insert(Arc::new(received));
         request

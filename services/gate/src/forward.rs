@@ -2,6 +2,8 @@
 //!
 //! What is not on a list here stays outside, in both directions.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH,
@@ -17,13 +19,11 @@ use water_http::representation::X_CHANGES_TOKEN;
 use water_http::request_id::X_REQUEST_ID;
 use water_http::trace_context::{TRACEPARENT, TRACESTATE};
 use water_http::{HttpSpan, Identity, Problem, Query, Signer, Spans, TraceContext};
-use water_keystore::Record;
 
 use crate::body_budget::BodyBudget;
-use crate::journal::Visit;
-use crate::received::Received;
 use crate::route::Route;
 use crate::upstream::{Request, UpstreamFailure, Upstreams};
+use water_http::Received;
 
 /// What of the client's head a service sees.
 static REQUEST_HEADERS: [HeaderName; 3] = [ACCEPT, ACCEPT_ENCODING, IF_NONE_MATCH];
@@ -63,6 +63,15 @@ pub struct Forwarding<'a> {
     pub span: Option<&'a HttpSpan>,
 }
 
+/// An exchange with a service.
+#[derive(Clone, Copy, Debug)]
+pub struct Visit {
+    /// How long it took, a second attempt included.
+    pub took: Duration,
+    /// Why there was nothing to pass on, as a stable word.
+    pub failure: Option<&'static str>,
+}
+
 /// Refuses a request whose service is known to be away. Asked before the limits, so that it costs
 /// the account nothing.
 pub fn reachable(route: &Route, upstreams: &Upstreams, now: Instant) -> Result<(), Problem> {
@@ -72,20 +81,15 @@ pub fn reachable(route: &Route, upstreams: &Upstreams, now: Instant) -> Result<(
     }
 }
 
-/// Asks the route's service on behalf of the key's account.
+/// Asks the route's service on behalf of an account.
 pub async fn forward(
     received: &Received,
     query: &Query<'_>,
     route: &Route,
-    record: &Record,
+    identity: &Identity,
     with: Forwarding<'_>,
     visit: &mut Option<Visit>,
 ) -> Result<Response<Bytes>, Problem> {
-    let identity = Identity {
-        account: record.account.clone(),
-        key: record.key_id.clone(),
-        plan: record.plan.clone(),
-    };
     let target = target(route, query);
     let format = preferred(&received.headers, route.formats);
     let room = match format {
@@ -100,7 +104,7 @@ pub async fn forward(
     let context = span.as_ref().map(HttpSpan::context);
     let trace = context.as_ref().or(received.trace.as_ref());
     let build = || {
-        let mut request = request(received, trace, &target, &identity, with.signer, with.now);
+        let mut request = request(received, trace, &target, identity, with.signer, with.now);
         if let Some(name) = format.header_value() {
             request.field(&X_WATER_FORMAT, &HeaderValue::from_static(name));
         }

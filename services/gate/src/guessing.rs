@@ -1,36 +1,25 @@
 //! Slows down guessing of keys, by address. Key ids are public: counting by key would let anybody
 //! lock a customer out. A good key is never refused for its address.
 
-use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::net::IpAddr;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use water_http::{Code, Problem};
+use water_http::client_address::network;
+use water_http::{Buckets, Code, Problem};
 
 /// Wrong keys a second from one address in the long run, and at once (gate.md, "The connection").
 const PER_SECOND: f64 = 20.0;
 const BURST: f64 = 40.0;
-/// Addresses remembered; at some 100 bytes each this bounds the memory to 1 MB.
-const CAPACITY: usize = 10_000;
 
 /// The addresses that guessed of late. Shared by all workers, touched by guesses only: wrong keys,
 /// and what could be a key in a query.
-#[derive(Debug, Default)]
-pub struct Guessing(Mutex<HashMap<IpAddr, Bucket>>);
+#[derive(Debug)]
+pub struct Guessing(Buckets<IpAddr>);
 
-/// How many more guesses an address has, as of a moment; it fills up with time.
-#[derive(Clone, Copy, Debug)]
-struct Bucket {
-    left: f64,
-    at: Instant,
-}
-
-impl Bucket {
-    fn at(self, now: Instant) -> f64 {
-        let grown = now.saturating_duration_since(self.at).as_secs_f64() * PER_SECOND;
-        (self.left + grown).min(BURST)
+impl Default for Guessing {
+    fn default() -> Self {
+        Self(Buckets::new(PER_SECOND, BURST))
     }
 }
 
@@ -53,43 +42,7 @@ impl Guessing {
 
     /// Counts a guess, or answers how long to wait when the bucket is empty.
     fn take(&self, client: IpAddr, now: Instant) -> Result<(), Duration> {
-        let mut buckets = self.lock();
-        if buckets.len() >= CAPACITY {
-            buckets.retain(|_, bucket| bucket.at(now) < BURST);
-        }
-        // Still full: forgetting lets some guess on, and costs nobody else anything.
-        if buckets.len() >= CAPACITY {
-            buckets.clear();
-        }
-        let full = Bucket {
-            left: BURST,
-            at: now,
-        };
-        let bucket = buckets.entry(network(client)).or_insert(full);
-        let left = bucket.at(now);
-        if left < 1.0 {
-            return Err(Duration::from_secs_f64((1.0 - left) / PER_SECOND));
-        }
-        *bucket = Bucket {
-            left: left - 1.0,
-            at: now,
-        };
-        Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, Bucket>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// One customer has a whole /64 of IPv6.
-fn network(client: IpAddr) -> IpAddr {
-    match client {
-        IpAddr::V4(_) => client,
-        IpAddr::V6(address) => {
-            let [a, b, c, d, ..] = address.segments();
-            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
-        }
+        self.0.take(network(client), now)
     }
 }
 
@@ -147,15 +100,5 @@ mod tests {
             let refusal = guessing.slow_down(Problem::missing_credentials(), client, now);
             assert_eq!(refusal.code(), Code::MissingCredentials);
         }
-    }
-
-    #[test]
-    fn memory_is_bounded_whatever_the_number_of_addresses() {
-        let (guessing, now) = (Guessing::default(), Instant::now());
-        for number in 0..=CAPACITY as u32 {
-            let client = IpAddr::from(number.to_be_bytes());
-            assert_eq!(guessing.take(client, now), Ok(()));
-        }
-        assert!(guessing.lock().len() <= CAPACITY);
     }
 }

@@ -12,10 +12,11 @@ use water_http::{Access, Code, HttpSpan, Problem, Spans, TraceId};
 use water_keystore::Record;
 
 use crate::cors::Cors;
+use crate::forward::Visit;
 use crate::limit::{self, Charge};
 use crate::metrics::{Answered, Metrics};
-use crate::received::Received;
 use crate::route::Route;
+use water_http::Received;
 
 /// Filled from top to bottom as the request passes the checks; what it did not reach stays empty.
 #[derive(Debug, Default)]
@@ -30,15 +31,6 @@ pub struct Journal {
     pub visit: Option<Visit>,
     /// The request in its trace, if spans are exported.
     pub span: Option<HttpSpan>,
-}
-
-/// An exchange with a service.
-#[derive(Clone, Copy, Debug)]
-pub struct Visit {
-    /// How long it took, a second attempt included.
-    pub took: Duration,
-    /// Why there was nothing to pass on, as a stable word.
-    pub failure: Option<&'static str>,
 }
 
 impl Journal {

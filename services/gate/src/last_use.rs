@@ -1,21 +1,24 @@
-//! When each key was last used: noted by every request with a good key, told to Redis in batches.
+//! When each key was last used and how many requests each account made: noted by every request with a good key, told
+//! to Redis in batches.
 //!
 //! Each worker notes for itself: memory that two cores write moves between their caches.
 
 mod noted;
 
 use std::convert::Infallible;
+use std::mem;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::sleep;
 use tracing::warn;
-use water_domain::{KeyId, Timestamp};
-use water_keystore::LastUses;
+use water_domain::Timestamp;
+use water_keystore::usage::Untold;
+use water_keystore::{LastUses, Record, Usage};
 use water_runtime::telemetry::chain;
 
-use noted::Noted;
+use noted::{Noted, by_account};
 
 /// Between two batches: the status shows last use by ten minutes, and a gate that dies loses no more
 /// than this.
@@ -28,7 +31,8 @@ pub struct Notes(Arc<Mutex<Noted>>);
 /// Tells what all workers have noted.
 #[derive(Debug)]
 pub struct LastUse {
-    store: LastUses,
+    last_uses: LastUses,
+    usage: Usage,
     every: Duration,
     workers: Vec<Notes>,
     /// Held while a batch is under way, so that the last one waits for the one before.
@@ -36,10 +40,11 @@ pub struct LastUse {
 }
 
 impl LastUse {
-    /// Tells `store` as often as `every` says what so many workers have noted.
-    pub fn new(store: LastUses, every: Duration, workers: NonZeroUsize) -> Self {
+    /// Tells Redis as often as `every` says what so many workers have noted.
+    pub fn new(last_uses: LastUses, usage: Usage, every: Duration, workers: NonZeroUsize) -> Self {
         Self {
-            store,
+            last_uses,
+            usage,
             every,
             workers: (0..workers.get()).map(|_| Notes::default()).collect(),
             writing: tokio::sync::Mutex::default(),
@@ -59,29 +64,44 @@ impl LastUse {
         }
     }
 
-    /// Writes what was noted since the last time; what cannot be written stays for the next time.
+    /// Writes what was noted since the last time; what Redis has surely not counted stays for the next time.
     pub async fn write(&self) {
         let _alone = self.writing.lock().await;
-        let taken = self.workers.iter().flat_map(|notes| notes.noted().take());
-        let batch: Vec<_> = taken.collect();
-        if batch.is_empty() {
+        // Requests wait for the lock, so that nothing is sorted under it.
+        let noted = self
+            .workers
+            .iter()
+            .map(|notes| mem::take(&mut *notes.noted()));
+        let uses = by_account(noted);
+        if uses.is_empty() {
             return;
         }
-        if let Err(error) = self.store.write(&batch).await {
-            warn!(
-                error = chain(&error),
-                keys = batch.len(),
-                "last uses could not be written; they are kept for the next time"
-            );
-            self.workers[0].noted().put_back(batch);
-        }
+        let keys: Vec<_> = uses.iter().flat_map(|used| used.keys.clone()).collect();
+        let accounts = uses.len();
+        let (error, kept) = match self.last_uses.write(&keys).await {
+            Err(error) => (error, uses),
+            Ok(()) => match self.usage.add(uses).await {
+                Err(Untold { error, uses }) => (error, uses),
+                Ok(()) => return,
+            },
+        };
+        warn!(
+            error = chain(&error),
+            keys = keys.len(),
+            accounts,
+            kept = kept.len(),
+            "last uses and usage could not be written; what Redis has not counted is kept for the next time"
+        );
+        self.workers[0].noted().put_back(kept);
     }
 }
 
 impl Notes {
-    /// A request with this key came at `now`, which is Redis' time.
-    pub fn note(&self, key: &KeyId, now: Timestamp) {
-        self.noted().note(key, now);
+    /// A request with the key of this record came at `now`, which is Redis' time; `accepted` says what the limiter did,
+    /// if it was asked.
+    pub fn note(&self, record: &Record, accepted: Option<bool>, now: Timestamp) {
+        self.noted()
+            .note(&record.account, &record.key_id, accepted, now);
     }
 
     /// Valid between any two statements: after a panic under the lock there is nothing to repair.
@@ -95,9 +115,10 @@ mod tests {
     use std::sync::Arc;
 
     use anyhow::{Result, ensure};
+    use water_domain::KeyId;
     use water_harness::{Redis, wait_until};
     use water_keystore::connection::Purpose;
-    use water_keystore::{ConnectionSettings, Directory, Instance};
+    use water_keystore::{ConnectionSettings, Directory, Instance, KeyState, UtcDay};
 
     use super::*;
 
@@ -107,6 +128,7 @@ mod tests {
     struct Site {
         redis: Redis,
         directory: Directory,
+        usage: Usage,
         last_use: Arc<LastUse>,
     }
 
@@ -116,10 +138,13 @@ mod tests {
             let settings = ConnectionSettings::new(&redis.url(), None).unwrap();
             let instance = Instance::new("water", "last-use").unwrap();
             let connect = || settings.connect(Purpose::Directory);
-            let store = LastUses::new(connect(), instance.clone());
+            let last_uses = LastUses::new(connect(), instance.clone());
+            let usage = Usage::new(connect(), instance.clone());
+            let last_use = LastUse::new(last_uses, usage.clone(), every, NonZeroUsize::MIN);
             Self {
                 directory: Directory::new(connect(), instance),
-                last_use: Arc::new(LastUse::new(store, every, NonZeroUsize::MIN)),
+                usage,
+                last_use: Arc::new(last_use),
                 redis,
             }
         }
@@ -138,6 +163,19 @@ mod tests {
         "0123456789ab".parse().unwrap()
     }
 
+    fn record() -> Record {
+        Record {
+            account: "acme".parse().unwrap(),
+            plan: "Enterprise".parse().unwrap(),
+            state: KeyState::Active,
+            key_id: key(),
+            not_before: None,
+            expires: None,
+            retires: None,
+            revision: 0,
+        }
+    }
+
     fn at(millis: i64) -> Timestamp {
         Timestamp::from_millis(millis).unwrap()
     }
@@ -148,7 +186,7 @@ mod tests {
         let last_use = Arc::clone(&site.last_use);
         let running = tokio::spawn(async move { match last_use.run().await {} });
         for moment in [at(1_000), at(2_000)] {
-            site.last_use.notes(0).note(&key(), moment);
+            site.last_use.notes(0).note(&record(), None, moment);
             site.shows(&key(), moment).await;
         }
         running.abort();
@@ -158,7 +196,7 @@ mod tests {
     async fn an_earlier_use_told_later_changes_nothing() {
         let site = Site::start(EVERY).await;
         for moment in [at(2_000), at(1_000)] {
-            site.last_use.notes(0).note(&key(), moment);
+            site.last_use.notes(0).note(&record(), None, moment);
             site.last_use.write().await;
         }
         site.shows(&key(), at(2_000)).await;
@@ -167,7 +205,7 @@ mod tests {
     #[tokio::test]
     async fn a_batch_that_redis_did_not_take_goes_with_the_next() {
         let site = Site::start(EVERY).await;
-        site.last_use.notes(0).note(&key(), at(1_000));
+        site.last_use.notes(0).note(&record(), None, at(1_000));
         site.redis.kill().unwrap();
         site.last_use.write().await;
         site.redis.start_again().await.unwrap();
@@ -178,6 +216,35 @@ mod tests {
             Ok(())
         };
         wait_until("the kept use", SOON, again).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn requests_are_counted_once_though_redis_was_away_in_between() {
+        let site = Site::start(EVERY).await;
+        let note = |accepted| {
+            site.last_use
+                .notes(0)
+                .note(&record(), Some(accepted), at(1_000))
+        };
+        note(true);
+        site.last_use.write().await;
+        note(true);
+        note(false);
+        site.redis.kill().unwrap();
+        site.last_use.write().await;
+        site.redis.start_again().await.unwrap();
+        let again = async || -> Result<()> {
+            site.last_use.write().await;
+            let (account, day) = (record().account, UtcDay::of(at(1_000)));
+            let shown = site.usage.days(&account, day, 1).await?[0];
+            ensure!(shown.limited == 1, "{shown:?}");
+            // The server was killed: what it had not saved is gone, and must not come back with the next batch.
+            ensure!(shown.accepted == 1, "{shown:?}");
+            let last = site.usage.last_uses(&account, &[key()], day).await?;
+            ensure!(last == [Some(at(1_000))], "{last:?}");
+            Ok(())
+        };
+        wait_until("the kept counts", SOON, again).await.unwrap();
     }
 
     #[tokio::test]
@@ -192,7 +259,7 @@ mod tests {
             holder.join().is_err()
         });
         assert!(panicked);
-        site.last_use.notes(0).note(&key(), at(1_000));
+        site.last_use.notes(0).note(&record(), None, at(1_000));
         site.last_use.write().await;
         site.shows(&key(), at(1_000)).await;
     }

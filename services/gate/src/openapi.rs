@@ -21,8 +21,8 @@ use utoipa::openapi::{
 use water_http::Representation;
 use water_http::representation::Conditions;
 
-use crate::received::Received;
 use crate::route::{OPENAPI_PATH, ROUTES, Route};
+use water_http::Received;
 
 /// The name of the one security scheme.
 const API_KEY: &str = "apiKey";

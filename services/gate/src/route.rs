@@ -4,7 +4,7 @@ use water_domain::Format;
 use water_http::Problem;
 
 use crate::deprecation::Deprecation;
-use crate::received::Received;
+use water_http::Received;
 
 /// The service that answers a route.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -7,25 +7,33 @@
 
 pub mod access;
 pub mod backend;
+pub mod buckets;
+pub mod client_address;
 pub mod clock_skew;
 pub mod format;
+pub mod head;
 pub mod identity;
 pub mod problem;
 pub mod query;
+pub mod received;
 pub mod representation;
 pub mod request_id;
 pub mod route;
 pub mod service;
 pub mod span;
 pub mod trace_context;
-mod weights;
+pub mod weights;
 
 pub use access::Access;
 pub use backend::{Backend, Config as BackendConfig};
+pub use buckets::Buckets;
+pub use client_address::TrustedProxies;
 pub use clock_skew::ClockSkew;
+pub use head::Head;
 pub use identity::{Identity, IdentityKey, Signer, Verifier, Vouched};
 pub use problem::{Code, Problem, ProblemBody};
 pub use query::Query;
+pub use received::Received;
 pub use representation::Representation;
 pub use request_id::{RequestId, RequestIds};
 pub use route::get;

@@ -3,6 +3,7 @@
 //! A problem is made where the failure is seen and rendered where the request id is known; there
 //! its cause is logged, once. The client never sees the cause, the key or the query.
 
+mod account;
 mod code;
 
 use std::borrow::Cow;
@@ -31,15 +32,20 @@ const RETRY_SECONDS: u64 = 2;
 const FIELDS: usize = 16;
 const LENGTH: usize = 512;
 
+/// The methods of all that can only be read.
+const READS: &str = "GET, HEAD";
+
 /// Why a request was not served.
 #[derive(Clone, Debug)]
 pub struct Problem {
     code: Code,
     detail: Cow<'static, str>,
-    parameter: Option<&'static str>,
+    parameter: Option<Cow<'static, str>>,
     violated_policies: &'static [&'static str],
     /// Seconds.
     retry_after: Option<u64>,
+    /// The methods that the path has, on 405.
+    allow: &'static str,
     /// What happened inside; logged, never sent.
     cause: Option<Arc<dyn Error + Send + Sync>>,
 }
@@ -85,6 +91,7 @@ impl Problem {
             parameter: None,
             violated_policies: &[],
             retry_after: None,
+            allow: READS,
             cause: None,
         }
     }
@@ -95,7 +102,7 @@ impl Problem {
         detail: impl Into<Cow<'static, str>>,
     ) -> Self {
         Self {
-            parameter: Some(parameter),
+            parameter: Some(parameter.into()),
             ..Self::new(Code::InvalidParameter, detail)
         }
     }
@@ -105,7 +112,7 @@ impl Problem {
         let detail = "It is more than 90 days old, or the account's rows were removed since: \
                       begin a new walk, without cursor and changedSince.";
         Self {
-            parameter: Some(parameter),
+            parameter: Some(parameter.into()),
             ..Self::new(Code::CursorExpired, detail)
         }
     }
@@ -119,6 +126,12 @@ impl Problem {
     /// 400: a body or `Transfer-Encoding` on a request that takes none.
     pub fn body_not_allowed() -> Self {
         let detail = "Send the request without a body, Transfer-Encoding or Content-Length.";
+        Self::new(Code::BodyNotAllowed, detail)
+    }
+
+    /// 400: the body's end is told in two ways.
+    pub fn ambiguous_body() -> Self {
+        let detail = "Send either Content-Length or Transfer-Encoding, not both.";
         Self::new(Code::BodyNotAllowed, detail)
     }
 
@@ -297,6 +310,11 @@ impl Problem {
         self.code
     }
 
+    /// What happened inside, for a caller that answers and logs in its own form.
+    pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
+        self.cause.as_deref()
+    }
+
     /// The whole answer. Logs the cause if there is one; comes once for each problem.
     pub fn into_response<B: From<Vec<u8>>>(self, request_id: &RequestId) -> Response<B> {
         self.log(request_id);
@@ -317,7 +335,7 @@ impl Problem {
             headers.insert(WWW_AUTHENTICATE, challenge);
         }
         if self.code == Code::MethodNotAllowed {
-            headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            headers.insert(ALLOW, HeaderValue::from_static(self.allow));
         }
         if let Some(seconds) = self.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
@@ -333,7 +351,7 @@ impl Problem {
             detail: &self.detail,
             code: self.code.as_str(),
             request_id: request_id.as_str(),
-            parameter: self.parameter,
+            parameter: self.parameter.as_deref(),
             violated_policies: self.violated_policies,
         };
         let mut json = Vec::with_capacity(LENGTH);

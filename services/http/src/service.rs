@@ -268,9 +268,10 @@ impl Asked {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "here a service meets the world: identities are checked against this clock"
+    reason = "here a service meets the world: identities and sessions are checked against this clock"
 )]
-fn now() -> Timestamp {
+/// The time by this machine's clock.
+pub fn now() -> Timestamp {
     let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let millis = since_epoch.map_or(0, |elapsed| elapsed.as_millis() as i64);
     Timestamp::from_millis(millis).expect("the clock is before the year 10000")

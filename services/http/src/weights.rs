@@ -5,7 +5,7 @@ use http::HeaderValue;
 
 /// The weight of an item in thousandths, by its first place in the list; none if it is not listed.
 /// The list may stand on several lines.
-pub(crate) fn of<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>, name: &str) -> Option<u16> {
+pub fn of<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>, name: &str) -> Option<u16> {
     let texts = lines.into_iter().filter_map(|line| line.to_str().ok());
     let mut items = texts.flat_map(|text| text.split(','));
     items.find_map(|item| {

@@ -1,5 +1,5 @@
-//! The two Redis users and the least that each needs. A compromised gate can read the directory,
-//! but it cannot make a key.
+//! The three Redis users and the least that each needs. A compromised gate can read the directory,
+//! but it cannot make a key; a compromised portal cannot even read it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -39,13 +39,14 @@ impl fmt::Debug for PasswordHash {
 const CONNECT: &str =
     "+auth +hello +ping +select +client|setname +cluster|slots +asking +info +time";
 
-/// The lines of an ACL file (behind `ACL SETUSER`, the same words without `user`): operator first.
-/// The names are those of `operator-url` and `gate-url`.
+/// The lines of an ACL file (behind `ACL SETUSER`, the same words without `user`): operator, gate, and
+/// portal where there is one. The names are those of `operator-url`, `gate-url` and `portal-url`.
 pub fn redis_acl(
     instance: &Instance,
     operator: (&str, &PasswordHash),
     gate: (&str, &PasswordHash),
-) -> [String; 2] {
+    portal: Option<(&str, &PasswordHash)>,
+) -> Vec<String> {
     let line = |(name, password): (&str, &PasswordHash), rules: String| {
         format!("user {name} on resetpass #{} {rules}", password.0)
     };
@@ -53,6 +54,9 @@ pub fn redis_acl(
         line(operator, operator_rules(instance)),
         line(gate, gate_rules(instance)),
     ]
+    .into_iter()
+    .chain(portal.map(|portal| line(portal, portal_rules(instance))))
+    .collect()
 }
 
 /// The operator's user: everything in its own directory, nothing elsewhere, no administration.
@@ -67,15 +71,29 @@ fn operator_rules(instance: &Instance) -> String {
     )
 }
 
-/// The gate's user: reads the directory, writes its lease and last use, runs the limiter.
+/// The gate's user: reads the directory, writes its lease, last uses and usage, runs the limiter.
 fn gate_rules(instance: &Instance) -> String {
     let prefix = instance.prefix();
     let limiter = instance.limiter_pattern();
+    let usage = instance.usage_pattern();
     format!(
         "resetchannels resetkeys %R~{prefix}records:* %R~{prefix}plans %R~{prefix}feed \
-         %R~{prefix}meta ~{prefix}gates ~{prefix}used ~{limiter} -@all {CONNECT} +evalsha \
-         +script|load +get +hgetall +xread +xrevrange +hset +hdel +zadd +set +lindex +llen +lpop \
-         +rpop +rpush +pexpire"
+         %R~{prefix}meta ~{prefix}gates ~{prefix}used ~{limiter} ~{usage} -@all {CONNECT} \
+         +evalsha +script|load +get +hget +hgetall +xread +xrevrange +hset +hincrby +hdel +zadd \
+         +set +lindex +llen +lpop +rpop +rpush +pexpire"
+    )
+}
+
+/// The portal's user: keeps its sessions and what it counts of its own, reads the accounts' counters
+/// and usage, and nothing of the directory.
+fn portal_rules(instance: &Instance) -> String {
+    let web = instance.web_pattern();
+    let limiter = instance.limiter_pattern();
+    let usage = instance.usage_pattern();
+    format!(
+        "resetchannels resetkeys ~{web} %R~{limiter} %R~{usage} -@all {CONNECT} +evalsha \
+         +evalsha_ro +script|load +get +getex +set +del +exists +pexpire +hmget +zadd +zrange +zrem \
+         +lindex +llen +lpop +rpush"
     )
 }
 
@@ -89,9 +107,21 @@ mod tests {
         let golden = "resetchannels resetkeys %R~wd:{water.water-data}:records:* \
             %R~wd:{water.water-data}:plans %R~wd:{water.water-data}:feed \
             %R~wd:{water.water-data}:meta ~wd:{water.water-data}:gates ~wd:{water.water-data}:used \
-            ~wd:rl:{*}:water.water-data:? -@all +auth +hello +ping +select +client|setname \
-            +cluster|slots +asking +info +time +evalsha +script|load +get +hgetall +xread +xrevrange +hset +hdel +zadd +set \
+            ~wd:rl:{*}:water.water-data:? ~wd:use:{*}:water.water-data:????-??-?? -@all +auth \
+            +hello +ping +select +client|setname +cluster|slots +asking +info +time +evalsha \
+            +script|load +get +hget +hgetall +xread +xrevrange +hset +hincrby +hdel +zadd +set \
             +lindex +llen +lpop +rpop +rpush +pexpire";
+        assert_eq!(rules, golden);
+    }
+
+    #[test]
+    fn the_portals_rules_are_these() {
+        let rules = portal_rules(&"water.water-data".parse().unwrap());
+        let golden = "resetchannels resetkeys ~wd:web:{*}:water.water-data:* \
+            %R~wd:rl:{*}:water.water-data:? %R~wd:use:{*}:water.water-data:????-??-?? -@all +auth \
+            +hello +ping +select +client|setname +cluster|slots +asking +info +time +evalsha \
+            +evalsha_ro +script|load +get +getex +set +del +exists +pexpire +hmget +zadd +zrange +zrem \
+            +lindex +llen +lpop +rpush";
         assert_eq!(rules, golden);
     }
 

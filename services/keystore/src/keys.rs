@@ -7,8 +7,12 @@
 use std::fmt;
 use std::str::FromStr;
 
+use sha2::{Digest, Sha256};
 use water_domain::AccountId;
 use water_domain::key::Shard;
+
+use crate::allowance::bounds::Allowance;
+use crate::usage::day::UtcDay;
 
 /// Which WaterDataApi a directory belongs to: `<namespace>.<name>`. Two instances share a Redis
 /// without touching each other.
@@ -27,6 +31,18 @@ impl Instance {
     /// The instance of the WaterDataApi `name` in `namespace`.
     pub fn new(namespace: &str, name: &str) -> Result<Self, InvalidInstance> {
         format!("{namespace}.{name}").parse()
+    }
+
+    /// The WaterDataApi's namespace.
+    pub fn namespace(&self) -> &str {
+        self.0
+            .split_once('.')
+            .map_or("", |(namespace, _)| namespace)
+    }
+
+    /// The WaterDataApi's name.
+    pub fn name(&self) -> &str {
+        self.0.split_once('.').map_or("", |(_, name)| name)
     }
 
     /// `<namespace>.<name>`.
@@ -105,9 +121,83 @@ impl Instance {
         format!("wd:rl:{{probe}}:{self}:p")
     }
 
+    /// Hash: what an account did on a day.
+    pub fn usage(&self, account: &AccountId, day: UtcDay) -> String {
+        format!("wd:use:{{{account}}}:{self}:{day}")
+    }
+
+    /// List: the times, in µs, at which an account took of an allowance of the portal.
+    pub fn allowance(&self, account: &AccountId, what: Allowance) -> String {
+        format!("wd:web:{{{account}}}:{self}:{}", what.word())
+    }
+
+    /// The pattern that matches every day's usage of this instance and nothing else.
+    pub(crate) fn usage_pattern(&self) -> String {
+        format!("wd:use:{{*}}:{self}:????-??-??")
+    }
+
+    /// String: a browser session, sealed.
+    pub fn session(&self, session: &WebName) -> String {
+        self.web(session, "s")
+    }
+
+    /// The same by what an index lists.
+    pub(crate) fn listed_session(&self, session: &str) -> String {
+        format!("wd:web:{{{session}}}:{self}:s")
+    }
+
+    /// Sorted set: the sessions of one subject → when each began, in ms.
+    pub fn sessions_of_subject(&self, subject: &WebName) -> String {
+        self.web(subject, "u")
+    }
+
+    /// Sorted set: the sessions that came of one session at the identity provider → when each began,
+    /// in ms.
+    pub fn sessions_of_provider(&self, session: &WebName) -> String {
+        self.web(session, "i")
+    }
+
+    /// String: what the portal takes once was taken.
+    pub fn taken(&self, once: &WebName) -> String {
+        self.web(once, "j")
+    }
+
+    fn web(&self, name: &WebName, kind: &str) -> String {
+        format!("wd:web:{{{name}}}:{self}:{kind}")
+    }
+
+    /// The pattern that matches every session and allowance of this instance's portal and nothing else.
+    pub(crate) fn web_pattern(&self) -> String {
+        format!("wd:web:{{*}}:{self}:*")
+    }
+
     /// The pattern that matches every limiter key of this instance and no other's.
     pub(crate) fn limiter_pattern(&self) -> String {
         format!("wd:rl:{{*}}:{self}:?")
+    }
+}
+
+/// What names something of a browser's: a SHA-256, so that names tell nothing and are spread over a
+/// cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct WebName([u8; 32]);
+
+impl WebName {
+    /// The name of what these bytes say.
+    pub fn of(said: &[u8]) -> Self {
+        Self(Sha256::digest(said).into())
+    }
+}
+
+impl fmt::Display for WebName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&hex::encode(self.0))
+    }
+}
+
+impl fmt::Debug for WebName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
     }
 }
 
@@ -148,6 +238,14 @@ mod tests {
 
     fn shard(index: usize) -> Shard {
         Shard::all().nth(index).unwrap()
+    }
+
+    #[test]
+    fn an_instance_is_a_namespace_and_a_name() {
+        assert_eq!(
+            (instance().namespace(), instance().name()),
+            ("water", "water-data")
+        );
     }
 
     #[test]
@@ -192,6 +290,41 @@ mod tests {
         );
         assert_eq!(instance().day(&account), "wd:rl:{acme}:water.water-data:d");
         assert_eq!(instance().probe(), "wd:rl:{probe}:water.water-data:p");
+    }
+
+    #[test]
+    fn usage_and_allowances_carry_the_account_as_hash_tag() {
+        let account = "acme".parse().unwrap();
+        let day = UtcDay::of(water_domain::Timestamp::from_millis(0).unwrap());
+        assert_eq!(
+            instance().usage(&account, day),
+            "wd:use:{acme}:water.water-data:1970-01-01"
+        );
+        assert_eq!(
+            instance().allowance(&account, Allowance::Changes),
+            "wd:web:{acme}:water.water-data:changes"
+        );
+        assert_eq!(
+            instance().allowance(&account, Allowance::Reads),
+            "wd:web:{acme}:water.water-data:reads"
+        );
+    }
+
+    #[test]
+    fn keys_of_browsers_carry_a_digest_as_hash_tag() {
+        let (instance, name) = (instance(), WebName::of(b"acme"));
+        // printf acme | sha256sum
+        let digest = "822b33ad87c148a0a20a5ba7cd5ebcaa68d36a18e7aad165554903f52ca82757";
+        let names = [
+            instance.session(&name),
+            instance.sessions_of_subject(&name),
+            instance.sessions_of_provider(&name),
+            instance.taken(&name),
+        ];
+        let golden =
+            ["s", "u", "i", "j"].map(|kind| format!("wd:web:{{{digest}}}:water.water-data:{kind}"));
+        assert_eq!(names, golden);
+        assert_eq!(instance.listed_session(digest), names[0]);
     }
 
     #[test]

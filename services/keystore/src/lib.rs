@@ -1,11 +1,12 @@
 //! Everything Redis: key names, the key directory that the operator writes and every gate holds in
-//! memory, and the limiter.
+//! memory, the limiter, and what account holders see of both.
 //!
 //! The operator opens a [`Directory`], claims it and so gets a [`Writer`]. A gate keeps a
 //! [`Replica`] and asks a [`Limiter`], behind which a [`Standby`] decides while Redis cannot. Both
 //! sides share [`Record`], and every name comes from an [`Instance`].
 
 pub mod acl;
+pub mod allowance;
 pub mod connection;
 pub mod directory;
 mod failure;
@@ -13,9 +14,13 @@ pub mod keys;
 pub mod last_use;
 pub mod limiter;
 pub mod owner;
+pub mod quota;
 pub mod record;
+pub mod sessions;
+pub mod usage;
 
 pub use acl::{PasswordHash, redis_acl};
+pub use allowance::{Allowance, Allowances};
 pub use connection::{Connection, ConnectionSettings, InvalidConnectionSettings};
 pub use directory::claimed::Applied;
 pub use directory::contents::{Contents, Entry};
@@ -29,8 +34,11 @@ pub use directory::sight::Sight;
 pub use directory::writer::Writer;
 pub use directory::{Directory, WriteError};
 pub use failure::{Reason, StoreError};
-pub use keys::{Instance, InvalidInstance};
+pub use keys::{Instance, InvalidInstance, WebName};
 pub use last_use::LastUses;
 pub use limiter::{Decision, Limiter, Standby, StandbyStatus, TooManyAccounts, Window};
 pub use owner::Owner;
+pub use quota::{Quota, Quotas};
 pub use record::{KeyState, Record, Standing, UndecodableRecord};
+pub use sessions::{SessionKeys, Sessions};
+pub use usage::{Usage, UtcDay};

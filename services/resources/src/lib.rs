@@ -6,6 +6,7 @@ pub mod api_key;
 pub mod client;
 pub mod condition;
 pub mod exposure;
+pub mod portal;
 pub mod schema;
 pub mod telemetry;
 pub mod water_data_api;

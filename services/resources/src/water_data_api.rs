@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use water_domain::PlanName;
 
 use crate::exposure::{Exposure, NetworkPolicySpec};
+use crate::portal::Portal;
 use crate::schema;
 use crate::telemetry::Telemetry;
 use crate::workload::{Component, Image, Migrations, Rollout};
@@ -51,7 +52,7 @@ pub struct WaterDataApiSpec {
     /// Where PostgreSQL is: keys `owner-url`, `writer-url`, `reader-url`, optionally `replica-url`
     /// (a read replica for the histories) and `ca.crt`.
     pub postgres: Postgres,
-    /// Where Redis is: keys `operator-url`, `gate-url`, optionally `ca.crt`.
+    /// Where Redis is: keys `operator-url`, `gate-url`, with `portal` also `portal-url`, optionally `ca.crt`.
     pub redis: Store,
     /// The plans that ApiKeys may name.
     #[schemars(length(min = 1, max = 16))]
@@ -75,6 +76,9 @@ pub struct WaterDataApiSpec {
     /// Logs and traces of the pods.
     #[serde(default)]
     pub telemetry: Telemetry,
+    /// The account holders' portal. Left out: there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub portal: Option<Portal>,
 }
 
 /// Size of each part.
@@ -288,7 +292,7 @@ pub struct WaterDataApiStatus {
 /// The pods of a component.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ComponentStatus {
-    /// gate, departements or history.
+    /// gate, departements, history or portal.
     #[schemars(length(max = 63))]
     pub name: String,
     /// The number of pods that is wanted.

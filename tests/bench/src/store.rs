@@ -23,7 +23,7 @@ impl Store {
         let hash = hex::encode(Sha256::digest(PASSWORD)).parse()?;
         let lines = instances.iter().flat_map(|instance| {
             let (operator, gate) = (user(instance, "operator"), user(instance, "gate"));
-            redis_acl(instance, (&operator, &hash), (&gate, &hash))
+            redis_acl(instance, (&operator, &hash), (&gate, &hash), None)
         });
         let lines: Vec<String> = lines.collect();
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();

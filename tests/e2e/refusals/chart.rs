@@ -1,6 +1,11 @@
 //! Wrong values of the chart are refused by Helm before anything is installed.
 
-use std::{path::Path, process::Command};
+mod portal;
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use anyhow::{Context, Result};
 use water_e2e::{refusal, text_of};
@@ -14,11 +19,14 @@ const REQUIRED: [&str; 5] = [
     r#"api.exposure.trustedProxies=["10.0.0.0/8"]"#,
 ];
 
+fn chart() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/water-data")
+}
+
 /// Renders the chart; `arguments` such as `--set-json name=value` come last and win.
 fn render(arguments: &[&str]) -> Result<String> {
-    let chart = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/water-data");
     let mut helm = Command::new(Program::Helm.path()?);
-    helm.args(["template", "water-data"]).arg(chart);
+    helm.args(["template", "water-data"]).arg(chart());
     helm.args(REQUIRED.iter().flat_map(|value| ["--set-json", value]))
         .args(arguments);
     text_of(&helm.output()?)

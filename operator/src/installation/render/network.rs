@@ -22,15 +22,20 @@ pub fn service(source: Source<'_>, part: Part) -> Manifest {
     )
 }
 
-/// The connections that a part's pods accept: anybody to the gate, the gate alone to the services, nobody to
-/// the migration. The admin port, which tells health and numbers only, is open to all.
+/// The connections that a part's pods accept: anybody to gate and portal, these two alone to the services,
+/// nobody to the migration. The admin port, which tells health and numbers only, is open to all.
 pub fn policy(source: Source<'_>, part: Part) -> Manifest {
     let tcp = |port: u16| json!({ "protocol": "TCP", "port": port });
-    let from_gate = json!([{ "podSelector": { "matchLabels": source.selector(Part::Gate) } }]);
+    let portal = source.spec.portal.as_ref().map(|_| Part::Portal);
+    let fronts: Vec<Value> = [Part::Gate]
+        .into_iter()
+        .chain(portal)
+        .map(|front| json!({ "podSelector": { "matchLabels": source.selector(front) } }))
+        .collect();
     let ingress = match part {
-        Part::Gate => json!([{ "ports": [tcp(HTTP_PORT), tcp(ADMIN_PORT)] }]),
+        Part::Gate | Part::Portal => json!([{ "ports": [tcp(HTTP_PORT), tcp(ADMIN_PORT)] }]),
         Part::Departements | Part::History => json!([
-            { "from": from_gate, "ports": [tcp(HTTP_PORT)] },
+            { "from": fronts, "ports": [tcp(HTTP_PORT)] },
             { "ports": [tcp(ADMIN_PORT)] },
         ]),
         Part::Migrations => json!([]),
@@ -52,7 +57,7 @@ pub fn policy(source: Source<'_>, part: Part) -> Manifest {
     )
 }
 
-/// DNS, the services for the gate, a collector of spans in the cluster, and the networks that are
+/// DNS, the services for gate and portal, a collector of spans in the cluster, and the networks that are
 /// listed.
 fn egress(source: Source<'_>, part: Part) -> Vec<Value> {
     let dns =
@@ -74,7 +79,8 @@ fn egress(source: Source<'_>, part: Part) -> Vec<Value> {
         }
         rule
     });
-    let to_services = services.into_iter().filter(|_| part == Part::Gate);
+    let is_front = matches!(part, Part::Gate | Part::Portal);
+    let to_services = services.into_iter().filter(|_| is_front);
     let collector = source.spec.telemetry.otlp_port().map(|port| {
         json!({
             "to": [{ "namespaceSelector": {} }],
@@ -90,16 +96,18 @@ fn egress(source: Source<'_>, part: Part) -> Vec<Value> {
         .collect()
 }
 
-/// The way in, to the gate only.
+/// The way in. Without a portal: to the gate's API. With one the gate answers all of `/api`, also what it
+/// knows nothing of, and the portal everything else.
 pub fn ingress(source: Source<'_>, ingress: &IngressSpec) -> Manifest {
-    let backend =
-        json!({ "service": { "name": source.child(Part::Gate), "port": { "name": "http" } } });
-    let mut spec = json!({
-        "rules": [{
-            "host": ingress.host,
-            "http": { "paths": [{ "path": "/api/v1", "pathType": "Prefix", "backend": backend }] },
-        }],
-    });
+    let path = |path: &str, part: Part| {
+        let backend = json!({ "name": source.child(part), "port": { "name": "http" } });
+        json!({ "path": path, "pathType": "Prefix", "backend": { "service": backend } })
+    };
+    let paths = match source.spec.portal {
+        None => json!([path("/api/v1", Part::Gate)]),
+        Some(_) => json!([path("/api", Part::Gate), path("/", Part::Portal)]),
+    };
+    let mut spec = json!({ "rules": [{ "host": ingress.host, "http": { "paths": paths } }] });
     if let Some(class) = &ingress.class_name {
         spec["ingressClassName"] = class.as_str().into();
     }

@@ -15,10 +15,15 @@ fn rendered(spec: Value, with_optional_keys: bool) -> String {
     let (ca, replica) = (optional("ca.crt"), optional("replica-url"));
     let secrets = SecretFacts {
         postgres: facts(&["owner-url", "reader-url", replica, ca]),
-        redis: facts(&["operator-url", "gate-url", ca]),
+        redis: facts(&["operator-url", "gate-url", "portal-url", ca]),
         identity: IdentityFacts {
             signing: "of-identity".into(),
             accepted: "of-identity".into(),
+        },
+        portal: PortalFacts {
+            client_secret: "of-client-secret".into(),
+            ca: "of-ca".into(),
+            seal_key: "of-seal-key".into(),
         },
     };
     let uid = "6c5d2a4e-0000-4000-8000-000000000001";
@@ -78,6 +83,91 @@ fn the_defaults_render_to_the_golden_file() {
 #[test]
 fn everything_that_can_be_declared_renders_to_the_golden_file() {
     golden::check("full.yaml", &rendered(full(), true));
+}
+
+/// The same with a portal of which everything is declared.
+fn with_portal() -> Value {
+    let mut spec = full();
+    spec["portal"] = json!({
+        "url": "https://water.example",
+        "replicas": 3,
+        "resources": { "limits": { "memory": "512Mi" } },
+        "oidc": {
+            "issuer": "https://id.example/realms/water",
+            "clientId": "water-portal",
+            "clientSecretRef": { "name": "portal-client", "key": "client-secret" },
+            "caRef": { "name": "id-authority" },
+            "scopes": ["openid", "groups"],
+            "accounts": { "claim": "/resource/roles", "pattern": "(?<account>.+)$()", "defaultPlan": "Enterprise" },
+        },
+        "sessionHours": 12,
+        "maxKeys": 5,
+        "maxKeyDays": 365,
+    });
+    spec
+}
+
+/// The documents that one text has and the other has not.
+fn more<'a>(than: &str, text: &'a str) -> Vec<&'a str> {
+    let known: Vec<&str> = than.split("---\n").collect();
+    text.split("---\n")
+        .filter(|document| !known.contains(document))
+        .collect()
+}
+
+#[test]
+fn what_a_portal_adds_and_changes_is_the_golden_file() {
+    let (without, with) = (rendered(full(), true), rendered(with_portal(), true));
+    golden::check("portal.yaml", &more(&without, &with).join("---\n"));
+}
+
+#[test]
+fn a_portal_changes_the_way_in_and_who_may_ask_the_services_and_nothing_else() {
+    let (without, with) = (rendered(full(), true), rendered(with_portal(), true));
+    let changed = more(&with, &without);
+    let named = |document: &&str| {
+        let object: Value = serde_yaml_ng::from_str(document).unwrap();
+        format!("{} {}", object["kind"], object["metadata"]["name"]).replace('"', "")
+    };
+    let changed: Vec<String> = changed.iter().map(named).collect();
+    assert_eq!(
+        changed,
+        [
+            "NetworkPolicy water-data-departements",
+            "NetworkPolicy water-data-history",
+            "Ingress water-data",
+        ]
+    );
+}
+
+#[test]
+fn a_portal_needs_no_more_than_an_address_and_a_client() {
+    let mut spec = minimal();
+    spec["portal"] = json!({
+        "url": "https://water.example",
+        "oidc": {
+            "issuer": "https://id.example",
+            "clientId": "water-portal",
+            "clientSecretRef": { "name": "portal-client", "key": "client-secret" },
+        },
+    });
+    let text = rendered(spec, false);
+    let variable = |name: &str, value: &str| format!("- name: {name}\n          value: {value}\n");
+    for (name, value) in [
+        ("WATER_OIDC_SCOPES", "openid profile email"),
+        ("WATER_ACCOUNTS_CLAIM", "groups"),
+        ("WATER_SESSION_HOURS", "'8'"),
+        ("WATER_MAX_KEYS", "'20'"),
+    ] {
+        assert!(text.contains(&variable(name, value)), "{name}");
+    }
+    for name in [
+        "WATER_OIDC_CA",
+        "WATER_MAX_KEY_DAYS",
+        "WATER_ACCOUNTS_DEFAULT_PLAN",
+    ] {
+        assert!(!text.contains(name), "{name}");
+    }
 }
 
 #[test]

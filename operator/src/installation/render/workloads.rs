@@ -1,7 +1,7 @@
 //! Deployments of the serving parts, and how many of their pods a drain may take.
 
 use serde_json::json;
-use water_resources::workload::Component;
+use water_resources::portal::Portal;
 
 use super::super::manifest::{ChildKind, Manifest};
 use super::{Part, Source, pods};
@@ -10,7 +10,7 @@ use super::{Part, Source, pods};
 pub fn deployment(source: Source<'_>, part: Part) -> Manifest {
     let rollout = &source.spec.rollout;
     let spec = json!({
-        "replicas": component(source, part).replicas(),
+        "replicas": replicas(source, part),
         "selector": { "matchLabels": source.selector(part) },
         "strategy": {
             "type": "RollingUpdate",
@@ -41,11 +41,12 @@ pub fn disruption_budget(source: Source<'_>, part: Part) -> Manifest {
     )
 }
 
-fn component(source: Source<'_>, part: Part) -> &Component {
+fn replicas(source: Source<'_>, part: Part) -> i32 {
     let components = &source.spec.components;
     match part {
-        Part::Gate | Part::Migrations => &components.gate,
-        Part::Departements => &components.departements,
-        Part::History => &components.history,
+        Part::Gate | Part::Migrations => components.gate.replicas(),
+        Part::Departements => components.departements.replicas(),
+        Part::History => components.history.replicas(),
+        Part::Portal => source.spec.portal.as_ref().map_or(0, Portal::replicas),
     }
 }

@@ -76,7 +76,7 @@ pub fn brought<H: Copy + Ord, P: Clone + Ord>(
 }
 
 /// The other keys that stay published: the one that is to be replaced, or else one that was replaced and
-/// has not retired. Two keys work at most.
+/// has not retired, which an overlap of 0 cuts at once, though it was declared later. Two keys work at most.
 fn others<H: Copy + Ord, P: Clone>(
     spec: &Spec<H, P>,
     hash: H,
@@ -88,7 +88,7 @@ fn others<H: Copy + Ord, P: Clone>(
     let stays = |(other, held): &(H, &Terms<P>)| match (before, held.retires) {
         (Some(before), _) => *other == before,
         (None, None) => false,
-        (None, retires) => !is_past(retires, sight),
+        (None, retires) => !spec.rotation.overlap.is_zero() && !is_past(retires, sight),
     };
     held.filter(|(other, _)| *other != hash)
         .filter(stays)

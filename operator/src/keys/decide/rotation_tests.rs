@@ -241,6 +241,7 @@ fn an_edited_brought_hash_rotates_with_overlap() {
         ("without an overlap it is cut", begun().held(&[1, 2]).declared(cut), "Declare [2]"),
         ("both are in force", begun().held(&[2]).retires(1, SOON), "InForce(2)"),
         ("and stay so", told(), "InForce(2)"),
+        ("unless the overlap is ended", told().declared(cut), "Declare [2]"),
         ("until then", told().sight(|sight| sight.now = at(SOON)), "Declare [2]"),
         ("never past its own end", until(begun().held(&[1, 2]), 1, 1005), "Declare [1 until 1005 retires 1005, 2]"),
         ("corrected before it was in force", third(), "Announce(3)"),

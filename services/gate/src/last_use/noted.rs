@@ -1,7 +1,16 @@
-//! The keys that were used since the last batch, each with its latest use.
+//! What one worker has noted since the last batch: of each key its latest use, of each account how many requests were
+//! accepted and limited.
+
+mod tally;
+
+use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
-use water_domain::{KeyId, Timestamp};
+use water_domain::{AccountId, KeyId, Timestamp};
+use water_keystore::UtcDay;
+use water_keystore::usage::Use;
+
+pub(super) use tally::Tally;
 
 /// Keys in one batch, at most: more than a gate can serve in the time between two. Only while Redis is
 /// away for long can it be met, and then the use of a further key is lost.
@@ -9,7 +18,10 @@ const BOUND: usize = 65_536;
 
 #[derive(Debug)]
 pub(super) struct Noted {
-    uses: HashMap<KeyId, Timestamp>,
+    keys: HashMap<KeyId, (AccountId, Timestamp)>,
+    accounts: HashMap<AccountId, Tally>,
+    /// Of a day that was over when the account's next request came.
+    past: Vec<(AccountId, Tally)>,
     bound: usize,
 }
 
@@ -22,35 +34,99 @@ impl Default for Noted {
 impl Noted {
     fn bounded(bound: usize) -> Self {
         Self {
-            uses: HashMap::new(),
+            keys: HashMap::new(),
+            accounts: HashMap::new(),
+            past: Vec::new(),
             bound,
         }
     }
 
-    pub(super) fn note(&mut self, key: &KeyId, at: Timestamp) {
-        if let Some(latest) = self.uses.get_mut(key) {
-            *latest = at.max(*latest);
-        } else if self.uses.len() < self.bound {
-            self.uses.insert(key.clone(), at);
+    /// A request with this key of this account came; `accepted` says what the limiter did, if it was asked.
+    pub(super) fn note(
+        &mut self,
+        account: &AccountId,
+        key: &KeyId,
+        accepted: Option<bool>,
+        at: Timestamp,
+    ) {
+        self.used(account, key, at);
+        if let Some(accepted) = accepted {
+            self.count(account, Tally::of_one(accepted, UtcDay::of(at)));
         }
     }
 
-    /// All of them; the memory goes with them.
-    pub(super) fn take(&mut self) -> Vec<(KeyId, Timestamp)> {
-        std::mem::take(&mut self.uses).into_iter().collect()
+    fn used(&mut self, account: &AccountId, key: &KeyId, at: Timestamp) {
+        if let Some((_, latest)) = self.keys.get_mut(key) {
+            *latest = at.max(*latest);
+        } else if self.keys.len() < self.bound {
+            self.keys.insert(key.clone(), (account.clone(), at));
+        }
+    }
+
+    fn count(&mut self, account: &AccountId, more: Tally) {
+        if let Some(tally) = self.accounts.get_mut(account) {
+            let Err(more) = tally.add(more) else { return };
+            let past = std::mem::replace(tally, more);
+            if self.past.len() < self.bound {
+                self.past.push((account.clone(), past));
+            }
+        } else if self.accounts.len() < self.bound {
+            self.accounts.insert(account.clone(), more);
+        }
     }
 
     /// Gives back what could not be told.
-    pub(super) fn put_back(&mut self, batch: Vec<(KeyId, Timestamp)>) {
-        for (key, at) in batch {
-            self.note(&key, at);
+    pub(super) fn put_back(&mut self, uses: Vec<Use>) {
+        for used in uses {
+            for (key, at) in &used.keys {
+                self.used(&used.account, key, *at);
+            }
+            let tally = Tally {
+                day: used.day,
+                accepted: used.accepted,
+                limited: used.limited,
+            };
+            if !tally.is_empty() {
+                self.count(&used.account, tally);
+            }
         }
     }
+}
+
+/// All that the workers have noted, by account and day.
+pub(super) fn by_account(noted: impl Iterator<Item = Noted>) -> Vec<Use> {
+    let mut uses: BTreeMap<(AccountId, UtcDay), Use> = BTreeMap::new();
+    let mut of = |account: &AccountId, day: UtcDay, tell: &mut dyn FnMut(&mut Use)| {
+        let used = uses.entry((account.clone(), day));
+        tell(used.or_insert_with(|| Use {
+            account: account.clone(),
+            day,
+            accepted: 0,
+            limited: 0,
+            keys: Vec::new(),
+        }));
+    };
+    for noted in noted {
+        for (account, tally) in noted.accounts.into_iter().chain(noted.past) {
+            of(&account, tally.day, &mut |used| {
+                used.accepted += tally.accepted;
+                used.limited += tally.limited;
+            });
+        }
+        for (key, (account, at)) in noted.keys {
+            of(&account, UtcDay::of(at), &mut |used| {
+                used.keys.push((key.clone(), at));
+            });
+        }
+    }
+    uses.into_values().collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const NIGHT: i64 = 86_400_000;
 
     fn key(number: u32) -> KeyId {
         format!("{number:012}").parse().unwrap()
@@ -60,45 +136,99 @@ mod tests {
         Timestamp::from_millis(millis).unwrap()
     }
 
+    fn account() -> AccountId {
+        "acme".parse().unwrap()
+    }
+
     fn noted(bound: usize, uses: &[(u32, i64)]) -> Noted {
         let mut noted = Noted::bounded(bound);
         for (number, millis) in uses {
-            noted.note(&key(*number), at(*millis));
+            noted.note(&account(), &key(*number), None, at(*millis));
         }
         noted
     }
 
-    fn sorted(mut noted: Noted) -> Vec<(KeyId, Timestamp)> {
-        let mut batch = noted.take();
-        batch.sort();
-        batch
+    fn counted(requests: &[(i64, bool)]) -> Noted {
+        let mut noted = Noted::default();
+        for (millis, accepted) in requests {
+            noted.note(&account(), &key(1), Some(*accepted), at(*millis));
+        }
+        noted
+    }
+
+    fn taken(noted: Noted) -> Vec<Use> {
+        by_account([noted].into_iter())
+    }
+
+    fn keys(noted: Noted) -> Vec<(KeyId, Timestamp)> {
+        let mut keys: Vec<_> = taken(noted)
+            .into_iter()
+            .flat_map(|used| used.keys)
+            .collect();
+        keys.sort();
+        keys
+    }
+
+    fn counts(noted: Noted) -> Vec<(String, u64, u64)> {
+        let uses = taken(noted).into_iter();
+        uses.map(|used| (used.day.to_string(), used.accepted, used.limited))
+            .collect()
     }
 
     #[test]
     fn a_key_is_noted_once_with_its_latest_use() {
         let noted = noted(9, &[(1, 5), (2, 6), (1, 7), (1, 6)]);
-        assert_eq!(sorted(noted), [(key(1), at(7)), (key(2), at(6))]);
-    }
-
-    #[test]
-    fn what_was_taken_is_not_taken_again() {
-        let mut noted = noted(9, &[(1, 5)]);
-        noted.take();
-        assert_eq!(noted.take(), []);
+        assert_eq!(keys(noted), [(key(1), at(7)), (key(2), at(6))]);
     }
 
     #[test]
     fn what_comes_back_gives_way_to_a_later_use() {
-        let mut noted = noted(9, &[(1, 5), (2, 5)]);
-        let batch = noted.take();
-        noted.note(&key(1), at(8));
+        let batch = taken(noted(9, &[(1, 5), (2, 5)]));
+        let mut noted = Noted::default();
+        noted.note(&account(), &key(1), None, at(8));
         noted.put_back(batch);
-        assert_eq!(sorted(noted), [(key(1), at(8)), (key(2), at(5))]);
+        assert_eq!(keys(noted), [(key(1), at(8)), (key(2), at(5))]);
     }
 
     #[test]
-    fn beyond_the_bound_only_known_keys_are_noted() {
-        let noted = noted(1, &[(1, 5), (2, 6), (1, 7)]);
-        assert_eq!(sorted(noted), [(key(1), at(7))]);
+    fn beyond_the_bound_only_known_keys_and_accounts_are_noted() {
+        let mut noted = noted(1, &[(1, 5), (2, 6), (1, 7)]);
+        let other = "globex".parse().unwrap();
+        for account in [&account(), &other, &account()] {
+            noted.note(account, &key(1), Some(true), at(7));
+        }
+        assert_eq!(noted.accounts.len(), 1);
+        assert_eq!(keys(noted), [(key(1), at(7))]);
+    }
+
+    #[test]
+    fn accepted_and_limited_requests_are_counted_apart_and_others_not_at_all() {
+        let mut noted = counted(&[(1, true), (2, false), (3, true)]);
+        noted.note(&account(), &key(1), None, at(4));
+        assert_eq!(counts(noted), [("1970-01-01".into(), 2, 1)]);
+    }
+
+    #[test]
+    fn midnight_parts_the_counts() {
+        let noted = counted(&[(NIGHT - 1, true), (NIGHT, true), (NIGHT - 1, false)]);
+        let expected = [("1970-01-01".into(), 1, 1), ("1970-01-02".into(), 1, 0)];
+        assert_eq!(counts(noted), expected);
+    }
+
+    #[test]
+    fn counts_that_come_back_are_added_to_later_ones() {
+        let batch = taken(counted(&[(NIGHT - 1, true), (NIGHT, false)]));
+        let mut noted = Noted::default();
+        noted.note(&account(), &key(1), Some(true), at(NIGHT));
+        noted.put_back(batch);
+        let expected = [("1970-01-01".into(), 1, 0), ("1970-01-02".into(), 1, 1)];
+        assert_eq!(counts(noted), expected);
+    }
+
+    #[test]
+    fn the_workers_counts_are_one() {
+        let workers = [counted(&[(1, true)]), counted(&[(2, true)])];
+        let uses = by_account(workers.into_iter());
+        assert_eq!((uses.len(), uses[0].accepted), (1, 2));
     }
 }

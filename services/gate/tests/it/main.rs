@@ -28,4 +28,5 @@ mod services;
 mod site;
 mod spans;
 mod stopping;
+mod usage;
 mod whole;

@@ -61,7 +61,7 @@ const REFUSALS: [Refusal; 17] = [
         "Send exactly one Authorization header.", &[INVALID_REQUEST]),
     ("not_found", "404 Not Found", "There is no such resource",
         "Ask for one of the paths in /api/v1/openapi.json.", &[]),
-    ("method_not_allowed", "405 Method Not Allowed", "Only GET and HEAD are allowed",
+    ("method_not_allowed", "405 Method Not Allowed", "The method is not allowed",
         "The interface is read-only: use GET or HEAD.", &["allow: GET, HEAD"]),
     ("uri_too_long", "414 URI Too Long", "The request target is too long",
         "The path and query may have 2048 bytes together.", &[]),

@@ -48,6 +48,16 @@ codes! {
     InvalidHost = BAD_REQUEST "invalid_host" "The Host header is missing or ambiguous";
     /// An API key stands in the query, where logs and histories would keep it.
     KeyInQuery = BAD_REQUEST "key_in_query" "The API key must not be in the query";
+    /// An API key stands anywhere in a request to an account's settings.
+    KeyInRequest = BAD_REQUEST "key_in_request" "The API key must not be in the request";
+    /// A member of the body is malformed, unknown or repeated.
+    InvalidField = BAD_REQUEST "invalid_field" "A member of the body is malformed";
+    /// The body cannot be read.
+    InvalidBody = BAD_REQUEST "invalid_body" "The body cannot be read";
+    /// A logout token of the identity provider failed a check.
+    InvalidLogoutToken = BAD_REQUEST "invalid_logout_token" "The logout token is not valid";
+    /// No browser session.
+    SignInRequired = UNAUTHORIZED "sign_in_required" "Signing in is required";
     /// No `Authorization: Bearer`.
     MissingCredentials = UNAUTHORIZED "missing_credentials" "An API key is required";
     /// Malformed, unknown or revoked.
@@ -64,12 +74,28 @@ codes! {
     InvalidIdentity = UNAUTHORIZED "invalid_identity" "The identity header is missing or not valid";
     /// The account's plan has no API access.
     PlanInsufficient = FORBIDDEN "plan_insufficient" "API access requires the Enterprise plan";
+    /// Another site's page asked for a change.
+    CrossOrigin = FORBIDDEN "cross_origin" "The request comes from another origin";
+    /// A viewer asked for a change.
+    ReadOnly = FORBIDDEN "read_only" "The account may be looked at only";
     /// No such path, or no such thing.
     NotFound = NOT_FOUND "not_found" "There is no such resource";
     /// The dataset was never loaded.
     NoData = NOT_FOUND "no_data" "No data has been loaded yet";
-    /// Any method but GET and HEAD.
-    MethodNotAllowed = METHOD_NOT_ALLOWED "method_not_allowed" "Only GET and HEAD are allowed";
+    /// Any method that the path does not have.
+    MethodNotAllowed = METHOD_NOT_ALLOWED "method_not_allowed" "The method is not allowed";
+    /// The account has as many keys as it may have.
+    TooManyKeys = CONFLICT "too_many_keys" "The account has too many keys";
+    /// The key's name is taken, or its last holder is still being deleted.
+    KeyConflict = CONFLICT "key_conflict" "The key conflicts with another one";
+    /// Somebody else changed the key since it was read.
+    ChangedMeanwhile = CONFLICT "changed_meanwhile" "The key was changed meanwhile";
+    /// An older text of the key still works.
+    OverlapRunning = CONFLICT "overlap_running" "An overlap is still running";
+    /// The body is larger than the path takes.
+    BodyTooLarge = PAYLOAD_TOO_LARGE "body_too_large" "The body is too large";
+    /// The body is of another type than the path takes.
+    UnsupportedMediaType = UNSUPPORTED_MEDIA_TYPE "unsupported_media_type" "The body's type is not supported";
     /// Target over 2 KiB.
     UriTooLong = URI_TOO_LONG "uri_too_long" "The request target is too long";
     /// An `Expect` other than `100-continue`.
@@ -90,6 +116,8 @@ impl Code {
     /// `WWW-Authenticate`, on every 401 and on 403 (RFC 6750 §3).
     pub fn challenge(self) -> Option<HeaderValue> {
         let text = match self {
+            // A scheme that no browser answers with a dialog (RFC 9110 §11.6.1 wants one).
+            Self::SignInRequired => r#"Cookie realm="water-data""#,
             Self::MissingCredentials | Self::InvalidIdentity => r#"Bearer realm="water-data""#,
             Self::InvalidRequest => r#"Bearer realm="water-data", error="invalid_request""#,
             Self::InvalidKey | Self::KeyExpired | Self::KeySuspended | Self::KeyNotYetValid => {

@@ -1,4 +1,5 @@
-//! The two Redis users: each can do its work, and a compromised gate cannot make a key.
+//! The three Redis users: each can do its work, a compromised gate cannot make a key, and a
+//! compromised portal cannot see one.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,7 +9,11 @@ use sha2::{Digest, Sha256};
 use water_domain::Timestamp;
 use water_harness::Redis;
 use water_keystore::connection::Purpose;
-use water_keystore::{ConnectionSettings, LastUses, Limiter, Standby, redis_acl};
+use water_keystore::usage::Use;
+use water_keystore::{
+    Allowance, Allowances, ConnectionSettings, LastUses, Limiter, Quotas, Standby, Usage, UtcDay,
+    redis_acl,
+};
 
 use crate::site::*;
 
@@ -19,15 +24,18 @@ fn password_hash(password: &str) -> water_keystore::PasswordHash {
     hex::encode(Sha256::digest(password)).parse().unwrap()
 }
 
+const PORTAL: &str = "portal-password";
+
 /// A server with exactly the users that `redis_acl` prints, seen by the operator and by the gate.
 async fn users() -> (Redis, Site, Site) {
     let redis = Redis::start().await.unwrap();
     let site = Site::at(redis.url_as("water-operator", OPERATOR));
-    let (operator, gate) = (password_hash(OPERATOR), password_hash(GATE));
+    let [operator, gate, portal] = [OPERATOR, GATE, PORTAL].map(password_hash);
     for line in redis_acl(
         &site.instance,
         ("water-operator", &operator),
         ("water-gate", &gate),
+        Some(("water-portal", &portal)),
     ) {
         let mut words = vec!["ACL", "SETUSER"];
         words.extend(line.split(' ').skip(1));
@@ -62,6 +70,17 @@ async fn operator_and_gate_can_do_their_work() {
         .unwrap();
     let shown = operator.directory().last_used(&[record().key_id]).await;
     assert_eq!(shown.unwrap(), [Some(used[0].1)]);
+    let usage = Use {
+        account: "acme".parse().unwrap(),
+        day: UtcDay::of(used[0].1),
+        accepted: 1,
+        limited: 1,
+        keys: used.to_vec(),
+    };
+    Usage::new(gate.connect(Purpose::Directory), gate.instance.clone())
+        .add(vec![usage])
+        .await
+        .unwrap();
     assert_eq!(running.live_gates().load(Ordering::Acquire), 1);
     running.leave().await.unwrap();
 
@@ -117,6 +136,11 @@ async fn a_compromised_gate_cannot_make_a_key_nor_bring_one_back() {
             .arg(instance.owners(hash(1).shard()))
             .to_owned(),
         cmd("SET").arg("elsewhere").arg(1).to_owned(),
+        cmd("HSET")
+            .arg(format!("wd:web:{{session}}:{instance}:s"))
+            .arg("claims")
+            .arg("forged")
+            .to_owned(),
         cmd("KEYS").arg("*").to_owned(),
         cmd("FLUSHALL").to_owned(),
         cmd("ACL")
@@ -149,6 +173,78 @@ async fn a_compromised_gate_cannot_make_a_key_nor_bring_one_back() {
     );
     assert!(operator.directory().stored().await.unwrap().is_empty());
     assert!(gate.directory().claim(UID, API, None).await.is_err());
+}
+
+#[tokio::test]
+async fn the_portal_counts_what_it_is_asked_and_reads_quota_and_usage() {
+    let (redis, operator, gate) = users().await;
+    operator.ready().await;
+    let portal = operator.seen_at(redis.url_as("water-portal", PORTAL));
+    let instance = || portal.instance.clone();
+    let account = "acme".parse().unwrap();
+    let connection = || portal.connect(Purpose::Directory);
+    let allowances = Allowances::new(connection(), instance());
+    let taken = allowances.take(&account, Allowance::Changes).await;
+    assert_eq!(taken.unwrap(), None);
+    let quota = Quotas::new(connection(), instance());
+    let quota = quota.of(&account, limits(3, 5)).await.unwrap();
+    assert_eq!(quota.minute.remaining, 3);
+    let day = UtcDay::of(Timestamp::from_millis(0).unwrap());
+    let counted = Use {
+        account: account.clone(),
+        day,
+        accepted: 7,
+        limited: 0,
+        keys: Vec::new(),
+    };
+    Usage::new(gate.connect(Purpose::Directory), instance())
+        .add(vec![counted])
+        .await
+        .unwrap();
+    let usage = Usage::new(connection(), instance());
+    let days = usage.days(&account, day, 1).await.unwrap();
+    assert_eq!(days[0].accepted, 7);
+}
+
+#[tokio::test]
+async fn a_compromised_portal_sees_no_key_and_changes_no_counter() {
+    let (redis, operator, gate) = users().await;
+    operator.ready().await;
+    let portal = operator.seen_at(redis.url_as("water-portal", PORTAL));
+    let instance = &gate.instance;
+    let account = "acme".parse().unwrap();
+    let mut user = portal.vandal().await;
+    let attempts = [
+        cmd("HGETALL")
+            .arg(instance.records(hash(1).shard()))
+            .to_owned(),
+        cmd("HGETALL").arg(instance.plans()).to_owned(),
+        cmd("GET").arg(instance.meta()).to_owned(),
+        cmd("HGETALL").arg(instance.gates()).to_owned(),
+        cmd("HGETALL").arg(instance.used()).to_owned(),
+        cmd("SET").arg(instance.meta()).arg("{}").to_owned(),
+        cmd("DEL").arg(instance.minute(&account)).to_owned(),
+        cmd("SET").arg(instance.day(&account)).arg("1 0").to_owned(),
+        cmd("DEL")
+            .arg(format!("wd:use:{{acme}}:{instance}:2026-01-01"))
+            .to_owned(),
+        cmd("SET")
+            .arg("wd:web:{hash}:another.instance:s")
+            .arg(1)
+            .to_owned(),
+        cmd("KEYS").arg("*").to_owned(),
+        cmd("FLUSHALL").to_owned(),
+        cmd("CONFIG").arg("GET").arg("*").to_owned(),
+        cmd("ACL").arg("LIST").to_owned(),
+    ];
+    for attempt in attempts {
+        let outcome: redis::RedisResult<redis::Value> = attempt.query_async(&mut user).await;
+        assert!(outcome.is_err(), "{attempt:?} was allowed: {outcome:?}");
+    }
+    let own = format!("wd:web:{{hash}}:{instance}:s");
+    let kept: redis::RedisResult<redis::Value> =
+        cmd("SET").arg(own).arg(1).query_async(&mut user).await;
+    kept.unwrap();
 }
 
 #[tokio::test]

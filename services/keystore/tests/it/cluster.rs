@@ -20,7 +20,7 @@ async fn cluster() -> (RedisCluster, Site, Site) {
     let hash = |password: &str| hex::encode(Sha256::digest(password)).parse().unwrap();
     let (one, two) = (hash("one"), hash("two"));
     let users = [("water-operator", &one), ("water-gate", &two)];
-    for line in redis_acl(&operator.instance, users[0], users[1]) {
+    for line in redis_acl(&operator.instance, users[0], users[1], None) {
         let mut words = vec!["ACL", "SETUSER"];
         words.extend(line.split(' ').skip(1));
         cluster.command(&words).await.unwrap();

@@ -1,6 +1,6 @@
 //! Who the client is: the socket's peer, or what a trusted proxy says about it.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use http::{HeaderMap, HeaderName};
 use ipnet::IpNet;
@@ -54,6 +54,17 @@ fn forwarded_for(headers: &HeaderMap) -> impl Iterator<Item = Option<IpAddr>> {
             let text = std::str::from_utf8(entry).ok()?.trim();
             Some(text.parse::<IpAddr>().ok()?.to_canonical())
         })
+}
+
+/// The address by which a client is counted: one customer has a whole /64 of IPv6.
+pub fn network(client: IpAddr) -> IpAddr {
+    match client {
+        IpAddr::V4(_) => client,
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
+        }
+    }
 }
 
 #[cfg(test)]

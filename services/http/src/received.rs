@@ -1,12 +1,13 @@
-//! A request as the gate sees it: the head, the client, and when it came.
+//! A request as a front sees it: the head, the client, and when it came.
 
 use std::net::IpAddr;
 
-use http::{HeaderMap, Method, Uri, Version};
+use http::{HeaderMap, Method, Uri, Version, request};
 use tokio::time::Instant;
-use water_http::{RequestId, TraceContext};
 
-/// A received request head. The body is not part of it: no route takes one.
+use crate::{RequestId, RequestIds, TraceContext, TrustedProxies};
+
+/// A received request head. The body is not part of it.
 #[derive(Debug)]
 pub struct Received {
     /// The method.
@@ -28,6 +29,25 @@ pub struct Received {
 }
 
 impl Received {
+    /// A head that came just now over a connection from `peer`.
+    pub fn new(
+        head: request::Parts,
+        peer: IpAddr,
+        proxies: &TrustedProxies,
+        ids: &RequestIds,
+    ) -> Self {
+        Self {
+            client: proxies.client(peer, &head.headers),
+            id: ids.of(&head.headers),
+            trace: TraceContext::from_headers(&head.headers),
+            method: head.method,
+            uri: head.uri,
+            version: head.version,
+            headers: head.headers,
+            at: Instant::now(),
+        }
+    }
+
     /// Whether the method is one that the API has.
     pub fn only_reads(&self) -> bool {
         matches!(self.method, Method::GET | Method::HEAD)

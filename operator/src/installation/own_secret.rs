@@ -1,0 +1,69 @@
+//! Secrets that the operator makes for an installation and keeps: random values that nobody has to
+//! think up.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{ObjectMeta, PostParams};
+use kube::{Resource, ResourceExt};
+use water_resources::WaterDataApi;
+
+use super::render::MANAGED_BY;
+use super::secrets::SecretError;
+use crate::conditions::RECORD_MANAGER;
+
+/// 256 bits, in hexadecimal.
+const LENGTH: usize = 64;
+
+/// A Secret of an installation with a random value at each key.
+pub fn new<const N: usize>(
+    api: &WaterDataApi,
+    name: &str,
+    keys: [&str; N],
+) -> Result<Secret, SecretError> {
+    let values = keys.map(|key| Ok((key.to_owned(), random()?)));
+    let data: Result<BTreeMap<_, _>, SecretError> = values.into_iter().collect();
+    Ok(Secret {
+        metadata: ObjectMeta {
+            name: Some(name.into()),
+            namespace: api.namespace(),
+            labels: Some(BTreeMap::from([(
+                MANAGED_BY.0.to_owned(),
+                MANAGED_BY.1.to_owned(),
+            )])),
+            owner_references: api.controller_owner_ref(&()).map(|owner| vec![owner]),
+            ..ObjectMeta::default()
+        },
+        type_: Some("Opaque".into()),
+        data: Some(data?),
+        ..Secret::default()
+    })
+}
+
+/// 256 random bits, in hexadecimal.
+pub fn random() -> Result<ByteString, SecretError> {
+    let mut random = [0; LENGTH / 2];
+    getrandom::fill(&mut random).map_err(SecretError::Random)?;
+    Ok(ByteString(hex::encode(random).into_bytes()))
+}
+
+/// Whether a value is as [`random`] makes it.
+pub fn is_random(value: &[u8]) -> bool {
+    value.len() == LENGTH && value.iter().all(u8::is_ascii_hexdigit)
+}
+
+/// The value at a key; empty where there is none.
+pub fn value<'a>(secret: &'a Secret, key: &str) -> &'a [u8] {
+    let data = secret.data.as_ref();
+    data.and_then(|data| data.get(key))
+        .map_or(&[], |value| value.0.as_slice())
+}
+
+/// How such Secrets are written.
+pub fn params() -> PostParams {
+    PostParams {
+        field_manager: Some(RECORD_MANAGER.into()),
+        ..PostParams::default()
+    }
+}

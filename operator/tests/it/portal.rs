@@ -1,0 +1,169 @@
+//! A portal is rolled out after the gate, repaired and removed; what is wrong with it is told, and
+//! holds up nothing else.
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+
+use crate::Result;
+use crate::installation::{exists, migrate, roll};
+use crate::rights;
+use crate::world::{API, PATIENCE, World, api};
+
+/// What the chart and whoever installs it make for a portal.
+fn prepare(world: &World) -> anyhow::Result<()> {
+    let values = [
+        "portal.enabled=true",
+        "portal.oidc.issuer=https://id.example",
+        "portal.oidc.existingSecret=portal-client",
+    ];
+    let template = Some("templates/portal.yaml");
+    world
+        .cluster
+        .apply(&rights::rendered(&world.namespace, template, &values)?)?;
+    world.apply(&secret("portal-client", "client-secret"))?;
+    let portal_url = json!({ "stringData": { "portal-url": "redis://water-portal@redis" } });
+    world.patch("secret/redis", &portal_url, &[])
+}
+
+fn secret(name: &str, key: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name }, "stringData": { key: "a value" },
+    })
+}
+
+/// The usual WaterDataApi with a portal.
+fn with_portal() -> Value {
+    let mut api = api();
+    api["spec"]["portal"] = json!({
+        "url": "https://water.example",
+        "oidc": {
+            "issuer": "https://id.example",
+            "clientId": "water-portal",
+            "clientSecretRef": { "name": "portal-client", "key": "client-secret" },
+        },
+    });
+    api
+}
+
+/// The message of `Stalled`, once it speaks of the portal.
+async fn problem(world: &World) -> anyhow::Result<String> {
+    let object = world
+        .condition("waterdataapi/water-data", "Stalled", "True/PortalInvalid")
+        .await?;
+    let conditions = object["status"]["conditions"].as_array();
+    let stalled = conditions.into_iter().flatten();
+    let stalled = stalled.into_iter().find(|one| one["type"] == "Stalled");
+    let message = stalled.context("Stalled")?["message"].as_str();
+    Ok(message.context("a message")?.to_owned())
+}
+
+fn paths(world: &World) -> anyhow::Result<Vec<String>> {
+    let ingress = world.get("ingress/water-data")?;
+    let paths = ingress["spec"]["rules"][0]["http"]["paths"].as_array();
+    let shown = |path: &Value| {
+        format!("{} {}", path["path"], path["backend"]["service"]["name"]).replace('"', "")
+    };
+    Ok(paths.context("paths")?.iter().map(shown).collect())
+}
+
+#[tokio::test]
+async fn a_portal_is_rolled_out_after_the_gate_repaired_and_removed() -> Result {
+    let world = World::new("portal").await?;
+    prepare(&world)?;
+    world.apply(&with_portal())?;
+    let _operator = world.operator("operator-0")?;
+    let api = "waterdataapi/water-data";
+    migrate(&world, "1.2.3").await?;
+    for part in ["departements", "history", "gate"] {
+        assert!(!exists(&world, "deployment/water-data-portal"), "{part}");
+        roll(&world, part, "1.2.3").await?;
+    }
+    roll(&world, "portal", "1.2.3").await?;
+    let done = world.condition(api, "Ready", "True/Complete").await?;
+    assert_eq!(done["status"]["components"][3]["name"], "portal");
+    assert_eq!(
+        paths(&world)?,
+        ["/api water-data-gate", "/ water-data-portal"]
+    );
+    let pod = world.get("deployment/water-data-portal")?["spec"]["template"]["spec"].clone();
+    assert_eq!(pod["serviceAccountName"], "water-data-portal");
+    assert_eq!(pod["automountServiceAccountToken"], true);
+    let seal = world.get("secret/water-data-portal")?["data"]["seal-key"].clone();
+
+    world.kubectl(&["delete", "service,networkpolicy", "water-data-portal"])?;
+    let repaired = async || {
+        world.get("service/water-data-portal")?;
+        world.get("networkpolicy/water-data-portal").map(drop)
+    };
+    world.wait("the repair", PATIENCE, repaired).await?;
+
+    world.kubectl(&[
+        "patch",
+        "waterdataapi",
+        API,
+        "--type=json",
+        "--patch",
+        r#"[{"op": "remove", "path": "/spec/portal"}]"#,
+    ])?;
+    let removed = async || {
+        for kind in ["deployment", "service", "networkpolicy", "pdb"] {
+            ensure!(
+                !exists(&world, &format!("{kind}/water-data-portal")),
+                "{kind}"
+            );
+        }
+        ensure!(
+            paths(&world)? == ["/api/v1 water-data-gate"],
+            "{:?}",
+            paths(&world)?
+        );
+        Ok(())
+    };
+    world
+        .wait("the end of the portal", PATIENCE, removed)
+        .await?;
+    // What the chart made is the chart's to remove, and a portal that comes back finds its key.
+    assert!(exists(&world, "serviceaccount/water-data-portal"));
+    assert_eq!(
+        world.get("secret/water-data-portal")?["data"]["seal-key"],
+        seal
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_a_portal_lacks_is_named_with_the_remedy_and_holds_up_nothing_else() -> Result {
+    let world = World::new("portal-lacks").await?;
+    let mut wrong = with_portal();
+    let oidc = &mut wrong["spec"]["portal"]["oidc"];
+    oidc["caRef"] = json!({ "name": "authority" });
+    oidc["accounts"] = json!({ "pattern": "(?<konto>.+)", "defaultPlan": "Gold" });
+    wrong["spec"]["portal"]["url"] = "https://portal.example".into();
+    world.apply(&wrong)?;
+    let _operator = world.operator("operator-0")?;
+    migrate(&world, "1.2.3").await?;
+    for part in ["departements", "history", "gate"] {
+        roll(&world, part, "1.2.3").await?;
+    }
+    let message = problem(&world).await?;
+    for words in [
+        "the Ingress answers for water.example: make both hosts the same",
+        "has no group account",
+        "defaultPlan is Gold, which spec.plans does not have: name one of Enterprise, Free",
+        "the Secret redis, which spec.redis.secretRef.name names, lacks the key portal-url",
+        "clientSecretRef names the Secret portal-client, which does not exist: create it with the key client-secret",
+        "the operator may not read the ConfigMap authority",
+        "the ServiceAccount water-data-portal does not exist",
+    ] {
+        assert!(message.contains(words), "{words}\n{message}");
+    }
+    assert!(exists(&world, "ingress/water-data"), "the API is exposed");
+    assert!(!exists(&world, "deployment/water-data-portal"));
+    prepare(&world)?;
+    world.apply(&with_portal())?;
+    roll(&world, "portal", "1.2.3").await?;
+    world
+        .condition("waterdataapi/water-data", "Ready", "True/Complete")
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,200 @@
+//! Browser sessions of the portal: sealed values that expire, found by their own name, by their
+//! subject and by the identity provider's session. What is sealed, and how, only the portal knows.
+//!
+//! Each command has one key, so that a Redis Cluster takes all of them. The portal's user needs GET,
+//! GETEX, SET, DEL, EXISTS, ZADD, ZRANGE, ZREM and PEXPIRE on `wd:web:{*}:<instance>:*`.
+
+use std::time::Duration;
+
+use redis::{Cmd, cmd};
+use water_domain::Timestamp;
+
+use crate::connection::Connection;
+use crate::failure::StoreError;
+use crate::keys::{Instance, WebName};
+
+/// A session that nobody uses ends after it.
+const IDLE: Duration = Duration::from_mins(30);
+/// The most sessions of a subject; the oldest ends for the next.
+const PER_SUBJECT: usize = 10;
+
+/// What a session is found by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SessionKeys {
+    /// The session's own name.
+    pub session: WebName,
+    /// Who has signed in.
+    pub subject: WebName,
+    /// The identity provider's session, if it tells one.
+    pub provider: Option<WebName>,
+}
+
+/// The portal's hand on its sessions.
+#[derive(Clone, Debug)]
+pub struct Sessions {
+    connection: Connection,
+    instance: Instance,
+}
+
+impl Sessions {
+    /// Over a connection for [`crate::connection::Purpose::Directory`].
+    pub fn new(connection: Connection, instance: Instance) -> Self {
+        Self {
+            connection,
+            instance,
+        }
+    }
+
+    /// Whether Redis answers, and lets the portal read its sessions.
+    pub async fn check(&self) -> Result<(), StoreError> {
+        self.read(&WebName::of(b"")).await.map(|_| ())
+    }
+
+    /// Keeps a session that began at `now` and ends after `length` at the latest. It can be found
+    /// before it can be used, so that none is ever out of reach of those who end it.
+    pub async fn begin(
+        &self,
+        keys: &SessionKeys,
+        sealed: &[u8],
+        now: Timestamp,
+        length: Duration,
+    ) -> Result<(), StoreError> {
+        for index in self.indexes(keys) {
+            let mut add = cmd("ZADD");
+            add.arg(&index)
+                .arg(now.as_millis())
+                .arg(keys.session.to_string());
+            let () = self.connection.run("note a session", &add).await?;
+            let () = self
+                .connection
+                .run("note a session", &expire(&index, length))
+                .await?;
+        }
+        let mut write = cmd("SET");
+        write
+            .arg(self.instance.session(&keys.session))
+            .arg(sealed)
+            .arg("PX")
+            .arg(IDLE.as_millis() as u64);
+        let () = self.connection.run("keep a session", &write).await?;
+        self.bound(&self.instance.sessions_of_subject(&keys.subject))
+            .await
+    }
+
+    /// Ends the oldest sessions beyond ten. Those that have ended by themselves do not count.
+    async fn bound(&self, index: &str) -> Result<(), StoreError> {
+        let mut living = Vec::new();
+        for session in self.listed(index).await? {
+            match self.exists(&session).await? {
+                true => living.push(session),
+                false => self.forget(index, &session).await?,
+            }
+        }
+        let surplus = living.len().saturating_sub(PER_SUBJECT);
+        for session in living.drain(..surplus) {
+            self.delete(&session).await?;
+            self.forget(index, &session).await?;
+        }
+        Ok(())
+    }
+
+    /// The sealed session; none if it has ended.
+    pub async fn read(&self, session: &WebName) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut read = cmd("GET");
+        read.arg(self.instance.session(session));
+        self.connection.run("read a session", &read).await
+    }
+
+    /// The same, and it is in use: it does not end for being idle in the next half an hour.
+    pub async fn use_and_read(&self, session: &WebName) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut read = cmd("GETEX");
+        read.arg(self.instance.session(session))
+            .arg("PX")
+            .arg(IDLE.as_millis() as u64);
+        self.connection.run("read a session", &read).await
+    }
+
+    /// Ends a session.
+    pub async fn end(&self, keys: &SessionKeys) -> Result<(), StoreError> {
+        let session = keys.session.to_string();
+        self.delete(&session).await?;
+        for index in self.indexes(keys) {
+            self.forget(&index, &session).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends all sessions of a subject; how many there were.
+    pub async fn end_of_subject(&self, subject: &WebName) -> Result<usize, StoreError> {
+        self.end_listed(&self.instance.sessions_of_subject(subject))
+            .await
+    }
+
+    /// Ends all that came of one session at the identity provider; how many there were.
+    pub async fn end_of_provider(&self, session: &WebName) -> Result<usize, StoreError> {
+        self.end_listed(&self.instance.sessions_of_provider(session))
+            .await
+    }
+
+    async fn end_listed(&self, index: &str) -> Result<usize, StoreError> {
+        let mut ended = 0;
+        for session in self.listed(index).await? {
+            ended += usize::from(self.delete(&session).await?);
+            self.forget(index, &session).await?;
+        }
+        Ok(ended)
+    }
+
+    /// Takes what may be taken once within `lifetime`; false if it was taken already.
+    pub async fn take(&self, once: &WebName, lifetime: Duration) -> Result<bool, StoreError> {
+        let mut take = cmd("SET");
+        take.arg(self.instance.taken(once))
+            .arg("")
+            .arg("NX")
+            .arg("PX")
+            .arg(lifetime.as_millis().max(1) as u64);
+        let taken: Option<String> = self
+            .connection
+            .run("take what is taken once", &take)
+            .await?;
+        Ok(taken.is_some())
+    }
+
+    fn indexes(&self, keys: &SessionKeys) -> impl Iterator<Item = String> {
+        let subject = self.instance.sessions_of_subject(&keys.subject);
+        let provider = keys.provider.as_ref();
+        let provider = provider.map(|session| self.instance.sessions_of_provider(session));
+        [Some(subject), provider].into_iter().flatten()
+    }
+
+    /// The oldest first.
+    async fn listed(&self, index: &str) -> Result<Vec<String>, StoreError> {
+        let mut list = cmd("ZRANGE");
+        list.arg(index).arg(0).arg(-1);
+        self.connection.run("list sessions", &list).await
+    }
+
+    async fn exists(&self, session: &str) -> Result<bool, StoreError> {
+        let mut ask = cmd("EXISTS");
+        ask.arg(self.instance.listed_session(session));
+        self.connection.run("look for a session", &ask).await
+    }
+
+    async fn delete(&self, session: &str) -> Result<bool, StoreError> {
+        let mut delete = cmd("DEL");
+        delete.arg(self.instance.listed_session(session));
+        self.connection.run("end a session", &delete).await
+    }
+
+    async fn forget(&self, index: &str, session: &str) -> Result<(), StoreError> {
+        let mut forget = cmd("ZREM");
+        forget.arg(index).arg(session);
+        self.connection.run("forget a session", &forget).await
+    }
+}
+
+fn expire(key: &str, after: Duration) -> Cmd {
+    let mut expire = cmd("PEXPIRE");
+    expire.arg(key).arg(after.as_millis() as u64);
+    expire
+}

@@ -1,0 +1,144 @@
+//! Browser sessions: found by three names, ended by each, and by time.
+
+use std::time::Duration;
+
+use water_domain::Timestamp;
+use water_harness::Redis;
+use water_keystore::connection::Purpose;
+use water_keystore::{ConnectionSettings, SessionKeys, Sessions, WebName};
+
+use crate::site::Site;
+
+const HOURS: Duration = Duration::from_hours(8);
+
+/// The sessions of an instance of its own on the server that all tests share.
+async fn sessions() -> (Sessions, Site) {
+    let redis = Redis::shared().await.unwrap();
+    let site = Site::on(redis);
+    let settings = ConnectionSettings::new(&redis.url(), None).unwrap();
+    let connection = settings.connect(Purpose::Directory);
+    (Sessions::new(connection, site.instance.clone()), site)
+}
+
+fn keys(session: &str, subject: &str, provider: Option<&str>) -> SessionKeys {
+    let name = |text: &str| WebName::of(text.as_bytes());
+    SessionKeys {
+        session: name(session),
+        subject: name(subject),
+        provider: provider.map(name),
+    }
+}
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_millis(1_700_000_000_000 + seconds * 1000).unwrap()
+}
+
+async fn begin(sessions: &Sessions, keys: &SessionKeys, seconds: i64) {
+    sessions
+        .begin(keys, b"sealed", at(seconds), HOURS)
+        .await
+        .unwrap();
+}
+
+async fn lives(sessions: &Sessions, keys: &SessionKeys) -> bool {
+    sessions.read(&keys.session).await.unwrap().is_some()
+}
+
+/// Milliseconds that a session has left.
+async fn left(site: &Site, keys: &SessionKeys) -> i64 {
+    let redis = Redis::shared().await.unwrap();
+    let key = site.instance.session(&keys.session);
+    redis
+        .command(&["PTTL", &key])
+        .await
+        .unwrap()
+        .trim()
+        .trim_start_matches(':')
+        .parse()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_session_reads_back_until_it_is_ended() {
+    let (sessions, _) = sessions().await;
+    let anna = keys("a", "anna", Some("sid"));
+    begin(&sessions, &anna, 0).await;
+    let read = sessions.use_and_read(&anna.session).await.unwrap();
+    assert_eq!(read.unwrap(), b"sealed");
+    sessions.end(&anna).await.unwrap();
+    assert!(!lives(&sessions, &anna).await);
+    assert_eq!(sessions.end_of_subject(&anna.subject).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn the_sessions_of_a_subject_end_together_and_no_others() {
+    let (sessions, _) = sessions().await;
+    let (one, two) = (keys("a", "anna", None), keys("b", "anna", Some("sid")));
+    let other = keys("c", "bert", None);
+    for (keys, seconds) in [(&one, 0), (&two, 1), (&other, 2)] {
+        begin(&sessions, keys, seconds).await;
+    }
+    assert_eq!(sessions.end_of_subject(&one.subject).await.unwrap(), 2);
+    assert!(!lives(&sessions, &one).await && !lives(&sessions, &two).await);
+    assert!(lives(&sessions, &other).await);
+}
+
+#[tokio::test]
+async fn the_providers_session_ends_what_came_of_it_and_no_more() {
+    let (sessions, _) = sessions().await;
+    let (one, two) = (keys("a", "anna", Some("s1")), keys("b", "anna", Some("s2")));
+    begin(&sessions, &one, 0).await;
+    begin(&sessions, &two, 1).await;
+    let provider = one.provider.unwrap();
+    assert_eq!(sessions.end_of_provider(&provider).await.unwrap(), 1);
+    assert!(!lives(&sessions, &one).await && lives(&sessions, &two).await);
+}
+
+#[tokio::test]
+async fn the_eleventh_living_session_of_a_subject_ends_the_oldest() {
+    let (sessions, _) = sessions().await;
+    let number = |number: i64| keys(&format!("s{number}"), "anna", None);
+    for seconds in 0..10 {
+        begin(&sessions, &number(seconds), seconds).await;
+    }
+    sessions.end(&number(3)).await.unwrap();
+    begin(&sessions, &number(10), 10).await;
+    assert!(lives(&sessions, &number(0)).await, "nine and one are ten");
+    begin(&sessions, &number(11), 11).await;
+    assert!(!lives(&sessions, &number(0)).await);
+    assert!(lives(&sessions, &number(1)).await && lives(&sessions, &number(11)).await);
+}
+
+#[tokio::test]
+async fn only_use_puts_off_the_end_of_an_idle_session() {
+    let (sessions, site) = sessions().await;
+    let redis = Redis::shared().await.unwrap();
+    let anna = keys("a", "anna", None);
+    begin(&sessions, &anna, 0).await;
+    let key = site.instance.session(&anna.session);
+    redis.command(&["PEXPIRE", &key, "60000"]).await.unwrap();
+    assert!(lives(&sessions, &anna).await);
+    assert!(left(&site, &anna).await <= 60_000, "reading is no use");
+    sessions.use_and_read(&anna.session).await.unwrap();
+    let left = left(&site, &anna).await;
+    assert!((1_790_000..=1_800_000).contains(&left), "{left}");
+}
+
+#[tokio::test]
+async fn what_is_taken_once_cannot_be_taken_again() {
+    let (sessions, _) = sessions().await;
+    let (one, other) = (WebName::of(b"one"), WebName::of(b"other"));
+    assert!(sessions.take(&one, HOURS).await.unwrap());
+    assert!(!sessions.take(&one, HOURS).await.unwrap());
+    assert!(sessions.take(&other, HOURS).await.unwrap());
+}
+
+#[tokio::test]
+async fn two_instances_do_not_see_each_others_sessions() {
+    let ((one, _), (other, _)) = (sessions().await, sessions().await);
+    let anna = keys("a", "anna", None);
+    begin(&one, &anna, 0).await;
+    assert!(!lives(&other, &anna).await);
+    assert_eq!(other.end_of_subject(&anna.subject).await.unwrap(), 0);
+    assert!(lives(&one, &anna).await);
+}

@@ -1,0 +1,205 @@
+//! What gates tell of an account's usage, what the portal reads of it, and how often it may ask.
+
+use std::time::Duration;
+
+use redis::cmd;
+use water_domain::{AccountId, KeyId, Timestamp};
+use water_keystore::connection::Purpose;
+use water_keystore::usage::{Day, Use};
+use water_keystore::{Allowance, Allowances, Quotas, Usage, UtcDay};
+
+use crate::site::*;
+
+fn account() -> AccountId {
+    "acme".parse().unwrap()
+}
+
+fn key(number: u32) -> KeyId {
+    format!("{number:012}").parse().unwrap()
+}
+
+fn at(moment: &str) -> Timestamp {
+    Timestamp::parse(moment).unwrap()
+}
+
+fn day(moment: &str) -> UtcDay {
+    UtcDay::of(at(moment))
+}
+
+const NOON: &str = "2026-03-01T12:00:00Z";
+
+fn used(accepted: u64, limited: u64, keys: &[(KeyId, Timestamp)]) -> Use {
+    Use {
+        account: account(),
+        day: day(NOON),
+        accepted,
+        limited,
+        keys: keys.to_vec(),
+    }
+}
+
+impl Site {
+    fn usage(&self) -> Usage {
+        Usage::new(self.connect(Purpose::Directory), self.instance.clone())
+    }
+
+    async fn adds(&self, used: Use) {
+        self.usage().add(vec![used]).await.unwrap();
+    }
+
+    async fn last_uses(&self, keys: &[KeyId], today: UtcDay) -> Vec<Option<Timestamp>> {
+        let usage = self.usage();
+        usage.last_uses(&account(), keys, today).await.unwrap()
+    }
+}
+
+#[tokio::test]
+async fn what_several_gates_tell_is_added_up_by_day() {
+    let site = Site::new().await;
+    site.adds(used(2, 1, &[])).await;
+    site.adds(used(3, 0, &[])).await;
+    let yesterday = Use {
+        day: day("2026-02-28T23:59:59Z"),
+        ..used(7, 0, &[])
+    };
+    site.adds(yesterday).await;
+    let days = site.usage().days(&account(), day(NOON), 3).await.unwrap();
+    let of = |moment, accepted, limited| Day {
+        day: day(moment),
+        accepted,
+        limited,
+    };
+    let expected = [
+        of("2026-02-27T00:00:00Z", 0, 0),
+        of("2026-02-28T00:00:00Z", 7, 0),
+        of(NOON, 5, 1),
+    ];
+    assert_eq!(days, expected);
+}
+
+#[tokio::test]
+async fn a_keys_last_use_is_its_latest_on_any_day_and_its_accounts_only() {
+    let site = Site::new().await;
+    site.adds(used(0, 0, &[(key(1), at(NOON))])).await;
+    site.adds(used(0, 0, &[(key(1), at("2026-03-01T11:00:00Z"))]))
+        .await;
+    let stranger = Use {
+        account: "globex".parse().unwrap(),
+        ..used(0, 0, &[(key(2), at(NOON))])
+    };
+    site.adds(stranger).await;
+    let asked = [key(1), key(2), key(3)];
+    let today = day("2026-03-04T00:00:00Z");
+    assert_eq!(
+        site.last_uses(&asked, today).await,
+        [Some(at(NOON)), None, None]
+    );
+    assert_eq!(
+        site.last_uses(&asked, day("2026-04-05T00:00:00Z")).await,
+        [None, None, None]
+    );
+}
+
+#[tokio::test]
+async fn a_day_is_kept_for_35_days_after_it_was_last_added_to() {
+    let site = Site::new().await;
+    site.adds(used(1, 0, &[])).await;
+    let left: i64 = cmd("PTTL")
+        .arg(site.instance.usage(&account(), day(NOON)))
+        .query_async(&mut site.vandal().await)
+        .await
+        .unwrap();
+    let kept = 35 * 86_400_000;
+    assert!((kept - 60_000..=kept).contains(&left), "{left}");
+}
+
+#[tokio::test]
+async fn the_quota_is_what_the_limiter_has_left_and_reading_it_charges_nothing() {
+    let site = Site::new().await;
+    let limiter = site.limiter(Purpose::Directory);
+    let limits = limits(3, 10);
+    let quotas = Quotas::new(site.connect(Purpose::Directory), site.instance.clone());
+    let fresh = quotas.of(&account(), limits).await.unwrap();
+    assert_eq!((fresh.minute.remaining, fresh.day.remaining), (3, 10));
+    assert_eq!(fresh.minute.opens_in, Duration::ZERO);
+    for charged in 1..=4 {
+        let decision = limiter.limiter.charge(&account(), limits, now()).await;
+        let decision = decision.unwrap();
+        for _ in 0..2 {
+            let quota = quotas.of(&account(), limits).await.unwrap();
+            assert_eq!(
+                quota.minute.remaining, decision.minute.remaining,
+                "{charged}"
+            );
+            assert_eq!(quota.day.remaining, decision.day.remaining, "{charged}");
+            assert!(quota.minute.opens_in <= decision.minute.opens_in);
+            assert!(quota.day.opens_in <= decision.day.opens_in);
+            assert!(quota.at >= decision.at);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_quota_leaves_out_what_the_limiter_would_drop() {
+    let site = Site::new().await;
+    let minute = site.instance.minute(&account());
+    let micros = now().as_millis() * 1000;
+    let (old, recent, ahead) = (
+        micros - 61_000_000,
+        micros - 10_000_000,
+        micros + 120_000_000,
+    );
+    for entry in [old, old, recent, recent, ahead] {
+        site.vandalise(cmd("RPUSH").arg(&minute).arg(entry)).await;
+    }
+    let quotas = Quotas::new(site.connect(Purpose::Directory), site.instance.clone());
+    let quota = quotas.of(&account(), limits(1, 10)).await.unwrap();
+    assert_eq!(quota.minute.remaining, 0);
+    assert!((40..=50).contains(&quota.minute.opens_in_seconds()));
+    let quota = quotas.of(&account(), limits(5, 10)).await.unwrap();
+    assert_eq!(quota.minute.remaining, 3);
+}
+
+#[tokio::test]
+async fn an_account_may_change_its_keys_thirty_times_an_hour_whatever_others_do() {
+    let site = Site::new().await;
+    let allowances = Allowances::new(site.connect(Purpose::Directory), site.instance.clone());
+    for _ in 0..30 {
+        let taken = allowances.take(&account(), Allowance::Changes).await;
+        assert_eq!(taken.unwrap(), None);
+    }
+    let refused = allowances
+        .take(&account(), Allowance::Changes)
+        .await
+        .unwrap();
+    let wait = refused.unwrap();
+    assert!((3590..=3600).contains(&wait.as_secs()), "{wait:?}");
+    let other = "globex".parse().unwrap();
+    assert_eq!(
+        allowances.take(&other, Allowance::Changes).await.unwrap(),
+        None
+    );
+    assert_eq!(
+        allowances.take(&account(), Allowance::Reads).await.unwrap(),
+        None
+    );
+}
+
+#[tokio::test]
+async fn an_allowance_comes_back_as_its_times_grow_old() {
+    let site = Site::new().await;
+    let list = site.instance.allowance(&account(), Allowance::Reads);
+    let micros = now().as_millis() * 1000;
+    for age in [70_000_000, 61_000_000] {
+        site.vandalise(cmd("RPUSH").arg(&list).arg(micros - age))
+            .await;
+    }
+    for _ in 0..59 {
+        site.vandalise(cmd("RPUSH").arg(&list).arg(micros - 1_000_000))
+            .await;
+    }
+    let allowances = Allowances::new(site.connect(Purpose::Directory), site.instance.clone());
+    let take = async || allowances.take(&account(), Allowance::Reads).await.unwrap();
+    assert_eq!(take().await, None);
+    assert!(take().await.unwrap() <= Duration::from_secs(59));
+}

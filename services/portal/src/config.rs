@@ -1,0 +1,264 @@
+//! The portal's settings, from environment variables.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use water_domain::{KeyPrefix, PlanName};
+use water_gate::upstream::ServiceAddress;
+use water_http::{IdentityKey, TrustedProxies};
+use water_keystore::{ConnectionSettings, Instance};
+use water_runtime::{Config as Read, Invalid, ProcessSettings, Secret, Settings};
+
+use crate::claims::{ClaimName, Pattern};
+use crate::origin::PortalUrl;
+use crate::provider::{Client, Issuer};
+use crate::seal::SealKey;
+
+/// What one portal process is told.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Addresses and the manner of stopping.
+    pub process: ProcessSettings,
+    /// Where sessions are kept and counters are read, as the portal's own user.
+    pub redis: ConnectionSettings,
+    /// The WaterDataApi that this portal belongs to.
+    pub instance: Instance,
+    /// The service behind stress and risque.
+    pub departements: ServiceAddress,
+    /// The service behind hydrorisk, conformite and sources.
+    pub history: ServiceAddress,
+    /// What identities towards the services are signed with.
+    pub identity: IdentityKey,
+    /// What generated keys begin with.
+    pub key_prefix: KeyPrefix,
+    /// Whose word on the client's address counts.
+    pub trusted_proxies: TrustedProxies,
+    /// The portal's own address in browsers.
+    pub url: PortalUrl,
+    /// What the portal is to the identity provider.
+    pub client: Client,
+    /// The claim with the accounts.
+    pub accounts_claim: ClaimName,
+    /// What a value of that claim says.
+    pub accounts_pattern: Pattern,
+    /// The plan of accounts whose value names none.
+    pub accounts_default_plan: Option<PlanName>,
+    /// What the cookies of sign-ins under way are sealed with.
+    pub seal_key: SealKey,
+    /// From sign-in until a session ends, however busy it is.
+    pub session_length: Duration,
+    /// How many keys an account may have.
+    pub max_keys: NonZeroU32,
+    /// How many days a key may live; none: without end.
+    pub max_key_days: Option<NonZeroU32>,
+}
+
+impl Read for Config {
+    fn read(settings: &mut Settings) -> Result<Self, Invalid> {
+        let process = ProcessSettings::read(settings);
+        let redis = redis(settings);
+        let instance = settings.required(
+            "WATER_INSTANCE",
+            "the namespace and name of the WaterDataApi, such as water.water-data",
+        );
+        let departements = settings.required(
+            "WATER_DEPARTEMENTS_ADDRESS",
+            "the host and port of the service behind stress and risque, such as water-data-departements:80",
+        );
+        let history = settings.required(
+            "WATER_HISTORY_ADDRESS",
+            "the host and port of the service behind hydrorisk and conformite, such as water-data-history:80",
+        );
+        let identity = settings.required(
+            "WATER_IDENTITY_CURRENT",
+            "the key that signs identities, 64 hexadecimal digits",
+        );
+        let key_prefix = settings.or(
+            "WATER_KEY_PREFIX",
+            "wdk",
+            "what generated keys begin with, such as wdk",
+        );
+        let trusted_proxies = settings.list::<IpNet>(
+            "WATER_TRUSTED_PROXIES",
+            "the networks of proxies whose X-Forwarded-For is believed, such as 10.0.0.0/8,fd00::/8",
+        );
+        let url = settings.required(
+            "WATER_PORTAL_URL",
+            "the portal's own origin in browsers, such as https://water.example.org",
+        );
+        let client = client(settings);
+        let accounts_claim = settings.or(
+            "WATER_ACCOUNTS_CLAIM",
+            "groups",
+            "the claim with a person's accounts, a name or, from / on, a JSON pointer, such as groups",
+        );
+        let accounts_pattern = settings.or(
+            "WATER_ACCOUNTS_PATTERN",
+            Pattern::DEFAULT,
+            "the regular expression of its values, with the groups account, plan and role",
+        );
+        let accounts_default_plan = settings.optional(
+            "WATER_ACCOUNTS_DEFAULT_PLAN",
+            "the plan of accounts whose value names none, such as Enterprise",
+        );
+        let seal_key = settings.required(
+            "WATER_PORTAL_SEAL_KEY",
+            "the key that seals the cookies of sign-ins, 64 hexadecimal digits",
+        );
+        let session_length = session_length(settings);
+        let max_keys = settings.or(
+            "WATER_MAX_KEYS",
+            "20",
+            "the largest number of keys of an account, such as 20",
+        );
+        let max_key_days = settings.optional(
+            "WATER_MAX_KEY_DAYS",
+            "the largest number of days that a key may live; without it, keys may live for ever",
+        );
+        Ok(Self {
+            process: process?,
+            redis: redis?,
+            instance: instance?,
+            departements: departements?,
+            history: history?,
+            identity: identity?,
+            key_prefix: key_prefix?,
+            trusted_proxies: TrustedProxies::new(trusted_proxies?),
+            url: url?,
+            client: client?,
+            accounts_claim: accounts_claim?,
+            accounts_pattern: accounts_pattern?,
+            accounts_default_plan: accounts_default_plan?,
+            seal_key: seal_key?,
+            session_length: session_length?,
+            max_keys: max_keys?,
+            max_key_days: max_key_days?,
+        })
+    }
+}
+
+fn redis(settings: &mut Settings) -> Result<ConnectionSettings, Invalid> {
+    const URL: &str = "WATER_REDIS_URL";
+    const CA_FILE: &str = "WATER_REDIS_CA_FILE";
+    let url = settings.required::<Secret<String>>(
+        URL,
+        "the URL of Redis as the portal's own user, such as redis://water-portal:password@redis:6379",
+    );
+    let ca_file = settings.optional::<PathBuf>(
+        CA_FILE,
+        "the file with the certificate authority of Redis, such as /etc/water/redis/ca.crt",
+    );
+    let (url, ca_file) = (url?, ca_file?);
+    let ca = match ca_file.map(std::fs::read).transpose() {
+        Ok(ca) => ca,
+        Err(error) => {
+            let problem = format!("cannot be read: {error}. Set it to a readable PEM file.");
+            return Err(settings.refuse(CA_FILE, problem));
+        }
+    };
+    ConnectionSettings::new(url.expose(), ca.as_deref())
+        .map_err(|problem| settings.refuse(URL, format!("is not usable: {problem}.")))
+}
+
+fn client(settings: &mut Settings) -> Result<Client, Invalid> {
+    let issuer = settings.required::<Issuer>(
+        "WATER_OIDC_ISSUER",
+        "the identity provider's issuer, such as https://login.example.org/realms/water",
+    );
+    let id = settings.required(
+        "WATER_OIDC_CLIENT_ID",
+        "the id that the identity provider knows the portal by, such as water-portal",
+    );
+    let secret = settings.required(
+        "WATER_OIDC_CLIENT_SECRET",
+        "the secret that goes with the client id",
+    );
+    let ca = settings.optional(
+        "WATER_OIDC_CA",
+        "the PEM text of the authority that signs the identity provider's certificate, where it is no public one",
+    );
+    let scopes = settings.or(
+        "WATER_OIDC_SCOPES",
+        "openid profile email",
+        "the scopes that a sign-in asks for, such as openid profile email groups",
+    );
+    Ok(Client {
+        issuer: issuer?,
+        id: id?,
+        secret: secret?,
+        ca: ca?,
+        scopes: scopes?,
+    })
+}
+
+fn session_length(settings: &mut Settings) -> Result<Duration, Invalid> {
+    const HOURS: &str = "WATER_SESSION_HOURS";
+    let hours = settings.or::<u64>(
+        HOURS,
+        "8",
+        "the hours from sign-in until a session ends, 1 to 24, such as 8",
+    )?;
+    match (1..=24).contains(&hours) {
+        true => Ok(Duration::from_secs(hours * 3600)),
+        false => Err(settings.refuse(HOURS, "is out of range. Set it to a number from 1 to 24.")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use water_runtime::settings::from_settings;
+
+    use super::*;
+
+    fn problems<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<String> {
+        from_settings::<Config>(&mut Settings::from_pairs(pairs)).unwrap_err()
+    }
+
+    #[test]
+    fn all_missing_settings_are_named_at_once() {
+        let missing = problems([]);
+        for name in [
+            "WATER_REDIS_URL",
+            "WATER_INSTANCE",
+            "WATER_DEPARTEMENTS_ADDRESS",
+            "WATER_HISTORY_ADDRESS",
+            "WATER_IDENTITY_CURRENT",
+            "WATER_PORTAL_URL",
+            "WATER_OIDC_ISSUER",
+            "WATER_OIDC_CLIENT_ID",
+            "WATER_OIDC_CLIENT_SECRET",
+            "WATER_PORTAL_SEAL_KEY",
+        ] {
+            let named = |problem: &String| problem.starts_with(name);
+            assert!(missing.iter().any(named), "{name}");
+        }
+        assert_eq!(missing.len(), 10);
+    }
+
+    #[test]
+    fn each_bad_setting_is_named_with_its_remedy_and_never_repeated() {
+        for (name, bad) in [
+            ("WATER_PORTAL_URL", "http://water.example.org"),
+            ("WATER_PORTAL_URL", "https://water.example.org/portal"),
+            ("WATER_OIDC_ISSUER", "http://login.example.org"),
+            ("WATER_OIDC_ISSUER", "https://login.example.org/?tenant=1"),
+            ("WATER_OIDC_CA", "hunter2"),
+            ("WATER_OIDC_SCOPES", "profile email"),
+            ("WATER_ACCOUNTS_CLAIM", " "),
+            ("WATER_ACCOUNTS_PATTERN", "(?<account>"),
+            ("WATER_ACCOUNTS_PATTERN", "water:(?<konto>.+)"),
+            ("WATER_PORTAL_SEAL_KEY", "hunter2"),
+            ("WATER_SESSION_HOURS", "25"),
+            ("WATER_SESSION_HOURS", "0"),
+            ("WATER_MAX_KEYS", "0"),
+        ] {
+            let problems = problems([(name, bad)]);
+            let named = problems.iter().find(|problem| problem.starts_with(name));
+            let named = named.unwrap_or_else(|| panic!("{name}={bad} is accepted"));
+            assert!(named.contains("Set it to"), "{named}");
+            assert!(bad.len() < 3 || !named.contains(bad), "{named}");
+        }
+    }
+}

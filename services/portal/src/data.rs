@@ -1,0 +1,114 @@
+//! `/account/v1/accounts/{account}/{stress,risque,hydrorisk,conformite,sources}`: the services' own answers, for the
+//! pages. They are not charged to the account's plan, and so there are few of them and they are for browsers only.
+
+use std::sync::Arc;
+
+use http::HeaderValue;
+use http::header::CACHE_CONTROL;
+use tokio::time::Instant;
+use water_domain::{KeyId, Timestamp};
+use water_gate::body_budget::BodyBudget;
+use water_gate::forward::{Forwarding, forward, reachable};
+use water_gate::route::{ROUTES, Route};
+use water_gate::upstream::Upstreams;
+use water_http::{Identity, Problem, Signer, Spans};
+use water_keystore::{Allowance, Allowances};
+
+use crate::asked::{Asked, Response};
+use crate::member::Member;
+
+/// The key id that the services log for the portal's requests. No account's key has it.
+pub const PORTAL_KEY: &str = "portal000000";
+
+/// What the requests for data need.
+#[derive(Debug)]
+pub struct Data {
+    /// The services.
+    pub upstreams: Arc<Upstreams>,
+    /// Signs the reader's identity, as the gates' is signed.
+    pub signer: Signer,
+    /// What large answers may take of the memory.
+    pub budget: BodyBudget,
+    /// How often an account may look.
+    pub allowances: Allowances,
+    /// Makes spans of the exchanges, if they are exported.
+    pub spans: Spans,
+}
+
+/// The API's route that an account's path stands for.
+pub fn route(path: &[&str]) -> Option<&'static Route> {
+    match path {
+        [name] => ROUTES.iter().find(|route| route.name == *name),
+        _ => None,
+    }
+}
+
+/// What the route's service answers to the account: parameters, forms and entity tags are the service's.
+pub async fn answer(
+    data: &Data,
+    route: &'static Route,
+    member: &Member,
+    asked: &Asked<'_>,
+    now: Timestamp,
+) -> Result<Response, Problem> {
+    if !asked.received.only_reads() {
+        return Err(Problem::method_not_allowed());
+    }
+    if !member.access() {
+        return Err(Problem::plan_insufficient());
+    }
+    reachable(route, &data.upstreams, Instant::now())?;
+    let taken = data.allowances.take(member.account(), Allowance::Reads);
+    if let Some(wait) = taken.await? {
+        return Err(Problem::too_many_requests(wait.as_secs() + 1));
+    }
+    let identity = Identity {
+        account: member.account().clone(),
+        key: portal_key(),
+        plan: member.plan().clone(),
+    };
+    let with = Forwarding {
+        upstreams: &data.upstreams,
+        signer: &data.signer,
+        budget: &data.budget,
+        now,
+        spans: &data.spans,
+        span: None,
+    };
+    let mut visit = None;
+    let answer = forward(
+        asked.received,
+        asked.query,
+        route,
+        &identity,
+        with,
+        &mut visit,
+    )
+    .await;
+    let mut answer = answer?;
+    let no_store = HeaderValue::from_static("no-store");
+    answer.headers_mut().insert(CACHE_CONTROL, no_store);
+    Ok(answer)
+}
+
+fn portal_key() -> KeyId {
+    PORTAL_KEY.parse().expect("it has 12 letters and digits")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_route_of_the_api_is_a_path_of_an_account() {
+        for name in ["stress", "risque", "hydrorisk", "conformite", "sources"] {
+            assert_eq!(route(&[name]).unwrap().path, format!("/api/v1/{name}"));
+        }
+        assert!(route(&["stress", "x"]).is_none() && route(&["openapi.json"]).is_none());
+    }
+
+    #[test]
+    fn the_portals_key_id_is_one() {
+        assert_eq!(portal_key().as_str(), PORTAL_KEY);
+    }
+}

@@ -1,0 +1,522 @@
+//! Keys are listed, made, changed and revoked at a real API server, under the portal's own rights.
+
+mod world;
+
+use futures::future::join_all;
+use serde_json::json;
+use water_keystore::usage::Use;
+use water_resources::ApiKey;
+
+use super::*;
+use crate::cluster::MANAGED_BY;
+use world::{MAX_KEYS, Made, World, manager, member, viewer};
+
+const NOBODY: serde_json::Value = serde_json::Value::Null;
+const FOR_EVER: &str = "2120-01-01T00:00:00Z";
+
+#[tokio::test]
+async fn a_key_is_made_by_its_hash_and_listed_with_what_the_operator_says_of_it() {
+    let world = World::new("made").await;
+    let (acme, made) = (manager("acme"), Made::new(1));
+    let answer = world.creates(&acme, &made).await;
+    assert_eq!(answer.status, 201, "{answer:?}");
+    let name = answer.body["name"].as_str().unwrap();
+    assert_eq!(name, format!("acme-{}", &made.sha256[..10]));
+    let object = world.object(name);
+    let hash = json!({ "sha256": made.sha256, "keyId": made.key_id });
+    assert_eq!(object["spec"]["material"], json!({ "hash": hash }));
+    assert_eq!(object["spec"]["accountId"], "acme");
+    assert_eq!(object["spec"]["plan"], "Enterprise");
+    assert_eq!(object["spec"]["apiRef"], json!({ "name": "water-data" }));
+    assert_eq!(object["metadata"]["labels"][MANAGED_BY], "water-portal");
+    assert_eq!(
+        object["metadata"]["annotations"]["waterdata.dev/requested-by"],
+        "subject-of-acme"
+    );
+
+    let shown = world.only(&acme).await;
+    assert_eq!(
+        (&shown["state"], &shown["reason"]),
+        (&json!("publishing"), &NOBODY)
+    );
+    world.publishes(name, None);
+    world.tells(
+        name,
+        &json!({ "lastUsedTime": "2026-06-01T00:00:00.000Z", "waitingFor": ["a", "b"] }),
+    );
+    let mut shown = world.only(&acme).await;
+    assert!(shown["createdAt"].take().is_string());
+    let expected = json!({
+        "name": name, "title": "Nightly import", "keyId": made.key_id, "plan": "Enterprise",
+        "state": "active", "reason": "active", "madeBy": "portal", "requestedBy": "subject-of-acme",
+        "createdAt": null, "expiresAt": "2120-01-01T00:00:00.000Z",
+        "lastUsedAt": "2026-06-01T00:00:00.000Z", "previous": null, "waitingGates": 2,
+    });
+    assert_eq!(shown, expected);
+}
+
+#[tokio::test]
+async fn the_same_request_again_finds_the_key_that_the_first_one_made() {
+    let world = World::new("again").await;
+    let (acme, made) = (manager("acme"), Made::new(1));
+    let first = world.created(&acme, &made).await;
+    let again = world.creates(&acme, &made).await;
+    assert_eq!(
+        (again.status, again.body["name"].as_str().unwrap()),
+        (200, first.as_str())
+    );
+    let at_once = join_all((0..4).map(|_| world.creates(&acme, &made))).await;
+    assert!(
+        at_once.iter().all(|answer| answer.status == 200),
+        "{at_once:?}"
+    );
+    let other = Made::new(2);
+    let at_once = join_all((0..4).map(|_| world.creates(&acme, &other))).await;
+    let made = at_once.iter().filter(|answer| answer.status == 201).count();
+    let found = at_once.iter().filter(|answer| answer.status == 200).count();
+    assert_eq!((made, found), (1, 3), "{at_once:?}");
+    assert_eq!(world.lists(&acme).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_name_that_is_taken_or_a_key_id_that_the_account_has_is_refused() {
+    let world = World::new("taken").await;
+    let (acme, made) = (manager("acme"), Made::new(1));
+    let name = world.created(&acme, &made).await;
+    let same_id = Made {
+        key_id: made.key_id.clone(),
+        ..Made::new(2)
+    };
+    let answer = world.creates(&acme, &same_id).await;
+    assert_eq!(
+        (answer.code(), &answer.body["parameter"]),
+        ((400, "invalid_field"), &json!("keyId"))
+    );
+    // Another account's id is none of theirs to learn of.
+    assert_eq!(
+        world.creates(&manager("globex"), &same_id).await.status,
+        201
+    );
+
+    let made = Made::new(3);
+    let taken = format!("acme-{}", &made.sha256[..10]);
+    world.applies(&world.manifest(&taken, "globex"));
+    assert_eq!(
+        world.creates(&acme, &made).await.code(),
+        (409, "key_conflict")
+    );
+
+    world.patch(
+        &name,
+        &json!({ "metadata": { "finalizers": ["waterdata.dev/test"] } }),
+    );
+    assert_eq!(world.revokes(&acme, &name).await.status, 202);
+    assert_eq!(
+        world.creates(&acme, &Made::new(1)).await.code(),
+        (409, "key_conflict")
+    );
+}
+
+#[tokio::test]
+async fn an_account_has_no_more_keys_than_it_may_however_many_are_made_at_once() {
+    let world = World::new("many").await;
+    let acme = manager("acme");
+    let made: Vec<Made> = (1..=8).map(Made::new).collect();
+    let answers = join_all(made.iter().map(|made| world.creates(&acme, made))).await;
+    let of = |status| {
+        answers
+            .iter()
+            .filter(|answer| answer.status == status)
+            .count()
+    };
+    assert_eq!(of(201) + of(409), answers.len(), "{answers:?}");
+    assert!(of(201) <= MAX_KEYS);
+    assert_eq!(world.lists(&acme).await.len(), of(201));
+    for number in 11..=10 + (MAX_KEYS - of(201)) as u8 {
+        world.created(&acme, &Made::new(number)).await;
+    }
+    assert_eq!(
+        world.creates(&acme, &Made::new(20)).await.code(),
+        (409, "too_many_keys")
+    );
+    assert_eq!(
+        world
+            .creates(&manager("globex"), &Made::new(20))
+            .await
+            .status,
+        201
+    );
+}
+
+#[tokio::test]
+async fn viewers_look_and_plans_without_access_issue_nothing() {
+    let world = World::new("roles").await;
+    let (acme, made, next) = (manager("acme"), Made::new(1), Made::new(2));
+    let name = world.created(&acme, &made).await;
+    let title = json!({ "title": "Other" });
+    let writes = [
+        ("POST", vec!["keys"], next.body()),
+        ("PATCH", vec!["keys", &name], title.clone()),
+        (
+            "POST",
+            vec!["keys", &name, "rotation"],
+            next.rotation(&made),
+        ),
+        ("DELETE", vec!["keys", &name, "previous"], NOBODY),
+        ("DELETE", vec!["keys", &name], NOBODY),
+    ];
+    for (method, path, body) in &writes {
+        let answer = world
+            .asks(&viewer("acme"), method, path, body.clone())
+            .await;
+        assert_eq!(answer.code(), (403, "read_only"), "{method} {path:?}");
+    }
+    assert_eq!(world.lists(&viewer("acme")).await.len(), 1);
+    let free = member("acme", "Free", Role::Manager);
+    assert_eq!(
+        world.creates(&free, &next).await.code(),
+        (403, "plan_insufficient")
+    );
+    assert_eq!(
+        world.rotates(&free, &name, &made, &next).await.code(),
+        (403, "plan_insufficient")
+    );
+    assert_eq!(
+        world
+            .asks(&free, "PATCH", &["keys", &name], title)
+            .await
+            .body["title"],
+        "Other"
+    );
+    assert_eq!(world.revokes(&free, &name).await.status, 202);
+}
+
+#[tokio::test]
+async fn every_key_of_another_account_is_as_if_it_were_not_there() {
+    let world = World::new("isolation").await;
+    let accounts = ["acme", "globex", "acme.fr", "Acme"];
+    let mut names = Vec::new();
+    for (number, account) in accounts.iter().enumerate() {
+        names.push(
+            world
+                .created(&manager(account), &Made::new(number as u8))
+                .await,
+        );
+    }
+    let next = Made::new(99);
+    for (own, account) in accounts.iter().enumerate() {
+        for role in [Role::Manager, Role::Viewer] {
+            let reader = member(account, "Enterprise", role);
+            let listed = world.lists(&reader).await;
+            assert_eq!((listed.len(), &listed[0]["name"]), (1, &json!(names[own])));
+        }
+        let reader = manager(account);
+        let foreign = names.iter().enumerate().filter(|(other, _)| *other != own);
+        let foreign: Vec<&str> = foreign.map(|(_, name)| name.as_str()).collect();
+        // Each account may change 30 times an hour.
+        let unknown = ["no-such-key", "..", "%2e%2e", "Upper"];
+        let mut seen = Vec::new();
+        for name in foreign.into_iter().chain(unknown) {
+            let old = Made::new(0);
+            seen.push([
+                world
+                    .asks(
+                        &reader,
+                        "PATCH",
+                        &["keys", name],
+                        json!({ "title": "Mine" }),
+                    )
+                    .await,
+                world.rotates(&reader, name, &old, &next).await,
+                world
+                    .asks(&reader, "DELETE", &["keys", name, "previous"], NOBODY)
+                    .await,
+                world.revokes(&reader, name).await,
+            ]);
+        }
+        for answers in &mut seen {
+            for answer in answers {
+                assert_eq!(answer.code(), (404, "not_found"));
+                answer.body["requestId"].take();
+                assert_eq!(answer.body["detail"], "There is no such path.");
+            }
+        }
+        assert!(seen.iter().all(|answers| answers == &seen[0]));
+    }
+}
+
+#[tokio::test]
+async fn a_rotation_names_what_it_replaces_and_the_same_again_changes_nothing() {
+    let world = World::new("rotation").await;
+    let acme = manager("acme");
+    let [first, second, third] = [1, 2, 3].map(Made::new);
+    let name = world.created(&acme, &first).await;
+    world.publishes(&name, None);
+    let rotated = world.rotates(&acme, &name, &first, &second).await;
+    assert_eq!(
+        (rotated.status, &rotated.body["state"]),
+        (200, &json!("publishing"))
+    );
+    assert_eq!(rotated.body["keyId"], second.key_id);
+    let object = world.object(&name);
+    assert_eq!(object["spec"]["material"]["hash"]["sha256"], second.sha256);
+    assert_eq!(object["spec"]["rotation"]["overlapSeconds"], 3600);
+    assert!(object["spec"]["expirationTime"].is_null());
+    assert_eq!(
+        world.rotates(&acme, &name, &first, &second).await.status,
+        200
+    );
+    assert_eq!(
+        world.object(&name)["metadata"]["generation"],
+        object["metadata"]["generation"]
+    );
+    assert_eq!(
+        world.rotates(&acme, &name, &first, &third).await.code(),
+        (409, "changed_meanwhile")
+    );
+}
+
+#[tokio::test]
+async fn of_two_rotations_at_once_the_second_is_told() {
+    let world = World::new("rotations").await;
+    let (acme, first) = (manager("acme"), Made::new(1));
+    let name = world.created(&acme, &first).await;
+    world.publishes(&name, None);
+    let rivals: Vec<Made> = (2..=5).map(Made::new).collect();
+    let answers = join_all(
+        rivals
+            .iter()
+            .map(|rival| world.rotates(&acme, &name, &first, rival)),
+    );
+    let answers = answers.await;
+    let winners: Vec<_> = answers
+        .iter()
+        .filter(|answer| answer.status == 200)
+        .collect();
+    assert_eq!(winners.len(), 1, "{answers:?}");
+    let told = answers
+        .iter()
+        .filter(|answer| answer.code() == (409, "changed_meanwhile"));
+    assert_eq!(told.count(), 3, "{answers:?}");
+    assert_eq!(
+        world.object(&name)["spec"]["material"]["hash"]["keyId"],
+        winners[0].body["keyId"]
+    );
+}
+
+#[tokio::test]
+async fn an_overlap_that_runs_is_ended_only_by_whoever_says_so() {
+    let world = World::new("overlap").await;
+    let acme = manager("acme");
+    let [first, second, third] = [1, 2, 3].map(Made::new);
+    let name = world.created(&acme, &first).await;
+    world.publishes(&name, None);
+    assert_eq!(
+        world.rotates(&acme, &name, &first, &second).await.status,
+        200
+    );
+    // The first text works, and the second one soon will.
+    assert_eq!(
+        world.rotates(&acme, &name, &second, &third).await.code(),
+        (409, "overlap_running")
+    );
+    world.publishes(&name, Some((&first, FOR_EVER)));
+    assert_eq!(
+        world.rotates(&acme, &name, &second, &third).await.code(),
+        (409, "overlap_running")
+    );
+    let shown = world.only(&acme).await;
+    assert_eq!(shown["previous"]["keyId"], first.key_id);
+    assert_eq!(shown["previous"]["retiresAt"], "2120-01-01T00:00:00.000Z");
+    let mut body = third.rotation(&second);
+    body["endPrevious"] = json!(true);
+    let answer = world
+        .asks(&acme, "POST", &["keys", &name, "rotation"], body)
+        .await;
+    assert_eq!(
+        (answer.status, &answer.body["keyId"]),
+        (200, &json!(third.key_id))
+    );
+}
+
+#[tokio::test]
+async fn an_overlap_is_ended_by_its_own_request_and_one_that_is_over_is_not_there() {
+    let world = World::new("ended").await;
+    let (acme, [first, second]) = (manager("acme"), [1, 2].map(Made::new));
+    let name = world.created(&acme, &first).await;
+    world.publishes(&name, None);
+    let end = async || {
+        world
+            .asks(&acme, "DELETE", &["keys", &name, "previous"], NOBODY)
+            .await
+    };
+    assert_eq!(end().await.code(), (404, "not_found"));
+    world.rotates(&acme, &name, &first, &second).await;
+    world.publishes(&name, Some((&first, FOR_EVER)));
+    assert_eq!(end().await.status, 202);
+    assert_eq!(world.object(&name)["spec"]["rotation"]["overlapSeconds"], 0);
+    assert_eq!(end().await.status, 202);
+    world.publishes(&name, Some((&first, "2020-01-01T00:00:00Z")));
+    assert_eq!(end().await.code(), (404, "not_found"));
+    assert_eq!(world.only(&acme).await["previous"], NOBODY);
+}
+
+#[tokio::test]
+async fn the_text_before_shows_its_own_last_use_as_the_gates_tell_it() {
+    let world = World::new("last-use").await;
+    let (acme, [first, second]) = (manager("acme"), [1, 2].map(Made::new));
+    let name = world.created(&acme, &first).await;
+    world.publishes(&name, None);
+    world.rotates(&acme, &name, &first, &second).await;
+    world.publishes(&name, Some((&first, FOR_EVER)));
+    assert_eq!(world.only(&acme).await["previous"]["lastUsedAt"], NOBODY);
+    let now = crate::clock::now();
+    let told = |account: &str, key: &Made| Use {
+        account: account.parse().unwrap(),
+        day: UtcDay::of(now),
+        accepted: 1,
+        limited: 0,
+        keys: vec![(key.key_id.parse().unwrap(), now)],
+    };
+    world
+        .keys
+        .usage
+        .add(vec![told("globex", &first)])
+        .await
+        .unwrap();
+    assert_eq!(world.only(&acme).await["previous"]["lastUsedAt"], NOBODY);
+    world
+        .keys
+        .usage
+        .add(vec![told("acme", &first)])
+        .await
+        .unwrap();
+    assert_eq!(
+        world.only(&acme).await["previous"]["lastUsedAt"],
+        json!(now)
+    );
+}
+
+#[tokio::test]
+async fn a_revoked_key_is_revoking_until_the_operator_lets_it_go() {
+    let world = World::new("revoked").await;
+    let (acme, made) = (manager("acme"), Made::new(1));
+    let name = world.created(&acme, &made).await;
+    world.patch(
+        &name,
+        &json!({ "metadata": { "finalizers": ["waterdata.dev/test"] } }),
+    );
+    for _ in 0..2 {
+        assert_eq!(world.revokes(&acme, &name).await.status, 202);
+        assert_eq!(world.only(&acme).await["state"], "revoking");
+    }
+    assert_eq!(
+        world
+            .rotates(&acme, &name, &made, &Made::new(2))
+            .await
+            .code(),
+        (409, "key_conflict")
+    );
+    world.patch(&name, &json!({ "metadata": { "finalizers": null } }));
+    assert_eq!(world.revokes(&acme, &name).await.code(), (404, "not_found"));
+    assert!(world.lists(&acme).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_key_of_that_name_that_was_made_since_is_not_revoked_in_its_place() {
+    let world = World::new("uid").await;
+    let acme = manager("acme");
+    let name = world.created(&acme, &Made::new(1)).await;
+    let read: ApiKey = world.keys.cluster.key(&acme, &name).await.unwrap().unwrap();
+    world.kubectl(&["delete", "apikey", &name]);
+    world.applies(&world.manifest(&name, "acme"));
+    let refused = world.keys.cluster.delete(&read).await.unwrap_err();
+    assert!(refused.is_conflict(), "{refused:?}");
+    assert_eq!(world.only(&acme).await["madeBy"], "cluster");
+}
+
+#[tokio::test]
+async fn a_key_of_the_cluster_is_looked_at_and_revoked_and_not_changed() {
+    let world = World::new("cluster").await;
+    let acme = manager("acme");
+    world.applies(&world.manifest("by-hand", "acme"));
+    let shown = world.only(&acme).await;
+    assert_eq!(
+        (&shown["madeBy"], &shown["requestedBy"]),
+        (&json!("cluster"), &NOBODY)
+    );
+    let title = json!({ "title": "Mine" });
+    let renamed = world
+        .asks(&acme, "PATCH", &["keys", "by-hand"], title)
+        .await;
+    assert_eq!(renamed.code(), (409, "key_conflict"));
+    let rotated = world
+        .rotates(&acme, "by-hand", &Made::new(1), &Made::new(2))
+        .await;
+    assert_eq!(rotated.code(), (409, "key_conflict"));
+    assert_eq!(world.revokes(&acme, "by-hand").await.status, 202);
+    assert!(world.lists(&acme).await.is_empty());
+}
+
+#[tokio::test]
+async fn the_thirty_first_change_of_an_hour_is_told_to_wait_and_looking_is_not() {
+    let world = World::new("often").await;
+    let acme = manager("acme");
+    for _ in 0..30 {
+        assert_eq!(world.revokes(&acme, "no-such-key").await.status, 404);
+    }
+    let refused = world.revokes(&acme, "no-such-key").await;
+    assert_eq!(refused.code(), (429, "rate_limited"));
+    assert!((3500..=3600).contains(&refused.retry_after.unwrap()));
+    assert!(world.lists(&acme).await.is_empty());
+}
+
+#[tokio::test]
+async fn paths_have_their_methods_and_no_others() {
+    let world = World::new("methods").await;
+    let acme = manager("acme");
+    for (method, path) in [
+        ("PUT", vec!["keys"]),
+        ("DELETE", vec!["keys"]),
+        ("GET", vec!["keys", "acme-1"]),
+        ("POST", vec!["keys", "acme-1"]),
+        ("GET", vec!["keys", "acme-1", "rotation"]),
+        ("POST", vec!["keys", "acme-1", "previous"]),
+    ] {
+        let answer = world.asks(&acme, method, &path, NOBODY).await;
+        assert_eq!(
+            answer.code(),
+            (405, "method_not_allowed"),
+            "{method} {path:?}"
+        );
+    }
+    for path in [vec!["keys", "a", "b"], vec!["keys", "a", "rotation", "c"]] {
+        assert_eq!(
+            world.asks(&acme, "GET", &path, NOBODY).await.code(),
+            (404, "not_found")
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_api_server_that_is_away_is_nobodys_fault() {
+    let mut world = World::new("away").await;
+    let nowhere = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+    let client = kube::Client::try_from(nowhere).unwrap();
+    let instance = format!("{}.water-data", world.namespace).parse().unwrap();
+    world.keys.cluster = Cluster::new(client, &instance);
+    let acme = manager("acme");
+    let listed = world.asks(&acme, "GET", &["keys"], NOBODY).await;
+    assert_eq!(
+        (listed.code(), listed.retry_after),
+        ((503, "dependency_unavailable"), Some(2))
+    );
+    assert_eq!(
+        world.creates(&acme, &Made::new(1)).await.code(),
+        (503, "dependency_unavailable")
+    );
+    assert_eq!(
+        world.revokes(&acme, "acme-1").await.code(),
+        (503, "dependency_unavailable")
+    );
+}

@@ -1,0 +1,379 @@
+//! One test's world: a namespace with the portal's real rights and bounds at a private API server, a private Redis, and
+//! members of accounts as sessions give them. No operator runs: tests write what it would.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::ensure;
+use bytes::Bytes;
+use http::Request;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+use water_domain::Limits;
+use water_harness::programs::Program;
+use water_harness::{ControlPlane, Redis, wait_until};
+use water_http::{Query, Received, RequestIds, TrustedProxies};
+use water_keystore::connection::Purpose;
+use water_keystore::{ConnectionSettings, Instance};
+use water_resources::ApiKey;
+
+use super::super::*;
+use crate::claims::Grant;
+use crate::plans::Plans;
+use crate::session::Session;
+
+/// Longer than anything that is waited for takes on a busy machine.
+const SOON: Duration = Duration::from_secs(30);
+/// The name of every WaterDataApi, since a world has one.
+const API: &str = "water-data";
+/// Keys that an account may have here.
+pub const MAX_KEYS: usize = 3;
+
+/// One test's world.
+pub struct World {
+    pub keys: Keys,
+    pub namespace: String,
+    cluster: &'static ControlPlane,
+}
+
+/// A key that a browser made.
+#[derive(Clone)]
+pub struct Made {
+    pub sha256: String,
+    pub key_id: String,
+}
+
+/// What the portal answered.
+#[derive(PartialEq, Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub body: Value,
+    pub retry_after: Option<u64>,
+}
+
+impl World {
+    pub async fn new(name: &str) -> Self {
+        let cluster = cluster().await;
+        let namespace = format!("keys-{name}");
+        let object =
+            json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } });
+        cluster.apply(&object.to_string()).unwrap();
+        cluster.apply(&rights(&namespace)).unwrap();
+        let account = format!("{API}-portal");
+        let kubeconfig = cluster.kubeconfig_of(&namespace, &account).unwrap();
+        let instance = Instance::new(&namespace, API).unwrap();
+        let redis = ConnectionSettings::new(&Redis::shared().await.unwrap().url(), None).unwrap();
+        let connection = redis.connect(Purpose::Directory);
+        let keys = Keys {
+            cluster: Cluster::new(client(&kubeconfig).await, &instance),
+            allowances: Allowances::new(connection.clone(), instance.clone()),
+            usage: Usage::new(connection, instance.clone()),
+            rules: Rules {
+                max_keys: MAX_KEYS,
+                max_key_days: None,
+            },
+            prefix: KeyPrefix::default(),
+        };
+        let world = Self {
+            keys,
+            namespace,
+            cluster,
+        };
+        world.is_bounded().await;
+        world
+    }
+
+    /// Waits until the API server refuses what the portal may not do: policies act a moment after they are there.
+    async fn is_bounded(&self) {
+        let mut generated = self.manifest("generated", "acme");
+        generated["spec"]["material"] = json!({ "generated": {} });
+        let generated: ApiKey = serde_json::from_value(generated).unwrap();
+        let refused = async || {
+            let outcome = self.keys.cluster.create(&generated).await;
+            if outcome.is_ok() {
+                self.kubectl(&["delete", "apikey", "generated"]);
+            }
+            ensure!(outcome.is_err(), "a generated key was created");
+            Ok(())
+        };
+        wait_until("the admission policy", SOON, refused)
+            .await
+            .unwrap();
+    }
+
+    /// A request of a member, answered as the client sees it.
+    pub async fn asks(&self, member: &Member, method: &str, path: &[&str], body: Value) -> Answer {
+        let mut request = Request::builder().method(method).uri("/");
+        let body = match body.is_null() {
+            true => Bytes::new(),
+            false => {
+                request = request.header("content-type", "application/json");
+                body.to_string().into()
+            }
+        };
+        let (head, ()) = request.body(()).unwrap().into_parts();
+        let ids = RequestIds::new(1);
+        let received = Received::new(
+            head,
+            [127, 0, 0, 1].into(),
+            &TrustedProxies::new(Vec::new()),
+            &ids,
+        );
+        let asked = Asked {
+            received: &received,
+            path,
+            query: &Query::parse(None).unwrap(),
+            body: &body,
+        };
+        let outcome = answer(&self.keys, member, &asked, crate::clock::now()).await;
+        let answer = outcome.unwrap_or_else(|problem| problem.into_response(&received.id));
+        assert_eq!(answer.headers()["cache-control"], "no-store");
+        let retry_after = answer.headers().get("retry-after");
+        Answer {
+            status: answer.status().as_u16(),
+            retry_after: retry_after.map(|value| value.to_str().unwrap().parse().unwrap()),
+            body: serde_json::from_slice(answer.body()).unwrap_or(Value::Null),
+        }
+    }
+
+    pub async fn creates(&self, member: &Member, made: &Made) -> Answer {
+        self.asks(member, "POST", &["keys"], made.body()).await
+    }
+
+    /// Creates a key and answers its name.
+    pub async fn created(&self, member: &Member, made: &Made) -> String {
+        let answer = self.creates(member, made).await;
+        assert_eq!(answer.status, 201, "{answer:?}");
+        answer.body["name"].as_str().unwrap().to_owned()
+    }
+
+    pub async fn lists(&self, member: &Member) -> Vec<Value> {
+        let answer = self.asks(member, "GET", &["keys"], Value::Null).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let data = answer.body["data"].as_array().unwrap().clone();
+        assert_eq!(answer.body["count"], data.len());
+        data
+    }
+
+    /// The only key of a member's account.
+    pub async fn only(&self, member: &Member) -> Value {
+        let mut keys = self.lists(member).await;
+        assert_eq!(keys.len(), 1, "{keys:?}");
+        keys.remove(0)
+    }
+
+    pub async fn rotates(&self, member: &Member, name: &str, old: &Made, new: &Made) -> Answer {
+        let body = new.rotation(old);
+        self.asks(member, "POST", &["keys", name, "rotation"], body)
+            .await
+    }
+
+    pub async fn revokes(&self, member: &Member, name: &str) -> Answer {
+        self.asks(member, "DELETE", &["keys", name], Value::Null)
+            .await
+    }
+
+    /// The object as the API server has it.
+    pub fn object(&self, name: &str) -> Value {
+        let text = self.kubectl(&["get", "apikey", name, "--output=json"]);
+        serde_json::from_str(&text).unwrap()
+    }
+
+    pub fn patch(&self, name: &str, patch: &Value) {
+        let patch = format!("--patch={patch}");
+        self.kubectl(&["patch", "apikey", name, "--type=merge", &patch]);
+    }
+
+    /// Writes what the operator writes once every gate knows the declared hash.
+    pub fn publishes(&self, name: &str, previous: Option<(&Made, &str)>) {
+        let object = self.object(name);
+        let declared = &object["spec"]["material"]["hash"];
+        let issued = |hash: &Value, id: &Value| {
+            json!({
+                "revision": 0, "hash": hash, "keyId": id, "issuedTime": "2026-01-01T00:00:00Z",
+            })
+        };
+        let previous = previous.map(|(made, retires)| {
+            let mut issued = issued(&made.sha256.clone().into(), &made.key_id.clone().into());
+            issued["retireTime"] = retires.into();
+            issued
+        });
+        self.tells(
+            name,
+            &json!({
+                "observedGeneration": object["metadata"]["generation"],
+                "api": { "namespace": self.namespace, "name": API },
+                "keyId": declared["keyId"],
+                "current": issued(&declared["sha256"], &declared["keyId"]),
+                "previous": previous,
+                "conditions": [{
+                    "type": "Ready", "status": "True", "reason": "Active", "message": "",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z",
+                    "observedGeneration": object["metadata"]["generation"],
+                }],
+            }),
+        );
+    }
+
+    /// Writes a part of the status.
+    pub fn tells(&self, name: &str, status: &Value) {
+        let patch = format!("--patch={}", json!({ "status": status }));
+        let of_status = [
+            "patch",
+            "apikey",
+            name,
+            "--type=merge",
+            "--subresource=status",
+        ];
+        self.kubectl(&[&of_status[..], &[&patch]].concat());
+    }
+
+    /// A key by a manifest in the cluster.
+    pub fn applies(&self, manifest: &Value) {
+        self.cluster.apply(&manifest.to_string()).unwrap();
+    }
+
+    pub fn manifest(&self, name: &str, account: &str) -> Value {
+        json!({
+            "apiVersion": "waterdata.dev/v1", "kind": "ApiKey",
+            "metadata": { "name": name, "namespace": self.namespace },
+            "spec": { "accountId": account, "plan": "Enterprise" },
+        })
+    }
+
+    pub fn kubectl(&self, arguments: &[&str]) -> String {
+        let namespace = format!("--namespace={}", self.namespace);
+        let arguments = [arguments, &[&namespace]].concat();
+        self.cluster.kubectl(&arguments).unwrap()
+    }
+}
+
+impl Made {
+    /// The key number so much.
+    pub fn new(number: u8) -> Self {
+        let key = water_domain::PlainKey::generate(&KeyPrefix::default(), &[number; 48]);
+        Self {
+            sha256: key.hash().to_string(),
+            key_id: key.key_id().to_string(),
+        }
+    }
+
+    pub fn body(&self) -> Value {
+        json!({
+            "title": "Nightly import", "expiresAt": "2120-01-01T00:00:00Z",
+            "sha256": self.sha256, "keyId": self.key_id,
+        })
+    }
+
+    pub fn rotation(&self, old: &Self) -> Value {
+        json!({
+            "replaces": old.key_id, "sha256": self.sha256, "keyId": self.key_id, "overlapSeconds": 3600,
+            "expiresAt": null, "endPrevious": false,
+        })
+    }
+}
+
+impl Answer {
+    /// Its status and, of a problem, the code.
+    pub fn code(&self) -> (u16, &str) {
+        (self.status, self.body["code"].as_str().unwrap_or_default())
+    }
+}
+
+/// Somebody with this role in this account, as a session says.
+pub fn member(account: &str, plan: &str, role: Role) -> Member {
+    let session = Session {
+        subject: format!("subject-of-{account}"),
+        name: None,
+        sid: None,
+        grants: vec![Grant {
+            account: account.parse().unwrap(),
+            plan: plan.parse().unwrap(),
+            role,
+        }],
+        id_token: String::new(),
+        ends: Timestamp::parse("2120-01-01T00:00:00Z").unwrap(),
+    };
+    let plans = Plans::default();
+    let limits = Limits {
+        requests_per_minute: 120.try_into().unwrap(),
+        requests_per_day: 50_000.try_into().unwrap(),
+    };
+    plans.set(
+        [("Enterprise", Some(limits)), ("Free", None)]
+            .map(|(name, limits)| (name.parse().unwrap(), limits))
+            .into(),
+    );
+    Member::of(&session, account, &plans).unwrap()
+}
+
+pub fn manager(account: &str) -> Member {
+    member(account, "Enterprise", Role::Manager)
+}
+
+pub fn viewer(account: &str) -> Member {
+    member(account, "Enterprise", Role::Viewer)
+}
+
+/// The API server that all tests share, with the custom resources.
+async fn cluster() -> &'static ControlPlane {
+    static DEFINED: OnceCell<&'static ControlPlane> = OnceCell::const_new();
+    let defined = DEFINED.get_or_init(async || {
+        let cluster = ControlPlane::shared().await.unwrap();
+        for kind in ["apikeys", "waterdataapis"] {
+            let file = root().join(format!("crds/{kind}.yaml"));
+            cluster.apply(&fs::read_to_string(file).unwrap()).unwrap();
+            let definition = format!("crd/{kind}.waterdata.dev");
+            let established = ["wait", "--for=condition=Established", "--timeout=60s"];
+            cluster
+                .kubectl(&[&established[..], &[&definition]].concat())
+                .unwrap();
+        }
+        cluster
+    });
+    defined.await
+}
+
+/// The portal's ServiceAccount, Role and policy, exactly as the chart has them.
+fn rights(namespace: &str) -> String {
+    let helm = Program::Helm.find_or_build(&mut |_| {}).unwrap();
+    let mut command = Command::new(helm);
+    command
+        .args(["template", "water", "--namespace", namespace])
+        .arg(root().join("charts/water-data"))
+        .args(["--show-only", "templates/portal.yaml"]);
+    let values = [
+        "postgres.existingSecret=postgres",
+        "redis.existingSecret=redis",
+        "api.exposure.trustedProxiesNone=true",
+        "api.exposure.ingress.host=water.example",
+        "portal.enabled=true",
+        "portal.url=https://water.example",
+        "portal.oidc.issuer=https://id.example",
+        "portal.oidc.existingSecret=portal-client",
+    ];
+    let output = command
+        .args(values.iter().flat_map(|value| ["--set", value]))
+        .output();
+    let output = output.unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).unwrap()
+}
+
+async fn client(kubeconfig: &str) -> kube::Client {
+    let kubeconfig = Kubeconfig::from_yaml(kubeconfig).unwrap();
+    let options = KubeConfigOptions::default();
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await;
+    kube::Client::try_from(config.unwrap()).unwrap()
+}
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}

@@ -1,0 +1,176 @@
+//! A key as the JSON API tells it.
+
+use kube::ResourceExt;
+use serde::Serialize;
+use utoipa::ToSchema;
+use water_domain::{KeyHash, KeyId, PlanName, Timestamp};
+use water_resources::ApiKey;
+use water_resources::api_key::RetiringKey;
+
+use super::state::{State, state};
+use crate::cluster::{MANAGED_BY, MANAGER};
+
+/// The annotation of a key that the portal has made: who asked for it.
+pub const REQUESTED_BY: &str = "waterdata.dev/requested-by";
+
+/// All keys of an account.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct KeyList {
+    /// How many there are.
+    pub count: usize,
+    /// Newest first.
+    pub data: Vec<Key>,
+}
+
+/// A key of an account, without its text, which nobody but its owner has.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Key {
+    /// Its name in paths.
+    #[schema(example = "acme-0123456789")]
+    pub name: String,
+    /// What it is for, in its holder's words.
+    #[schema(example = "Nightly import")]
+    pub title: String,
+    /// Its public name, the part of its text behind the prefix.
+    #[schema(value_type = String, example = "a1B2c3D4e5F6")]
+    pub key_id: String,
+    /// The plan whose limits it has.
+    #[schema(value_type = String, example = "Enterprise")]
+    pub plan: PlanName,
+    /// How it stands.
+    pub state: State,
+    /// Why, in one word.
+    #[schema(example = "active")]
+    pub reason: Option<String>,
+    /// Where it was made.
+    pub made_by: MadeBy,
+    /// Who asked the portal for it, as the identity provider names people.
+    pub requested_by: Option<String>,
+    /// When it was made.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub created_at: Option<Timestamp>,
+    /// It is refused from then on; none: it never expires.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub expires_at: Option<Timestamp>,
+    /// Its last use, to ten minutes.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub last_used_at: Option<Timestamp>,
+    /// The text before, while it works.
+    pub previous: Option<Previous>,
+    /// How many gates do not know the last change yet.
+    pub waiting_gates: usize,
+}
+
+/// A key's text before its last rotation.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Previous {
+    /// Its public name.
+    #[schema(value_type = String, example = "f6E5d4C3b2A1")]
+    pub key_id: String,
+    /// It is refused from then on.
+    #[schema(value_type = String, format = DateTime)]
+    pub retires_at: Timestamp,
+    /// Its last use, to 15 seconds.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub last_used_at: Option<Timestamp>,
+}
+
+/// Where a key was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MadeBy {
+    /// Here: it can be renamed, rotated and revoked.
+    Portal,
+    /// By a manifest in the cluster: it can be looked at and revoked.
+    Cluster,
+}
+
+impl Key {
+    /// What an ApiKey says at this time. The last use of its text before stands elsewhere.
+    pub fn of(key: &ApiKey, now: Timestamp) -> Self {
+        let (state, reason) = state(key);
+        let status = key.status.as_ref();
+        let made_by = made_by(key);
+        let requested_by = key.annotations().get(REQUESTED_BY).cloned();
+        Self {
+            name: key.name_any(),
+            title: key.spec.description.clone().unwrap_or_default(),
+            key_id: key_id(key),
+            plan: key.spec.plan.clone(),
+            state,
+            reason,
+            made_by,
+            requested_by: requested_by.filter(|_| made_by == MadeBy::Portal),
+            created_at: created_at(key),
+            expires_at: key.spec.expiration_time,
+            last_used_at: status.and_then(|status| status.last_used_time),
+            previous: previous(key, now).map(|previous| Previous {
+                key_id: previous.key_id.clone(),
+                retires_at: previous.retire_time,
+                last_used_at: None,
+            }),
+            waiting_gates: status.map_or(0, |status| status.waiting_for.len()),
+        }
+    }
+}
+
+/// Where an ApiKey was made.
+pub fn made_by(key: &ApiKey) -> MadeBy {
+    match key.labels().get(MANAGED_BY) {
+        Some(manager) if manager == MANAGER => MadeBy::Portal,
+        _ => MadeBy::Cluster,
+    }
+}
+
+/// The public name of the declared key; of a generated one that of the key in force, empty before there is one.
+pub fn key_id(key: &ApiKey) -> String {
+    if let Some(declared) = &key.spec.material.hash {
+        let of_hash = || {
+            let hash: Option<KeyHash> = declared.sha256.parse().ok();
+            hash.map(|hash| hash.key_id().to_string())
+        };
+        return declared.key_id.clone().or_else(of_hash).unwrap_or_default();
+    }
+    let status = key.status.as_ref();
+    status
+        .and_then(|status| status.key_id.clone())
+        .unwrap_or_default()
+}
+
+/// The text before, if it still works at this time.
+pub fn previous(key: &ApiKey, now: Timestamp) -> Option<&RetiringKey> {
+    let previous = key.status.as_ref()?.previous.as_ref();
+    previous.filter(|previous| previous.retire_time > now)
+}
+
+/// Every public name that an ApiKey has or had a moment ago.
+pub fn key_ids(key: &ApiKey) -> impl Iterator<Item = String> {
+    let status = key.status.iter();
+    let told = status.flat_map(|status| {
+        let current = status
+            .current
+            .as_ref()
+            .map(|current| current.key_id.clone());
+        let previous = status
+            .previous
+            .as_ref()
+            .map(|previous| previous.key_id.clone());
+        [current, previous]
+    });
+    [Some(key_id(key))].into_iter().chain(told).flatten()
+}
+
+/// The previous texts' names, as the counters know them.
+pub fn previous_ids(keys: &[Key]) -> Vec<KeyId> {
+    let previous = keys.iter().filter_map(|key| key.previous.as_ref());
+    previous
+        .filter_map(|previous| previous.key_id.parse().ok())
+        .collect()
+}
+
+fn created_at(key: &ApiKey) -> Option<Timestamp> {
+    let created = key.creation_timestamp()?;
+    Timestamp::from_millis(created.0.as_millisecond())
+}

@@ -1,0 +1,39 @@
+//! The portal: who holds an account signs in here, makes and revokes keys, and looks at its data.
+//!
+//! [`app`] is the place to begin reading: it takes a request from its origin to its session, to its
+//! member and to its route. Alone knows: OpenID Connect, browser sessions, pages. Never knows: SQL,
+//! names of Redis keys, Secrets.
+
+mod app;
+mod asked;
+mod claims;
+mod clock;
+mod cluster;
+mod config;
+mod cookie;
+mod data;
+mod headers;
+mod journal;
+mod json;
+mod keys;
+mod member;
+mod notice;
+mod openapi;
+mod origin;
+mod pages;
+mod plans;
+mod provider;
+mod quota;
+mod random;
+mod route;
+mod seal;
+mod service;
+mod session;
+mod sessions;
+mod sign_in;
+mod sign_out;
+mod usage;
+
+pub use config::Config;
+pub use pages::Pages;
+pub use service::Service;

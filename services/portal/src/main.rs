@@ -1,0 +1,27 @@
+//! `water-portal`: the account holder's settings in a browser.
+
+use std::process::ExitCode;
+
+use water_portal::{Config, Pages, Service};
+use water_runtime::{process, program, settings, telemetry};
+
+fn main() -> ExitCode {
+    let _telemetry = telemetry::init();
+    let program = program!();
+    let config: Config = match settings::load(&program) {
+        Ok(config) => config,
+        Err(code) => return code,
+    };
+    let pages = match Pages::embedded() {
+        Ok(pages) => pages,
+        Err(missing) => {
+            eprintln!("{missing}");
+            return ExitCode::from(settings::EXIT_USAGE);
+        }
+    };
+    process::run(program, async |process| {
+        let stop_delay = config.process.stop_delay;
+        let service = Service::start(config, pages, getrandom::u64()?, process).await?;
+        process.finish(stop_delay, service.serve()).await
+    })
+}

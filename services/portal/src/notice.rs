@@ -1,0 +1,217 @@
+//! The few plain pages that the portal makes itself: what has become of a sign-in, in one sentence,
+//! in the reader's language.
+
+use bytes::Bytes;
+use http::header::{
+    ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE,
+};
+use http::header::{RETRY_AFTER, VARY};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use water_http::{RequestId, weights};
+
+use crate::asked::Response;
+
+/// What the page says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Notice {
+    /// The sign-in is not one that this browser began a moment ago.
+    NotBegun,
+    /// The identity provider said no.
+    Refused,
+    /// The identity provider does not answer.
+    ProviderAway,
+    /// Its answer failed a check.
+    NotBelieved,
+    /// The claims give no clear accounts.
+    Claims,
+    /// Sessions cannot be kept now.
+    StoreAway,
+    /// Too many sign-ins from an address.
+    TooMany {
+        /// Seconds to wait.
+        retry_after: u64,
+    },
+    /// A bug.
+    Internal,
+}
+
+/// A language of the pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Language {
+    French,
+    English,
+}
+
+impl Notice {
+    /// The page, for a reader with these headers.
+    pub fn into_response(self, headers: &HeaderMap, id: &RequestId) -> Response {
+        let language = Language::of(headers);
+        let body = Bytes::from(page(language, self.sentence(language), id));
+        let length = HeaderValue::from(body.len());
+        let mut response = Response::new(body);
+        *response.status_mut() = self.status();
+        let headers = response.headers_mut();
+        headers.insert(
+            CONTENT_TYPE,
+            HeaderValue::from_static("text/html; charset=utf-8"),
+        );
+        headers.insert(CONTENT_LENGTH, length);
+        headers.insert(CONTENT_LANGUAGE, HeaderValue::from_static(language.code()));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.insert(VARY, HeaderValue::from_static("Accept-Language"));
+        if let Some(seconds) = self.retry_after() {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+
+    fn status(self) -> StatusCode {
+        match self {
+            Self::NotBegun | Self::Refused => StatusCode::BAD_REQUEST,
+            Self::Claims => StatusCode::FORBIDDEN,
+            Self::NotBelieved => StatusCode::BAD_GATEWAY,
+            Self::ProviderAway | Self::StoreAway => StatusCode::SERVICE_UNAVAILABLE,
+            Self::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    fn retry_after(self) -> Option<u64> {
+        match self {
+            Self::ProviderAway | Self::StoreAway => Some(2),
+            Self::TooMany { retry_after } => Some(retry_after),
+            _ => None,
+        }
+    }
+
+    fn sentence(self, language: Language) -> &'static str {
+        use Language::{English, French};
+        match (self, language) {
+            (Self::NotBegun, English) => {
+                "This sign-in was not begun in this browser, was already used, or took more than \
+                 ten minutes."
+            }
+            (Self::NotBegun, French) => {
+                "Cette connexion n’a pas été commencée dans ce navigateur, a déjà servi, ou a duré \
+                 plus de dix minutes."
+            }
+            (Self::Refused, English) => "The identity provider did not sign you in.",
+            (Self::Refused, French) => "Le fournisseur d’identité ne vous a pas connecté.",
+            (Self::ProviderAway, English) => {
+                "The identity provider does not answer: try again in a moment."
+            }
+            (Self::ProviderAway, French) => {
+                "Le fournisseur d’identité ne répond pas : réessayez dans un instant."
+            }
+            (Self::NotBelieved, English) => {
+                "The identity provider’s answer failed a check, so you are not signed in."
+            }
+            (Self::NotBelieved, French) => {
+                "La réponse du fournisseur d’identité n’a pas pu être vérifiée : vous n’êtes pas \
+                 connecté."
+            }
+            (Self::Claims, English) => {
+                "The identity provider’s groups do not say clearly which accounts are yours: give \
+                 the reference below to your administrator."
+            }
+            (Self::Claims, French) => {
+                "Les groupes du fournisseur d’identité ne disent pas clairement quels comptes sont \
+                 les vôtres : donnez la référence ci-dessous à votre administrateur."
+            }
+            (Self::StoreAway, English) => {
+                "Sessions cannot be kept at the moment: try again shortly."
+            }
+            (Self::StoreAway, French) => {
+                "Les sessions ne peuvent pas être enregistrées pour le moment : réessayez bientôt."
+            }
+            (Self::TooMany { .. }, English) => {
+                "Too many sign-ins came from your network: wait a minute and try again."
+            }
+            (Self::TooMany { .. }, French) => {
+                "Trop de connexions viennent de votre réseau : attendez une minute et réessayez."
+            }
+            (Self::Internal, English) => "Something went wrong on our side; it has been recorded.",
+            (Self::Internal, French) => "Une erreur est survenue de notre côté ; elle est notée.",
+        }
+    }
+}
+
+impl Language {
+    /// The one that the reader wants more; English where neither is named.
+    fn of(headers: &HeaderMap) -> Self {
+        let weight = |names: &[&str]| {
+            let named = |name: &&str| weights::of(headers.get_all(ACCEPT_LANGUAGE), name);
+            names.iter().filter_map(named).max().unwrap_or(0)
+        };
+        let french = weight(&["fr", "fr-FR", "fr-BE", "fr-CA", "fr-CH", "fr-LU"]);
+        match french > weight(&["en", "en-GB", "en-US", "en-IE", "en-CA", "en-AU"]) {
+            true => Self::French,
+            false => Self::English,
+        }
+    }
+
+    fn code(self) -> &'static str {
+        match self {
+            Self::French => "fr",
+            Self::English => "en",
+        }
+    }
+}
+
+/// No style and no script: the policy of all pages allows neither within a page. Nothing of the
+/// request is in it but its id, whose form is checked.
+fn page(language: Language, sentence: &str, id: &RequestId) -> String {
+    let (title, again, home, reference) = match language {
+        Language::French => ("Connexion", "Se connecter", "Accueil", "Référence"),
+        Language::English => ("Sign-in", "Sign in", "Home", "Reference"),
+    };
+    let language = language.code();
+    format!(
+        "<!doctype html>\n<html lang=\"{language}\">\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n\
+         <main>\n<h1>{title}</h1>\n<p>{sentence}</p>\n\
+         <p><a href=\"/auth/sign-in\">{again}</a> · <a href=\"/\">{home}</a></p>\n\
+         <p><small>{reference} {id}</small></p>\n</main>\n</html>\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn language(accepted: &'static str) -> Language {
+        let value = HeaderValue::from_static(accepted);
+        Language::of(&HeaderMap::from_iter([(ACCEPT_LANGUAGE, value)]))
+    }
+
+    #[test]
+    fn the_reader_chooses_the_language() {
+        assert_eq!(language("fr-FR,fr;q=0.9,en;q=0.8"), Language::French);
+        assert_eq!(language("en-US,en;q=0.9,fr;q=0.8"), Language::English);
+        assert_eq!(language("de"), Language::English);
+        assert_eq!(Language::of(&HeaderMap::new()), Language::English);
+    }
+
+    #[test]
+    fn every_sentence_is_safe_to_stand_in_a_page() {
+        let all = [
+            Notice::NotBegun,
+            Notice::Refused,
+            Notice::ProviderAway,
+            Notice::NotBelieved,
+            Notice::Claims,
+            Notice::StoreAway,
+            Notice::TooMany { retry_after: 3 },
+            Notice::Internal,
+        ];
+        for notice in all {
+            for language in [Language::French, Language::English] {
+                let sentence = notice.sentence(language);
+                assert!(
+                    sentence.ends_with('.') && !sentence.contains(['<', '&']),
+                    "{sentence}"
+                );
+            }
+        }
+    }
+}

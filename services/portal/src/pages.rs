@@ -1,0 +1,142 @@
+//! The pages: taken from the binary once, coded once, served from memory.
+//!
+//! Every path of a page gets `index.html`, whose script draws it. Assets have a hash of their
+//! content in their name, so that a browser may keep them.
+
+use std::collections::HashMap;
+
+use http::header::{CONTENT_TYPE, VARY};
+use http::{HeaderValue, StatusCode};
+use rust_embed::RustEmbed;
+use water_domain::AccountId;
+use water_http::representation::Conditions;
+use water_http::{Received, Representation};
+
+use crate::asked::Response;
+
+/// What `cargo dev web` builds.
+#[derive(RustEmbed)]
+#[folder = "web/dist"]
+#[allow_missing = true]
+struct Built;
+
+const INDEX: &str = "index.html";
+/// Where the build puts what has a hash in its name.
+const HASHED: &str = "assets/";
+const YEAR: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
+const ASK_AGAIN: HeaderValue = HeaderValue::from_static("no-cache");
+
+/// The pages as they are served, by path without its first slash.
+#[derive(Debug)]
+pub struct Pages(HashMap<String, Page>);
+
+#[derive(Debug)]
+struct Page {
+    kind: HeaderValue,
+    body: Representation,
+}
+
+/// A binary that was built without pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("this binary was built without the portal's pages: run `cargo dev web` and build it again")]
+pub struct NoPages;
+
+impl Pages {
+    /// The pages of this binary.
+    pub fn embedded() -> Result<Self, NoPages> {
+        Self::new(Built::iter().filter_map(|path| {
+            let file = Built::get(&path)?;
+            Some((path.into_owned(), file.data.into_owned()))
+        }))
+    }
+
+    fn new(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Result<Self, NoPages> {
+        let files = files.into_iter().map(|(path, content)| {
+            let page = Page::new(&path, content);
+            (path, page)
+        });
+        let pages: HashMap<_, _> = files.collect();
+        match pages.contains_key(INDEX) {
+            true => Ok(Self(pages)),
+            false => Err(NoPages),
+        }
+    }
+
+    /// What stands at a path; none where nothing does.
+    pub fn answer(&self, request: &Received) -> Option<Response> {
+        let path = request.uri.path();
+        let file = match is_page(path) {
+            true => INDEX,
+            false => path.strip_prefix('/').filter(|file| *file != INDEX)?,
+        };
+        let page = self.0.get(file)?;
+        Some(page.answer(&Conditions::of(&request.headers)))
+    }
+}
+
+impl Page {
+    fn new(path: &str, content: Vec<u8>) -> Self {
+        let cache = match path.starts_with(HASHED) {
+            true => YEAR,
+            false => ASK_AGAIN,
+        };
+        Self {
+            kind: HeaderValue::from_static(kind(path)),
+            body: Representation::prepared(content, cache),
+        }
+    }
+
+    fn answer(&self, conditions: &Conditions) -> Response {
+        let mut answer = self.body.answer(conditions);
+        let seen = answer.status() == StatusCode::NOT_MODIFIED;
+        let headers = answer.headers_mut();
+        // The same for every reader.
+        headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+        if !seen {
+            headers.insert(CONTENT_TYPE, self.kind.clone());
+        }
+        answer
+    }
+}
+
+/// By a file's extension; an unknown one is bytes, which no browser runs.
+fn kind(path: &str) -> &'static str {
+    match path.rsplit_once('.').map(|(_, extension)| extension) {
+        Some("html") => "text/html; charset=utf-8",
+        Some("js") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("json") => "application/json",
+        Some("svg") => "image/svg+xml",
+        Some("png") => "image/png",
+        Some("ico") => "image/x-icon",
+        Some("txt") => "text/plain; charset=utf-8",
+        Some("webmanifest") => "application/manifest+json",
+        _ => "application/octet-stream",
+    }
+}
+
+/// Whether a path is one of a page.
+pub fn is_page(path: &str) -> bool {
+    if matches!(path, "/" | "/docs" | "/sources") {
+        return true;
+    }
+    let of_account = path
+        .strip_prefix("/a/")
+        .and_then(|rest| rest.split_once('/'));
+    of_account.is_some_and(|(account, page)| {
+        matches!(page, "map" | "history" | "settings/api") && account.parse::<AccountId>().is_ok()
+    })
+}
+
+/// Where to go after a sign-in: the path of a page with its query, else `/`. Never another origin.
+pub fn own(to: Option<&str>) -> &str {
+    let fits = |to: &&str| {
+        let (path, query) = to.split_once('?').unwrap_or((to, ""));
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~=&%,".contains(&byte);
+        is_page(path) && query.len() <= 200 && query.bytes().all(plain)
+    };
+    to.filter(fits).unwrap_or("/")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+//! What is known of somebody who is signed in.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use water_domain::Timestamp;
+
+use crate::claims::Grant;
+
+/// A sign-in, from the identity provider's claims until it ends. It is kept sealed.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// The `sub` of the ID token.
+    pub(crate) subject: String,
+    /// A name to show.
+    pub(crate) name: Option<String>,
+    /// The identity provider's own session.
+    pub(crate) sid: Option<String>,
+    /// What the claims gave.
+    pub(crate) grants: Vec<Grant>,
+    /// For signing out at the identity provider.
+    pub(crate) id_token: String,
+    /// When it ends, however busy it is.
+    pub(crate) ends: Timestamp,
+}
+
+impl Session {
+    /// Who it is, as the identity provider says.
+    pub fn subject(&self) -> &str {
+        &self.subject
+    }
+
+    /// The person's name, if the identity provider tells it.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// The accounts.
+    pub fn grants(&self) -> &[Grant] {
+        &self.grants
+    }
+
+    /// When it ends, however busy it is.
+    pub fn ends(&self) -> Timestamp {
+        self.ends
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Session")
+    }
+}

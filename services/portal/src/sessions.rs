@@ -1,0 +1,208 @@
+//! The sessions of all browsers: a cookie of 256 random bits here, sealed claims in Redis.
+//!
+//! Redis holds a session under the cookie's SHA-256, sealed with a key derived from the cookie: who
+//! reads Redis can neither open a session nor use one.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use http::{HeaderMap, HeaderValue};
+use tracing::warn;
+use water_domain::Timestamp;
+use water_http::Problem;
+use water_keystore::{SessionKeys, WebName};
+
+use crate::cookie;
+use crate::provider::{Ended, LogoutToken};
+use crate::random;
+use crate::seal::SealKey;
+use crate::session::Session;
+
+/// The session's cookie.
+const COOKIE: &str = "__Host-water_session";
+/// What the key of a session is derived for.
+const PURPOSE: &str = "water-portal session";
+/// The longest that a used logout token is remembered.
+const REMEMBERED: Duration = Duration::from_hours(24);
+
+/// Bytes of a cookie.
+type Cookie = [u8; 32];
+
+/// Where sessions begin, are found and end.
+#[derive(Clone, Debug)]
+pub struct Sessions {
+    store: water_keystore::Sessions,
+    /// Part of subjects' names: two issuers' subjects are two people.
+    issuer: String,
+    length: Duration,
+}
+
+/// A session that a request's cookie has opened.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// By which its requests are counted.
+    pub name: WebName,
+    /// What is known of its reader.
+    pub session: Session,
+}
+
+/// Whether a request puts off the end of an idle session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Use {
+    /// Somebody is there.
+    Active,
+    /// A page asks by itself.
+    Poll,
+}
+
+impl Sessions {
+    /// Sessions of people of this issuer, each of this length at most.
+    pub fn new(store: water_keystore::Sessions, issuer: &str, length: Duration) -> Self {
+        Self {
+            store,
+            issuer: issuer.to_owned(),
+            length,
+        }
+    }
+
+    /// When a session that begins now ends at the latest.
+    pub fn end_of(&self, now: Timestamp) -> Timestamp {
+        now.plus(self.length)
+    }
+
+    /// Keeps a session; the answer is what sets its cookie.
+    pub async fn begin(&self, session: &Session, now: Timestamp) -> Result<HeaderValue, Problem> {
+        let cookie: Cookie = random::bytes()?;
+        let keys = self.keys(&cookie, session);
+        let text = serde_json::to_vec(session).map_err(Problem::internal)?;
+        let key = SealKey::derived(&cookie, PURPOSE);
+        let sealed = key.seal(&keys.session.to_string(), &text, random::bytes()?);
+        self.store.begin(&keys, &sealed, now, self.length).await?;
+        let value = BASE64_URL_SAFE_NO_PAD.encode(cookie);
+        Ok(cookie::set(COOKIE, &value, None))
+    }
+
+    /// The session of a request; none without one that lives.
+    pub async fn of(
+        &self,
+        headers: &HeaderMap,
+        now: Timestamp,
+        used: Use,
+    ) -> Result<Option<Opened>, Problem> {
+        let Some(cookie) = presented(headers) else {
+            return Ok(None);
+        };
+        let name = WebName::of(&cookie);
+        let sealed = match used {
+            Use::Active => self.store.use_and_read(&name).await?,
+            Use::Poll => self.store.read(&name).await?,
+        };
+        let Some(sealed) = sealed else {
+            return Ok(None);
+        };
+        let key = SealKey::derived(&cookie, PURPOSE);
+        let text = key.open(&name.to_string(), &sealed);
+        let session = text.and_then(|text| serde_json::from_slice::<Session>(&text).ok());
+        let Some(session) = session else {
+            warn!("a session in Redis cannot be opened; its reader has to sign in again");
+            return Ok(None);
+        };
+        let lives = now < session.ends();
+        Ok(lives.then_some(Opened { name, session }))
+    }
+
+    /// Ends the session of a request, if it has one; the answer is what it was.
+    pub async fn end(
+        &self,
+        headers: &HeaderMap,
+        now: Timestamp,
+    ) -> Result<Option<Session>, Problem> {
+        let (Some(cookie), Some(opened)) =
+            (presented(headers), self.of(headers, now, Use::Poll).await?)
+        else {
+            return Ok(None);
+        };
+        self.store.end(&self.keys(&cookie, &opened.session)).await?;
+        Ok(Some(opened.session))
+    }
+
+    /// Ends what a logout token ends, once; how many sessions that were. None: it was used before.
+    pub async fn end_by(
+        &self,
+        token: &LogoutToken,
+        now: Timestamp,
+    ) -> Result<Option<usize>, Problem> {
+        let left = token.expires.as_millis().saturating_sub(now.as_millis());
+        let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
+        let remembered = (left + Duration::from_mins(2)).min(REMEMBERED);
+        if !self.once("jti", &token.id, remembered).await? {
+            return Ok(None);
+        }
+        let ended = match &token.ends {
+            Ended::Provider(sid) => self.store.end_of_provider(&self.name("sid", sid)).await?,
+            Ended::Subject(sub) => self.store.end_of_subject(&self.name("sub", sub)).await?,
+        };
+        Ok(Some(ended))
+    }
+
+    /// Takes what may be used once within `lifetime`; false if it was used before.
+    pub async fn once(&self, kind: &str, text: &str, lifetime: Duration) -> Result<bool, Problem> {
+        Ok(self.store.take(&self.name(kind, text), lifetime).await?)
+    }
+
+    /// What takes the cookie away.
+    pub fn clear() -> HeaderValue {
+        cookie::clear(COOKIE)
+    }
+
+    fn keys(&self, cookie: &Cookie, session: &Session) -> SessionKeys {
+        let sid = session.sid.as_ref();
+        SessionKeys {
+            session: WebName::of(cookie),
+            subject: self.name("sub", session.subject()),
+            provider: sid.map(|sid| self.name("sid", sid)),
+        }
+    }
+
+    /// None of the parts has a NUL.
+    fn name(&self, kind: &str, text: &str) -> WebName {
+        WebName::of([kind, &self.issuer, text].join("\0").as_bytes())
+    }
+}
+
+/// The cookie, if it was sent once and has the form.
+fn presented(headers: &HeaderMap) -> Option<Cookie> {
+    let text = cookie::once(headers, COOKIE)?;
+    let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok()?;
+    bytes.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use http::header::COOKIE as HEADER;
+
+    use super::*;
+
+    #[test]
+    fn a_cookie_of_another_form_is_none() {
+        let good = BASE64_URL_SAFE_NO_PAD.encode([7; 32]);
+        let presents = |value: &str| {
+            let line = format!("{COOKIE}={value}");
+            presented(&HeaderMap::from_iter([(HEADER, line.parse().unwrap())]))
+        };
+        assert_eq!(presents(&good), Some([7; 32]));
+        let short = BASE64_URL_SAFE_NO_PAD.encode([7; 31]);
+        for bad in [
+            "",
+            "x",
+            &short,
+            &format!("{good}A"),
+            &format!("{good}="),
+            &good.to_lowercase(),
+        ] {
+            // Another text of the right length is another cookie, which names no session.
+            assert_ne!(presents(bad), Some([7; 32]), "{bad}");
+        }
+    }
+}

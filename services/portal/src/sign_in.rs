@@ -1,0 +1,258 @@
+//! Signing in: the authorisation code flow with PKCE, state and nonce (OpenID Connect Core 1.0 §3.1,
+//! RFC 7636, RFC 9207).
+//!
+//! What must be remembered between the way to the provider and the way back lies sealed in the
+//! browser: a visitor who has not signed in costs no store anything.
+
+mod pending;
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use http::header::{LOCATION, SET_COOKIE};
+use http::{HeaderValue, StatusCode};
+use sha2::{Digest, Sha256};
+use tracing::{info, warn};
+use water_domain::{PlanName, Timestamp};
+use water_http::{Code, Problem, Query, Received};
+use water_runtime::telemetry::chain;
+
+use crate::asked::Response;
+use crate::claims::{ClaimName, Pattern};
+use crate::notice::Notice;
+use crate::origin::PortalUrl;
+use crate::pages;
+use crate::plans::Plans;
+use crate::provider::{IdToken, Provider, ProviderError, encoded};
+use crate::random;
+use crate::seal::SealKey;
+use crate::session::Session;
+use crate::sessions::Sessions;
+
+use pending::{LIFETIME, Pending};
+
+/// Where the provider sends people back to.
+const CALLBACK: &str = "/auth/callback";
+
+/// What a sign-in needs.
+#[derive(Debug)]
+pub struct SignIn {
+    /// Who signs people in.
+    pub provider: Arc<Provider>,
+    /// The portal's own origin.
+    pub url: PortalUrl,
+    /// Seals what the browser keeps meanwhile.
+    pub seal: SealKey,
+    /// Where the session is kept.
+    pub sessions: Sessions,
+    /// The claim with the accounts.
+    pub claim: ClaimName,
+    /// What its values say.
+    pub pattern: Pattern,
+    /// The plan of values that name none.
+    pub default_plan: Option<PlanName>,
+    /// To tell of plans that do not exist.
+    pub plans: Plans,
+}
+
+/// Why nobody was signed in: what the page says, and a stable word for the log.
+struct Failure {
+    notice: Notice,
+    reason: &'static str,
+    error: String,
+}
+
+impl SignIn {
+    /// `GET /auth/sign-in?to=/own/path`: to the identity provider.
+    pub async fn begin(&self, request: &Received, query: &Query<'_>, now: Timestamp) -> Response {
+        let outcome = self.to_provider(request, query, now).await;
+        outcome.unwrap_or_else(|failure| failure.answer(request))
+    }
+
+    async fn to_provider(
+        &self,
+        request: &Received,
+        query: &Query<'_>,
+        now: Timestamp,
+    ) -> Result<Response, Failure> {
+        let metadata = self.provider.metadata().await?;
+        let to = pages::own(query.get("to").ok().flatten());
+        let pending = Pending::new(to, now)?;
+        let challenge = Sha256::digest(&pending.verifier);
+        let challenge = BASE64_URL_SAFE_NO_PAD.encode(challenge);
+        let client = self.provider.client();
+        let parameters = encoded(&[
+            ("response_type", "code"),
+            ("client_id", &client.id),
+            ("redirect_uri", &self.url.join(CALLBACK)),
+            ("scope", client.scopes.as_str()),
+            ("state", &pending.state),
+            ("nonce", &pending.nonce),
+            ("code_challenge", &challenge),
+            ("code_challenge_method", "S256"),
+        ]);
+        let endpoint = &metadata.authorization_endpoint;
+        let joint = if endpoint.contains('?') { '&' } else { '?' };
+        let mut answer = see(&format!("{endpoint}{joint}{parameters}"))?;
+        let cookies = answer.headers_mut();
+        for old in pending::surplus(&request.headers, &self.seal) {
+            cookies.append(SET_COOKIE, old);
+        }
+        cookies.append(SET_COOKIE, pending.cookie(&self.seal, random::bytes()?));
+        Ok(answer)
+    }
+
+    /// `GET /auth/callback`: back from the identity provider. The sign-in is used up, whatever comes
+    /// of it.
+    pub async fn finish(&self, request: &Received, query: &Query<'_>, now: Timestamp) -> Response {
+        let state = query.get("state").ok().flatten().unwrap_or_default();
+        let pending = Pending::of(&request.headers, state, &self.seal, now);
+        let outcome = match &pending {
+            Some(pending) => self.from_provider(request, query, pending, now).await,
+            None => Err(Failure::of(Notice::NotBegun, "state")),
+        };
+        let mut answer = outcome.unwrap_or_else(|failure| failure.answer(request));
+        if let Some(pending) = pending {
+            answer.headers_mut().append(SET_COOKIE, pending.clear());
+        }
+        answer
+    }
+
+    async fn from_provider(
+        &self,
+        request: &Received,
+        query: &Query<'_>,
+        pending: &Pending,
+        now: Timestamp,
+    ) -> Result<Response, Failure> {
+        if !self
+            .sessions
+            .once("state", &pending.state, LIFETIME)
+            .await?
+        {
+            return Err(Failure::of(Notice::NotBegun, "state_used"));
+        }
+        let metadata = self.provider.metadata().await?;
+        let issuer = query.get("iss")?;
+        let ours = |issuer| issuer == self.provider.client().issuer.as_str();
+        if !issuer.map_or(!metadata.names_issuer, ours) {
+            return Err(Failure::of(Notice::NotBelieved, "issuer"));
+        }
+        if query.get("error")?.is_some() {
+            return Err(Failure::of(Notice::Refused, "refused_by_provider"));
+        }
+        let Some(code) = query.get("code")?.filter(|code| !code.is_empty()) else {
+            return Err(Failure::of(Notice::NotBegun, "code"));
+        };
+        let redirect = self.url.join(CALLBACK);
+        let exchanged =
+            self.provider
+                .exchange(code, &pending.verifier, &redirect, &pending.nonce, now);
+        let session = self.session(exchanged.await?, now)?;
+        // A browser has one session: whatever its cookie opened until now is over.
+        self.sessions.end(&request.headers, now).await?;
+        let cookie = self.sessions.begin(&session, now).await?;
+        info!(
+            request.id = request.id.as_str(),
+            accounts = session.grants().len(),
+            "signed in"
+        );
+        let mut answer = see(&pending.to)?;
+        answer.headers_mut().append(SET_COOKIE, cookie);
+        Ok(answer)
+    }
+
+    fn session(&self, token: IdToken, now: Timestamp) -> Result<Session, Failure> {
+        let default_plan = self.default_plan.as_ref();
+        let accounts = self
+            .pattern
+            .accounts(&token.claims, &self.claim, default_plan);
+        let accounts = accounts.map_err(|error| Failure {
+            notice: Notice::Claims,
+            reason: error.as_str(),
+            error: error.to_string(),
+        })?;
+        for reason in &accounts.left_out {
+            warn!(%reason, "a value of the accounts claim gives no account");
+        }
+        for grant in &accounts.grants {
+            if !self.plans.has(&grant.plan) {
+                let (account, plan) = (grant.account.as_str(), grant.plan.as_str());
+                warn!(
+                    account.id = account,
+                    plan, "the WaterDataApi has no such plan: no access"
+                );
+            }
+        }
+        Ok(Session {
+            subject: token.subject,
+            name: token.name,
+            sid: token.sid,
+            grants: accounts.grants,
+            id_token: token.text.into_inner(),
+            ends: self.sessions.end_of(now),
+        })
+    }
+}
+
+/// 303: a page that was posted to is not posted to again.
+fn see(address: &str) -> Result<Response, Problem> {
+    let mut answer = Response::default();
+    *answer.status_mut() = StatusCode::SEE_OTHER;
+    let address = HeaderValue::try_from(address).map_err(Problem::internal)?;
+    answer.headers_mut().insert(LOCATION, address);
+    Ok(answer)
+}
+
+impl Failure {
+    fn of(notice: Notice, reason: &'static str) -> Self {
+        let error = String::new();
+        Self {
+            notice,
+            reason,
+            error,
+        }
+    }
+
+    fn answer(self, request: &Received) -> Response {
+        let (id, reason, error) = (request.id.as_str(), self.reason, self.error);
+        warn!(request.id = id, reason, error, "a sign-in failed");
+        self.notice.into_response(&request.headers, &request.id)
+    }
+}
+
+impl From<ProviderError> for Failure {
+    fn from(error: ProviderError) -> Self {
+        let notice = match &error {
+            error if error.is_away() => Notice::ProviderAway,
+            ProviderError::Refused("invalid_grant") => Notice::NotBegun,
+            _ => Notice::NotBelieved,
+        };
+        Self {
+            notice,
+            reason: error.as_str(),
+            error: chain(&error).to_string(),
+        }
+    }
+}
+
+/// The query, the store or the random source.
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        let notice = match problem.code() {
+            Code::DependencyUnavailable => Notice::StoreAway,
+            Code::Internal => Notice::Internal,
+            _ => Notice::NotBegun,
+        };
+        Self {
+            notice,
+            reason: problem.code().as_str(),
+            error: problem.cause().map(chain_of).unwrap_or_default(),
+        }
+    }
+}
+
+fn chain_of(error: &(dyn std::error::Error + Send + Sync + 'static)) -> String {
+    chain(error).to_string()
+}
