@@ -9,7 +9,8 @@ use water_resources::ApiKey;
 
 use super::*;
 use crate::cluster::MANAGED_BY;
-use world::{MAX_KEYS, Made, World, manager, member, viewer};
+use water_harness::wait_until;
+use world::{MAX_KEYS, Made, SOON, World, manager, member, viewer};
 
 const NOBODY: serde_json::Value = serde_json::Value::Null;
 const FOR_EVER: &str = "2120-01-01T00:00:00Z";
@@ -519,4 +520,21 @@ async fn an_api_server_that_is_away_is_nobodys_fault() {
         world.revokes(&acme, "acme-1").await.code(),
         (503, "dependency_unavailable")
     );
+}
+
+#[tokio::test]
+async fn the_portal_notices_that_the_bounds_of_its_rights_are_gone() {
+    let world = World::new("bounds").await;
+    let binding = "validatingadmissionpolicybinding/keys-bounds-water";
+    world.kubectl(&["delete", binding]);
+    let noticed = async || {
+        let is_bounded = world.keys.cluster.is_bounded().await?;
+        anyhow::ensure!(!is_bounded, "still refused");
+        Ok(())
+    };
+    wait_until("the end of the policy", SOON, noticed)
+        .await
+        .unwrap();
+    let left = world.kubectl(&["get", "apikeys", "--output=name"]);
+    assert_eq!(left, "", "a dry run writes nothing");
 }
