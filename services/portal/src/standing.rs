@@ -14,7 +14,7 @@ use tracing::{info, warn};
 
 use crate::provider::{Provider, ProviderError};
 
-/// Between two looks at a provider that answers, whose answer is kept for ten minutes.
+/// Between two looks at a provider that answers.
 const WHEN_FINE: Duration = Duration::from_secs(60);
 /// Between two looks at one that does not.
 const WHEN_NOT: Duration = Duration::from_secs(5);
@@ -39,7 +39,7 @@ impl Standing {
     /// Looks again and again.
     pub async fn follow(&self, provider: &Provider) -> Infallible {
         loop {
-            let is_fine = self.note(provider.metadata().await.map(drop));
+            let is_fine = self.note(provider.look().await);
             sleep(if is_fine { WHEN_FINE } else { WHEN_NOT }).await;
         }
     }
