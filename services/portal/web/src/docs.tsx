@@ -158,7 +158,7 @@ function Reference({ document, path, of, apiKey, setKey }: Part) {
           <summary>
             {w.docs.example} <span class="soft small">{type}</span>
           </summary>
-          <div class="block" tabIndex={0} role="region" aria-label={`${w.docs.example} ${type}`}>
+          <div class="block" tabIndex={0} role="region" aria-label={`${w.docs.example} ${path} ${type}`}>
             <pre>{text}</pre>
           </div>
         </details>

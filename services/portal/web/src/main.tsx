@@ -7,7 +7,7 @@ import { Frame } from './frame';
 import { Home, NoAccount } from './home';
 import { LanguageProvider } from './language';
 import MapPage from './map';
-import { NotFound, ProblemNotice, SignInCard, Waiting } from './page';
+import { NotFound, SignInCard, Unavailable, Waiting } from './page';
 import { accountOf, rememberAccount, SessionProvider, useSession } from './session';
 import './style.css';
 import { showTheme } from './theme';
@@ -30,7 +30,7 @@ function Of({ page: Page }: { page: AccountPage }) {
   useEffect(() => {
     if (account) rememberAccount(account.id);
   }, [account?.id]);
-  if (!session) return problem ? <ProblemNotice problem={problem} again={() => void reload()} /> : <Waiting />;
+  if (!session) return problem ? <Unavailable problem={problem} again={() => void reload()} /> : <Waiting />;
   if (!session.signedIn) return <SignInCard path={path} ended={ended} />;
   if (!account) return session.accounts.length === 0 ? <NoAccount session={session} /> : <NotFound />;
   return <Page key={account.id} account={account} session={session} />;
@@ -39,7 +39,7 @@ function Of({ page: Page }: { page: AccountPage }) {
 function Start() {
   const { session, problem, ended, reload } = useSession();
   const { path } = useLocation();
-  if (!session) return problem ? <ProblemNotice problem={problem} again={() => void reload()} /> : <Waiting />;
+  if (!session) return problem ? <Unavailable problem={problem} again={() => void reload()} /> : <Waiting />;
   if (!session.signedIn) return <Home ended={ended} />;
   const account = accountOf(session, path);
   return account ? <MapPage key={account.id} account={account} session={session} /> : <NoAccount session={session} />;

@@ -52,7 +52,18 @@ export function ProblemNotice({ problem, at, again }: { problem: Problem; at?: n
 export function problemText(w: ReturnType<typeof useLanguage>['w'], problem: Problem): string {
   const known: Record<string, string> = w.problems;
   const text = known[problem.code] ?? (problem.status >= 500 || problem.status === 0 ? w.problems.internal : w.problems.refused);
-  return problem.retryAfter > 0 ? `${text} ${w.retryIn(problem.retryAfter)}` : text;
+  return problem.retryAfter > 5 ? `${text} ${w.retryIn(problem.retryAfter)}` : text;
+}
+
+/** A page that cannot be shown at all, for now. */
+export function Unavailable({ problem, again }: { problem: Problem; again: () => void }) {
+  const { w } = useLanguage();
+  return (
+    <>
+      <Heading title={w.unavailable} />
+      <ProblemNotice problem={problem} again={again} />
+    </>
+  );
 }
 
 /** Asks to sign in, and comes back to this path. Only a click goes to the provider. */

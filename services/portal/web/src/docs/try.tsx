@@ -93,23 +93,23 @@ export function TryIt(props: { path: string; of: Operation; apiKey: string; setK
       </div>
       <div role="status">
         {shown === 'network' && <p class="wrong">{w.problems.network}</p>}
-        {shown !== undefined && shown !== 'network' && <Answer shown={shown} />}
+        {shown !== undefined && shown !== 'network' && <Answer shown={shown} path={props.path} />}
       </div>
     </form>
   );
 }
 
-function Answer({ shown }: { shown: Exclude<Shown, 'network'> }) {
+function Answer({ shown, path }: { shown: Exclude<Shown, 'network'>; path: string }) {
   const { w } = useLanguage();
   return (
     <div class="stack">
       <p>
         {w.docs.answer} <span class={shown.status < 400 ? 'state ok' : 'state no'}>{shown.status}</span>
       </p>
-      <div class="block" tabIndex={0} role="region" aria-label={w.docs.headers}>
+      <div class="block" tabIndex={0} role="region" aria-label={`${w.docs.headers} ${path}`}>
         <pre>{shown.headers.map(([name, value]) => `${name}: ${value}`).join('\n')}</pre>
       </div>
-      <div class="block" tabIndex={0} role="region" aria-label={w.docs.answer}>
+      <div class="block" tabIndex={0} role="region" aria-label={`${w.docs.answer} ${path}`}>
         <pre>{shown.body === '' ? w.docs.answerEmpty : shown.body.slice(0, MOST)}</pre>
       </div>
       {shown.cut && <p class="hint">{w.docs.truncated}</p>}

@@ -79,7 +79,7 @@ export function Table({ rows, by, picked, pick }: { rows: Row[]; by: By; picked:
                   <span class={`pill ${colour(step(row, 'level'), 'level')}`}>{inWords(language, { ...row, derived: false }, 'level')}</span>
                   {row.derived && <span class="mark">{w.map.derived}</span>}
                 </td>
-                <td class="n">{inWords(language, row, second)}</td>
+                <td class="n">{figure(row, second) === undefined ? '–' : inWords(language, row, second)}</td>
               </tr>
             ))}
           </tbody>

@@ -15,6 +15,7 @@ export const en: Words = {
   language: 'Language',
   signIn: 'Sign in',
   signOut: 'Sign out',
+  unavailable: 'This page is away for a moment',
   signInNeeded: 'Sign in to see this page',
   sessionEnded: 'Your session has ended',
   signInText: 'You will come back to this page after signing in.',

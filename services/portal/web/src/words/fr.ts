@@ -14,6 +14,7 @@ export const fr = {
   language: 'Langue',
   signIn: 'Se connecter',
   signOut: 'Se déconnecter',
+  unavailable: 'Cette page est momentanément indisponible',
   signInNeeded: 'Connectez-vous pour voir cette page',
   sessionEnded: 'Votre session est terminée',
   signInText: 'Vous reviendrez à cette page après la connexion.',
