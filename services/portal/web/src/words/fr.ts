@@ -39,10 +39,6 @@ export const fr = {
     title: 'Vous n’appartenez à aucun compte',
     text: 'Vous êtes connecté, mais aucun compte ne vous est attribué. Donnez cet identifiant à l’administrateur de votre compte :',
   },
-  failedSignIn: {
-    title: 'La connexion n’a pas abouti',
-    text: 'Aucune session n’a été ouverte. Recommencez ; si cela se répète, prévenez l’administrateur de votre compte.',
-  },
   problems: {
     network: 'Le serveur ne répond pas. Vérifiez votre connexion.',
     internal: 'Une erreur s’est produite chez nous. Elle est enregistrée.',
