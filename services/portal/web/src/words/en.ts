@@ -144,13 +144,13 @@ export const en: Words = {
     endPrevious: 'End it now',
     endPreviousLabel: (title) => `End it now: old key of “${title}”`,
     states: {
-      publishing: 'Being published',
+      publishing: 'Publishing…',
       active: 'Active',
       suspended: 'Suspended',
       not_yet_valid: 'Not yet valid',
       expired: 'Expired',
       plan_without_access: 'Plan without access',
-      revoking: 'Being revoked',
+      revoking: 'Revoking…',
       stalled: 'Stalled',
     },
     reasons: {

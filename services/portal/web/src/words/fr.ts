@@ -143,13 +143,13 @@ export const fr = {
     endPrevious: 'Y mettre fin',
     endPreviousLabel: (title: string) => `Y mettre fin : ancienne clé de « ${title} »`,
     states: {
-      publishing: 'En cours de publication',
+      publishing: 'Publication…',
       active: 'Active',
       suspended: 'Suspendue',
       not_yet_valid: 'Pas encore valable',
       expired: 'Expirée',
       plan_without_access: 'Plan sans accès',
-      revoking: 'En cours de révocation',
+      revoking: 'Révocation…',
       stalled: 'Bloquée',
     },
     reasons: {
