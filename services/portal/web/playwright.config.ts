@@ -7,6 +7,7 @@ export default defineConfig({
   retries: 0,
   forbidOnly: true,
   timeout: 60_000,
+  use: { actionTimeout: 10_000, navigationTimeout: 20_000 },
   expect: { timeout: 10_000 },
   reporter: [['list']],
 });

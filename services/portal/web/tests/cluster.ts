@@ -57,6 +57,13 @@ export async function curl(key: string, path: string): Promise<Answer> {
   return { status: Number(text.slice(end + 1)), body: text.slice(0, end) };
 }
 
+/** Gives an account its changes of the hour back: the tests together make more than an account may. */
+export async function renewChanges(account: string): Promise<void> {
+  const redis = (args: string[]) => run('redis-cli', ['--no-auth-warning', '-u', setting('WATER_REDIS_ADMINISTRATOR_URL'), ...args]);
+  const names = (await redis(['--raw', 'KEYS', `wd:web:{${account}}:*:changes`])).split('\n').filter((name) => name !== '');
+  if (names.length > 0) await redis(['DEL', ...names]);
+}
+
 /** `kubectl` in the product's namespace. */
 export function kubectl(args: string[], input?: string): Promise<string> {
   return run(setting('WATER_KUBECTL'), ['-n', setting('WATER_NAMESPACE'), ...args], { input });

@@ -46,7 +46,7 @@ test('the address keeps the scale and the département', async ({ site }) => {
   await page.goto('/a/acme/map?by=flood&dept=2A');
   await expect(page.getByRole('radio', { name: fr.map.by.flood })).toBeChecked();
   await expect(page.getByRole('heading', { level: 2, name: /Corse-du-Sud/ })).toBeVisible();
-  await page.getByText(fr.map.by.drought, { exact: true }).click();
+  await page.getByRole('radio', { name: fr.map.by.drought }).check();
   await expect(page).toHaveURL(/by=drought&dept=2A$/);
 });
 

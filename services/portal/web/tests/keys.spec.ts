@@ -180,7 +180,7 @@ test('a key made by kubectl is listed, cannot be replaced, and can be revoked', 
     apiVersion: 'waterdata.dev/v1',
     kind: 'ApiKey',
     metadata: { name },
-    spec: { accountId: 'acme', plan: 'Enterprise', description: name, apiRef: { name: await apiName() }, material: { generate: { secretName: name } } },
+    spec: { accountId: 'acme', plan: 'Enterprise', description: name, apiRef: { name: await apiName() } },
   };
   await kubectl(['apply', '-f', '-'], JSON.stringify(manifest));
   const page = await site.as(person('acme'));

@@ -97,8 +97,8 @@ test('the reader’s choice of language and theme stays', async ({ site }) => {
   const page = await site.browser({ lang: 'fr' });
   await page.goto('/');
   await page.locator('.menu > summary').click();
-  await page.getByText('English', { exact: true }).click();
-  await page.getByText('Dark', { exact: true }).click();
+  await page.getByRole('radio', { name: 'English' }).check();
+  await page.getByRole('radio', { name: 'Dark' }).check();
   await page.reload();
   await expect(page.locator('html')).toHaveAttribute('lang', 'en');
   await expect(page.locator('html')).toHaveAttribute('data-theme', 'dark');

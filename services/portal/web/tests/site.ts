@@ -2,7 +2,7 @@
 //! form, and a watch over policy reports and console errors.
 import { test as base, chromium, expect, type BrowserContext, type Locator, type Page } from '@playwright/test';
 import { fr } from '../src/words/fr';
-import { folder, setting, type Person } from './cluster';
+import { folder, renewChanges, setting, type Person } from './cluster';
 
 export type Look = { lang?: 'fr' | 'en'; scheme?: 'light' | 'dark'; width?: number };
 
@@ -17,8 +17,6 @@ export class Site {
     const args = [
       `--host-resolver-rules=${setting('WATER_HOST_RULES')}`,
       `--ignore-certificate-errors-spki-list=${setting('WATER_SPKI_FINGERPRINTS')}`,
-      // Chromium's sandbox refuses to run as root, as which the development cluster runs.
-      ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
     ];
     const context = await chromium.launchPersistentContext(folder('profile'), {
       executablePath: setting('WATER_CHROMIUM'),
@@ -85,6 +83,7 @@ export async function fillProvidersForm(page: Page, person: Person): Promise<voi
 export const test = base.extend<{ site: Site }>({
   site: async ({}, use) => {
     const site = new Site();
+    await renewChanges('acme');
     await use(site);
     await site.end();
   },
