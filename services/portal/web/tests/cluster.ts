@@ -29,7 +29,8 @@ export function run(program: string, args: string[], options: { input?: string; 
       if (error) reject(new Error(`${program} ended with ${String(error.code)}: ${stderr}`));
       else resolve(stdout);
     });
-    child.stdin?.end(options.input ?? '');
+    // A program that reads nothing may have closed its input already.
+    child.stdin?.on('error', () => undefined).end(options.input ?? '');
   });
 }
 
@@ -57,10 +58,10 @@ export async function curl(key: string, path: string): Promise<Answer> {
   return { status: Number(text.slice(end + 1)), body: text.slice(0, end) };
 }
 
-/** Gives an account its changes of the hour back: the tests together make more than an account may. */
-export async function renewChanges(account: string): Promise<void> {
+/** Gives an account its changes of the hour and reads of the minute back: the tests together need more. */
+export async function renewAllowances(account: string): Promise<void> {
   const redis = (args: string[]) => run('redis-cli', ['--no-auth-warning', '-u', setting('WATER_REDIS_ADMINISTRATOR_URL'), ...args]);
-  const names = (await redis(['--raw', 'KEYS', `wd:web:{${account}}:*:changes`])).split('\n').filter((name) => name !== '');
+  const names = (await redis(['--raw', 'KEYS', `wd:web:{${account}}:*`])).split('\n').filter((name) => /:(changes|reads)$/.test(name));
   if (names.length > 0) await redis(['DEL', ...names]);
 }
 

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from '@playwright/test';
-import { person } from './cluster';
+import { person, renewAllowances } from './cluster';
 import { expect, test } from './site';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -34,6 +34,7 @@ for (const lang of ['fr', 'en'] as const) {
       const page = await site.as(person('acme'), { lang, scheme });
       for (const [name, address, ready] of PAGES) {
         for (const width of [1280, 320]) {
+          await renewAllowances('acme');
           await page.setViewportSize({ width, height: 900 });
           await page.goto(address);
           await expect(page.locator(ready).first(), name).toBeVisible();

@@ -2,7 +2,7 @@
 //! form, and a watch over policy reports and console errors.
 import { test as base, chromium, expect, type BrowserContext, type Locator, type Page } from '@playwright/test';
 import { fr } from '../src/words/fr';
-import { folder, renewChanges, setting, type Person } from './cluster';
+import { folder, renewAllowances, setting, type Person } from './cluster';
 
 export type Look = { lang?: 'fr' | 'en'; scheme?: 'light' | 'dark'; width?: number };
 
@@ -83,7 +83,7 @@ export async function fillProvidersForm(page: Page, person: Person): Promise<voi
 export const test = base.extend<{ site: Site }>({
   site: async ({}, use) => {
     const site = new Site();
-    await renewChanges('acme');
+    await renewAllowances('acme');
     await use(site);
     await site.end();
   },

@@ -222,7 +222,6 @@ export const en: Words = {
       revoked: (title) => `The key “${title}” is revoked at every gate.`,
       ended: (title) => `The old key of “${title}” no longer works.`,
     },
-    elsewhere: 'Keys of this account may exist elsewhere on the platform, too.',
     fileName: (keyId) => `api-key-${keyId}.txt`,
   },
   quota: {

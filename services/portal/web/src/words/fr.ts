@@ -221,7 +221,6 @@ export const fr = {
       revoked: (title: string) => `La clé « ${title} » est révoquée à toutes les portes.`,
       ended: (title: string) => `L’ancienne clé de « ${title} » ne vaut plus.`,
     },
-    elsewhere: 'Des clés de ce compte peuvent exister aussi ailleurs sur la plateforme.',
     fileName: (keyId: string) => `cle-api-${keyId}.txt`,
   },
   quota: {
