@@ -5,6 +5,7 @@ import { CopyButton } from './clipboard';
 import { examples, header, isOpen, operations, problems, type Document, type Operation } from './docs/openapi';
 import { Prose } from './docs/prose';
 import { recipes } from './docs/recipes';
+import './docs/style.css';
 import { TryIt } from './docs/try';
 import { Problem } from './api';
 import { useLanguage } from './language';

@@ -6,6 +6,7 @@ import { Choice } from './frame';
 import { Export } from './history/export';
 import { newest, page, PAGE, NEWEST, type Entry, type Kind } from './history/pages';
 import { Plot } from './history/plot';
+import './history/style.css';
 import { Table } from './history/table';
 import { CodeIcon } from './icons';
 import { useLanguage } from './language';

@@ -8,6 +8,7 @@ import { EndDialog, RenameDialog, RevokeDialog } from './keys/confirm';
 import { CreateDialog, RotateDialog } from './keys/create';
 import { QuotaCards } from './keys/quota';
 import { settle } from './keys/settle';
+import './keys/style.css';
 import { KeyTable, type Action } from './keys/table';
 import { useLanguage } from './language';
 import { Heading, NoAccess, ProblemNotice, Waiting } from './page';
