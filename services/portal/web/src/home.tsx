@@ -1,5 +1,4 @@
 //! The first page of those who are not signed in, and of those who belong to no account.
-import { useLocation } from 'preact-iso';
 import type { SignedIn } from './api';
 import { CodeIcon, KeyIcon, MapIcon } from './icons';
 import { useLanguage } from './language';
@@ -13,21 +12,12 @@ const LEVELS: Record<string, number> = welcome.levels;
 /** What the product is, and the way in. */
 export function Home({ ended }: { ended: boolean }) {
   const { w } = useLanguage();
-  const { query } = useLocation();
   const outlines = useOutlines();
   return (
     <>
       {ended && (
         <div class="notice info" role="status">
           <p>{w.sessionEnded}.</p>
-        </div>
-      )}
-      {query['problem'] !== undefined && (
-        <div class="notice bad" role="alert">
-          <p>
-            <b>{w.failedSignIn.title}</b>
-          </p>
-          <p>{w.failedSignIn.text}</p>
         </div>
       )}
       <div class="grid hero">

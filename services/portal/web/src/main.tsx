@@ -85,6 +85,12 @@ window.addEventListener('vite:preloadError', (event) => {
   reloadOnce();
 });
 
+// A rollout may have answered the HTML from one version and the style from the other.
+window.addEventListener('load', () => {
+  const style = document.querySelector<HTMLLinkElement>('link[rel=stylesheet]');
+  if (style && !style.sheet) reloadOnce();
+});
+
 showTheme();
 const app = document.getElementById('app');
 if (app) render(<App />, app);

@@ -40,10 +40,6 @@ export const en: Words = {
     title: 'You belong to no account',
     text: 'You are signed in, but no account is assigned to you. Give this identifier to your account’s administrator:',
   },
-  failedSignIn: {
-    title: 'Signing in did not succeed',
-    text: 'No session was opened. Try again; if this goes on, tell your account’s administrator.',
-  },
   problems: {
     network: 'The server does not answer. Check your connection.',
     internal: 'Something failed on our side. It has been recorded.',
@@ -148,13 +144,13 @@ export const en: Words = {
     endPrevious: 'End it now',
     endPreviousLabel: (title) => `End it now: old key of “${title}”`,
     states: {
-      publishing: 'Being published',
+      publishing: 'Publishing…',
       active: 'Active',
       suspended: 'Suspended',
       not_yet_valid: 'Not yet valid',
       expired: 'Expired',
       plan_without_access: 'Plan without access',
-      revoking: 'Being revoked',
+      revoking: 'Revoking…',
       stalled: 'Stalled',
     },
     reasons: {

@@ -39,10 +39,6 @@ export const fr = {
     title: 'Vous n’appartenez à aucun compte',
     text: 'Vous êtes connecté, mais aucun compte ne vous est attribué. Donnez cet identifiant à l’administrateur de votre compte :',
   },
-  failedSignIn: {
-    title: 'La connexion n’a pas abouti',
-    text: 'Aucune session n’a été ouverte. Recommencez ; si cela se répète, prévenez l’administrateur de votre compte.',
-  },
   problems: {
     network: 'Le serveur ne répond pas. Vérifiez votre connexion.',
     internal: 'Une erreur s’est produite chez nous. Elle est enregistrée.',
@@ -147,13 +143,13 @@ export const fr = {
     endPrevious: 'Y mettre fin',
     endPreviousLabel: (title: string) => `Y mettre fin : ancienne clé de « ${title} »`,
     states: {
-      publishing: 'En cours de publication',
+      publishing: 'Publication…',
       active: 'Active',
       suspended: 'Suspendue',
       not_yet_valid: 'Pas encore valable',
       expired: 'Expirée',
       plan_without_access: 'Plan sans accès',
-      revoking: 'En cours de révocation',
+      revoking: 'Révocation…',
       stalled: 'Bloquée',
     },
     reasons: {

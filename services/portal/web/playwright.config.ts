@@ -1,0 +1,13 @@
+//! The browser tests run one after the other, once each, against a running cluster.
+import { defineConfig } from '@playwright/test';
+
+export default defineConfig({
+  testDir: 'tests',
+  workers: 1,
+  retries: 0,
+  forbidOnly: true,
+  timeout: 60_000,
+  use: { actionTimeout: 10_000, navigationTimeout: 20_000 },
+  expect: { timeout: 10_000 },
+  reporter: [['list']],
+});

@@ -1,0 +1,113 @@
+//! What the pages show of the data: the map beside the API, the history, the reference's recipes.
+import { fr } from '../src/words/fr';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { curl, curlHome, person, run } from './cluster';
+import { expect, freshTitle, makeKey, openKeys, revokeKey, test } from './site';
+
+type Stress = { dept: string; stressIndex: number; level: keyof typeof fr.map.levels };
+type Risk = { dept: string; flood: number; drought: number; overall: number };
+
+const LEVELS = ['normal', 'vigilance', 'alerte', 'alerte_renforcee', 'crise'];
+
+test('the map agrees with the API in all 101 départements and five scales', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await openKeys(page, 'acme');
+  const title = freshTitle();
+  const key = await makeKey(page, title);
+  const ask = async <T>(path: string) => (JSON.parse((await curl(key, path)).body) as { data: T[] }).data;
+  const stress = new Map((await ask<Stress>('/api/v1/stress')).map((one) => [one.dept, one]));
+  const risk = new Map((await ask<Risk>('/api/v1/risque')).map((one) => [one.dept, one]));
+  const number = new Intl.NumberFormat('fr-FR', { maximumFractionDigits: 3 });
+  const band = (value: number | undefined, wide: number) => (value === undefined ? 'none' : String(Math.min(4, Math.floor(value / wide))));
+  for (const by of ['level', 'stress', 'flood', 'drought', 'overall'] as const) {
+    await page.goto(`/a/acme/map?by=${by}`);
+    await expect(page.locator('[role=option]')).toHaveCount(101);
+    const shown = await page.locator('[role=option]').evaluateAll((options) =>
+      options.map((one) => ({ code: one.getAttribute('data-code') ?? '', step: one.getAttribute('data-step'), label: one.getAttribute('aria-label') ?? '' })),
+    );
+    expect(new Set(shown.map(({ code }) => code)).size).toBe(101);
+    for (const { code, step, label } of shown) {
+      const value = by === 'level' || by === 'stress' ? stress.get(code)?.stressIndex : risk.get(code)?.[by];
+      const level = stress.get(code)?.level;
+      const expected = by === 'level' ? (level === undefined ? 'none' : String(LEVELS.indexOf(level))) : band(value, by === 'stress' ? 1 : 20);
+      expect(step, `${by} ${code}`).toBe(expected);
+      const words = by === 'level' ? (level === undefined ? fr.map.noData : fr.map.levels[level]) : value === undefined ? fr.map.noData : number.format(value);
+      expect(label.split(' : ')[1], `${by} ${code}`).toMatch(new RegExp(`^${words.replaceAll('.', '\\.')}( |$)`));
+    }
+  }
+  await openKeys(page, 'acme');
+  await revokeKey(page, title);
+});
+
+test('the address keeps the scale and the département', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await page.goto('/a/acme/map?by=flood&dept=2A');
+  await expect(page.getByRole('radio', { name: fr.map.by.flood })).toBeChecked();
+  await expect(page.getByRole('heading', { level: 2, name: /Corse-du-Sud/ })).toBeVisible();
+  await page.getByRole('radio', { name: fr.map.by.drought }).check();
+  await expect(page).toHaveURL(/by=drought&dept=2A$/);
+});
+
+test('the history has as many rows as the API says, and its file has all of them', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  const told = await page.evaluate(async () => ((await (await fetch('/account/v1/accounts/acme/hydrorisk?limit=1')).json()) as { total: number }).total);
+  expect(told).toBeGreaterThan(0);
+  await page.goto('/a/acme/history');
+  const number = new Intl.NumberFormat('fr-FR');
+  await expect(page.locator('.lede')).toContainText(fr.history.lede.analyses(number.format(told)));
+  const download = page.waitForEvent('download');
+  await page.getByRole('button', { name: fr.history.csv }).click();
+  const file = await (await download).path();
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\r\n');
+  expect(lines[0]?.startsWith('\uFEFFid;')).toBe(true);
+  expect(lines.length - 1).toBe(told);
+});
+
+test('every curl recipe of the reference runs', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await openKeys(page, 'acme');
+  const title = freshTitle();
+  const key = await makeKey(page, title);
+  await page.goto('/docs');
+  await expect(page.locator('[data-try]').first()).toBeAttached();
+  const recipes = await page.locator('[data-recipe]').evaluateAll((all) => all.map((one) => ({ name: one.getAttribute('data-recipe') ?? '', text: one.textContent ?? '' })));
+  expect(recipes.map(({ name }) => name).sort()).toEqual(Object.keys(fr.docs.recipe).sort());
+  const home = curlHome();
+  const cwd = mkdtempSync(join(tmpdir(), 'recipes-'));
+  for (const { name, text } of recipes) {
+    const printed = await run('bash', ['-euo', 'pipefail', '-c', text], { cwd, env: { CURL_HOME: home, WATER_KEY: key } });
+    const result = { walk: 'analyses.ndjson', etag: 'stress.json' }[name];
+    expect((result === undefined ? printed : readFileSync(join(cwd, result), 'utf8')).length, name).toBeGreaterThan(40);
+  }
+  await openKeys(page, 'acme');
+  await revokeKey(page, title);
+});
+
+test('a request tried in the reference carries the pasted key and no cookie', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await openKeys(page, 'acme');
+  const title = freshTitle();
+  const key = await makeKey(page, title);
+  await page.goto('/docs');
+  const box = page.locator('[data-try="/api/v1/stress"]');
+  await box.locator('summary').click();
+  await box.getByLabel(fr.docs.tryKey).fill(key);
+  await box.getByLabel('dept', { exact: true }).fill('34');
+  const sent = page.waitForRequest((request) => request.url().includes('/api/v1/stress'));
+  await box.getByRole('button', { name: fr.docs.send }).click();
+  const headers = await (await sent).allHeaders();
+  expect(headers['cookie']).toBeUndefined();
+  await expect(box.locator('.state.ok')).toHaveText('200');
+  await expect(box.getByText('"dept": "34"').first()).toBeVisible();
+  await openKeys(page, 'acme');
+  await revokeKey(page, title);
+});
+
+test('each dataset’s source, date and licence are told', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await page.goto('/sources');
+  await expect(page.getByRole('row', { name: new RegExp(fr.sources.names.vigieau) })).toContainText('Licence Ouverte 2.0');
+  await expect(page.getByRole('row', { name: new RegExp(fr.sources.names.stress) })).toContainText(fr.sources.synthetic);
+});

@@ -1,0 +1,250 @@
+//! An account holder's keys, from their making to their end, through browser, ingress, operator and gates.
+import { fr } from '../src/words/fr';
+import { curl, kubectl, person } from './cluster';
+import { dialog, expect, freshTitle, makeKey, openKeys, publish, replaceKey, revokeKey, row, shownText, test } from './site';
+
+const PATH = '/api/v1/stress?dept=34';
+const words = fr.keys;
+
+test('a holder makes a key in the browser, and the API takes it', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await openKeys(page, 'acme');
+  const title = freshTitle();
+  const key = await makeKey(page, title);
+  expect((await curl(key, PATH)).status).toBe(200);
+  await expect(row(page, title)).toHaveAttribute('data-state', 'active');
+  await revokeKey(page, title);
+});
+
+test('the text of a key is gone from the page once its dialog is closed', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await openKeys(page, 'acme');
+  const title = freshTitle();
+  const key = await makeKey(page, title);
+  expect(await page.content()).not.toContain(key.slice(20));
+  await page.reload();
+  await expect(row(page, title)).toBeVisible();
+  expect(await page.content()).not.toContain(key.slice(20));
+  await revokeKey(page, title);
+});
+
+test('no request of the browser holds the text of a key', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await openKeys(page, 'acme');
+  const sent: string[] = [];
+  page.on('request', (request) => sent.push(`${request.url()} ${JSON.stringify(request.headers())} ${request.postData() ?? ''}`));
+  const title = freshTitle();
+  const key = await makeKey(page, title);
+  expect(sent.some((one) => one.includes('"sha256"'))).toBe(true);
+  expect(sent.filter((one) => one.includes(key.slice(20)))).toHaveLength(0);
+  await revokeKey(page, title);
+});
+
+test('the list shows that a key has been used', async ({ site }) => {
+  test.slow();
+  const page = await site.as(person('acme'));
+  await openKeys(page, 'acme');
+  const title = freshTitle();
+  const key = await makeKey(page, title);
+  await expect(row(page, title).getByRole('cell', { name: words.never, exact: true })).toBeVisible();
+  expect((await curl(key, PATH)).status).toBe(200);
+  await expect
+    .poll(
+      async () => {
+        await openKeys(page, 'acme');
+        await expect(row(page, title)).toBeVisible();
+        return row(page, title).getByRole('cell', { name: words.never, exact: true }).count();
+      },
+      { timeout: 90_000 },
+    )
+    .toBe(0);
+  await revokeKey(page, title);
+});
+
+test('after a replacement with an overlap of an hour both keys work', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await openKeys(page, 'acme');
+  const title = freshTitle();
+  const old = await makeKey(page, title);
+  const next = await replaceKey(page, title, 'h1');
+  expect(next).not.toBe(old);
+  expect((await curl(old, PATH)).status).toBe(200);
+  expect((await curl(next, PATH)).status).toBe(200);
+  await expect(row(page, title).getByRole('button', { name: words.endPreviousLabel(title) })).toBeVisible();
+  await revokeKey(page, title);
+});
+
+test('ending the overlap stops the old key and leaves the new one', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await openKeys(page, 'acme');
+  const title = freshTitle();
+  const old = await makeKey(page, title);
+  const next = await replaceKey(page, title, 'h1');
+  await row(page, title).getByRole('button', { name: words.endPreviousLabel(title) }).click();
+  await dialog(page).getByRole('button', { name: words.endNow }).click();
+  await expect(page.getByText(words.changed.ended(title))).toBeVisible({ timeout: 20_000 });
+  expect((await curl(old, PATH)).status).toBe(401);
+  expect((await curl(next, PATH)).status).toBe(200);
+  await revokeKey(page, title);
+});
+
+test('a replacement without an overlap ends the old key', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await openKeys(page, 'acme');
+  const title = freshTitle();
+  const old = await makeKey(page, title);
+  const next = await replaceKey(page, title, 'h0');
+  expect((await curl(old, PATH)).status).toBe(401);
+  expect((await curl(next, PATH)).status).toBe(200);
+  await revokeKey(page, title);
+});
+
+test('a revoked key is answered 401 within a second', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await openKeys(page, 'acme');
+  const title = freshTitle();
+  const key = await makeKey(page, title);
+  await row(page, title).getByRole('button', { name: words.revokeLabel(title) }).click();
+  await dialog(page).getByRole('button', { name: words.revoke }).click();
+  const clicked = performance.now();
+  let last = 200;
+  while (last === 200 && performance.now() - clicked < 5000) last = (await curl(key, PATH)).status;
+  const took = performance.now() - clicked;
+  expect(last).toBe(401);
+  test.info().annotations.push({ type: 'revoked to 401', description: `${took.toFixed(0)} ms` });
+  expect(took).toBeLessThan(1000);
+  await expect(row(page, title)).toHaveCount(0, { timeout: 20_000 });
+});
+
+test('a tab that is closed before "I have saved it" leaves no key', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await openKeys(page, 'acme');
+  const title = freshTitle();
+  const tab = await page.context().newPage();
+  await openKeys(tab, 'acme');
+  await tab.getByRole('button', { name: words.create }).first().click();
+  await dialog(tab).getByLabel(words.titleLabel).fill(title);
+  await dialog(tab).getByRole('button', { name: words.make }).click();
+  const key = await shownText(tab);
+  await tab.close();
+  await openKeys(page, 'acme');
+  await expect(page.locator('tr[data-key], .empty').first()).toBeVisible();
+  await expect(row(page, title)).toHaveCount(0);
+  expect((await curl(key, PATH)).status).toBe(401);
+});
+
+test('the second of two tabs that replace the same key is told that it has changed', async ({ site }) => {
+  site.provokes(/status of 409/);
+  const page = await site.as(person('acme'));
+  await openKeys(page, 'acme');
+  const title = freshTitle();
+  await makeKey(page, title);
+  const second = await page.context().newPage();
+  await openKeys(second, 'acme');
+  await row(second, title).getByRole('button', { name: words.rotateLabel(title) }).click();
+  await dialog(second).getByRole('button', { name: words.make }).click();
+  await replaceKey(page, title, 'h0');
+  await dialog(second).getByRole('button', { name: words.saved }).click();
+  await expect(dialog(second).getByRole('alert')).toContainText(fr.problems.changed_meanwhile);
+  await dialog(second).getByRole('button', { name: fr.cancel }).click();
+  await revokeKey(page, title);
+});
+
+test('a key can be renamed', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await openKeys(page, 'acme');
+  const title = freshTitle();
+  await makeKey(page, title);
+  const next = freshTitle();
+  await row(page, title).getByRole('button', { name: words.renameLabel(title) }).click();
+  await dialog(page).getByLabel(words.titleLabel).fill(next);
+  await dialog(page).getByRole('button', { name: words.renameSave }).click();
+  await expect(row(page, next)).toBeVisible();
+  await expect(row(page, title)).toHaveCount(0);
+  await revokeKey(page, next);
+});
+
+test('a name of 101 characters is refused with the rule beside the field', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await openKeys(page, 'acme');
+  await page.getByRole('button', { name: words.create }).first().click();
+  await dialog(page).getByLabel(words.titleLabel).fill('x'.repeat(101));
+  await dialog(page).getByRole('button', { name: words.make }).click();
+  await expect(dialog(page).getByText(words.titleWrong)).toBeVisible();
+  await expect(dialog(page).getByTestId('key-text')).toHaveCount(0);
+});
+
+test('a key made by kubectl is listed, cannot be replaced, and can be revoked', async ({ site }) => {
+  const name = `essai-${Date.now().toString(36)}`;
+  const manifest = {
+    apiVersion: 'waterdata.dev/v1',
+    kind: 'ApiKey',
+    metadata: { name },
+    spec: { accountId: 'acme', plan: 'Enterprise', description: name, apiRef: { name: await apiName() } },
+  };
+  await kubectl(['apply', '-f', '-'], JSON.stringify(manifest));
+  const page = await site.as(person('acme'));
+  await openKeys(page, 'acme');
+  await expect(row(page, name)).toContainText(words.madeByCluster);
+  await expect(row(page, name).getByRole('button', { name: words.rotateLabel(name) })).toHaveCount(0);
+  await revokeKey(page, name);
+  await expect.poll(() => kubectl(['get', 'apikeys', name, '--ignore-not-found', '-o', 'name'])).toBe('');
+});
+
+async function apiName(): Promise<string> {
+  return (await kubectl(['get', 'waterdataapis', '-o', 'jsonpath={.items[0].metadata.name}'])).trim();
+}
+
+test('a failed request keeps the text on the page, and the same key can be sent again', async ({ site }) => {
+  site.provokes(/ERR_INTERNET_DISCONNECTED/);
+  const page = await site.as(person('acme'));
+  await openKeys(page, 'acme');
+  const title = freshTitle();
+  await page.getByRole('button', { name: words.create }).first().click();
+  await dialog(page).getByLabel(words.titleLabel).fill(title);
+  await dialog(page).getByRole('button', { name: words.make }).click();
+  const key = await shownText(page);
+  await page.context().setOffline(true);
+  await dialog(page).getByRole('button', { name: words.saved }).click();
+  await expect(dialog(page).getByRole('alert')).toContainText(fr.problems.network);
+  expect(await shownText(page)).toBe(key);
+  await page.context().setOffline(false);
+  await dialog(page).getByRole('button', { name: words.retry }).click();
+  await expect(dialog(page).locator('.state.ok')).toBeVisible({ timeout: 20_000 });
+  await dialog(page).getByRole('button', { name: fr.close }).click();
+  expect((await curl(key, PATH)).status).toBe(200);
+  await expect(row(page, title)).toHaveCount(1);
+  await revokeKey(page, title);
+});
+
+test('the day’s quota on the page falls by one with each request', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await openKeys(page, 'acme');
+  const title = freshTitle();
+  const key = await makeKey(page, title);
+  const left = async () => Number((await page.locator('.big').nth(1).innerText()).split('/')[0]?.replaceAll(/\D/g, ''));
+  await page.reload();
+  await expect.poll(left).toBeGreaterThan(0);
+  const before = await left();
+  for (let request = 0; request < 3; request += 1) expect((await curl(key, PATH)).status).toBe(200);
+  await expect.poll(left, { timeout: 15_000 }).toBe(before - 3);
+  await revokeKey(page, title);
+});
+
+test('a key that replaces one whose overlap still runs needs the box ticked', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await openKeys(page, 'acme');
+  const title = freshTitle();
+  const first = await makeKey(page, title);
+  await replaceKey(page, title, 'h1');
+  await row(page, title).getByRole('button', { name: words.rotateLabel(title) }).click();
+  await dialog(page).getByRole('button', { name: words.make }).click();
+  await expect(dialog(page).getByText(words.endPreviousNeeded)).toBeVisible();
+  await dialog(page).getByLabel(words.endPreviousToo).check();
+  await dialog(page).getByRole('button', { name: words.make }).click();
+  const third = await shownText(page);
+  await publish(page);
+  expect((await curl(first, PATH)).status).toBe(401);
+  expect((await curl(third, PATH)).status).toBe(200);
+  await revokeKey(page, title);
+});
