@@ -1,13 +1,13 @@
-//! Has the pages embedded anew when they have changed, and when there are some for the first time.
+//! Builds the crate again when the pages are: what is not there yet cannot be watched otherwise.
 
 use std::path::Path;
 
 fn main() {
-    // Cargo takes what is not there for changed, and would compile the crate at every turn.
-    let watched = if Path::new("web/dist").exists() {
-        "web/dist"
+    let built = Path::new("web/dist");
+    let watched = if built.exists() { "web/dist" } else { "web" };
+    if Path::new(watched).exists() {
+        println!("cargo::rerun-if-changed={watched}");
     } else {
-        "web"
-    };
-    println!("cargo::rerun-if-changed={watched}");
+        println!("cargo::rerun-if-changed=build.rs");
+    }
 }

@@ -12,7 +12,8 @@ use tokio::time::timeout;
 use warp::{Filter, Rejection};
 use water_domain::{KeyPrefix, Timestamp};
 use water_http::problem::or_internal;
-use water_http::{Code, Head, Problem, Received, Spans};
+use water_http::representation::Conditions;
+use water_http::{Code, Head, Problem, Received, Representation, Spans};
 use water_keystore::Quotas;
 
 use crate::asked::{Asked, Response};
@@ -22,6 +23,7 @@ use crate::data::{self, Data};
 use crate::journal::Journal;
 use crate::keys::{self, Keys};
 use crate::member::Member;
+use crate::metrics::Metrics;
 use crate::origin::PortalUrl;
 use crate::pages::Pages;
 use crate::plans::Plans;
@@ -66,8 +68,12 @@ pub struct Portal {
     pub sessions: Sessions,
     /// What addresses and sessions may ask for.
     pub budgets: Budgets,
+    /// What this API is like.
+    pub openapi: Representation,
     /// The pages.
     pub pages: Pages,
+    /// What is counted.
+    pub metrics: Metrics,
     /// Makes spans of requests, if they are exported.
     pub spans: Spans,
 }
@@ -102,6 +108,7 @@ impl Portal {
             let close = HeaderValue::from_static("close");
             answer.headers_mut().insert(CONNECTION, close);
         }
+        self.metrics.request(journal.route, answer.status());
         journal.close(request, &answer, reason);
         answer
     }
@@ -138,6 +145,7 @@ impl Portal {
             }
             Route::BackChannel => self.sign_out.by_provider(request, &body, now).await,
             Route::Session => self.reader(request, now).await,
+            Route::Description => Ok(self.openapi.answer(&Conditions::of(&request.headers))),
             Route::Account { account, rest } => {
                 self.url.check(&request.method, &request.headers)?;
                 let session = self.session(request, &rest, now).await?;

@@ -16,7 +16,6 @@ use tracing::warn;
 use water_domain::{Limits, PlanName};
 use water_keystore::Instance;
 use water_resources::api_key::{ApiRef, IssuedAt};
-use water_resources::client::{self, ClientError};
 use water_resources::water_data_api::PlanSpec;
 use water_resources::{ApiKey, WaterDataApi};
 use water_runtime::telemetry::chain;
@@ -25,8 +24,6 @@ use crate::member::Member;
 use crate::plans::Plans;
 pub use failure::ClusterError;
 
-/// A person waits for each answer.
-const READ_TIMEOUT: Duration = Duration::from_secs(5);
 /// Between two looks at the plans; the operator takes as long to tell the gates of a change.
 const PLANS_EVERY: Duration = Duration::from_secs(10);
 /// In whose name fields are written.
@@ -45,12 +42,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Of the API server that `KUBECONFIG` or the pod's service account names. Nothing is asked yet.
-    pub async fn connect(instance: &Instance) -> Result<Self, ClientError> {
-        Ok(Self::new(client::connect(READ_TIMEOUT).await?, instance))
-    }
-
-    /// Of the API server behind this client.
+    /// Of the API server that a client asks. Nothing is asked yet.
     pub fn new(client: Client, instance: &Instance) -> Self {
         let place = IssuedAt {
             namespace: instance.namespace().to_owned(),

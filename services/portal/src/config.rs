@@ -94,15 +94,7 @@ impl Read for Config {
             "groups",
             "the claim with a person's accounts, a name or, from / on, a JSON pointer, such as groups",
         );
-        let accounts_pattern = settings.or(
-            "WATER_ACCOUNTS_PATTERN",
-            Pattern::DEFAULT,
-            "the regular expression of its values, with the groups account, plan and role",
-        );
-        let accounts_default_plan = settings.optional(
-            "WATER_ACCOUNTS_DEFAULT_PLAN",
-            "the plan of accounts whose value names none, such as Enterprise",
-        );
+        let pattern = pattern(settings);
         let seal_key = settings.required(
             "WATER_PORTAL_SEAL_KEY",
             "the key that seals the cookies of sign-ins, 64 hexadecimal digits",
@@ -117,6 +109,7 @@ impl Read for Config {
             "WATER_MAX_KEY_DAYS",
             "the largest number of days that a key may live; without it, keys may live for ever",
         );
+        let (accounts_pattern, accounts_default_plan) = pattern?;
         Ok(Self {
             process: process?,
             redis: redis?,
@@ -129,8 +122,8 @@ impl Read for Config {
             url: url?,
             client: client?,
             accounts_claim: accounts_claim?,
-            accounts_pattern: accounts_pattern?,
-            accounts_default_plan: accounts_default_plan?,
+            accounts_pattern,
+            accounts_default_plan,
             seal_key: seal_key?,
             session_length: session_length?,
             max_keys: max_keys?,
@@ -193,6 +186,29 @@ fn client(settings: &mut Settings) -> Result<Client, Invalid> {
     })
 }
 
+/// A plan has to come from somewhere.
+fn pattern(settings: &mut Settings) -> Result<(Pattern, Option<PlanName>), Invalid> {
+    const DEFAULT_PLAN: &str = "WATER_ACCOUNTS_DEFAULT_PLAN";
+    let pattern = settings.or::<Pattern>(
+        "WATER_ACCOUNTS_PATTERN",
+        Pattern::DEFAULT,
+        "the regular expression of its values, with the groups account, plan and role",
+    );
+    let default_plan = settings.optional::<PlanName>(
+        DEFAULT_PLAN,
+        "the plan of accounts whose value names none, such as Enterprise",
+    );
+    let (pattern, default_plan) = (pattern?, default_plan?);
+    match default_plan.is_some() || pattern.names_plans() {
+        true => Ok((pattern, default_plan)),
+        false => {
+            let problem = "is not set, and WATER_ACCOUNTS_PATTERN has no group (?<plan>…): no \
+                           account would have a plan. Set it to a plan, or add the group.";
+            Err(settings.refuse(DEFAULT_PLAN, problem))
+        }
+    }
+}
+
 fn session_length(settings: &mut Settings) -> Result<Duration, Invalid> {
     const HOURS: &str = "WATER_SESSION_HOURS";
     let hours = settings.or::<u64>(
@@ -235,6 +251,19 @@ mod tests {
             assert!(missing.iter().any(named), "{name}");
         }
         assert_eq!(missing.len(), 10);
+    }
+
+    #[test]
+    fn accounts_without_any_plan_are_refused() {
+        let plan = "WATER_ACCOUNTS_DEFAULT_PLAN";
+        let pattern = ("WATER_ACCOUNTS_PATTERN", "water-(?<account>.+)");
+        let complains = |pairs: &[(&str, &str)]| {
+            let problems = problems(pairs.iter().copied());
+            problems.iter().any(|problem| problem.starts_with(plan))
+        };
+        assert!(complains(&[pattern]));
+        assert!(!complains(&[pattern, (plan, "Enterprise")]));
+        assert!(!complains(&[]));
     }
 
     #[test]

@@ -96,19 +96,4 @@ fn portal_key() -> KeyId {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_route_of_the_api_is_a_path_of_an_account() {
-        for name in ["stress", "risque", "hydrorisk", "conformite", "sources"] {
-            assert_eq!(route(&[name]).unwrap().path, format!("/api/v1/{name}"));
-        }
-        assert!(route(&["stress", "x"]).is_none() && route(&["openapi.json"]).is_none());
-    }
-
-    #[test]
-    fn the_portals_key_id_is_one() {
-        assert_eq!(portal_key().as_str(), PORTAL_KEY);
-    }
-}
+pub(crate) mod tests;

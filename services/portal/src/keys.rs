@@ -154,4 +154,4 @@ fn no_key() -> Problem {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -19,6 +19,7 @@ mod json;
 mod key_text;
 mod keys;
 mod member;
+mod metrics;
 mod notice;
 mod openapi;
 mod origin;
@@ -29,6 +30,8 @@ mod quota;
 mod random;
 mod reader;
 mod route;
+#[cfg(test)]
+mod sample;
 mod seal;
 mod service;
 mod session;

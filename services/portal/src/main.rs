@@ -1,9 +1,14 @@
 //! `water-portal`: the account holder's settings in a browser.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use water_portal::{Config, Pages, Service};
+use water_resources::client::connect;
 use water_runtime::{process, program, settings, telemetry};
+
+/// A person waits for each answer of the API server.
+const API_SERVER_TIME: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
     let _telemetry = telemetry::init();
@@ -21,7 +26,8 @@ fn main() -> ExitCode {
     };
     process::run(program, async |process| {
         let stop_delay = config.process.stop_delay;
-        let service = Service::start(config, pages, getrandom::u64()?, process).await?;
+        let client = connect(API_SERVER_TIME).await?;
+        let service = Service::start(config, pages, client, getrandom::u64()?, process)?;
         process.finish(stop_delay, service.serve()).await
     })
 }

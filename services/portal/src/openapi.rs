@@ -22,8 +22,6 @@ use crate::keys::{Key, KeyList};
 use crate::quota::Quota;
 use crate::usage::Usage;
 
-/// Where the description is.
-pub const PATH: &str = "/account/v1/openapi.json";
 const SESSION: &str = "session";
 const ACCOUNT: &str = "/account/v1/accounts/{account}";
 

@@ -87,3 +87,6 @@ impl Quota {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,8 @@
 
 /// What stands before an account's own paths.
 const ACCOUNTS: &str = "/account/v1/accounts/";
+/// Where the description of the API is.
+const DESCRIPTION: &str = "/account/v1/openapi.json";
 
 /// What a path asks for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,6 +18,8 @@ pub enum Route<'a> {
     BackChannel,
     /// `/account/v1/session`: who is signed in.
     Session,
+    /// `/account/v1/openapi.json`: what this API is like.
+    Description,
     /// `/account/v1/accounts/{account}/…`.
     Account {
         /// As it stands in the path.
@@ -36,6 +40,7 @@ impl<'a> Route<'a> {
             "/auth/sign-out" => Self::SignOut,
             "/auth/back-channel" => Self::BackChannel,
             "/account/v1/session" => Self::Session,
+            DESCRIPTION => Self::Description,
             _ => Self::account(path).unwrap_or(Self::Page(path)),
         }
     }
@@ -53,7 +58,7 @@ impl<'a> Route<'a> {
         match self {
             Self::SignIn | Self::Callback => Some("GET"),
             Self::SignOut | Self::BackChannel => Some("POST"),
-            Self::Session | Self::Page(_) => Some("GET, HEAD"),
+            Self::Session | Self::Description | Self::Page(_) => Some("GET, HEAD"),
             Self::Account { .. } => None,
         }
     }
@@ -66,6 +71,7 @@ impl<'a> Route<'a> {
             Self::SignOut => "/auth/sign-out",
             Self::BackChannel => "/auth/back-channel",
             Self::Session => "/account/v1/session",
+            Self::Description => DESCRIPTION,
             Self::Account { rest, .. } => account_route(rest),
             Self::Page(_) => "page",
         }

@@ -11,6 +11,7 @@ use http::Request;
 use hyper::body::Incoming;
 use hyper::service::Service as HyperService;
 use hyper_util::service::TowerToHyperService;
+use kube::Client;
 use tokio::net::TcpListener;
 use tokio::time::sleep;
 use tracing::warn;
@@ -28,13 +29,14 @@ use crate::cluster::Cluster;
 use crate::config::Config;
 use crate::data::Data;
 use crate::keys::{Keys, Rules};
+use crate::metrics::Metrics;
+use crate::openapi;
 use crate::pages::Pages;
 use crate::plans::Plans;
 use crate::provider::Provider;
 use crate::sessions::Sessions;
 use crate::sign_in::SignIn;
 use crate::sign_out::SignOut;
-use crate::standing::Standing;
 
 /// What answers in forms other than JSON may take of the memory, in KiB: 16 of the largest.
 const LARGE_ANSWERS: u32 = 16 * 1024;
@@ -46,6 +48,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Service {
     listener: TcpListener,
+    admin: SocketAddr,
     server: Server,
     portal: Arc<Portal>,
     entrance: Arc<Entrance>,
@@ -59,11 +62,12 @@ struct Entrance {
 }
 
 impl Service {
-    /// Opens the ports and starts what runs beside the requests. `random` tells this process'
-    /// request ids from those of others.
-    pub async fn start(
+    /// Opens the ports and starts what runs beside the requests. `client` asks the API server;
+    /// `random` tells this process' request ids from those of others.
+    pub fn start(
         config: Config,
         pages: Pages,
+        client: Client,
         random: u64,
         process: &mut Process,
     ) -> Result<Self, BoxError> {
@@ -72,13 +76,14 @@ impl Service {
             ..ConnectionLimits::default()
         });
         connections.register(&mut process.metrics);
+        let metrics = Metrics::default();
+        metrics.register(&mut process.metrics);
         let tracer = process.export_traces(&config.process.traces)?;
         let spans = Spans::new(tracer);
         let plans = Plans::default();
-        let keys = keys(&config, &plans, process).await?;
+        let keys = keys(&config, client, &plans, process);
         let sessions = sessions(&config, process);
         let provider = Arc::new(Provider::new(config.client.clone()));
-        let standing = standing(&provider, process);
         let portal = Arc::new(Portal {
             url: config.url.clone(),
             sign_in: SignIn {
@@ -90,6 +95,7 @@ impl Service {
                 pattern: config.accounts_pattern.clone(),
                 default_plan: config.accounts_default_plan.clone(),
                 plans: plans.clone(),
+                metrics: metrics.clone(),
             },
             sign_out: SignOut {
                 provider,
@@ -106,15 +112,16 @@ impl Service {
             ),
             data: data(&config, keys.allowances.clone(), spans.clone(), process),
             keys,
+            openapi: openapi::representation(),
             pages,
+            metrics,
             spans,
         });
-        process.open_admin(config.process.admin, |admin| {
-            admin.json("/provider", move || standing.answer())
-        })?;
+        let admin = process.open_admin(config.process.admin, |admin| admin)?;
         let shutdown = process.shutdown.clone();
         Ok(Self {
             listener: process.listen(config.process.listen)?,
+            admin,
             server: Server::new(connections, shutdown, config.process.drain),
             portal,
             entrance: Arc::new(Entrance {
@@ -127,6 +134,11 @@ impl Service {
     /// Where requests are answered.
     pub fn address(&self) -> Result<SocketAddr, BoxError> {
         Ok(self.listener.local_addr()?)
+    }
+
+    /// Where health and metrics are answered.
+    pub fn admin_address(&self) -> SocketAddr {
+        self.admin
     }
 
     /// Answers requests until the process drains.
@@ -162,27 +174,15 @@ fn sessions(config: &Config, process: &mut Process) -> Sessions {
     Sessions::new(store, config.client.issuer.as_str(), config.session_length)
 }
 
-/// Whether people can be signed in, followed beside the requests. A provider that is away leaves the
-/// portal ready: who is signed in goes on.
-fn standing(provider: &Arc<Provider>, process: &mut Process) -> Standing {
-    let standing = Standing::default();
-    standing.register(&mut process.metrics);
-    let (following, provider) = (standing.clone(), Arc::clone(provider));
-    process.tasks.spawn("identity provider", async move {
-        match following.follow(&provider).await {}
-    });
-    standing
-}
-
 /// What keys need, and the plans, which are followed beside the requests.
-async fn keys(config: &Config, plans: &Plans, process: &mut Process) -> Result<Keys, BoxError> {
-    let cluster = Cluster::connect(&config.instance).await?;
+fn keys(config: &Config, client: Client, plans: &Plans, process: &mut Process) -> Keys {
+    let cluster = Cluster::new(client, &config.instance);
     let (following, followed) = (cluster.clone(), plans.clone());
     process.tasks.spawn("plans", async move {
         match following.follow_plans(&followed).await {}
     });
     let connection = config.redis.connect(Purpose::Directory);
-    Ok(Keys {
+    Keys {
         cluster,
         allowances: Allowances::new(connection.clone(), config.instance.clone()),
         usage: Usage::new(connection, config.instance.clone()),
@@ -191,7 +191,7 @@ async fn keys(config: &Config, plans: &Plans, process: &mut Process) -> Result<K
             max_key_days: config.max_key_days.map(NonZeroU32::get),
         },
         prefix: config.key_prefix.clone(),
-    })
+    }
 }
 
 /// The services, whose connections are attended to beside the requests.
@@ -246,3 +246,6 @@ where
         self.filter.call(request)
     }
 }
+
+#[cfg(test)]
+mod tests;

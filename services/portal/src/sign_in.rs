@@ -20,6 +20,7 @@ use water_runtime::telemetry::chain;
 
 use crate::asked::Response;
 use crate::claims::{ClaimName, Pattern};
+use crate::metrics::Metrics;
 use crate::notice::Notice;
 use crate::origin::PortalUrl;
 use crate::pages;
@@ -54,6 +55,8 @@ pub struct SignIn {
     pub default_plan: Option<PlanName>,
     /// To tell of plans that do not exist.
     pub plans: Plans,
+    /// Counts what becomes of sign-ins.
+    pub metrics: Metrics,
 }
 
 /// Why nobody was signed in: what the page says, and a stable word for the log.
@@ -66,11 +69,11 @@ struct Failure {
 impl SignIn {
     /// `GET /auth/sign-in?to=/own/path`: to the identity provider.
     pub async fn begin(&self, request: &Received, query: &Query<'_>, now: Timestamp) -> Response {
-        let outcome = self.to_provider(request, query, now).await;
+        let outcome = self.depart(request, query, now).await;
         outcome.unwrap_or_else(|failure| failure.answer(request))
     }
 
-    async fn to_provider(
+    async fn depart(
         &self,
         request: &Received,
         query: &Query<'_>,
@@ -109,9 +112,11 @@ impl SignIn {
         let state = query.get("state").ok().flatten().unwrap_or_default();
         let pending = Pending::of(&request.headers, state, &self.seal, now);
         let outcome = match &pending {
-            Some(pending) => self.from_provider(request, query, pending, now).await,
+            Some(pending) => self.arrive(request, query, pending, now).await,
             None => Err(Failure::of(Notice::NotBegun, "state")),
         };
+        let reason = outcome.as_ref().err().map(|failure| failure.reason);
+        self.metrics.sign_in(reason.unwrap_or("signed_in"));
         let mut answer = outcome.unwrap_or_else(|failure| failure.answer(request));
         if let Some(pending) = pending {
             answer.headers_mut().append(SET_COOKIE, pending.clear());
@@ -119,7 +124,7 @@ impl SignIn {
         answer
     }
 
-    async fn from_provider(
+    async fn arrive(
         &self,
         request: &Received,
         query: &Query<'_>,

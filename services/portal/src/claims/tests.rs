@@ -183,3 +183,22 @@ fn a_pattern_that_cannot_be_used_is_refused() {
         assert_eq!(text.parse::<Pattern>().unwrap_err(), error, "{text}");
     }
 }
+
+#[test]
+fn the_readmes_recipes_give_what_they_say() {
+    let path = "/water/(?<account>[^/]+)/(?<plan>[^/]+)(/(?<role>viewer))?";
+    let table = [
+        (path, "/water/acme/Free", "acme Free Manager"),
+        (path, "/water/acme/Free/viewer", "acme Free Viewer"),
+        (
+            "water-(?<account>.+)",
+            "water-acme",
+            "acme Enterprise Manager",
+        ),
+    ];
+    let readme = include_str!("../../README.md");
+    for (pattern, value, expected) in table {
+        assert!(readme.contains(&format!("`{pattern}`")), "{pattern}");
+        assert_eq!(told(pattern, json!([value])), [expected], "{pattern}");
+    }
+}

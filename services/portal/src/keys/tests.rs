@@ -1,6 +1,6 @@
 //! Keys are listed, made, changed and revoked at a real API server, under the portal's own rights.
 
-mod world;
+pub(crate) mod world;
 
 use futures::future::join_all;
 use serde_json::json;
@@ -9,7 +9,8 @@ use water_resources::ApiKey;
 
 use super::*;
 use crate::cluster::MANAGED_BY;
-use world::{MAX_KEYS, Made, World, manager, member, viewer};
+use crate::sample::{manager, member, viewer};
+use world::{MAX_KEYS, Made, World};
 
 const NOBODY: serde_json::Value = serde_json::Value::Null;
 const FOR_EVER: &str = "2120-01-01T00:00:00Z";

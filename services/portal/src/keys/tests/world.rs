@@ -8,22 +8,18 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use bytes::Bytes;
-use http::Request;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
-use water_domain::Limits;
 use water_harness::programs::Program;
 use water_harness::{ControlPlane, Redis, wait_until};
-use water_http::{Query, Received, RequestIds, TrustedProxies};
+use water_http::Query;
 use water_keystore::connection::Purpose;
 use water_keystore::{ConnectionSettings, Instance};
 use water_resources::ApiKey;
 
 use super::super::*;
-use crate::claims::Grant;
-use crate::plans::Plans;
-use crate::session::Session;
+use crate::sample::received;
 
 /// Longer than anything that is waited for takes on a busy machine.
 const SOON: Duration = Duration::from_secs(30);
@@ -35,6 +31,8 @@ pub const MAX_KEYS: usize = 3;
 /// One test's world.
 pub struct World {
     pub keys: Keys,
+    /// With the portal's rights.
+    pub client: kube::Client,
     pub namespace: String,
     cluster: &'static ControlPlane,
 }
@@ -67,8 +65,9 @@ impl World {
         let instance = Instance::new(&namespace, API).unwrap();
         let redis = ConnectionSettings::new(&Redis::shared().await.unwrap().url(), None).unwrap();
         let connection = redis.connect(Purpose::Directory);
+        let client = client(&kubeconfig).await;
         let keys = Keys {
-            cluster: Cluster::new(client(&kubeconfig).await, &instance),
+            cluster: Cluster::new(client.clone(), &instance),
             allowances: Allowances::new(connection.clone(), instance.clone()),
             usage: Usage::new(connection, instance.clone()),
             rules: Rules {
@@ -79,6 +78,7 @@ impl World {
         };
         let world = Self {
             keys,
+            client,
             namespace,
             cluster,
         };
@@ -106,22 +106,14 @@ impl World {
 
     /// A request of a member, answered as the client sees it.
     pub async fn asks(&self, member: &Member, method: &str, path: &[&str], body: Value) -> Answer {
-        let mut request = Request::builder().method(method).uri("/");
-        let body = match body.is_null() {
-            true => Bytes::new(),
-            false => {
-                request = request.header("content-type", "application/json");
-                body.to_string().into()
-            }
+        let (fields, body) = match body.is_null() {
+            true => (&[][..], Bytes::new()),
+            false => (
+                &[("content-type", "application/json")][..],
+                body.to_string().into(),
+            ),
         };
-        let (head, ()) = request.body(()).unwrap().into_parts();
-        let ids = RequestIds::new(1);
-        let received = Received::new(
-            head,
-            [127, 0, 0, 1].into(),
-            &TrustedProxies::new(Vec::new()),
-            &ids,
-        );
+        let received = received(method, "/", fields);
         let asked = Asked {
             received: &received,
             path,
@@ -281,41 +273,6 @@ impl Answer {
     pub fn code(&self) -> (u16, &str) {
         (self.status, self.body["code"].as_str().unwrap_or_default())
     }
-}
-
-/// Somebody with this role in this account, as a session says.
-pub fn member(account: &str, plan: &str, role: Role) -> Member {
-    let session = Session {
-        subject: format!("subject-of-{account}"),
-        name: None,
-        sid: None,
-        grants: vec![Grant {
-            account: account.parse().unwrap(),
-            plan: plan.parse().unwrap(),
-            role,
-        }],
-        id_token: String::new(),
-        ends: Timestamp::parse("2120-01-01T00:00:00Z").unwrap(),
-    };
-    let plans = Plans::default();
-    let limits = Limits {
-        requests_per_minute: 120.try_into().unwrap(),
-        requests_per_day: 50_000.try_into().unwrap(),
-    };
-    plans.set(
-        [("Enterprise", Some(limits)), ("Free", None)]
-            .map(|(name, limits)| (name.parse().unwrap(), limits))
-            .into(),
-    );
-    Member::of(&session, account, &plans).unwrap()
-}
-
-pub fn manager(account: &str) -> Member {
-    member(account, "Enterprise", Role::Manager)
-}
-
-pub fn viewer(account: &str) -> Member {
-    member(account, "Enterprise", Role::Viewer)
 }
 
 /// The API server that all tests share, with the custom resources.

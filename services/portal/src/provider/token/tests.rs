@@ -1,8 +1,10 @@
 //! Each check of the claims, a row each. Signatures are checked against a provider that signs.
 
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::*;
+use crate::provider::keys::Keys;
 
 const NOW: i64 = 1_700_000_000;
 
@@ -145,4 +147,25 @@ fn a_logout_token_ends_a_session_of_the_provider_or_else_a_subjects() {
 fn a_person_is_shown_by_the_best_name_there_is() {
     assert_eq!(id("x", &Value::Null).unwrap().name.unwrap(), "Anna");
     assert_eq!(id("name", &Value::Null).unwrap().name, None);
+}
+
+/// An RSA key of 2048 bits, and what OpenSSL signed with its other half, which is gone.
+const MODULUS: &str = "zAyLYyzXJN0HAUk-91xIVi7QoktLGXlGdtvf7CoEcB-M2aoJQwHsUyF2LTDIpfICu8Dh0s5zF3drmkBvCCDL_GLYKiqNwHFKZNQPyouvJAGuwyGULYwM0cxE-KsuVndiH6ffT59AbdpOZ0yhJgbnL-4iDCMXdQ8kMOCQwp8gIJzxcMgcbdZ__yDnX87-_XN8W5amOdcxobTSAud_FmSGDnuXW5GZOLV5xuaoWEflWnTXexHZNQXHExStusUKDfmSzEYiEeVwpGIcsttLy5aCF75s96ocxsOnaY5B-oYvMAfycHm1R9R-eNa5dQlGt7ziEe3SGHHZhndyEpucoZipDQ";
+const SIGNED: &str = "eyJhbGciOiJSUzI1NiIsImtpZCI6InJzYSJ9.eyJpc3MiOiJqb2UifQ.WBUEXM9vjTR9jqhTStlKK8qA7qNT8-yWLVzrGndf3BfTyLSgicwtSU3cNuyJ7yoCEXBXvzPN-3FC0Z1bwE67CIAvPc4zNrjQGJRRX3Fdu6tjIPzIdLil45Hofp62ai0IeKHI7VMoxZBRLX7hnDL9a9RVoh3Ktevy27IGrUjn9x-yrQdtuPKEFa7FE8GmXGtzcqMB36osQpWP4i9mb9gpiEMDDQ0MumN9UaIiW2fQ10znlK7bFmfcgPukRuGilBWTkjAtMw_KvTwbPRXdGaGQlC6HhKn3jR3RBF5MxoKUjdtIypgexkf7EwyX00CZ624l5d6ckbdB7k5KUzVdXVqXtg";
+
+#[test]
+fn an_rsa_signature_is_believed_and_a_changed_one_is_not() {
+    let set = json!({"keys": [{"kty": "RSA", "kid": "rsa", "n": MODULUS, "e": "AQAB"}]});
+    let (mut keys, at) = (Keys::default(), Instant::now());
+    keys.learn(set.to_string().as_bytes(), at).unwrap();
+    let header = TokenHeader {
+        kid: "rsa".into(),
+        algorithm: Algorithm::RS256,
+    };
+    let key = keys.find(&header, at).cloned();
+    let claims = verified(SIGNED, &header, key.clone()).unwrap();
+    assert_eq!(claims["iss"], "joe");
+    let changed = SIGNED.replace(".WBUE", ".AAAA");
+    let error = verified(&changed, &header, key).unwrap_err();
+    assert_eq!(error, TokenError::Signature);
 }

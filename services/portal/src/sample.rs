@@ -1,0 +1,85 @@
+//! What tests are made of: members as sessions give them, requests as connections give them, and instances of their own
+//! on the Redis that all tests share.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use http::Request;
+use water_domain::{Limits, Timestamp};
+use water_harness::Redis;
+use water_http::{Received, RequestIds, TrustedProxies};
+use water_keystore::connection::Purpose;
+use water_keystore::{Connection, ConnectionSettings, Instance};
+
+use crate::claims::{Grant, Role};
+use crate::member::Member;
+use crate::plans::Plans;
+use crate::session::Session;
+
+/// Enterprise, which has access, and Free, which has none.
+pub fn plans() -> Plans {
+    let plans = Plans::default();
+    let read = [("Enterprise", Some(limits())), ("Free", None)];
+    plans.set(
+        read.map(|(name, limits)| (name.parse().unwrap(), limits))
+            .into(),
+    );
+    plans
+}
+
+/// Enterprise's limits.
+pub fn limits() -> Limits {
+    Limits {
+        requests_per_minute: 120.try_into().unwrap(),
+        requests_per_day: 50_000.try_into().unwrap(),
+    }
+}
+
+/// The session of somebody with this role in this account.
+pub fn session(account: &str, plan: &str, role: Role) -> Session {
+    Session {
+        subject: format!("subject-of-{account}"),
+        name: None,
+        sid: None,
+        grants: vec![Grant {
+            account: account.parse().unwrap(),
+            plan: plan.parse().unwrap(),
+            role,
+        }],
+        id_token: String::new(),
+        ends: Timestamp::parse("2120-01-01T00:00:00Z").unwrap(),
+    }
+}
+
+/// Somebody with this role in this account, as a session says.
+pub fn member(account: &str, plan: &str, role: Role) -> Member {
+    Member::of(&session(account, plan, role), account, &plans()).unwrap()
+}
+
+pub fn manager(account: &str) -> Member {
+    member(account, "Enterprise", Role::Manager)
+}
+
+pub fn viewer(account: &str) -> Member {
+    member(account, "Enterprise", Role::Viewer)
+}
+
+/// A request with these header fields.
+pub fn received(method: &str, target: &str, fields: &[(&str, &str)]) -> Received {
+    let request = Request::builder().method(method).uri(target);
+    let request = fields.iter().fold(request, |request, (name, value)| {
+        request.header(*name, *value)
+    });
+    let (head, ()) = request.body(()).unwrap().into_parts();
+    let proxies = TrustedProxies::new(Vec::new());
+    Received::new(head, [127, 0, 0, 1].into(), &proxies, &RequestIds::new(1))
+}
+
+/// An instance that no other test has, and a connection to where it is.
+pub async fn store() -> (Connection, Instance) {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let redis = Redis::shared().await.unwrap();
+    let settings = ConnectionSettings::new(&redis.url(), None).unwrap();
+    let instance = Instance::new("water", &format!("portal-{number}")).unwrap();
+    (settings.connect(Purpose::Directory), instance)
+}

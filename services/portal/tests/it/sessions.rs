@@ -1,0 +1,152 @@
+//! Sessions: what opens one, what does not, and what Redis knows of it.
+
+use water_harness::Redis;
+
+use crate::site::*;
+
+const SESSION: &str = "__Host-water_session";
+
+/// The status of a question for an account's keys; 503 is the API server, which is away.
+async fn keys(browser: &mut Browser, account: &str) -> u16 {
+    let target = format!("/account/v1/accounts/{account}/keys");
+    browser.get(&target).await.status
+}
+
+#[tokio::test]
+async fn only_the_whole_cookie_sent_once_opens_a_session() {
+    let site = Site::start().await;
+    let mut anna = site.anna().await;
+    assert_eq!(keys(&mut anna, "acme").await, 503);
+    let cookie = anna.cookies[SESSION].clone();
+    let mut first = cookie.clone();
+    first.replace_range(..1, if cookie.starts_with('A') { "B" } else { "A" });
+    for bad in [
+        "",
+        "x",
+        &cookie[1..],
+        &first,
+        &format!("{cookie}x"),
+        &"A".repeat(43),
+    ] {
+        let mut browser = site.browser();
+        browser.cookies.insert(SESSION.to_owned(), bad.to_owned());
+        assert_eq!(keys(&mut browser, "acme").await, 401, "{bad}");
+    }
+    let mut twice = site.browser();
+    let both = format!("{SESSION}={cookie}; {SESSION}={cookie}");
+    let answer = twice
+        .ask(
+            "GET",
+            "/account/v1/accounts/acme/keys",
+            &[("Cookie", &both)],
+            "",
+        )
+        .await;
+    assert_eq!(answer.status, 401);
+    assert!(answer.header("www-authenticate").is_some());
+}
+
+#[tokio::test]
+async fn an_account_of_others_is_not_found_whatever_is_asked_of_it() {
+    let site = Site::start().await;
+    let mut anna = site.anna().await;
+    assert_eq!(keys(&mut anna, "globex").await, 503);
+    for account in ["initech", "acme2", "ACME", "acm%65", "..", "acme%2F", "-"] {
+        assert_eq!(keys(&mut anna, account).await, 404, "{account}");
+    }
+}
+
+#[tokio::test]
+async fn each_sign_in_has_a_cookie_of_its_own_and_ends_what_the_old_one_opened() {
+    let site = Site::start().await;
+    let mut anna = site.anna().await;
+    let mut old = anna.clone();
+    let begun = anna.begin("/").await;
+    let token = site.key.sign(&site.claims(&begun.nonce)).unwrap();
+    anna.finish(&site, &begun, &token).await;
+    assert_ne!(anna.cookies[SESSION], old.cookies[SESSION]);
+    assert!(anna.is_signed_in().await);
+    assert!(!old.is_signed_in().await);
+}
+
+#[tokio::test]
+async fn the_eleventh_browser_of_a_person_signs_the_first_one_out() {
+    let site = Site::start().await;
+    let mut browsers = Vec::new();
+    for _ in 0..11 {
+        browsers.push(site.anna().await);
+    }
+    let mut signed_in = Vec::new();
+    for browser in &mut browsers {
+        signed_in.push(browser.is_signed_in().await);
+    }
+    assert!(!signed_in[0]);
+    assert!(
+        signed_in[1..].iter().all(|signed_in| *signed_in),
+        "{signed_in:?}"
+    );
+}
+
+#[tokio::test]
+async fn redis_holds_neither_the_cookie_nor_a_word_of_the_claims() {
+    let redis = Redis::start().await.unwrap();
+    let site = Site::start_with(&redis.url(), &[]).await;
+    let anna = site.anna().await;
+    let dump = redis.dump().await.unwrap();
+    let holds = |text: &str| dump.windows(text.len()).any(|part| part == text.as_bytes());
+    assert!(holds("wd:web:"), "the dump is one of sessions");
+    for text in [
+        anna.cookies[SESSION].as_str(),
+        "anna",
+        "Anna",
+        "acme",
+        "s-1",
+        "eyJ",
+    ] {
+        assert!(!holds(text), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_session_asks_240_times_and_others_go_on() {
+    let site = Site::start().await;
+    let (mut anna, mut other) = (site.anna().await, site.anna().await);
+    let mut refused = None;
+    for asked in 0..300 {
+        let answer = anna.get("/account/v1/session").await;
+        if answer.status == 429 {
+            assert!(answer.header("retry-after").is_some());
+            refused = Some(asked);
+            break;
+        }
+    }
+    // Some more, as the bucket fills by four a second.
+    assert!(refused.is_some_and(|asked| asked >= 240), "{refused:?}");
+    assert!(other.is_signed_in().await);
+}
+
+#[tokio::test]
+async fn a_poll_does_not_put_off_the_end_of_an_idle_session() {
+    let redis = Redis::start().await.unwrap();
+    let site = Site::start_with(&redis.url(), &[]).await;
+    let mut anna = site.anna().await;
+    let listed = redis.command(&["KEYS", "wd:web:*:s"]).await.unwrap();
+    let key = listed
+        .lines()
+        .find(|line| line.starts_with("wd:web:"))
+        .unwrap()
+        .to_owned();
+    let left = async || {
+        let left = redis.command(&["PTTL", &key]).await.unwrap();
+        left.trim().trim_start_matches(':').parse::<i64>().unwrap()
+    };
+    redis.command(&["PEXPIRE", &key, "60000"]).await.unwrap();
+    assert!(anna.is_signed_in().await);
+    anna.get("/account/v1/accounts/acme/quota").await;
+    let poll = [("X-Poll", "1")];
+    anna.ask("GET", "/account/v1/accounts/acme/keys", &poll, "")
+        .await;
+    assert!(left().await <= 60_000);
+    anna.get("/account/v1/accounts/acme/keys").await;
+    assert!(left().await > 1_700_000);
+}
