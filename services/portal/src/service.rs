@@ -117,7 +117,9 @@ impl Service {
             metrics,
             spans,
         });
-        let admin = process.open_admin(config.process.admin, |admin| admin)?;
+        let admin = process.open_admin(config.process.admin, |admin| {
+            admin.json("/provider", move || standing.answer())
+        })?;
         let shutdown = process.shutdown.clone();
         Ok(Self {
             listener: process.listen(config.process.listen)?,
@@ -181,6 +183,7 @@ fn keys(config: &Config, client: Client, plans: &Plans, process: &mut Process) -
     process.tasks.spawn("plans", async move {
         match following.follow_plans(&followed).await {}
     });
+    bounds(cluster.clone(), process);
     let connection = config.redis.connect(Purpose::Directory);
     Keys {
         cluster,
@@ -192,6 +195,36 @@ fn keys(config: &Config, client: Client, plans: &Plans, process: &mut Process) -
         },
         prefix: config.key_prefix.clone(),
     }
+}
+
+/// Ready once the API server was seen to refuse what the portal may not do.
+fn bounds(cluster: Cluster, process: &mut Process) {
+    let latch = process.readiness.latch("bounds of its rights");
+    process.tasks.spawn("bounds of its rights", async move {
+        let mut said = None;
+        loop {
+            let problem = match cluster.is_bounded().await {
+                Ok(true) => break,
+                Ok(false) => {
+                    "the API server would let this portal generate keys: install the chart's \
+                    ValidatingAdmissionPolicy and its binding, portal.enabled"
+                        .to_owned()
+                }
+                Err(error) => chain(&error).to_string(),
+            };
+            // Said when it changes, not once a second.
+            if said.as_ref() != Some(&problem) {
+                warn!(
+                    problem,
+                    "the bounds of the portal's rights are not in force; not ready"
+                );
+            }
+            said = Some(problem);
+            sleep(AGAIN).await;
+        }
+        latch.set();
+        pending().await
+    });
 }
 
 /// The services, whose connections are attended to beside the requests.
