@@ -37,6 +37,7 @@ use crate::provider::Provider;
 use crate::sessions::Sessions;
 use crate::sign_in::SignIn;
 use crate::sign_out::SignOut;
+use crate::standing::Standing;
 
 /// What answers in forms other than JSON may take of the memory, in KiB: 16 of the largest.
 const LARGE_ANSWERS: u32 = 16 * 1024;
@@ -84,6 +85,7 @@ impl Service {
         let keys = keys(&config, client, &plans, process);
         let sessions = sessions(&config, process);
         let provider = Arc::new(Provider::new(config.client.clone()));
+        let standing = standing(&provider, process);
         let portal = Arc::new(Portal {
             url: config.url.clone(),
             sign_in: SignIn {
@@ -174,6 +176,18 @@ fn sessions(config: &Config, process: &mut Process) -> Sessions {
         pending().await
     });
     Sessions::new(store, config.client.issuer.as_str(), config.session_length)
+}
+
+/// Whether people can be signed in, followed beside the requests. A provider that is away leaves the
+/// portal ready: who is signed in goes on.
+fn standing(provider: &Arc<Provider>, process: &mut Process) -> Standing {
+    let standing = Standing::default();
+    standing.register(&mut process.metrics);
+    let (following, provider) = (standing.clone(), Arc::clone(provider));
+    process.tasks.spawn("identity provider", async move {
+        match following.follow(&provider).await {}
+    });
+    standing
 }
 
 /// What keys need, and the plans, which are followed beside the requests.
