@@ -3,6 +3,8 @@ import { defineConfig } from '@playwright/test';
 
 export default defineConfig({
   testDir: 'tests',
+  // Searched for texts of keys afterwards.
+  outputDir: `${process.env['WATER_BROWSER_FOLDER'] ?? 'node_modules/.tests'}/results`,
   workers: 1,
   retries: 0,
   forbidOnly: true,
