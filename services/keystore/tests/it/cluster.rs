@@ -4,11 +4,15 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use sha2::{Digest, Sha256};
-use water_domain::KeyHash;
 use water_domain::key::Shard;
+use water_domain::{AccountId, KeyHash, KeyId};
 use water_harness::RedisCluster;
 use water_keystore::connection::Purpose;
-use water_keystore::{Contents, Declaration, Entry, Owner, Reason, WriteError, Writer, redis_acl};
+use water_keystore::usage::Use;
+use water_keystore::{
+    Allowance, Allowances, Contents, Declaration, Entry, Owner, Quotas, Reason, Usage, UtcDay,
+    WriteError, Writer, redis_acl,
+};
 
 use crate::site::*;
 
@@ -19,8 +23,12 @@ async fn cluster() -> (RedisCluster, Site, Site) {
     let gate = operator.seen_at(cluster.url_as("water-gate", "two"));
     let hash = |password: &str| hex::encode(Sha256::digest(password)).parse().unwrap();
     let (one, two) = (hash("one"), hash("two"));
-    let users = [("water-operator", &one), ("water-gate", &two)];
-    for line in redis_acl(&operator.instance, users[0], users[1], None) {
+    let users = [
+        ("water-operator", &one),
+        ("water-gate", &two),
+        ("water-portal", &two),
+    ];
+    for line in redis_acl(&operator.instance, users[0], users[1], Some(users[2])) {
         let mut words = vec!["ACL", "SETUSER"];
         words.extend(line.split(' ').skip(1));
         cluster.command(&words).await.unwrap();
@@ -47,6 +55,42 @@ async fn a_gate_follows_the_operator_on_a_cluster() {
     assert_eq!(directory.leases().await.unwrap().gates.len(), 1);
     assert_eq!(directory.stored().await.unwrap().len(), 499);
     assert_eq!(directory.counts().await.unwrap().records, 499);
+}
+
+#[tokio::test]
+async fn a_portal_reads_and_counts_accounts_all_over_a_cluster() {
+    let (cluster, _operator, gate) = cluster().await;
+    let portal = gate.seen_at(cluster.url_as("water-portal", "two"));
+    let connect = |site: &Site| (site.connect(Purpose::Directory), site.instance.clone());
+    let (connection, instance) = connect(&gate);
+    let told = Usage::new(connection, instance);
+    let (connection, instance) = connect(&portal);
+    let usage = Usage::new(connection.clone(), instance.clone());
+    let quotas = Quotas::new(connection.clone(), instance.clone());
+    let allowances = Allowances::new(connection, instance);
+    let limiter = gate.limiter(Purpose::Directory);
+    let (today, at) = (UtcDay::of(now()), now());
+    for number in 0..12 {
+        let account = format!("account-{number}").parse().unwrap();
+        let key = format!("{number:012}").parse().unwrap();
+        let used = Use {
+            account: AccountId::clone(&account),
+            day: today,
+            accepted: 2,
+            limited: 1,
+            keys: vec![(KeyId::clone(&key), at)],
+        };
+        told.add(vec![used]).await.unwrap();
+        let decision = limiter.limiter.charge(&account, limits(5, 9), now()).await;
+        let quota = quotas.of(&account, limits(5, 9)).await.unwrap();
+        assert_eq!(quota.minute.remaining, decision.unwrap().minute.remaining);
+        let days = usage.days(&account, today, 2).await.unwrap();
+        assert_eq!((days[1].accepted, days[1].limited), (2, 1));
+        let last = usage.last_uses(&account, &[key], today).await.unwrap();
+        assert_eq!(last, [Some(at)]);
+        let taken = allowances.take(&account, Allowance::Changes).await;
+        assert_eq!(taken.unwrap(), None);
+    }
 }
 
 /// A gate that does not hear the feed stops renewing its lease after five seconds.

@@ -10,10 +10,10 @@ use water_http::{Code, Problem};
 use water_resources::ApiKey;
 
 use super::body::Body;
+use super::context::{Keys, no_key};
 use super::create::{has_hash, is_new};
 use super::fields::{self, Rotation};
 use super::view::{Key, MadeBy, key_id, made_by, previous};
-use super::{Keys, no_key};
 use crate::asked::{Asked, Response};
 use crate::json::{accepted, json};
 use crate::member::Member;

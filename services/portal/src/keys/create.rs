@@ -9,8 +9,8 @@ use water_http::{Code, Problem};
 use water_resources::api_key::{Brought, Material};
 use water_resources::{ApiKey, ApiKeySpec};
 
-use super::Keys;
 use super::body::Body;
+use super::context::Keys;
 use super::fields::{self, Fresh};
 use super::name::name;
 use super::view::{Key, REQUESTED_BY, key_ids};

@@ -235,7 +235,7 @@ async fn whatever_is_not_the_readers_is_404_alike_but_for_the_request_id() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_key_is_made_used_rotated_and_revoked_over_the_port() {
+async fn a_key_is_made_rotated_and_revoked_over_the_port() {
     let site = Site::start("portal-keys").await;
     let reader = site.reader("acme", Role::Manager).await;
     let (first, second) = (Made::new(1), Made::new(2));

@@ -11,14 +11,16 @@ use bytes::Bytes;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
+use water_domain::KeyPrefix;
 use water_harness::programs::Program;
 use water_harness::{ControlPlane, Redis, wait_until};
 use water_http::Query;
 use water_keystore::connection::Purpose;
-use water_keystore::{ConnectionSettings, Instance};
+use water_keystore::{Allowances, ConnectionSettings, Instance, Usage};
 use water_resources::ApiKey;
 
 use super::super::*;
+use crate::cluster::Cluster;
 use crate::sample::received;
 
 /// Longer than anything that is waited for takes on a busy machine.
