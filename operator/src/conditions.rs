@@ -57,6 +57,8 @@ words! {
         DataLoaded,
         /// A WaterDataApi: clients can reach the gate.
         ExposureReady,
+        /// A WaterDataApi with a portal: its identity provider can be used.
+        SignInReady,
         /// The declared state is in force.
         Ready,
         /// The operator works on it.
@@ -177,6 +179,10 @@ words! {
         NoData,
         /// The service does not say.
         NotAnswering,
+        /// The identity provider answers as it should.
+        ProviderUsable,
+        /// The identity provider is away, or is not what it is said to be.
+        ProviderUnusable,
         /// Nothing was asked for.
         NotConfigured,
         /// The controller has not given an address.

@@ -13,6 +13,7 @@ pub mod manifest;
 mod own_secret;
 pub mod portal;
 pub mod progress;
+pub mod question;
 pub mod render;
 pub mod report;
 pub mod rollout;
@@ -206,7 +207,8 @@ async fn without_secrets(
         migrations: report::waiting(Aspect::MigrationsComplete),
         strays: strays::find(api, context).await,
         directory,
-        data: report::data(data::ask(&api.name_any(), &api.namespace().unwrap_or_default()).await),
+        data: loaded(api).await,
+        sign_in: sign_in(api).await,
         exposure: report::exposure(api, &children)?,
         sweep: directory::sweep(api, context),
         outcome: Outcome::Stuck(Reason::SecretInvalid, error.to_string()),
@@ -254,7 +256,8 @@ async fn installed(
         rolled_out,
         keys: count(api, context),
         migrations: rollout.migrations,
-        data: report::data(data::ask(&name, &namespace).await),
+        data: loaded(api).await,
+        sign_in: sign_in(api).await,
         exposure: report::exposure(api, &children)?,
         sweep: directory::sweep(api, context),
         strays: strays::find(api, context).await,
@@ -265,6 +268,19 @@ async fn installed(
         },
         directory,
     })
+}
+
+async fn loaded(api: &WaterDataApi) -> Finding {
+    let namespace = api.namespace().unwrap_or_default();
+    report::data(data::loaded(&api.name_any(), &namespace).await)
+}
+
+/// Nothing where there is no portal.
+async fn sign_in(api: &WaterDataApi) -> Option<Finding> {
+    let portal = api.spec.portal.as_ref()?;
+    let namespace = api.namespace().unwrap_or_default();
+    let told = data::provider(&api.name_any(), &namespace).await;
+    Some(report::sign_in(portal, told))
 }
 
 /// Whether keys may stand differently than after the last pass: another spec, or a directory that

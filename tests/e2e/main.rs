@@ -13,6 +13,7 @@ mod latency;
 mod refusals;
 mod rollout;
 mod settings;
+mod sign_in;
 mod specification;
 mod starvation;
 mod traces;

@@ -7,13 +7,15 @@ use kube::{Resource, ResourceExt};
 use water_domain::Timestamp;
 use water_resources::api_key::IssuedAt;
 use water_resources::condition::ConditionStatus;
+use water_resources::portal::Portal;
 use water_resources::water_data_api::{ApiKeyCounts, ComponentStatus, WaterDataApiStatus};
 use water_resources::{ApiKey, Condition, WaterDataApi};
 
 use super::children::{ChildError, Children};
-use super::data::{DataError, Loaded};
+use super::data::{Loaded, Provider};
 use super::manifest::ChildKind;
 use super::progress;
+use super::question::QuestionError;
 use super::render::Part;
 use super::transitions::transitions;
 use crate::conditions::{Aspect, Finding, Outcome, RECORD_MANAGER, Reason, find, holds, stated};
@@ -36,6 +38,8 @@ pub struct Report {
     pub data: Finding,
     /// `ExposureReady`.
     pub exposure: Finding,
+    /// `SignInReady`, if there is a portal.
+    pub sign_in: Option<Finding>,
     /// `Degraded`, if the directory's sweep was held back.
     pub sweep: Option<Finding>,
     /// Gates that serve and do not follow the directory, by their pods' names.
@@ -58,6 +62,7 @@ pub fn status(api: &WaterDataApi, report: &Report, now: Timestamp) -> WaterDataA
         report.data.clone(),
         report.exposure.clone(),
     ];
+    findings.extend(report.sign_in.clone());
     findings.extend(report.outcome.findings());
     WaterDataApiStatus {
         observed_generation: Some(generation),
@@ -98,6 +103,7 @@ pub fn out_of_scope(api: &WaterDataApi) -> Report {
         directory: Finding::lacks(Aspect::DirectorySynced, Reason::ScopeTooNarrow, &message),
         data: waiting(Aspect::DataLoaded),
         exposure: waiting(Aspect::ExposureReady),
+        sign_in: None,
         sweep: None,
         strays: Vec::new(),
         outcome: Outcome::Stuck(Reason::ScopeTooNarrow, message),
@@ -202,7 +208,7 @@ fn progressing(report: &Report) -> Finding {
 }
 
 /// `DataLoaded`, from the answer of departements.
-pub fn data(answer: Result<Loaded, DataError>) -> Finding {
+pub fn data(answer: Result<Loaded, QuestionError>) -> Finding {
     let lacks = |what| {
         Finding::lacks(
             Aspect::DataLoaded,
@@ -222,6 +228,33 @@ pub fn data(answer: Result<Loaded, DataError>) -> Finding {
             Reason::Loaded,
             format!("{stress} stress records and {risk} risk records are loaded"),
         ),
+    }
+}
+
+/// `SignInReady`, from the answer of the portal.
+pub fn sign_in(portal: &Portal, answer: Result<Provider, QuestionError>) -> Finding {
+    let aspect = Aspect::SignInReady;
+    let issuer = &portal.oidc.issuer;
+    match answer {
+        Err(error) => Finding::unknown(aspect, Reason::NotAnswering, error.to_string()),
+        Ok(Provider { usable: None, .. }) => {
+            let message = "the portal has not asked the identity provider yet";
+            Finding::unknown(aspect, Reason::Waiting, message)
+        }
+        Ok(Provider {
+            usable: Some(true), ..
+        }) => Finding::holds(
+            aspect,
+            Reason::ProviderUsable,
+            format!("the identity provider {issuer} can be used"),
+        ),
+        Ok(Provider { problem, .. }) => {
+            let message = format!(
+                "nobody can sign in at {issuer}: {problem}; look at the provider, at spec.portal.oidc.issuer and caRef, \
+                 and at spec.networkPolicy.egress"
+            );
+            Finding::lacks(aspect, Reason::ProviderUnusable, message)
+        }
     }
 }
 

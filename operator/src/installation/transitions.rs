@@ -7,13 +7,14 @@ use crate::conditions::{Aspect, Reason, find, holds};
 use crate::events::Happening;
 
 /// What does not keep a WaterDataApi from being ready, and is an event when it begins.
-const ADVISED: [Reason; 6] = [
+const ADVISED: [Reason; 7] = [
     Reason::GateMayWrite,
     Reason::ReplicasUnguarded,
     Reason::EvictionAllowed,
     Reason::PlansDiffer,
     Reason::GateWithoutLease,
     Reason::SweepHeld,
+    Reason::ProviderUnusable,
 ];
 
 /// What happened between two statuses.
@@ -52,7 +53,11 @@ pub fn transitions(before: &WaterDataApiStatus, after: &WaterDataApiStatus) -> V
             "both public datasets are loaded",
         ));
     }
-    for aspect in [Aspect::DirectorySynced, Aspect::Degraded] {
+    for aspect in [
+        Aspect::DirectorySynced,
+        Aspect::Degraded,
+        Aspect::SignInReady,
+    ] {
         let advised = |status: &WaterDataApiStatus| {
             find(&status.conditions, aspect)
                 .filter(|condition| {

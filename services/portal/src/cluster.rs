@@ -1,6 +1,7 @@
 //! What the portal asks of the API server: ApiKeys of its namespace, one account at a time, and the plans of its
 //! WaterDataApi.
 
+mod bounds;
 mod failure;
 
 use std::collections::HashMap;
@@ -30,6 +31,8 @@ const PLANS_EVERY: Duration = Duration::from_secs(10);
 pub const MANAGER: &str = "water-portal";
 /// The label of keys that the portal has made; its value is [`MANAGER`].
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// The annotation of keys that the portal has made: who asked for it.
+pub const REQUESTED_BY: &str = "waterdata.dev/requested-by";
 
 /// The API server as this portal sees it.
 #[derive(Clone)]

@@ -38,6 +38,7 @@ mod session;
 mod sessions;
 mod sign_in;
 mod sign_out;
+mod standing;
 mod usage;
 
 pub use config::Config;

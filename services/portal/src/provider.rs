@@ -95,6 +95,13 @@ impl Provider {
         told
     }
 
+    /// Whether it can be used now. What it says counts for nothing else.
+    pub async fn look(&self) -> Result<(), ProviderError> {
+        Metadata::ask(&self.wire, &self.client.issuer)
+            .await
+            .map(drop)
+    }
+
     /// Exchanges a code for an ID token (RFC 6749 §4.1.3), which is checked by `nonce` and `now`.
     pub async fn exchange(
         &self,

@@ -37,6 +37,7 @@ use crate::provider::Provider;
 use crate::sessions::Sessions;
 use crate::sign_in::SignIn;
 use crate::sign_out::SignOut;
+use crate::standing::Standing;
 
 /// What answers in forms other than JSON may take of the memory, in KiB: 16 of the largest.
 const LARGE_ANSWERS: u32 = 16 * 1024;
@@ -84,6 +85,7 @@ impl Service {
         let keys = keys(&config, client, &plans, process);
         let sessions = sessions(&config, process);
         let provider = Arc::new(Provider::new(config.client.clone()));
+        let standing = standing(&provider, process);
         let portal = Arc::new(Portal {
             url: config.url.clone(),
             sign_in: SignIn {
@@ -117,7 +119,9 @@ impl Service {
             metrics,
             spans,
         });
-        let admin = process.open_admin(config.process.admin, |admin| admin)?;
+        let admin = process.open_admin(config.process.admin, |admin| {
+            admin.json("/provider", move || standing.answer())
+        })?;
         let shutdown = process.shutdown.clone();
         Ok(Self {
             listener: process.listen(config.process.listen)?,
@@ -174,6 +178,18 @@ fn sessions(config: &Config, process: &mut Process) -> Sessions {
     Sessions::new(store, config.client.issuer.as_str(), config.session_length)
 }
 
+/// Whether people can be signed in, followed beside the requests. A provider that is away leaves the
+/// portal ready: who is signed in goes on.
+fn standing(provider: &Arc<Provider>, process: &mut Process) -> Standing {
+    let standing = Standing::default();
+    standing.register(&mut process.metrics);
+    let (following, provider) = (standing.clone(), Arc::clone(provider));
+    process.tasks.spawn("identity provider", async move {
+        match following.follow(&provider).await {}
+    });
+    standing
+}
+
 /// What keys need, and the plans, which are followed beside the requests.
 fn keys(config: &Config, client: Client, plans: &Plans, process: &mut Process) -> Keys {
     let cluster = Cluster::new(client, &config.instance);
@@ -181,6 +197,7 @@ fn keys(config: &Config, client: Client, plans: &Plans, process: &mut Process) -
     process.tasks.spawn("plans", async move {
         match following.follow_plans(&followed).await {}
     });
+    bounds(cluster.clone(), process);
     let connection = config.redis.connect(Purpose::Directory);
     Keys {
         cluster,
@@ -192,6 +209,36 @@ fn keys(config: &Config, client: Client, plans: &Plans, process: &mut Process) -
         },
         prefix: config.key_prefix.clone(),
     }
+}
+
+/// Ready once the API server was seen to refuse what the portal may not do.
+fn bounds(cluster: Cluster, process: &mut Process) {
+    let latch = process.readiness.latch("bounds of its rights");
+    process.tasks.spawn("bounds of its rights", async move {
+        let mut said = None;
+        loop {
+            let problem = match cluster.is_bounded().await {
+                Ok(true) => break,
+                Ok(false) => {
+                    "the API server would let this portal generate keys: install the chart's \
+                    ValidatingAdmissionPolicy and its binding, portal.enabled"
+                        .to_owned()
+                }
+                Err(error) => chain(&error).to_string(),
+            };
+            // Said when it changes, not once a second.
+            if said.as_ref() != Some(&problem) {
+                warn!(
+                    problem,
+                    "the bounds of the portal's rights are not in force; not ready"
+                );
+            }
+            said = Some(problem);
+            sleep(AGAIN).await;
+        }
+        latch.set();
+        pending().await
+    });
 }
 
 /// The services, whose connections are attended to beside the requests.

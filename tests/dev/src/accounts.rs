@@ -34,7 +34,7 @@ pub fn make_in_postgres(cluster: &Cluster, credentials: &Credentials) -> Result<
     run_with_input(&mut psql(cluster)?, &script).map(drop)
 }
 
-/// Makes the two users of Redis with the rights that each needs; repeated, it changes nothing.
+/// Makes the users of Redis with the rights that each needs; repeated, it changes nothing.
 pub fn make_in_redis(cluster: &Cluster, credentials: &Credentials) -> Result<()> {
     wait::until(Duration::from_secs(60), "Redis answers", || {
         Ok(run_with_input(&mut redis_cli(cluster, credentials), "PING\n").ok())
@@ -47,6 +47,8 @@ pub fn make_in_redis(cluster: &Cluster, credentials: &Credentials) -> Result<()>
         &hash(&credentials.redis_operator),
         "--gate-password-hash",
         &hash(&credentials.redis_gate),
+        "--portal-password-hash",
+        &hash(&credentials.redis_portal),
     ]))?;
     let users = lines.lines().filter_map(|line| line.strip_prefix("user "));
     let commands: String = users

@@ -14,12 +14,13 @@ use crate::process::run_reporting;
 use crate::progress::Step;
 
 /// The packages of which the product consists: a binary and an image each.
-pub const PACKAGES: [&str; 5] = [
+pub const PACKAGES: [&str; 6] = [
     "water-operator",
     "water-gate",
     "water-departements",
     "water-history",
     "water-ingest",
+    "water-portal",
 ];
 
 /// Cargo's profile for a cluster; what is shipped is built with `release`.
@@ -113,9 +114,9 @@ fn build(report: &mut dyn FnMut(&str)) -> Result<()> {
     run_reporting(&mut command, report)
 }
 
-/// The files below `path`, without tests: they are in no image.
+/// The files below `path`, without tests and npm's packages: they are in no image.
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    if path.file_name().is_some_and(|name| name == "tests") {
+    if path.ends_with("tests") || path.ends_with("node_modules") {
         return Ok(());
     }
     if !path.is_dir() {
@@ -143,10 +144,12 @@ mod tests {
     }
 
     #[test]
-    fn tests_are_no_part_of_the_version() {
+    fn tests_and_packages_are_no_part_of_the_version() {
         let folder = tempfile::tempdir().unwrap();
-        fs::create_dir_all(folder.path().join("crate/tests")).unwrap();
-        fs::write(folder.path().join("crate/tests/it.rs"), "").unwrap();
+        for part in ["tests", "node_modules"] {
+            fs::create_dir_all(folder.path().join("crate").join(part)).unwrap();
+            fs::write(folder.path().join("crate").join(part).join("it.rs"), "").unwrap();
+        }
         fs::write(folder.path().join("crate/lib.rs"), "").unwrap();
         let mut files = Vec::new();
         collect(folder.path(), &mut files).unwrap();

@@ -8,9 +8,17 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use water_harness::certificates::{Authority, Purpose, write_private, write_token_keys};
+use water_harness::certificates::{
+    Authority, Purpose, public_key_fingerprint, write_private, write_token_keys,
+};
 
 use crate::cluster::Cluster;
+
+/// The ingress controller's certificate and key, without their extensions.
+pub const INGRESS: &str = "ingress";
+
+/// The identity provider's.
+pub const IDENTITY: &str = "identity";
 
 /// A group whose members RBAC never asks.
 const MASTERS: Option<&str> = Some("system:masters");
@@ -65,6 +73,14 @@ fn write_all(cluster: &Cluster, folder: &Path) -> Result<()> {
         .sign("front-proxy-client", None, &[], Purpose::Client)?
         .write(folder, "front-client")?;
     write_token_keys(folder, "sa")?;
+    for (file, names) in [
+        (INGRESS, &[Cluster::HOST, &node][..]),
+        (IDENTITY, &[&*node]),
+    ] {
+        authority
+            .sign(names[0], None, names, Purpose::Server)?
+            .write(folder, file)?;
+    }
 
     for (file, user, group) in [
         ("admin", "admin", MASTERS),
@@ -93,6 +109,17 @@ fn write_all(cluster: &Cluster, folder: &Path) -> Result<()> {
         "kubelet",
         &authority.kubeconfig(&cluster.api_server(), &kubelet),
     )
+}
+
+/// What a browser is told to trust: the keys of what it meets, by their fingerprints.
+pub fn browser_fingerprints(cluster: &Cluster) -> Result<String> {
+    let fingerprint = |name: &str| {
+        let file = cluster.file("pki").join(name).with_extension("key");
+        let key =
+            fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        public_key_fingerprint(&key)
+    };
+    Ok([fingerprint(INGRESS)?, fingerprint(IDENTITY)?].join(","))
 }
 
 fn write_kubeconfig(folder: &Path, name: &str, kubeconfig: &str) -> Result<()> {

@@ -15,6 +15,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
+    /// Host name of the product: one of those that are set aside for examples.
+    pub const HOST: &str = "water.example";
     /// The highest number: one byte of an IPv4 address, without its last value.
     pub const MOST: u8 = 254;
     /// What the names of a cluster's link and control group begin with, before its number.

@@ -1,4 +1,4 @@
-//! The stores' passwords: made at random for each cluster, kept in one file that only its owner can read.
+//! The passwords of stores and people: made at random for each cluster, kept in one file that only its owner can read.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -7,10 +7,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::cluster::Cluster;
 
-/// Passwords of the stores' users. There is no `Debug`: they are never printed but by `cargo dev env`.
+/// Passwords. There is no `Debug`: those of the stores are printed by `cargo dev env` only.
 #[derive(Deserialize, Serialize)]
 pub struct Credentials {
     /// Migrates the database.
@@ -25,29 +26,44 @@ pub struct Credentials {
     pub redis_operator: String,
     /// The gate's user of Redis.
     pub redis_gate: String,
+    /// The portal's user of Redis.
+    pub redis_portal: String,
+    /// The portal itself at the identity provider.
+    pub portal_client: String,
+    /// The person who holds the account acme.
+    pub acme_holder: String,
+    /// The person who holds the account globex.
+    pub globex_holder: String,
+    /// The person who holds the account initech.
+    pub initech_holder: String,
 }
 
 const FILE: &str = "credentials.json";
 
 impl Credentials {
-    /// The cluster's passwords, made if it has none yet.
+    /// The cluster's passwords. Those that it does not have yet are made: all of a new one, and some where its data was
+    /// kept by an earlier version.
     pub fn find_or_make(folder: &Path) -> Result<Self> {
-        let file = folder.join(FILE);
-        if !file.exists() {
-            let credentials = Self::at_random()?;
-            let unfinished = file.with_extension("unfinished");
-            File::options()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .open(&unfinished)
-                .and_then(|mut opened| {
-                    opened.write_all(serde_json::to_string(&credentials)?.as_bytes())
-                })
-                .and_then(|()| fs::rename(&unfinished, &file))
-                .with_context(|| format!("cannot write {}", file.display()))?;
+        if let Ok(found) = Self::read(folder) {
+            return Ok(found);
         }
+        let file = folder.join(FILE);
+        let mut credentials = serde_json::to_value(Self::at_random()?)?;
+        if let (Ok(found), Some(made)) = (fs::read(&file), credentials.as_object_mut()) {
+            let found: Map<String, Value> = serde_json::from_slice(&found)
+                .with_context(|| format!("cannot understand {}", file.display()))?;
+            made.extend(found);
+        }
+        let unfinished = file.with_extension("unfinished");
+        File::options()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&unfinished)
+            .and_then(|mut opened| opened.write_all(credentials.to_string().as_bytes()))
+            .and_then(|()| fs::rename(&unfinished, &file))
+            .with_context(|| format!("cannot write {}", file.display()))?;
         Self::read(folder)
     }
 
@@ -100,6 +116,15 @@ impl Credentials {
         )
     }
 
+    /// The URL of Redis for the portal.
+    pub fn redis_portal_url(&self, cluster: &Cluster) -> String {
+        format!(
+            "redis://water-portal:{}@{}:6379",
+            self.redis_portal,
+            cluster.node_address()
+        )
+    }
+
     /// Redis' URL with a user that may read everything, for tests.
     pub fn redis_administrator_url(&self, cluster: &Cluster) -> String {
         format!(
@@ -117,6 +142,11 @@ impl Credentials {
             redis_administrator: password()?,
             redis_operator: password()?,
             redis_gate: password()?,
+            redis_portal: password()?,
+            portal_client: password()?,
+            acme_holder: persons_password()?,
+            globex_holder: persons_password()?,
+            initech_holder: persons_password()?,
         })
     }
 }
@@ -137,6 +167,13 @@ fn password() -> Result<String> {
     Ok(hex::encode(random))
 }
 
+/// Short enough to be typed.
+fn persons_password() -> Result<String> {
+    let mut password = password()?;
+    password.truncate(12);
+    Ok(password)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,5 +185,15 @@ mod tests {
         let found = Credentials::find_or_make(folder.path()).unwrap();
         assert_eq!(made.redis_gate, found.redis_gate);
         assert_ne!(made.redis_gate, made.redis_operator);
+    }
+
+    #[test]
+    fn passwords_of_an_earlier_version_stay_and_new_ones_are_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let earlier = r#"{"water_owner": "kept"}"#;
+        fs::write(folder.path().join(FILE), earlier).unwrap();
+        let credentials = Credentials::find_or_make(folder.path()).unwrap();
+        assert_eq!(credentials.water_owner, "kept");
+        assert_eq!(credentials.portal_client.len(), 32);
     }
 }

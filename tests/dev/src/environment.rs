@@ -7,7 +7,7 @@ use crate::clusters::{Clusters, project};
 use crate::credentials::Credentials;
 use crate::process::run;
 use crate::product::{self, NAMESPACE};
-use crate::{binaries, namespace};
+use crate::{binaries, certificates, identity, namespace, packages, portal};
 
 /// Prints `export` lines of this checkout's development cluster.
 pub fn print() -> Result<()> {
@@ -66,6 +66,23 @@ pub fn variables(cluster: &Cluster) -> Result<Vec<(&'static str, String)>> {
             "WATER_REDIS_ADMINISTRATOR_URL",
             credentials.redis_administrator_url(cluster),
         ),
+        // The portal, and what a browser needs to come to it.
+        ("WATER_PORTAL_URL", portal::url()),
+        ("WATER_OIDC_ISSUER", identity::issuer(cluster)),
+        (
+            "WATER_PEOPLE",
+            identity::people_json(&credentials).to_string(),
+        ),
+        ("WATER_NODE_ADDRESS", cluster.node_address()),
+        ("WATER_HOST_RULES", portal::host_rules(cluster)),
+        ("WATER_CA", file("pki/ca.crt")),
+        (
+            "WATER_SPKI_FINGERPRINTS",
+            certificates::browser_fingerprints(cluster)?,
+        ),
+        ("WATER_CHROMIUM", packages::CHROMIUM.into()),
+        ("WATER_BROWSER_FOLDER", file("browser")),
+        ("WATER_NAMESPACE", NAMESPACE.into()),
         // What the whole-system tests need besides: tools, the process whose descendants they kill, and the tag of
         // images to roll to, which `cargo dev test` and `cargo dev images` build.
         ("WATER_KUBECTL", file("programs/kubectl")),

@@ -1,7 +1,12 @@
-//! What every cluster has beside the product: a name server (CoreDNS) and an ingress controller (Traefik).
+//! What every cluster has beside the product: a name server (CoreDNS) and an ingress controller (Traefik), which serves
+//! every host by http, and by https with a certificate of the cluster's authority.
+
+use std::fs;
 
 use anyhow::{Context, Result};
+use serde_json::{Value, json};
 
+use crate::certificates::INGRESS;
 use crate::cluster::{Cluster, program_inside};
 use crate::process::{end_of_log, run, run_with_input};
 
@@ -13,9 +18,18 @@ pub fn start(cluster: &Cluster) -> Result<()> {
     let traefik = include_str!("../manifests/traefik.yaml")
         .replace("@TRAEFIK_PROGRAM@", &program_inside("traefik"))
         .replace("@NODE_ADDRESS@", &cluster.node_address());
+    let certificate = certificate(cluster)?;
+    // Server-side, so that no annotation repeats what a Secret holds.
+    let apply = [
+        "apply",
+        "--server-side",
+        "--force-conflicts",
+        "--field-manager=water-dev",
+        "--filename=-",
+    ];
     run_with_input(
-        cluster.kubectl().args(["apply", "--filename=-"]),
-        &format!("{coredns}\n---\n{traefik}"),
+        cluster.kubectl().args(apply),
+        &format!("{coredns}\n---\n{traefik}\n---\n{certificate}"),
     )?;
     for (namespace, deployment) in [
         ("kube-system", "deployment/coredns"),
@@ -37,4 +51,25 @@ pub fn start(cluster: &Cluster) -> Result<()> {
         })?;
     }
     Ok(())
+}
+
+/// The Secret with the certificate, and with the file that tells Traefik to show it for every host.
+fn certificate(cluster: &Cluster) -> Result<Value> {
+    let file = cluster.file("pki").join(INGRESS);
+    let read = |extension: &str| {
+        let file = file.with_extension(extension);
+        fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))
+    };
+    let shown = json!({"certFile": "/certificate/tls.crt", "keyFile": "/certificate/tls.key"});
+    let settings = json!({"tls": {"stores": {"default": {"defaultCertificate": shown}}}});
+    Ok(json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "certificate", "namespace": "ingress"},
+        "stringData": {
+            "settings.yaml": settings.to_string(),
+            "tls.crt": read("crt")?,
+            "tls.key": read("key")?,
+        },
+    }))
 }

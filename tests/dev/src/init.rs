@@ -17,7 +17,7 @@ use nix::unistd::Pid;
 
 use crate::cluster::{Cluster, inside};
 use crate::process::run;
-use crate::{control_plane, node, stores, wait};
+use crate::{control_plane, identity, node, stores, wait};
 
 /// Settings of the whole machine that the kubelet writes: it gets private copies.
 const WRITTEN_BY_KUBELET: [&str; 5] = [
@@ -47,6 +47,7 @@ pub fn supervise(cluster: &Cluster) -> Result<()> {
     stores::prepare()?;
     let first = [
         stores::services(cluster)?,
+        vec![identity::service(cluster)?],
         control_plane::storage_and_api(cluster)?,
         node::images(cluster)?,
     ];

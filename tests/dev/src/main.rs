@@ -3,15 +3,18 @@
 mod accounts;
 mod bench;
 mod binaries;
+mod browser;
 mod certificates;
 mod cluster;
 mod clusters;
+mod confidential;
 mod control_plane;
 mod credentials;
 mod data;
 mod down;
 mod environment;
 mod faults;
+mod identity;
 mod images;
 mod ingress;
 mod init;
@@ -19,7 +22,9 @@ mod interruption;
 mod leftovers;
 mod namespace;
 mod node;
+mod node_js;
 mod packages;
+mod portal;
 mod process;
 mod product;
 mod programs;
@@ -32,6 +37,7 @@ mod test;
 mod unused;
 mod up;
 mod wait;
+mod web;
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -66,6 +72,8 @@ enum Command {
     Status,
     /// Print `export` lines for a shell: URLs, keys and KUBECONFIG. Use: eval "$(cargo dev env)"
     Env,
+    /// Check and build the portal's pages, if their sources have changed.
+    Web,
     /// Build images that report another version, for a rollout by hand, and put them into the cluster's registry.
     Images {
         /// What the binaries report and the images are tagged with. Left out: WATER_NEXT_TAG of `cargo dev env`.
@@ -127,6 +135,7 @@ fn run(command: Command) -> Result<()> {
         Command::Down { keep_data } => down::run(keep_data),
         Command::Status => status::print(),
         Command::Env => environment::print(),
+        Command::Web => web::run(),
         Command::Images { version } => up::images_of(version),
         Command::Test { only, faults } => test::run(only.as_deref(), faults),
         Command::Bench { part } => bench::run(part),

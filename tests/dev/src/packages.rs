@@ -120,6 +120,30 @@ pub const TESTS: [Package; 2] = [
     },
 ];
 
+/// Debian's Chromium.
+pub const CHROMIUM: &str = "/usr/bin/chromium";
+
+/// What the browser tests need: Chromium, and letters for it to draw.
+pub const BROWSER: [Package; 2] = [
+    Package {
+        name: "chromium",
+        file: CHROMIUM,
+        service: None,
+    },
+    Package {
+        name: "fonts-dejavu-core",
+        file: "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
+        service: None,
+    },
+];
+
+/// What fetches the packages that the portal's pages are built with.
+pub const NPM: [Package; 1] = [Package {
+    name: "npm",
+    file: "/usr/bin/npm",
+    service: None,
+}];
+
 /// Makes sure that all of these packages are there.
 pub fn install_missing(packages: &[Package], step: &Step) -> Result<()> {
     let missing: Vec<_> = packages

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs;
-use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Output, Stdio};
 
@@ -42,17 +42,19 @@ pub fn run_with_input(command: &mut Command, input: &str) -> Result<String> {
     succeeded(command, output)
 }
 
-/// Runs `command`, handing each line of its standard error to `report`; an error carries the last of them.
+/// Runs `command`, handing each line that it prints to `report`; an error carries the last of them.
 pub fn run_reporting(command: &mut Command, report: &mut dyn FnMut(&str)) -> Result<()> {
-    let mut child = command
+    let (output, printed) = io::pipe().context("cannot make a pipe")?;
+    let child = command
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .with_context(|| format!("cannot start `{}`", describe(command)))?;
-    let stderr = child.stderr.take().context("standard error is piped")?;
+        .stdout(printed.try_clone().context("cannot share a pipe")?)
+        .stderr(printed)
+        .spawn();
+    // The command holds the pipe's other end, which would never seem closed.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = child.with_context(|| format!("cannot start `{}`", describe(command)))?;
     let mut last_lines = VecDeque::new();
-    for line in BufReader::new(stderr).lines() {
+    for line in BufReader::new(output).lines() {
         let line =
             line.with_context(|| format!("cannot read what `{}` reports", describe(command)))?;
         report(&line);
@@ -173,7 +175,7 @@ mod tests {
     fn each_reported_line_is_handed_on_as_it_comes() {
         let mut lines = Vec::new();
         run_reporting(
-            Command::new("sh").args(["-c", "echo a >&2; echo b >&2"]),
+            Command::new("sh").args(["-c", "echo a >&2; echo b"]),
             &mut |line| {
                 lines.push(line.to_owned());
             },

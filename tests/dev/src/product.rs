@@ -1,5 +1,6 @@
 //! The product on the cluster: Secrets for the stores, the chart, sample keys, and a first request.
 
+use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::clusters::project;
 use crate::credentials::Credentials;
 use crate::process::{run, run_with_input};
 use crate::progress::Step;
-use crate::wait;
+use crate::{portal, wait};
 
 /// The namespace of the product.
 pub const NAMESPACE: &str = "water";
@@ -32,7 +33,7 @@ pub const ENTERPRISE: &str = "sample-enterprise";
 /// The sample ApiKey of an account whose plan has no access.
 pub const FREE: &str = "sample-free";
 
-/// The Secrets that the chart's values name.
+/// The Secrets and the ConfigMap that the chart's values name.
 pub fn apply_secrets(cluster: &Cluster, credentials: &Credentials) -> Result<()> {
     let secret = |name: &str, data: Value| {
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": NAMESPACE},
@@ -46,12 +47,19 @@ pub fn apply_secrets(cluster: &Cluster, credentials: &Credentials) -> Result<()>
     let redis = json!({
         "operator-url": credentials.redis_operator_url(cluster),
         "gate-url": credentials.redis_gate_url(cluster),
+        "portal-url": credentials.redis_portal_url(cluster),
     });
+    let portal = json!({"client-secret": credentials.portal_client});
+    let authority = fs::read_to_string(cluster.file("pki/ca.crt"))
+        .context("cannot read the cluster's authority")?;
     let list = json!({"apiVersion": "v1", "kind": "List", "items": [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE,
             "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}},
         secret("water-postgres", postgres),
         secret("water-redis", redis),
+        secret(portal::CLIENT_SECRET, portal),
+        {"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": portal::AUTHORITY, "namespace": NAMESPACE}, "data": {"ca.crt": authority}},
     ]});
     apply(cluster, &list.to_string())
 }
@@ -68,7 +76,7 @@ pub fn install(cluster: &Cluster, version: &str, more: &[String]) -> Result<()> 
         format!("image.tag={version}"),
         "postgres.existingSecret=water-postgres".into(),
         "redis.existingSecret=water-redis".into(),
-        format!("api.exposure.ingress.host={HOST}"),
+        format!("api.exposure.ingress.host={}", Cluster::HOST),
     ];
     // All requests come through the ingress controller: what it says of its clients is believed.
     let proxies = format!(
@@ -93,13 +101,11 @@ pub fn install(cluster: &Cluster, version: &str, more: &[String]) -> Result<()> 
             .flat_map(|value| ["--set-string", value]),
     )
     .args(["--set-json", &proxies])
+    .args(["--set-json", &format!("portal={}", portal::values(cluster))])
     .arg(project().join("charts/water-data"));
     run(&mut helm).map_err(|error| explain(cluster, error))?;
     apply(cluster, include_str!("../manifests/any-host.yaml"))
 }
-
-/// Host name of the product's Ingress: one of those that are set aside for examples.
-const HOST: &str = "water.example";
 
 /// The version that is installed.
 pub fn installed_version(cluster: &Cluster) -> Result<String> {

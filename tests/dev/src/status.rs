@@ -3,9 +3,10 @@
 use anyhow::Result;
 
 use crate::clusters::Clusters;
+use crate::credentials::Credentials;
 use crate::process::run;
 use crate::product::NAMESPACE;
-use crate::{namespace, supervisor};
+use crate::{namespace, portal, supervisor};
 
 /// Prints the state of this checkout's development cluster.
 pub fn print() -> Result<()> {
@@ -37,6 +38,10 @@ pub fn print() -> Result<()> {
             ),
         }
     }
+    println!(
+        "\n{}",
+        portal::describe(&cluster, &Credentials::read(&cluster.folder)?)?
+    );
     println!("{}", run(cluster.kubectl().args(["get", "nodes"]))?);
     let product = [
         "--namespace",

@@ -14,7 +14,7 @@ use crate::leftovers::Lists;
 use crate::namespace::Lifetime;
 use crate::process::{cargo, cargo_searched};
 use crate::progress::Progress;
-use crate::{binaries, down, environment, packages, product, programs, unused, up};
+use crate::{binaries, browser, down, environment, packages, product, programs, unused, up, web};
 
 /// One line of the summary: an error makes the whole run fail. Parts with tests note what became of
 /// each.
@@ -44,9 +44,13 @@ pub fn run(only: Option<&str>, all_faults: bool) -> Result<()> {
     progress.step("Debian packages", |step| {
         packages::install_missing(&packages::CLUSTER, step)?;
         packages::install_missing(&packages::BENCHMARKS, step)?;
-        packages::install_missing(&packages::TESTS, step)
+        packages::install_missing(&packages::TESTS, step)?;
+        packages::install_missing(&packages::BROWSER, step)
     })?;
     let is_wanted = |name: &str| only.is_none_or(|wanted| name.contains(wanted));
+    if is_wanted(WHOLE_SYSTEM) {
+        progress.step("Pages of the portal", web::build)?;
+    }
     // Beside the Go programs, which leave a core idle while they are downloaded and linked.
     let build = is_wanted(WHOLE_SYSTEM).then(Build::start);
     progress.step(
@@ -190,7 +194,8 @@ fn whole_system(outcomes: &mut Outcomes) -> Result<()> {
             progress,
         )?;
         let variables = environment::variables(cluster)?;
-        cargo_searched(
+        let in_browser = browser::run(cluster);
+        let tested = cargo_searched(
             // What passing tests print are the figures that they measured.
             &[
                 "test",
@@ -202,7 +207,8 @@ fn whole_system(outcomes: &mut Outcomes) -> Result<()> {
             ],
             &variables,
             |line| outcomes.read(line),
-        )
+        );
+        tested.and(in_browser)
     })
 }
 

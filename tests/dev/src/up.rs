@@ -13,8 +13,8 @@ use crate::process::{self, end_of_log};
 use crate::progress::Progress;
 use crate::wait::{self, Late};
 use crate::{
-    accounts, binaries, certificates, data, images, ingress, packages, product, programs,
-    supervisor,
+    accounts, binaries, certificates, data, images, ingress, packages, portal, product, programs,
+    supervisor, web,
 };
 
 /// Starts this checkout's development cluster, or brings it up to date.
@@ -28,6 +28,8 @@ pub fn run() -> Result<()> {
         progress.longest()
     );
     println!("The first request was answered 200:\n{answer}\n");
+    let credentials = Credentials::read(&claimed.cluster.folder)?;
+    println!("{}", portal::describe(&claimed.cluster, &credentials)?);
     println!("Type next:\n{}", NEXT.trim_end());
     Ok(())
 }
@@ -48,6 +50,8 @@ pub fn start(
     values: &[String],
     progress: &mut Progress,
 ) -> Result<String> {
+    // The portal's binary holds its pages, and so its version depends on them.
+    progress.step("Pages of the portal", web::build)?;
     let version = binaries::version()?;
     // Beside the Go programs, which leave a core idle while they are downloaded and linked.
     let build = Build::start();
@@ -92,6 +96,7 @@ pub fn images_of(version: Option<String>) -> Result<()> {
         None => binaries::after(&product::installed_version(&claimed.cluster)?),
     };
     let progress = &mut Progress::new();
+    progress.step("Pages of the portal", web::build)?;
     provide_images(&claimed.cluster, &version, Build::start(), progress)?;
     println!("{version}");
     Ok(())

@@ -8,9 +8,10 @@ use anyhow::{Context, Result};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose,
+    KeyUsagePurpose, PublicKeyData,
 };
 use serde_json::json;
+use sha2::{Digest, Sha256};
 
 /// A certificate authority that signs in this process.
 pub struct Authority {
@@ -160,6 +161,13 @@ pub fn write_token_keys(directory: &Path, name: &str) -> Result<()> {
         &directory.join(format!("{name}.pub")),
         &key.public_key_pem(),
     )
+}
+
+/// The public half's SHA-256 in base64 (SubjectPublicKeyInfo, as in RFC 7469 section 2.4) of a private key in PEM: what
+/// Chromium's `--ignore-certificate-errors-spki-list` is told.
+pub fn public_key_fingerprint(key_pem: &str) -> Result<String> {
+    let key = KeyPair::from_pem(key_pem).context("cannot understand the private key")?;
+    Ok(BASE64.encode(Sha256::digest(key.subject_public_key_info())))
 }
 
 fn write_pair(directory: &Path, name: &str, certificate: &str, key: &str) -> Result<()> {

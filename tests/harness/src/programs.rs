@@ -1,6 +1,7 @@
-//! The Go programs of the development cluster: Kubernetes, etcd, CoreDNS, Helm, a registry and an ingress controller.
+//! The Go programs of the development cluster: Kubernetes, etcd, CoreDNS, Helm, a registry, an ingress controller and an
+//! identity provider.
 //!
-//! They are built once, from the pinned module `tests/dev/cluster`, into a cache outside the tree:
+//! They are built once, from the pinned modules in `tests/dev/cluster`, into a cache outside the tree:
 //! `${XDG_CACHE_HOME:-$HOME/.cache}/water-data/programs/<hash of go.mod, go.sum and sources>/`. A changed pin changes
 //! the hash, so a cached program is never stale and two checkouts share what they have in common.
 
@@ -14,6 +15,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
+
+use module::Module;
 
 /// What the multi-call binary [`Program::Node`] can be called: it looks at the name that it is started by.
 pub const NODE_NAMES: [&str; 10] = [
@@ -46,6 +49,8 @@ pub enum Program {
     Pause,
     /// The ingress controller.
     Traefik,
+    /// The identity provider, whose libraries are of other versions than Kubernetes': a module of its own.
+    Identity,
 }
 
 /// How far a build has come.
@@ -67,12 +72,13 @@ pub fn named(node: &Path, name: &str) -> PathBuf {
 
 impl Program {
     /// All programs, in the order of building that shares the most.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Node,
         Self::Helm,
         Self::Crane,
         Self::Pause,
         Self::Traefik,
+        Self::Identity,
     ];
 
     /// The file's name.
@@ -83,12 +89,20 @@ impl Program {
             Self::Crane => "crane",
             Self::Pause => "pause",
             Self::Traefik => "traefik",
+            Self::Identity => "identity",
+        }
+    }
+
+    fn module(self) -> Module {
+        match self {
+            Self::Identity => Module::Identity,
+            _ => Module::Cluster,
         }
     }
 
     fn package(self) -> &'static str {
         match self {
-            Self::Node => ".",
+            Self::Node | Self::Identity => ".",
             Self::Helm => "helm.sh/helm/v4/cmd/helm",
             Self::Crane => "github.com/google/go-containerregistry/cmd/crane",
             Self::Pause => "./pause",
@@ -110,7 +124,7 @@ impl Program {
 
     /// The program's file in the cache, whether it has been built or not.
     pub fn path(self) -> Result<PathBuf> {
-        Ok(cache()?.join(module::hash()?).join(self.name()))
+        Ok(cache()?.join(self.module().hash()?).join(self.name()))
     }
 
     /// The program's file, built first if the cache does not have it. `report` is told of each compiled package.
@@ -143,10 +157,13 @@ impl Program {
         };
         report(Progress { ..progress });
         let folder = file.parent().context("a cached program has a folder")?;
-        let pins = format!("-modfile={}", module::prepare(folder)?.display());
+        let pins = format!("-modfile={}", self.module().prepare(folder)?.display());
         progress.packages = self.count_packages(&pins)?;
         let unfinished = file.with_extension("unfinished");
-        let mut go = module::go(&["build", "-v", "-mod=readonly", &pins, "-trimpath"])
+        let build = ["build", "-v", "-mod=readonly", &pins, "-trimpath"];
+        let mut go = self
+            .module()
+            .go(&build)
             .args([COMPILER_FLAGS, "-ldflags", self.linker_flags(), "-o"])
             .args([&unfinished, Path::new(self.package())])
             .stderr(Stdio::piped())
@@ -182,7 +199,8 @@ impl Program {
     }
 
     fn count_packages(self, pins: &str) -> Result<usize> {
-        let listed = module::ask(&["list", "-mod=readonly", pins, "-deps", self.package()])?;
+        let list = ["list", "-mod=readonly", pins, "-deps", self.package()];
+        let listed = self.module().ask(&list)?;
         Ok(listed.lines().count())
     }
 }

@@ -9,8 +9,8 @@ use super::{ADMIN_PORT, HTTP_PORT, Part, Source};
 /// The stable address of a serving part.
 pub fn service(source: Source<'_>, part: Part) -> Manifest {
     let mut ports = vec![json!({ "name": "http", "port": 80, "targetPort": "http" })];
-    if part == Part::Departements {
-        // The operator asks here what data is loaded.
+    if matches!(part, Part::Departements | Part::Portal) {
+        // The operator asks here what data is loaded, and whether people can sign in.
         ports.push(json!({ "name": "admin", "port": ADMIN_PORT, "targetPort": "admin" }));
     }
     let spec = json!({ "selector": source.selector(part), "ports": ports });

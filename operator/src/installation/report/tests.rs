@@ -26,6 +26,7 @@ fn report(outcome: Outcome, ready: i32) -> Report {
             risk: 101,
         })),
         exposure: Finding::holds(Aspect::ExposureReady, Reason::NotConfigured, ""),
+        sign_in: None,
         sweep: None,
         strays: Vec::new(),
         outcome,
@@ -205,4 +206,59 @@ fn keys_are_counted_by_what_their_status_says() {
             synced: 2
         }
     );
+}
+
+fn portal() -> Portal {
+    let portal = serde_json::json!({
+        "url": "https://water.example",
+        "oidc": {
+            "issuer": "https://id.example",
+            "clientId": "water-portal",
+            "clientSecretRef": { "name": "portal-client", "key": "client-secret" },
+        },
+    });
+    serde_json::from_value(portal).unwrap()
+}
+
+#[test]
+fn whether_people_can_sign_in_is_told_where_there_is_a_portal() {
+    assert!(find(&made(&complete()).conditions, Aspect::SignInReady).is_none());
+    let told = |usable, problem: &str| {
+        let problem = problem.to_owned();
+        let mut report = complete();
+        report.sign_in = Some(sign_in(&portal(), Ok(Provider { usable, problem })));
+        made(&report)
+    };
+    let fine = told(Some(true), "");
+    assert_eq!(
+        shown(&fine, Aspect::SignInReady),
+        "True/ProviderUsable: the identity provider https://id.example can be used"
+    );
+    let away = told(Some(false), "the identity provider did not answer in time");
+    assert_eq!(
+        shown(&away, Aspect::SignInReady),
+        "False/ProviderUnusable: nobody can sign in at https://id.example: the identity provider did not answer in time; \
+         look at the provider, at spec.portal.oidc.issuer and caRef, and at spec.networkPolicy.egress"
+    );
+    assert!(
+        holds(&away.conditions, Aspect::Ready),
+        "keys work all the same"
+    );
+    let reasons = |happened: Vec<Happening>| -> Vec<String> {
+        happened
+            .into_iter()
+            .map(|happening| happening.reason)
+            .collect()
+    };
+    assert_eq!(reasons(transitions(&fine, &away)), ["ProviderUnusable"]);
+    assert_eq!(reasons(transitions(&away, &fine)), Vec::<String>::new());
+}
+
+#[test]
+fn a_portal_without_pods_leaves_the_api_available() {
+    let mut report = complete();
+    report.components.push(part("portal", 0));
+    let status = made(&report);
+    assert!(holds(&status.conditions, Aspect::Available));
+    assert!(holds(&status.conditions, Aspect::Degraded));
 }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use redis::cmd;
 use sha2::{Digest, Sha256};
@@ -11,8 +12,8 @@ use water_harness::Redis;
 use water_keystore::connection::Purpose;
 use water_keystore::usage::Use;
 use water_keystore::{
-    Allowance, Allowances, ConnectionSettings, LastUses, Limiter, Quotas, Standby, Usage, UtcDay,
-    redis_acl,
+    Allowance, Allowances, ConnectionSettings, LastUses, Limiter, Quotas, SessionKeys, Sessions,
+    Standby, Usage, UtcDay, WebName, redis_acl,
 };
 
 use crate::site::*;
@@ -204,6 +205,36 @@ async fn the_portal_counts_what_it_is_asked_and_reads_quota_and_usage() {
     let usage = Usage::new(connection(), instance());
     let days = usage.days(&account, day, 1).await.unwrap();
     assert_eq!(days[0].accepted, 7);
+}
+
+#[tokio::test]
+async fn the_portal_keeps_and_ends_its_sessions() {
+    let (redis, operator, _gate) = users().await;
+    let portal = operator.seen_at(redis.url_as("water-portal", PORTAL));
+    let sessions = Sessions::new(portal.connect(Purpose::Directory), portal.instance.clone());
+    let keys = SessionKeys {
+        session: WebName::of(b"cookie"),
+        subject: WebName::of(b"subject"),
+        provider: Some(WebName::of(b"sid")),
+    };
+    let (now, hour) = (
+        Timestamp::from_millis(1_000).unwrap(),
+        Duration::from_hours(1),
+    );
+    sessions.check().await.unwrap();
+    sessions.begin(&keys, b"sealed", now, hour).await.unwrap();
+    let read = sessions.use_and_read(&keys.session).await.unwrap();
+    assert_eq!(read.as_deref(), Some(&b"sealed"[..]));
+    assert!(sessions.take(&WebName::of(b"jti"), hour).await.unwrap());
+    assert_eq!(
+        sessions
+            .end_of_provider(&WebName::of(b"sid"))
+            .await
+            .unwrap(),
+        1
+    );
+    assert_eq!(sessions.read(&keys.session).await.unwrap(), None);
+    sessions.end(&keys).await.unwrap();
 }
 
 #[tokio::test]

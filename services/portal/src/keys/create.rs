@@ -13,9 +13,9 @@ use super::body::Body;
 use super::context::Keys;
 use super::fields::{self, Fresh};
 use super::name::name;
-use super::view::{Key, REQUESTED_BY, key_ids};
+use super::view::{Key, key_ids};
 use crate::asked::{Asked, Response};
-use crate::cluster::{MANAGED_BY, MANAGER};
+use crate::cluster::{MANAGED_BY, MANAGER, REQUESTED_BY};
 use crate::json::json;
 use crate::member::Member;
 

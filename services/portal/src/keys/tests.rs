@@ -10,7 +10,8 @@ use water_resources::ApiKey;
 use crate::cluster::{Cluster, MANAGED_BY};
 use crate::member::Role;
 use crate::sample::{manager, member, viewer};
-use world::{MAX_KEYS, Made, World};
+use water_harness::wait_until;
+use world::{MAX_KEYS, Made, SOON, World};
 
 const NOBODY: serde_json::Value = serde_json::Value::Null;
 
@@ -367,4 +368,21 @@ async fn an_api_server_that_is_away_is_nobodys_fault() {
         world.revokes(&acme, "acme-1").await.code(),
         (503, "dependency_unavailable")
     );
+}
+
+#[tokio::test]
+async fn the_portal_notices_that_the_bounds_of_its_rights_are_gone() {
+    let world = World::new("bounds").await;
+    let binding = "validatingadmissionpolicybinding/keys-bounds-water";
+    world.kubectl(&["delete", binding]);
+    let noticed = async || {
+        let is_bounded = world.keys.cluster.is_bounded().await?;
+        anyhow::ensure!(!is_bounded, "still refused");
+        Ok(())
+    };
+    wait_until("the end of the policy", SOON, noticed)
+        .await
+        .unwrap();
+    let left = world.kubectl(&["get", "apikeys", "--output=name"]);
+    assert_eq!(left, "", "a dry run writes nothing");
 }

@@ -8,10 +8,7 @@ use water_resources::ApiKey;
 use water_resources::api_key::RetiringKey;
 
 use super::state::{State, state};
-use crate::cluster::{MANAGED_BY, MANAGER};
-
-/// The annotation of a key that the portal has made: who asked for it.
-pub const REQUESTED_BY: &str = "waterdata.dev/requested-by";
+use crate::cluster::{MANAGED_BY, MANAGER, REQUESTED_BY};
 
 /// All keys of an account.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]

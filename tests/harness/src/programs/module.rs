@@ -1,4 +1,4 @@
-//! The Go module that pins the programs, and what of it is left out when they are built.
+//! The Go modules that pin the programs, and what of them is left out when they are built.
 //!
 //! Traefik can obtain certificates: its library for that, lego, links the clients of all DNS providers there are, a third
 //! of Traefik's packages. No build tag leaves them out, so Traefik is built with a copy of lego whose list of providers is
@@ -13,60 +13,86 @@ use sha2::{Digest, Sha256};
 
 const LEGO: &str = "github.com/go-acme/lego/v4";
 
-/// The folder of the Go module.
-fn source() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../dev/cluster")
+/// A Go module of this repository: the programs that are built of it share one list of dependencies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Module {
+    /// Kubernetes and its companions.
+    Cluster,
+    /// The identity provider.
+    Identity,
 }
 
-/// `go` in the module.
-pub fn go(arguments: &[&str]) -> Command {
-    let mut go = Command::new("go");
-    // Without cgo the programs are static: they run in a pod that has no file system of its own.
-    go.args(arguments)
-        .current_dir(source())
-        .env("CGO_ENABLED", "0")
-        .stdin(Stdio::null());
-    go
-}
-
-/// What `go` prints in the module.
-pub fn ask(arguments: &[&str]) -> Result<String> {
-    let output = go(arguments).output().context(
-        "cannot start `go`: install Go 1.26 or later (https://go.dev/dl) and have `go` on the PATH",
-    )?;
-    if !output.status.success() {
-        bail!(
-            "`go {}` ended with {}:\n{}",
-            arguments[0],
-            output.status,
-            String::from_utf8_lossy(&output.stderr)
-        );
+impl Module {
+    fn source(self) -> PathBuf {
+        let cluster = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dev/cluster");
+        match self {
+            Self::Cluster => cluster,
+            Self::Identity => cluster.join("identity"),
+        }
     }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
 
-/// Makes the copy of lego in `folder`, and returns a `go.mod` there that puts it in lego's place.
-pub fn prepare(folder: &Path) -> Result<PathBuf> {
-    let downloaded = ask(&["mod", "download", "-json", LEGO])?;
-    let downloaded: serde_json::Value = serde_json::from_str(&downloaded)
-        .context("cannot understand what `go mod download` printed")?;
-    let lego = Path::new(downloaded["Dir"].as_str().context("lego has no folder")?);
-    let copy = folder.join("lego");
-    copy_without_providers(lego, &copy)
-        .with_context(|| format!("cannot copy {} to {}", lego.display(), copy.display()))?;
-    let pins = replaced(&fs::read_to_string(source().join("go.mod"))?, &copy);
-    let file = folder.join("go.mod");
-    fs::write(&file, pins)
-        .and_then(|()| fs::copy(source().join("go.sum"), folder.join("go.sum")))
-        .with_context(|| format!("cannot write {}", file.display()))?;
-    Ok(file)
+    /// `go` in the module.
+    pub fn go(self, arguments: &[&str]) -> Command {
+        let mut go = Command::new("go");
+        // Without cgo the programs are static: they run in a pod that has no file system of its own.
+        go.args(arguments)
+            .current_dir(self.source())
+            .env("CGO_ENABLED", "0")
+            .stdin(Stdio::null());
+        go
+    }
+
+    /// What `go` prints in the module.
+    pub fn ask(self, arguments: &[&str]) -> Result<String> {
+        let output = self.go(arguments).output().context(
+            "cannot start `go`: install Go 1.26 or later (https://go.dev/dl) and have `go` on the PATH",
+        )?;
+        if !output.status.success() {
+            bail!(
+                "`go {}` ended with {}:\n{}",
+                arguments[0],
+                output.status,
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// The `go.mod` to build with: of the module of Traefik one in `folder`, which puts a copy of lego in lego's place.
+    pub fn prepare(self, folder: &Path) -> Result<PathBuf> {
+        let pins = self.source().join("go.mod");
+        match self {
+            Self::Cluster => self.replace_lego(&pins, folder),
+            Self::Identity => Ok(pins),
+        }
+    }
+
+    fn replace_lego(self, pins: &Path, folder: &Path) -> Result<PathBuf> {
+        let downloaded = self.ask(&["mod", "download", "-json", LEGO])?;
+        let downloaded: serde_json::Value = serde_json::from_str(&downloaded)
+            .context("cannot understand what `go mod download` printed")?;
+        let lego = Path::new(downloaded["Dir"].as_str().context("lego has no folder")?);
+        let copy = folder.join("lego");
+        copy_without_providers(&self.source().join("lego"), lego, &copy)
+            .with_context(|| format!("cannot copy {} to {}", lego.display(), copy.display()))?;
+        let file = folder.join("go.mod");
+        fs::write(&file, replaced(&fs::read_to_string(pins)?, &copy))
+            .and_then(|()| fs::copy(pins.with_extension("sum"), file.with_extension("sum")))
+            .with_context(|| format!("cannot write {}", file.display()))?;
+        Ok(file)
+    }
+
+    /// Sixteen hex digits over the module's `go.mod`, `go.sum` and sources.
+    pub fn hash(self) -> Result<String> {
+        hash_of(&self.source())
+    }
 }
 
 fn replaced(pins: &str, copy: &Path) -> String {
     format!("{pins}\nreplace {LEGO} => {}\n", copy.display())
 }
 
-fn copy_without_providers(lego: &Path, copy: &Path) -> std::io::Result<()> {
+fn copy_without_providers(ours: &Path, lego: &Path, copy: &Path) -> std::io::Result<()> {
     if copy.exists() {
         fs::remove_dir_all(copy)?;
     }
@@ -74,11 +100,7 @@ fn copy_without_providers(lego: &Path, copy: &Path) -> std::io::Result<()> {
     copy_folder(lego, copy, &lego.join(providers))?;
     fs::create_dir_all(copy.join(providers))?;
     let list = "providers.go";
-    fs::copy(
-        source().join("lego").join(list),
-        copy.join(providers).join(list),
-    )
-    .map(drop)
+    fs::copy(ours.join(list), copy.join(providers).join(list)).map(drop)
 }
 
 /// Copies what is in `from`, but for what is in `left_out`.
@@ -97,11 +119,6 @@ fn copy_folder(from: &Path, to: &Path, left_out: &Path) -> std::io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Sixteen hex digits over the module's `go.mod`, `go.sum` and sources.
-pub fn hash() -> Result<String> {
-    hash_of(&source())
 }
 
 fn hash_of(module: &Path) -> Result<String> {
@@ -129,7 +146,10 @@ fn collect_sources(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<(
             .iter()
             .any(|extension| path.extension().is_some_and(|is| is == *extension));
         if path.is_dir() {
-            collect_sources(&path, files)?;
+            // What has pins of its own is another module.
+            if !path.join("go.mod").exists() {
+                collect_sources(&path, files)?;
+            }
         } else if is_source {
             files.push(path);
         }
@@ -147,6 +167,10 @@ mod tests {
         fs::write(module.path().join("go.sum"), "one").unwrap();
         let first = hash_of(module.path()).unwrap();
         fs::write(module.path().join("notes.txt"), "not a source").unwrap();
+        let other_module = module.path().join("other");
+        fs::create_dir(&other_module).unwrap();
+        fs::write(other_module.join("go.mod"), "").unwrap();
+        fs::write(other_module.join("main.go"), "").unwrap();
         assert_eq!(hash_of(module.path()).unwrap(), first);
         fs::write(module.path().join("go.sum"), "two").unwrap();
         assert_ne!(hash_of(module.path()).unwrap(), first);
@@ -156,6 +180,7 @@ mod tests {
     fn a_copy_of_lego_has_our_list_of_providers_and_no_provider() {
         let folder = tempfile::tempdir().unwrap();
         let (lego, copy) = (folder.path().join("lego"), folder.path().join("copy"));
+        let ours = Module::Cluster.source().join("lego");
         for file in [
             "go.mod",
             "lego/client.go",
@@ -168,7 +193,7 @@ mod tests {
         }
         // Twice: an interrupted copy is made anew.
         for _ in 0..2 {
-            copy_without_providers(&lego, &copy).unwrap();
+            copy_without_providers(&ours, &lego, &copy).unwrap();
             assert!(copy.join("go.mod").exists() && copy.join("lego/client.go").exists());
             assert!(copy.join("providers/http/memory.go").exists());
             let providers: Vec<_> = fs::read_dir(copy.join("providers/dns")).unwrap().collect();

@@ -1,0 +1,142 @@
+//! Questions to the admin port of an installation's pods, by their Service.
+
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper::{Request, header};
+use hyper_util::rt::TokioIo;
+use serde::de::DeserializeOwned;
+use tokio::net::TcpStream;
+
+use super::render::ADMIN_PORT;
+
+/// They answer from memory.
+const WITHIN: Duration = Duration::from_secs(2);
+
+/// Why it is not known.
+#[derive(Debug, thiserror::Error)]
+pub enum QuestionError {
+    /// No pod, no network, no name.
+    #[error("{address} cannot be reached: {source}")]
+    Away {
+        /// Whom.
+        address: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The connection broke.
+    #[error("{address} gives no whole answer: {source}")]
+    Broken {
+        /// Whom.
+        address: String,
+        /// Why.
+        source: hyper::Error,
+    },
+    /// It answered with something else.
+    #[error("{0} gives an unexpected answer")]
+    Shape(String),
+    /// It took too long.
+    #[error("{0} did not answer within {WITHIN:?}")]
+    Late(String),
+}
+
+/// Asks the pods behind the Service `service` of a namespace.
+pub async fn ask<T: DeserializeOwned>(
+    service: &str,
+    namespace: &str,
+    path: &str,
+) -> Result<T, QuestionError> {
+    let address = format!("{service}.{namespace}.svc:{ADMIN_PORT}");
+    let asked = tokio::time::timeout(WITHIN, get(&address, path)).await;
+    asked.unwrap_or(Err(QuestionError::Late(address)))
+}
+
+async fn get<T: DeserializeOwned>(address: &str, path: &str) -> Result<T, QuestionError> {
+    let away = |source| QuestionError::Away {
+        address: address.into(),
+        source,
+    };
+    let broken = |source| QuestionError::Broken {
+        address: address.into(),
+        source,
+    };
+    let shape = || QuestionError::Shape(address.into());
+    let stream = TcpStream::connect(address).await.map_err(away)?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
+        .await
+        .map_err(broken)?;
+    let request = Request::get(path).header(header::HOST, address);
+    let request = request.body(Empty::<Bytes>::new()).map_err(|_| shape())?;
+    let exchange = async move {
+        let answer = sender.send_request(request).await?;
+        let is_success = answer.status().is_success();
+        let body = answer.into_body().collect().await?.to_bytes();
+        Ok((is_success, body))
+    };
+    // The connection ends with the exchange, which owns its only sender.
+    let (answer, _) = tokio::join!(exchange, connection);
+    match answer.map_err(broken)? {
+        (true, body) => serde_json::from_slice(&body).map_err(|_| shape()),
+        (false, _) => Err(shape()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(PartialEq, Debug, Deserialize)]
+    struct Counted {
+        rows: u64,
+    }
+
+    async fn answered(body: &str) -> Result<Counted, QuestionError> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let server = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = [0; 1024];
+            let _ = stream.read(&mut request).await.unwrap();
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        };
+        tokio::join!(get(&address, "/data"), server).0
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_read_as_far_as_it_is_known() {
+        let counted = answered(r#"{"rows":101,"later":1}"#).await.unwrap();
+        assert_eq!(counted, Counted { rows: 101 });
+    }
+
+    #[tokio::test]
+    async fn another_answer_is_none() {
+        assert!(matches!(
+            answered(r#"{"rows":"many"}"#).await,
+            Err(QuestionError::Shape(_))
+        ));
+    }
+
+    #[tokio::test]
+    async fn nobody_there_is_none() {
+        let free = TcpListener::bind("127.0.0.1:0")
+            .await
+            .unwrap()
+            .local_addr()
+            .unwrap();
+        assert!(matches!(
+            get::<Counted>(&free.to_string(), "/data").await,
+            Err(QuestionError::Away { .. })
+        ));
+    }
+}

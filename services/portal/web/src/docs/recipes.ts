@@ -1,0 +1,34 @@
+//! Requests with curl, ready to paste. Each is run as it stands by a test.
+import type { Words } from '../words/fr';
+
+export type Recipe = { name: keyof Words['docs']['recipe']; text: string };
+
+const AUTH = '-H "Authorization: Bearer $WATER_KEY"';
+
+/** The recipes for this origin. */
+export function recipes(origin: string): Recipe[] {
+  const get = (path: string, more = '') => `curl -sS --fail-with-body ${AUTH} ${more}"${origin}${path}"`;
+  return [
+    { name: 'one', text: get('/api/v1/stress?dept=34') },
+    { name: 'all', text: get('/api/v1/risque') },
+    { name: 'csv', text: get('/api/v1/stress', '-H "Accept: text/csv" ') },
+    { name: 'page', text: get('/api/v1/hydrorisk?limit=100&offset=0') },
+    {
+      name: 'walk',
+      text: [
+        `next="/api/v1/hydrorisk?limit=5000"`,
+        `while [ -n "$next" ]; do`,
+        `  curl -sS --fail-with-body ${AUTH} \\`,
+        `    -H "Accept: application/x-ndjson" -D headers.txt "${origin}$next" || break`,
+        `  next=$(sed -n 's/^[Ll]ink:.*<\\([^>]*\\)>; *rel="next".*/\\1/p' headers.txt)`,
+        `done > analyses.ndjson`,
+      ].join('\n'),
+    },
+    {
+      name: 'etag',
+      text: [`curl -sS --fail-with-body ${AUTH} --etag-save stress.etag --etag-compare stress.etag \\`, `  -o stress.json "${origin}/api/v1/stress"`].join('\n'),
+    },
+    { name: 'limits', text: `${get('/api/v1/stress?dept=75', '-o /dev/null -D - ')} | grep -i "^ratelimit"` },
+    { name: 'sources', text: get('/api/v1/sources') },
+  ];
+}

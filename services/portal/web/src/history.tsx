@@ -1,0 +1,162 @@
+//! The history of an account: its analyses and audits as points, as a table, as a file.
+import { useEffect, useState } from 'preact/hooks';
+import { useAnswer } from './answer';
+import { of, Problem, type Account, type SignedIn, type SourceList } from './api';
+import { Choice } from './frame';
+import { Export } from './history/export';
+import { newest, page, PAGE, NEWEST, type Entry, type Kind } from './history/pages';
+import { Plot } from './history/plot';
+import { Table } from './history/table';
+import { CodeIcon } from './icons';
+import { useLanguage } from './language';
+import { useOutlines } from './outlines';
+import { Heading, NoAccess, ProblemNotice, Waiting } from './page';
+
+type Loaded = { total: number; entries: Entry[] };
+
+/** Rows of the table at once. */
+const SIZE = 25;
+
+/** The page of one account. */
+export default function HistoryPage({ account }: { account: Account; session: SignedIn }) {
+  const { w, f } = useLanguage();
+  const [kind, setKind] = useState<Kind>('analyses');
+  const [loaded, setLoaded] = useState<Loaded | undefined>();
+  const [problem, setProblem] = useState<Problem | undefined>();
+  const [attempt, again] = useState(0);
+  const [sector, setSector] = useState('');
+  const [dept, setDept] = useState('');
+  const names = useOutlines()?.names ?? {};
+  const sources = useAnswer<SourceList>(account.access ? of(account.id, 'sources') : undefined);
+  const origin = sources.data?.data.find((source) => source.dataset === kind);
+
+  useEffect(() => {
+    if (!account.access) return undefined;
+    const controller = new AbortController();
+    setLoaded(undefined);
+    setProblem(undefined);
+    newest(account.id, kind, controller.signal, (total, entries) => setLoaded({ total, entries })).catch((error: unknown) => {
+      if (!controller.signal.aborted) setProblem(error instanceof Problem ? error : new Problem('internal', 0, undefined, undefined, 0));
+    });
+    return () => controller.abort();
+  }, [account.id, kind, attempt]);
+
+  const choose = (next: Kind) => {
+    setKind(next);
+    setSector('');
+    setDept('');
+  };
+  const shown = loaded?.entries.filter((one) => (sector === '' || one.sector === sector) && (dept === '' || one.dept === dept)) ?? [];
+  const filtered = sector !== '' || dept !== '';
+  const plotted = loaded && loaded.total > NEWEST ? w.history.plotted(f.number(NEWEST)) : w.history.allPlotted;
+  return (
+    <>
+      <Heading title={w.history.title}>
+        {loaded && loaded.total > 0 && `${w.history.lede[kind](f.number(loaded.total))} ${plotted}`}
+        {origin?.asOf && ` ${w.history.asOf(f.day(origin.asOf))}`}
+        {origin?.synthetic && ` ${w.history.synthetic}`}
+      </Heading>
+      {!account.access && <NoAccess plan={account.plan} />}
+      {problem && <ProblemNotice problem={problem} again={() => again(attempt + 1)} />}
+      {account.access && (
+        <div class="stack">
+          <div class="row between">
+            <Choice
+              legend={w.history.kind}
+              name="kind"
+              options={[
+                ['analyses', w.history.analyses],
+                ['audits', w.history.audits],
+              ]}
+              value={kind}
+              choose={choose}
+              quiet
+            />
+            {loaded && loaded.total > 0 && (
+              <div class="filters">
+                <Filter label={w.history.sector} value={sector} set={setSector} options={unique(loaded.entries, 'sector').map((one) => [one, one])} />
+                <Filter
+                  label={w.history.departement}
+                  value={dept}
+                  set={setDept}
+                  options={unique(loaded.entries, 'dept').map((code) => [code, `${code} ${names[code] ?? ''}`])}
+                />
+                <Export account={account.id} kind={kind} />
+              </div>
+            )}
+          </div>
+          {!loaded && !problem && <Waiting />}
+          {loaded && loaded.total === 0 && (
+            <section class="card empty">
+              <CodeIcon />
+              <h2>{w.history.emptyTitle}</h2>
+              <p>{w.history.emptyText}</p>
+            </section>
+          )}
+          {loaded && loaded.total > 0 && (
+            <>
+              {filtered && (
+                <div class="row" role="status">
+                  <span class="soft">{w.history.filtered(f.number(shown.length), f.number(loaded.entries.length))}</span>
+                  <button type="button" class="tiny" onClick={() => choose(kind)}>
+                    {w.history.reset}
+                  </button>
+                </div>
+              )}
+              <section class="card">
+                <h2>{w.history.plot}</h2>
+                <Plot entries={shown} />
+              </section>
+              <Rows key={`${kind} ${sector} ${dept}`} account={account.id} kind={kind} known={shown} total={filtered ? shown.length : loaded.total} names={names} />
+            </>
+          )}
+        </div>
+      )}
+    </>
+  );
+}
+
+function unique(entries: Entry[], member: 'sector' | 'dept'): string[] {
+  return [...new Set(entries.map((one) => one[member]))].sort();
+}
+
+function Filter(props: { label: string; value: string; set: (value: string) => void; options: [string, string][] }) {
+  const { w } = useLanguage();
+  return (
+    <label>
+      {props.label}
+      <select value={props.value} onChange={(event) => props.set(event.currentTarget.value)}>
+        <option value="">{w.history.all}</option>
+        {props.options.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** The table: rows that are known already, and beyond them the service's own pages. */
+function Rows(props: { account: string; kind: Kind; known: Entry[]; total: number; names: Record<string, string> }) {
+  const [first, go] = useState(0);
+  const [far, setFar] = useState<{ first: number; entries: Entry[] } | undefined>();
+  const [problem, setProblem] = useState<Problem | undefined>();
+  const here = props.known.length >= Math.min(props.total, first + SIZE);
+  useEffect(() => {
+    if (here) return undefined;
+    const controller = new AbortController();
+    setProblem(undefined);
+    page(props.account, props.kind, first, Math.min(SIZE, PAGE), controller.signal).then(
+      (answer) => setFar({ first, entries: answer.entries }),
+      (error: unknown) => {
+        if (!controller.signal.aborted) setProblem(error instanceof Problem ? error : new Problem('internal', 0, undefined, undefined, 0));
+      },
+    );
+    return () => controller.abort();
+  }, [first, here]);
+  if (problem) return <ProblemNotice problem={problem} again={() => go(0)} />;
+  const entries = here ? props.known.slice(first, first + SIZE) : far?.first === first ? far.entries : undefined;
+  if (!entries) return <Waiting />;
+  return <Table entries={entries} names={props.names} first={first} total={props.total} go={go} size={SIZE} />;
+}

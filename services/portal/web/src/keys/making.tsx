@@ -1,0 +1,144 @@
+//! A key just made: its text, "I have saved it", and how it takes effect.
+//!
+//! The text is this component's alone. It is forgotten when the dialog closes and when the page
+//! is hidden for good; the portal gets the hash only, after the holder has said "saved".
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { Problem, type Key, type KeyList } from '../api';
+import { CopyButton, saveFile } from '../clipboard';
+import type { NewKey } from '../key';
+import { useLanguage } from '../language';
+import { problemText } from '../page';
+import { holdPage, signInAddress } from '../session';
+import { settle } from './settle';
+
+export type MakingProps = {
+  account: string;
+  title: string;
+  made: NewKey;
+  /** Sends the hash; the same key may be sent again. */
+  send: () => Promise<Key>;
+  seen: (list: KeyList) => void;
+  close: () => void;
+};
+
+type Stage =
+  | { at: 'shown' }
+  | { at: 'sending' }
+  | { at: 'failed'; problem: Problem }
+  | { at: 'waiting'; long: boolean }
+  | { at: 'settled'; key: Key; seconds: number };
+
+/** The second step of creating and of replacing a key. */
+export function Making({ account, title, made, send, seen, close }: MakingProps) {
+  const { w, f } = useLanguage();
+  const [stage, set] = useState<Stage>({ at: 'shown' });
+  const heading = useRef<HTMLHeadingElement>(null);
+  const stopping = useRef(new AbortController());
+  useEffect(() => {
+    heading.current?.focus();
+    const release = holdPage();
+    window.addEventListener('pagehide', close);
+    return () => {
+      stopping.current.abort();
+      window.removeEventListener('pagehide', close);
+      release();
+    };
+  }, []);
+
+  const publish = async () => {
+    set({ at: 'sending' });
+    const begun = performance.now();
+    const { signal } = stopping.current;
+    try {
+      let key: Key | undefined = await send();
+      if (key.state === 'publishing') {
+        set({ at: 'waiting', long: false });
+        const slow = setTimeout(() => set({ at: 'waiting', long: true }), 10_000);
+        const name = key.name;
+        const current = (one: Key | undefined) => one !== undefined && (one.keyId !== made.keyId || one.state !== 'publishing');
+        key = await settle(account, name, current, { signal, seen });
+        clearTimeout(slow);
+      }
+      if (key && !signal.aborted) set({ at: 'settled', key, seconds: (performance.now() - begun) / 1000 });
+    } catch (error) {
+      const problem = error instanceof Problem ? error : new Problem('internal', 0, undefined, undefined, 0);
+      set({ at: 'failed', problem });
+    }
+  };
+
+  const published = stage.at === 'waiting' || stage.at === 'settled';
+  const origin = location.origin;
+  return (
+    <div class="stack">
+      <div>
+        <h2 ref={heading} tabIndex={-1}>
+          {w.keys.yourKey(title)}
+        </h2>
+        <p class="soft">{w.keys.yourKeyText(account)}</p>
+      </div>
+      <code class="keytext" translate={false} aria-label={w.keys.keyText} role="group" data-testid="key-text">
+        {made.text}
+      </code>
+      <div class="row">
+        <CopyButton text={made.text} copy={w.keys.copy} copied={w.keys.copied} failed={w.keys.copyFailed} />
+        <button type="button" onClick={() => saveFile([`${made.text}\n`], 'text/plain', w.keys.fileName(made.keyId))}>
+          {w.keys.saveFile}
+        </button>
+      </div>
+      <div role="status" class="stagebox">
+        {stage.at === 'shown' && <p class="note">{w.keys.notYet}</p>}
+        {stage.at === 'sending' && <span class="state wait">{w.keys.sending}</span>}
+        {stage.at === 'waiting' && (stage.long ? <p class="note">{w.keys.publishingLong}</p> : <span class="state wait">{w.keys.publishing}</span>)}
+        {stage.at === 'settled' && <Settled stage={stage} words={w.keys} number={f.number} />}
+      </div>
+      {stage.at === 'failed' && (
+        <div class="notice bad" role="alert">
+          {stage.problem.status === 401 ? (
+            <>
+              <p>{w.keys.signInThenRetry}</p>
+              <p>
+                <a href={signInAddress('/docs')} target="_blank" rel="opener">
+                  {w.keys.signInElsewhere}
+                </a>
+              </p>
+            </>
+          ) : (
+            <p>{stage.problem.field === 'expiresAt' ? w.keys.expiryBeyond : problemText(w, stage.problem)}</p>
+          )}
+        </div>
+      )}
+      {published && (
+        <div class="note">
+          <p>{w.keys.tryIt}</p>
+          <code class="break">{`curl -H "Authorization: Bearer $WATER_KEY" "${origin}/api/v1/stress?dept=34"`}</code>
+        </div>
+      )}
+      <div class="foot">
+        {published ? (
+          <button type="button" class="primary" onClick={close}>
+            {w.close}
+          </button>
+        ) : (
+          <>
+            <button type="button" onClick={close}>
+              {w.cancel}
+            </button>
+            <button type="button" class="primary" disabled={stage.at === 'sending'} onClick={() => void publish()}>
+              {stage.at === 'failed' ? w.keys.retry : w.keys.saved}
+            </button>
+          </>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function Settled(props: {
+  stage: { key: Key; seconds: number };
+  words: ReturnType<typeof useLanguage>['w']['keys'];
+  number: (value: number, decimals?: number) => string;
+}) {
+  const { key, seconds } = props.stage;
+  if (key.state === 'active') return <span class="state ok">{props.words.works(props.number(seconds, 1))}</span>;
+  return <span class="state wait">{props.words.settledOtherwise(props.words.states[key.state])}</span>;
+}

@@ -1,0 +1,27 @@
+//! The browser tests: Playwright clicks through the portal of a cluster in Debian's Chromium.
+
+use std::fs;
+
+use anyhow::{Context, Result, bail};
+
+use crate::cluster::Cluster;
+use crate::progress::Progress;
+use crate::searched::run_searched;
+use crate::{confidential, environment, web};
+
+/// Runs all of them; what they print, and what they leave behind, is searched for API keys.
+pub fn run(cluster: &Cluster) -> Result<()> {
+    let node_js = Progress::new().step("Packages of the browser tests", web::install_packages)?;
+    let folder = cluster.file("browser");
+    if folder.exists() {
+        fs::remove_dir_all(&folder).context("cannot remove what earlier browser tests left")?;
+    }
+    fs::create_dir(&folder).context("cannot make the folder of the browser tests")?;
+    let mut npm = node_js.npm(&web::folder(), &["test"]);
+    npm.envs(environment::variables(cluster)?);
+    let status = run_searched(&mut npm, |_| {}).context("the browser tests' output")?;
+    if !status.success() {
+        bail!("the browser tests ended with {status}");
+    }
+    confidential::check(cluster)
+}

@@ -1,0 +1,123 @@
+//! Node.js and npm, with which the portal's pages are built and tested: the machine's own where they are new enough, else
+//! the npm registry's package of the Node binary, pinned in `tests/dev/node-js` and fetched by Debian's npm.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use water_harness::programs::cache;
+
+use crate::packages;
+use crate::process::{run, run_reporting};
+use crate::progress::Step;
+
+/// The oldest that the pages' tools take (<https://vite.dev/guide/>).
+const OLDEST: (u32, u32) = (20, 19);
+
+/// The pins: npm compares what it fetches with the lock file's SHA-512.
+const PINS: [(&str, &str); 2] = [
+    ("package.json", include_str!("../node-js/package.json")),
+    (
+        "package-lock.json",
+        include_str!("../node-js/package-lock.json"),
+    ),
+];
+
+/// Where programs are looked for, so that `node` is one that is new enough.
+pub struct NodeJs {
+    path: OsString,
+}
+
+impl NodeJs {
+    /// The machine's own, or one that is fetched first.
+    pub fn find_or_fetch(step: &Step) -> Result<Self> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let own = Self { path };
+        if own.is_new_enough() && run(own.command("npm").arg("--version")).is_ok() {
+            return Ok(own);
+        }
+        packages::install_missing(&packages::NPM, step)?;
+        if own.is_new_enough() {
+            return Ok(own);
+        }
+        let folder = own.fetch(step).with_context(|| {
+            format!(
+                "Node.js {}.{} or later is missing, and npm could not fetch it",
+                OLDEST.0, OLDEST.1
+            )
+        })?;
+        let folders = [folder].into_iter().chain(std::env::split_paths(&own.path));
+        let fetched = Self {
+            path: std::env::join_paths(folders).context("cannot make a search path")?,
+        };
+        if !fetched.is_new_enough() {
+            bail!(
+                "npm has no Node.js for this machine: install {}.{} or later, and run the command again",
+                OLDEST.0,
+                OLDEST.1
+            );
+        }
+        Ok(fetched)
+    }
+
+    /// npm, which runs the scripts of packages with this Node.
+    pub fn npm(&self, folder: &Path, arguments: &[&str]) -> Command {
+        let mut npm = self.command("npm");
+        npm.args(arguments)
+            .current_dir(folder)
+            .env("npm_config_audit", "false")
+            .env("npm_config_fund", "false")
+            .env("npm_config_update_notifier", "false");
+        npm
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env("PATH", &self.path);
+        command
+    }
+
+    fn is_new_enough(&self) -> bool {
+        let version = run(self.command("node").arg("--version"));
+        version.is_ok_and(|version| parse(&version).is_some_and(|version| version >= OLDEST))
+    }
+
+    /// Fetches the pinned package into the cache, once, and returns the folder of its program.
+    fn fetch(&self, step: &Step) -> Result<PathBuf> {
+        let folder = cache()?.join("node-js");
+        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        for (name, text) in PINS {
+            fs::write(folder.join(name), text)
+                .with_context(|| format!("cannot write {name} into the cache"))?;
+        }
+        let mut fetch = self.npm(&folder, &["ci", "--ignore-scripts"]);
+        run_reporting(&mut fetch, &mut |line| step.say(line))?;
+        let architecture = match std::env::consts::ARCH {
+            "aarch64" => "arm64",
+            _ => "x64",
+        };
+        Ok(folder.join(format!("node_modules/node-linux-{architecture}/bin")))
+    }
+}
+
+/// Major and minor version of what `node --version` prints.
+fn parse(version: &str) -> Option<(u32, u32)> {
+    let mut numbers = version.trim().strip_prefix('v')?.split('.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        assert_eq!(parse("v20.19.4\n"), Some((20, 19)));
+        assert!(parse("v20.9.0").unwrap() < OLDEST);
+        assert!(parse("v18.20.4").unwrap() < OLDEST);
+        assert!(parse("v22.0.0").unwrap() >= OLDEST);
+        assert_eq!(parse("20"), None);
+    }
+}
