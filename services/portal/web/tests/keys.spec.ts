@@ -6,7 +6,7 @@ import { dialog, expect, freshTitle, makeKey, openKeys, publish, replaceKey, rev
 const PATH = '/api/v1/stress?dept=34';
 const words = fr.keys;
 
-test('a holder makes a key in the browser, and the API takes it', async ({ site }) => {
+test('§5.5: a holder generates a key in the settings, and the API takes it', async ({ site }) => {
   const page = await site.as(person('acme'));
   await openKeys(page, 'acme');
   const title = freshTitle();
@@ -40,7 +40,7 @@ test('no request of the browser holds the text of a key', async ({ site }) => {
   await revokeKey(page, title);
 });
 
-test('the list shows that a key has been used', async ({ site }) => {
+test('§5.5: the settings list a key, and that it has been used', async ({ site }) => {
   test.slow();
   const page = await site.as(person('acme'));
   await openKeys(page, 'acme');
@@ -99,7 +99,7 @@ test('a replacement without an overlap ends the old key', async ({ site }) => {
   await revokeKey(page, title);
 });
 
-test('a revoked key is answered 401 within a second', async ({ site }) => {
+test('§5.5: a key that its holder revokes is answered 401 within a second', async ({ site }) => {
   const page = await site.as(person('acme'));
   await openKeys(page, 'acme');
   const title = freshTitle();
