@@ -157,7 +157,13 @@ async fn a_restart_that_writes_is_found() -> Result<()> {
         .objects
         .edit(NAME, &json!({ "spec": { "suspend": true } }))
         .await?;
-    let found = stage.start_writes(before).await?;
+    stage.start_again()?;
+    // The passes over the WaterDataApi do not wait for those over keys.
+    stage
+        .world
+        .condition("apikey/acme", "Ready", "True/Suspended")
+        .await?;
+    let found = stage.writes_since(before).await?;
     ensure!(numbers(&found) == BTreeSet::from([6]), "{found:?}");
     let told = found.iter().map(Violation::to_string).collect::<String>();
     ensure!(told.contains("apikeys/acme/status"), "{told}");

@@ -173,7 +173,8 @@ impl Stage {
         self.rest().await?;
         let before = self.point().await?;
         self.operator.stop(PATIENCE).await?;
-        self.start_writes(before).await
+        self.start_again()?;
+        self.writes_since(before).await
     }
 
     /// Waits for two passes over the WaterDataApi between which nothing is written.
@@ -190,10 +191,15 @@ impl Stage {
         self.wait("rest", 2 * PATIENCE, rests).await
     }
 
-    /// Starts the operator, and judges what it writes until its second pass over the WaterDataApi.
-    pub async fn start_writes(&self, before: Point) -> Result<Vec<Violation>> {
+    /// Starts an operator that was stopped.
+    pub fn start_again(&self) -> Result<()> {
         self.interceptor.recall();
-        self.operator.start_again()?;
+        self.operator.start_again()
+    }
+
+    /// Judges what the operator has written since it was started again, when its second pass over
+    /// the WaterDataApi has begun.
+    pub async fn writes_since(&self, before: Point) -> Result<Vec<Violation>> {
         let passed = async || has_passed_twice(&self.interceptor.requests());
         self.wait("two passes", PATIENCE, passed).await?;
         let requests = self.interceptor.requests();

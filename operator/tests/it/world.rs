@@ -16,7 +16,7 @@ use water_keystore::{ConnectionSettings, Directory, Instance};
 use crate::rights::{self, ACCOUNT};
 
 /// Long enough for a busy machine; what is fast is measured elsewhere.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 /// The name of every WaterDataApi, since a world has one.
 pub const API: &str = "water-data";
 
