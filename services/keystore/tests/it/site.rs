@@ -26,7 +26,7 @@ pub const UID: &str = "0b5e";
 pub const API: &str = "a91c";
 
 /// Longer than anything that is waited for takes on a busy machine.
-pub const SOON: Duration = Duration::from_secs(10);
+pub const SOON: Duration = Duration::from_secs(60);
 
 pub struct Site {
     pub instance: Instance,
@@ -207,7 +207,12 @@ impl Site {
     /// A plain client, to do to Redis what neither operator nor gate would do.
     pub async fn vandal(&self) -> redis::aio::MultiplexedConnection {
         let client = redis::Client::open(self.url.as_str()).unwrap();
-        client.get_multiplexed_async_connection().await.unwrap()
+        // Without it an answer has to come within half a second, which a busy machine may miss.
+        let patient = redis::AsyncConnectionConfig::new().set_response_timeout(Some(SOON));
+        client
+            .get_multiplexed_async_connection_with_config(&patient)
+            .await
+            .unwrap()
     }
 }
 
