@@ -17,6 +17,7 @@ async fn some_load(cluster: &Cluster, prefix: &str) -> Result<load::Load> {
     Ok(load::Load {
         water: cluster.water.clone(),
         rate: 50,
+        at_once: 1,
         keys,
         targets: TARGETS.into(),
         expected: None,

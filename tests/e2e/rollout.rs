@@ -103,6 +103,7 @@ async fn identity_keys_are_rotated_under_load_without_a_failed_request() -> Resu
     let load = load::Load {
         water: cluster.water.clone(),
         rate: 100,
+        at_once: 1,
         keys,
         targets: TARGETS.into(),
         expected: None,
@@ -123,6 +124,7 @@ async fn a_new_version_rolls_under_load_without_a_failed_request() -> Result<()>
     let load = load::Load {
         water: cluster.water.clone(),
         rate: 200,
+        at_once: 1,
         keys,
         targets: TARGETS.into(),
         expected: None,

@@ -29,6 +29,7 @@ async fn nobody_under_the_limit_is_refused_beside_one_who_gets_exactly_120_a_min
     let steady = load::Load {
         water: cluster.water.clone(),
         rate: 500,
+        at_once: 1,
         keys,
         targets: TARGETS.into(),
         expected: None,
@@ -36,6 +37,7 @@ async fn nobody_under_the_limit_is_refused_beside_one_who_gets_exactly_120_a_min
     let greedy = load::Load {
         water: cluster.water.clone(),
         rate: 50,
+        at_once: 1,
         keys: vec![greedy],
         targets: vec!["/api/v1/stress?dept=34"],
         expected: Some(429),

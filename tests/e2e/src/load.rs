@@ -32,6 +32,8 @@ pub struct Load {
     pub water: Water,
     /// Requests a second.
     pub rate: u32,
+    /// How many of them leave at once.
+    pub at_once: u32,
     /// The keys take turns.
     pub keys: Vec<String>,
     /// The targets take turns, such as `/api/v1/stress`; each key meets each of them.
@@ -100,7 +102,7 @@ pub async fn send_during<T>(
 }
 
 async fn send(load: Load, mut stopped: watch::Receiver<bool>) -> Report {
-    let mut schedule = interval(Duration::from_secs(1) / load.rate);
+    let mut schedule = interval(Duration::from_secs(1) * load.at_once / load.rate);
     schedule.set_missed_tick_behavior(MissedTickBehavior::Burst);
     let shared = Arc::new(Shared {
         load,
@@ -109,14 +111,17 @@ async fn send(load: Load, mut stopped: watch::Receiver<bool>) -> Report {
         report: Mutex::default(),
     });
     let mut requests = JoinSet::new();
-    for number in 0.. {
+    let mut numbers = 0..;
+    loop {
         let due = tokio::select! {
             due = schedule.tick() => due,
             _ = stopped.changed() => break,
         };
-        lock(&shared.report).sent += 1;
-        let shared = Arc::clone(&shared);
-        requests.spawn(async move { shared.request(number, due).await });
+        for number in numbers.by_ref().take(shared.load.at_once as usize) {
+            lock(&shared.report).sent += 1;
+            let shared = Arc::clone(&shared);
+            requests.spawn(async move { shared.request(number, due).await });
+        }
         while requests.try_join_next().is_some() {}
     }
     while requests.join_next().await.is_some() {}

@@ -40,6 +40,7 @@ fn load(water: Water, expected: Option<u16>) -> Load {
     Load {
         water,
         rate: 200,
+        at_once: 1,
         keys: vec!["key".to_owned()],
         targets: vec!["/"],
         expected,
