@@ -8,8 +8,9 @@ export default defineConfig({
   workers: 1,
   retries: 0,
   forbidOnly: true,
-  timeout: 60_000,
-  use: { actionTimeout: 10_000, navigationTimeout: 20_000 },
-  expect: { timeout: 10_000 },
+  // For a machine of two busy cores; what is fast is measured elsewhere.
+  timeout: 240_000,
+  use: { actionTimeout: 60_000, navigationTimeout: 60_000 },
+  expect: { timeout: 60_000 },
   reporter: [['list']],
 });

@@ -82,7 +82,7 @@ test('ending the overlap stops the old key and leaves the new one', async ({ sit
   const next = await replaceKey(page, title, 'h1');
   await row(page, title).getByRole('button', { name: words.endPreviousLabel(title) }).click();
   await dialog(page).getByRole('button', { name: words.endNow }).click();
-  await expect(page.getByText(words.changed.ended(title))).toBeVisible({ timeout: 20_000 });
+  await expect(page.getByText(words.changed.ended(title))).toBeVisible();
   expect((await curl(old, PATH)).status).toBe(401);
   expect((await curl(next, PATH)).status).toBe(200);
   await revokeKey(page, title);
@@ -113,7 +113,7 @@ test('§5.5: a key that its holder revokes is answered 401 within a second', asy
   expect(last).toBe(401);
   test.info().annotations.push({ type: 'revoked to 401', description: `${took.toFixed(0)} ms` });
   expect(took).toBeLessThan(1000);
-  await expect(row(page, title)).toHaveCount(0, { timeout: 20_000 });
+  await expect(row(page, title)).toHaveCount(0);
 });
 
 test('a tab that is closed before "I have saved it" leaves no key', async ({ site }) => {
@@ -210,7 +210,7 @@ test('a failed request keeps the text on the page, and the same key can be sent 
   expect(await shownText(page)).toBe(key);
   await page.context().setOffline(false);
   await dialog(page).getByRole('button', { name: words.retry }).click();
-  await expect(dialog(page).locator('.state.ok')).toBeVisible({ timeout: 20_000 });
+  await expect(dialog(page).locator('.state.ok')).toBeVisible();
   await dialog(page).getByRole('button', { name: fr.close }).click();
   expect((await curl(key, PATH)).status).toBe(200);
   await expect(row(page, title)).toHaveCount(1);
@@ -227,7 +227,7 @@ test('the day’s quota on the page falls by one with each request', async ({ si
   await expect.poll(left).toBeGreaterThan(0);
   const before = await left();
   for (let request = 0; request < 3; request += 1) expect((await curl(key, PATH)).status).toBe(200);
-  await expect.poll(left, { timeout: 15_000 }).toBe(before - 3);
+  await expect.poll(left).toBe(before - 3);
   await revokeKey(page, title);
 });
 

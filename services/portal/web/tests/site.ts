@@ -124,7 +124,7 @@ export async function shownText(page: Page): Promise<string> {
 /** Says "I have saved it" and waits until every gate knows the key. */
 export async function publish(page: Page): Promise<void> {
   await dialog(page).getByRole('button', { name: keys.saved }).click();
-  await expect(dialog(page).locator('.state.ok')).toBeVisible({ timeout: 20_000 });
+  await expect(dialog(page).locator('.state.ok')).toBeVisible();
   await dialog(page).getByRole('button', { name: fr.close }).click();
   await expect(dialog(page)).toHaveCount(0);
 }
@@ -153,5 +153,5 @@ export async function replaceKey(page: Page, title: string, overlap: keyof typeo
 export async function revokeKey(page: Page, title: string): Promise<void> {
   await row(page, title).getByRole('button', { name: keys.revokeLabel(title) }).click();
   await dialog(page).getByRole('button', { name: keys.revoke }).click();
-  await expect(row(page, title)).toHaveCount(0, { timeout: 20_000 });
+  await expect(row(page, title)).toHaveCount(0);
 }
