@@ -7,8 +7,8 @@ import { label } from './words';
 
 type Props = { outlines: Outlines; rows: Row[]; by: By; picked: string | undefined; pick: (code: string) => void };
 
-/** Where the inset stands on the map, and which part of the map it shows, larger. */
-const INSET = { x: 2, y: 2, width: 292, height: 236, shows: '577 246 105 85' };
+/** Where the inset stands on the map, in the Atlantic, and which part of the map it shows, larger. */
+const INSET = { x: 2, y: 660, width: 292, height: 236, shows: '577 246 105 85' };
 const IN_INSET = ['75', '77', '78', '91', '92', '93', '94', '95'];
 
 /** The map of one scale. */
