@@ -52,17 +52,28 @@ pub struct Rotation {
     pub end_previous: bool,
 }
 
-/// A title: 1 to 100 characters, none of which controls.
+/// A title: 1 to 100 characters, none of which controls a terminal, breaks a line or turns the direction
+/// of what is written beside it.
 pub fn title(body: &Body) -> Result<String, Problem> {
     let title = body.required("title")?.trim();
     let fits = (1..=MAX_TITLE).contains(&title.chars().count());
-    match fits && !title.chars().any(char::is_control) {
+    match fits && !title.chars().any(controls) {
         true => Ok(title.to_owned()),
         false => Err(Problem::invalid_field(
             "title",
             "Give 1 to 100 characters, without line breaks and other control characters.",
         )),
     }
+}
+
+/// Control characters, Unicode's line and paragraph separators, and its `Bidi_Control` characters: with
+/// those a name reads as another one (Unicode Technical Report 36, section 2.5).
+fn controls(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        )
 }
 
 /// The text that a request brings; `max_days` bounds its life.

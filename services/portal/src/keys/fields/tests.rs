@@ -81,7 +81,9 @@ fn a_title_is_one_line_of_up_to_100_characters() {
         let title = title(&with("title", json!(good))).unwrap();
         assert_eq!(title, good.trim());
     }
-    for bad in ["", "   ", &"x".repeat(101), "two\nlines", "bell\u{7}"] {
+    let too_long = "x".repeat(101);
+    let controls = ["two\nlines", "bell\u{7}", "a\u{2028}b", "turned\u{202e}", "a\u{2066}b"];
+    for bad in ["", "   ", &too_long].into_iter().chain(controls) {
         assert_eq!(
             fault(title(&with("title", json!(bad)))),
             is("title"),

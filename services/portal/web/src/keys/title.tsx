@@ -1,10 +1,10 @@
 //! The name that a holder gives a key.
 import { useLanguage } from '../language';
 
-/** Whether the portal will take this name: 1 to 100 characters, none of them a control character. */
+/** Whether the portal will take this name: 1 to 100 characters, none of which controls the lines or the direction of a text. */
 export function isTitle(title: string): boolean {
   const length = [...title.trim()].length;
-  return length >= 1 && length <= 100 && !/\p{Cc}/u.test(title);
+  return length >= 1 && length <= 100 && !/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(title);
 }
 
 /** The field of a form. */
