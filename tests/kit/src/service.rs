@@ -23,13 +23,23 @@ impl Running {
         postgres_url: &str,
         start: impl FnOnce(&C, u64, &mut Process) -> Result<Backend, BoxError>,
     ) -> Self {
-        let mut settings = Settings::from_pairs([
+        Self::start_with(postgres_url, &[], start)
+    }
+
+    /// The same with further settings.
+    pub fn start_with<C: Config>(
+        postgres_url: &str,
+        more: &[(&str, &str)],
+        start: impl FnOnce(&C, u64, &mut Process) -> Result<Backend, BoxError>,
+    ) -> Self {
+        let settings = [
             ("WATER_LISTEN_ADDRESS", "127.0.0.1:0"),
             ("WATER_ADMIN_ADDRESS", "127.0.0.1:0"),
             ("WATER_POSTGRES_URL", postgres_url),
             ("WATER_IDENTITY_CURRENT", CURRENT),
             ("WATER_IDENTITY_NEXT", NEXT),
-        ]);
+        ];
+        let mut settings = Settings::from_pairs(settings.iter().chain(more).copied());
         let config: C = from_settings(&mut settings).unwrap();
         let mut process = Process::start(program!()).unwrap();
         let service = start(&config, 7, &mut process).unwrap();

@@ -1,9 +1,12 @@
 //! The service on a database of the test's own, and rows to load.
 
+use std::sync::Arc;
+
+use anyhow::ensure;
 use water_database::Writer;
 use water_database::writer::{Batch, History, HistoryRow};
 use water_domain::{Number, Timestamp};
-use water_harness::{Answer, Postgres};
+use water_harness::{Answer, Postgres, wait_until};
 
 pub use water_kit::{Running, SOON, Signature, migrated, problem, writer};
 
@@ -88,4 +91,18 @@ pub async fn load(writer: &mut Writer, history: History, rows: &[Row]) {
     staging.push(batch).await.unwrap();
     let as_of = Timestamp::parse("2026-07-01T00:00:00Z").unwrap();
     staging.finish(as_of, &water_kit::load()).await.unwrap();
+}
+
+/// Locks the analyses, so that each question about them waits.
+pub async fn lock_analyses(postgres: &Arc<Postgres>, name: &str) {
+    const LOCK: &str = "BEGIN; LOCK water.analyses IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(60)";
+    const LOCKS: &str = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted \
+                         AND relation = 'water.analyses'::regclass";
+    let (holder, held) = (Arc::clone(postgres), name.to_owned());
+    std::thread::spawn(move || holder.sql(&held, LOCK));
+    let locked = async || {
+        ensure!(postgres.sql(name, LOCKS)? == "1", "not locked");
+        Ok(())
+    };
+    wait_until("the lock", SOON, locked).await.unwrap();
 }

@@ -6,6 +6,7 @@ mod answers;
 mod bulk;
 mod bulk_refusals;
 mod changes;
+mod connections;
 mod fixture;
 mod identity;
 mod outages;

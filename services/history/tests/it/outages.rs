@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout};
 use water_database::writer::History;
 use water_harness::{Answer, Database, Postgres, wait_until};
 
-use crate::fixture::{Running, SOON, load, migrated, rows, start, writer};
+use crate::fixture::{Running, SOON, load, lock_analyses, migrated, rows, start, writer};
 
 /// A server of the test's own, with three analyses, and the service on it.
 async fn own() -> (Postgres, Database, Running) {
@@ -66,20 +66,6 @@ async fn an_outage_is_503_at_once_and_its_end_is_noticed() {
     wait_until("the history", Duration::from_secs(5), back)
         .await
         .unwrap();
-}
-
-/// Locks the analyses, so that each question about them waits.
-async fn lock_analyses(postgres: &Arc<Postgres>, name: &str) {
-    const LOCK: &str = "BEGIN; LOCK water.analyses IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(60)";
-    const LOCKS: &str = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted \
-                         AND relation = 'water.analyses'::regclass";
-    let (holder, held) = (Arc::clone(postgres), name.to_owned());
-    std::thread::spawn(move || holder.sql(&held, LOCK));
-    let locked = async || {
-        ensure!(postgres.sql(name, LOCKS)? == "1", "not locked");
-        Ok(())
-    };
-    wait_until("the lock", SOON, locked).await.unwrap();
 }
 
 #[tokio::test]

@@ -86,4 +86,35 @@ mod tests {
         );
         assert_eq!(problems.len(), 2);
     }
+
+    /// The largest number of connections, where the setting is this.
+    fn connections(set: Option<&str>) -> Result<usize, Vec<String>> {
+        struct Read(Config);
+        impl water_runtime::Config for Read {
+            fn read(settings: &mut Settings) -> Result<Self, Invalid> {
+                Config::read(settings, "2").map(Self)
+            }
+        }
+        let identity = "1".repeat(64);
+        let mut pairs = vec![
+            ("WATER_POSTGRES_URL", "postgresql://host/water"),
+            ("WATER_IDENTITY_CURRENT", identity.as_str()),
+        ];
+        pairs.extend(set.map(|number| ("WATER_POSTGRES_CONNECTIONS", number)));
+        from_settings::<Read>(&mut Settings::from_pairs(pairs))
+            .map(|read| read.0.postgres_connections.get())
+    }
+
+    #[test]
+    fn connections_are_as_many_as_set_and_never_none() {
+        assert_eq!(connections(None).unwrap(), 2);
+        assert_eq!(connections(Some("5")).unwrap(), 5);
+        for wrong in ["0", "-1", "many"] {
+            let problems = connections(Some(wrong)).unwrap_err();
+            assert!(
+                problems[0].starts_with("WATER_POSTGRES_CONNECTIONS"),
+                "{problems:?}"
+            );
+        }
+    }
 }
