@@ -1,5 +1,5 @@
-//! A TCP proxy before a server, through which a test makes the network fail: it delays, loses and
-//! cuts what passes, and counts it.
+//! A TCP proxy before a server, through which a test makes the network fail: it delays, slows,
+//! loses and cuts what passes, and counts it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 /// What happens to what passes, from the moment it is set, on old and new connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,9 +25,14 @@ pub enum Network {
     Reset,
     /// Answers come this much later, any number of them at once.
     Delay(Duration),
+    /// Each connection brings this many bytes of answers a second.
+    Rate(usize),
     /// A connection brings this many bytes more of answers and is then closed.
     Truncate(usize),
 }
+
+/// How often bytes come where the network has a rate.
+const PIECE: Duration = Duration::from_millis(50);
 
 /// A running proxy; dropping it ends its connections.
 #[derive(Debug)]
@@ -189,10 +194,10 @@ impl Link {
                     chunk.truncate(*left);
                     *left -= chunk.len();
                 }
-                to.write_all(&chunk).await?;
                 if answers {
-                    let bytes = chunk.len() as u64;
-                    self.counts.answers.fetch_add(bytes, Ordering::AcqRel);
+                    self.deliver(&chunk, to).await?;
+                } else {
+                    to.write_all(&chunk).await?;
                 }
                 anyhow::ensure!(left != Some(0), "truncated");
             }
@@ -200,6 +205,25 @@ impl Link {
             Ok(to.shutdown().await?)
         };
         tokio::try_join!(reading, writing).map(drop)
+    }
+
+    /// Brings bytes of an answer to the client, and counts them.
+    async fn deliver(&self, mut bytes: &[u8], to: &mut OwnedWriteHalf) -> Result<()> {
+        while !bytes.is_empty() {
+            let mut piece = bytes.len();
+            if let Network::Rate(rate) = self.network() {
+                sleep(PIECE).await;
+                self.open().await;
+                let due = (rate as f64 * PIECE.as_secs_f64()).ceil();
+                piece = piece.min(due as usize).max(1);
+            }
+            let (now, later) = bytes.split_at(piece);
+            to.write_all(now).await?;
+            let delivered = now.len() as u64;
+            self.counts.answers.fetch_add(delivered, Ordering::AcqRel);
+            bytes = later;
+        }
+        Ok(())
     }
 
     /// Waits until something may pass; for ever on a dead connection.

@@ -27,18 +27,47 @@ async fn a_restart_is_over_within_5_seconds() {
     readers.stop().await.assert_in_time();
 }
 
-#[tokio::test]
-async fn a_server_that_falls_silent_is_not_waited_for_and_served_from_when_it_speaks() {
+/// The network to the server becomes like this, and good again. The proxy needs another thread than
+/// the test's, which waits at its end for the server's sessions to end.
+async fn survives(network: Network) {
     let postgres = Postgres::start().await.unwrap();
     let way = (std::net::Ipv4Addr::LOCALHOST, postgres.port()).into();
     let proxy = Proxy::before(way).await.unwrap();
     let site = Site::through(postgres, Some(proxy.address())).await;
     let readers = site.readers().await;
-    proxy.set(Network::BlackHole);
+    proxy.set(network);
     site.until_refused().await;
     proxy.set(Network::Good);
     site.until_served().await;
     readers.stop().await.assert_in_time();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_falls_silent_is_not_waited_for_and_served_from_when_it_speaks() {
+    survives(Network::BlackHole).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_answers_late_is_not_waited_for_and_served_from_when_it_is_quick() {
+    survives(Network::Delay(Duration::from_secs(3))).await;
+}
+
+/// Each piece of an answer comes soon; only the whole is late.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_whose_answers_trickle_is_not_waited_for_and_served_from_when_they_flow() {
+    survives(Network::Rate(500)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_only_slower_is_waited_for() {
+    let postgres = Postgres::start().await.unwrap();
+    let way = (std::net::Ipv4Addr::LOCALHOST, postgres.port()).into();
+    let proxy = Proxy::before(way).await.unwrap();
+    let site = Site::through(postgres, Some(proxy.address())).await;
+    proxy.set(Network::Delay(Duration::from_millis(100)));
+    let readers = site.readers().await;
+    site.until_served().await;
+    readers.stop().await.assert_uninterrupted();
 }
 
 #[tokio::test]

@@ -91,6 +91,22 @@ async fn a_delay_delays_each_answer_and_not_one_after_the_other() -> Result<()> 
 }
 
 #[tokio::test]
+async fn a_rate_slows_each_answer_down_until_the_network_is_good() -> Result<()> {
+    let proxy = proxy().await?;
+    proxy.set(Network::Rate(20));
+    let mut client = Client::of(&proxy).await?;
+    let (began, mut pong) = (Instant::now(), [0; 7]);
+    client.0.write_all(b"PING\r\n").await?;
+    client.0.read_exact(&mut pong).await?;
+    assert_eq!(&pong, b"+PONG\r\n");
+    // Seven bytes at 20 a second.
+    assert!(began.elapsed() >= Duration::from_millis(350));
+    proxy.set(Network::Good);
+    assert_eq!(client.ask().await?, "+PONG\r\n");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_half_open_connection_is_dead_for_ever_and_a_new_one_is_good() -> Result<()> {
     let proxy = proxy().await?;
     let mut client = Client::of(&proxy).await?;
