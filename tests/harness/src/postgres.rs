@@ -9,6 +9,7 @@ use std::{
     ffi::OsString,
     io::Write,
     net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::PathBuf,
     process::{Command, Stdio},
     sync::{
         Arc, Mutex, PoisonError,
@@ -93,6 +94,26 @@ impl Postgres {
             None => scratch::directory("postgres")?.join("data"),
         };
         installation.initialise(&data, addresses, disks)?;
+        Self::run(installation, data, addresses, settings, disks).await
+    }
+
+    /// A streaming replica of this server, to be read from only. It has what this server has at the
+    /// moment, and follows it for as long as both run.
+    pub async fn replica(&self) -> Result<Self> {
+        let installation = Installation::find()?;
+        let data = scratch::directory("postgres")?.join("data");
+        installation.copy(&data, self.port.number())?;
+        Self::run(installation, data, &[], &[], None).await
+    }
+
+    /// Starts the server on its data.
+    async fn run(
+        installation: Installation,
+        data: PathBuf,
+        addresses: &[IpAddr],
+        settings: &[&str],
+        disks: Option<&Disks>,
+    ) -> Result<Self> {
         let port = Port::reserve()?;
         let listen = addresses.iter().fold(
             "listen_addresses=127.0.0.1".to_owned(),

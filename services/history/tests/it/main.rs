@@ -12,6 +12,7 @@ mod identity;
 mod outages;
 mod pages;
 mod pooler;
+mod replica;
 mod server_faults;
 mod settings;
 mod sources;

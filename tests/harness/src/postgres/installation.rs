@@ -2,10 +2,10 @@
 
 use std::{
     ffi::OsString,
-    fs::{self, OpenOptions},
+    fs::{self, OpenOptions, Permissions},
     io::Write,
     net::IpAddr,
-    os::unix::fs::chown,
+    os::unix::fs::{PermissionsExt, chown},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -100,14 +100,8 @@ impl Installation {
         };
         words.extend(as_server_user("KILL")?);
         words.push(self.program("initdb").into());
-        let output = Command::new(&words[0])
-            .args(&words[1..])
-            .args(arguments)
-            .output()
-            .context("start initdb")?;
-        if !output.status.success() {
-            bail!("initdb: {}", String::from_utf8_lossy(&output.stderr));
-        }
+        words.extend(arguments);
+        run("initdb", &words)?;
         if !addresses.is_empty() {
             let mut rules = OpenOptions::new()
                 .append(true)
@@ -116,6 +110,35 @@ impl Installation {
         }
         Ok(())
     }
+
+    /// Makes the directory `data` with a copy of the server at this port of loopback, which the copy
+    /// will follow (`primary_conninfo`).
+    pub(super) fn copy(&self, data: &Path, port: u16) -> Result<()> {
+        make(data)?;
+        fs::set_permissions(data, Permissions::from_mode(0o700))?;
+        let server = format!("host=127.0.0.1 port={port} user={SUPERUSER}");
+        let mut words = as_server_user("KILL")?;
+        words.push(self.program("pg_basebackup").into());
+        let options = ["--write-recovery-conf", "--checkpoint=fast", "--no-sync"];
+        words.extend(options.map(OsString::from));
+        words.extend([
+            "--dbname".into(),
+            server.into(),
+            "--pgdata".into(),
+            data.into(),
+        ]);
+        run("pg_basebackup", &words)
+    }
+}
+
+/// Runs a program that makes a server's data.
+fn run(name: &'static str, words: &[OsString]) -> Result<()> {
+    let output = Command::new(&words[0]).args(&words[1..]).output();
+    let output = output.with_context(|| format!("start {name}"))?;
+    if !output.status.success() {
+        bail!("{name}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(())
 }
 
 /// Makes an empty directory of the server's user.

@@ -1,0 +1,215 @@
+//! Histories from a streaming replica: what is read there, what is told while it lags, and what
+//! happens while it is away. Départements are read from the primary.
+
+use std::time::Duration;
+
+use anyhow::ensure;
+use serde_json::Value;
+use water_database::Writer;
+use water_database::writer::History;
+use water_harness::{Database, Postgres, wait_until};
+
+use crate::fixture::{
+    Running, SOON, bulk, link, load, migrated, problem, row, rows, start, token, writer,
+};
+
+const PAGE: &str = "/api/v1/hydrorisk";
+const SESSIONS: &str = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'water_reader'";
+
+struct Site {
+    primary: Postgres,
+    replica: Postgres,
+    database: Database,
+    writer: Writer,
+}
+
+impl Site {
+    /// A primary and a replica with three analyses.
+    async fn start() -> Self {
+        let primary = Postgres::start().await.unwrap();
+        let database = migrated(&primary).await;
+        let mut writer = writer(&database).await;
+        load(&mut writer, History::Analyses, &rows(3)).await;
+        let replica = primary.replica().await.unwrap();
+        let site = Self {
+            primary,
+            replica,
+            database,
+            writer,
+        };
+        site.caught_up().await;
+        site
+    }
+
+    /// The service whose `replica-url` names these servers, the first that answers of them.
+    async fn service_on(&self, servers: &[&Postgres]) -> Running {
+        let servers = servers
+            .iter()
+            .map(|server| format!("127.0.0.1:{}", server.port()));
+        let servers = servers.collect::<Vec<_>>().join(",");
+        let name = self.database.name();
+        start(&format!("postgres://water_reader@{servers}/{name}"))
+            .ready()
+            .await
+    }
+
+    /// Waits until the replica has everything that the primary has.
+    async fn caught_up(&self) {
+        // The harness' server commits without writing its log at once.
+        self.primary.sql("postgres", "CHECKPOINT").unwrap();
+        let end = "SELECT pg_current_wal_flush_lsn()";
+        let end = self.primary.sql("postgres", end).unwrap();
+        let has = format!("SELECT pg_last_wal_replay_lsn() >= '{end}'::pg_lsn");
+        wait_until("the replica", SOON, async || {
+            ensure!(self.replica.sql("postgres", &has)? == "t", "behind {end}");
+            Ok(())
+        })
+        .await
+        .unwrap();
+    }
+
+    /// The replica goes on receiving, and shows nothing of it.
+    fn lag(&self) {
+        self.replica
+            .sql("postgres", "SELECT pg_wal_replay_pause()")
+            .unwrap();
+    }
+
+    async fn catch_up(&self) {
+        self.replica
+            .sql("postgres", "SELECT pg_wal_replay_resume()")
+            .unwrap();
+        self.caught_up().await;
+    }
+}
+
+/// `total` and the ids of a page of JSON.
+async fn page(service: &Running) -> (u64, Vec<String>) {
+    let answer = service.get(PAGE).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let body = answer.json().unwrap();
+    let data = body["data"].as_array().unwrap();
+    let id = |row: &Value| row["id"].as_str().unwrap().to_owned();
+    (
+        body["total"].as_u64().unwrap(),
+        data.iter().map(id).collect(),
+    )
+}
+
+fn ids(ids: &[&str]) -> (u64, Vec<String>) {
+    (
+        ids.len() as u64,
+        ids.iter().copied().map(str::to_owned).collect(),
+    )
+}
+
+#[tokio::test]
+async fn histories_are_read_from_the_replica_even_while_the_primary_is_away() {
+    let site = Site::start().await;
+    let service = site.service_on(&[&site.replica]).await;
+    assert_eq!(page(&service).await, ids(&["r0002", "r0001", "r0000"]));
+    let sessions = |server: &Postgres| server.sql("postgres", SESSIONS).unwrap();
+    assert_eq!(sessions(&site.primary), "0");
+    assert_ne!(sessions(&site.replica), "0");
+    site.primary.process().kill().unwrap();
+    assert_eq!(page(&service).await, ids(&["r0002", "r0001", "r0000"]));
+    assert_eq!(bulk(&service, PAGE, "csv").await.status, 200);
+    assert_eq!(service.get("/api/v1/sources").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_replica_that_lags_shows_a_load_later_and_whole() {
+    let mut site = Site::start().await;
+    let service = site.service_on(&[&site.replica]).await;
+    site.lag();
+    let newer = [row("r0001", 9_000), row("r0003", 8_000)];
+    load(&mut site.writer, History::Analyses, &newer).await;
+    assert_eq!(page(&service).await, ids(&["r0002", "r0001", "r0000"]));
+    site.catch_up().await;
+    assert_eq!(
+        page(&service).await,
+        ids(&["r0001", "r0003", "r0002", "r0000"])
+    );
+}
+
+#[tokio::test]
+async fn a_replica_that_is_behind_a_token_or_cursor_is_503_until_it_has_caught_up() {
+    let mut site = Site::start().await;
+    let lagging = site.service_on(&[&site.replica]).await;
+    let current = site.service_on(&[&site.primary]).await;
+    site.lag();
+    load(&mut site.writer, History::Analyses, &[row("r0003", 8_000)]).await;
+    let begun = bulk(&current, &format!("{PAGE}?limit=2"), "csv").await;
+    let asked = [
+        format!("{PAGE}?changedSince={}", token(&begun)),
+        link(&begun, "next").unwrap(),
+    ];
+    for target in &asked {
+        let answer = bulk(&lagging, target, "csv").await;
+        let (status, code, _) = problem(&answer);
+        assert_eq!((status, code), (503, "dependency_unavailable".into()));
+        assert!(answer.header("retry-after").is_some());
+    }
+    // What it knows is told: a walk of its own, and changes since a state that it has reached.
+    let known = token(&bulk(&lagging, PAGE, "csv").await);
+    site.catch_up().await;
+    for target in &asked {
+        assert_eq!(bulk(&lagging, target, "csv").await.status, 200);
+    }
+    let news = bulk(&lagging, &format!("{PAGE}?changedSince={known}"), "csv").await;
+    assert!(news.text().unwrap().contains("\r\nr0003,"), "{news:?}");
+}
+
+#[tokio::test]
+async fn a_replica_that_is_away_is_503_and_touches_no_departement_and_is_back_within_5_seconds() {
+    let site = Site::start().await;
+    let service = site.service_on(&[&site.replica]).await;
+    let reader = site.database.url_as("water_reader");
+    let departements = Running::start(&reader, water_departements::start)
+        .ready()
+        .await;
+    site.replica.process().kill().unwrap();
+    let refused = async || {
+        let answer = service.get(PAGE).await;
+        ensure!(answer.status == 503, "{answer:?}");
+        Ok(answer)
+    };
+    let answer = wait_until("a refusal", SOON, refused).await.unwrap();
+    assert_eq!(problem(&answer).1, "dependency_unavailable");
+    // Nothing is loaded: that is their answer, from the primary.
+    assert_eq!(departements.get("/api/v1/stress").await.status, 404);
+    assert_eq!(service.admin("/ready").await.status, 200);
+
+    site.replica.process().start_again().unwrap();
+    site.replica.ready().await.unwrap();
+    let served = async || {
+        let answer = service.get(PAGE).await;
+        ensure!(answer.status == 200, "{answer:?}");
+        Ok(())
+    };
+    wait_until("the history", Duration::from_secs(5), served)
+        .await
+        .unwrap();
+    assert_eq!(page(&service).await, ids(&["r0002", "r0001", "r0000"]));
+}
+
+#[tokio::test]
+async fn a_url_that_names_the_primary_second_is_served_by_it_while_the_replica_is_away() {
+    let site = Site::start().await;
+    let service = site.service_on(&[&site.replica, &site.primary]).await;
+    assert_eq!(site.primary.sql("postgres", SESSIONS).unwrap(), "0");
+    site.replica.process().kill().unwrap();
+    let served = async || {
+        let answer = service.get(PAGE).await;
+        ensure!(answer.status == 200, "{answer:?}");
+        ensure!(
+            site.primary.sql("postgres", SESSIONS)? != "0",
+            "not by the primary"
+        );
+        Ok(())
+    };
+    wait_until("the history", Duration::from_secs(5), served)
+        .await
+        .unwrap();
+    assert_eq!(page(&service).await, ids(&["r0002", "r0001", "r0000"]));
+}
