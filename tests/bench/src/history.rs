@@ -1,6 +1,10 @@
-//! Pages of a history beside pgbench, which asks the same question of the same PostgreSQL.
+//! Pages of a history beside pgbench, which asks the same question of the same PostgreSQL, and the
+//! walk through a whole history beside `psql \copy` of the same rows.
 
+mod gated;
 mod pgbench;
+mod quantile;
+mod walk;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +14,7 @@ use anyhow::{Context, Result, ensure};
 use tokio::time::{Instant, sleep};
 
 use crate::database::{Database, analyses_file};
+use crate::history::gated::Gated;
 use crate::history::pgbench::Pgbench;
 use crate::load::{Expected, Load, Slice};
 use crate::product::{self, Service};
@@ -57,8 +62,11 @@ const SMOKE: Scale = Scale {
 /// Connections to PostgreSQL, of the service and of pgbench: the service's default.
 const SESSIONS: &str = "8";
 
-const LARGE: &str = "large";
-const SMALL: &str = "small";
+/// The accounts, which have keys of these numbers.
+const LARGE: &str = "account-0";
+const SMALL: &str = "account-1";
+const LARGE_KEY: usize = 0;
+const SMALL_KEY: usize = 1;
 /// The page that a client gets who asks for no other.
 const LIMIT: u64 = 20;
 
@@ -110,7 +118,15 @@ async fn compare(scale: Scale) -> Result<(Vec<Row>, String)> {
     ];
     let nothing = async || Ok(0);
     let inside = rounds::run(&variants, scale.rounds, scale.slice, nothing).await;
-    Ok((rows(&speed, &inside), site.database.version()?))
+    let gated = Gated::before(&site.service).await?;
+    let walks = walk::measure(&site, &gated).await;
+    let beside = quantile::measure(&site, &gated).await?;
+    let rows = rows(&speed, &inside)
+        .into_iter()
+        .chain(walk::rows(&walks))
+        .chain(quantile::rows(&beside))
+        .collect();
+    Ok((rows, site.database.version()?))
 }
 
 impl Site {

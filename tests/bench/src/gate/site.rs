@@ -199,7 +199,8 @@ impl Site {
     }
 }
 
-fn contents(entries: impl Iterator<Item = Entry>) -> Contents {
+/// A directory with these keys and the plans.
+pub fn contents(entries: impl Iterator<Item = Entry>) -> Contents {
     let plan = |name: &str, limits| Plan {
         name: name.parse().expect("letters are a plan's name"),
         limits: Some(limits),
