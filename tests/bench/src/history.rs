@@ -96,6 +96,18 @@ pub async fn measure() -> Result<Report> {
     Ok(Report::new(rows)?.with_versions([("postgresql", postgres)].into()))
 }
 
+/// Measures only the walk, whose rows are said and not recorded.
+pub async fn profile(variant: &str) -> Result<()> {
+    ensure!(variant == "walk", "the variants are walk");
+    let site = Site::start(FULL).await?;
+    let gated = Gated::before(&site.service).await?;
+    let (service, gate) = (site.service.id(), gated.gate.id());
+    eprintln!("process {service}, behind the gate {gate}");
+    let walks = walk::measure(&site, &gated).await;
+    println!("{}", Report::new(walk::rows(&walks))?);
+    Ok(())
+}
+
 /// What is asked, and who answers.
 struct Site {
     database: Database,

@@ -102,10 +102,11 @@ fn run(arguments: &Arguments) -> Result<()> {
             (Part::Parts, true, _) => parts::smoke().await,
             (Part::Parts, _, Some(contestant)) => parts::profile(contestant).await,
             (Part::Parts, ..) => record("parts", parts::measure().await?),
-            (Part::History | Part::Ingest | Part::Departements, false, Some(_)) => {
-                bail!("only variants of gate and parts can be profiled")
+            (Part::Ingest | Part::Departements, false, Some(_)) => {
+                bail!("only variants of gate, parts and history can be profiled")
             }
             (Part::History, true, _) => history::smoke().await,
+            (Part::History, _, Some(variant)) => history::profile(variant).await,
             (Part::History, ..) => record("history", history::measure().await?),
             (Part::Ingest, true, _) => ingest::smoke().await,
             (Part::Ingest, ..) => record("ingest", ingest::measure().await?),
