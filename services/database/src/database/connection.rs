@@ -1,5 +1,6 @@
 //! A pooled connection while it is asked something. It goes back to the pool when it can answer
-//! the next question: a query whose asker left is cancelled first.
+//! the next question. A query whose asker left and that goes on is cancelled, and its connection
+//! closed.
 
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
@@ -12,11 +13,14 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::Error;
 
-/// Longest wait for a query to be cancelled; a connection that is not free by then is closed.
+/// How long a query may go on after its asker has left. Most have ended by then.
+const GRACE: Duration = Duration::from_millis(50);
+
+/// Longest wait until the server has been told to cancel a query.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A connection that is asked something until [`Connection::answered`]. Dropped before that, by a
-/// client that left or after a deadline, its query is cancelled.
+/// client that left or after a deadline, its query is cancelled unless it ends by itself.
 pub(crate) struct Connection {
     /// Gone only after `answered` or `drop`.
     object: Option<Object>,
@@ -71,22 +75,28 @@ impl Drop for Connection {
         };
         // Without a runtime the process ends, and the connection with it.
         if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(cancel(object, self.tls.take()));
+            runtime.spawn(settle(object, self.tls.take()));
         }
     }
 }
 
-/// Cancels what the server does for this connection, and gives it back once it is idle.
-async fn cancel(object: Object, tls: Option<MakeRustlsConnect>) {
-    let idle = timeout(CANCEL_TIMEOUT, async {
-        let token = object.cancel_token();
-        match tls {
-            Some(tls) => token.cancel_query(tls).await?,
-            None => token.cancel_query(NoTls).await?,
-        }
-        object.batch_execute("").await
-    });
-    if !matches!(idle.await, Ok(Ok(()))) {
-        drop(Object::take(object));
+/// Gives the connection back once it is idle, or cancels what the server does for it.
+async fn settle(object: Object, tls: Option<MakeRustlsConnect>) {
+    // Answered after the query before it.
+    if let Ok(Ok(())) = timeout(GRACE, object.batch_execute("")).await {
+        return;
     }
+    let token = object.cancel_token();
+    let told = timeout(CANCEL_TIMEOUT, async {
+        match tls {
+            Some(tls) => token.cancel_query(tls).await,
+            None => token.cancel_query(NoTls).await,
+        }
+    });
+    if let Ok(Err(error)) = told.await {
+        tracing::debug!(%error, "cannot cancel a query");
+    }
+    // The server may act on it after this query's end, and would then cancel the connection's next
+    // one: there must be none.
+    drop(Object::take(object));
 }

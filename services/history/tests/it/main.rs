@@ -9,6 +9,7 @@ mod changes;
 mod connections;
 mod fixture;
 mod identity;
+mod leaving;
 mod outages;
 mod pages;
 mod pooler;

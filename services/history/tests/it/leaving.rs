@@ -1,0 +1,42 @@
+//! Clients that leave before their answer: who comes after them does not notice.
+
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+use water_database::writer::History;
+
+use crate::fixture::{Running, empty, load, rows};
+
+/// More than there are connections to PostgreSQL.
+const CLIENTS: usize = 16;
+
+/// Clients who ask one page after the other, each on one connection.
+fn clients(service: &Arc<Running>) -> JoinSet<()> {
+    let mut clients = JoinSet::new();
+    for _ in 0..CLIENTS {
+        let service = Arc::clone(service);
+        clients.spawn(async move {
+            for _ in 0..4 {
+                let answer = service.get("/api/v1/hydrorisk?limit=100").await;
+                assert_eq!(answer.status, 200, "{answer:?}");
+            }
+        });
+    }
+    clients
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_that_leave_cost_no_other_its_answer() {
+    let (service, mut writer) = empty().await;
+    load(&mut writer, History::Analyses, &rows(2000)).await;
+    let service = Arc::new(service);
+    for _ in 0..60 {
+        let mut leaving = clients(&service);
+        leaving.join_next().await.unwrap().unwrap();
+        leaving.abort_all();
+        let mut staying = clients(&service);
+        while let Some(stayed) = staying.join_next().await {
+            stayed.unwrap();
+        }
+    }
+}
