@@ -1,8 +1,10 @@
 //! `GET /account/v1/openapi.json`: the portal's own API, OpenAPI 3.1, made from the code. It is built once, at start, and
 //! needs no session: programs have the API of the gate.
 
+mod account;
 mod bodies;
-mod operations;
+mod described;
+mod entrance;
 
 use http::HeaderValue;
 use utoipa::ToSchema;
@@ -15,6 +17,7 @@ use water_http::{ProblemBody, Representation};
 
 use crate::keys::{Key, KeyList};
 use crate::quota::Quota;
+use crate::reader::Reader;
 use crate::usage::Usage;
 
 const SESSION: &str = "session";
@@ -36,10 +39,10 @@ fn document() -> OpenApi {
              and a key that does not exist are all answered 404, alike. Fields are only ever added.",
         ));
     let mut paths = PathsBuilder::new();
-    for described in operations::all() {
-        let item = PathItemBuilder::new()
-            .operation(described.method.clone(), operations::operation(&described));
-        paths = paths.path(described.path, item.build());
+    for described in entrance::all().into_iter().chain(account::all()) {
+        let (path, method) = (described.path.clone(), described.method.clone());
+        let item = PathItemBuilder::new().operation(method, described.operation());
+        paths = paths.path(path, item.build());
     }
     let cookie =
         ApiKeyValue::with_description("__Host-water_session", "Set at sign-in, `/auth/sign-in`.");
@@ -48,6 +51,7 @@ fn document() -> OpenApi {
         .schema_from::<Key>()
         .schema_from::<Quota>()
         .schema_from::<Usage>()
+        .schema_from::<Reader<'_>>()
         .schema_from::<ProblemBody<'_>>();
     let components = nested(bodies::components(components))
         .security_scheme(SESSION, SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
@@ -69,6 +73,7 @@ fn nested(mut components: ComponentsBuilder) -> ComponentsBuilder {
     KeyList::schemas(&mut schemas);
     Quota::schemas(&mut schemas);
     Usage::schemas(&mut schemas);
+    Reader::schemas(&mut schemas);
     for (name, schema) in schemas {
         components = components.schema(name, schema);
     }
@@ -79,7 +84,7 @@ fn nested(mut components: ComponentsBuilder) -> ComponentsBuilder {
 mod tests {
     use serde_json::Value;
 
-    use super::operations::ACCOUNT;
+    use super::account::ACCOUNT;
     use super::*;
     use crate::keys::{CREATE, RENAME, ROTATE};
 
@@ -129,12 +134,12 @@ mod tests {
     }
 
     #[test]
-    fn every_operation_of_an_account_is_described() {
+    fn every_operation_is_described() {
         let document = parsed();
         let paths = document["paths"].as_object().unwrap();
         let mut operations: Vec<String> = Vec::new();
         for (path, item) in paths {
-            let path = path.strip_prefix(ACCOUNT).unwrap();
+            let path = path.strip_prefix(ACCOUNT).unwrap_or(path);
             operations.extend(
                 item.as_object()
                     .unwrap()
@@ -146,6 +151,10 @@ mod tests {
         let expected = [
             "delete /keys/{name}",
             "delete /keys/{name}/previous",
+            "get /account/v1/openapi.json",
+            "get /account/v1/session",
+            "get /auth/callback",
+            "get /auth/sign-in",
             "get /conformite",
             "get /hydrorisk",
             "get /keys",
@@ -155,9 +164,35 @@ mod tests {
             "get /stress",
             "get /usage",
             "patch /keys/{name}",
+            "post /auth/back-channel",
+            "post /auth/sign-out",
             "post /keys",
             "post /keys/{name}/rotation",
         ];
         assert_eq!(operations, expected);
+    }
+
+    #[test]
+    fn what_needs_no_session_says_so_and_the_rest_needs_one() {
+        let document = parsed();
+        for (path, item) in document["paths"].as_object().unwrap() {
+            for (method, operation) in item.as_object().unwrap() {
+                let is_public = operation["security"] == serde_json::json!([{}]);
+                assert_eq!(is_public, !path.starts_with(ACCOUNT), "{method} {path}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_reader_has_the_members_of_the_answer() {
+        let reader = &parsed()["components"]["schemas"]["Reader"];
+        let text = reader.to_string();
+        for member in ["signedIn", "keyPrefix"] {
+            assert!(text.contains(member), "{member} in {text}");
+        }
+        let person = parsed()["components"]["schemas"]["Person"]["properties"].clone();
+        for member in ["name", "subject", "expiresAt", "accounts"] {
+            assert!(person[member].is_object(), "{member} in {person}");
+        }
     }
 }

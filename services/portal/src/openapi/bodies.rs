@@ -1,4 +1,4 @@
-//! What requests about keys send.
+//! What requests send, and the bodies that no type of the code describes.
 
 use utoipa::openapi::ComponentsBuilder;
 use utoipa::openapi::schema::{
@@ -41,7 +41,23 @@ pub fn components(components: ComponentsBuilder) -> ComponentsBuilder {
             .iter()
             .fold(object, |object, name| object.required(*name))
     };
+    let string = || ObjectBuilder::new().schema_type(Type::String);
+    let signed_out = ObjectBuilder::new()
+        .property(
+            "next",
+            string().description(Some("Where to go: the provider's end of session, or `/`.")),
+        )
+        .required("next");
+    let logout = ObjectBuilder::new()
+        .property(
+            "logout_token",
+            string().description(Some("Signed by the identity provider, used once.")),
+        )
+        .required("logout_token");
     components
+        .schema("SignedOut", signed_out)
+        .schema("BackChannelLogout", logout)
+        .schema("Page", string().description(Some("A page of HTML.")))
         .schema("NewKey", required(new, &["title", "sha256", "keyId"]))
         .schema("Title", rename)
         .schema(
