@@ -92,7 +92,7 @@ fn portal_rules(instance: &Instance) -> String {
     let usage = instance.usage_pattern();
     format!(
         "resetchannels resetkeys ~{web} %R~{limiter} %R~{usage} -@all {CONNECT} +evalsha \
-         +evalsha_ro +script|load +get +getex +set +del +exists +pexpire +hmget +zadd +zrange +zrem \
+         +evalsha_ro +script|load +get +getex +set +del +pexpire +hmget +zadd +zrange +zrem \
          +lindex +llen +lpop +rpush"
     )
 }
@@ -120,7 +120,7 @@ mod tests {
         let golden = "resetchannels resetkeys ~wd:web:{*}:water.water-data:* \
             %R~wd:rl:{*}:water.water-data:? %R~wd:use:{*}:water.water-data:????-??-?? -@all +auth \
             +hello +ping +select +client|setname +cluster|slots +asking +info +time +evalsha \
-            +evalsha_ro +script|load +get +getex +set +del +exists +pexpire +hmget +zadd +zrange +zrem \
+            +evalsha_ro +script|load +get +getex +set +del +pexpire +hmget +zadd +zrange +zrem \
             +lindex +llen +lpop +rpush";
         assert_eq!(rules, golden);
     }

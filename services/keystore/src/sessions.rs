@@ -2,7 +2,10 @@
 //! subject and by the identity provider's session. What is sealed, and how, only the portal knows.
 //!
 //! Each command has one key, so that a Redis Cluster takes all of them. The portal's user needs GET,
-//! GETEX, SET, DEL, EXISTS, ZADD, ZRANGE, ZREM and PEXPIRE on `wd:web:{*}:<instance>:*`.
+//! GETEX, SET, DEL, ZADD, ZRANGE, ZREM and PEXPIRE on `wd:web:{*}:<instance>:*`.
+//!
+//! Who ends the sessions of an index leaves an empty value in place of each, and a session begins only
+//! where nothing is: one that was listed and ended before it was written never begins.
 
 use std::time::Duration;
 
@@ -15,6 +18,10 @@ use crate::keys::{Instance, WebName};
 
 /// A session that nobody uses ends after it.
 const IDLE: Duration = Duration::from_mins(30);
+/// Longer than a sign-in takes to write what it has listed; its commands have 2 s each.
+const BEGINNING: Duration = Duration::from_mins(5);
+/// In place of a session that was ended by somebody else.
+const ENDED: &str = "";
 /// The most sessions of a subject; the oldest ends for the next.
 const PER_SUBJECT: usize = 10;
 
@@ -51,14 +58,15 @@ impl Sessions {
     }
 
     /// Keeps a session that began at `now` and ends after `length` at the latest. It can be found
-    /// before it can be used, so that none is ever out of reach of those who end it.
+    /// before it can be used, so that none is ever out of reach of those who end it. False: it was
+    /// ended meanwhile, and has not begun.
     pub async fn begin(
         &self,
         keys: &SessionKeys,
         sealed: &[u8],
         now: Timestamp,
         length: Duration,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         for index in self.indexes(keys) {
             let mut add = cmd("ZADD");
             add.arg(&index)
@@ -74,25 +82,32 @@ impl Sessions {
         write
             .arg(self.instance.session(&keys.session))
             .arg(sealed)
+            .arg("NX")
             .arg("PX")
             .arg(IDLE.as_millis() as u64);
-        let () = self.connection.run("keep a session", &write).await?;
-        self.bound(&self.instance.sessions_of_subject(&keys.subject))
-            .await
+        let written: Option<String> = self.connection.run("keep a session", &write).await?;
+        if written.is_some() {
+            self.bound(&self.instance.sessions_of_subject(&keys.subject), now)
+                .await?;
+        }
+        Ok(written.is_some())
     }
 
-    /// Ends the oldest sessions beyond ten. Those that have ended by themselves do not count.
-    async fn bound(&self, index: &str) -> Result<(), StoreError> {
+    /// Ends the oldest sessions beyond ten. Those that have ended by themselves do not count; they
+    /// stay listed for as long as they could be only about to begin.
+    async fn bound(&self, index: &str, now: Timestamp) -> Result<(), StoreError> {
         let mut living = Vec::new();
-        for session in self.listed(index).await? {
-            match self.exists(&session).await? {
-                true => living.push(session),
-                false => self.forget(index, &session).await?,
+        for (session, began) in self.listed(index).await? {
+            let age = now.as_millis() as f64 - began;
+            if self.lives(&session).await? {
+                living.push(session);
+            } else if age > BEGINNING.as_millis() as f64 {
+                self.forget(index, &session).await?;
             }
         }
         let surplus = living.len().saturating_sub(PER_SUBJECT);
         for session in living.drain(..surplus) {
-            self.delete(&session).await?;
+            self.end_other(&session).await?;
             self.forget(index, &session).await?;
         }
         Ok(())
@@ -102,7 +117,7 @@ impl Sessions {
     pub async fn read(&self, session: &WebName) -> Result<Option<Vec<u8>>, StoreError> {
         let mut read = cmd("GET");
         read.arg(self.instance.session(session));
-        self.connection.run("read a session", &read).await
+        self.read_by(&read).await
     }
 
     /// The same, and it is in use: it does not end for being idle in the next half an hour.
@@ -111,13 +126,20 @@ impl Sessions {
         read.arg(self.instance.session(session))
             .arg("PX")
             .arg(IDLE.as_millis() as u64);
-        self.connection.run("read a session", &read).await
+        self.read_by(&read).await
+    }
+
+    async fn read_by(&self, command: &Cmd) -> Result<Option<Vec<u8>>, StoreError> {
+        let found: Option<Vec<u8>> = self.connection.run("read a session", command).await?;
+        Ok(found.filter(|sealed| sealed != ENDED.as_bytes()))
     }
 
     /// Ends a session.
     pub async fn end(&self, keys: &SessionKeys) -> Result<(), StoreError> {
         let session = keys.session.to_string();
-        self.delete(&session).await?;
+        let mut delete = cmd("DEL");
+        delete.arg(self.instance.listed_session(&session));
+        let () = self.connection.run("end a session", &delete).await?;
         for index in self.indexes(keys) {
             self.forget(&index, &session).await?;
         }
@@ -138,8 +160,8 @@ impl Sessions {
 
     async fn end_listed(&self, index: &str) -> Result<usize, StoreError> {
         let mut ended = 0;
-        for session in self.listed(index).await? {
-            ended += usize::from(self.delete(&session).await?);
+        for (session, _) in self.listed(index).await? {
+            ended += usize::from(self.end_other(&session).await?);
             self.forget(index, &session).await?;
         }
         Ok(ended)
@@ -167,23 +189,29 @@ impl Sessions {
         [Some(subject), provider].into_iter().flatten()
     }
 
-    /// The oldest first.
-    async fn listed(&self, index: &str) -> Result<Vec<String>, StoreError> {
+    /// The oldest first, each with when it began, in milliseconds.
+    async fn listed(&self, index: &str) -> Result<Vec<(String, f64)>, StoreError> {
         let mut list = cmd("ZRANGE");
-        list.arg(index).arg(0).arg(-1);
+        list.arg(index).arg(0).arg(-1).arg("WITHSCORES");
         self.connection.run("list sessions", &list).await
     }
 
-    async fn exists(&self, session: &str) -> Result<bool, StoreError> {
-        let mut ask = cmd("EXISTS");
-        ask.arg(self.instance.listed_session(session));
-        self.connection.run("look for a session", &ask).await
+    async fn lives(&self, session: &str) -> Result<bool, StoreError> {
+        let mut read = cmd("GET");
+        read.arg(self.instance.listed_session(session));
+        Ok(self.read_by(&read).await?.is_some())
     }
 
-    async fn delete(&self, session: &str) -> Result<bool, StoreError> {
-        let mut delete = cmd("DEL");
-        delete.arg(self.instance.listed_session(session));
-        self.connection.run("end a session", &delete).await
+    /// Ends a session that may be about to begin; whether it lived.
+    async fn end_other(&self, session: &str) -> Result<bool, StoreError> {
+        let mut end = cmd("SET");
+        end.arg(self.instance.listed_session(session))
+            .arg(ENDED)
+            .arg("GET")
+            .arg("PX")
+            .arg(BEGINNING.as_millis() as u64);
+        let before: Option<Vec<u8>> = self.connection.run("end a session", &end).await?;
+        Ok(before.is_some_and(|sealed| sealed != ENDED.as_bytes()))
     }
 
     async fn forget(&self, index: &str, session: &str) -> Result<(), StoreError> {

@@ -71,16 +71,20 @@ impl Sessions {
         now.plus(self.length)
     }
 
-    /// Keeps a session; the answer is what sets its cookie.
-    pub async fn begin(&self, session: &Session, now: Timestamp) -> Result<HeaderValue, Problem> {
+    /// Keeps a session; the answer is what sets its cookie. None: the provider has ended it meanwhile.
+    pub async fn begin(
+        &self,
+        session: &Session,
+        now: Timestamp,
+    ) -> Result<Option<HeaderValue>, Problem> {
         let cookie: Cookie = random::bytes()?;
         let keys = self.keys(&cookie, session);
         let text = serde_json::to_vec(session).map_err(Problem::internal)?;
         let key = SealKey::derived(&cookie, PURPOSE);
         let sealed = key.seal(&keys.session.to_string(), &text, random::bytes()?);
-        self.store.begin(&keys, &sealed, now, self.length).await?;
+        let begun = self.store.begin(&keys, &sealed, now, self.length).await?;
         let value = BASE64_URL_SAFE_NO_PAD.encode(cookie);
-        Ok(cookie::set(COOKIE, &value, None))
+        Ok(begun.then(|| cookie::set(COOKIE, &value, None)))
     }
 
     /// The session of a request; none without one that lives.

@@ -157,7 +157,9 @@ impl SignIn {
         let session = self.session(exchanged.await?, now)?;
         // A browser has one session: whatever its cookie opened until now is over.
         self.sessions.end(&request.headers, now).await?;
-        let cookie = self.sessions.begin(&session, now).await?;
+        let Some(cookie) = self.sessions.begin(&session, now).await? else {
+            return Err(Failure::of(Notice::NotBegun, "ended_meanwhile"));
+        };
         info!(
             request.id = request.id.as_str(),
             accounts = session.grants().len(),

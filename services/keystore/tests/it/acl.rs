@@ -222,7 +222,7 @@ async fn the_portal_keeps_and_ends_its_sessions() {
         Duration::from_hours(1),
     );
     sessions.check().await.unwrap();
-    sessions.begin(&keys, b"sealed", now, hour).await.unwrap();
+    assert!(sessions.begin(&keys, b"sealed", now, hour).await.unwrap());
     let read = sessions.use_and_read(&keys.session).await.unwrap();
     assert_eq!(read.as_deref(), Some(&b"sealed"[..]));
     assert!(sessions.take(&WebName::of(b"jti"), hour).await.unwrap());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use water_domain::Timestamp;
-use water_harness::Redis;
+use water_harness::{Interceptor, Redis};
 use water_keystore::connection::Purpose;
 use water_keystore::{ConnectionSettings, SessionKeys, Sessions, WebName};
 
@@ -34,10 +34,8 @@ fn at(seconds: i64) -> Timestamp {
 }
 
 async fn begin(sessions: &Sessions, keys: &SessionKeys, seconds: i64) {
-    sessions
-        .begin(keys, b"sealed", at(seconds), HOURS)
-        .await
-        .unwrap();
+    let begun = sessions.begin(keys, b"sealed", at(seconds), HOURS).await;
+    assert!(begun.unwrap());
 }
 
 async fn lives(sessions: &Sessions, keys: &SessionKeys) -> bool {
@@ -141,4 +139,66 @@ async fn two_instances_do_not_see_each_others_sessions() {
     assert!(!lives(&other, &anna).await);
     assert_eq!(other.end_of_subject(&anna.subject).await.unwrap(), 0);
     assert!(lives(&one, &anna).await);
+}
+
+/// Sessions whose commands pass an interceptor, and the same without it.
+async fn watched() -> (Sessions, Sessions, Interceptor) {
+    let redis = Redis::shared().await.unwrap();
+    let site = Site::on(redis);
+    let mut interceptor = Interceptor::default();
+    let before = interceptor.before_redis(redis.address()).await.unwrap();
+    let url = redis.url();
+    let through = url.replace(&redis.address().to_string(), &before.to_string());
+    assert_ne!(url, through);
+    let sessions = |url: &str| {
+        let settings = ConnectionSettings::new(url, None).unwrap();
+        let connection = settings.connect(Purpose::Directory);
+        Sessions::new(connection, site.instance.clone())
+    };
+    (sessions(&through), sessions(&url), interceptor)
+}
+
+/// Ends the provider's session at every command that begins a session, before it reaches Redis.
+fn end_at(interceptor: &Interceptor, command: &'static str, other: Sessions, keys: SessionKeys) {
+    let runtime = tokio::runtime::Handle::current();
+    interceptor.show(move |_, request| {
+        let text = String::from_utf8_lossy(request);
+        if text.contains(&format!("\r\n{command}\r\n")) {
+            let (other, provider) = (other.clone(), keys.provider.unwrap());
+            let ending = async move { other.end_of_provider(&provider).await.unwrap() };
+            tokio::task::block_in_place(|| runtime.block_on(ending));
+        }
+    });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_logout_at_any_moment_of_a_sign_in_leaves_no_session() {
+    for command in ["PEXPIRE", "SET", "ZRANGE"] {
+        let (through, direct, interceptor) = watched().await;
+        let anna = keys("a", "anna", Some("sid"));
+        end_at(&interceptor, command, direct.clone(), anna);
+        let begun = through.begin(&anna, b"sealed", at(0), HOURS).await.unwrap();
+        // Only the last command comes after the session itself.
+        assert_eq!(begun, command == "ZRANGE", "{command}");
+        assert!(!lives(&direct, &anna).await, "{command}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_about_to_begin_beside_another_stays_within_reach() {
+    let (through, direct, interceptor) = watched().await;
+    let (one, other) = (keys("a", "anna", None), keys("b", "anna", None));
+    let (runtime, beside) = (tokio::runtime::Handle::current(), direct.clone());
+    let mut done = false;
+    interceptor.show(move |_, request| {
+        if !done && String::from_utf8_lossy(request).contains("\r\nSET\r\n") {
+            done = true;
+            let beside = beside.clone();
+            let beginning = async move { begin(&beside, &other, 1).await };
+            tokio::task::block_in_place(|| runtime.block_on(beginning));
+        }
+    });
+    begin(&through, &one, 0).await;
+    assert_eq!(direct.end_of_subject(&one.subject).await.unwrap(), 2);
+    assert!(!lives(&direct, &one).await);
 }

@@ -41,19 +41,7 @@ struct Request {
 impl Site {
     async fn start(name: &str) -> Self {
         let world = World::new(name).await;
-        world.applies(&json!({
-            "apiVersion": "waterdata.dev/v1", "kind": "WaterDataApi",
-            "metadata": { "name": "water-data", "namespace": world.namespace },
-            "spec": {
-                "image": { "registry": "registry.example/water", "tag": "1.2.3" },
-                "postgres": { "secretRef": { "name": "postgres" } },
-                "redis": { "secretRef": { "name": "redis" } },
-                "plans": [
-                    { "name": "Enterprise", "access": "Allowed", "requestsPerMinute": 120, "requestsPerDay": 50000 },
-                    { "name": "Free", "access": "Denied" },
-                ],
-            },
-        }));
+        world.applies(&world.installation());
         let (redis, data) = (Redis::shared().await.unwrap().url(), service().await);
         let instance = format!("{}.water-data", world.namespace);
         let settings = [
@@ -99,6 +87,7 @@ impl Site {
             .sessions
             .begin(&session, clock::now())
             .await
+            .unwrap()
             .unwrap();
         let cookie = set.to_str().unwrap().split(';').next().unwrap().to_owned();
         Reader {
