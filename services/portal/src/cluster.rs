@@ -4,7 +4,6 @@
 mod bounds;
 mod failure;
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -17,12 +16,12 @@ use tracing::warn;
 use water_domain::{Limits, PlanName};
 use water_keystore::Instance;
 use water_resources::api_key::{ApiRef, IssuedAt};
-use water_resources::water_data_api::PlanSpec;
+use water_resources::water_data_api::{self, PlanSpec};
 use water_resources::{ApiKey, WaterDataApi};
 use water_runtime::telemetry::chain;
 
 use crate::member::Member;
-use crate::plans::Plans;
+use crate::plans::{Plans, Read};
 pub use failure::ClusterError;
 
 /// Between two looks at the plans; the operator takes as long to tell the gates of a change.
@@ -134,20 +133,24 @@ impl Cluster {
             .map_err(|error| ClusterError::new("delete a key", error))
     }
 
-    /// Reads the plans.
-    pub async fn plans(&self) -> Result<HashMap<PlanName, Option<Limits>>, ClusterError> {
+    /// Reads the WaterDataApi.
+    pub async fn installation(&self) -> Result<Read, ClusterError> {
         let found = self.installations.get(&self.place.name).await;
         let found = found.map_err(|error| ClusterError::new("read the WaterDataApi", error))?;
-        Ok(found.spec.plans.iter().map(plan).collect())
+        Ok(Read {
+            plans: found.spec.plans.iter().map(plan).collect(),
+            keys_elsewhere: found.spec.api_keys.allowed_namespaces.from
+                != water_data_api::From::Same,
+        })
     }
 
-    /// Keeps the plans as the API server tells them, for as long as it is polled. What was read last stays while the
-    /// API server is away.
+    /// Keeps what the WaterDataApi allows as the API server tells it, for as long as it is polled. What was read last
+    /// stays while the API server is away.
     pub async fn follow_plans(&self, plans: &Plans) -> Infallible {
         loop {
-            match self.plans().await {
+            match self.installation().await {
                 Ok(read) => plans.set(read),
-                Err(error) => warn!(error = chain(&error), "the plans could not be read"),
+                Err(error) => warn!(error = chain(&error), "the WaterDataApi could not be read"),
             }
             sleep(PLANS_EVERY).await;
         }

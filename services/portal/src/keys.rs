@@ -67,8 +67,14 @@ async fn list(keys: &Keys, member: &Member, now: Timestamp) -> Result<Response, 
         let index = ids.iter().position(|id| id.as_str() == previous.key_id);
         previous.last_used_at = index.and_then(|index| uses[index]);
     }
-    let count = data.len();
-    Ok(json(StatusCode::OK, &KeyList { count, data }))
+    let on_other_plans = data.iter().filter(|key| key.plan != *member.plan());
+    keys.metrics.keys_on_other_plans(on_other_plans.count());
+    let list = KeyList {
+        count: data.len(),
+        data,
+        keys_elsewhere: keys.plans.keys_elsewhere(),
+    };
+    Ok(json(StatusCode::OK, &list))
 }
 
 /// Answers `DELETE …/keys/{name}`: the key goes, once every gate has acknowledged.

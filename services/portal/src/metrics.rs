@@ -11,6 +11,7 @@ use prometheus_client::registry::Registry;
 pub struct Metrics {
     requests: Family<RequestLabels, Counter>,
     sign_ins: Family<SignInLabels, Counter>,
+    other_plans: Counter,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
@@ -25,7 +26,7 @@ struct SignInLabels {
 }
 
 impl Metrics {
-    /// Adds `portal_requests` and `portal_sign_ins`.
+    /// Adds `portal_requests`, `portal_sign_ins` and `portal_keys_on_other_plans`.
     pub fn register(&self, registry: &mut Registry) {
         let registry = registry.sub_registry_with_prefix("portal");
         registry.register("requests", "Answered requests", self.requests.clone());
@@ -33,6 +34,11 @@ impl Metrics {
             "sign_ins",
             "Ways back from the identity provider, by what became of them",
             self.sign_ins.clone(),
+        );
+        registry.register(
+            "keys_on_other_plans",
+            "Keys in answered lists whose plan is another than the session's, once for each list",
+            self.other_plans.clone(),
         );
     }
 
@@ -47,5 +53,11 @@ impl Metrics {
     /// Counts a sign-in that came back; `outcome` is `signed_in` or the reason why it is not.
     pub fn sign_in(&self, outcome: &'static str) {
         self.sign_ins.get_or_create(&SignInLabels { outcome }).inc();
+    }
+
+    /// Counts listed keys whose plan is another than the session's: the holder's claims have changed
+    /// since they were made, or the cluster has made them.
+    pub fn keys_on_other_plans(&self, keys: usize) {
+        self.other_plans.inc_by(keys as u64);
     }
 }

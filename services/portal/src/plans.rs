@@ -1,30 +1,46 @@
-//! The plans of the WaterDataApi as they were last read.
+//! What the WaterDataApi allows, as it was last read: its plans, and where keys may be.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use water_domain::{Limits, PlanName};
 
-/// The plans by name, and the limits of those with access. Clones share them. Empty before the
-/// first reading; a later one that fails leaves them as they are.
+/// What the last reading found. Clones share it. Empty before the first one; a later one that fails
+/// leaves it as it is.
 #[derive(Clone, Default, Debug)]
-pub struct Plans(Arc<RwLock<HashMap<PlanName, Option<Limits>>>>);
+pub struct Plans(Arc<RwLock<Read>>);
+
+/// What is read of the WaterDataApi.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Read {
+    /// The plans by name, and the limits of those with access.
+    pub plans: HashMap<PlanName, Option<Limits>>,
+    /// Whether ApiKeys may be in other namespaces than its own.
+    pub keys_elsewhere: bool,
+}
 
 impl Plans {
     /// Takes what was read.
-    pub fn set(&self, plans: HashMap<PlanName, Option<Limits>>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = plans;
+    pub fn set(&self, read: Read) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = read;
     }
 
     /// The limits of a plan; none where it has no access, or does not exist.
     pub fn limits(&self, plan: &PlanName) -> Option<Limits> {
-        let plans = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        plans.get(plan).copied().flatten()
+        self.read().plans.get(plan).copied().flatten()
     }
 
     /// Whether there is such a plan.
     pub fn has(&self, plan: &PlanName) -> bool {
-        let plans = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        plans.contains_key(plan)
+        self.read().plans.contains_key(plan)
+    }
+
+    /// Whether an account may have keys that the portal does not see: it reads its own namespace.
+    pub fn keys_elsewhere(&self) -> bool {
+        self.read().keys_elsewhere
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Read> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,17 +12,19 @@ use water_keystore::{Connection, ConnectionSettings, Instance};
 
 use crate::claims::{Grant, Role};
 use crate::member::Member;
-use crate::plans::Plans;
+use crate::plans::{Plans, Read};
 use crate::session::Session;
 
 /// Enterprise, which has access, and Free, which has none.
 pub fn plans() -> Plans {
     let plans = Plans::default();
     let read = [("Enterprise", Some(limits())), ("Free", None)];
-    plans.set(
-        read.map(|(name, limits)| (name.parse().unwrap(), limits))
+    plans.set(Read {
+        plans: read
+            .map(|(name, limits)| (name.parse().unwrap(), limits))
             .into(),
-    );
+        keys_elsewhere: false,
+    });
     plans
 }
 

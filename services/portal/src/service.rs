@@ -82,7 +82,7 @@ impl Service {
         let tracer = process.export_traces(&config.process.traces)?;
         let spans = Spans::new(tracer);
         let plans = Plans::default();
-        let keys = keys(&config, client, &plans, process);
+        let keys = keys(&config, client, &plans, &metrics, process);
         let sessions = sessions(&config, process);
         let provider = Arc::new(Provider::new(config.client.clone()));
         let standing = standing(&provider, process);
@@ -191,7 +191,13 @@ fn standing(provider: &Arc<Provider>, process: &mut Process) -> Standing {
 }
 
 /// What keys need, and the plans, which are followed beside the requests.
-fn keys(config: &Config, client: Client, plans: &Plans, process: &mut Process) -> Keys {
+fn keys(
+    config: &Config,
+    client: Client,
+    plans: &Plans,
+    metrics: &Metrics,
+    process: &mut Process,
+) -> Keys {
     let cluster = Cluster::new(client, &config.instance);
     let (following, followed) = (cluster.clone(), plans.clone());
     process.tasks.spawn("plans", async move {
@@ -208,6 +214,8 @@ fn keys(config: &Config, client: Client, plans: &Plans, process: &mut Process) -
             max_key_days: config.max_key_days.map(NonZeroU32::get),
         },
         prefix: config.key_prefix.clone(),
+        plans: plans.clone(),
+        metrics: metrics.clone(),
     }
 }
 

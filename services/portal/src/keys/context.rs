@@ -6,6 +6,8 @@ use water_keystore::{Allowance, Allowances, Usage};
 
 use crate::cluster::Cluster;
 use crate::member::{Member, Role};
+use crate::metrics::Metrics;
+use crate::plans::Plans;
 
 /// How many keys there may be, and for how long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,6 +31,10 @@ pub struct Keys {
     pub rules: Rules,
     /// What generated keys begin with.
     pub prefix: KeyPrefix,
+    /// What the WaterDataApi allows.
+    pub plans: Plans,
+    /// What is counted.
+    pub metrics: Metrics,
 }
 
 impl Keys {

@@ -4,6 +4,8 @@ mod rotation;
 pub(crate) mod world;
 
 use futures::future::join_all;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
 use serde_json::json;
 use water_resources::ApiKey;
 
@@ -54,6 +56,52 @@ async fn a_key_is_made_by_its_hash_and_listed_with_what_the_operator_says_of_it(
         "lastUsedAt": "2026-06-01T00:00:00.000Z", "previous": null, "waitingGates": 2,
     });
     assert_eq!(shown, expected);
+}
+
+#[tokio::test]
+async fn keys_on_another_plan_than_the_sessions_are_counted_with_each_list() {
+    let world = World::new("other-plan").await;
+    let acme = manager("acme");
+    world.created(&acme, &Made::new(1)).await;
+    world.lists(&acme).await;
+    assert_eq!(on_other_plans(&world), 0);
+    let mut other = world.manifest("by-manifest", "acme");
+    other["spec"]["plan"] = "Free".into();
+    world.applies(&other);
+    assert_eq!(world.lists(&acme).await.len(), 2);
+    assert_eq!(on_other_plans(&world), 1);
+    world.lists(&acme).await;
+    assert_eq!(on_other_plans(&world), 2);
+}
+
+/// What the metric says.
+fn on_other_plans(world: &World) -> u64 {
+    let mut registry = Registry::default();
+    world.keys.metrics.register(&mut registry);
+    let mut text = String::new();
+    encode(&mut text, &registry).unwrap();
+    let value = text
+        .lines()
+        .find_map(|line| line.strip_prefix("portal_keys_on_other_plans_total "));
+    value.unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_list_says_whether_keys_may_be_in_other_namespaces() {
+    let world = World::new("elsewhere").await;
+    let acme = manager("acme");
+    let says = async || {
+        let read = world.keys.cluster.installation().await.unwrap();
+        world.keys.plans.set(read);
+        let answer = world.asks(&acme, "GET", &["keys"], NOBODY).await;
+        answer.body["keysElsewhere"].as_bool().unwrap()
+    };
+    let mut installation = world.installation();
+    for (from, elsewhere) in [("Same", false), ("All", true)] {
+        installation["spec"]["apiKeys"] = json!({ "allowedNamespaces": { "from": from } });
+        world.applies(&installation);
+        assert_eq!(says().await, elsewhere, "{from}");
+    }
 }
 
 #[tokio::test]

@@ -12,11 +12,14 @@ use crate::cluster::{MANAGED_BY, MANAGER, REQUESTED_BY};
 
 /// All keys of an account.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct KeyList {
     /// How many there are.
     pub count: usize,
     /// Newest first.
     pub data: Vec<Key>,
+    /// Whether the platform may hold keys of the account in other places, which are not listed here.
+    pub keys_elsewhere: bool,
 }
 
 /// A key of an account, without its text, which nobody but its owner has.

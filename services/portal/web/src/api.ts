@@ -36,7 +36,8 @@ export type Key = {
   previous?: { keyId: string; retiresAt: string; lastUsedAt?: string | null } | null;
   waitingGates?: number | null;
 };
-export type KeyList = { count: number; data: Key[] };
+/** `keysElsewhere`: the platform may hold keys of the account that are not listed. */
+export type KeyList = { count: number; data: Key[]; keysElsewhere?: boolean };
 
 /** What remains of one window; `opensInSeconds` until its next slot opens. */
 export type Window = { limit: number; remaining: number; opensInSeconds: number };

@@ -6,7 +6,7 @@ import { KeyIcon } from './icons';
 import { canMakeKeys } from './key';
 import { EndDialog, RenameDialog, RevokeDialog } from './keys/confirm';
 import { CreateDialog, RotateDialog } from './keys/create';
-import { QuotaCards } from './keys/quota';
+import { OtherQuota, otherPlans, QuotaCards } from './keys/quota';
 import { settle } from './keys/settle';
 import './keys/style.css';
 import { KeyTable, type Action } from './keys/table';
@@ -80,6 +80,9 @@ export default function KeysPage({ account, session }: { account: Account; sessi
       {mayMake && <Expiring keys={list?.data ?? []} rotate={(key) => setOpen({ what: 'rotate', key })} />}
       <div class="stack">
         {account.access && <QuotaCards account={account.id} quota={quota} />}
+        {otherPlans(list?.data ?? [], account.plan).map((plan) => (
+          <OtherQuota key={plan} account={account.id} plan={plan} />
+        ))}
         {answer.problem && <ProblemNotice problem={answer.problem} at={answer.at} again={() => void answer.reload()} />}
         {!list && !answer.problem && <Waiting />}
         {list && list.data.length === 0 && <Empty mayMake={mayMake} create={() => setOpen({ what: 'create' })} />}
@@ -89,6 +92,7 @@ export default function KeysPage({ account, session }: { account: Account; sessi
             <p class="small soft">{w.keys.toTenMinutes}</p>
           </>
         )}
+        {list?.keysElsewhere && <p class="small soft">{w.keys.elsewhere}</p>}
       </div>
       {open?.what === 'create' && (
         <CreateDialog account={account.id} prefix={session.keyPrefix} seen={setFresh} done={(key) => tell(w.keys.changed.created(key.title))} close={close} />

@@ -191,6 +191,28 @@ test('a key made by kubectl is listed, cannot be replaced, and can be revoked', 
   await expect.poll(() => kubectl(['get', 'apikeys', name, '--ignore-not-found', '-o', 'name'])).toBe('');
 });
 
+test('a key on another plan than its holder’s is marked, and has the quota of its own plan', async ({ site }) => {
+  const name = `essai-${Date.now().toString(36)}`;
+  const manifest = {
+    apiVersion: 'waterdata.dev/v1',
+    kind: 'ApiKey',
+    metadata: { name },
+    spec: { accountId: 'initech', plan: 'Enterprise', description: name, apiRef: { name: await apiName() } },
+  };
+  await kubectl(['apply', '-f', '-'], JSON.stringify(manifest));
+  const page = await site.as(person('initech'));
+  await openKeys(page, 'initech');
+  await expect(row(page, name)).toContainText(words.otherPlan('Enterprise'));
+  await expect(async () => {
+    await page.reload();
+    await expect(row(page, name)).toHaveAttribute('data-state', 'active', { timeout: 5000 });
+  }).toPass();
+  await expect(page.locator('[data-plan=Enterprise] .big')).toHaveCount(2);
+  await expect(page.locator('[data-plan=Enterprise] .big').first()).toContainText('/ 120');
+  await revokeKey(page, name);
+  await expect(page.locator('[data-plan]')).toHaveCount(0);
+});
+
 async function apiName(): Promise<string> {
   return (await kubectl(['get', 'waterdataapis', '-o', 'jsonpath={.items[0].metadata.name}'])).trim();
 }

@@ -20,7 +20,8 @@ use water_keystore::{Allowances, ConnectionSettings, Instance, Usage};
 
 use super::super::*;
 use crate::cluster::Cluster;
-use crate::sample::received;
+use crate::metrics::Metrics;
+use crate::sample::{plans, received};
 
 /// Longer than anything that is waited for takes on a busy machine.
 pub const SOON: Duration = Duration::from_secs(30);
@@ -76,6 +77,8 @@ impl World {
                 max_key_days: None,
             },
             prefix: KeyPrefix::default(),
+            plans: plans(),
+            metrics: Metrics::default(),
         };
         let world = Self {
             keys,
@@ -230,6 +233,23 @@ impl World {
             "apiVersion": "waterdata.dev/v1", "kind": "ApiKey",
             "metadata": { "name": name, "namespace": self.namespace },
             "spec": { "accountId": account, "plan": "Enterprise" },
+        })
+    }
+
+    /// A WaterDataApi with a plan that has access and one that has none.
+    pub fn installation(&self) -> Value {
+        json!({
+            "apiVersion": "waterdata.dev/v1", "kind": "WaterDataApi",
+            "metadata": { "name": API, "namespace": self.namespace },
+            "spec": {
+                "image": { "registry": "registry.example/water", "tag": "1.2.3" },
+                "postgres": { "secretRef": { "name": "postgres" } },
+                "redis": { "secretRef": { "name": "redis" } },
+                "plans": [
+                    { "name": "Enterprise", "access": "Allowed", "requestsPerMinute": 120, "requestsPerDay": 50000 },
+                    { "name": "Free", "access": "Denied" },
+                ],
+            },
         })
     }
 

@@ -1,7 +1,7 @@
 //! What is left of an account's quota, and what was used of it in 30 days.
 import type { Answer } from '../answer';
 import { useAnswer, useRepeated } from '../answer';
-import { of, type Quota, type UsageDay } from '../api';
+import { of, type Key, type Quota, type UsageDay } from '../api';
 import { Gauge } from '../gauge';
 import { useLanguage } from '../language';
 import { ProblemNotice } from '../page';
@@ -10,13 +10,10 @@ type Usage = { data: UsageDay[] };
 
 /** The three cards above the list of keys. */
 export function QuotaCards({ account, quota }: { account: string; quota: Answer<Quota> }) {
-  const { w, f } = useLanguage();
+  const { w } = useLanguage();
   const usage = useAnswer<Usage>(`${of(account, 'usage')}?days=30`);
   useRepeated(() => void quota.reload(), 5);
   useRepeated(() => void usage.reload(), 15);
-  const midnight = new Date();
-  midnight.setUTCHours(24, 0, 0, 0);
-  const local = midnight.toLocaleTimeString(document.documentElement.lang, { hour: '2-digit', minute: '2-digit' });
   const { data } = quota;
   return (
     <>
@@ -25,23 +22,59 @@ export function QuotaCards({ account, quota }: { account: string; quota: Answer<
         <ProblemNotice problem={usage.problem} at={usage.at} again={() => void usage.reload()} />
       )}
       <div class="grid three">
-        <section class="card">
-          <h2 class="soft small">{w.quota.minute}</h2>
-          <Left window={data?.minute} />
-          <p class="small soft">
-            {data && (data.minute.remaining >= data.minute.limit ? w.quota.full : w.quota.opens(f.number(data.minute.opensInSeconds)))}
-          </p>
-        </section>
-        <section class="card">
-          <h2 class="soft small">{w.quota.day}</h2>
-          <Left window={data?.day} />
-          <p class="small soft">{w.quota.resets(local)}</p>
-        </section>
+        <Windows quota={data} />
         <section class="card">
           <h2 class="soft small">{w.quota.usage}</h2>
           <Bars days={usage.data?.data ?? []} />
         </section>
       </div>
+    </>
+  );
+}
+
+/** Plans other than the account's that keys in force have, sorted. */
+export function otherPlans(keys: Key[], plan: string): string[] {
+  const others = keys.filter((key) => key.state === 'active' && key.plan !== plan).map((key) => key.plan);
+  return [...new Set(others)].sort();
+}
+
+/** The cards of a plan that is not the account's, but some of its keys'. */
+export function OtherQuota({ account, plan }: { account: string; plan: string }) {
+  const { w } = useLanguage();
+  const quota = useAnswer<Quota>(`${of(account, 'quota')}?plan=${encodeURIComponent(plan)}`);
+  useRepeated(() => void quota.reload(), 5);
+  return (
+    <section aria-label={w.quota.ofPlan(plan)} data-plan={plan}>
+      {quota.problem && <ProblemNotice problem={quota.problem} at={quota.at} again={() => void quota.reload()} />}
+      <div class="grid three">
+        <Windows quota={quota.data} plan={plan} />
+        <p class="small soft">{w.quota.together}</p>
+      </div>
+    </section>
+  );
+}
+
+/** The cards of the minute and of the day. */
+function Windows({ quota, plan }: { quota: Quota | undefined; plan?: string }) {
+  const { w, f } = useLanguage();
+  const midnight = new Date();
+  midnight.setUTCHours(24, 0, 0, 0);
+  const local = midnight.toLocaleTimeString(document.documentElement.lang, { hour: '2-digit', minute: '2-digit' });
+  const named = (title: string) => (plan === undefined ? title : `${title} · ${w.quota.ofPlan(plan)}`);
+  return (
+    <>
+      <section class="card">
+        <h2 class="soft small">{named(w.quota.minute)}</h2>
+        <Left window={quota?.minute} />
+        <p class="small soft">
+          {quota && (quota.minute.remaining >= quota.minute.limit ? w.quota.full : w.quota.opens(f.number(quota.minute.opensInSeconds)))}
+        </p>
+      </section>
+      <section class="card">
+        <h2 class="soft small">{named(w.quota.day)}</h2>
+        <Left window={quota?.day} />
+        <p class="small soft">{w.quota.resets(local)}</p>
+      </section>
     </>
   );
 }
