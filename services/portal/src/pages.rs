@@ -1,12 +1,13 @@
 //! The pages: taken from the binary once, coded once, served from memory.
 //!
 //! Every path of a page gets `index.html`, whose script draws it. Assets have a hash of their
-//! content in their name, so that a browser may keep them.
+//! content in their name, so that a browser may keep them. While a rollout answers from two versions, a
+//! page may ask for a script that only the other one has: it gets one that loads the page again.
 
 use std::collections::HashMap;
 
 use http::header::{CONTENT_TYPE, VARY};
-use http::{HeaderValue, StatusCode};
+use http::{HeaderName, HeaderValue, StatusCode};
 use rust_embed::RustEmbed;
 use water_domain::AccountId;
 use water_http::representation::Conditions;
@@ -21,14 +22,22 @@ use crate::asked::Response;
 struct Built;
 
 const INDEX: &str = "index.html";
+/// The script that loads the page again.
+const RELOAD: &str = "reload.js";
+const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 /// Where the build puts what has a hash in its name.
 const HASHED: &str = "assets/";
 const YEAR: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 const ASK_AGAIN: HeaderValue = HeaderValue::from_static("no-cache");
+const NEVER_KEPT: HeaderValue = HeaderValue::from_static("no-store");
 
 /// The pages as they are served, by path without its first slash.
 #[derive(Debug)]
-pub struct Pages(HashMap<String, Page>);
+pub struct Pages {
+    files: HashMap<String, Page>,
+    /// In place of a script of another version.
+    reload: Option<Page>,
+}
 
 #[derive(Debug)]
 struct Page {
@@ -52,13 +61,24 @@ impl Pages {
 
     /// Pages of these files, by path; `index.html` is one of them.
     pub fn new(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Result<Self, NoPages> {
-        let files = files.into_iter().map(|(path, content)| {
-            let page = Page::new(&path, content);
-            (path, page)
-        });
-        let pages: HashMap<_, _> = files.collect();
+        let mut pages = HashMap::new();
+        let mut reload = None;
+        for (path, content) in files {
+            if path == RELOAD {
+                reload = Some(Page::new(&path, content.clone(), NEVER_KEPT));
+            }
+            let cache = match path.starts_with(HASHED) {
+                true => YEAR,
+                false => ASK_AGAIN,
+            };
+            let page = Page::new(&path, content, cache);
+            pages.insert(path, page);
+        }
         match pages.contains_key(INDEX) {
-            true => Ok(Self(pages)),
+            true => Ok(Self {
+                files: pages,
+                reload,
+            }),
             false => Err(NoPages),
         }
     }
@@ -70,17 +90,14 @@ impl Pages {
             true => INDEX,
             false => path.strip_prefix('/').filter(|file| *file != INDEX)?,
         };
-        let page = self.0.get(file)?;
+        let page = self.files.get(file);
+        let page = page.or_else(|| self.reload.as_ref().filter(|_| is_gone(file, request)))?;
         Some(page.answer(&Conditions::of(&request.headers)))
     }
 }
 
 impl Page {
-    fn new(path: &str, content: Vec<u8>) -> Self {
-        let cache = match path.starts_with(HASHED) {
-            true => YEAR,
-            false => ASK_AGAIN,
-        };
+    fn new(path: &str, content: Vec<u8>, cache: HeaderValue) -> Self {
         Self {
             kind: HeaderValue::from_static(kind(path)),
             body: Representation::prepared(content, cache),
@@ -98,6 +115,13 @@ impl Page {
         }
         answer
     }
+}
+
+/// Whether a page's script element or import asks for what may be a script of another version. Everybody
+/// else hears that it does not exist.
+fn is_gone(file: &str, request: &Received) -> bool {
+    let is_script = file.starts_with(HASHED) && file.ends_with(".js");
+    is_script && request.headers.get(SEC_FETCH_DEST) == Some(&HeaderValue::from_static("script"))
 }
 
 /// By a file's extension; an unknown one is bytes, which no browser runs.

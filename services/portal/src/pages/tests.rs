@@ -13,6 +13,7 @@ fn pages() -> Pages {
         ("index.html", "<!doctype html>".to_owned()),
         ("assets/main-0a1b2c3d.js", "let water = 1;".repeat(200)),
         ("favicon.svg", "<svg/>".to_owned()),
+        ("reload.js", "location.reload()".to_owned()),
     ];
     Pages::new(files.map(|(path, text)| (path.to_owned(), text.into_bytes()))).unwrap()
 }
@@ -84,6 +85,32 @@ fn an_asset_is_kept_for_a_year_and_coded_as_the_browser_likes() {
         assert_ne!(coded.headers()[ETAG], plain.headers()[ETAG]);
         assert_eq!(coded.headers()[VARY], "Accept-Encoding");
     }
+}
+
+#[test]
+fn a_page_that_asks_for_a_script_of_another_version_gets_one_that_loads_it_again() {
+    let dest = HeaderName::from_static("sec-fetch-dest");
+    let gone = |path, dest_is| get(path, &[(dest.clone(), dest_is)]);
+    let answer = gone("/assets/main-99999999.js", "script").unwrap();
+    assert_eq!(answer.status(), StatusCode::OK);
+    assert_eq!(
+        answer.headers()[CONTENT_TYPE],
+        "text/javascript; charset=utf-8"
+    );
+    assert_eq!(answer.headers()[CACHE_CONTROL], "no-store");
+    assert_eq!(answer.body(), "location.reload()");
+    for (path, dest) in [
+        ("/assets/main-99999999.js", "document"),
+        ("/assets/main-99999999.js", "empty"),
+        ("/assets/main-99999999.css", "style"),
+        ("/assets/main-99999999.css", "script"),
+        ("/other.js", "script"),
+    ] {
+        assert!(gone(path, dest).is_none(), "{path} {dest}");
+    }
+    assert!(get("/assets/main-99999999.js", &[]).is_none());
+    let kept = gone("/assets/main-0a1b2c3d.js", "script").unwrap();
+    assert_eq!(kept.body().len(), 2800);
 }
 
 #[test]

@@ -6,6 +6,7 @@
 mod attacks;
 mod outages;
 mod pages;
+mod rollout;
 mod sessions;
 mod sign_in;
 mod sign_out;

@@ -1,22 +1,18 @@
 //! One portal, its Redis, and the identity provider that its people come from.
 
 mod browser;
+mod replica;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
-use anyhow::ensure;
-use kube::Client;
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
-use water_harness::{HttpClient, IdentityProvider, Redis, SigningKey, wait_until};
-use water_portal::{Config, Pages, Service};
-use water_runtime::settings::from_settings;
-use water_runtime::{Process, Settings, program};
+use water_harness::{HttpClient, IdentityProvider, Redis, SigningKey};
+use water_portal::Pages;
 
 pub use browser::{Begun, Browser};
+pub use replica::Replica;
 
 /// Longer than anything that is waited for takes on a busy machine.
 pub const SOON: Duration = Duration::from_secs(20);
@@ -26,10 +22,8 @@ pub const URL: &str = "https://portal.example.org";
 pub struct Site {
     pub provider: IdentityProvider,
     pub key: SigningKey,
-    address: SocketAddr,
-    admin: SocketAddr,
-    process: Process,
-    serving: JoinHandle<()>,
+    settings: Vec<(String, String)>,
+    replica: Replica,
 }
 
 impl Site {
@@ -39,18 +33,7 @@ impl Site {
     }
 
     /// The same on the Redis of this URL, with more settings.
-    pub async fn start_with(redis: &str, settings: &[(&str, &str)]) -> Self {
-        let site = Self::start_unready(redis, settings).await;
-        let ready = async || {
-            let missing = site.process.readiness.missing();
-            ensure!(site.is_ready(), "missing: {missing:?}");
-            Ok(())
-        };
-        wait_until("a ready portal", SOON, ready).await.unwrap();
-        site
-    }
-
-    async fn start_unready(redis: &str, more: &[(&str, &str)]) -> Self {
+    pub async fn start_with(redis: &str, more: &[(&str, &str)]) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let instance = format!("water.portal-{}", NEXT.fetch_add(1, Ordering::Relaxed));
         let provider = IdentityProvider::start().await.unwrap();
@@ -74,40 +57,35 @@ impl Site {
             ("WATER_TRUSTED_PROXIES", "127.0.0.0/8"),
         ];
         pairs.extend(more);
-        let config: Config = from_settings(&mut Settings::from_pairs(pairs)).unwrap();
-        let mut process = Process::start(program!()).unwrap();
-        let service = Service::start(config, pages(), nobody(), 1, &mut process).unwrap();
-        let address = service.address().unwrap();
-        let admin = service.admin_address();
-        let serving = tokio::spawn(async move {
-            match service.serve().await {
-                Ok(_) => {}
-                Err(never) => match never {},
-            }
-        });
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        let settings: Vec<_> = pairs.into_iter().map(owned).collect();
+        let replica = Replica::start(&settings, pages()).await;
         Self {
             provider,
             key,
-            address,
-            admin,
-            process,
-            serving,
+            settings,
+            replica,
         }
+    }
+
+    /// Another replica of the same portal, with these pages.
+    pub async fn another(&self, pages: Pages) -> Replica {
+        Replica::start(&self.settings, pages).await
     }
 
     /// A browser that was never here.
     pub fn browser(&self) -> Browser {
-        Browser::new(self.address)
+        Browser::new(self.replica.address)
     }
 
     /// Whether the portal calls itself ready, but for the API server, which these tests are without.
     pub fn is_ready(&self) -> bool {
-        self.process.readiness.missing() == ["bounds of its rights"]
+        self.replica.is_ready()
     }
 
     /// How many sign-ins came to each end.
     pub async fn sign_ins(&self) -> BTreeMap<String, u64> {
-        let mut client = HttpClient::connect(self.admin).await.unwrap();
+        let mut client = HttpClient::connect(self.replica.admin).await.unwrap();
         let answer = client.request("GET", "/metrics", &[]).await.unwrap();
         let text = String::from_utf8_lossy(&answer.body).into_owned();
         let lines = text.lines();
@@ -139,6 +117,23 @@ impl Site {
         })
     }
 
+    /// Somebody who is nobody else, signed in.
+    pub async fn somebody(&self) -> Browser {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let mut browser = self.browser();
+        // An address begins twenty sign-ins a minute.
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        browser.address = Some(format!("192.0.2.{}", number % 256));
+        let begun = browser.begin("/docs").await;
+        let mut claims = self.claims(&begun.nonce);
+        claims["sub"] = format!("somebody-{number}").into();
+        claims["sid"] = format!("s-{number}").into();
+        let token = self.key.sign(&claims).unwrap();
+        let answer = browser.finish(self, &begun, &token).await;
+        assert_eq!(answer.status, 303, "{answer:?}");
+        browser
+    }
+
     /// Anna, signed in by a browser of her own.
     pub async fn anna(&self) -> Browser {
         let mut browser = self.browser();
@@ -150,21 +145,9 @@ impl Site {
     }
 }
 
-impl Drop for Site {
-    fn drop(&mut self) {
-        self.serving.abort();
-    }
-}
-
 fn pages() -> Pages {
     let index = ("index.html".to_owned(), b"<!doctype html>".to_vec());
     Pages::new([index]).unwrap()
-}
-
-/// A client of an API server that is away.
-fn nobody() -> Client {
-    let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
-    Client::try_from(config).unwrap()
 }
 
 #[expect(

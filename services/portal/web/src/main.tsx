@@ -1,6 +1,6 @@
-//! The pages' entrance: providers, routes, and a reload when a newer version has replaced the assets.
+//! The pages' entrance: providers, routes, and what happens when another version has replaced the assets.
 import { render } from 'preact';
-import { ErrorBoundary, lazy, LocationProvider, Route, Router, useLocation } from 'preact-iso';
+import { ErrorBoundary, LocationProvider, Route, Router, useLocation } from 'preact-iso';
 import { useEffect } from 'preact/hooks';
 import type { Account, SignedIn } from './api';
 import { Frame } from './frame';
@@ -8,14 +8,15 @@ import { Home, NoAccount } from './home';
 import { LanguageProvider } from './language';
 import MapPage from './map';
 import { NotFound, SignInCard, Unavailable, Waiting } from './page';
+import { later, loadAgain } from './reload';
 import { accountOf, rememberAccount, SessionProvider, useSession } from './session';
 import './style.css';
 import { showTheme } from './theme';
 
-const KeysPage = lazy(() => import('./keys'));
-const HistoryPage = lazy(() => import('./history'));
-const DocsPage = lazy(() => import('./docs'));
-const SourcesPage = lazy(() => import('./sources'));
+const KeysPage = later(() => import('./keys'));
+const HistoryPage = later(() => import('./history'));
+const DocsPage = later(() => import('./docs'));
+const SourcesPage = later(() => import('./sources'));
 
 /** Links to these paths change the page; all others, sign-in first of all, leave it. */
 const PAGES = /^\/(?:$|[?#]|a\/|docs|sources)/;
@@ -55,7 +56,7 @@ function App() {
       <LocationProvider scope={PAGES}>
         <SessionProvider>
           <Frame>
-            <ErrorBoundary onError={reloadOnce}>
+            <ErrorBoundary>
               <Router>
                 <Route path="/" component={Start} />
                 <Route path="/a/:account/map" component={MapOf} />
@@ -73,22 +74,10 @@ function App() {
   );
 }
 
-/** A page of the version before asks for assets that are gone: it loads the new version, once. */
-function reloadOnce(): void {
-  if (sessionStorage.getItem('reloaded') === import.meta.url) return;
-  sessionStorage.setItem('reloaded', import.meta.url);
-  location.reload();
-}
-
-window.addEventListener('vite:preloadError', (event) => {
-  event.preventDefault();
-  reloadOnce();
-});
-
 // A rollout may have answered the HTML from one version and the style from the other.
 window.addEventListener('load', () => {
   const style = document.querySelector<HTMLLinkElement>('link[rel=stylesheet]');
-  if (style && !style.sheet) reloadOnce();
+  if (style && !style.sheet) loadAgain();
 });
 
 showTheme();

@@ -1,6 +1,7 @@
 //! The outlines of the départements: fetched once, beside the script, and measured for the keyboard.
 import { useEffect, useState } from 'preact/hooks';
 import address from './outlines.json?url';
+import { loadAgain } from './reload';
 
 export type Outlines = { viewBox: string; names: Record<string, string>; paths: Record<string, string> };
 export type Point = { x: number; y: number };
@@ -9,7 +10,11 @@ let asked: Promise<Outlines> | undefined;
 
 /** The outlines, asked for at the first call only. */
 export function outlines(): Promise<Outlines> {
-  asked ??= fetch(address).then((answer) => answer.json() as Promise<Outlines>);
+  asked ??= fetch(address).then((answer) => {
+    if (answer.status !== 404) return answer.json() as Promise<Outlines>;
+    loadAgain();
+    return new Promise<never>(() => undefined);
+  });
   return asked;
 }
 

@@ -14,7 +14,8 @@ pub const OWN: (&str, &str) = ("Sec-Fetch-Site", "same-origin");
 
 #[derive(Clone)]
 pub struct Browser {
-    portal: SocketAddr,
+    /// Where the ingress sends its requests.
+    pub portal: SocketAddr,
     pub cookies: BTreeMap<String, String>,
     /// Where it is, as the ingress says.
     pub address: Option<String>,
