@@ -1,5 +1,6 @@
 //! Keys are listed, made, changed and revoked at a real API server, under the portal's own rights.
 
+mod kills;
 mod rotation;
 pub(crate) mod world;
 

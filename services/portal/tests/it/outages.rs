@@ -107,3 +107,25 @@ async fn a_logout_while_the_provider_has_new_keys_is_believed() {
     assert_eq!(answer.status, 200);
     assert!(!anna.is_signed_in().await);
 }
+
+#[tokio::test]
+async fn the_api_server_away_costs_keys_and_nothing_else() {
+    // It always is in these tests.
+    let site = Site::start().await;
+    let mut anna = site.anna().await;
+    let keys = anna.get("/account/v1/accounts/acme/keys").await;
+    assert_eq!(keys.status, 503);
+    assert!(keys.header("retry-after").is_some());
+    for target in [
+        "/account/v1/accounts/acme/usage",
+        "/a/acme/settings/api",
+        "/a/acme/map",
+    ] {
+        assert_eq!(anna.get(target).await.status, 200, "{target}");
+    }
+    assert!(anna.is_signed_in().await);
+    assert!(
+        site.anna().await.is_signed_in().await,
+        "people still sign in"
+    );
+}

@@ -20,17 +20,17 @@ const heading = (page: Page, name: string) => page.getByRole('heading', { level:
 test('a page whose script is another version’s loads itself again until both are of one', async ({ site }) => {
   const page = await site.browser();
   const asked = await misdirect(page, /\/assets\/index-[^/]+\.js$/, 3);
-  await page.goto('/docs');
-  await expect(heading(page, fr.docs.title)).toBeVisible();
+  await page.goto('/sources');
+  await expect(heading(page, fr.sources.title)).toBeVisible();
   expect(asked()).toBe(3);
 });
 
 test('a page whose style is another version’s loads itself again', async ({ site }) => {
-  site.provokes(/status of 404/);
+  site.provokes(/status of 404|Refused to apply style/);
   const page = await site.browser();
   const asked = await misdirect(page, /\/assets\/index-[^/]+\.css$/, 1);
-  await page.goto('/docs');
-  await expect(heading(page, fr.docs.title)).toBeVisible();
+  await page.goto('/sources');
+  await expect(heading(page, fr.sources.title)).toBeVisible();
   await expect.poll(() => page.evaluate(() => document.styleSheets.length)).toBeGreaterThan(0);
   expect(asked()).toBe(1);
 });
@@ -49,7 +49,7 @@ test('a page that is gone to after a rollout loads itself again, and is the one 
 test('a page whose script stays away gives up and says so', async ({ site }) => {
   const page = await site.browser();
   const asked = await misdirect(page, /\/assets\/index-[^/]+\.js$/, Infinity);
-  await page.goto('/docs');
+  await page.goto('/sources');
   await expect(page.getByRole('alert')).toContainText('This page could not be loaded', { timeout: 120_000 });
   expect(asked()).toBe(13);
 });

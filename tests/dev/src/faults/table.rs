@@ -1,5 +1,4 @@
-//! The faults by their numbers, and the tests that put the product to each. The portal's, 42 to 46,
-//! are its own.
+//! The faults by their numbers, and the tests that put the product to each.
 
 /// One fault.
 #[derive(Debug)]
@@ -338,6 +337,49 @@ pub const FAULTS: &[Fault] = &[
             "exhaustion::a_log_on_a_full_disk_holds_no_request_up_and_goes_on_where_there_is_space",
         ],
     ),
+    held(
+        42,
+        "the portal is killed at every request of a creation, rotation, revocation",
+        &[
+            "keys::tests::kills::a_creation_that_dies_at_any_request_and_is_sent_again_makes_one_key",
+            "keys::tests::kills::a_rotation_that_dies_at_any_request_and_is_sent_again_rotates_once",
+            "keys::tests::kills::a_revocation_that_dies_at_any_request_and_is_sent_again_leaves_no_key",
+        ],
+    ),
+    held(
+        43,
+        "Redis is away from the portal",
+        &[
+            "outages::redis_away_and_back_keeps_everybody_signed_in",
+            "outages::a_sign_in_without_redis_says_so_on_a_page",
+        ],
+    ),
+    held(
+        44,
+        "the identity provider is away, or has other keys",
+        &[
+            "outages::the_provider_away_stops_sign_ins_and_nothing_else",
+            "outages::a_portal_that_starts_before_its_provider_is_ready_and_says_so",
+            "outages::a_logout_while_the_provider_has_new_keys_is_believed",
+        ],
+    ),
+    held(
+        45,
+        "the API server is away from the portal",
+        &[
+            "outages::the_api_server_away_costs_keys_and_nothing_else",
+            "quota::tests::the_quota_falls_by_one_with_each_request_and_never_by_looking",
+            "data::tests::the_answer_is_the_services_own_and_no_cache_keeps_it",
+        ],
+    ),
+    held(
+        46,
+        "the portal's next version is rolled out under signed-in readers, and back",
+        &[
+            "rollout::a_rollout_and_its_way_back_fail_no_request_of_twenty_signed_in_readers",
+            "rollout::a_sign_in_that_one_version_began_ends_at_the_other",
+        ],
+    ),
 ];
 
 #[cfg(test)]
@@ -345,9 +387,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_number_from_1_to_41_stands_once_in_order() {
+    fn each_number_from_1_to_46_stands_once_in_order() {
         let numbers = FAULTS.iter().map(|fault| fault.number);
-        assert!(numbers.eq(1..=41));
+        assert!(numbers.eq(1..=46));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use water_domain::KeyPrefix;
 use water_harness::programs::Program;
-use water_harness::{ControlPlane, Redis, wait_until};
+use water_harness::{ControlPlane, Interceptor, Redis, wait_until};
 use water_http::Query;
 use water_keystore::connection::Purpose;
 use water_keystore::{Allowances, ConnectionSettings, Instance, Usage};
@@ -36,6 +36,7 @@ pub struct World {
     /// With the portal's rights.
     pub client: kube::Client,
     pub namespace: String,
+    config: kube::Config,
     cluster: &'static ControlPlane,
 }
 
@@ -63,27 +64,14 @@ impl World {
         cluster.apply(&object.to_string()).unwrap();
         cluster.apply(&rights(&namespace)).unwrap();
         let account = format!("{API}-portal");
-        let kubeconfig = cluster.kubeconfig_of(&namespace, &account).unwrap();
-        let instance = Instance::new(&namespace, API).unwrap();
-        let redis = ConnectionSettings::new(&Redis::shared().await.unwrap().url(), None).unwrap();
-        let connection = redis.connect(Purpose::Directory);
-        let client = client(&kubeconfig).await;
-        let keys = Keys {
-            cluster: Cluster::new(client.clone(), &instance),
-            allowances: Allowances::new(connection.clone(), instance.clone()),
-            usage: Usage::new(connection, instance.clone()),
-            rules: Rules {
-                max_keys: MAX_KEYS,
-                max_key_days: None,
-            },
-            prefix: KeyPrefix::default(),
-            plans: plans(),
-            metrics: Metrics::default(),
-        };
+        let config = config(&cluster.kubeconfig_of(&namespace, &account).unwrap()).await;
+        let client = kube::Client::try_from(config.clone()).unwrap();
+        let redis = Redis::shared().await.unwrap().url();
         let world = Self {
-            keys,
+            keys: keys(client.clone(), &redis, &namespace),
             client,
             namespace,
+            config,
             cluster,
         };
         world.is_bounded().await;
@@ -104,31 +92,21 @@ impl World {
             .unwrap();
     }
 
+    /// The same as another replica has it, whose requests pass an interceptor.
+    pub async fn replica(&self, interceptor: &mut Interceptor) -> Keys {
+        let redis = Redis::shared().await.unwrap().address();
+        let store = interceptor.before_redis(redis).await.unwrap();
+        let (address, authority) = (self.cluster.address(), self.cluster.authority_pem());
+        let server = interceptor.before_api_server(address, authority).await;
+        let mut config = self.config.clone();
+        config.cluster_url = format!("http://{}", server.unwrap()).parse().unwrap();
+        let client = kube::Client::try_from(config).unwrap();
+        keys(client, &format!("redis://{store}/"), &self.namespace)
+    }
+
     /// A request of a member, answered as the client sees it.
     pub async fn asks(&self, member: &Member, method: &str, path: &[&str], body: Value) -> Answer {
-        let (fields, body) = match body.is_null() {
-            true => (&[][..], Bytes::new()),
-            false => (
-                &[("content-type", "application/json")][..],
-                body.to_string().into(),
-            ),
-        };
-        let received = received(method, "/", fields);
-        let asked = Asked {
-            received: &received,
-            path,
-            query: &Query::parse(None).unwrap(),
-            body: &body,
-        };
-        let outcome = answer(&self.keys, member, &asked, crate::clock::now()).await;
-        let answer = outcome.unwrap_or_else(|problem| problem.into_response(&received.id));
-        assert_eq!(answer.headers()["cache-control"], "no-store");
-        let retry_after = answer.headers().get("retry-after");
-        Answer {
-            status: answer.status().as_u16(),
-            retry_after: retry_after.map(|value| value.to_str().unwrap().parse().unwrap()),
-            body: serde_json::from_slice(answer.body()).unwrap_or(Value::Null),
-        }
+        Answer::of(&self.keys, member, method, path, body).await
     }
 
     pub async fn creates(&self, member: &Member, made: &Made) -> Answer {
@@ -286,6 +264,39 @@ impl Made {
 }
 
 impl Answer {
+    /// What a replica answers to a request of a member.
+    pub async fn of(
+        keys: &Keys,
+        member: &Member,
+        method: &str,
+        path: &[&str],
+        body: Value,
+    ) -> Self {
+        let (fields, body) = match body.is_null() {
+            true => (&[][..], Bytes::new()),
+            false => (
+                &[("content-type", "application/json")][..],
+                body.to_string().into(),
+            ),
+        };
+        let received = received(method, "/", fields);
+        let asked = Asked {
+            received: &received,
+            path,
+            query: &Query::parse(None).unwrap(),
+            body: &body,
+        };
+        let outcome = answer(keys, member, &asked, crate::clock::now()).await;
+        let answer = outcome.unwrap_or_else(|problem| problem.into_response(&received.id));
+        assert_eq!(answer.headers()["cache-control"], "no-store");
+        let retry_after = answer.headers().get("retry-after");
+        Self {
+            status: answer.status().as_u16(),
+            retry_after: retry_after.map(|value| value.to_str().unwrap().parse().unwrap()),
+            body: serde_json::from_slice(answer.body()).unwrap_or(Value::Null),
+        }
+    }
+
     /// Its status and, of a problem, the code.
     pub fn code(&self) -> (u16, &str) {
         (self.status, self.body["code"].as_str().unwrap_or_default())
@@ -341,11 +352,29 @@ fn rights(namespace: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-async fn client(kubeconfig: &str) -> kube::Client {
+async fn config(kubeconfig: &str) -> kube::Config {
     let kubeconfig = Kubeconfig::from_yaml(kubeconfig).unwrap();
     let options = KubeConfigOptions::default();
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await;
-    kube::Client::try_from(config.unwrap()).unwrap()
+    config.unwrap()
+}
+
+fn keys(client: kube::Client, redis: &str, namespace: &str) -> Keys {
+    let instance = Instance::new(namespace, API).unwrap();
+    let redis = ConnectionSettings::new(redis, None).unwrap();
+    let connection = redis.connect(Purpose::Directory);
+    Keys {
+        cluster: Cluster::new(client, &instance),
+        allowances: Allowances::new(connection.clone(), instance.clone()),
+        usage: Usage::new(connection, instance),
+        rules: Rules {
+            max_keys: MAX_KEYS,
+            max_key_days: None,
+        },
+        prefix: KeyPrefix::default(),
+        plans: plans(),
+        metrics: Metrics::default(),
+    }
 }
 
 fn root() -> &'static Path {
