@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::Namespace;
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource};
 use water_resources::client::{self, ClientError};
@@ -32,5 +33,17 @@ where
     match scope {
         Scope::Namespaced => Api::namespaced(client.clone(), namespace),
         Scope::Cluster => Api::all(client.clone()),
+    }
+}
+
+/// Whether nothing can be created in a namespace any more. Where that may not be asked, the API server
+/// refuses what is created.
+pub async fn is_terminating(client: &Client, namespace: &str) -> kube::Result<bool> {
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    match namespaces.get(namespace).await {
+        Ok(namespace) => Ok(namespace.metadata.deletion_timestamp.is_some()),
+        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(true),
+        Err(kube::Error::Api(status)) if status.is_forbidden() => Ok(false),
+        Err(error) => Err(error),
     }
 }

@@ -131,17 +131,6 @@ impl Context {
         let _ = self.revisit_apis.unbounded_send(api);
     }
 
-    /// Whether nothing can be created in a namespace any more. Where that may not be asked, the API
-    /// server refuses what is created.
-    pub async fn is_terminating(&self, name: &str) -> kube::Result<bool> {
-        match self.namespace(name).await {
-            Ok(namespace) => Ok(namespace.metadata.deletion_timestamp.is_some()),
-            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(true),
-            Err(kube::Error::Api(status)) if status.is_forbidden() => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
     /// A namespace, read afresh.
     pub async fn namespace(&self, name: &str) -> kube::Result<Namespace> {
         Api::<Namespace>::all(self.client.clone()).get(name).await

@@ -6,43 +6,26 @@
 //! runs is not worked against.
 
 mod directory;
+pub mod ending;
+mod freeing;
 mod held;
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use futures::future::{FutureExt, pending, select_all};
-use futures::{StreamExt, stream};
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::api::{ApiResource, DynamicObject, ListParams, ObjectMeta};
+use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 use tokio::time::timeout;
-use water_resources::ApiKey;
-use water_resources::api_key::IssuedAt;
 
-use crate::keys::finalizer;
 use crate::lease::{self, Election, Leadership};
 use directory::ClearError;
-use held::Held;
+pub use freeing::Released;
+use freeing::free;
+use held::{by_api, held};
 
 /// A Lease that nobody renews is free by then.
 const LEADING_WITHIN: Duration = Duration::from_secs(lease::DURATION.as_secs() + 5);
-/// ApiKeys of one answer.
-const PAGE: u32 = 500;
-/// ApiKeys at once.
-const AT_ONCE: usize = 16;
-/// Tries while somebody else writes the same ApiKey.
-const TRIES: usize = 5;
-
-/// What became of the ApiKeys that had the finalizer.
-#[derive(Debug, Default)]
-pub struct Released {
-    /// How many are free.
-    pub freed: usize,
-    /// Which are not, each with the reason.
-    pub kept: Vec<String>,
-}
-
 /// Why nothing more was released.
 #[derive(Debug, thiserror::Error)]
 pub enum ReleaseError {
@@ -120,13 +103,7 @@ async fn any_lost(leaderships: &mut [Leadership]) {
 
 async fn release(client: &Client, namespace: Option<&str>) -> Result<Released, ReleaseError> {
     let held = held(client, namespace).await?;
-    let mut by_api: HashMap<&IssuedAt, Vec<&Held>> = HashMap::new();
-    for key in &held {
-        if let Some(api) = &key.api {
-            by_api.entry(api).or_default().push(key);
-        }
-    }
-    for (api, keys) in by_api {
+    for (api, keys) in by_api(&held) {
         let cleared = directory::clear(client, api, &keys, namespace.is_none()).await;
         cleared.map_err(|source| ReleaseError::Accepted {
             namespace: api.namespace.clone(),
@@ -134,61 +111,5 @@ async fn release(client: &Client, namespace: Option<&str>) -> Result<Released, R
             source,
         })?;
     }
-    let outcomes = stream::iter(&held)
-        .map(async |key| {
-            let freed = free(client, key.meta.clone()).await;
-            freed.map_err(|error| format!("{}: {error}", key.path()))
-        })
-        .buffer_unordered(AT_ONCE);
-    let mut released = Released::default();
-    for outcome in outcomes.collect::<Vec<_>>().await {
-        match outcome {
-            Ok(()) => released.freed += 1,
-            Err(kept) => released.kept.push(kept),
-        }
-    }
-    Ok(released)
-}
-
-/// The ApiKeys that have the finalizer.
-async fn held(client: &Client, namespace: Option<&str>) -> kube::Result<Vec<Held>> {
-    let kind = ApiResource::erase::<ApiKey>(&());
-    let keys: Api<DynamicObject> = match namespace {
-        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &kind),
-        None => Api::all_with(client.clone(), &kind),
-    };
-    let mut page = ListParams::default().limit(PAGE);
-    let mut held = Vec::new();
-    loop {
-        let listed = keys.list(&page).await?;
-        let keys = listed.items.into_iter();
-        held.extend(
-            keys.filter(|key| finalizer::is_on(&key.metadata))
-                .map(Held::of),
-        );
-        page.continue_token = listed.metadata.continue_.filter(|token| !token.is_empty());
-        if page.continue_token.is_none() {
-            return Ok(held);
-        }
-    }
-}
-
-/// Frees one ApiKey.
-async fn free(client: &Client, mut key: ObjectMeta) -> kube::Result<()> {
-    let keys: Api<ApiKey> =
-        Api::namespaced(client.clone(), key.namespace.as_deref().unwrap_or_default());
-    let mut tries = 1;
-    loop {
-        match finalizer::remove(&key, &keys).await {
-            Err(kube::Error::Api(status)) if status.is_conflict() && tries < TRIES => tries += 1,
-            freed => return freed,
-        }
-        match keys
-            .get_metadata_opt(&key.name.clone().unwrap_or_default())
-            .await?
-        {
-            Some(live) if finalizer::is_on(&live.metadata) => key = live.metadata,
-            _ => return Ok(()),
-        }
-    }
+    Ok(free(client, held.iter()).await)
 }

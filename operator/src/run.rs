@@ -1,20 +1,22 @@
 //! `water-operator run`: fill the caches, stand for election, lead while elected, release the Lease
-//! at the end.
+//! at the end, and let ApiKeys go if the operator's namespace is being deleted.
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{Either, select};
+use kube::Client;
 use tokio::time::timeout;
 use tracing::info;
-use water_runtime::{BoxError, Drained, Process, Shutdown, shutdown::Stage};
+use water_runtime::{BoxError, Drained, Latch, Process, Shutdown, shutdown::Stage};
 
 use crate::caches::{Caches, Told};
 use crate::config::OperatorConfig;
 use crate::leading::{Means, lead};
 use crate::lease::{Election, Leadership};
 use crate::metrics::Metrics;
+use crate::release::ending;
 use crate::watches::health::Health;
 use crate::{client, events};
 
@@ -41,36 +43,50 @@ pub async fn run(config: OperatorConfig, process: &mut Process) -> Result<(), Bo
         config.pod_name.clone(),
     );
     let shutdown = process.shutdown.clone();
-    let (events, queue) = events::queue(&config.pod_name);
-    let server = async move {
-        tokio::select! {
-            () = election.reachable() => reached.set(),
-            () = shutdown.reached(Stage::Draining) => return Ok(Drained::default()),
-        }
-        let mut writing = pin!(events::write(&client, queue));
-        let health = Health::new(metrics.clone());
-        let (caches, told) = Caches::new(&client, config.scope, &config.pod_namespace, &health);
-        let means = Means {
-            client: &client,
-            config: &config,
-            election: &election,
-            caches: &Arc::new(caches),
-            health: &health,
-            events: &events,
-            metrics: &metrics,
-        };
-        let served = serve(means, told, &shutdown);
-        // The queue outlives a leadership; `served` ends first, since it holds the queue open.
-        let (served, writing) = match select(pin!(served), writing.as_mut()).await {
-            Either::Left((served, writing)) => (served, writing),
-            Either::Right(((), served)) => return served.await,
-        };
-        // Closes the queue. What is left stands in the log.
-        drop(events);
-        let _ = timeout(LAST_EVENTS_WITHIN, writing).await;
-        served
+    let server = async {
+        let served = work(&client, &config, &election, &metrics, reached, &shutdown).await?;
+        ending::let_go(&client, &config.pod_namespace, &election).await;
+        Ok::<_, BoxError>(served)
     };
     process.finish(Duration::ZERO, server).await
+}
+
+/// Everything until the process is asked to stop; an error before that.
+async fn work(
+    client: &Client,
+    config: &OperatorConfig,
+    election: &Election,
+    metrics: &Metrics,
+    reached: Latch,
+    shutdown: &Shutdown,
+) -> Result<Drained, BoxError> {
+    tokio::select! {
+        () = election.reachable() => reached.set(),
+        () = shutdown.reached(Stage::Draining) => return Ok(Drained::default()),
+    }
+    let (events, queue) = events::queue(&config.pod_name);
+    let mut writing = pin!(events::write(client, queue));
+    let health = Health::new(metrics.clone());
+    let (caches, told) = Caches::new(client, config.scope, &config.pod_namespace, &health);
+    let means = Means {
+        client,
+        config,
+        election,
+        caches: &Arc::new(caches),
+        health: &health,
+        events: &events,
+        metrics,
+    };
+    let served = serve(means, told, shutdown);
+    // The queue outlives a leadership; `served` ends first, since it holds the queue open.
+    let (served, writing) = match select(pin!(served), writing.as_mut()).await {
+        Either::Left((served, writing)) => (served, writing),
+        Either::Right(((), served)) => return served.await,
+    };
+    // Closes the queue. What is left stands in the log.
+    drop(events);
+    let _ = timeout(LAST_EVENTS_WITHIN, writing).await;
+    served
 }
 
 /// Keeps the caches and leads whenever it is elected, until the process stops.

@@ -21,6 +21,7 @@ use super::secret::{Found, Written};
 use super::seen::{Directory, Secret, Seen, Sight};
 use super::subject::Subject;
 use super::{declared, finalizer, key_ids};
+use crate::client;
 use crate::conditions::{Aspect, Outcome, Reason, find, holds};
 use crate::context::Context;
 use crate::directories::gates::GatePod;
@@ -101,7 +102,8 @@ pub async fn gather(
         .is_some_and(|spec| spec.material.hash.is_none());
     let is_to_be_made =
         is_generated && is_prepared && !is_deleting && *found == Found::Missing && made.is_none();
-    let is_terminating = is_to_be_made && context.is_terminating(subject.namespace()).await?;
+    let is_terminating =
+        is_to_be_made && client::is_terminating(&context.client, subject.namespace()).await?;
     let mut scene = Scene {
         seen: Seen {
             is_deleting,

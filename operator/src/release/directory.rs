@@ -61,6 +61,9 @@ pub enum ClearError {
     /// The WaterDataApi is gone, and its gates are not.
     #[error("it is gone and gates of it still run, which accept its keys: delete {0}")]
     GatesRemain(String),
+    /// Redis or its gates did not answer in time.
+    #[error("this took longer than {0:?}")]
+    TooLong(Duration),
     /// Gates have not acknowledged.
     #[error("gates that have not acknowledged: {0}")]
     Unacknowledged(String),
@@ -77,11 +80,9 @@ pub async fn clear(
     let apis: Api<DeserializeGuard<WaterDataApi>> = Api::namespaced(client.clone(), &api.namespace);
     let Some(found) = apis.get_opt(&api.name).await? else {
         // Another one of that name begins with a rebuild from the cluster.
-        let pods = pods(client, api).await?;
-        let names: Vec<String> = pods.into_iter().map(|pod| pod.name).collect();
-        return match names.is_empty() {
-            true => Ok(()),
-            false => Err(ClearError::GatesRemain(names.join(", "))),
+        return match gates(client, api).await?.as_slice() {
+            [] => Ok(()),
+            names => Err(ClearError::GatesRemain(names.join(", "))),
         };
     };
     let found = found.0;
@@ -127,7 +128,7 @@ async fn declare(
         return Ok(sight.position.ok_or(WriteError::Unverified)?);
     }
     let held: BTreeSet<_> = sight.records.keys().copied().collect();
-    let is_revoked = key.is_deleting() && key.origin.is_some();
+    let is_revoked = key.is_deleting && key.origin.is_some();
     let (withdrawn, revoked) = if is_revoked {
         (BTreeSet::new(), held.union(&key.hashes).copied().collect())
     } else {
@@ -141,7 +142,7 @@ async fn declare(
         revoked,
         reinstated: BTreeMap::new(),
         origin,
-        is_last: key.is_deleting(),
+        is_last: key.is_deleting,
     };
     Ok(writer.declare(&declaration).await?.applied)
 }
@@ -180,6 +181,12 @@ async fn acknowledged(
         }
         sleep(LOOK).await;
     }
+}
+
+/// The names of its gates' pods that have not ended.
+pub async fn gates(client: &Client, api: &IssuedAt) -> kube::Result<Vec<String>> {
+    let pods = pods(client, api).await?;
+    Ok(pods.into_iter().map(|pod| pod.name).collect())
 }
 
 async fn pods(client: &Client, api: &IssuedAt) -> kube::Result<Vec<GatePod>> {

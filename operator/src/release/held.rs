@@ -1,13 +1,20 @@
 //! An ApiKey that is to be let go, as it is stored: one that cannot be decoded names its keys too.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
-use kube::api::{DynamicObject, ObjectMeta};
+use kube::api::{ApiResource, DynamicObject, ListParams, ObjectMeta};
+use kube::{Api, Client};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use water_domain::{AccountId, KeyHash};
 use water_keystore::Origin;
+use water_resources::ApiKey;
 use water_resources::api_key::IssuedAt;
+
+use crate::keys::finalizer;
+
+/// ApiKeys of one answer.
+const PAGE: u32 = 500;
 
 /// An ApiKey with the finalizer.
 #[derive(Clone, Debug)]
@@ -21,6 +28,42 @@ pub struct Held {
     pub origin: Option<Origin>,
     /// Every hash that its spec and its status name.
     pub hashes: BTreeSet<KeyHash>,
+    /// Whether its keys are to be refused for good.
+    pub is_deleting: bool,
+}
+
+/// The ApiKeys that have the finalizer: all, or those of one namespace.
+pub async fn held(client: &Client, namespace: Option<&str>) -> kube::Result<Vec<Held>> {
+    let kind = ApiResource::erase::<ApiKey>(&());
+    let keys: Api<DynamicObject> = match namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &kind),
+        None => Api::all_with(client.clone(), &kind),
+    };
+    let mut page = ListParams::default().limit(PAGE);
+    let mut held = Vec::new();
+    loop {
+        let listed = keys.list(&page).await?;
+        let keys = listed.items.into_iter();
+        held.extend(
+            keys.filter(|key| finalizer::is_on(&key.metadata))
+                .map(Held::of),
+        );
+        page.continue_token = listed.metadata.continue_.filter(|token| !token.is_empty());
+        if page.continue_token.is_none() {
+            return Ok(held);
+        }
+    }
+}
+
+/// The ApiKeys by the WaterDataApi that their keys were declared to.
+pub fn by_api(held: &[Held]) -> HashMap<&IssuedAt, Vec<&Held>> {
+    let mut by_api: HashMap<&IssuedAt, Vec<&Held>> = HashMap::new();
+    for key in held {
+        if let Some(api) = &key.api {
+            by_api.entry(api).or_default().push(key);
+        }
+    }
+    by_api
 }
 
 impl Held {
@@ -41,6 +84,7 @@ impl Held {
             api: read(&status["api"]),
             hashes: hashes.chain(brought).collect(),
             origin,
+            is_deleting: key.metadata.deletion_timestamp.is_some(),
             meta: key.metadata,
         }
     }
@@ -52,11 +96,6 @@ impl Held {
             self.meta.namespace.as_deref().unwrap_or_default(),
             self.meta.name.as_deref().unwrap_or_default()
         )
-    }
-
-    /// Whether its keys are to be refused for good.
-    pub fn is_deleting(&self) -> bool {
-        self.meta.deletion_timestamp.is_some()
     }
 }
 

@@ -21,6 +21,7 @@ mod installation;
 mod key_life;
 mod listings;
 mod lost_leaders;
+mod namespace_deletion;
 mod portal;
 mod portal_rights;
 mod reissue;
