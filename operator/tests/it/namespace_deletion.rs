@@ -1,19 +1,21 @@
-//! An operator that is asked to stop because its namespace is being deleted. There is no namespace
-//! controller: the namespace stays as it is, and the test stops the pods, which come first (KEP-5080).
+//! An operator that is asked to stop because its namespace is being deleted. Kubernetes deletes the
+//! pods first (KEP-5080); the tests stop their processes, as a kubelet does. Most run without the
+//! controller that deletes the rest, and look at what the operator leaves.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use nix::sys::signal::Signal;
+use serde_json::json;
 use water_harness::Process;
 use water_keystore::Origin;
 use water_operator::release::ending::WITHIN;
 
 use crate::Result;
 use crate::gate::{GRACE, Gate, end_pod};
-use crate::rights::rendered;
-use crate::world::{PATIENCE, World, brought, key};
+use crate::rights::{ACCOUNT, rendered};
+use crate::world::{PATIENCE, World, api, brought, key};
 
 /// The longest that a stopped operator may take.
 const STOPPED: Duration = WITHIN.saturating_add(PATIENCE);
@@ -151,6 +153,49 @@ async fn all_operators_of_a_deleted_namespace_stop_at_once_and_end() -> Result {
     assert_eq!(finalizers(&world)?, "", "{}", leader.log_end());
     assert_eq!(world.published().await?, Vec::<String>::new());
     Ok(())
+}
+
+/// The pod of an operator, on a node that the test plays.
+fn operator_pod(world: &World, name: &str) -> Result {
+    world.apply(&json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name },
+        "spec": {
+            "nodeName": "nowhere",
+            "serviceAccountName": ACCOUNT,
+            "automountServiceAccountToken": false,
+            "containers": [{ "name": "operator", "image": "registry.example/water/water-operator:1.2.3" }],
+        },
+    }))
+}
+
+/// Waits until Kubernetes wants a pod to end.
+async fn is_to_end(world: &World, pod: &str) -> Result {
+    let asked = async || {
+        let pod = world.get(&format!("pod/{pod}"))?;
+        let deleted = &pod["metadata"]["deletionTimestamp"];
+        ensure!(deleted.is_string(), "{}", pod["metadata"]);
+        Ok(())
+    };
+    world.wait("the end of the pods", PATIENCE, asked).await
+}
+
+#[tokio::test]
+async fn kubernetes_deletes_a_whole_namespace_whose_operator_was_asked_to_stop() -> Result {
+    let world = World::alone("deleted-whole").await?;
+    let _controller = world.cluster.start_namespace_controller()?;
+    world.apply(&api())?;
+    let operator = world.operator("operator-0")?;
+    operator_pod(&world, "operator-0")?;
+    world.in_force(&key("acme")).await?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    delete_namespace(&world)?;
+    is_to_end(&world, "operator-0").await?;
+    operator.stop(PATIENCE).await?;
+    assert_eq!(gate.keys(), 0);
+    for pod in ["operator-0", &gate.name] {
+        end_pod(&world, pod)?;
+    }
+    world.gone(&format!("namespace/{}", world.namespace)).await
 }
 
 #[test]

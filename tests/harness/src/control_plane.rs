@@ -1,6 +1,7 @@
 //! A private Kubernetes without nodes: etcd and kube-apiserver on loopback, with
 //! RBAC and an audit log. No controller runs: a namespace that is deleted stays
-//! terminating, nothing collects orphans, and Deployments never get pods.
+//! terminating unless a test starts the controller of namespaces, nothing collects
+//! orphans, and Deployments never get pods.
 
 mod gateway;
 
@@ -179,6 +180,21 @@ impl ControlPlane {
     /// The certificate of the authority that has signed the API server's, as PEM.
     pub fn authority_pem(&self) -> &str {
         self.authority.certificate_pem()
+    }
+
+    /// Starts Kubernetes' own controller of namespaces, which deletes what is in a terminating namespace,
+    /// its pods first. It does so in every namespace, so that tests that share a control plane do
+    /// without it. A pod that is bound to a node stays until the test removes it, as a kubelet would.
+    pub fn start_namespace_controller(&self) -> Result<Process> {
+        Program::new(self.kubectl.with_file_name("kube-controller-manager"))
+            .args([
+                format!("--kubeconfig={}", self.kubeconfig_path().display()),
+                "--controllers=namespace-controller".to_owned(),
+                "--leader-elect=false".to_owned(),
+                // Nobody asks it anything.
+                "--secure-port=0".to_owned(),
+            ])
+            .start()
     }
 
     /// What etcd holds of a namespace, apart from Secrets: keys and values one after the other.
