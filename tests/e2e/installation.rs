@@ -8,8 +8,8 @@ mod stores;
 
 use std::{net::Ipv4Addr, time::Duration};
 
-use anyhow::{Context, Result, bail};
-use water_e2e::{Cluster, Water, condition, project};
+use anyhow::{Context, Result, bail, ensure};
+use water_e2e::{Cluster, Component, Pod, Water, condition, project};
 use water_harness::HttpClient;
 
 use shell::Shell;
@@ -19,6 +19,9 @@ const NAMESPACE: &str = "water-as-documented";
 const HOST: &str = "as-documented.example";
 /// Longer than Helm itself waits.
 const INSTALLATION: Duration = Duration::from_secs(310);
+
+/// The gates have 35 s to end, the operator 60, and Kubernetes begins after 5.
+const NAMESPACE_GONE: Duration = Duration::from_secs(120);
 
 /// Where the notes turn from the first request to the end of it all.
 const BEFORE_AN_UNINSTALL: &str = "\nBefore an uninstall";
@@ -96,6 +99,72 @@ async fn the_readmes_commands_install_an_api_that_answers_keeps_its_clients_apar
     loads::reach_the_clients(&documented, &shell, key).await?;
     shell.run(&commands(uninstall), &project(), &[])?;
     remove(&cluster, &shell)
+}
+
+#[tokio::test]
+async fn deleting_the_namespace_of_an_installation_whose_keys_are_in_use_ends() -> Result<()> {
+    let cluster = Cluster::alone().await?;
+    let shell = Shell::new(&cluster)?;
+    remove(&cluster, &shell)?;
+    let stores = Stores::start(cluster.own_address().await?).await?;
+    stores.prepare(&shell).await?;
+    install(&cluster, &shell)?;
+    let documented = cluster.in_namespace(NAMESPACE, HOST);
+    documented
+        .wait_for_api("Ready", "True", INSTALLATION)
+        .await?;
+    let keys = documented.keys_of_accounts("in-use", 5).await?;
+    let gates = Component::Gate.pods(&documented)?;
+    for key in &keys {
+        assert!(is_accepted_by_any(&gates, key).await?);
+    }
+    let delete = ["delete", "namespace", NAMESPACE, "--wait=false"];
+    documented.kubectl.run(&delete)?;
+    let freed = async || {
+        let finalizers = finalizers(&documented)?;
+        ensure!(finalizers.is_empty(), "{finalizers}");
+        Ok(())
+    };
+    documented
+        .wait_until("the ApiKeys to be let go", NAMESPACE_GONE, freed)
+        .await?;
+    for key in &keys {
+        assert!(!is_accepted_by_any(&gates, key).await?, "a key lives on");
+    }
+    let gone = async || {
+        let namespace = [
+            "get",
+            "namespace",
+            NAMESPACE,
+            "--ignore-not-found",
+            "-o",
+            "yaml",
+        ];
+        let namespace = documented.kubectl.run(&namespace)?;
+        ensure!(namespace.is_empty(), "{namespace}");
+        Ok(())
+    };
+    documented
+        .wait_until("the end of the namespace", NAMESPACE_GONE, gone)
+        .await
+}
+
+/// What still holds the ApiKeys that there are.
+fn finalizers(cluster: &Cluster) -> Result<String> {
+    let finalizers = "jsonpath={.items[*].metadata.finalizers[*]}";
+    cluster.kubectl.run(&["get", "apikeys", "-o", finalizers])
+}
+
+/// Whether one of these gates accepts a key; one that has ended does not.
+async fn is_accepted_by_any(gates: &[Pod], key: &str) -> Result<bool> {
+    for gate in gates {
+        // Without data, whoever has a key is told so.
+        let answer = gate.water()?.get("/api/v1/stress", key).await;
+        if answer.is_ok_and(|answer| answer.status != 401) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// It is Ready and says that data is missing, in its status and in its answers.
