@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures::channel::mpsc;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
+use kube::api::{ListParams, ObjectMeta};
 use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Api, Client, Resource};
@@ -16,7 +17,7 @@ use water_resources::{ApiKey, WaterDataApi};
 use crate::backoff::Backoff;
 use crate::caches::Caches;
 use crate::config::Scope;
-use crate::directories::Directories;
+use crate::directories::{Directories, Namespaces};
 use crate::events::Events;
 use crate::gate_pods::GatePods;
 use crate::keys::memory::Memory;
@@ -129,6 +130,24 @@ impl Context {
     pub fn revisit_api(&self, place: &IssuedAt) {
         let api = ObjectRef::new(&place.name).within(&place.namespace);
         let _ = self.revisit_apis.unbounded_send(api);
+    }
+
+    /// The labels of all namespaces that are looked at, read afresh.
+    pub async fn all_namespaces(&self) -> kube::Result<Namespaces> {
+        let labelled = |meta: ObjectMeta| {
+            let name = meta.name.unwrap_or_default();
+            (name, meta.labels.unwrap_or_default())
+        };
+        if self.scope == Scope::Namespaced {
+            let own = self.namespace(&self.namespace).await?;
+            return Ok([labelled(own.metadata)].into());
+        }
+        let all = Api::<Namespace>::all(self.client.clone());
+        let listed = all.list_metadata(&ListParams::default()).await?;
+        let listed = listed.items.into_iter();
+        Ok(listed
+            .map(|namespace| labelled(namespace.metadata))
+            .collect())
     }
 
     /// A namespace, read afresh.

@@ -15,7 +15,7 @@ mod open;
 pub mod sweep;
 pub mod waits;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -61,12 +61,17 @@ pub trait Source: Sync {
     fn caught_up(&self) -> BoxFuture<'_, kube::Result<()>>;
     /// The declared plans, and those of `stored` that published keys may still name.
     fn plans(&self, api: &IssuedAt, stored: Vec<Plan>) -> Vec<Plan>;
+    /// The labels of namespaces, where they decide who is admitted.
+    fn namespaces<'a>(&'a self, api: &'a IssuedAt) -> BoxFuture<'a, kube::Result<Namespaces>>;
     /// Whether the cluster does not say everything of some key, so that what the directory held of it
     /// counts. Reading that costs a look at everything.
     fn is_to_be_carried(&self, api: &IssuedAt) -> bool;
     /// Every key to be published; `former` are those that the directory held, or none.
-    fn entries(&self, api: &IssuedAt, former: Vec<Entry>) -> Vec<Entry>;
+    fn entries(&self, api: &IssuedAt, namespaces: &Namespaces, former: Vec<Entry>) -> Vec<Entry>;
 }
+
+/// The labels of namespaces, by their names.
+pub type Namespaces = HashMap<String, BTreeMap<String, String>>;
 
 /// Why a directory was not written.
 #[derive(Debug, thiserror::Error)]
@@ -335,9 +340,11 @@ impl Directories {
         } else {
             Vec::new()
         };
+        let namespaces = source.namespaces(&open.api).await;
+        let namespaces = namespaces.map_err(DirectoryError::Cluster)?;
         let contents = || Contents {
             plans: source.plans(&open.api, stored),
-            entries: source.entries(&open.api, former),
+            entries: source.entries(&open.api, &namespaces, former),
         };
         let rebuilt = writer.rebuild(contents).await?;
         self.metrics.directory_rebuilds.inc();

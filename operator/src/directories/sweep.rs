@@ -46,7 +46,7 @@ pub const ALLOW: &str = "waterdata.dev/sweep-up-to";
 enum SweepError {
     #[error(transparent)]
     Directory(#[from] DirectoryError),
-    #[error("listing the ApiKeys: {0}")]
+    #[error("listing ApiKeys or namespaces: {0}")]
     Kube(#[from] kube::Error),
 }
 
@@ -112,7 +112,9 @@ async fn sweep(
     if open.note_held_back(held_back) != held_back {
         context.revisit_api(&open.api);
     }
-    for owner in differing(&stored, context.entries(&open.api, stored.clone())) {
+    let namespaces = context.namespaces(&open.api).await?;
+    let declared = context.entries(&open.api, &namespaces, stored.clone());
+    for owner in differing(&stored, declared) {
         context.revisit_owner(&owner);
     }
     Ok(orphans.into_iter().map(|owner| owner.uid.clone()).collect())

@@ -2,9 +2,11 @@
 
 use kube::Api;
 use tokio::time::Instant;
-use water_domain::{KeyHash, KeyPrefix, PlainKey, PlanName};
+use water_domain::{KeyHash, KeyPrefix, PlainKey, PlanName, Timestamp};
 use water_keystore::{Owner, WriteError};
-use water_resources::api_key::{ApiKeyStatus, IssuedKey, REISSUES, Reissue, UNREVEALED};
+use water_resources::api_key::{
+    ApiKeyStatus, IssuedKey, REISSUES, Reissue, RetiringKey, UNREVEALED,
+};
 use water_resources::{ApiKey, WaterDataApi};
 
 use super::error::KeyError;
@@ -41,6 +43,7 @@ pub async fn act(
         Step::Finalize => finalize(scene, context).await,
         Step::Make => make(scene, context),
         Step::Announce { hash, is_reissue } => announce(scene, hash, is_reissue, context).await,
+        Step::Retire { hash, at } => retire(scene, hash, at, context).await,
         Step::Declare(declaration) => declare(scene, declaration, context).await,
         Step::Reveal(handover) | Step::Replace(handover) => {
             hand_over(scene, handover, context).await
@@ -96,6 +99,35 @@ async fn announce(
     };
     status::put(key, announced, context).await?;
     Ok(Done::Step)
+}
+
+async fn retire(
+    scene: &Scene,
+    hash: KeyHash,
+    at: Timestamp,
+    context: &Context,
+) -> Result<Done, KeyError> {
+    let issued = scene.issued.get(&hash).ok_or(KeyError::Unread("a key"))?;
+    let before = scene.subject.status.clone();
+    let status = retired(before, issued.retiring(at), scene.subject.brought);
+    status::put(decoded(scene)?, status, context).await?;
+    Ok(Done::Step)
+}
+
+/// The status that names the end of a key. A key whose end it named before stays announced if it is the
+/// one that is declared again.
+fn retired(before: ApiKeyStatus, retiring: RetiringKey, declared: Option<KeyHash>) -> ApiKeyStatus {
+    let declared = declared.map(|hash| hash.to_string());
+    let again = before
+        .previous
+        .filter(|before| Some(&before.hash) == declared.as_ref());
+    let again = again.as_ref().map(record::issued_before);
+    let unrevealed = again.into_iter().chain(before.unrevealed);
+    ApiKeyStatus {
+        unrevealed: unrevealed.take(UNREVEALED).collect(),
+        previous: Some(retiring),
+        ..before
+    }
 }
 
 /// The status that announces `issued`. A current key that is in the Secret stays current, and the new

@@ -7,6 +7,7 @@ use water_resources::api_key::{ApiRef, IssuedAt};
 use water_resources::water_data_api::{AccountBinding, From};
 use water_resources::{ApiKey, WaterDataApi};
 
+use super::seen::Admission;
 use crate::conditions::Reason;
 use crate::config::Scope;
 
@@ -23,6 +24,16 @@ pub struct Refusal {
     pub reason: Reason,
     /// In one sentence, with the remedy.
     pub message: String,
+}
+
+impl Refusal {
+    /// Whether what is published stays meanwhile.
+    pub fn admission(&self) -> Admission {
+        match self.reason {
+            Reason::PlanUnknown | Reason::ApiNotFound => Admission::Hindered,
+            _ => Admission::Refused,
+        }
+    }
 }
 
 /// Whether the labels of an ApiKey's namespace decide anything at this WaterDataApi.

@@ -3,24 +3,25 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, ready};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{Resource, ResourceExt};
-use water_domain::{KeyHash, Limits, Plan, Timestamp};
+use water_domain::{KeyHash, Limits, Plan, PlanName, Timestamp};
 use water_keystore::{Entry, Origin};
 use water_resources::api_key::{ApiKeyStatus, IssuedAt};
-use water_resources::condition::ConditionStatus;
 use water_resources::water_data_api::{Access, PlanSpec};
 use water_resources::{ApiKey, WaterDataApi};
 
+use super::admission::{self, Labels};
 use super::decide::{earlier, stricter};
 use super::record::{self, Issued};
 use super::secret::{self, Found, Written};
-use super::seen::Terms;
+use super::seen::{Admission, Terms};
 use super::subject::Subject;
 use crate::conditions::{Aspect, Reason, find, holds};
+use crate::config::Scope;
 use crate::context::Context;
-use crate::directories::Source;
+use crate::directories::{Namespaces, Source};
 
 /// The plans of a WaterDataApi as the directory holds them.
 pub fn plans(api: &WaterDataApi) -> Vec<Plan> {
@@ -76,13 +77,29 @@ impl Source for Context {
         )
     }
 
-    fn is_to_be_carried(&self, place: &IssuedAt) -> bool {
-        let keys = self.keys.state();
-        let mut keys = keys.iter();
-        keys.any(|key| key.0.as_ref().map_or(true, |key| is_hindered(key, place)))
+    fn namespaces<'a>(&'a self, place: &'a IssuedAt) -> BoxFuture<'a, kube::Result<Namespaces>> {
+        let api = self.decoded_api(place);
+        match api.filter(admission::needs_labels) {
+            Some(_) => self.all_namespaces().boxed(),
+            None => ready(Ok(Namespaces::new())).boxed(),
+        }
     }
 
-    fn entries(&self, place: &IssuedAt, former: Vec<Entry>) -> Vec<Entry> {
+    fn is_to_be_carried(&self, place: &IssuedAt) -> bool {
+        let api = self.decoded_api(place);
+        let is_carried = |key: &ApiKey| {
+            let status = key.status.as_ref();
+            let is_its = status.is_some_and(|status| status.api.as_ref() == Some(place));
+            // Its namespace may not be admitted either: then it is left out.
+            is_its && (lacks_plan(key, api.as_ref()) || is_conflict(key))
+        };
+        let keys = self.keys.state();
+        let mut keys = keys.iter();
+        keys.any(|key| key.0.as_ref().map_or(true, is_carried))
+    }
+
+    fn entries(&self, place: &IssuedAt, namespaces: &Namespaces, former: Vec<Entry>) -> Vec<Entry> {
+        let api = self.decoded_api(place);
         let mut by_owner: HashMap<Box<str>, Vec<Entry>> = HashMap::new();
         for entry in former {
             let uid = entry.owner.uid.clone();
@@ -95,7 +112,10 @@ impl Source for Context {
                     let newer = self.memory.newer(watched);
                     let key = newer.as_deref().unwrap_or(watched);
                     let former = by_owner.remove(key.uid().unwrap_or_default().as_str());
-                    candidates.extend(of_key(key, place, self, former.unwrap_or_default()));
+                    let former = former.unwrap_or_default();
+                    let labels = namespaces.get(&key.namespace().unwrap_or_default());
+                    let admission = admitted(key, labels, api.as_ref(), self.scope);
+                    candidates.extend(of_key(key, place, admission, self, former));
                 }
                 // Nobody knows what it declares: what is published of it stays.
                 Err(invalid) if invalid.metadata.deletion_timestamp.is_none() => {
@@ -143,6 +163,7 @@ fn ranked(mut candidates: Vec<(Claim, Age, Entry)>) -> Vec<Entry> {
 fn of_key(
     key: &ApiKey,
     place: &IssuedAt,
+    admission: Admission,
     context: &Context,
     former: Vec<Entry>,
 ) -> Vec<(Claim, Age, Entry)> {
@@ -157,34 +178,53 @@ fn of_key(
         Found::Own(written) => Some(&**written),
         Found::Missing | Found::Orphan(_) | Found::Foreign => None,
     };
-    entries(key, place, in_secret, &former)
+    entries(key, place, admission, in_secret, &former)
+}
+
+/// What the WaterDataApi says of an ApiKey now; its status may tell what was before.
+fn admitted(
+    key: &ApiKey,
+    labels: Option<&Labels>,
+    api: Option<&WaterDataApi>,
+    scope: Scope,
+) -> Admission {
+    let unlabelled = Labels::new();
+    let labels = labels.unwrap_or(&unlabelled);
+    match api.map(|api| admission::admit(key, labels, api, scope)) {
+        None => Admission::Hindered,
+        Some(Ok(())) => Admission::Admitted,
+        Some(Err(refusal)) => refusal.admission(),
+    }
 }
 
 fn entries(
     key: &ApiKey,
     place: &IssuedAt,
+    admission: Admission,
     in_secret: Option<&Written>,
     former: &[Entry],
 ) -> Vec<(Claim, Age, Entry)> {
     let Some(status) = &key.status else {
         return Vec::new();
     };
-    let accepted = find(&status.conditions, Aspect::Accepted);
-    let is_accepted = accepted.is_none_or(|accepted| accepted.status != ConditionStatus::False);
-    let is_kept = is_accepted || is_hindered(key, place);
-    if status.api.as_ref() != Some(place) || key.meta().deletion_timestamp.is_some() || !is_kept {
+    let is_elsewhere = status.api.as_ref() != Some(place);
+    let is_deleting = key.meta().deletion_timestamp.is_some();
+    if is_elsewhere || is_deleting || admission == Admission::Refused {
         return Vec::new();
     }
+    let is_hindered = admission == Admission::Hindered || is_conflict(key);
     let subject = Subject::whole(key);
     let announced = subject.announced();
     let shown = status.key_id.as_deref();
     let is_shown = |issued: &Issued| Some(issued.key_id.as_str()) == shown;
     let retiring = retiring(status, in_secret);
+    let is_ended =
+        |hash| retiring.contains_key(&hash) && is_ended(&subject, &announced, shown, hash);
     let is_published = |issued: &&Issued| {
         let (hash, retires) = (issued.hash, retiring.contains_key(&issued.hash));
         match subject.brought {
             // What was brought along and never in force has been replaced for good.
-            Some(brought) => hash == brought || is_shown(issued) || retires,
+            Some(brought) => hash == brought || !is_ended(hash) && (is_shown(issued) || retires),
             None => match newer(&announced, in_secret, shown) {
                 Some(current) => hash == current || retires,
                 None => true,
@@ -197,7 +237,12 @@ fn entries(
         let (terms, held) = match stored {
             Some(stored) => {
                 let held = record::terms(&stored.record);
-                (stricter(&held, &declared, &BTreeSet::new()), held.retires)
+                let terms = if is_hindered {
+                    stricter(&held, &declared, &BTreeSet::new())
+                } else {
+                    declared.clone()
+                };
+                (terms, held.retires)
             }
             None => (declared.clone(), None),
         };
@@ -249,43 +294,67 @@ fn retiring(status: &ApiKeyStatus, in_secret: Option<&Written>) -> HashMap<KeyHa
     told.into_iter().chain(written).collect()
 }
 
-/// Whether the key is hindered in a way that leaves it published on its earlier plan. `Accepted` and
-/// `SecretReady` say so; `Ready` may have been overwritten since, when the object could not be decoded.
-fn is_hindered(key: &ApiKey, place: &IssuedAt) -> bool {
-    let hindrances = [
-        (Aspect::Accepted, Reason::PlanUnknown),
-        (Aspect::Accepted, Reason::ApiNotFound),
-        (Aspect::SecretReady, Reason::SecretConflict),
-    ];
-    key.status.as_ref().is_some_and(|status| {
-        let is_told = |(aspect, reason): (Aspect, Reason)| {
-            find(&status.conditions, aspect).is_some_and(|told| told.reason == reason.as_str())
-        };
-        status.api.as_ref() == Some(place) && hindrances.into_iter().any(is_told)
-    })
+/// Whether a replaced hash is refused before the time that the status names: an owner who brings hashes
+/// has ended the overlap, or brought another hash since.
+fn is_ended(subject: &Subject, announced: &[Issued], shown: Option<&str>, before: KeyHash) -> bool {
+    let (Some(brought), Some(spec)) = (subject.brought, subject.spec()) else {
+        return false;
+    };
+    let shown = announced
+        .iter()
+        .find(|issued| Some(issued.key_id.as_str()) == shown);
+    let shown = shown.map(|issued| issued.hash);
+    let is_succeeded = shown != Some(brought)
+        && shown != Some(before)
+        && announced.iter().any(|issued| issued.hash == brought);
+    before != brought && (spec.rotation.overlap_seconds == 0 || is_succeeded)
 }
 
-/// The declared plans, and the removed ones that a published key may still name, with their last limits.
-/// A key that is hindered or cannot be decoded may name any.
+/// Whether the key is hindered in a way that leaves it published on its earlier plan, as its status
+/// tells: `Accepted` and `SecretReady` do; `Ready` may have been overwritten since, when the object
+/// could not be decoded.
+fn is_hindered(key: &ApiKey, place: &IssuedAt) -> bool {
+    let hindrances = [Reason::PlanUnknown, Reason::ApiNotFound];
+    let status = key.status.as_ref();
+    let status = status.filter(|status| status.api.as_ref() == Some(place));
+    let told = status.and_then(|status| find(&status.conditions, Aspect::Accepted));
+    let is_told = |reason: Reason| told.is_some_and(|told| told.reason == reason.as_str());
+    status.is_some() && (hindrances.into_iter().any(is_told) || is_conflict(key))
+}
+
+/// Whether the status tells that its Secret is somebody else's: nothing of it is widened then.
+fn is_conflict(key: &ApiKey) -> bool {
+    let status = key.status.as_ref();
+    let told = status.and_then(|status| find(&status.conditions, Aspect::SecretReady));
+    told.is_some_and(|told| told.reason == Reason::SecretConflict.as_str())
+}
+
+/// Whether the key stays published on its earlier plan, since its own is not known.
+fn lacks_plan(key: &ApiKey, api: Option<&WaterDataApi>) -> bool {
+    let has = |api: &WaterDataApi| api.spec.plans.iter().any(|plan| plan.name == key.spec.plan);
+    !api.is_some_and(has)
+}
+
+/// The declared plans, and the removed ones, with their last limits, while a published key may be on one:
+/// it lacks its plan, is hindered or cannot be decoded.
 fn retained<'a>(
-    keys: impl Iterator<Item = Option<&'a ApiKey>>,
+    mut keys: impl Iterator<Item = Option<&'a ApiKey>>,
     place: &IssuedAt,
     mut declared: Vec<Plan>,
     stored: Vec<Plan>,
 ) -> Vec<Plan> {
+    let is_known = |plan: &PlanName| declared.iter().any(|declared| declared.name == *plan);
     let is_published = |key: &ApiKey| {
         let status = key.status.as_ref();
         status.is_some_and(|status| status.api.as_ref() == Some(place) && status.current.is_some())
     };
-    let (mut named, mut is_any_named) = (HashSet::new(), false);
-    for key in keys.filter(|key| key.is_none_or(is_published)) {
-        is_any_named |= key.is_none_or(|key| is_hindered(key, place));
-        named.extend(key.map(|key| &key.spec.plan));
+    let may_be_on_another =
+        |key: &ApiKey| is_published(key) && (!is_known(&key.spec.plan) || is_hindered(key, place));
+    if keys.any(|key| key.is_none_or(may_be_on_another)) {
+        let removed = stored.into_iter().filter(|plan| !is_known(&plan.name));
+        let removed: Vec<Plan> = removed.collect();
+        declared.extend(removed);
     }
-    let is_declared = |plan: &Plan| declared.iter().any(|declared| declared.name == plan.name);
-    let is_kept = |plan: &Plan| !is_declared(plan) && (is_any_named || named.contains(&plan.name));
-    let kept: Vec<Plan> = stored.into_iter().filter(is_kept).collect();
-    declared.extend(kept);
     declared
 }
 

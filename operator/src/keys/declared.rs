@@ -83,6 +83,8 @@ pub fn status(subject: &Subject) -> Announced<KeyHash> {
     let current = subject.status.current.as_ref().and_then(Issued::read);
     let previous = subject.status.previous.as_ref().map(record::issued_before);
     let previous = previous.as_ref().and_then(Issued::read);
+    let retires = subject.status.previous.as_ref();
+    let retires = retires.map(|previous| previous.retire_time);
     let revealed = current
         .iter()
         .filter(|current| Some(current.key_id.as_str()) == shown);
@@ -92,6 +94,7 @@ pub fn status(subject: &Subject) -> Announced<KeyHash> {
             .chain(&previous)
             .map(|issued| issued.hash)
             .collect(),
+        retiring: previous.map(|previous| previous.hash).zip(retires),
         reissues: subject
             .status
             .reissues

@@ -8,7 +8,6 @@ use super::admission::{self, Refusal};
 use super::error::KeyError;
 use super::seen::Admission;
 use super::subject::Subject;
-use crate::conditions::Reason;
 use crate::context::Context;
 
 /// The WaterDataApi of an ApiKey, and whether it admits the key.
@@ -57,11 +56,9 @@ pub async fn membership(subject: &Subject, context: &Context) -> Result<Membersh
             }
         },
     };
-    let admission = match refusal.as_ref().map(|refusal| refusal.reason) {
-        None => Admission::Admitted,
-        Some(Reason::PlanUnknown | Reason::ApiNotFound) => Admission::Hindered,
-        Some(_) => Admission::Refused,
-    };
+    let admission = refusal
+        .as_ref()
+        .map_or(Admission::Admitted, Refusal::admission);
     Ok(Membership {
         // Before the status names it nothing is declared there.
         place: if refusal.is_none() { place } else { named },

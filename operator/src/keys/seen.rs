@@ -99,6 +99,8 @@ pub struct Announced<H> {
     /// Those of them that the owner can have seen: the current one, once it was in force, and the one
     /// before it.
     pub revealed: BTreeSet<H>,
+    /// The key before it, or a brought hash that is being replaced, and from when on that is refused.
+    pub retiring: Option<(H, Timestamp)>,
     /// When keys were last issued because the Secret was gone or changed.
     pub reissues: Vec<Timestamp>,
 }

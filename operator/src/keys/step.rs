@@ -20,6 +20,14 @@ pub enum Step<H, P> {
         /// Whether the Secret was deleted or edited, which is counted.
         is_reissue: bool,
     },
+    /// Name in the status from when on a brought hash is refused that is being replaced. A directory that
+    /// is rebuilt ends it then, too.
+    Retire {
+        /// The hash.
+        hash: H,
+        /// By Redis' clock.
+        at: Timestamp,
+    },
     /// Declare what the directory shall hold.
     Declare(Declaration<H, P>),
     /// Create the Secret with the text of a key.

@@ -3,6 +3,7 @@
 use water_domain::Timestamp;
 use water_resources::ApiKeyStatus;
 use water_resources::api_key::{Brought, IssuedKey};
+use water_resources::water_data_api::AccountBinding;
 
 use super::*;
 use crate::conditions::{Finding, stated};
@@ -63,10 +64,16 @@ fn refused(aspect: Aspect, reason: Reason) -> ApiKey {
     told(|status| status.conditions = findings)
 }
 
+/// As the WaterDataApi of the namespace says it, whatever the status tells.
+fn admission(key: &ApiKey) -> Admission {
+    let api = sample::api("water-data", "team");
+    admitted(key, None, Some(&api), Scope::Cluster)
+}
+
 /// The first two digits of each hash that a rebuild publishes.
 fn published(key: &ApiKey, in_secret: Option<&str>) -> Vec<String> {
     let secret = in_secret.map(secret);
-    let entries = entries(key, &place(), secret.as_ref(), &[]);
+    let entries = entries(key, &place(), admission(key), secret.as_ref(), &[]);
     let digits = entries
         .iter()
         .map(|(_, _, entry)| entry.hash.to_string()[..2].to_owned());
@@ -92,18 +99,51 @@ fn a_secret_that_names_what_nobody_announced_is_not_believed() {
 
 #[test]
 fn a_key_that_is_not_admitted_is_left_out_and_a_hindered_one_is_not() {
-    let refused = |reason| published(&refused(Aspect::Accepted, reason), None);
-    assert!(refused(Reason::NamespaceNotAdmitted).is_empty());
-    assert_eq!(refused(Reason::PlanUnknown), ["ab"]);
+    let published = |key: &ApiKey, admission| {
+        let entries = entries(key, &place(), admission, None, &[]);
+        !entries.is_empty()
+    };
+    for key in [
+        told(|_| {}),
+        refused(Aspect::Accepted, Reason::NamespaceNotAdmitted),
+        refused(Aspect::Accepted, Reason::PlanUnknown),
+    ] {
+        assert!(published(&key, Admission::Admitted), "{:?}", key.status);
+        assert!(published(&key, Admission::Hindered), "{:?}", key.status);
+        assert!(!published(&key, Admission::Refused), "{:?}", key.status);
+    }
 }
 
 #[test]
-fn what_hindered_a_key_counts_although_the_object_could_not_be_decoded_since() {
-    let lacks = |aspect, reason| conditions(Finding::lacks(aspect, reason, ""));
-    let mut findings = lacks(Aspect::Accepted, Reason::ApiNotFound);
-    findings.extend(lacks(Aspect::Ready, Reason::Undecodable));
-    let key = told(|status| status.conditions = findings);
-    assert_eq!(published(&key, None), ["ab"]);
+fn a_rebuild_asks_the_water_data_api_and_not_what_a_status_told_of_it() {
+    let api = sample::api("water-data", "team");
+    let labelled = |labels: &[(&str, &str)]| -> Labels {
+        let labels = labels.iter();
+        labels
+            .map(|(name, value)| ((*name).into(), (*value).into()))
+            .collect()
+    };
+    let mut bound = api.clone();
+    bound.spec.api_keys.account_binding = AccountBinding::NamespaceLabel;
+    let of = |key: &ApiKey, api, labels: &Labels| admitted(key, Some(labels), api, Scope::Cluster);
+    let key = refused(Aspect::Accepted, Reason::NamespaceNotAdmitted);
+    let (none, account) = (
+        labelled(&[]),
+        format!("account.waterdata.dev/{}", key.spec.account_id),
+    );
+    assert_eq!(of(&key, Some(&api), &none), Admission::Admitted);
+    assert_eq!(of(&key, Some(&bound), &none), Admission::Refused);
+    assert_eq!(
+        of(&key, Some(&bound), &labelled(&[(&account, "")])),
+        Admission::Admitted
+    );
+    assert_eq!(of(&key, None, &none), Admission::Hindered);
+    let mut stranger = told(|_| {});
+    stranger.metadata.namespace = Some("elsewhere".into());
+    assert_eq!(of(&stranger, Some(&api), &none), Admission::Refused);
+    let mut typo = told(|_| {});
+    typo.spec.plan = "Typo".parse().unwrap();
+    assert_eq!(of(&typo, Some(&api), &none), Admission::Hindered);
 }
 
 #[test]
@@ -138,7 +178,7 @@ fn a_key_that_was_replaced_is_published_until_it_retires() {
     let retires = at("2026-02-01T00:00:00Z");
     let before = Issued::read(&issued("cd")).unwrap();
     let of = |key: &ApiKey, secret: Option<&Written>| -> Vec<(String, Option<Timestamp>)> {
-        let entries = entries(key, &place(), secret, &[]);
+        let entries = entries(key, &place(), admission(key), secret, &[]);
         let entries = entries.iter().map(|(_, _, entry)| entry);
         let entries = entries.map(|entry| (entry.hash.to_string(), entry.record.retires));
         entries.collect()
@@ -162,16 +202,84 @@ fn a_key_that_was_replaced_is_published_until_it_retires() {
 }
 
 #[test]
+fn a_brought_hash_that_is_being_replaced_ends_when_its_status_says() {
+    let retires = at("2026-02-01T00:00:00Z");
+    let published = |key: &ApiKey| -> Vec<(String, Option<Timestamp>)> {
+        let entries = entries(key, &place(), admission(key), None, &[]);
+        let entries = ranked(entries).into_iter();
+        let entries =
+            entries.map(|entry| (entry.hash.to_string()[..2].to_owned(), entry.record.retires));
+        entries.collect()
+    };
+    let before =
+        |digits: &str| Issued::read(&issued(digits)).map(|before| before.retiring(retires));
+    // ab is in force, cd is declared in its place.
+    let mut begun = told(|status| {
+        status.unrevealed = vec![issued("cd")];
+        status.previous = before("ab");
+    });
+    bring(&mut begun, "cd");
+    let ends = |digits: &str, at| (digits.to_owned(), at);
+    assert_eq!(
+        published(&begun),
+        [ends("ab", Some(retires)), ends("cd", None)]
+    );
+    begun.spec.rotation.overlap_seconds = 0;
+    assert_eq!(
+        published(&begun),
+        [ends("cd", None)],
+        "the overlap was ended"
+    );
+    begun.spec.rotation.overlap_seconds = 600;
+    bring(&mut begun, "ab");
+    assert_eq!(
+        published(&begun),
+        [ends("ab", None)],
+        "the edit was taken back"
+    );
+    // cd was replaced by ab, and ef is declared in the place of that.
+    let mut again = told(|status| {
+        status.unrevealed = vec![issued("ef")];
+        status.previous = before("cd");
+    });
+    bring(&mut again, "ef");
+    assert_eq!(
+        published(&again),
+        [ends("ab", None), ends("ef", None)],
+        "another ends the overlap"
+    );
+}
+
+#[test]
+fn what_hindered_a_key_that_is_admitted_again_restricts_it_no_more() {
+    let mut key = refused(Aspect::Accepted, Reason::PlanUnknown);
+    let former = |key: &ApiKey| -> Vec<Entry> {
+        let mut entries = ranked(entries(key, &place(), Admission::Admitted, None, &[]));
+        entries[0].record.plan = "Gold".parse().unwrap();
+        entries[0].record.state = water_keystore::KeyState::Suspended;
+        entries
+    };
+    let former = former(&key);
+    let plan = |key: &ApiKey, former: &[Entry]| {
+        let rebuilt = entries(key, &place(), admission(key), None, former);
+        rebuilt[0].2.record.plan.to_string()
+    };
+    assert_eq!(plan(&key, &former), "Enterprise");
+    key.spec.plan = "Typo".parse().unwrap();
+    assert_eq!(plan(&key, &former), "Gold");
+}
+
+#[test]
 fn a_hindered_key_keeps_its_plan_and_takes_every_restriction() {
     let mut key = refused(Aspect::Accepted, Reason::PlanUnknown);
     key.spec.plan = "Typo".parse().unwrap();
     key.spec.suspend = true;
-    let mut former: Vec<Entry> = entries(&told(|_| {}), &place(), None, &[])
+    let mut former: Vec<Entry> = entries(&told(|_| {}), &place(), Admission::Admitted, None, &[])
         .into_iter()
         .map(|(_, _, entry)| entry)
         .collect();
     former[0].record.plan = "Gold".parse().unwrap();
-    let rebuilt = entries(&key, &place(), None, &former);
+    let rebuilt = entries(&key, &place(), admission(&key), None, &former);
     let record = &rebuilt[0].2.record;
     assert_eq!(record.plan.as_str(), "Gold");
     assert_eq!(record.state, water_keystore::KeyState::Suspended);
@@ -187,7 +295,7 @@ fn a_hash_that_several_name_is_the_ones_in_force_then_the_oldest_ones() {
         if let Some(status) = key.status.as_mut().filter(|_| !in_force) {
             status.key_id = None;
         }
-        entries(&key, &place(), None, &[]).remove(0)
+        entries(&key, &place(), Admission::Admitted, None, &[]).remove(0)
     };
     let winner = |candidates: Vec<(Claim, Age, Entry)>| {
         let entries = ranked(candidates);

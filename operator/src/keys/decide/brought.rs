@@ -1,7 +1,10 @@
 //! A key that was brought along. Its hash is announced and declared beside the hash before it; that one
-//! retires once every gate has the new one.
+//! retires once every gate has the new one. When it does is named in the status first, so that no
+//! rebuild forgets it.
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use water_domain::Timestamp;
 
 use super::goal::{Goal, Then};
 use super::terms::{is_past, replaced, retirement};
@@ -14,13 +17,23 @@ pub fn brought<H: Copy + Ord, P: Clone + Ord>(
     hash: H,
     sight: &Sight<H, P>,
 ) -> Goal<H, P> {
-    let retires =
-        |other: &H, held: &Terms<P>| (*other != hash).then(|| retirement(Some(held), spec, sight));
+    let retires = |other: &H, held: &Terms<P>| {
+        (*other != hash).then(|| end(seen, spec, other, Some(held), sight))
+    };
+    // A hash that was replaced retires although something hinders its successor.
+    let restricted = |refusal| {
+        let goal = Goal::restricted(seen, spec, sight, refusal, retires);
+        match untold(seen, spec, hash, sight) {
+            Some(step) => Goal {
+                then: Then::First(step),
+                ..goal
+            },
+            None => goal,
+        }
+    };
     match seen.admission {
         Admission::Refused => return Goal::withdrawn(Refusal::NotAdmitted, sight),
-        Admission::Hindered => {
-            return Goal::restricted(seen, spec, sight, Refusal::NotAdmitted, retires);
-        }
+        Admission::Hindered => return restricted(Refusal::NotAdmitted),
         Admission::Admitted => {}
     }
     let revoked = sight.barred.get(&hash).copied();
@@ -30,19 +43,13 @@ pub fn brought<H: Copy + Ord, P: Clone + Ord>(
         _ => None,
     };
     if let Some(refusal) = refusal {
-        // A hash that was replaced retires although its successor is refused.
-        let mut goal = Goal::restricted(seen, spec, sight, refusal, retires);
+        let mut goal = restricted(refusal);
         if goal.records.remove(&hash).is_some() && revoked.is_none() {
             goal.withdrawn.insert(hash);
         }
         return goal;
     }
-    let before = seen.status.current.filter(|before| {
-        let held = sight.held.get(before).and_then(Option::as_ref);
-        *before != hash
-            && seen.status.revealed.contains(before)
-            && held.is_some_and(|held| held.retires.is_none())
-    });
+    let before = replaceable(seen, hash, sight);
     let mut records: BTreeMap<H, Terms<P>> = others(spec, hash, before, sight);
     records.insert(hash, spec.terms.clone());
     if !seen.status.all.contains(&hash) {
@@ -53,25 +60,72 @@ pub fn brought<H: Copy + Ord, P: Clone + Ord>(
         None => Then::Stands(hash),
         Some(before) => {
             let held = sight.held.get(&before).and_then(Option::as_ref);
-            let retires = Some(retirement(held, spec, sight));
+            let retires = Some(end(seen, spec, &before, held, sight));
             let mut records = records.clone();
             records
                 .entry(before)
                 .and_modify(|terms| terms.retires = retires);
             records.retain(|_, terms| !is_past(terms.retires, sight));
-            Then::Acknowledged(Step::Declare(Declaration {
+            let declaration = Step::Declare(Declaration {
                 number: sight.number,
                 records,
                 withdrawn: BTreeSet::new(),
                 revoked: BTreeSet::new(),
                 reinstated: BTreeMap::new(),
                 is_last: false,
-            }))
+            });
+            let untold = untold(seen, spec, hash, sight);
+            Then::Acknowledged(untold.unwrap_or(declaration))
         }
     };
     Goal {
         reinstated: revoked.map(|at| (hash, at)).into_iter().collect(),
         ..Goal::new(records, then)
+    }
+}
+
+/// The hash that is in force and to be replaced, and has no end yet.
+fn replaceable<H: Copy + Ord, P>(seen: &Seen<H, P>, hash: H, sight: &Sight<H, P>) -> Option<H> {
+    seen.status.current.filter(|before| {
+        let held = sight.held.get(before).and_then(Option::as_ref);
+        *before != hash
+            && seen.status.revealed.contains(before)
+            && held.is_some_and(|held| held.retires.is_none())
+    })
+}
+
+/// The step that names its end in the status, unless that names it already, or names the end of another
+/// hash that still works.
+fn untold<H: Copy + Ord, P>(
+    seen: &Seen<H, P>,
+    spec: &Spec<H, P>,
+    hash: H,
+    sight: &Sight<H, P>,
+) -> Option<Step<H, P>> {
+    let before = replaceable(seen, hash, sight)?;
+    let is_told = |(told, _): (H, Timestamp)| {
+        told == before || told != hash && sight.held.contains_key(&told)
+    };
+    let held = sight.held.get(&before).and_then(Option::as_ref);
+    let step = Step::Retire {
+        hash: before,
+        at: retirement(held, spec, sight),
+    };
+    (!seen.status.retiring.is_some_and(is_told)).then_some(step)
+}
+
+/// From when on a hash is refused that is replaced: as the status says, if it does, or at once where no
+/// overlap is declared any more.
+fn end<H: Copy + Ord, P>(
+    seen: &Seen<H, P>,
+    spec: &Spec<H, P>,
+    before: &H,
+    held: Option<&Terms<P>>,
+    sight: &Sight<H, P>,
+) -> Timestamp {
+    match seen.status.retiring {
+        Some((told, at)) if told == *before && !spec.rotation.overlap.is_zero() => at,
+        _ => retirement(held, spec, sight),
     }
 }
 

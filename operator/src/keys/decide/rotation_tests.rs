@@ -231,19 +231,27 @@ fn an_edited_brought_hash_rotates_with_overlap() {
             .held(&[2])
             .retires(1, SOON)
     };
+    let retiring = || begun().held(&[1, 2]).noted(1, SOON);
+    let back = || told().noted(1, SOON).declared(|spec| spec.material = Material::Brought(1));
     let revoked = |sight: &mut Sight<u8, u8>| sight.barred.extend([(2, at(5))]);
+    let beside = || edited().retires(3, 1005).noted(3, 1005).sight(revoked);
     let taken = |sight: &mut Sight<u8, u8>| sight.taken.extend([2]);
     check(&[
         ("announced first", edited(), "Announce(2)"),
         ("then declared beside the old one", begun(), "Declare [1, 2]"),
         ("known to every gate", begun().held(&[1, 2]).unacknowledged(), "Awaiting"),
-        ("then the old one retires", begun().held(&[1, 2]), "Declare [1 retires 1010, 2]"),
-        ("without an overlap it is cut", begun().held(&[1, 2]).declared(cut), "Declare [2]"),
+        ("then the status says when the old one retires", begun().held(&[1, 2]), "Retire(1) at 1010"),
+        ("and the directory", retiring(), "Declare [1 retires 1010, 2]"),
+        ("at that time, however late", retiring().noted(1, 1004), "Declare [1 retires 1004, 2]"),
+        ("even where a rebuild has lost the new one", retiring().held(&[1]), "Declare [1, 2]"),
+        ("without an overlap it is cut", begun().held(&[1, 2]).declared(cut).noted(1, NOW), "Declare [2]"),
+        ("which is told first, too", begun().held(&[1, 2]).declared(cut), "Retire(1) at 1000"),
+        ("and where the overlap is ended since", retiring().declared(cut), "Declare [2]"),
         ("both are in force", begun().held(&[2]).retires(1, SOON), "InForce(2)"),
         ("and stay so", told(), "InForce(2)"),
         ("unless the overlap is ended", told().declared(cut), "Declare [2]"),
         ("until then", told().sight(|sight| sight.now = at(SOON)), "Declare [2]"),
-        ("never past its own end", until(begun().held(&[1, 2]), 1, 1005), "Declare [1 until 1005 retires 1005, 2]"),
+        ("never past its own end", until(begun().held(&[1, 2]), 1, 1005), "Retire(1) at 1005"),
         ("corrected before it was in force", third(), "Announce(3)"),
         ("no hash is forgotten", third().announced(&[1, 2, 3]).held(&[1, 2]), "Declare [1, 3]"),
         (
@@ -254,8 +262,11 @@ fn an_edited_brought_hash_rotates_with_overlap() {
             "Declare [2, 3]",
         ),
         ("an edit taken back", told().declared(|spec| spec.material = Material::Brought(1)), "Declare [1, 2]"),
-        ("the old one retires though the new one is revoked", edited().sight(revoked), "Declare [1 retires 1010]"),
-        ("and though it is another's", edited().sight(taken), "Declare [1 retires 1010]"),
+        ("lets the other one retire", back().held(&[1, 2]), "Retire(2) at 1010"),
+        ("the old one retires though the new one is revoked", edited().sight(revoked), "Retire(1) at 1010"),
+        ("as the status says", edited().sight(revoked).noted(1, SOON), "Declare [1 retires 1010]"),
+        ("and though it is another's", edited().sight(taken).noted(1, SOON), "Declare [1 retires 1010]"),
+        ("the end of another that still works is not forgotten for it", beside(), "Declare [1 retires 1010, 3 retires 1005]"),
         ("one that was never in force goes at once", begun().revealed(&[]).held(&[1]), "Declare [2]"),
     ]);
 }

@@ -55,6 +55,7 @@ fn new(material: Material<u8>) -> Case {
             issued: None,
             all: BTreeSet::new(),
             revealed: BTreeSet::new(),
+            retiring: None,
             reissues: Vec::new(),
         },
         admission: Admission::Admitted,
@@ -122,6 +123,11 @@ impl Case {
         self.with(|case| case.status.revealed = hashes.iter().copied().collect())
     }
 
+    /// The status names this end of a key.
+    pub(super) fn noted(self, hash: u8, time: i64) -> Self {
+        self.with(|case| case.status.retiring = Some((hash, at(time))))
+    }
+
     pub(super) fn held(self, hashes: &[u8]) -> Self {
         let held = |hash: &u8| (*hash, Some(terms()));
         self.sight(|sight| sight.held = hashes.iter().map(held).collect())
@@ -178,6 +184,7 @@ fn decided(case: &Case) -> String {
         (_, Some(Step::Announce { hash, is_reissue })) => {
             format!("Announce({hash}){}", if is_reissue { " again" } else { "" })
         }
+        (_, Some(Step::Retire { hash, at })) => format!("Retire({hash}) at {}", at.as_millis()),
         (_, Some(Step::Reveal(handover))) => format!("Reveal{}", handed(&handover)),
         (_, Some(Step::Replace(handover))) => format!("Replace{}", handed(&handover)),
         (_, Some(step)) => format!("{step:?}"),
@@ -373,7 +380,8 @@ fn a_restriction_is_never_held_up() {
         ),
         ("what widens waits", widen(issued().hindered()), "Refused(NotAdmitted)"),
         ("nothing is taken away", issued().hindered(), "Refused(NotAdmitted)"),
-        ("a replaced hash retires, its successor waits", partner().hindered().declared(edited), "Declare [1 retires 1010]"),
+        ("a replaced hash retires, its successor waits", partner().hindered().declared(edited), "Retire(1) at 1010"),
+        ("and so does the directory say", partner().hindered().declared(edited).noted(1, 1010), "Declare [1 retires 1010]"),
         ("nothing new is published", brought().announced(&[1]).hindered(), "Refused(NotAdmitted)"),
         ("nor made", generated().hindered(), "Refused(NotAdmitted)"),
         ("a foreign Secret", foreign().declared(suspend), "Declare [1 suspended from 4 until 5000]"),

@@ -296,7 +296,7 @@ fn swap_hand(hand: &mut Hand) {
     hand.key = 1 - hand.key;
     match &mut hand.write {
         Write::Finalize | Write::Release => {}
-        Write::Announce(hash) => *hash = other(*hash),
+        Write::Announce(hash) | Write::Retire(hash, _) => *hash = other(*hash),
         Write::Reveal(hash, retiring) | Write::Replace(hash, retiring) => {
             *hash = other(*hash);
             *retiring = retiring.map(|(hash, at)| (other(hash), at));

@@ -77,6 +77,15 @@ impl Status {
         self.unrevealed = self.unrevealed.and(latest).without(current);
         self
     }
+
+    /// As `act::retired` writes it.
+    pub fn retiring(mut self, hash: u8, at: u8, brought: Option<u8>) -> Self {
+        let before = self.previous.replace((hash, at));
+        let again = before.map(|(before, _)| before);
+        let again = again.filter(|before| Some(*before) == brought);
+        self.unrevealed = self.unrevealed.and(again.into_iter().collect());
+        self
+    }
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

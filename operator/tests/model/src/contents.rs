@@ -12,8 +12,8 @@ use crate::system::System;
 /// Every key to be published, as leader `number` knows them.
 pub fn contents(system: &System, number: usize, mistake: Option<Mistake>) -> Records {
     let objects: [Object; KEYS] = std::array::from_fn(|key| system.object(number, key));
-    let is_carried = objects.iter().any(is_hindered);
-    let former = if is_carried {
+    let is_hindered = |object: &Object| is_hindered(system, object);
+    let former = if objects.iter().any(is_hindered) {
         system.store.records
     } else {
         Records::default()
@@ -41,9 +41,18 @@ pub fn contents(system: &System, number: usize, mistake: Option<Mistake>) -> Rec
     records
 }
 
-/// Whether its status tells of something that leaves it published on the terms that it had.
-fn is_hindered(object: &Object) -> bool {
-    object.status.named && (object.status.admits == Admits::Hindered || object.status.conflict)
+/// Whether something leaves it published on the terms that it had.
+fn is_hindered(system: &System, object: &Object) -> bool {
+    object.status.named && (admits(system) == Admits::Hindered || object.status.conflict)
+}
+
+/// What the WaterDataApi says of keys.
+fn admits(system: &System) -> Admits {
+    if system.exists {
+        system.admits
+    } else {
+        Admits::Hindered
+    }
 }
 
 fn of_key(
@@ -55,7 +64,10 @@ fn of_key(
     mistake: Option<Mistake>,
 ) -> Vec<(u8, Record)> {
     let (status, spec) = (&object.status, &object.spec);
-    let is_kept = status.admits != Admits::No || is_hindered(object);
+    let is_kept = match mistake {
+        Some(Mistake::RebuildOfStatusesAlone) => status.admits != Admits::No,
+        _ => admits(system) != Admits::No,
+    };
     if object.phase != Phase::Declared || !status.named || !is_kept {
         return Vec::new();
     }
@@ -74,9 +86,20 @@ fn of_key(
         told.next_back().map(|(_, at)| at)
     };
     let shown = status.current.filter(|_| status.shown);
+    let is_ended = |hash: u8| {
+        spec.brought.is_some_and(|brought| {
+            let is_succeeded =
+                shown != Some(brought) && shown != Some(hash) && status.all().has(brought);
+            hash != brought && (!system.overlap || is_succeeded)
+        })
+    };
+    let is_ended = |hash: u8| retires(hash).is_some() && is_ended(hash);
     let newer = written.filter(|hash| status.all().has(*hash) && Some(*hash) != shown);
     let is_published = |hash: &u8| match (spec.brought, newer) {
-        (Some(brought), _) => *hash == brought || Some(*hash) == shown || retires(*hash).is_some(),
+        (Some(brought), _) => {
+            let works = Some(*hash) == shown || retires(*hash).is_some();
+            *hash == brought || works && !is_ended(*hash)
+        }
         (None, Some(current)) => *hash == current || retires(*hash).is_some(),
         (None, None) => true,
     };
@@ -97,7 +120,13 @@ fn of_key(
         let held = former.get(hash);
         let held = held.filter(|held| usize::from(held.owner) == key || spec.brought.is_some());
         let terms = match held {
-            Some(held) => stricter(&held.terms(), &declared, &Default::default()),
+            Some(held) if is_hindered(system, object) => {
+                stricter(&held.terms(), &declared, &Default::default())
+            }
+            Some(held) => Terms {
+                retires: held.retires.map(at),
+                ..declared.clone()
+            },
             None => declared.clone(),
         };
         let retires = match spec.brought {

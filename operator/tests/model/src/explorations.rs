@@ -42,6 +42,10 @@ pub const BROUGHT: Bounds = Bounds {
     material: Material::Brought,
     ..BASE
 };
+const BROUGHT_AT_ONCE: Bounds = Bounds {
+    overlap: false,
+    ..BROUGHT
+};
 pub const SHARED: Bounds = Bounds {
     keys: 2,
     material: Material::Shared,
@@ -99,6 +103,15 @@ explorations! {
     a_brought_hash_is_replaced_before_and_after_it_is_in_force:
         one_gate(BROUGHT), rotations 2, pauses 1, slow 1;
         one_gate(BROUGHT), rotations 2, pauses 1, slow 1, ticks 1;
+    a_brought_hash_is_replaced_through_a_loss_of_redis:
+        one_gate(BROUGHT), rotations 1, losses 1, slow 1;
+        one_gate(BROUGHT), rotations 2, losses 1, slow 1, ticks 1;
+    a_brought_hash_is_cut_off_at_once_through_a_loss_of_redis:
+        one_gate(BROUGHT_AT_ONCE), rotations 1, losses 1, slow 1;
+        one_gate(BROUGHT_AT_ONCE), rotations 2, losses 1, slow 1, suspensions 1;
+    a_key_is_admitted_again_through_a_loss_of_redis:
+        one_gate(BASE), hindrances 2, losses 1;
+        one_gate(BASE), hindrances 2, losses 1, slow 1;
     two_owners_of_one_hash_never_have_it_both:
         one_gate(SHARED), losses 1;
         one_gate(SHARED), losses 1, pauses 1;

@@ -91,6 +91,8 @@ pub struct Hand {
 pub enum Write {
     Finalize,
     Announce(u8),
+    /// The end of a brought hash, a tick.
+    Retire(u8, u8),
     Declare(Declaration),
     /// A key, and the one that it replaces with the tick at which that retires.
     Reveal(u8, Option<(u8, u8)>),

@@ -44,8 +44,10 @@ pub enum Mistake {
     GatesBeforeClaim,
     /// A rebuild carries the hashes of Secrets alone, and none that waits to be revealed.
     RebuildOfSecretsAlone,
-    /// A rebuild leaves out the keys of statuses that tell of a hindrance.
+    /// A rebuild leaves out keys while something hinders them.
     RebuildWithoutHindered,
+    /// A rebuild believes a status that tells that the key is not admitted.
+    RebuildOfStatusesAlone,
 
     // Of the store.
     /// Writes pass on a server that the operator has not verified.
@@ -71,6 +73,8 @@ pub enum Mistake {
     RevealBeforePublish,
     /// A status is written whatever version of the ApiKey it was decided by.
     StaleCache,
+    /// A replaced brought hash ends before the status says so.
+    EndUntold,
     /// The Secret is written over whatever stands there.
     ReplaceAnyVersion,
     /// A Secret that a lost leader writes late is not reckoned with: its hash is withdrawn with the
@@ -106,6 +110,8 @@ impl Mistake {
                 | Self::NoOverlap
                 | Self::ToldOfAnySpec
                 | Self::LatePostAfterDeletion
+                | Self::EndUntold
+                | Self::RebuildOfStatusesAlone
         )
     }
 }

@@ -52,6 +52,8 @@ mistakes! {
         RebuildOfSecretsAlone in ONE, losses 1, slow 1;
     a_rebuild_without_what_is_hindered_is_found:
         RebuildWithoutHindered in ONE, losses 1, hindrances 1;
+    a_rebuild_that_believes_an_old_refusal_is_found:
+        RebuildOfStatusesAlone in ONE, losses 1, hindrances 2;
 
     a_write_to_a_server_that_nobody_verified_is_found: WriteToUnverified in BASE, losses 1;
     a_hash_taken_from_its_holder_is_found: TakenIgnored in SHARED,;
@@ -64,6 +66,8 @@ mistakes! {
 
     a_secret_revealed_before_publication_is_found: RevealBeforePublish in BASE,;
     a_stale_cache_is_found: StaleCache in ONE, suspensions 1, lags 1;
+    an_end_that_no_status_tells_of_is_found:
+        EndUntold in one_gate(BROUGHT), rotations 1, losses 1, slow 1;
     a_secret_written_over_another_is_found:
         ReplaceAnyVersion in ONE_ROTATED, hands 1, slow 1, pauses 1;
     a_hash_withdrawn_while_an_earlier_leader_may_reveal_it_is_found:

@@ -75,6 +75,7 @@ fn write(step: Step<u8, ()>, system: &System, number: usize, key: usize, object:
     match step {
         Step::Finalize => Write::Finalize,
         Step::Announce { hash, .. } => Write::Announce(hash),
+        Step::Retire { hash, at } => Write::Retire(hash, tick(at)),
         Step::Declare(wanted) => Write::Declare(declaration(&wanted, system, number, key, object)),
         Step::Reveal(handover) => {
             let (hash, retiring) = handed(handover);

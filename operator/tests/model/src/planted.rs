@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use water_domain::Timestamp;
 use water_operator::keys::seen::{Admission, Directory, Secret as Found, Seen};
 use water_operator::keys::step::{Declaration as Wanted, Handover, Step};
 
@@ -32,12 +33,34 @@ pub fn mistaken(
         {
             withdrawing(wanted, seen)
         }
+        (Step::Retire { hash, at }, Some(Mistake::EndUntold)) => ended(hash, at, seen),
         (Step::Replace(handover), Some(Mistake::NoOverlap)) => Some(Step::Replace(Handover {
             retiring: None,
             ..handover
         })),
         (step, _) => Some(step),
     }
+}
+
+/// Declares the end of a hash.
+fn ended(hash: u8, at: Timestamp, seen: &Seen<u8, ()>) -> Option<Step<u8, ()>> {
+    let Directory::Open(sight) = &seen.directory else {
+        return None;
+    };
+    let held = sight.held.iter();
+    let mut records: BTreeMap<_, _> = held
+        .filter_map(|(hash, terms)| Some((*hash, terms.clone()?)))
+        .collect();
+    let terms = records.get_mut(&hash)?;
+    terms.retires = Some(at);
+    Some(Step::Declare(Wanted {
+        number: sight.number,
+        records,
+        withdrawn: Default::default(),
+        revoked: Default::default(),
+        reinstated: Default::default(),
+        is_last: false,
+    }))
 }
 
 /// Takes away what an earlier leader may still reveal, with the publication of another key, which is

@@ -208,10 +208,7 @@ impl System {
         let key = &self.keys[index];
         let status = &key.object.status;
         let is_strict = mistake == Some(Mistake::LatePostAfterDeletion);
-        // A rebuild leaves out what a status says is not admitted, until another says otherwise.
-        let is_relied_on = !key.disturbed && status.admits != Admits::No;
-        let is_sure = is_relied_on || is_strict;
-        if !key.is_declared() || !is_sure {
+        if !key.is_declared() || key.disturbed && !is_strict {
             return false;
         }
         let (current, before) = match key.secret {
@@ -241,9 +238,9 @@ impl System {
         !valid.iter().all(is_known)
     }
 
-    /// Whether every gate judges a key as its status says that they do: what is suspended is, and no
-    /// hash that was brought along works but the present one and the one before it. (What the operator
-    /// made and never revealed is known to nobody.)
+    /// Whether every gate judges a key as its status says that they do: what is suspended is, a replaced
+    /// key ends when the status says, and no hash that was brought along works but the present one and
+    /// the one before it. (What the operator made and never revealed is known to nobody.)
     fn is_as_told(&self, index: usize) -> bool {
         let object = &self.keys[index].object;
         let status = &object.status;
@@ -252,7 +249,14 @@ impl System {
         }
         let is_told = |(hash, record): (u8, Record)| {
             let is_made = object.spec.brought.is_none();
-            is_made || status.revealed().has(hash) || record.is_retired(self.now)
+            let is_current = status.current == Some(hash);
+            record.is_retired(self.now)
+                || match status.previous {
+                    Some((before, at)) if before == hash && !is_current => {
+                        record.retires.is_some_and(|retires| retires <= at)
+                    }
+                    _ => is_made || is_current,
+                }
         };
         let mut copies = self.copies();
         self.is_restricted(index) && copies.all(|copy| copy.records.of(index).all(is_told))

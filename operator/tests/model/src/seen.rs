@@ -78,6 +78,7 @@ pub fn seen(
             issued: status.current.map(|_| at(0)),
             all: set(all),
             revealed: set(status.revealed()),
+            retiring: status.previous.map(|(hash, retires)| (hash, at(retires))),
             reissues: Vec::new(),
         },
         admission,

@@ -52,6 +52,9 @@ pub fn written(
         Write::Announce(hash) => next.change_object(index, from, |object| {
             object.status = object.status.announcing(hash);
         }),
+        Write::Retire(hash, at) => next.change_object(index, from, |object| {
+            object.status = object.status.retiring(hash, at, object.spec.brought);
+        }),
         Write::Report(status) => {
             next.change_object(index, from, |object| object.status = status);
             if status.told {
