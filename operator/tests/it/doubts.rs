@@ -18,7 +18,9 @@ use tokio::time::timeout;
 use water_domain::{KeyHash, Plan};
 use water_harness::{Network, Proxy, Redis};
 use water_keystore::{ConnectionSettings, Declaration, Entry, KeyState, Origin, Owner, Record};
-use water_operator::directories::{Directories, DirectoryError, OpenDirectory, Place, Source};
+use water_operator::directories::{
+    Directories, DirectoryError, Namespaces, OpenDirectory, Place, Source,
+};
 use water_operator::lease::Election;
 use water_operator::metrics::Metrics;
 use water_resources::api_key::IssuedAt;
@@ -40,11 +42,15 @@ impl Source for Nothing {
         stored
     }
 
+    fn namespaces<'a>(&'a self, _: &'a IssuedAt) -> BoxFuture<'a, kube::Result<Namespaces>> {
+        ready(Ok(Namespaces::new())).boxed()
+    }
+
     fn is_to_be_carried(&self, _: &IssuedAt) -> bool {
         false
     }
 
-    fn entries(&self, _: &IssuedAt, _: Vec<Entry>) -> Vec<Entry> {
+    fn entries(&self, _: &IssuedAt, _: &Namespaces, _: Vec<Entry>) -> Vec<Entry> {
         Vec::new()
     }
 }

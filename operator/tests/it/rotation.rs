@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
+use water_domain::{KeyHash, Timestamp};
 use water_harness::{Clock, Process, Redis};
 
 use crate::Result;
@@ -315,5 +316,46 @@ async fn an_overlap_that_runs_is_ended_by_declaring_none() -> Result {
     alone(world).await?;
     assert!(!gate.accepts(&hash('a'))?);
     assert!(gate.accepts(&hash('b'))?);
+    Ok(())
+}
+
+/// Waits until the directory says from when on this hash is refused.
+async fn end_of(world: &World, digit: char) -> anyhow::Result<Timestamp> {
+    let hash: KeyHash = digit.to_string().repeat(64).parse()?;
+    let ends = async || {
+        let stored = world.directory()?.stored().await?;
+        let record = stored.get(&hash).context("no record")?.record.clone()?;
+        record.retires.context("no end")
+    };
+    world.wait("the hash to have an end", PATIENCE, ends).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replaced_hash_ends_when_it_was_to_though_redis_forgot_it() -> Result {
+    let with = |digit| {
+        let mut key = brought("acme", digit);
+        key["spec"]["rotation"] = json!({ "overlapSeconds": 600 });
+        key
+    };
+    let stage = stage("rotate-forgotten", &with('a')).await?;
+    let (world, gate) = (&stage.world, &stage.gate);
+    world.in_force(&brought("partner", 'b')).await?;
+    // The first hash retires although the next one is somebody else's.
+    world.apply(&with('b'))?;
+    let ends = end_of(world, 'a').await?;
+    stage.redis.command(&["FLUSHALL"]).await?;
+    assert_eq!(end_of(world, 'a').await?, ends);
+    stage.clock.set(601)?;
+    stage.redis.command(&["FLUSHALL"]).await?;
+    let rebuilt = async || {
+        let published = world.published().await?;
+        ensure!(
+            published == ["bbbbbbbbbbbb Enterprise Active"],
+            "{published:?}"
+        );
+        Ok(())
+    };
+    world.wait("the rebuild", PATIENCE, rebuilt).await?;
+    assert!(!gate.accepts(&"a".repeat(64))?);
     Ok(())
 }

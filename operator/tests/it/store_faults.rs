@@ -9,7 +9,7 @@ use water_harness::{HttpClient, Process, Redis};
 
 use crate::Result;
 use crate::gate::{GRACE, Gate};
-use crate::world::{PATIENCE, World, brought, key};
+use crate::world::{PATIENCE, World, api, brought, key};
 
 /// A world on a Redis of its own, with a generated and a brought key in force.
 async fn with_keys(namespace: &str) -> anyhow::Result<(Redis, World, Arc<Process>)> {
@@ -141,6 +141,46 @@ async fn an_evicted_record_is_missed_and_put_back() -> Result {
     operator.stop(PATIENCE).await?;
     let _next = world.operator("operator-1")?;
     rebuilt(&world, &before, earlier).await
+}
+
+/// Gives the world's namespace its account, or takes it away.
+fn bind(world: &World, label: &str) -> Result {
+    let label = format!("account.waterdata.dev/acme{label}");
+    let words = ["label", "namespace", &world.namespace, &label];
+    world.cluster.kubectl(&words).map(drop)
+}
+
+#[tokio::test]
+async fn a_rebuild_asks_who_is_admitted_now_and_no_old_status() -> Result {
+    let redis = Redis::start().await?;
+    let world = World::with_redis("fault-readmitted", &redis.url()).await?;
+    let mut bound = api();
+    bound["spec"]["apiKeys"]["accountBinding"] = "NamespaceLabel".into();
+    world.apply(&bound)?;
+    bind(&world, "=")?;
+    let operator = world.operator("operator-0")?;
+    world.in_force(&brought("acme", 'a')).await?;
+    bind(&world, "-")?;
+    world.kubectl(&["annotate", "apikey", "acme", "looked-at=again"])?;
+    world
+        .condition("apikey/acme", "Stalled", "True/AccountNotBound")
+        .await?;
+    assert!(world.published().await?.is_empty());
+    operator.stop(PATIENCE).await?;
+    bind(&world, "=")?;
+    redis.command(&["FLUSHALL"]).await?;
+    let next = world.operator("operator-1")?;
+    let rebuilt = async || {
+        let log = next.log();
+        let told = log
+            .lines()
+            .find(|line| line.contains("key directory rebuilt"));
+        let told: Value = serde_json::from_str(told.context("no rebuild yet")?)?;
+        Ok(told["records"].clone())
+    };
+    let records = world.wait("the rebuild", PATIENCE, rebuilt).await?;
+    assert_eq!(records, 1, "{}", next.log_end());
+    Ok(())
 }
 
 #[tokio::test]

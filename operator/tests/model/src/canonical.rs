@@ -2,10 +2,10 @@
 //! the numbers are. Terms and generations are compared, and a new one is above all earlier ones; so
 //! only their order matters, and the same holds for `seq` and for owners' numbers.
 
-use crate::cluster::{Key, Phase, Secret, Status};
-use crate::leader::{Claim, Hand, Mark, Memory, Write};
+use crate::cluster::{Key, Secret, Status};
+use crate::leader::{Claim, Hand, Write};
 use crate::mistake::Mistake;
-use crate::records::{KEYS, Records, SLOTS};
+use crate::records::SLOTS;
 use crate::store::{Applied, Store};
 use crate::system::System;
 
@@ -13,7 +13,7 @@ impl System {
     /// `are_alike`: the keys differ in nothing but what happened to them.
     pub fn canonical(mut self, are_alike: bool, mistake: Option<Mistake>) -> Self {
         if mistake.is_none_or(Mistake::leaves_numbers_alone) {
-            self.forget();
+            self.forget(mistake);
         }
         self.rank(|system, visit| system.each_term(visit));
         self.rank(|system, visit| system.each_generation(visit));
@@ -30,89 +30,6 @@ impl System {
             system.leaders.sort();
         }
         self.min(swapped)
-    }
-
-    /// Drops what nothing that can still happen depends on.
-    fn forget(&mut self) {
-        self.forget_data();
-        self.forget_hands();
-        // What stands for no term in Redis, or in the data that can come back, and for no generation in
-        // Redis, will never be equal to one again.
-        let metas = [self.store.meta, self.saved.and_then(|saved| saved.meta)];
-        let is_known = |term| metas.iter().flatten().any(|meta| meta.term == term);
-        for leader in &mut self.leaders {
-            if !is_known(leader.term) {
-                leader.term = 0;
-            }
-        }
-        let generation = self.store.meta.map_or(0, |meta| meta.generation);
-        self.each_applied(|applied| {
-            if applied.generation != generation {
-                *applied = Applied::default();
-            }
-        });
-        let store = self.store;
-        for leader in &mut self.leaders {
-            for (key, memory) in leader.memory.iter_mut().enumerate() {
-                if self.keys[key].object.phase == Phase::Gone {
-                    *memory = Memory::default();
-                }
-                let is_present = |mark: &Mark| {
-                    (mark.generation, mark.number) == (generation, store.numbers[key])
-                        && mark.is_last == store.gone[key]
-                };
-                memory.note = memory.note.filter(|note| is_present(&note.mark));
-                if let Some(note) = memory.note.as_mut().filter(|note| note.in_force) {
-                    note.seq = 0;
-                }
-            }
-        }
-    }
-
-    /// Data that came back, or can, wait for a rebuild, which writes the records anew under other
-    /// numbers: of these, terms and tombstones alone count, and what a rebuild may carry. Until a rebuild
-    /// ends nobody reads its records, and a gate that is silent reads them again before it serves.
-    fn forget_data(&mut self) {
-        let server = Some(self.server);
-        let came_back = |store: &&mut Store| store.meta.is_some_and(|meta| meta.server != server);
-        let here = Some(&mut self.store).filter(came_back);
-        for store in self.saved.iter_mut().chain(here) {
-            if let Some(meta) = &mut store.meta {
-                (meta.generation, meta.seq, meta.complete) = (0, 0, false);
-            }
-            store.numbers = [0; KEYS];
-            if !self.is_carried {
-                store.records = Records::default();
-            }
-        }
-        if self.store.meta.is_some_and(|meta| !meta.complete) {
-            self.store.numbers = [0; KEYS];
-            if !self.is_carried {
-                self.store.records = Records::default();
-            }
-        }
-        let silent = self.gates.iter_mut().filter(|gate| gate.silent);
-        for copy in silent.filter_map(|gate| gate.copy.as_mut()) {
-            copy.records = Records::default();
-        }
-    }
-
-    /// Writes that will be refused whatever comes.
-    fn forget_hands(&mut self) {
-        let keys = self.keys;
-        let is_vain = |hand: &Hand| {
-            let key: &Key = &keys[usize::from(hand.key)];
-            let is_gone = key.object.phase == Phase::Gone;
-            match hand.write {
-                Write::Declare(_) => false,
-                Write::Reveal(..) | Write::Replace(..) => is_gone,
-                _ => is_gone || !hand.is_object_as_read,
-            }
-        };
-        for leader in &mut self.leaders {
-            leader.hand = leader.hand.filter(|hand| !is_vain(hand));
-        }
-        self.delayed = self.delayed.filter(|hand| !is_vain(hand));
     }
 
     pub fn term_after_all(&self) -> u8 {
@@ -148,7 +65,7 @@ impl System {
         });
     }
 
-    fn each_hand(&mut self, mut visit: impl FnMut(&mut Hand)) {
+    pub fn each_hand(&mut self, mut visit: impl FnMut(&mut Hand)) {
         let hands = self.leaders.iter_mut().map(|leader| &mut leader.hand);
         hands
             .chain([&mut self.delayed])
@@ -156,7 +73,7 @@ impl System {
             .for_each(&mut visit);
     }
 
-    fn each_store(&mut self) -> impl Iterator<Item = &mut Store> {
+    pub fn each_store(&mut self) -> impl Iterator<Item = &mut Store> {
         [Some(&mut self.store), self.saved.as_mut()]
             .into_iter()
             .flatten()
@@ -224,7 +141,7 @@ impl System {
         });
     }
 
-    fn each_applied(&mut self, mut visit: impl FnMut(&mut Applied)) {
+    pub fn each_applied(&mut self, mut visit: impl FnMut(&mut Applied)) {
         for gate in &mut self.gates {
             let lease = gate.lease.iter_mut().map(|lease| &mut lease.applied);
             lease.for_each(&mut visit);

@@ -8,11 +8,13 @@
 mod acknowledgement;
 mod action;
 mod bounds;
+mod bytes;
 mod canonical;
 mod checking;
 mod cluster;
 mod contents;
 mod explorations;
+mod forgetting;
 mod gate;
 mod leader;
 mod leading;

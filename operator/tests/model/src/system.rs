@@ -1,13 +1,16 @@
 //! The whole: the cluster's objects, two leaders, two gates and one Redis.
 
+use std::hash::{Hash, Hasher};
+
 use crate::bounds::{Bounds, Left};
+use crate::bytes::Bytes;
 use crate::cluster::{Admits, Key, Object, Secret};
 use crate::gate::{Copy, Gate, Lease, Pod};
 use crate::leader::{Claim, Hand, Leader};
 use crate::records::{KEYS, Records};
 use crate::store::{Meta, Store};
 
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct System {
     pub keys: [Key; KEYS],
     /// What the WaterDataApi says of keys, while it exists.
@@ -31,6 +34,18 @@ pub struct System {
     pub overlap: bool,
     /// Something may hinder keys: a rebuild then asks what the directory held.
     pub is_carried: bool,
+}
+
+/// All at once: a state has hundreds of fields of a byte.
+impl Hash for System {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let mut bytes = Bytes::default();
+        (&self.keys, self.admits, self.exists, self.api).hash(&mut bytes);
+        (&self.leaders, &self.gates, &self.store).hash(&mut bytes);
+        (self.server, &self.saved, &self.delayed, self.now).hash(&mut bytes);
+        (self.left, self.overlap, self.is_carried).hash(&mut bytes);
+        state.write(bytes.all());
+    }
 }
 
 impl System {
