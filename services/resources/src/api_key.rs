@@ -277,7 +277,7 @@ pub struct ApiKeyStatus {
     /// The key in the Secret. Before the first Secret: the key that is being published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<IssuedKey>,
-    /// The key that it replaced, while that still works.
+    /// The key that it replaced, or a brought hash that is being replaced, while that still works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<RetiringKey>,
     /// Keys that were announced and are not in the Secret, the latest first. A leader that stopped may still write one of
