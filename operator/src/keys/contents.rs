@@ -6,7 +6,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{Resource, ResourceExt};
-use water_domain::{KeyHash, Limits, Plan, PlanName, Timestamp};
+use water_domain::{KeyHash, Limits, Plan, Timestamp};
 use water_keystore::{Entry, Origin};
 use water_resources::api_key::{ApiKeyStatus, IssuedAt};
 use water_resources::water_data_api::{Access, PlanSpec};
@@ -335,26 +335,27 @@ fn lacks_plan(key: &ApiKey, api: Option<&WaterDataApi>) -> bool {
     !api.is_some_and(has)
 }
 
-/// The declared plans, and the removed ones, with their last limits, while a published key may be on one:
-/// it lacks its plan, is hindered or cannot be decoded.
+/// The declared plans, and the removed ones that a published key may still name, with their last limits.
+/// A key that is hindered or cannot be decoded may name any.
 fn retained<'a>(
-    mut keys: impl Iterator<Item = Option<&'a ApiKey>>,
+    keys: impl Iterator<Item = Option<&'a ApiKey>>,
     place: &IssuedAt,
     mut declared: Vec<Plan>,
     stored: Vec<Plan>,
 ) -> Vec<Plan> {
-    let is_known = |plan: &PlanName| declared.iter().any(|declared| declared.name == *plan);
     let is_published = |key: &ApiKey| {
         let status = key.status.as_ref();
         status.is_some_and(|status| status.api.as_ref() == Some(place) && status.current.is_some())
     };
-    let may_be_on_another =
-        |key: &ApiKey| is_published(key) && (!is_known(&key.spec.plan) || is_hindered(key, place));
-    if keys.any(|key| key.is_none_or(may_be_on_another)) {
-        let removed = stored.into_iter().filter(|plan| !is_known(&plan.name));
-        let removed: Vec<Plan> = removed.collect();
-        declared.extend(removed);
+    let (mut named, mut is_any_named) = (HashSet::new(), false);
+    for key in keys.filter(|key| key.is_none_or(is_published)) {
+        is_any_named |= key.is_none_or(|key| is_hindered(key, place));
+        named.extend(key.map(|key| &key.spec.plan));
     }
+    let is_declared = |plan: &Plan| declared.iter().any(|declared| declared.name == plan.name);
+    let is_kept = |plan: &Plan| !is_declared(plan) && (is_any_named || named.contains(&plan.name));
+    let kept: Vec<Plan> = stored.into_iter().filter(is_kept).collect();
+    declared.extend(kept);
     declared
 }
 
