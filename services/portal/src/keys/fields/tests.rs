@@ -82,7 +82,13 @@ fn a_title_is_one_line_of_up_to_100_characters() {
         assert_eq!(title, good.trim());
     }
     let too_long = "x".repeat(101);
-    let controls = ["two\nlines", "bell\u{7}", "a\u{2028}b", "turned\u{202e}", "a\u{2066}b"];
+    let controls = [
+        "two\nlines",
+        "bell\u{7}",
+        "a\u{2028}b",
+        "turned\u{202e}",
+        "a\u{2066}b",
+    ];
     for bad in ["", "   ", &too_long].into_iter().chain(controls) {
         assert_eq!(
             fault(title(&with("title", json!(bad)))),
