@@ -39,7 +39,8 @@ export default function MapPage({ account }: { account: Account; session: Signed
   const made = given.filter((source) => source.synthetic && source.dataset in w.map.what);
   const asOf = by === 'level' ? (given.find((source) => source.dataset === 'vigieau')?.asOf ?? stress.data?.updatedAt) : undefined;
   const date = asOf ?? (by === 'level' || by === 'stress' ? stress.data?.updatedAt : risks.data?.updatedAt);
-  const ready = outlines && (stress.data || stress.problem) && (risks.data || risks.problem);
+  // What comes later would move what is there.
+  const ready = outlines && [stress, risks, sources].every((answer) => answer.data || answer.problem);
   return (
     <>
       <Heading title={w.map.title}>{date ? w.map.lede(f.day(date)) : w.map.ledeWaiting}</Heading>
