@@ -1,5 +1,7 @@
 //! A service with one route of each kind, and a client that signs as the gate does.
 
+use std::io;
+use std::sync::Once;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
@@ -13,7 +15,19 @@ use water_http::{
     Verifier,
 };
 use water_runtime::listener::listen;
+use water_runtime::telemetry::{Lines, subscriber};
 use water_runtime::{Connections, Server, Shutdown};
+
+/// Gives every test a log that nobody reads. tracing asks once for each log line of the code whether
+/// anybody wants it. If a test without a log came first, it would be off for those that have one, which
+/// run beside it.
+fn log_in_every_test() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let unread = subscriber("info", Lines::start(io::sink())).expect("a filter");
+        tracing::subscriber::set_global_default(unread).expect("the only one of the process");
+    });
+}
 
 /// A running service, called as the gate would.
 pub struct Sample {
@@ -27,6 +41,7 @@ impl Sample {
 
     /// The same, with spans of its requests.
     pub async fn start_with(spans: Spans) -> Result<Self> {
+        log_in_every_test();
         let listener = listen(([127, 0, 0, 1], 0).into())?;
         let address = listener.local_addr()?;
         let verifier = Verifier::new(&key(), None);
