@@ -2,12 +2,12 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use water_harness::{Port, Program, wait_until};
 
 type Result = anyhow::Result<()>;
 
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(20);
 
 #[tokio::test]
 async fn a_dropped_process_is_gone() -> Result {
@@ -30,7 +30,11 @@ async fn a_process_dies_with_a_killed_owner() -> Result {
         .start()?;
     let child = owner
         .ready(SOON, async || {
-            owner.log().trim().parse::<u32>().context("no id yet")
+            let child = owner.log().trim().parse::<u32>().context("no id yet")?;
+            // Before that the child may not have asked yet to die with its owner.
+            let name = fs::read_to_string(format!("/proc/{child}/comm"))?;
+            ensure!(name == "sleep\n", "the child is still {name}");
+            Ok(child)
         })
         .await?;
     owner.kill()?;
