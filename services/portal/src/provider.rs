@@ -168,7 +168,7 @@ impl Provider {
             let told = self.wire.get(&metadata.jwks_uri).await?;
             keys.learn(&told, now)?;
         }
-        let key = keys.find(&header, now).cloned();
+        let key = keys.find(header.kid(), now).cloned();
         drop(keys);
         Ok(token::verified(token, &header, key)?)
     }

@@ -9,7 +9,6 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::failure::ProviderError;
-use super::token::TokenHeader;
 
 /// How long told keys count; those that are gone by then are forgotten.
 const FRESH: Duration = Duration::from_mins(10);
@@ -82,10 +81,10 @@ impl Keys {
         Ok(())
     }
 
-    /// The key that a token names; none where the keys are too old to be believed.
-    pub fn find(&self, header: &TokenHeader, now: Instant) -> Option<&Key> {
+    /// The key of this name; none where the keys are too old to be believed.
+    pub fn find(&self, kid: &str, now: Instant) -> Option<&Key> {
         let fresh = self.at.is_some_and(|at| now.duration_since(at) < FRESH);
-        let mut named = self.told.iter().filter(|key| key.kid == header.kid());
+        let mut named = self.told.iter().filter(|key| key.kid == kid);
         named.next().filter(|_| fresh)
     }
 }

@@ -6,6 +6,7 @@ use water_domain::Timestamp;
 use water_runtime::Secret;
 
 use super::client::Client;
+use super::failure::TokenError;
 use super::keys::Key;
 use super::verifier;
 
@@ -17,67 +18,6 @@ const LEEWAY: i64 = 60_000;
 const MAX_NAME: usize = 255;
 /// The event of a logout token (Back-Channel Logout 1.0 §2.4).
 const LOGOUT: &str = "http://schemas.openid.net/event/backchannel-logout";
-
-/// The check that a token fails. Repeats nothing of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum TokenError {
-    /// Over 16 KiB.
-    #[error("it has more than 16 KiB")]
-    Large,
-    /// No header of a signed token, or one that demands what is unknown (`crit`).
-    #[error("its header cannot be read")]
-    Header,
-    /// Not RS256, ES256 or EdDSA, or not that of the key.
-    #[error("its algorithm is not that of the provider's key")]
-    Algorithm,
-    /// No `kid`, or one that the provider does not tell.
-    #[error("its key is none of the provider's")]
-    Key,
-    /// Not signed by that key.
-    #[error("its signature is wrong")]
-    Signature,
-    /// Another `iss`.
-    #[error("its issuer is another one")]
-    Issuer,
-    /// `aud` without us, or several and an `azp` that is not ours.
-    #[error("it is meant for another client")]
-    Audience,
-    /// No `exp`, or one that has passed.
-    #[error("it has expired")]
-    Expired,
-    /// No `iat`, or `iat` or `nbf` yet to come.
-    #[error("it is not valid yet")]
-    Early,
-    /// Another `nonce`, or one where none may be.
-    #[error("its nonce is not that of this sign-in")]
-    Nonce,
-    /// `events` where none may be, or not that of a logout.
-    #[error("it is a token of another kind")]
-    Kind,
-    /// A `sub`, `sid` or `jti` that is missing, empty or too long.
-    #[error("its subject, session or id is missing or too long")]
-    Name,
-}
-
-impl TokenError {
-    /// A stable word for logs and metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Large => "token_large",
-            Self::Header => "token_header",
-            Self::Algorithm => "token_algorithm",
-            Self::Key => "token_key",
-            Self::Signature => "token_signature",
-            Self::Issuer => "token_issuer",
-            Self::Audience => "token_audience",
-            Self::Expired => "token_expired",
-            Self::Early => "token_early",
-            Self::Nonce => "token_nonce",
-            Self::Kind => "token_kind",
-            Self::Name => "token_name",
-        }
-    }
-}
 
 /// What a token says of its signature, before anything of it is believed.
 #[derive(Clone, Debug)]

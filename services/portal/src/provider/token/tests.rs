@@ -162,7 +162,7 @@ fn an_rsa_signature_is_believed_and_a_changed_one_is_not() {
         kid: "rsa".into(),
         algorithm: Algorithm::RS256,
     };
-    let key = keys.find(&header, at).cloned();
+    let key = keys.find(header.kid(), at).cloned();
     let claims = verified(SIGNED, &header, key.clone()).unwrap();
     assert_eq!(claims["iss"], "joe");
     let changed = SIGNED.replace(".WBUE", ".AAAA");
