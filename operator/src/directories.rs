@@ -61,7 +61,7 @@ pub trait Source: Sync {
     fn caught_up(&self) -> BoxFuture<'_, kube::Result<()>>;
     /// The declared plans, and those of `stored` that published keys may still name.
     fn plans(&self, api: &IssuedAt, stored: Vec<Plan>) -> Vec<Plan>;
-    /// The labels of namespaces, where they decide who is admitted.
+    /// The labels of the namespaces that ApiKeys may be in; empty if the WaterDataApi admits keys without them.
     fn namespaces<'a>(&'a self, api: &'a IssuedAt) -> BoxFuture<'a, kube::Result<Namespaces>>;
     /// Whether the cluster does not say everything of some key, so that what the directory held of it
     /// counts. Reading that costs a look at everything.

@@ -26,6 +26,7 @@ use held::{by_api, held};
 
 /// A Lease that nobody renews is free by then.
 const LEADING_WITHIN: Duration = Duration::from_secs(lease::DURATION.as_secs() + 5);
+
 /// Why nothing more was released.
 #[derive(Debug, thiserror::Error)]
 pub enum ReleaseError {

@@ -21,8 +21,8 @@ use crate::lease::Election;
 
 /// A pod of an ordinary rollout ends at most this much later because the API server does not answer.
 const ASK_WITHIN: Duration = Duration::from_secs(5);
-/// How long a stopping operator takes for this. The chart gives its pod ten seconds more. Without Redis the gates have to end first, which
-/// are killed after 35.
+/// How long a stopping operator takes for this. The chart gives its pod ten seconds more. Without Redis
+/// the gates have to end first, which are killed after 35.
 pub const WITHIN: Duration = Duration::from_secs(50);
 /// One try to take keys out of a directory. After it the gates may have ended.
 const ATTEMPT: Duration = Duration::from_secs(10);
@@ -68,22 +68,22 @@ async fn lead(client: &Client, namespace: &str, election: &Election) {
 async fn until_none_is_held(client: &Client, namespace: &str) {
     loop {
         // A finalizer that was on its way when this process stopped leading shows in the next list.
-        let is_rid = match held(client, Some(namespace)).await {
+        let is_done = match held(client, Some(namespace)).await {
             Ok(held) if held.is_empty() => return,
-            Ok(held) => is_rid_of(client, namespace, held).await,
+            Ok(held) => revoke_and_free(client, namespace, held).await,
             Err(error) => {
                 warn!(error = %error, "cannot list the ApiKeys");
                 false
             }
         };
-        if !is_rid {
+        if !is_done {
             sleep(AGAIN).await;
         }
     }
 }
 
 /// Revokes and frees what it can, and answers whether that was everything.
-async fn is_rid_of(client: &Client, namespace: &str, held: Vec<Held>) -> bool {
+async fn revoke_and_free(client: &Client, namespace: &str, held: Vec<Held>) -> bool {
     // They are not marked as deleted before the pods have ended, and nothing can save them.
     let deleted = |key| Held {
         is_deleting: true,

@@ -4,8 +4,9 @@
 //! Each command has one key, so that a Redis Cluster takes all of them. The portal's user needs GET,
 //! GETEX, SET, DEL, ZADD, ZRANGE, ZREM and PEXPIRE on `wd:web:{*}:<instance>:*`.
 //!
-//! Who ends the sessions of an index leaves an empty value in place of each, and a session begins only
-//! where nothing is: one that was listed and ended before it was written never begins.
+//! A session is listed in its indexes first and written second. Ending the sessions of an index writes an
+//! empty value at each listed session's key, and a session is written only where there is no value: one
+//! that is ended before it is written never begins.
 
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use crate::keys::{Instance, WebName};
 const IDLE: Duration = Duration::from_mins(30);
 /// Longer than a sign-in takes to write what it has listed; its commands have 2 s each.
 const BEGINNING: Duration = Duration::from_mins(5);
-/// In place of a session that was ended by somebody else.
+/// The value of a session that was ended by its index.
 const ENDED: &str = "";
 /// The most sessions of a subject; the oldest ends for the next.
 const PER_SUBJECT: usize = 10;
