@@ -177,6 +177,6 @@ async fn limits_stay_exact_at_gates_that_their_cpu_limit_throttles() -> Result<(
     give_gates(&cluster, &limits).await?;
     println!("the gates were throttled {times} times");
     outcome?;
-    ensure!(times > 50, "throttled {times} times only");
+    ensure!(times > 100, "throttled {times} times only");
     Ok(())
 }
