@@ -60,25 +60,28 @@ test('the map on a slow device, beside an almost empty page', async ({ site }) =
   // Beside the answer 400 itself, Chromium asks for an icon, which a page without one lacks.
   site.provokes(/40[04]/);
   await slow(page);
-  const [maps, empty, strangers]: Visit[][] = [[], [], []];
+  const maps: Visit[] = [];
+  const empty: Visit[] = [];
+  const strangers: Visit[] = [];
   for (let number = 0; number < VISITS; number += 1) {
-    maps?.push(await visit(page, '/a/acme/map?dept=34', '[role=option]'));
-    empty?.push(await visit(page, '/auth/callback', 'h1'));
+    maps.push(await visit(page, '/a/acme/map?dept=34', '[role=option]'));
+    empty.push(await visit(page, '/auth/callback', 'h1'));
   }
   const stranger = await site.browser();
   await slow(stranger);
-  for (let number = 0; number < VISITS; number += 1) strangers?.push(await visit(stranger, '/', 'figure path'));
-  const ratio = median((maps ?? []).map(({ paint }) => paint)) / median((empty ?? []).map(({ paint }) => paint));
-  console.log(told('the map', maps ?? []));
-  console.log(told('the page of a stranger', strangers ?? []));
-  console.log(told('an almost empty page', empty ?? []));
+  for (let number = 0; number < VISITS; number += 1) strangers.push(await visit(stranger, '/', 'figure path'));
+  const ratio = median(maps.map(({ paint }) => paint)) / median(empty.map(({ paint }) => paint));
+  console.log(told('the map', maps));
+  console.log(told('the page of a stranger', strangers));
+  console.log(told('an almost empty page', empty));
   console.log(`largest paint of the map ÷ that of the almost empty page: ${ratio.toFixed(2)}`);
 });
 
 test('a key from the click to active, and to 401', async ({ site }) => {
   const page = await site.as(person('acme'));
   await openKeys(page, 'acme');
-  const [active, dead]: number[][] = [[], []];
+  const active: number[] = [];
+  const dead: number[] = [];
   for (let number = 0; number < KEYS; number += 1) {
     await renewAllowances('acme');
     const title = freshTitle();
@@ -89,16 +92,16 @@ test('a key from the click to active, and to 401', async ({ site }) => {
     const saved = performance.now();
     await dialog(page).getByRole('button', { name: words.saved }).click();
     await dialog(page).locator('.state.ok').waitFor();
-    active?.push(performance.now() - saved);
+    active.push(performance.now() - saved);
     await dialog(page).getByRole('button', { name: fr.close }).click();
     await row(page, title).getByRole('button', { name: words.revokeLabel(title) }).click();
     const revoked = performance.now();
     await dialog(page).getByRole('button', { name: words.revoke }).click();
     while ((await curl(key, '/api/v1/stress?dept=34')).status === 200) continue;
-    dead?.push(performance.now() - revoked);
+    dead.push(performance.now() - revoked);
     await expect(row(page, title)).toHaveCount(0);
   }
   const said = (values: number[]) => `p50 ${median(values).toFixed(0)} ms, most ${Math.max(...values).toFixed(0)} ms of ${values.length}`;
-  console.log(`"I have saved it" to active at every gate: ${said(active ?? [])}`);
-  console.log(`"Revoke" to 401: ${said(dead ?? [])}`);
+  console.log(`"I have saved it" to active at every gate: ${said(active)}`);
+  console.log(`"Revoke" to 401: ${said(dead)}`);
 });
