@@ -14,14 +14,7 @@ const HEALING: Duration = Duration::from_secs(60);
 /// 50 a second from 120 accounts: each is far below its limit.
 async fn some_load(cluster: &Cluster, prefix: &str) -> Result<load::Load> {
     let keys = cluster.keys_of_accounts(prefix, 120).await?;
-    Ok(load::Load {
-        water: cluster.water.clone(),
-        rate: 50,
-        at_once: 1,
-        keys,
-        targets: TARGETS.into(),
-        expected: None,
-    })
+    Ok(load::Load::evenly(&cluster.water, 50, keys, &TARGETS))
 }
 
 async fn delete_each_pod(component: Component) -> Result<()> {

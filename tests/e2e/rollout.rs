@@ -100,14 +100,7 @@ async fn rotate_identity(cluster: &Cluster) -> Result<()> {
 async fn identity_keys_are_rotated_under_load_without_a_failed_request() -> Result<()> {
     let cluster = Cluster::alone().await?;
     let keys = cluster.keys_of_accounts("identity", 120).await?;
-    let load = load::Load {
-        water: cluster.water.clone(),
-        rate: 100,
-        at_once: 1,
-        keys,
-        targets: TARGETS.into(),
-        expected: None,
-    };
+    let load = load::Load::evenly(&cluster.water, 100, keys, &TARGETS);
     let ((), report) = load::send_during(load, rotate_identity(&cluster)).await?;
     println!("identity keys rotated: {report}");
     report.without_failures()
@@ -121,14 +114,7 @@ async fn a_new_version_rolls_under_load_without_a_failed_request() -> Result<()>
     let old = api["spec"]["image"]["tag"].as_str().context("no tag")?;
     let new = &cluster.environment.next_tag;
     let keys = cluster.keys_of_accounts("rollout", 120).await?;
-    let load = load::Load {
-        water: cluster.water.clone(),
-        rate: 200,
-        at_once: 1,
-        keys,
-        targets: TARGETS.into(),
-        expected: None,
-    };
+    let load = load::Load::evenly(&cluster.water, 200, keys, &TARGETS);
     assert_pods_report(&cluster, old).await?;
     let rolled = load::send_during(load, roll_to(&cluster, new)).await;
     let reported = assert_pods_report(&cluster, new).await;

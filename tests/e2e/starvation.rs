@@ -93,20 +93,12 @@ async fn limits_are_exact(cluster: &Cluster, gates: &[Pod], at_once: u32) -> Res
         .issue(&ApiKey::named("greedy").of_account(&account))
         .await?;
     let steady = load::Load {
-        water: cluster.water.clone(),
-        rate: 100,
         at_once,
-        keys,
-        targets: TARGETS.into(),
-        expected: None,
+        ..load::Load::evenly(&cluster.water, 100, keys, &TARGETS)
     };
     let greedy = load::Load {
-        water: cluster.water.clone(),
-        rate: 50,
-        at_once: 1,
-        keys: vec![greedy],
-        targets: vec![TARGETS[0]],
         expected: Some(429),
+        ..load::Load::evenly(&cluster.water, 50, vec![greedy], &[TARGETS[0]])
     };
     let before = decided_by_share(gates).await?;
     let (steady, greedy, exact) = tokio::join!(

@@ -26,21 +26,15 @@ async fn nobody_under_the_limit_is_refused_beside_one_who_gets_exactly_120_a_min
     let greedy = cluster
         .issue(&ApiKey::named("greedy").of_account(&account))
         .await?;
-    let steady = load::Load {
-        water: cluster.water.clone(),
-        rate: 500,
-        at_once: 1,
-        keys,
-        targets: TARGETS.into(),
-        expected: None,
-    };
+    let steady = load::Load::evenly(&cluster.water, 500, keys, &TARGETS);
     let greedy = load::Load {
-        water: cluster.water.clone(),
-        rate: 50,
-        at_once: 1,
-        keys: vec![greedy],
-        targets: vec!["/api/v1/stress?dept=34"],
         expected: Some(429),
+        ..load::Load::evenly(
+            &cluster.water,
+            50,
+            vec![greedy],
+            &["/api/v1/stress?dept=34"],
+        )
     };
     let (steady, greedy) = tokio::join!(
         load::send_for(steady, MINUTE),

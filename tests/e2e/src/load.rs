@@ -42,6 +42,20 @@ pub struct Load {
     pub expected: Option<u16>,
 }
 
+impl Load {
+    /// Requests that leave one by one, at the same distance, and are all to be answered well.
+    pub fn evenly(water: &Water, rate: u32, keys: Vec<String>, targets: &[&'static str]) -> Self {
+        Self {
+            water: water.clone(),
+            rate,
+            at_once: 1,
+            keys,
+            targets: targets.to_vec(),
+            expected: None,
+        }
+    }
+}
+
 /// What came of it.
 #[derive(Debug, Default)]
 pub struct Report {

@@ -38,12 +38,8 @@ async fn serve(
 
 fn load(water: Water, expected: Option<u16>) -> Load {
     Load {
-        water,
-        rate: 200,
-        at_once: 1,
-        keys: vec!["key".to_owned()],
-        targets: vec!["/"],
         expected,
+        ..Load::evenly(&water, 200, vec!["key".to_owned()], &["/"])
     }
 }
 
