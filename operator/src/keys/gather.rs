@@ -78,7 +78,7 @@ pub async fn gather(
     context: &Context,
     now: Timestamp,
 ) -> Result<Scene, KeyError> {
-    let subject = Subject::of(watched, context).await?;
+    let subject = Subject::of(watched, &context.memory, &context.client).await?;
     let membership = membership(&subject, context).await?;
     let rotation = subject.spec().map(declared::rotation);
     let is_wanted = |made: &Arc<MadeKey>| {

@@ -115,7 +115,7 @@ pub async fn write(subject: &Subject, status: ApiKeyStatus, context: &Context) -
             field_manager: Some(RECORD_MANAGER.into()),
             ..PatchParams::default()
         };
-        let api = dynamic(context, subject.namespace());
+        let api = dynamic(&context.client, subject.namespace());
         api.patch_status(subject.name(), &params, &Patch::Merge(patch))
             .await?;
     }

@@ -4,16 +4,16 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::{ApiResource, DynamicObject, ObjectMeta};
 use kube::core::DeserializeGuard;
 use kube::core::error_boundary::InvalidObject;
-use kube::{Api, Resource};
+use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use water_domain::{AccountId, KeyHash, KeyId, Timestamp};
 use water_resources::api_key::{ApiKeyStatus, IssuedKey};
 use water_resources::{ApiKey, ApiKeySpec};
 
+use super::memory::Memory;
 use super::record::Issued;
 use super::{record, secret};
-use crate::context::Context;
 
 /// Asks for a hash that was revoked: its first twelve hexadecimal digits, `@`, and the time of the
 /// tombstone, which is lifted; no later one is.
@@ -35,16 +35,20 @@ pub struct Subject {
 
 impl Subject {
     /// The ApiKey, with this leader's own writes laid over what the watch told.
-    pub async fn of(watched: &DeserializeGuard<ApiKey>, context: &Context) -> kube::Result<Self> {
+    pub async fn of(
+        watched: &DeserializeGuard<ApiKey>,
+        memory: &Memory,
+        client: &Client,
+    ) -> kube::Result<Self> {
         match &watched.0 {
             Ok(key) => {
-                let newer = context.memory.newer(key);
+                let newer = memory.newer(key);
                 Ok(Self::whole(newer.as_deref().unwrap_or(key)))
             }
             Err(invalid) => {
                 let namespace = invalid.metadata.namespace.as_deref().unwrap_or_default();
                 let name = invalid.metadata.name.as_deref().unwrap_or_default();
-                let live = dynamic(context, namespace).get(name).await?;
+                let live = dynamic(client, namespace).get(name).await?;
                 Ok(Self::fragment(invalid, &live.data))
             }
         }
@@ -157,9 +161,9 @@ pub fn announced(status: &ApiKeyStatus) -> Vec<Issued> {
 }
 
 /// ApiKeys as they are stored, whatever their form.
-pub fn dynamic(context: &Context, namespace: &str) -> Api<DynamicObject> {
+pub fn dynamic(client: &Client, namespace: &str) -> Api<DynamicObject> {
     let kind = ApiResource::erase::<ApiKey>(&());
-    Api::namespaced_with(context.client.clone(), namespace, &kind)
+    Api::namespaced_with(client.clone(), namespace, &kind)
 }
 
 fn read<T: DeserializeOwned>(field: &Value) -> Option<T> {
