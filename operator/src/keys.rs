@@ -17,6 +17,7 @@ mod inspect;
 mod key_ids;
 mod membership;
 pub mod memory;
+mod plans;
 pub mod record;
 pub mod secret;
 pub mod seen;

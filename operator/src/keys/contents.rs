@@ -6,14 +6,14 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{Resource, ResourceExt};
-use water_domain::{KeyHash, Limits, Plan, Timestamp};
+use water_domain::{KeyHash, Plan, Timestamp};
 use water_keystore::{Entry, Origin};
 use water_resources::api_key::{ApiKeyStatus, IssuedAt};
-use water_resources::water_data_api::{Access, PlanSpec};
 use water_resources::{ApiKey, WaterDataApi};
 
 use super::admission::{self, Labels};
 use super::decide::{earlier, stricter};
+use super::plans::plans;
 use super::record::{self, Issued};
 use super::secret::{self, Found, Written};
 use super::seen::{Admission, Terms};
@@ -22,43 +22,6 @@ use crate::conditions::{Aspect, Reason, find, holds};
 use crate::config::Scope;
 use crate::context::Context;
 use crate::directories::{Namespaces, Source};
-
-/// The plans of a WaterDataApi as the directory holds them.
-pub fn plans(api: &WaterDataApi) -> Vec<Plan> {
-    api.spec.plans.iter().map(plan).collect()
-}
-
-fn plan(spec: &PlanSpec) -> Plan {
-    let limit = |limit: Option<u32>| limit.and_then(|limit| limit.try_into().ok());
-    let limits = match (
-        spec.access,
-        limit(spec.requests_per_minute),
-        limit(spec.requests_per_day),
-    ) {
-        (Access::Allowed, Some(requests_per_minute), Some(requests_per_day)) => Some(Limits {
-            requests_per_minute,
-            requests_per_day,
-        }),
-        // The schema refuses an open plan without limits; without a schema it opens nothing.
-        _ => None,
-    };
-    Plan {
-        name: spec.name.clone(),
-        limits,
-    }
-}
-
-/// Whether a plan allows all that the other does.
-pub fn covers(plan: &Plan, other: &Plan) -> bool {
-    match (plan.limits, other.limits) {
-        (_, None) => true,
-        (None, Some(_)) => false,
-        (Some(limits), Some(other)) => {
-            limits.requests_per_minute >= other.requests_per_minute
-                && limits.requests_per_day >= other.requests_per_day
-        }
-    }
-}
 
 impl Source for Context {
     fn caught_up(&self) -> BoxFuture<'_, kube::Result<()>> {

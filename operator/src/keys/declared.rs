@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use water_domain::{KeyHash, PlanName, Timestamp};
-use water_resources::{ApiKeySpec, WaterDataApi};
+use water_resources::ApiKeySpec;
 
-use super::contents::{covers, plans};
 use super::memory::MadeKey;
 use super::record::{self, Issued};
 use super::secret::Written;
@@ -105,15 +104,4 @@ pub fn status(subject: &Subject) -> Announced<KeyHash> {
         issued: current.as_ref().map(|current| current.time),
         current: current.map(|current| current.hash),
     }
-}
-
-/// The plans of its WaterDataApi that allow all that the declared one does.
-pub fn wider_plans(subject: &Subject, api: Option<&WaterDataApi>) -> BTreeSet<PlanName> {
-    let plans = api.map(plans).unwrap_or_default();
-    let declared = subject.spec().map(|spec| &spec.plan);
-    let Some(declared) = plans.iter().find(|plan| Some(&plan.name) == declared) else {
-        return BTreeSet::new();
-    };
-    let wider = plans.iter().filter(|plan| covers(plan, declared));
-    wider.map(|plan| plan.name.clone()).collect()
 }

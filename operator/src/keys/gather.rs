@@ -20,7 +20,7 @@ use super::record::{self, Issued};
 use super::secret::{Found, Written};
 use super::seen::{Directory, Secret, Seen, Sight};
 use super::subject::Subject;
-use super::{declared, finalizer, key_ids};
+use super::{declared, finalizer, key_ids, plans};
 use crate::client;
 use crate::conditions::{Aspect, Outcome, Reason, find, holds};
 use crate::context::Context;
@@ -104,6 +104,8 @@ pub async fn gather(
         is_generated && is_prepared && !is_deleting && *found == Found::Missing && made.is_none();
     let is_terminating =
         is_to_be_made && client::is_terminating(&context.client, subject.namespace()).await?;
+    let wider_plans = membership.api.as_ref().zip(subject.spec());
+    let wider_plans = wider_plans.map(|(api, spec)| plans::wider(api, &spec.plan));
     let mut scene = Scene {
         seen: Seen {
             is_deleting,
@@ -114,7 +116,7 @@ pub async fn gather(
             named: declared::named(&subject, &issued),
             status: declared::status(&subject),
             admission: membership.admission,
-            wider_plans: declared::wider_plans(&subject, membership.api.as_ref()),
+            wider_plans: wider_plans.unwrap_or_default(),
             secret: inspected.seen(&subject, &membership),
             made: made.as_ref().map(|made| made.issued.hash),
             is_id_taken: match (&subject.key, &membership.place) {

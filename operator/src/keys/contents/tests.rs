@@ -337,10 +337,3 @@ fn a_plan_that_is_gone_keeps_its_limits_while_a_key_may_name_it() {
     hindered.spec.plan = "Typo".parse().unwrap();
     assert_eq!(names(&hindered), ["Enterprise", "Free", "Gold"]);
 }
-
-#[test]
-fn a_plan_covers_what_it_exceeds_nowhere() {
-    let plans = plans(&sample::api("water-data", "team"));
-    assert!(covers(&plans[0], &plans[1]) && covers(&plans[0], &plans[0]));
-    assert!(!covers(&plans[1], &plans[0]));
-}
