@@ -9,7 +9,6 @@ mod act;
 pub mod admission;
 mod contents;
 pub mod decide;
-mod declared;
 mod error;
 pub mod finalizer;
 mod gather;

@@ -20,7 +20,7 @@ use super::record::{self, Issued};
 use super::secret::{Found, Written};
 use super::seen::{Directory, Secret, Seen, Sight};
 use super::subject::Subject;
-use super::{declared, finalizer, key_ids, plans};
+use super::{finalizer, key_ids, plans};
 use crate::client;
 use crate::conditions::{Aspect, Outcome, Reason, find, holds};
 use crate::context::Context;
@@ -80,7 +80,7 @@ pub async fn gather(
 ) -> Result<Scene, KeyError> {
     let subject = Subject::of(watched, &context.memory, &context.client).await?;
     let membership = membership(&subject, context).await?;
-    let rotation = subject.spec().map(declared::rotation);
+    let rotation = subject.rotation();
     let is_wanted = |made: &Arc<MadeKey>| {
         rotation.is_none_or(|rotation| made.issued.revision >= rotation.revision)
     };
@@ -96,7 +96,9 @@ pub async fn gather(
         Found::Orphan(written) if !is_deleting => Some(written),
         _ => None,
     };
-    let issued = declared::issued(&subject, own.map(|own| &**own), made.as_deref(), now);
+    let others = made.iter().map(|made| &made.issued);
+    let others = others.chain(own.into_iter().flat_map(|own| own.keys()));
+    let issued = subject.issued(others.cloned(), now);
     let is_generated = subject
         .spec()
         .is_some_and(|spec| spec.material.hash.is_none());
@@ -112,9 +114,9 @@ pub async fn gather(
             has_finalizer,
             has_label,
             is_terminating,
-            spec: declared::spec(&subject),
-            named: declared::named(&subject, &issued),
-            status: declared::status(&subject),
+            spec: subject.declared(),
+            named: subject.revocable(&issued),
+            status: subject.announcement(),
             admission: membership.admission,
             wider_plans: wider_plans.unwrap_or_default(),
             secret: inspected.seen(&subject, &membership),

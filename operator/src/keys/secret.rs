@@ -75,6 +75,14 @@ impl Found {
     }
 }
 
+impl Written {
+    /// The keys that it names, the one that was in it before first.
+    pub fn keys(&self) -> impl Iterator<Item = &Issued> {
+        let before = self.retiring.as_ref().map(|(before, _)| before);
+        before.into_iter().chain(&self.issued)
+    }
+}
+
 /// The name of an ApiKey's Secret.
 pub fn name(key: &str, spec: &ApiKeySpec) -> String {
     let generated = spec.material.generated.as_ref();

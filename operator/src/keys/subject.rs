@@ -1,5 +1,8 @@
 //! The ApiKey that a pass is about: whole, or what can be told of one that cannot be decoded.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::{ApiResource, DynamicObject, ObjectMeta};
 use kube::core::DeserializeGuard;
@@ -7,12 +10,13 @@ use kube::core::error_boundary::InvalidObject;
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use water_domain::{AccountId, KeyHash, KeyId, Timestamp};
-use water_resources::api_key::{ApiKeyStatus, IssuedKey};
+use water_domain::{AccountId, KeyHash, KeyId, PlanName, Timestamp};
+use water_resources::api_key::ApiKeyStatus;
 use water_resources::{ApiKey, ApiKeySpec};
 
 use super::memory::Memory;
 use super::record::Issued;
+use super::seen::{Announced, Material, Rotation, Spec};
 use super::{record, secret};
 
 /// Asks for a hash that was revoked: its first twelve hexadecimal digits, `@`, and the time of the
@@ -114,9 +118,95 @@ impl Subject {
         brought.key_id.as_ref()?.parse().ok()
     }
 
-    /// The keys that the status names, the current one first.
+    /// The keys that the status names, the current one first. One that was edited by hand names fewer.
     pub fn announced(&self) -> Vec<Issued> {
-        announced(&self.status)
+        let status = &self.status;
+        let previous = status.previous.as_ref().map(record::issued_before);
+        let named = status.current.iter().chain(&status.unrevealed).cloned();
+        let named = named.chain(previous);
+        named.filter_map(|issued| Issued::read(&issued)).collect()
+    }
+
+    /// Every key that spec and status name, and the others that its Secret or this leader names.
+    pub fn issued(
+        &self,
+        others: impl Iterator<Item = Issued>,
+        now: Timestamp,
+    ) -> BTreeMap<KeyHash, Issued> {
+        let announced = self.announced();
+        let last = announced.iter().map(|issued| issued.revision).max();
+        let brought = self.brought.map(|hash| Issued {
+            hash,
+            key_id: self.brought_id().unwrap_or_else(|| hash.key_id()),
+            revision: last.map_or(0, |last| last.saturating_add(1)),
+            time: now,
+        });
+        // Of two that say something of one key the last counts.
+        let all = brought.into_iter().chain(others);
+        let all = all.chain(announced.into_iter().rev());
+        all.map(|issued| (issued.hash, issued)).collect()
+    }
+
+    /// What it declares; `None`: the object or its hash cannot be decoded.
+    pub fn declared(&self) -> Option<Spec<KeyHash, PlanName>> {
+        let key = self.key.as_ref().ok()?;
+        let material = match (&key.spec.material.hash, self.brought) {
+            (None, _) => Material::Generated,
+            (Some(_), brought) => Material::Brought(brought?),
+        };
+        Some(Spec {
+            terms: record::declared(&key.spec),
+            material,
+            rotation: self.rotation()?,
+            reinstate: self.reinstated(),
+        })
+    }
+
+    /// When it wants its key to be replaced.
+    pub fn rotation(&self) -> Option<Rotation> {
+        let seconds = |seconds: i64| Duration::from_secs(seconds.try_into().unwrap_or(0));
+        let declared = &self.spec()?.rotation;
+        Some(Rotation {
+            // The schema bounds it far below.
+            revision: declared.revision.unwrap_or(0).try_into().unwrap_or(0),
+            period: declared.period_seconds.map(seconds),
+            overlap: seconds(declared.overlap_seconds),
+        })
+    }
+
+    /// What a deletion revokes: not a brought hash whose account cannot be read, since its tombstone
+    /// would bar everyone.
+    pub fn revocable(&self, issued: &BTreeMap<KeyHash, Issued>) -> BTreeSet<KeyHash> {
+        let unknown = self.brought.filter(|_| self.account.is_none());
+        let hashes = issued.keys().copied();
+        hashes.filter(|hash| Some(*hash) != unknown).collect()
+    }
+
+    /// What its status says of its keys.
+    pub fn announcement(&self) -> Announced<KeyHash> {
+        let status = &self.status;
+        let current = status.current.as_ref().and_then(Issued::read);
+        let before = status.previous.as_ref();
+        let previous = before.map(record::issued_before);
+        let previous = previous.as_ref().and_then(Issued::read);
+        let retires = before.map(|before| before.retire_time);
+        let shown = status.key_id.as_deref();
+        let revealed = current
+            .iter()
+            .filter(|current| Some(current.key_id.as_str()) == shown);
+        let reissues = status.reissues.iter().map(|reissue| reissue.time);
+        Announced {
+            all: self.announced().iter().map(|issued| issued.hash).collect(),
+            revealed: revealed
+                .chain(&previous)
+                .map(|issued| issued.hash)
+                .collect(),
+            retiring: previous.map(|previous| previous.hash).zip(retires),
+            reissues: reissues.collect(),
+            revision: current.as_ref().map_or(0, |current| current.revision),
+            issued: current.as_ref().map(|current| current.time),
+            current: current.map(|current| current.hash),
+        }
     }
 
     /// The time of the tombstone to lift, if the annotation is about the hash that it brings.
@@ -148,16 +238,6 @@ impl Subject {
             None => self.status.secret_name.clone(),
         }
     }
-}
-
-/// The keys that a status names, the current one first. One that was edited by hand names fewer.
-pub fn announced(status: &ApiKeyStatus) -> Vec<Issued> {
-    let previous = status.previous.as_ref().map(record::issued_before);
-    let named = status.current.iter().chain(&status.unrevealed);
-    let named = named.cloned().chain(previous);
-    named
-        .filter_map(|issued: IssuedKey| Issued::read(&issued))
-        .collect()
 }
 
 /// ApiKeys as they are stored, whatever their form.
