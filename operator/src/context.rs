@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use futures::channel::mpsc;
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::core::v1::{Namespace, Secret};
+use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{ListParams, ObjectMeta};
-use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::core::DeserializeGuard;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Api, Client, Resource};
 use water_keystore::Owner;
@@ -21,6 +21,7 @@ use crate::directories::{Directories, Namespaces};
 use crate::events::Events;
 use crate::gate_pods::GatePods;
 use crate::keys::memory::Memory;
+use crate::keys::secret::Secrets;
 use crate::metrics::Metrics;
 
 /// What the controllers share.
@@ -41,8 +42,8 @@ pub struct Context {
     pub keys: Store<DeserializeGuard<ApiKey>>,
     /// All WaterDataApis, likewise.
     pub apis: Store<DeserializeGuard<WaterDataApi>>,
-    /// The metadata of all keys' Secrets.
-    pub secrets: Store<PartialObjectMeta<Secret>>,
+    /// All keys' Secrets.
+    pub secrets: Secrets,
     /// Asks for another pass over an ApiKey.
     pub revisit: mpsc::UnboundedSender<ObjectRef<DeserializeGuard<ApiKey>>>,
     /// Asks for another pass over a WaterDataApi.
@@ -100,6 +101,7 @@ impl Context {
         let apis = apis.iter().filter_map(|api| api.meta().uid.clone());
         let living: HashSet<String> = keys.chain(apis).collect();
         self.memory.retain(&living);
+        self.secrets.retain(&living);
         self.backoff.retain(&living);
         living
     }

@@ -38,6 +38,7 @@ use crate::events::Events;
 use crate::gate_pods::{self, GatePods};
 use crate::installation::render::MANAGED_BY;
 use crate::keys::memory::Memory;
+use crate::keys::secret::Secrets;
 use crate::lease::Election;
 use crate::metrics::Metrics;
 use crate::watches::health::Health;
@@ -86,7 +87,7 @@ pub async fn lead(means: Means<'_>) {
         caches: Arc::clone(caches),
         keys: caches.keys.store.clone(),
         apis: caches.apis.store.clone(),
-        secrets: caches.secrets.store.clone(),
+        secrets: Secrets::new(means.client.clone(), caches.secrets.store.clone()),
         revisit: revisit.clone(),
         revisit_apis: revisit_apis.clone(),
         memory: Memory::default(),

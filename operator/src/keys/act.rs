@@ -13,7 +13,7 @@ use super::error::KeyError;
 use super::gather::{Reading, Scene};
 use super::memory::MadeKey;
 use super::record::{self, Issued};
-use super::secret::{self, Handed, Outcome};
+use super::secret::{Handed, Outcome};
 use super::seen::Terms;
 use super::step::{Declaration, Handover, Release, Step};
 use super::{finalizer, status};
@@ -248,14 +248,15 @@ async fn hand_over(
         issued: &made.issued,
         retiring: before,
     };
+    let (plain, secrets) = (&made.plain, &context.secrets);
     let written = match &scene.secret {
-        None => secret::create(key, &made.plain, &handed, api, context).await?,
-        Some(secret) => secret::replace(key, &made.plain, &handed, api, secret, context).await?,
+        None => secrets.create(key, plain, &handed, api).await?,
+        Some(secret) => secrets.replace(key, plain, &handed, api, secret).await?,
     };
     match written {
         Outcome::Done(meta) => {
             context.memory.forget_made(uid);
-            context.memory.keep_secret(uid, *meta, Some(handover.hash));
+            secrets.keep(uid, *meta, Some(handover.hash));
             Ok(Done::Step)
         }
         // A lost leader's, somebody else's, or our own of which no answer came.
@@ -283,14 +284,14 @@ async fn amend(scene: &Scene, context: &Context) -> Result<Done, KeyError> {
         .and_then(|secret| Some((secret, secret.issued.as_ref()?)))
         .ok_or(KeyError::Unread("a Secret"))?;
     let before = &secret.meta.resource_version;
-    match secret::amend(key, issued, api, secret, context).await? {
+    match context.secrets.amend(key, issued, api, secret).await? {
         // Admission undid it: another try would, too.
         Outcome::Done(meta) if meta.resource_version == *before => Err(KeyError::Rejected(
             "its labels, annotations or owners are changed back when they are written".into(),
         )),
         Outcome::Done(meta) => {
             let uid = scene.subject.uid();
-            context.memory.keep_secret(uid, *meta, Some(issued.hash));
+            context.secrets.keep(uid, *meta, Some(issued.hash));
             Ok(Done::Step)
         }
         Outcome::Overtaken => Ok(Done::Nothing),

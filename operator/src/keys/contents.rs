@@ -134,7 +134,7 @@ fn of_key(
         Some(_) => Found::Missing,
         None => {
             let name = secret::name(&key.name_any(), &key.spec);
-            secret::known(key.meta(), &name, context)
+            context.secrets.known(key.meta(), &name)
         }
     };
     let in_secret = match &found {

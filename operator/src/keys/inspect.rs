@@ -30,13 +30,13 @@ pub async fn inspect(
     let Some(name) = subject.secret_name() else {
         return Ok(Inspected::of(Found::Missing, false));
     };
-    let known = secret::known(&subject.meta, &name, context);
+    let known = context.secrets.known(&subject.meta, &name);
     if membership.admission != Admission::Admitted || !is_prepared {
         return Ok(Inspected::of(known, true));
     }
     let is_to_be_asked = made.map_or(known == Found::Missing, |made| made.is_overtaken);
     let found = if is_to_be_asked {
-        secret::ask(&subject.meta, &name, context).await?
+        context.secrets.ask(&subject.meta, &name).await?
     } else {
         known
     };
@@ -48,11 +48,11 @@ pub async fn inspect(
     let (found, text) = match text {
         Some(text) => (found, text),
         None => {
-            let (found, text) = secret::read(&subject.meta, &name, context).await?;
+            let (found, text) = context.secrets.read(&subject.meta, &name).await?;
             if let Found::Own(written) = &found {
                 context
-                    .memory
-                    .keep_secret(subject.uid(), written.meta.clone(), text);
+                    .secrets
+                    .keep(subject.uid(), written.meta.clone(), text);
             }
             (found, text)
         }
@@ -70,7 +70,10 @@ fn known_text(subject: &Subject, written: &Written, context: &Context) -> Option
     let version = written.meta.resource_version.as_ref();
     let is_told = version.is_some() && subject.status.secret_resource_version.as_ref() == version;
     let told = || is_told.then(|| written.issued.as_ref().map(|issued| issued.hash));
-    context.memory.text_at(subject.uid(), version).or_else(told)
+    context
+        .secrets
+        .text_at(subject.uid(), version)
+        .or_else(told)
 }
 
 /// Whether the ApiKey of that name still is this one; then the ApiKey that owned the Secret is gone.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kube::api::ObjectMeta;
 use kube::{Resource, ResourceExt};
-use water_domain::{KeyHash, PlainKey};
+use water_domain::PlainKey;
 use water_resources::ApiKey;
 
 use super::record::Issued;
@@ -28,16 +28,6 @@ pub struct MadeKey {
 pub struct Memory {
     made: Mutex<HashMap<String, Arc<MadeKey>>>,
     written: Mutex<HashMap<String, Arc<ApiKey>>>,
-    secrets: Mutex<HashMap<String, KnownSecret>>,
-}
-
-/// A key's Secret as this leader wrote or read it.
-#[derive(Debug)]
-struct KnownSecret {
-    version: Option<String>,
-    /// `None` once the watch has shown this version: thousands of them would be held twice.
-    meta: Option<Box<ObjectMeta>>,
-    text: Option<KeyHash>,
 }
 
 impl Memory {
@@ -77,52 +67,20 @@ impl Memory {
         None
     }
 
-    /// Keeps what the API server answered to a read or a write of an ApiKey's Secret; `text` is the hash
-    /// of its text, or `None` where that is no key's.
-    pub fn keep_secret(&self, uid: &str, mut meta: ObjectMeta, text: Option<KeyHash>) {
-        // Five times the rest.
-        meta.managed_fields = None;
-        let known = KnownSecret {
-            version: meta.resource_version.clone(),
-            meta: Some(Box::new(meta)),
-            text,
-        };
-        lock(&self.secrets).insert(uid.to_owned(), known);
-    }
-
-    /// What was kept of the text of an ApiKey's Secret, if that was of this version.
-    pub fn text_at(&self, uid: &str, version: Option<&String>) -> Option<Option<KeyHash>> {
-        let secrets = lock(&self.secrets);
-        let known = secrets.get(uid)?;
-        (known.version.as_ref() == version).then_some(known.text)
-    }
-
-    /// The Secret's metadata as they were kept, while the watch shows an older version.
-    pub fn newer_secret(&self, uid: &str, watched: &ObjectMeta) -> Option<ObjectMeta> {
-        let mut secrets = lock(&self.secrets);
-        let known = secrets.get_mut(uid)?;
-        let meta = known.meta.as_deref()?;
-        if version(meta) > version(watched) {
-            return Some(meta.clone());
-        }
-        known.meta = None;
-        None
-    }
-
     /// Forgets ApiKeys that are gone.
     pub fn retain(&self, living: &HashSet<String>) {
         lock(&self.made).retain(|uid, _| living.contains(uid));
         lock(&self.written).retain(|uid, _| living.contains(uid));
-        lock(&self.secrets).retain(|uid, _| living.contains(uid));
     }
 }
 
 /// Resource versions are revisions of etcd: later ones are greater.
-fn version(meta: &ObjectMeta) -> Option<u64> {
+pub fn version(meta: &ObjectMeta) -> Option<u64> {
     meta.resource_version.as_ref()?.parse().ok()
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// What it holds. A panic elsewhere does not matter: each change is one insertion or removal.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -147,36 +105,20 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_was_written_counts_until_the_watch_shows_it() {
-        let memory = Memory::default();
-        memory.keep_secret("uid", at("10").metadata, None);
-        let newer = |version| memory.newer_secret("uid", &at(version).metadata);
-        assert!(newer("9").is_some());
-        assert_eq!((newer("10"), newer("9")), (None, None));
-        let text = |version: &str| memory.text_at("uid", Some(&version.into()));
-        assert_eq!((text("10"), text("11")), (Some(None), None));
-    }
-
-    #[test]
     fn who_wrote_which_field_is_not_kept() {
         let memory = Memory::default();
         let mut written = at("10");
         written.metadata.managed_fields = Some(Vec::new());
         memory.keep_written(&written);
-        memory.keep_secret("uid", written.metadata.clone(), None);
         let newer = memory.newer(&at("9")).unwrap();
         assert_eq!(newer.metadata.managed_fields, None);
-        let newer = memory.newer_secret("uid", &at("9").metadata).unwrap();
-        assert_eq!(newer.managed_fields, None);
     }
 
     #[test]
     fn what_is_gone_is_forgotten() {
         let memory = Memory::default();
         memory.keep_written(&at("10"));
-        memory.keep_secret("uid-of-acme", at("10").metadata, None);
         memory.retain(&HashSet::new());
         assert_eq!(memory.newer(&at("9")), None);
-        assert_eq!(memory.text_at("uid-of-acme", Some(&"10".into())), None);
     }
 }

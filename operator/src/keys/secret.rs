@@ -8,38 +8,31 @@
 mod marks;
 mod write;
 
+use std::collections::{HashMap, HashSet};
+use std::sync::Mutex;
+
 use k8s_openapi::api::core::v1::Secret;
-use kube::Api;
 use kube::api::ObjectMeta;
 use kube::core::PartialObjectMeta;
-use kube::runtime::reflector::ObjectRef;
+use kube::runtime::reflector::{ObjectRef, Store};
+use kube::{Api, Client};
 use water_domain::{KeyHash, KeyPrefix, PlainKey, Timestamp};
 use water_resources::ApiKeySpec;
-use water_resources::api_key::{IssuedKey, KEY_LABEL};
+use water_resources::api_key::IssuedKey;
 
+use super::memory::{lock, version};
 use super::record::Issued;
-use crate::context::Context;
+use marks::{CURRENT, OWNER, OWNER_UID, PREVIOUS, RETIRES};
 pub use marks::{Handed, is_as_declared};
-pub use write::{Outcome, amend, create, replace};
+pub use write::Outcome;
 
-const OWNER: &str = "waterdata.dev/owner";
-const OWNER_UID: &str = "waterdata.dev/api-key-uid";
-const BASE_URL: &str = "waterdata.dev/base-url";
-/// Hash, key id, revision and time of issue of the key in the Secret.
-const CURRENT: [&str; 4] = [
-    "waterdata.dev/key-hash",
-    "waterdata.dev/key-id",
-    "waterdata.dev/revision",
-    "waterdata.dev/issued-time",
-];
-/// The same of the key that was in it before.
-const PREVIOUS: [&str; 4] = [
-    "waterdata.dev/previous-key-hash",
-    "waterdata.dev/previous-key-id",
-    "waterdata.dev/previous-revision",
-    "waterdata.dev/previous-issued-time",
-];
-const RETIRES: &str = "waterdata.dev/previous-retire-time";
+/// The keys' Secrets, as the watch tells of them, as this leader has written or read them since, and at
+/// the API server. What is kept of them ends with the leadership.
+pub struct Secrets {
+    client: Client,
+    watched: Store<PartialObjectMeta<Secret>>,
+    kept: Kept,
+}
 
 /// What stands under the Secret's name.
 #[derive(Clone, PartialEq, Debug)]
@@ -90,42 +83,121 @@ pub fn name(key: &str, spec: &ApiKeySpec) -> String {
     named.unwrap_or_else(|| format!("{key}-apikey"))
 }
 
-/// The Secret of an ApiKey, as far as the watch and this leader's own writes have told.
-pub fn known(key: &ObjectMeta, name: &str, context: &Context) -> Found {
-    let namespace = key.namespace.as_deref().unwrap_or_default();
-    let place = ObjectRef::<PartialObjectMeta<Secret>>::new(name).within(namespace);
-    let Some(watched) = context.secrets.get(&place) else {
-        return Found::Missing;
-    };
-    let uid = key.uid.as_deref().unwrap_or_default();
-    match context.memory.newer_secret(uid, &watched.metadata) {
-        Some(newer) => judge(key, &newer),
-        None => judge(key, &watched.metadata),
+impl Secrets {
+    /// Those that the watch tells of.
+    pub fn new(client: Client, watched: Store<PartialObjectMeta<Secret>>) -> Self {
+        Self {
+            client,
+            watched,
+            kept: Kept::default(),
+        }
+    }
+
+    /// The Secret of an ApiKey, as far as the watch and this leader's own writes have told.
+    pub fn known(&self, key: &ObjectMeta, name: &str) -> Found {
+        let namespace = key.namespace.as_deref().unwrap_or_default();
+        let place = ObjectRef::<PartialObjectMeta<Secret>>::new(name).within(namespace);
+        let Some(watched) = self.watched.get(&place) else {
+            return Found::Missing;
+        };
+        let uid = key.uid.as_deref().unwrap_or_default();
+        match self.kept.newer(uid, &watched.metadata) {
+            Some(newer) => judge(key, &newer),
+            None => judge(key, &watched.metadata),
+        }
+    }
+
+    /// The same as the API server tells it: the watch knows no other Secrets than keys', and not yet
+    /// one that was just written.
+    pub async fn ask(&self, key: &ObjectMeta, name: &str) -> kube::Result<Found> {
+        let asked = self.beside(key).get_metadata_opt(name).await?;
+        Ok(asked.map_or(Found::Missing, |secret| judge(key, &secret.metadata)))
+    }
+
+    /// The Secret with the hash of its text; `None`: it has none, or one that is no key.
+    pub async fn read(
+        &self,
+        key: &ObjectMeta,
+        name: &str,
+    ) -> kube::Result<(Found, Option<KeyHash>)> {
+        let Some(secret) = self.beside(key).get_opt(name).await? else {
+            return Ok((Found::Missing, None));
+        };
+        let text = secret.data.as_ref().and_then(|data| data.get("api-key"));
+        let plain = text.and_then(|text| PlainKey::parse(&text.0, &KeyPrefix::default()).ok());
+        Ok((
+            judge(key, &secret.metadata),
+            plain.map(|plain| plain.hash()),
+        ))
+    }
+
+    /// Keeps what the API server answered to a read or a write of an ApiKey's Secret; `text` is the hash
+    /// of its text, or `None` where that is no key's.
+    pub fn keep(&self, uid: &str, meta: ObjectMeta, text: Option<KeyHash>) {
+        self.kept.keep(uid, meta, text);
+    }
+
+    /// What was kept of the text of an ApiKey's Secret, if that was of this version.
+    pub fn text_at(&self, uid: &str, version: Option<&String>) -> Option<Option<KeyHash>> {
+        self.kept.text_at(uid, version)
+    }
+
+    /// Forgets those of ApiKeys that are gone.
+    pub fn retain(&self, living: &HashSet<String>) {
+        self.kept.retain(living);
+    }
+
+    /// The Secrets of an ApiKey's namespace at the API server.
+    fn beside(&self, key: &ObjectMeta) -> Api<Secret> {
+        let namespace = key.namespace.as_deref().unwrap_or_default();
+        Api::namespaced(self.client.clone(), namespace)
     }
 }
 
-/// The same as the API server tells it: the watch knows no other Secrets than keys', and not yet
-/// one that was just written.
-pub async fn ask(key: &ObjectMeta, name: &str, context: &Context) -> kube::Result<Found> {
-    let asked = secrets(key, context).get_metadata_opt(name).await?;
-    Ok(asked.map_or(Found::Missing, |secret| judge(key, &secret.metadata)))
+/// What this leader has written or read, by the uid of the ApiKey.
+#[derive(Default)]
+struct Kept(Mutex<HashMap<String, KeptSecret>>);
+
+struct KeptSecret {
+    version: Option<String>,
+    /// `None` once the watch has shown this version: thousands of them would be held twice.
+    meta: Option<Box<ObjectMeta>>,
+    text: Option<KeyHash>,
 }
 
-/// The Secret with the hash of its text; `None`: it has none, or one that is no key.
-pub async fn read(
-    key: &ObjectMeta,
-    name: &str,
-    context: &Context,
-) -> kube::Result<(Found, Option<KeyHash>)> {
-    let Some(secret) = secrets(key, context).get_opt(name).await? else {
-        return Ok((Found::Missing, None));
-    };
-    let text = secret.data.as_ref().and_then(|data| data.get("api-key"));
-    let plain = text.and_then(|text| PlainKey::parse(&text.0, &KeyPrefix::default()).ok());
-    Ok((
-        judge(key, &secret.metadata),
-        plain.map(|plain| plain.hash()),
-    ))
+impl Kept {
+    fn keep(&self, uid: &str, mut meta: ObjectMeta, text: Option<KeyHash>) {
+        // Five times the rest.
+        meta.managed_fields = None;
+        let kept = KeptSecret {
+            version: meta.resource_version.clone(),
+            meta: Some(Box::new(meta)),
+            text,
+        };
+        lock(&self.0).insert(uid.to_owned(), kept);
+    }
+
+    fn text_at(&self, uid: &str, version: Option<&String>) -> Option<Option<KeyHash>> {
+        let secrets = lock(&self.0);
+        let kept = secrets.get(uid)?;
+        (kept.version.as_ref() == version).then_some(kept.text)
+    }
+
+    /// The metadata as they were kept, while the watch shows an older version.
+    fn newer(&self, uid: &str, watched: &ObjectMeta) -> Option<ObjectMeta> {
+        let mut secrets = lock(&self.0);
+        let kept = secrets.get_mut(uid)?;
+        let meta = kept.meta.as_deref()?;
+        if version(meta) > version(watched) {
+            return Some(meta.clone());
+        }
+        kept.meta = None;
+        None
+    }
+
+    fn retain(&self, living: &HashSet<String>) {
+        lock(&self.0).retain(|uid, _| living.contains(uid));
+    }
 }
 
 fn judge(key: &ObjectMeta, metadata: &ObjectMeta) -> Found {
@@ -157,10 +229,6 @@ fn judge(key: &ObjectMeta, metadata: &ObjectMeta) -> Found {
 fn path(key: &ObjectMeta) -> String {
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
     format!("{}/{}", text(&key.namespace), text(&key.name))
-}
-
-fn secrets(key: &ObjectMeta, context: &Context) -> Api<Secret> {
-    context.api(key.namespace.as_deref().unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -6,13 +6,36 @@ use k8s_openapi::ByteString;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource, ResourceExt};
 use water_domain::{PlainKey, Timestamp};
-use water_resources::api_key::DeletionPolicy;
+use water_resources::api_key::{DeletionPolicy, KEY_LABEL};
 use water_resources::{ApiKey, WaterDataApi};
 
-use super::{BASE_URL, CURRENT, KEY_LABEL, OWNER, OWNER_UID, PREVIOUS, RETIRES, Written, path};
+use super::{Written, path};
 use crate::installation::render::MANAGED_BY;
 use crate::keys::finalizer::ACCOUNT_LABEL;
 use crate::keys::record::Issued;
+
+/// Namespace and name of the ApiKey.
+pub const OWNER: &str = "waterdata.dev/owner";
+/// Its uid.
+pub const OWNER_UID: &str = "waterdata.dev/api-key-uid";
+/// Where the API is reached with the key.
+pub const BASE_URL: &str = "waterdata.dev/base-url";
+/// Hash, key id, revision and time of issue of the key in the Secret.
+pub const CURRENT: [&str; 4] = [
+    "waterdata.dev/key-hash",
+    "waterdata.dev/key-id",
+    "waterdata.dev/revision",
+    "waterdata.dev/issued-time",
+];
+/// The same of the key that was in it before.
+pub const PREVIOUS: [&str; 4] = [
+    "waterdata.dev/previous-key-hash",
+    "waterdata.dev/previous-key-id",
+    "waterdata.dev/previous-revision",
+    "waterdata.dev/previous-issued-time",
+];
+/// From when on that is refused.
+pub const RETIRES: &str = "waterdata.dev/previous-retire-time";
 
 /// Whether nothing but the text would be written again.
 pub fn is_as_declared(key: &ApiKey, written: &Written, api: &WaterDataApi) -> bool {

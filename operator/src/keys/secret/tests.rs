@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use water_resources::ApiKey;
 use water_resources::api_key::{DeletionPolicy, Generated};
 
-use super::marks::{Marks, data, marks, owners};
+use super::marks::{BASE_URL, Marks, data, marks, owners};
 use super::*;
 use crate::sample;
 
@@ -146,4 +146,41 @@ fn the_text_is_in_the_data_alone() {
     assert_eq!(text, plain.expose());
     let metadata = serde_json::to_string(&meta(&key())).unwrap();
     assert!(!metadata.contains(&text));
+}
+
+/// The metadata of a Secret at a version.
+fn version_of(version: &str) -> ObjectMeta {
+    ObjectMeta {
+        resource_version: Some(version.into()),
+        ..ObjectMeta::default()
+    }
+}
+
+#[test]
+fn a_secret_that_was_written_counts_until_the_watch_shows_it() {
+    let kept = Kept::default();
+    kept.keep("uid", version_of("10"), None);
+    let newer = |version| kept.newer("uid", &version_of(version));
+    assert!(newer("9").is_some());
+    assert_eq!((newer("10"), newer("9")), (None, None));
+    let text = |version: &str| kept.text_at("uid", Some(&version.into()));
+    assert_eq!((text("10"), text("11")), (Some(None), None));
+}
+
+#[test]
+fn who_wrote_which_field_of_a_secret_is_not_kept() {
+    let kept = Kept::default();
+    let mut written = version_of("10");
+    written.managed_fields = Some(Vec::new());
+    kept.keep("uid", written, None);
+    let newer = kept.newer("uid", &version_of("9")).unwrap();
+    assert_eq!(newer.managed_fields, None);
+}
+
+#[test]
+fn the_secret_of_an_apikey_that_is_gone_is_forgotten() {
+    let kept = Kept::default();
+    kept.keep("uid", version_of("10"), None);
+    kept.retain(&HashSet::new());
+    assert_eq!(kept.text_at("uid", Some(&"10".into())), None);
 }

@@ -8,10 +8,9 @@ use serde_json::{Value, json};
 use water_domain::PlainKey;
 use water_resources::{ApiKey, WaterDataApi};
 
-use super::marks::{Handed, Marks, base_url, data, marks, owners};
-use super::{PREVIOUS, RETIRES, Written, name, secrets};
+use super::marks::{Handed, Marks, PREVIOUS, RETIRES, base_url, data, marks, owners};
+use super::{Secrets, Written, name};
 use crate::conditions::RECORD_MANAGER;
-use crate::context::Context;
 use crate::keys::record::Issued;
 
 /// What became of a write.
@@ -25,99 +24,99 @@ pub enum Outcome {
     Rejected(String),
 }
 
-/// Writes the Secret, if nothing has its name.
-pub async fn create(
-    key: &ApiKey,
-    plain: &PlainKey<'_>,
-    handed: &Handed<'_>,
-    api: &WaterDataApi,
-    context: &Context,
-) -> kube::Result<Outcome> {
-    let marks = marks(key, handed, api);
-    let secret = Secret {
-        metadata: ObjectMeta {
-            name: Some(name(&key.name_any(), &key.spec)),
-            namespace: key.namespace(),
-            owner_references: Some(owners(key, &[])),
-            labels: Some(marks.labels),
-            annotations: Some(marks.annotations),
-            ..ObjectMeta::default()
-        },
-        type_: Some("Opaque".into()),
-        data: Some(data(plain, handed.issued, api)),
-        ..Secret::default()
-    };
-    let params = PostParams {
-        field_manager: Some(RECORD_MANAGER.into()),
-        ..PostParams::default()
-    };
-    let created = secrets(&key.metadata, context)
-        .create(&params, &secret)
-        .await;
-    outcome(created.map(|secret| secret.metadata))
-}
-
-/// Writes another key over the one in the Secret, unless somebody wrote it since it was read.
-pub async fn replace(
-    key: &ApiKey,
-    plain: &PlainKey<'_>,
-    handed: &Handed<'_>,
-    api: &WaterDataApi,
-    before: &Written,
-    context: &Context,
-) -> kube::Result<Outcome> {
-    let data = json!(data(plain, handed.issued, api));
-    patch(key, before, marks(key, handed, api), data, context).await
-}
-
-/// Brings everything but the text up to date, likewise.
-pub async fn amend(
-    key: &ApiKey,
-    issued: &Issued,
-    api: &WaterDataApi,
-    before: &Written,
-    context: &Context,
-) -> kube::Result<Outcome> {
-    let data = json!({ "base-url": ByteString(base_url(api).into_bytes()) });
-    let marks = marks(key, &Handed::of(issued, before.retiring.as_ref()), api);
-    patch(key, before, marks, data, context).await
-}
-
-/// Others' labels, annotations, owners and data stay.
-async fn patch(
-    key: &ApiKey,
-    before: &Written,
-    marks: Marks,
-    data: Value,
-    context: &Context,
-) -> kube::Result<Outcome> {
-    let owners = owners(
-        key,
-        before.meta.owner_references.as_deref().unwrap_or_default(),
-    );
-    let mut annotations = json!(marks.annotations);
-    for absent in PREVIOUS.iter().chain([&RETIRES]) {
-        if annotations[absent].is_null() {
-            annotations[absent] = Value::Null;
-        }
+impl Secrets {
+    /// Writes the Secret, if nothing has its name.
+    pub async fn create(
+        &self,
+        key: &ApiKey,
+        plain: &PlainKey<'_>,
+        handed: &Handed<'_>,
+        api: &WaterDataApi,
+    ) -> kube::Result<Outcome> {
+        let marks = marks(key, handed, api);
+        let secret = Secret {
+            metadata: ObjectMeta {
+                name: Some(name(&key.name_any(), &key.spec)),
+                namespace: key.namespace(),
+                owner_references: Some(owners(key, &[])),
+                labels: Some(marks.labels),
+                annotations: Some(marks.annotations),
+                ..ObjectMeta::default()
+            },
+            type_: Some("Opaque".into()),
+            data: Some(data(plain, handed.issued, api)),
+            ..Secret::default()
+        };
+        let params = PostParams {
+            field_manager: Some(RECORD_MANAGER.into()),
+            ..PostParams::default()
+        };
+        let created = self.beside(&key.metadata).create(&params, &secret).await;
+        outcome(created.map(|secret| secret.metadata))
     }
-    let patch = json!({
-        "metadata": {
-            "resourceVersion": before.meta.resource_version,
-            "labels": marks.labels,
-            "annotations": annotations,
-            "ownerReferences": owners,
-        },
-        "data": data,
-    });
-    let params = PatchParams {
-        field_manager: Some(RECORD_MANAGER.into()),
-        ..PatchParams::default()
-    };
-    let name = before.meta.name.as_deref().unwrap_or_default();
-    let secrets = secrets(&key.metadata, context);
-    let patched = secrets.patch(name, &params, &Patch::Merge(patch)).await;
-    outcome(patched.map(|secret| secret.metadata))
+
+    /// Writes another key over the one in the Secret, unless somebody wrote it since it was read.
+    pub async fn replace(
+        &self,
+        key: &ApiKey,
+        plain: &PlainKey<'_>,
+        handed: &Handed<'_>,
+        api: &WaterDataApi,
+        before: &Written,
+    ) -> kube::Result<Outcome> {
+        let data = json!(data(plain, handed.issued, api));
+        self.patch(key, before, marks(key, handed, api), data).await
+    }
+
+    /// Brings everything but the text up to date, likewise.
+    pub async fn amend(
+        &self,
+        key: &ApiKey,
+        issued: &Issued,
+        api: &WaterDataApi,
+        before: &Written,
+    ) -> kube::Result<Outcome> {
+        let data = json!({ "base-url": ByteString(base_url(api).into_bytes()) });
+        let marks = marks(key, &Handed::of(issued, before.retiring.as_ref()), api);
+        self.patch(key, before, marks, data).await
+    }
+
+    /// Others' labels, annotations, owners and data stay.
+    async fn patch(
+        &self,
+        key: &ApiKey,
+        before: &Written,
+        marks: Marks,
+        data: Value,
+    ) -> kube::Result<Outcome> {
+        let owners = owners(
+            key,
+            before.meta.owner_references.as_deref().unwrap_or_default(),
+        );
+        let mut annotations = json!(marks.annotations);
+        for absent in PREVIOUS.iter().chain([&RETIRES]) {
+            if annotations[absent].is_null() {
+                annotations[absent] = Value::Null;
+            }
+        }
+        let patch = json!({
+            "metadata": {
+                "resourceVersion": before.meta.resource_version,
+                "labels": marks.labels,
+                "annotations": annotations,
+                "ownerReferences": owners,
+            },
+            "data": data,
+        });
+        let params = PatchParams {
+            field_manager: Some(RECORD_MANAGER.into()),
+            ..PatchParams::default()
+        };
+        let name = before.meta.name.as_deref().unwrap_or_default();
+        let secrets = self.beside(&key.metadata);
+        let patched = secrets.patch(name, &params, &Patch::Merge(patch)).await;
+        outcome(patched.map(|secret| secret.metadata))
+    }
 }
 
 fn outcome(written: kube::Result<ObjectMeta>) -> kube::Result<Outcome> {
