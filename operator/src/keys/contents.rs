@@ -15,9 +15,9 @@ use super::admission::{self, Labels};
 use super::decide::{earlier, stricter};
 use super::plans::plans;
 use super::record::{self, Issued};
-use super::secret::{self, Found, Written};
+use super::secret::{Found, Written};
 use super::seen::{Admission, Terms};
-use super::subject::Subject;
+use super::subject::{Subject, secret_name};
 use crate::conditions::{Aspect, Reason, find, holds};
 use crate::config::Scope;
 use crate::context::Context;
@@ -132,10 +132,7 @@ fn of_key(
 ) -> Vec<(Claim, Age, Entry)> {
     let found = match &key.spec.material.hash {
         Some(_) => Found::Missing,
-        None => {
-            let name = secret::name(&key.name_any(), &key.spec);
-            context.secrets.known(key.meta(), &name)
-        }
+        None => context.secrets.known(key.meta(), &secret_name(key)),
     };
     let in_secret = match &found {
         Found::Own(written) => Some(&**written),

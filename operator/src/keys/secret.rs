@@ -17,7 +17,6 @@ use kube::core::PartialObjectMeta;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Api, Client};
 use water_domain::{KeyHash, KeyPrefix, PlainKey, Timestamp};
-use water_resources::ApiKeySpec;
 use water_resources::api_key::IssuedKey;
 
 use super::memory::{lock, version};
@@ -74,13 +73,6 @@ impl Written {
         let before = self.retiring.as_ref().map(|(before, _)| before);
         before.into_iter().chain(&self.issued)
     }
-}
-
-/// The name of an ApiKey's Secret.
-pub fn name(key: &str, spec: &ApiKeySpec) -> String {
-    let generated = spec.material.generated.as_ref();
-    let named = generated.and_then(|generated| generated.secret_name.clone());
-    named.unwrap_or_else(|| format!("{key}-apikey"))
 }
 
 impl Secrets {

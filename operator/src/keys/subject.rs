@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::{ApiResource, DynamicObject, ObjectMeta};
 use kube::core::DeserializeGuard;
 use kube::core::error_boundary::InvalidObject;
-use kube::{Api, Client, Resource};
+use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use water_domain::{AccountId, KeyHash, KeyId, PlanName, Timestamp};
@@ -15,9 +15,8 @@ use water_resources::api_key::ApiKeyStatus;
 use water_resources::{ApiKey, ApiKeySpec};
 
 use super::memory::Memory;
-use super::record::Issued;
+use super::record::{self, Issued};
 use super::seen::{Announced, Material, Rotation, Spec};
-use super::{record, secret};
 
 /// Asks for a hash that was revoked: its first twelve hexadecimal digits, `@`, and the time of the
 /// tombstone, which is lifted; no later one is.
@@ -232,12 +231,19 @@ impl Subject {
 
     /// The name of its Secret; `None` for a brought key.
     pub fn secret_name(&self) -> Option<String> {
-        match self.spec() {
-            Some(spec) if spec.material.hash.is_some() => None,
-            Some(spec) => Some(secret::name(self.name(), spec)),
-            None => self.status.secret_name.clone(),
+        match &self.key {
+            Ok(key) if key.spec.material.hash.is_some() => None,
+            Ok(key) => Some(secret_name(key)),
+            Err(_) => self.status.secret_name.clone(),
         }
     }
+}
+
+/// The name of the Secret of an ApiKey whose key is generated.
+pub fn secret_name(key: &ApiKey) -> String {
+    let generated = key.spec.material.generated.as_ref();
+    let named = generated.and_then(|generated| generated.secret_name.clone());
+    named.unwrap_or_else(|| format!("{}-apikey", key.name_any()))
 }
 
 /// ApiKeys as they are stored, whatever their form.

@@ -9,9 +9,10 @@ use water_domain::PlainKey;
 use water_resources::{ApiKey, WaterDataApi};
 
 use super::marks::{Handed, Marks, PREVIOUS, RETIRES, base_url, data, marks, owners};
-use super::{Secrets, Written, name};
+use super::{Secrets, Written};
 use crate::conditions::RECORD_MANAGER;
 use crate::keys::record::Issued;
+use crate::keys::subject::secret_name;
 
 /// What became of a write.
 #[derive(Clone, PartialEq, Debug)]
@@ -36,7 +37,7 @@ impl Secrets {
         let marks = marks(key, handed, api);
         let secret = Secret {
             metadata: ObjectMeta {
-                name: Some(name(&key.name_any(), &key.spec)),
+                name: Some(secret_name(key)),
                 namespace: key.namespace(),
                 owner_references: Some(owners(key, &[])),
                 labels: Some(marks.labels),
