@@ -12,7 +12,6 @@ pub mod decide;
 mod error;
 pub mod finalizer;
 mod gather;
-mod inspect;
 mod key_ids;
 mod membership;
 pub mod memory;

@@ -13,11 +13,10 @@ use water_resources::{ApiKey, WaterDataApi};
 
 use super::admission::Refusal;
 use super::error::{KeyError, outcome};
-use super::inspect::inspect;
 use super::membership::membership;
 use super::memory::MadeKey;
 use super::record::{self, Issued};
-use super::secret::{Found, Written};
+use super::secret::{Found, Inspected, Written};
 use super::seen::{Directory, Secret, Seen, Sight};
 use super::subject::Subject;
 use super::{finalizer, key_ids, plans};
@@ -89,9 +88,11 @@ pub async fn gather(
     let has_finalizer = finalizer::is_on(&subject.meta);
     let has_label = subject.key.as_ref().is_ok_and(finalizer::is_labelled);
     let is_prepared = has_finalizer && (is_deleting || has_label);
-    let inspected = inspect(&subject, &membership, made.as_deref(), is_prepared, context).await?;
-    let found = &inspected.found;
-    let own = match found {
+    let (admission, api) = (membership.admission, membership.api.as_ref());
+    let secrets = &context.secrets;
+    let secret = secrets.inspect(&subject, admission, api, made.as_deref(), is_prepared);
+    let Inspected { found, seen } = secret.await?;
+    let own = match &found {
         Found::Own(written) => Some(written),
         Found::Orphan(written) if !is_deleting => Some(written),
         _ => None,
@@ -103,10 +104,10 @@ pub async fn gather(
         .spec()
         .is_some_and(|spec| spec.material.hash.is_none());
     let is_to_be_made =
-        is_generated && is_prepared && !is_deleting && *found == Found::Missing && made.is_none();
+        is_generated && is_prepared && !is_deleting && found == Found::Missing && made.is_none();
     let is_terminating =
         is_to_be_made && client::is_terminating(&context.client, subject.namespace()).await?;
-    let wider_plans = membership.api.as_ref().zip(subject.spec());
+    let wider_plans = api.zip(subject.spec());
     let wider_plans = wider_plans.map(|(api, spec)| plans::wider(api, &spec.plan));
     let mut scene = Scene {
         seen: Seen {
@@ -117,9 +118,9 @@ pub async fn gather(
             spec: subject.declared(),
             named: subject.revocable(&issued),
             status: subject.announcement(),
-            admission: membership.admission,
+            admission,
             wider_plans: wider_plans.unwrap_or_default(),
-            secret: inspected.seen(&subject, &membership),
+            secret: seen,
             made: made.as_ref().map(|made| made.issued.hash),
             is_id_taken: match (&subject.key, &membership.place) {
                 (Ok(key), Some(place)) => key_ids::is_taken(key, place, &context.keys),
@@ -131,7 +132,7 @@ pub async fn gather(
         place: membership.place,
         api: membership.api,
         refusal: membership.refusal,
-        secret: inspected.found.written().cloned(),
+        secret: found.written().cloned(),
         issued,
         made,
         reading: None,

@@ -2,8 +2,8 @@
 //!
 //! It is created, so that another's Secret of the name is never overwritten, and each later write names
 //! the version that was read. Its annotations carry the hashes, so that the directory can be rebuilt
-//! from metadata alone. Its text is read once at each version that this operator did not write, to be
-//! hashed.
+//! from metadata alone. Its text is read only at a version that neither this leader nor the status
+//! knows; its hash is then remembered.
 
 mod marks;
 mod write;
@@ -11,16 +11,20 @@ mod write;
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::ObjectMeta;
 use kube::core::PartialObjectMeta;
 use kube::runtime::reflector::{ObjectRef, Store};
-use kube::{Api, Client};
+use kube::{Api, Client, Resource};
 use water_domain::{KeyHash, KeyPrefix, PlainKey, Timestamp};
 use water_resources::api_key::IssuedKey;
+use water_resources::{ApiKey, WaterDataApi};
 
-use super::memory::{lock, version};
+use super::memory::{MadeKey, lock, version};
 use super::record::Issued;
+use super::seen::{self, Admission, Content};
+use super::subject::Subject;
 use marks::{CURRENT, OWNER, OWNER_UID, PREVIOUS, RETIRES};
 pub use marks::{Handed, is_as_declared};
 pub use write::Outcome;
@@ -57,12 +61,49 @@ pub struct Written {
     pub retiring: Option<(Issued, Timestamp)>,
 }
 
+/// What a pass has found under the name of a Secret.
+pub struct Inspected {
+    /// The Secret.
+    pub found: Found,
+    /// The same to decide by, with what its text says.
+    pub seen: seen::Secret<KeyHash>,
+}
+
 impl Found {
     /// The Secret, if it is or was this ApiKey's.
     pub fn written(&self) -> Option<&Written> {
         match self {
             Self::Own(written) | Self::Orphan(written) => Some(written),
             Self::Missing | Self::Foreign => None,
+        }
+    }
+
+    fn seen(
+        &self,
+        is_genuine: bool,
+        subject: &Subject,
+        api: Option<&WaterDataApi>,
+    ) -> seen::Secret<KeyHash> {
+        let content = |written: &Written| {
+            let declared = subject.key.as_ref().ok().zip(api);
+            let retiring = written.retiring.as_ref();
+            Some(Content {
+                hash: written.issued.as_ref()?.hash,
+                retiring: retiring.map(|(before, at)| (before.hash, *at)),
+                is_as_declared: declared
+                    .is_some_and(|(key, api)| is_as_declared(key, written, api)),
+            })
+        };
+        match self {
+            Self::Missing => seen::Secret::Missing,
+            Self::Own(written) if is_genuine => {
+                content(written).map_or(seen::Secret::Edited, seen::Secret::Own)
+            }
+            Self::Own(_) => seen::Secret::Edited,
+            Self::Orphan(written) if is_genuine => {
+                content(written).map_or(seen::Secret::Foreign, seen::Secret::Orphan)
+            }
+            Self::Orphan(_) | Self::Foreign => seen::Secret::Foreign,
         }
     }
 }
@@ -85,6 +126,76 @@ impl Secrets {
         }
     }
 
+    /// What stands under the name of an ApiKey's Secret. An ApiKey that is not prepared gets its finalizer
+    /// whatever its Secret is.
+    pub async fn inspect(
+        &self,
+        subject: &Subject,
+        admission: Admission,
+        api: Option<&WaterDataApi>,
+        made: Option<&MadeKey>,
+        is_prepared: bool,
+    ) -> kube::Result<Inspected> {
+        let (found, is_genuine) = match subject.secret_name() {
+            None => (Found::Missing, false),
+            Some(name) if is_prepared && admission == Admission::Admitted => {
+                self.examine(subject, &name, made).await?
+            }
+            Some(name) => (self.known(&subject.meta, &name), true),
+        };
+        let seen = found.seen(is_genuine, subject, api);
+        Ok(Inspected { found, seen })
+    }
+
+    /// The Secret, and whether its text is that of the key that its annotations name. Looks in the watch's
+    /// memory and, before a key is made or after somebody else wrote first, at the API server.
+    async fn examine(
+        &self,
+        subject: &Subject,
+        name: &str,
+        made: Option<&MadeKey>,
+    ) -> kube::Result<(Found, bool)> {
+        let known = self.known(&subject.meta, name);
+        let is_to_be_asked = made.map_or(known == Found::Missing, |made| made.is_overtaken);
+        let found = if is_to_be_asked {
+            self.ask(&subject.meta, name).await?
+        } else {
+            known
+        };
+        let text = match &found {
+            Found::Missing | Found::Foreign => return Ok((found, false)),
+            Found::Own(written) => self.known_text(subject, written),
+            Found::Orphan(_) => None,
+        };
+        let (found, text) = match text {
+            Some(text) => (found, text),
+            None => self.read(&subject.meta, name).await?,
+        };
+        if matches!(found, Found::Orphan(_)) && !self.is_living(&subject.meta).await? {
+            return Ok((Found::Foreign, false));
+        }
+        let named = found.written().and_then(|written| written.issued.as_ref());
+        let is_genuine = named.is_some_and(|issued| Some(issued.hash) == text);
+        Ok((found, is_genuine))
+    }
+
+    /// The hash of the text at this version, if it was written or read before.
+    fn known_text(&self, subject: &Subject, written: &Written) -> Option<Option<KeyHash>> {
+        let version = written.meta.resource_version.as_ref();
+        let told = subject.status.secret_resource_version.as_ref();
+        let is_told = version.is_some() && told == version;
+        let told = || is_told.then(|| written.issued.as_ref().map(|issued| issued.hash));
+        self.kept.text_at(subject.uid(), version).or_else(told)
+    }
+
+    /// Whether the ApiKey of that name still is this one; then the ApiKey that owned the Secret is gone.
+    async fn is_living(&self, key: &ObjectMeta) -> kube::Result<bool> {
+        let living = self.beside::<ApiKey>(key);
+        let name = key.name.as_deref().unwrap_or_default();
+        let living = living.get_metadata_opt(name).await?;
+        Ok(living.is_some_and(|living| living.metadata.uid == key.uid))
+    }
+
     /// The Secret of an ApiKey, as far as the watch and this leader's own writes have told.
     pub fn known(&self, key: &ObjectMeta, name: &str) -> Found {
         let namespace = key.namespace.as_deref().unwrap_or_default();
@@ -101,26 +212,26 @@ impl Secrets {
 
     /// The same as the API server tells it: the watch knows no other Secrets than keys', and not yet
     /// one that was just written.
-    pub async fn ask(&self, key: &ObjectMeta, name: &str) -> kube::Result<Found> {
-        let asked = self.beside(key).get_metadata_opt(name).await?;
+    async fn ask(&self, key: &ObjectMeta, name: &str) -> kube::Result<Found> {
+        let asked = self.beside::<Secret>(key).get_metadata_opt(name).await?;
         Ok(asked.map_or(Found::Missing, |secret| judge(key, &secret.metadata)))
     }
 
-    /// The Secret with the hash of its text; `None`: it has none, or one that is no key.
-    pub async fn read(
-        &self,
-        key: &ObjectMeta,
-        name: &str,
-    ) -> kube::Result<(Found, Option<KeyHash>)> {
-        let Some(secret) = self.beside(key).get_opt(name).await? else {
+    /// The Secret with the hash of its text, which is kept; `None`: it has none, or one that is no key.
+    async fn read(&self, key: &ObjectMeta, name: &str) -> kube::Result<(Found, Option<KeyHash>)> {
+        let Some(secret) = self.beside::<Secret>(key).get_opt(name).await? else {
             return Ok((Found::Missing, None));
         };
         let text = secret.data.as_ref().and_then(|data| data.get("api-key"));
         let plain = text.and_then(|text| PlainKey::parse(&text.0, &KeyPrefix::default()).ok());
-        Ok((
+        let (found, text) = (
             judge(key, &secret.metadata),
             plain.map(|plain| plain.hash()),
-        ))
+        );
+        if let (Found::Own(written), Some(uid)) = (&found, &key.uid) {
+            self.keep(uid, written.meta.clone(), text);
+        }
+        Ok((found, text))
     }
 
     /// Keeps what the API server answered to a read or a write of an ApiKey's Secret; `text` is the hash
@@ -129,18 +240,16 @@ impl Secrets {
         self.kept.keep(uid, meta, text);
     }
 
-    /// What was kept of the text of an ApiKey's Secret, if that was of this version.
-    pub fn text_at(&self, uid: &str, version: Option<&String>) -> Option<Option<KeyHash>> {
-        self.kept.text_at(uid, version)
-    }
-
     /// Forgets those of ApiKeys that are gone.
     pub fn retain(&self, living: &HashSet<String>) {
         self.kept.retain(living);
     }
 
-    /// The Secrets of an ApiKey's namespace at the API server.
-    fn beside(&self, key: &ObjectMeta) -> Api<Secret> {
+    /// A kind in an ApiKey's namespace, at the API server.
+    fn beside<K>(&self, key: &ObjectMeta) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
         let namespace = key.namespace.as_deref().unwrap_or_default();
         Api::namespaced(self.client.clone(), namespace)
     }

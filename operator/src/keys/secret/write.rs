@@ -52,7 +52,10 @@ impl Secrets {
             field_manager: Some(RECORD_MANAGER.into()),
             ..PostParams::default()
         };
-        let created = self.beside(&key.metadata).create(&params, &secret).await;
+        let created = self
+            .beside::<Secret>(&key.metadata)
+            .create(&params, &secret)
+            .await;
         outcome(created.map(|secret| secret.metadata))
     }
 
@@ -114,7 +117,7 @@ impl Secrets {
             ..PatchParams::default()
         };
         let name = before.meta.name.as_deref().unwrap_or_default();
-        let secrets = self.beside(&key.metadata);
+        let secrets = self.beside::<Secret>(&key.metadata);
         let patched = secrets.patch(name, &params, &Patch::Merge(patch)).await;
         outcome(patched.map(|secret| secret.metadata))
     }
