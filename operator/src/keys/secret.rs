@@ -25,8 +25,8 @@ use super::memory::{MadeKey, lock, version};
 use super::record::Issued;
 use super::seen::{self, Admission, Content};
 use super::subject::Subject;
-use marks::{CURRENT, OWNER, OWNER_UID, PREVIOUS, RETIRES};
-pub use marks::{Handed, is_as_declared};
+pub use marks::Handed;
+use marks::{CURRENT, OWNER, OWNER_UID, PREVIOUS, RETIRES, is_as_declared};
 pub use write::Outcome;
 
 /// The keys' Secrets, as the watch tells of them, as this leader has written or read them since, and at

@@ -1,0 +1,178 @@
+//! What the key directory holds of an ApiKey, and what it means that it cannot be read.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use water_domain::{KeyHash, PlanName, Timestamp};
+use water_keystore::{Origin, Record, Writer};
+use water_resources::api_key::IssuedAt;
+use water_resources::condition::ConditionStatus;
+
+use super::Scene;
+use crate::conditions::{Aspect, Outcome, Reason, find, holds};
+use crate::context::Context;
+use crate::directories::gates::GatePod;
+use crate::directories::waits::{Mark, Standing};
+use crate::directories::{DirectoryError, Moment, OpenDirectory};
+use crate::gate_pods;
+use crate::keys::error::{KeyError, outcome};
+use crate::keys::record;
+use crate::keys::seen::{Directory, Secret, Sight};
+
+/// A directory, and what it holds of the ApiKey.
+pub struct Reading {
+    /// The directory.
+    pub open: Arc<OpenDirectory>,
+    /// Under the term that was claimed before it was read.
+    pub writer: Writer,
+    /// Whose records are read.
+    pub origin: Origin,
+    /// The records themselves.
+    pub records: BTreeMap<KeyHash, Option<Record>>,
+    /// Whether every gate has acknowledged them.
+    pub standing: Standing,
+    /// Redis' time.
+    pub now: Timestamp,
+}
+
+impl Scene {
+    /// Reads what the directory holds of the ApiKey, of which everything else was read since that moment.
+    pub(super) async fn read(
+        &mut self,
+        since: Moment,
+        context: &Context,
+    ) -> Result<Directory<KeyHash, PlanName>, KeyError> {
+        let Some(place) = &self.place else {
+            return Ok(Directory::Unnamed);
+        };
+        let Some(open) = context.directories.get(place) else {
+            let place = place.clone();
+            return self.unopened(&place, context).await;
+        };
+        let origin = match (&self.subject.account, self.subject.brought) {
+            (Some(account), Some(_)) => Origin::Brought(account.clone()),
+            _ => Origin::Generated,
+        };
+        let asked: Vec<KeyHash> = self.seen.named.iter().copied().collect();
+        let uid = self.subject.uid();
+        let read = context
+            .directories
+            .sight(&open, context, since, uid, &origin, &asked);
+        let (writer, sight, position) = match read.await {
+            Ok(read) => read,
+            Err(DirectoryError::ReadBefore) => return Err(KeyError::ReadBefore),
+            Err(error) => {
+                self.trouble = Some(outcome(&error));
+                return Ok(Directory::Away);
+            }
+        };
+        let mark = Mark {
+            generation: position.generation,
+            number: sight.number,
+            is_last: sight.is_gone,
+        };
+        let is_nothing = sight.records.is_empty() && !sight.is_gone;
+        let owner = record::owner(&self.subject.meta);
+        let standing = match open.waits.standing(&owner.uid, mark) {
+            Some(standing) => standing,
+            None if is_nothing || self.is_told() => Standing::InForce,
+            None => open.waits.begin(&owner, mark, position, Instant::now()),
+        };
+        if self.subject.key.is_err() {
+            open.remember_unreadable(&owner, &origin, &sight.records);
+        }
+        let held = sight.records.iter();
+        let held = held.map(|(hash, record)| {
+            (
+                *hash,
+                record
+                    .as_ref()
+                    .filter(|record| self.fits(hash, record))
+                    .map(record::terms),
+            )
+        });
+        let seen = Sight {
+            number: sight.number,
+            held: held.collect(),
+            barred: sight.barred,
+            taken: sight.taken,
+            is_gone: sight.is_gone,
+            is_acknowledged: standing == Standing::InForce,
+            now: sight.now,
+        };
+        self.reading = Some(Reading {
+            open,
+            writer,
+            origin,
+            records: sight.records,
+            standing,
+            now: sight.now,
+        });
+        Ok(Directory::Open(seen))
+    }
+
+    /// What a directory that is not open means.
+    async fn unopened(
+        &mut self,
+        place: &IssuedAt,
+        context: &Context,
+    ) -> Result<Directory<KeyHash, PlanName>, KeyError> {
+        let (namespace, name) = (&place.namespace, &place.name);
+        let Some(api) = context.api_at(place) else {
+            if self.seen.is_deleting {
+                let pods = gate_pods::list(&context.client, place).await?;
+                let pods = pods.iter().filter_map(GatePod::of);
+                self.remaining = pods.map(|pod| pod.name).collect();
+            }
+            let gates = !self.remaining.is_empty();
+            return Ok(Directory::Lost { gates });
+        };
+        let message = match &api.0 {
+            Err(_) => "the WaterDataApi cannot be read".to_owned(),
+            Ok(api) => {
+                let status = api.status.as_ref();
+                let conditions = status.map(|status| status.conditions.as_slice());
+                match find(conditions.unwrap_or_default(), Aspect::DirectorySynced) {
+                    Some(synced) if synced.status == ConditionStatus::False => {
+                        synced.message.clone()
+                    }
+                    _ => return Err(KeyError::NotOpen),
+                }
+            }
+        };
+        let message = format!(
+            "the key directory of the WaterDataApi {namespace}/{name} cannot be opened: {message}"
+        );
+        self.trouble = Some(Outcome::Underway(Reason::Waiting, message));
+        Ok(Directory::Away)
+    }
+
+    /// Whether a record agrees with what is known of its key.
+    fn fits(&self, hash: &KeyHash, record: &Record) -> bool {
+        let issued = self.issued.get(hash);
+        Some(&record.account) == self.subject.account.as_ref()
+            && issued.is_none_or(|issued| {
+                (&issued.key_id, issued.revision) == (&record.key_id, record.revision)
+            })
+    }
+
+    /// Whether the status reports this generation as acknowledged by every gate. A new leader then need
+    /// not ask the gates again.
+    fn is_told(&self) -> bool {
+        let status = &self.subject.status;
+        let key = match (self.subject.brought, self.seen.secret) {
+            (Some(hash), _) => hash,
+            (None, Secret::Own(content)) => content.hash,
+            (None, _) => return false,
+        };
+        !self.seen.is_deleting
+            && status.observed_generation == self.subject.meta.generation
+            && self.seen.status.current == Some(key)
+            && self.seen.status.revealed.contains(&key)
+            && self.seen.status.all == self.seen.status.revealed
+            && holds(&status.conditions, Aspect::Synced)
+            && find(&status.conditions, Aspect::Ready)
+                .is_some_and(|ready| ready.reason != Reason::AwaitingGates.as_str())
+    }
+}
