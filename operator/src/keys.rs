@@ -13,7 +13,6 @@ mod error;
 pub mod finalizer;
 mod gather;
 mod key_ids;
-mod membership;
 pub mod memory;
 mod plans;
 pub mod record;
