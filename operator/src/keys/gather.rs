@@ -59,19 +59,25 @@ pub async fn gather(
 ) -> Result<Scene, KeyError> {
     let subject = Subject::of(watched, &context.memory, &context.client).await?;
     let membership = membership(&subject, context).await?;
+    let (admission, api) = (membership.admission, membership.api.as_ref());
+    let is_deleting = subject.meta.deletion_timestamp.is_some();
+    let has_finalizer = finalizer::is_on(&subject.meta);
+    let has_label = subject.key.as_ref().is_ok_and(finalizer::is_labelled);
+    let is_prepared = has_finalizer && (is_deleting || has_label);
     let rotation = subject.rotation();
     let is_wanted = |made: &Arc<MadeKey>| {
         rotation.is_none_or(|rotation| made.issued.revision >= rotation.revision)
     };
     let made = context.memory.made(subject.uid()).filter(is_wanted);
-    let is_deleting = subject.meta.deletion_timestamp.is_some();
-    let has_finalizer = finalizer::is_on(&subject.meta);
-    let has_label = subject.key.as_ref().is_ok_and(finalizer::is_labelled);
-    let is_prepared = has_finalizer && (is_deleting || has_label);
-    let (admission, api) = (membership.admission, membership.api.as_ref());
     let secrets = &context.secrets;
-    let secret = secrets.inspect(&subject, admission, api, made.as_deref(), is_prepared);
-    let Inspected { found, seen } = secret.await?;
+    let inspected = secrets.inspect(&subject, admission, api, made.as_deref(), is_prepared);
+    let Inspected { found, seen } = inspected.await?;
+    let material = subject.spec().map(|spec| &spec.material);
+    let is_generated = material.is_some_and(|material| material.hash.is_none());
+    let is_to_be_made =
+        is_generated && is_prepared && !is_deleting && found == Found::Missing && made.is_none();
+    let is_terminating =
+        is_to_be_made && client::is_terminating(&context.client, subject.namespace()).await?;
     let own = match &found {
         Found::Own(written) => Some(written),
         Found::Orphan(written) if !is_deleting => Some(written),
@@ -80,13 +86,6 @@ pub async fn gather(
     let others = made.iter().map(|made| &made.issued);
     let others = others.chain(own.into_iter().flat_map(|own| own.keys()));
     let issued = subject.issued(others.cloned(), now);
-    let is_generated = subject
-        .spec()
-        .is_some_and(|spec| spec.material.hash.is_none());
-    let is_to_be_made =
-        is_generated && is_prepared && !is_deleting && found == Found::Missing && made.is_none();
-    let is_terminating =
-        is_to_be_made && client::is_terminating(&context.client, subject.namespace()).await?;
     let wider_plans = api.zip(subject.spec());
     let wider_plans = wider_plans.map(|(api, spec)| plans::wider(api, &spec.plan));
     let mut scene = Scene {
