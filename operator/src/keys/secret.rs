@@ -29,14 +29,6 @@ pub use marks::Handed;
 use marks::{CURRENT, OWNER, OWNER_UID, PREVIOUS, RETIRES, is_as_declared};
 pub use write::Outcome;
 
-/// The keys' Secrets, as the watch tells of them, as this leader has written or read them since, and at
-/// the API server. What is kept of them ends with the leadership.
-pub struct Secrets {
-    client: Client,
-    watched: Store<PartialObjectMeta<Secret>>,
-    kept: Kept,
-}
-
 /// What stands under the Secret's name.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Found {
@@ -61,14 +53,6 @@ pub struct Written {
     pub retiring: Option<(Issued, Timestamp)>,
 }
 
-/// What a pass has found under the name of a Secret.
-pub struct Inspected {
-    /// The Secret.
-    pub found: Found,
-    /// The same to decide by, with what its text says.
-    pub seen: seen::Secret<KeyHash>,
-}
-
 impl Found {
     /// The Secret, if it is or was this ApiKey's.
     pub fn written(&self) -> Option<&Written> {
@@ -78,6 +62,7 @@ impl Found {
         }
     }
 
+    /// The same to decide by; `is_genuine`: its text is that of the key that its annotations name.
     fn seen(
         &self,
         is_genuine: bool,
@@ -114,6 +99,22 @@ impl Written {
         let before = self.retiring.as_ref().map(|(before, _)| before);
         before.into_iter().chain(&self.issued)
     }
+}
+
+/// The keys' Secrets, as the watch tells of them, as this leader has written or read them since, and at
+/// the API server. What is kept of them ends with the leadership.
+pub struct Secrets {
+    client: Client,
+    watched: Store<PartialObjectMeta<Secret>>,
+    kept: Kept,
+}
+
+/// What a pass has found under the name of a Secret.
+pub struct Inspected {
+    /// The Secret.
+    pub found: Found,
+    /// The same to decide by, with what its text says.
+    pub seen: seen::Secret<KeyHash>,
 }
 
 impl Secrets {
@@ -190,9 +191,8 @@ impl Secrets {
 
     /// Whether the ApiKey of that name still is this one; then the ApiKey that owned the Secret is gone.
     async fn is_living(&self, key: &ObjectMeta) -> kube::Result<bool> {
-        let living = self.beside::<ApiKey>(key);
         let name = key.name.as_deref().unwrap_or_default();
-        let living = living.get_metadata_opt(name).await?;
+        let living = self.beside::<ApiKey>(key).get_metadata_opt(name).await?;
         Ok(living.is_some_and(|living| living.metadata.uid == key.uid))
     }
 
@@ -224,10 +224,8 @@ impl Secrets {
         };
         let text = secret.data.as_ref().and_then(|data| data.get("api-key"));
         let plain = text.and_then(|text| PlainKey::parse(&text.0, &KeyPrefix::default()).ok());
-        let (found, text) = (
-            judge(key, &secret.metadata),
-            plain.map(|plain| plain.hash()),
-        );
+        let text = plain.map(|plain| plain.hash());
+        let found = judge(key, &secret.metadata);
         if let (Found::Own(written), Some(uid)) = (&found, &key.uid) {
             self.keep(uid, written.meta.clone(), text);
         }
@@ -259,6 +257,7 @@ impl Secrets {
 #[derive(Default)]
 struct Kept(Mutex<HashMap<String, KeptSecret>>);
 
+/// A key's Secret as this leader wrote or read it.
 struct KeptSecret {
     version: Option<String>,
     /// `None` once the watch has shown this version: thousands of them would be held twice.
@@ -301,6 +300,7 @@ impl Kept {
     }
 }
 
+/// Whose Secret it is, by its annotations.
 fn judge(key: &ObjectMeta, metadata: &ObjectMeta) -> Found {
     let annotation = |name: &str| metadata.annotations.as_ref()?.get(name).cloned();
     let issued = |[hash, key_id, revision, time]: [&str; 4]| {

@@ -112,7 +112,7 @@ impl Subject {
     }
 
     /// The key id that it declares for the hash that it brings along.
-    pub fn brought_id(&self) -> Option<KeyId> {
+    fn brought_id(&self) -> Option<KeyId> {
         let brought = self.spec()?.material.hash.as_ref()?;
         brought.key_id.as_ref()?.parse().ok()
     }
@@ -209,7 +209,7 @@ impl Subject {
     }
 
     /// The time of the tombstone to lift, if the annotation is about the hash that it brings.
-    pub fn reinstated(&self) -> Option<Timestamp> {
+    fn reinstated(&self) -> Option<Timestamp> {
         let annotation = self.meta.annotations.as_ref()?.get(REINSTATE)?;
         let (digits, time) = annotation.split_once('@')?;
         let is_its_own = self.brought?.key_id().as_str() == digits;
