@@ -38,7 +38,7 @@ use water_resources::condition::ConditionStatus;
 use water_resources::water_data_api::{ApiKeyCounts, From};
 use water_resources::workload::OnFailure;
 
-use crate::backoff::chance;
+use crate::backoff::{chance, spread};
 use crate::clock;
 use crate::conditions::{Aspect, Finding, Outcome, Reason, holds};
 use crate::config::Scope;
@@ -98,7 +98,7 @@ pub async fn reconcile(
         Ok(api) => api,
         Err(invalid) => {
             undecodable::tell(&api, invalid, &context, clock::now()).await?;
-            return Ok(Action::requeue(EVERY));
+            return Ok(Action::requeue(spread(EVERY, chance())));
         }
     };
     let pass = tokio::time::timeout(PASS_WITHIN, pass(api, &context, clock::now()));
@@ -114,7 +114,7 @@ pub async fn reconcile(
         Err(error) if error.is_conflict() => {}
         Err(error) => interrupted(api, error, &context, clock::now()).await,
     }
-    result.map(|()| Action::requeue(EVERY))
+    result.map(|()| Action::requeue(spread(EVERY, chance())))
 }
 
 /// When a pass that was given up is tried again.

@@ -21,6 +21,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
+use crate::backoff::{chance, spread};
 use health::Probe;
 
 /// A pass that decides by what was told begins when each of these is true. (`Store::wait_until_ready`
@@ -140,7 +141,7 @@ impl Iterator for Patience {
     fn next(&mut self) -> Option<Duration> {
         let pause = Duration::from_millis(250) * 2_u32.pow(self.failures.min(5));
         self.failures += 1;
-        Some(pause.min(Duration::from_secs(5)))
+        Some(spread(pause.min(Duration::from_secs(5)), chance()))
     }
 }
 
@@ -171,15 +172,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patience_grows_to_five_seconds_and_begins_anew() {
+    fn patience_grows_to_five_seconds_give_or_take_a_quarter_and_begins_anew() {
+        let around = |millis: u64| {
+            let pause = Duration::from_millis(millis);
+            pause * 3 / 4..pause * 5 / 4
+        };
         let mut patience = Patience::default();
-        let pauses: Vec<u128> = patience
-            .by_ref()
-            .take(6)
-            .map(|pause| pause.as_millis())
-            .collect();
-        assert_eq!(pauses, [250, 500, 1000, 2000, 4000, 5000]);
+        for millis in [250, 500, 1000, 2000, 4000, 5000, 5000] {
+            assert!(
+                patience
+                    .next()
+                    .is_some_and(|pause| around(millis).contains(&pause))
+            );
+        }
         patience.reset();
-        assert_eq!(patience.next(), Some(Duration::from_millis(250)));
+        assert!(
+            patience
+                .next()
+                .is_some_and(|pause| around(250).contains(&pause))
+        );
     }
 }
