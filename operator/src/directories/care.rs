@@ -1,5 +1,6 @@
 //! Monitors one directory while this pod leads: `meta` and the server once a second, the gates while a
-//! declaration waits for them, and once a minute the number of records, which shows evictions.
+//! declaration waits for them, last uses every half minute, and once a minute the number of records,
+//! which shows evictions.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -27,12 +28,13 @@ const EVERY: Duration = Duration::from_secs(1);
 const MINUTE: u64 = 60;
 /// Records are counted at this look of each minute: soon after a leadership has begun.
 const COUNT_AT: u64 = 5;
-/// Last uses are read at this look of each minute.
-const USES_AT: u64 = 20;
+/// Last uses are read at the looks that this divides: with the 15 s in which gates write them, a first
+/// use shows within a minute.
+const USES_EVERY: u64 = 30;
 /// The accuracy of the last use in a status.
 const USE_GRAIN: Duration = Duration::from_secs(600);
-/// Statuses to be written for last uses in one minute, and keys asked for in one command.
-const USES_AT_ONCE: usize = 1000;
+/// Statuses to be written for last uses at one look, and keys asked for in one command.
+const USES_AT_ONCE: usize = 500;
 /// A rebuild is given up after this long, and begun again.
 const MEND_WITHIN: Duration = Duration::from_secs(15);
 
@@ -85,7 +87,7 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
                 away = true;
             }
         }
-        if looks % MINUTE == USES_AT {
+        if looks % USES_EVERY == 0 {
             if let Err(error) = show_uses(open, context, clock::now()).await {
                 debug!(error = %error, "cannot read when keys were last used");
             }
