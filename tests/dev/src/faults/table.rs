@@ -146,6 +146,7 @@ pub const FAULTS: &[Fault] = &[
         &[
             "sweep::keys_stripped_while_no_operator_ran_are_withdrawn",
             "sweep::most_keys_are_withdrawn_only_when_somebody_allows_it",
+            "sequences::after_any_changes_and_faults_everything_is_as_declared",
         ],
     ),
     held(
@@ -160,6 +161,7 @@ pub const FAULTS: &[Fault] = &[
             "reissue::a_deleted_secret_is_issued_again_and_the_old_key_works_on",
             "reissue::an_edited_text_is_replaced_and_what_others_wrote_stays",
             "reissue::the_fourth_reissue_stalls_until_its_owner_asks_for_it",
+            "sequences::after_any_changes_and_faults_everything_is_as_declared",
         ],
     ),
     held(
@@ -180,7 +182,9 @@ pub const FAULTS: &[Fault] = &[
         "Redis is flushed",
         &[
             "store_faults::a_flushed_directory_is_rebuilt",
+            "10 000 keys: cold start, from the process' start to a complete directory",
             "outages::a_redis_that_lost_its_data_fails_no_good_key",
+            "sequences::after_any_changes_and_faults_everything_is_as_declared",
         ],
     ),
     held(
@@ -191,6 +195,7 @@ pub const FAULTS: &[Fault] = &[
             "store_faults::an_old_dump_brings_no_revoked_key_back_and_loses_no_new_one",
             "outages::a_redis_that_is_killed_and_comes_back_empty_fails_no_good_key",
             "directory_faults::an_old_dump_refuses_no_good_key_and_accepts_no_revoked_one",
+            "sequences::after_any_changes_and_faults_everything_is_as_declared",
         ],
     ),
     held(
@@ -312,6 +317,7 @@ pub const FAULTS: &[Fault] = &[
         &[
             "cut_off::a_gate_without_redis_serves_its_share_and_a_deletion_waits_for_it_by_name",
             "cut_off::an_operator_without_redis_loses_no_deletion_and_no_request",
+            "sequences::after_any_changes_and_faults_everything_is_as_declared",
         ],
     ),
     lacking(
@@ -324,7 +330,7 @@ pub const FAULTS: &[Fault] = &[
         40,
         "helm upgrade dies midway; rollback, uninstall, reinstall",
         &[
-            "installation::the_readmes_commands_install_an_api_that_answers_and_keeps_its_clients_apart",
+            "installation::the_readmes_commands_install_an_api_that_answers_keeps_its_clients_apart_and_loads_data",
         ],
         "no test interrupts Helm",
     ),
@@ -384,12 +390,49 @@ pub const FAULTS: &[Fault] = &[
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::{fs, io};
+
     use super::*;
+    use crate::clusters::project;
+
+    /// All Rust of a folder but this table's own.
+    fn sources(folder: &Path, text: &mut String) -> io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                sources(&path, text)?;
+            } else if path.extension().is_some_and(|end| end == "rs")
+                && !path.ends_with("faults/table.rs")
+            {
+                text.push_str(&fs::read_to_string(&path)?);
+            }
+        }
+        Ok(())
+    }
 
     #[test]
     fn each_number_from_1_to_46_stands_once_in_order() {
         let numbers = FAULTS.iter().map(|fault| fault.number);
         assert!(numbers.eq(1..=46));
+    }
+
+    #[test]
+    fn each_test_and_row_that_is_named_exists() -> io::Result<()> {
+        let mut text = String::new();
+        for folder in ["operator", "services", "tests"] {
+            sources(&project().join(folder), &mut text)?;
+        }
+        let is_there = |named: &str| match named.rsplit_once("::") {
+            Some((_, test)) => text.contains(&format!("fn {test}(")),
+            None => named
+                .split_once(": ")
+                .is_some_and(|(_, row)| text.contains(&format!("\"{row}\""))),
+        };
+        let named = FAULTS.iter().flat_map(|fault| fault.tests);
+        let missing: Vec<_> = named.filter(|named| !is_there(named)).collect();
+        assert!(missing.is_empty(), "{missing:#?}");
+        Ok(())
     }
 
     #[test]
