@@ -3,6 +3,7 @@
 //! is a ratio within one run, or a bound that leaves room. `cargo dev bench` builds and runs it.
 
 mod binary;
+mod chart;
 mod cpu;
 mod database;
 mod departements;

@@ -2,19 +2,18 @@
 
 use std::cell::Cell;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use water_harness::programs::Program;
 use water_harness::{ControlPlane, scratch_directory, wait_until};
 use water_keystore::{Directory, Instance};
 
 use super::api::{Api, NAMESPACE, PLAN};
 use super::audit::Audit;
 use super::process::Operator;
+use crate::chart;
 use crate::gate::BODY;
 use crate::gate::process::Gate;
 use crate::nginx::{Configuration, Nginx};
@@ -50,7 +49,7 @@ impl Site {
         let namespace =
             json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAMESPACE } });
         control_plane.apply(&namespace.to_string())?;
-        control_plane.apply(&rights()?)?;
+        control_plane.apply(&chart::rendered(NAMESPACE, "rbac", &[])?)?;
         let kubeconfig = scratch_directory("operator")?.join("kubeconfig");
         let rights = control_plane.kubeconfig_of(NAMESPACE, ACCOUNT)?;
         fs::write(&kubeconfig, rights)?;
@@ -143,26 +142,6 @@ impl Site {
         let uid = "--output=jsonpath={.metadata.uid}";
         self.control_plane.kubectl(&["get", &pod, &namespace, uid])
     }
-}
-
-/// The rights that the chart gives the operator, as Helm renders them.
-fn rights() -> Result<String> {
-    let chart = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/water-data");
-    let output = Command::new(Program::Helm.find_or_build(&mut |_| {})?)
-        .args(["template", "water", "--namespace", NAMESPACE])
-        .args(["--show-only", "templates/rbac.yaml"])
-        .args(["--set", "postgres.existingSecret=postgres"])
-        .args(["--set", "redis.existingSecret=redis"])
-        .args(["--set", "api.exposure.trustedProxiesNone=true"])
-        .arg(chart)
-        .output()
-        .context("start helm")?;
-    ensure!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// The stores' Secrets and the WaterDataApi.
