@@ -16,6 +16,7 @@ mod machine;
 mod nginx;
 mod operator;
 mod parts;
+mod portal;
 mod product;
 mod report;
 mod rounds;
@@ -71,6 +72,8 @@ enum Part {
     Ingest,
     /// The answers from memory beside nginx with the same files.
     Departements,
+    /// The portal's pages beside nginx, its list of keys beside the API server's, and its memory.
+    Portal,
 }
 
 fn main() -> ExitCode {
@@ -103,7 +106,7 @@ fn run(arguments: &Arguments) -> Result<()> {
             (Part::Parts, true, _) => parts::smoke().await,
             (Part::Parts, _, Some(contestant)) => parts::profile(contestant).await,
             (Part::Parts, ..) => record("parts", parts::measure().await?),
-            (Part::Ingest | Part::Departements, false, Some(_)) => {
+            (Part::Ingest | Part::Departements | Part::Portal, false, Some(_)) => {
                 bail!("only variants of gate, parts and history can be profiled")
             }
             (Part::History, true, _) => history::smoke().await,
@@ -113,6 +116,8 @@ fn run(arguments: &Arguments) -> Result<()> {
             (Part::Ingest, ..) => record("ingest", ingest::measure().await?),
             (Part::Departements, true, _) => departements::smoke().await,
             (Part::Departements, ..) => record("departements", departements::measure().await?),
+            (Part::Portal, true, _) => portal::smoke().await,
+            (Part::Portal, ..) => record("portal", portal::measure().await?),
         }
     })
 }

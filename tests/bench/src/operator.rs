@@ -2,7 +2,7 @@
 //! operator's own binary with the chart's rights. There is no node: Deployments get no pods, and the
 //! gates' pods are objects that this program makes.
 
-mod api;
+pub mod api;
 mod audit;
 mod cold_start;
 mod deletion;

@@ -35,6 +35,12 @@ fn the_service_in_memory_and_nginx_answer_the_same() {
     smoke("departements");
 }
 
+/// The portal's binary has the pages that `cargo dev web` builds.
+#[test]
+fn the_portal_answers_as_nginx_and_lists_the_keys_that_the_api_server_has() {
+    smoke("portal");
+}
+
 fn smoke(part: &str) {
     let run = Command::new(env!("CARGO_BIN_EXE_water-bench"))
         .args([part, "--smoke"])

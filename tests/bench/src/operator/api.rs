@@ -130,15 +130,26 @@ impl Session {
 
     /// Makes an ApiKey of an account of its own.
     pub async fn create(&mut self, name: &str) -> Result<()> {
+        let spec = json!({ "accountId": name, "plan": PLAN });
+        self.create_as(&json!({ "name": name }), &spec).await
+    }
+
+    /// Makes an ApiKey of this metadata and spec.
+    pub async fn create_as(&mut self, metadata: &Value, spec: &Value) -> Result<()> {
         let key = json!({
-            "apiVersion": "waterdata.dev/v1",
-            "kind": "ApiKey",
-            "metadata": { "name": name },
-            "spec": { "accountId": name, "plan": PLAN },
+            "apiVersion": "waterdata.dev/v1", "kind": "ApiKey", "metadata": metadata, "spec": spec,
         });
         self.send("POST", &keys(), "application/json", &key)
             .await
             .map(drop)
+    }
+
+    /// Writes an ApiKey's status, as its operator does.
+    pub async fn tell(&mut self, name: &str, status: &Value) -> Result<()> {
+        let path = format!("{}/{name}/status", keys());
+        let patch = json!({ "status": status });
+        let patched = self.send("PATCH", &path, "application/merge-patch+json", &patch);
+        patched.await.map(drop)
     }
 
     /// Asks for another key in the place of the one that there is.
@@ -176,7 +187,8 @@ impl Session {
     }
 }
 
-fn keys() -> String {
+/// The path of all ApiKeys.
+pub fn keys() -> String {
     format!("/apis/waterdata.dev/v1/namespaces/{NAMESPACE}/apikeys")
 }
 

@@ -1,0 +1,122 @@
+//! The portal's pages and its answers about sessions beside nginx, which serves the same bytes as files.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+
+use super::people::SESSION;
+use super::scale::Scale;
+use super::site::Site;
+use crate::load::{Expected, Load, Requests};
+use crate::nginx::{Configuration, Nginx};
+use crate::report::{Row, Target};
+use crate::rounds::{self, Rounds, Variant};
+
+/// How the variants are called in rows.
+mod name {
+    pub const PAGE: &str = "page";
+    pub const NGINX_PAGE: &str = "nginx, the same page as a file";
+    pub const SCRIPT: &str = "script of the first page";
+    pub const NGINX_SCRIPT: &str = "nginx, the same script as a file";
+    pub const READER: &str = "session, signed in";
+    pub const NGINX_READER: &str = "nginx, the same session as a file";
+    pub const NOBODY: &str = "session, signed out";
+    pub const NGINX_NOBODY: &str = "nginx, the same answer to nobody as a file";
+}
+
+/// Compares them, and tells the rows.
+pub async fn measure(site: &Site, cookies: &[String], scale: Scale) -> Result<Vec<Row>> {
+    let page = site.body("/", &[]).await?;
+    let script_path = script_of(&page)?;
+    let script = site.body(script_path, &[]).await?;
+    let reader = site.body(SESSION, &[("Cookie", &cookies[0])]).await?;
+    let nobody = site.body(SESSION, &[]).await?;
+    let files = Configuration::new(include_str!("../../nginx/static.conf"))
+        .set("access_log", "access.log access buffer=64k flush=1s")
+        .file("page", page.as_str())
+        .file("script", script.as_str())
+        .file("reader", reader.as_str())
+        .file("nobody", nobody.as_str());
+    let nginx = Nginx::start(files).await?;
+    let variant = |name, body: &str, address, process, requests| Variant {
+        name,
+        load: Load {
+            address,
+            connections: scale.connections,
+            requests: Arc::new(Requests::whole(requests)),
+            expected: Expected {
+                status: 200,
+                length: Some(body.len()),
+            },
+            pace: None,
+        },
+        process,
+    };
+    let portal = |name, body, requests| variant(name, body, site.address(), site.id(), requests);
+    // The same fields reach both: they are read, and no file depends on them.
+    let nginx = |name, body, requests| variant(name, body, nginx.address(), nginx.id(), requests);
+    let variants = [
+        nginx(name::NGINX_PAGE, &page, vec![request("/page", "")]),
+        portal(name::PAGE, &page, vec![request("/", "")]),
+        nginx(name::NGINX_SCRIPT, &script, vec![request("/script", "")]),
+        portal(name::SCRIPT, &script, vec![request(script_path, "")]),
+        nginx(name::NGINX_READER, &reader, each("/reader", cookies)),
+        portal(name::READER, &reader, each(SESSION, cookies)),
+        nginx(name::NGINX_NOBODY, &nobody, vec![request("/nobody", "")]),
+        portal(name::NOBODY, &nobody, vec![request(SESSION, "")]),
+    ];
+    let nothing = async || Ok(0);
+    Ok(rows(
+        &rounds::run(&variants, scale.rounds, scale.slice, nothing).await,
+    ))
+}
+
+/// The path of the script that a page names.
+fn script_of(page: &str) -> Result<&str> {
+    let named = page.split('"').find(|text| text.ends_with(".js"));
+    named.context("the page names its script")
+}
+
+/// A request of each session in turn: one may ask 240 times a minute.
+fn each(target: &str, cookies: &[String]) -> Vec<String> {
+    let with = |cookie| request(target, &format!("Cookie: {cookie}\r\n"));
+    cookies.iter().map(with).collect()
+}
+
+fn request(target: &str, fields: &str) -> String {
+    format!("GET {target} HTTP/1.1\r\nHost: water.example\r\n{fields}\r\n")
+}
+
+/// The target of portal.md, and what explains it. Sessions have none: nginx looks none up.
+fn rows(rounds: &Rounds) -> Vec<Row> {
+    let judged = |row, variant, reference| {
+        let ratio = rounds.ratio(variant, reference);
+        Row::judged(row, "×", ratio, Target::AtMost(1.5))
+    };
+    let said = |row, variant, reference| Row::said(row, "×", rounds.ratio(variant, reference));
+    let cost = |name: &'static str| {
+        Row::said(format!("{name}, CPU of a request"), "µs", rounds.cost(name))
+    };
+    vec![
+        judged("page ÷ nginx", name::PAGE, name::NGINX_PAGE),
+        judged("script ÷ nginx", name::SCRIPT, name::NGINX_SCRIPT),
+        said(
+            "session, signed in ÷ nginx",
+            name::READER,
+            name::NGINX_READER,
+        ),
+        said(
+            "session, signed out ÷ nginx",
+            name::NOBODY,
+            name::NGINX_NOBODY,
+        ),
+        cost(name::PAGE),
+        cost(name::NGINX_PAGE),
+        cost(name::SCRIPT),
+        cost(name::NGINX_SCRIPT),
+        cost(name::READER),
+        cost(name::NGINX_READER),
+        cost(name::NOBODY),
+        cost(name::NGINX_NOBODY),
+    ]
+}
