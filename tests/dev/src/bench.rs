@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use crate::packages;
 use crate::process::cargo;
 use crate::progress::Progress;
+use crate::web;
 
 /// A part of the product that is compared by itself; `tests/bench/results` has a file of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -22,6 +23,8 @@ pub enum Part {
     Ingest,
     /// The answers from memory beside nginx with the same files.
     Departements,
+    /// The portal's pages beside nginx, its list of keys beside the API server's, and its memory.
+    Portal,
 }
 
 impl Part {
@@ -34,6 +37,7 @@ impl Part {
             Self::History => "history",
             Self::Ingest => "ingest",
             Self::Departements => "departements",
+            Self::Portal => "portal",
         }
     }
 
@@ -46,6 +50,7 @@ impl Part {
             Self::History => &["water-history", "water-ingest"],
             Self::Ingest => &["water-ingest"],
             Self::Departements => &["water-departements", "water-ingest"],
+            Self::Portal => &["water-portal"],
         }
     }
 }
@@ -56,6 +61,10 @@ pub fn run(part: Option<Part>) -> Result<()> {
         packages::install_missing(&packages::BENCHMARKS, step)
     })?;
     let parts = part.map_or_else(|| Part::value_variants().to_vec(), |part| vec![part]);
+    // Its binary holds the pages.
+    if parts.contains(&Part::Portal) {
+        web::run()?;
+    }
     for part in parts {
         for package in part.runs() {
             cargo(&["build", "--release", "--package", package], &[])?;
