@@ -43,9 +43,9 @@ async fn compare(scale: Scale) -> Result<(Vec<Row>, String)> {
     ];
     rows.extend(others.into_iter().flatten());
     rows.push(said(
-        "most memory of a replica, of all that was measured",
+        "memory of a replica after all that was measured",
         "MiB",
-        site.peak_memory()?,
+        site.memory()?,
     ));
     Ok((rows, site.cluster.version))
 }

@@ -1,6 +1,7 @@
 //! The portal's pages and its answers about sessions beside nginx, which serves the same bytes as files.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 
@@ -11,6 +12,10 @@ use crate::load::{Expected, Load, Requests};
 use crate::nginx::{Configuration, Nginx};
 use crate::report::{Row, Target};
 use crate::rounds::{self, Rounds, Variant};
+
+/// From one request of a connection about sessions to its next. A session may ask 240 times a minute: what 64
+/// connections ask so in a turn, 1 000 sessions may ask until the next.
+const PACE: Duration = Duration::from_millis(4);
 
 /// How the variants are called in rows.
 mod name {
@@ -52,18 +57,22 @@ pub async fn measure(site: &Site, cookies: &[String], scale: Scale) -> Result<Ve
         },
         process,
     };
-    let portal = |name, body, requests| variant(name, body, site.address(), site.id(), requests);
     // The same fields reach both: they are read, and no file depends on them.
-    let nginx = |name, body, requests| variant(name, body, nginx.address(), nginx.id(), requests);
+    let at = |name, body, requests| variant(name, body, nginx.address(), nginx.id(), requests);
+    let of = |name, body, requests| variant(name, body, site.address(), site.id(), requests);
     let variants = [
-        nginx(name::NGINX_PAGE, &page, vec![request("/page", "")]),
-        portal(name::PAGE, &page, vec![request("/", "")]),
-        nginx(name::NGINX_SCRIPT, &script, vec![request("/script", "")]),
-        portal(name::SCRIPT, &script, vec![request(script_path, "")]),
-        nginx(name::NGINX_READER, &reader, each("/reader", cookies)),
-        portal(name::READER, &reader, each(SESSION, cookies)),
-        nginx(name::NGINX_NOBODY, &nobody, vec![request("/nobody", "")]),
-        portal(name::NOBODY, &nobody, vec![request(SESSION, "")]),
+        at(name::NGINX_PAGE, &page, vec![request("/page", "")]),
+        of(name::PAGE, &page, vec![request("/", "")]),
+        at(name::NGINX_SCRIPT, &script, vec![request("/script", "")]),
+        of(name::SCRIPT, &script, vec![request(script_path, "")]),
+        paced(at(name::NGINX_READER, &reader, each("/reader", cookies))),
+        paced(of(name::READER, &reader, each(SESSION, cookies))),
+        paced(at(
+            name::NGINX_NOBODY,
+            &nobody,
+            vec![request("/nobody", "")],
+        )),
+        paced(of(name::NOBODY, &nobody, vec![request(SESSION, "")])),
     ];
     let nothing = async || Ok(0);
     Ok(rows(
@@ -77,7 +86,13 @@ fn script_of(page: &str) -> Result<&str> {
     named.context("the page names its script")
 }
 
-/// A request of each session in turn: one may ask 240 times a minute.
+/// As often as all sessions may ask, and no oftener.
+fn paced(mut variant: Variant) -> Variant {
+    variant.load.pace = Some(PACE);
+    variant
+}
+
+/// A request of each session in turn.
 fn each(target: &str, cookies: &[String]) -> Vec<String> {
     let with = |cookie| request(target, &format!("Cookie: {cookie}\r\n"));
     cookies.iter().map(with).collect()

@@ -9,19 +9,23 @@ use crate::load::Slice;
 pub struct Scale {
     /// Rounds of every comparison.
     pub rounds: usize,
-    /// A turn of pages and sessions, sent by so many connections.
+    /// A turn of pages and sessions.
     pub slice: Slice,
+    /// Requests under way in it.
     pub connections: usize,
     /// People who are signed in.
     pub people: usize,
-    /// ApiKeys of the account whose list is asked for, and of all others.
+    /// ApiKeys of the account whose list is asked for.
     pub keys: usize,
+    /// ApiKeys of all other accounts together.
     pub others: usize,
-    /// A turn of lists, asked for by so many at once.
+    /// A turn of lists.
     pub listing: Slice,
+    /// Who asks for them, each at its own pace.
     pub askers: usize,
 }
 
+/// What is recorded.
 pub const FULL: Scale = Scale {
     rounds: 7,
     slice: Slice {
@@ -39,6 +43,7 @@ pub const FULL: Scale = Scale {
     askers: 4,
 };
 
+/// Enough to see that everything runs.
 pub const SMOKE: Scale = Scale {
     rounds: 1,
     slice: Slice {

@@ -99,11 +99,6 @@ impl Site {
         Ok(cpu::resident_memory(self.id())? as f64 / MIB)
     }
 
-    /// The most that it ever was, in MiB.
-    pub fn peak_memory(&self) -> Result<f64> {
-        Ok(cpu::peak_memory(self.id())? as f64 / MIB)
-    }
-
     /// What Redis holds, in bytes.
     pub async fn redis_memory(&self) -> Result<f64> {
         let told = self.redis.command(&["INFO", "memory"]).await?;
