@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use water_harness::{HttpClient, Port, Process, Program};
 
 use crate::gate::{Started, pod};
-use crate::world::{API, PATIENCE, World};
+use crate::world::{API, OPERATOR, PATIENCE, World};
 
 /// What gates sign identities with: it protects nothing here.
 const IDENTITY: &str = "6265206e6f742061667261696420746f206d65617375726520697420616c6c21";
@@ -25,15 +25,20 @@ pub struct GateProcess {
 impl GateProcess {
     /// Starts a gate as the pod of that name, and waits until it is ready.
     pub async fn start(world: &World, name: &str) -> Result<Self> {
+        let program = Path::new(OPERATOR).with_file_name("water-gate");
+        ensure!(
+            program.exists(),
+            "build the gate first: `cargo test` does, and `cargo build --package water-gate`"
+        );
+        Self::start_of(&program, world, name).await
+    }
+
+    /// The same with that program, which may be another version's.
+    pub async fn start_of(program: &Path, world: &World, name: &str) -> Result<Self> {
         let uid = pod(world, name, true, Started::After)?;
         let service = service().await?;
         let (http, admin) = (Port::reserve()?, Port::reserve()?);
-        let binary = Path::new(env!("CARGO_BIN_EXE_water-operator")).with_file_name("water-gate");
-        ensure!(
-            binary.exists(),
-            "build the gate first: `cargo test` does, and `cargo build --package water-gate`"
-        );
-        let process = Program::new(binary)
+        let process = Program::new(program)
             .env("WATER_LISTEN_ADDRESS", http.address().to_string())
             .env("WATER_ADMIN_ADDRESS", admin.address().to_string())
             .env("WATER_REDIS_URL", &world.redis_url)

@@ -19,6 +19,8 @@ use crate::rights::{self, ACCOUNT};
 pub const PATIENCE: Duration = Duration::from_secs(60);
 /// The name of every WaterDataApi, since a world has one.
 pub const API: &str = "water-data";
+/// The operator's program of this version.
+pub const OPERATOR: &str = env!("CARGO_BIN_EXE_water-operator");
 
 /// One test's world.
 pub struct World {
@@ -153,7 +155,12 @@ impl World {
 
     /// Starts an operator as the pod of that name; it ends with the world.
     pub fn operator(&self, pod: &str) -> Result<Arc<Process>> {
-        self.start(pod, &self.kubeconfig)
+        self.start(Path::new(OPERATOR), pod, &self.kubeconfig)
+    }
+
+    /// The same with that program, which may be another version's.
+    pub fn operator_of(&self, program: &Path, pod: &str) -> Result<Arc<Process>> {
+        self.start(program, pod, &self.kubeconfig)
     }
 
     /// The same, which reaches the API server through a proxy.
@@ -163,11 +170,11 @@ impl World {
         let kubeconfig = kubeconfig.replace(&direct.to_string(), &through.to_string());
         let file = scratch_directory("operator")?.join("kubeconfig");
         fs::write(&file, kubeconfig)?;
-        self.start(pod, &file)
+        self.start(Path::new(OPERATOR), pod, &file)
     }
 
-    fn start(&self, pod: &str, kubeconfig: &Path) -> Result<Arc<Process>> {
-        let operator = Program::new(env!("CARGO_BIN_EXE_water-operator"))
+    fn start(&self, program: &Path, pod: &str, kubeconfig: &Path) -> Result<Arc<Process>> {
+        let operator = Program::new(program)
             .arg("run")
             .env("KUBECONFIG", kubeconfig)
             .env("WATER_POD_NAME", pod)
@@ -388,7 +395,7 @@ async fn prepared(cluster: ControlPlane) -> Result<&'static ControlPlane> {
 
 /// By the operator's own command, as the chart's hook does it.
 pub async fn install_definitions(cluster: &ControlPlane) -> Result<()> {
-    let apply = Program::new(env!("CARGO_BIN_EXE_water-operator"))
+    let apply = Program::new(OPERATOR)
         .args(["crd", "apply"])
         .env("KUBECONFIG", cluster.kubeconfig_path())
         .start()?;
