@@ -105,6 +105,12 @@ pub fn run(only: Option<&str>, all_faults: bool) -> Result<()> {
             vigieau_levels().display()
         ));
     }
+    if std::env::var_os("WATER_FORMER_BINARIES").is_none() {
+        summary.note(
+            "operators of two versions by turns: not tested, since WATER_FORMER_BINARIES names no folder with \
+             the programs of the version before",
+        );
+    }
     eprintln!("\nSummary\n{}", summary.lines.join("\n"));
     if summary.failed {
         bail!("not everything passed");
