@@ -28,6 +28,7 @@ use wire::{Server, Wire};
 #[derive(Clone)]
 pub struct ConnectionSettings {
     server: Server,
+    store: Box<str>,
     user: Box<str>,
 }
 
@@ -105,6 +106,7 @@ impl ConnectionSettings {
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
         let user = info.redis_settings().username().unwrap_or("default").into();
+        let store = format!("{}/{}", info.addr(), info.redis_settings().db()).into();
         let authority = ca.map(|ca| TlsCertificates {
             client_tls: None,
             root_cert: Some(ca.to_vec()),
@@ -115,7 +117,17 @@ impl ConnectionSettings {
             (false, Some(authority)) => Client::build_with_tls(info, authority).map(Server::one),
         };
         let server = server.map_err(|_| InvalidConnectionSettings::Ca)?;
-        Ok(Self { server, user })
+        Ok(Self {
+            server,
+            store,
+            user,
+        })
+    }
+
+    /// Where the data is, as `<host>:<port>/<database>`: what a URL says without user and password.
+    /// Two names of one host differ here, and so do two nodes of one Redis Cluster.
+    pub fn store(&self) -> &str {
+        &self.store
     }
 
     /// The Redis user that the URL names.
@@ -313,6 +325,22 @@ mod tests {
         let url = "redis://operator:very-secret@redis:6379";
         let settings = ConnectionSettings::new(url, None).unwrap();
         assert_eq!(format!("{settings:?}"), "ConnectionSettings");
+    }
+
+    #[test]
+    fn a_store_is_told_by_host_port_and_database_and_not_by_who_asks() {
+        let store = |url| ConnectionSettings::new(url, None).unwrap().store;
+        assert_eq!(
+            &*store("redis://operator:very-secret@redis"),
+            "redis:6379/0"
+        );
+        assert_eq!(
+            store("redis://gate:other@redis"),
+            store("redis://redis:6379/0")
+        );
+        assert_ne!(store("redis://redis"), store("redis://redis:6380"));
+        assert_ne!(store("redis://redis"), store("redis://redis/1"));
+        assert_eq!(store("redis-cluster://redis"), store("redis://redis"));
     }
 
     #[test]
