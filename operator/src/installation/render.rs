@@ -15,7 +15,7 @@ use water_resources::exposure::Switch;
 use super::manifest::{ChildKind, Desired, Manifest};
 pub use environment::GATE_GRACE;
 pub use job::short_hash;
-pub use pods::CONFIG_HASH;
+pub use pods::{CONFIG_HASH, GATE_STORE};
 
 /// The port names and numbers of every HTTP binary.
 pub const HTTP_PORT: u16 = 8080;
@@ -44,6 +44,8 @@ pub struct SecretFacts {
     pub postgres: StoreFacts,
     /// Redis'.
     pub redis: StoreFacts,
+    /// Tells the gates' Redis from another one; nothing if it cannot be read.
+    pub gate_store: Option<String>,
     /// The identity keys.
     pub identity: IdentityFacts,
     /// What the portal alone uses.

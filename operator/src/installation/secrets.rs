@@ -34,6 +34,8 @@ pub struct Redis {
     pub fingerprint: String,
     /// How the gates reach it, if that can be read.
     pub gate: Option<ConnectionSettings>,
+    /// Tells the gates' Redis from another one; nothing if it cannot be read.
+    pub gate_store: Option<String>,
 }
 
 /// What is wrong with a Secret, and what to do. No value is ever shown.
@@ -115,9 +117,13 @@ pub async fn redis(api: &WaterDataApi, client: &Client) -> Result<Redis, SecretE
     known_by.extend(ca.unwrap_or_default());
     // Never shown, so that it needs no secret salt.
     let salt = api.uid().unwrap_or_default();
+    let gate = ConnectionSettings::new(&url("gate-url"), ca).ok();
+    let store = gate.as_ref().map(ConnectionSettings::store);
     Ok(Redis {
         fingerprint: fingerprint(salt.as_bytes(), &known_by),
-        gate: ConnectionSettings::new(&url("gate-url"), ca).ok(),
+        // Shown on pods. It holds no user and no password.
+        gate_store: store.map(|store| fingerprint(salt.as_bytes(), store.as_bytes())),
+        gate,
         settings,
         data,
     })
@@ -143,6 +149,7 @@ pub async fn read(
         facts: SecretFacts {
             postgres: facts(&postgres),
             redis: facts(&redis.data),
+            gate_store: redis.gate_store.clone(),
             identity: identity.facts(),
             portal: PortalFacts::default(),
         },

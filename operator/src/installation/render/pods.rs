@@ -16,6 +16,10 @@ const GRACE_PERIOD_SECONDS: u32 = environment::STOP_DELAY_SECONDS + environment:
 /// The annotation that tells pods of one template from those of another.
 pub const CONFIG_HASH: &str = "waterdata.dev/config-hash";
 
+/// On gates' pods: tells the Redis whose key directory they read from another one. Unlike
+/// [`CONFIG_HASH`] it stays the same when a password changes.
+pub const GATE_STORE: &str = "waterdata.dev/gate-store";
+
 /// The ServiceAccount of a part's pods, without rights and without a token.
 pub fn service_account(source: Source<'_>, part: Part) -> Manifest {
     let rest = json!({ "automountServiceAccountToken": false });
@@ -58,11 +62,12 @@ pub fn template(source: Source<'_>, part: Part) -> Value {
             "labelSelector": { "matchLabels": source.selector(part) },
         }]);
     }
+    let mut annotations = json!({ CONFIG_HASH: environment::hash(source, part) });
+    if let (Part::Gate, Some(store)) = (part, &source.secrets.gate_store) {
+        annotations[GATE_STORE] = store.as_str().into();
+    }
     json!({
-        "metadata": {
-            "labels": source.labels(part),
-            "annotations": { CONFIG_HASH: environment::hash(source, part) },
-        },
+        "metadata": { "labels": source.labels(part), "annotations": annotations },
         "spec": spec,
     })
 }

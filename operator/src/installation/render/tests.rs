@@ -16,6 +16,7 @@ fn rendered(spec: Value, with_optional_keys: bool) -> String {
     let secrets = SecretFacts {
         postgres: facts(&["owner-url", "reader-url", replica, ca]),
         redis: facts(&["operator-url", "gate-url", "portal-url", ca]),
+        gate_store: Some("of-gate-store".into()),
         identity: IdentityFacts {
             signing: "of-identity".into(),
             accepted: "of-identity".into(),
