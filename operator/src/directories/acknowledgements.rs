@@ -103,7 +103,12 @@ async fn pods_of(
         let has_none = |uid: &&String| found.iter().all(|pod| pod.uid != **uid);
         uids.filter(has_none).cloned().collect()
     };
-    let of_api = || -> Vec<GatePod> { pods.of(&open.api).iter().filter_map(GatePod::of).collect() };
+    let store = open.place.gate_store.as_deref();
+    let of_api = || -> Vec<GatePod> {
+        let pods = pods.of(&open.api);
+        let pods = pods.iter().filter_map(|pod| GatePod::of(pod, store));
+        pods.collect()
+    };
     let found = of_api();
     let is_known = leases.generation.is_some() && known.generation == leases.generation;
     if is_known && without_pod(&found).is_subset(&known.gone) {

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use water_domain::Timestamp;
 use water_keystore::{Acknowledgement, Applied, Leases, MARGIN};
 
-use crate::installation::render::{GATE_GRACE, Part};
+use crate::installation::render::{GATE_GRACE, GATE_STORE, Part};
 
 /// What of a gate's pod matters here.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,11 +22,15 @@ pub struct GatePod {
     pub may_serve: bool,
     /// Since when the gate's process runs; `None`: it does not.
     pub running: Option<Timestamp>,
+    /// Made for another Redis than the gates read now. Unless it has a lease here, it follows the key
+    /// directory there, is not cut off, and never stops serving by itself.
+    pub is_elsewhere: bool,
 }
 
 impl GatePod {
-    /// The pod, unless all its containers have ended for good.
-    pub fn of(pod: &Pod) -> Option<Self> {
+    /// The pod, unless all its containers have ended for good. `store`: what the pods of gates that
+    /// read this Redis carry, if that is known.
+    pub fn of(pod: &Pod, store: Option<&str>) -> Option<Self> {
         let status = pod.status.as_ref();
         let phase = status.and_then(|status| status.phase.as_deref());
         if matches!(phase, Some("Succeeded" | "Failed")) {
@@ -42,17 +46,23 @@ impl GatePod {
             uid: pod.uid().unwrap_or_default(),
             may_serve: is_ready || pod.metadata.deletion_timestamp.is_some(),
             running: running(pod),
+            // An operator of an earlier version has not said for which one it made the pod.
+            is_elsewhere: pod
+                .annotations()
+                .get(GATE_STORE)
+                .is_some_and(|made_for| Some(made_for.as_str()) != store),
         })
     }
 
     /// Whether it may have read the directory although it has no lease. A gate that is not ready yet
     /// has read nothing before it wrote its lease; Redis can have lost that only if the gate has been
-    /// running since before the directory was rebuilt.
+    /// running since before the directory was rebuilt. In another Redis it has one whenever it started.
     fn may_have_read(&self, leases: &Leases) -> bool {
         let is_older = |running: Timestamp| {
-            leases.rebuilt().is_none_or(|rebuilt| {
-                running.as_millis() <= rebuilt.as_millis() + MARGIN.as_millis() as i64
-            })
+            self.is_elsewhere
+                || leases.rebuilt().is_none_or(|rebuilt| {
+                    running.as_millis() <= rebuilt.as_millis() + MARGIN.as_millis() as i64
+                })
         };
         self.may_serve || self.running.is_some_and(is_older)
     }
@@ -137,16 +147,31 @@ pub struct Gates {
     pub missed: Missed,
 }
 
+/// Pods that are waited for, by name.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Awaited {
+    /// All of them.
+    pub pods: BTreeSet<String>,
+    /// Those of them that read another Redis: only their end ends the wait.
+    pub elsewhere: BTreeSet<String>,
+}
+
 impl Gates {
-    /// The pods that must be waited for before `change` is in force everywhere, by name.
-    pub fn awaited(&self, change: &Applied, now: Instant) -> BTreeSet<String> {
-        let awaited = self.pods.iter().filter(|pod| self.awaits(pod, change, now));
-        awaited.map(|pod| pod.name.clone()).collect()
+    /// The pods that must be waited for before `change` is in force everywhere.
+    pub fn awaited(&self, change: &Applied, now: Instant) -> Awaited {
+        let pods = || self.pods.iter().filter(|pod| self.awaits(pod, change, now));
+        let is_elsewhere = |pod: &&GatePod| pod.is_elsewhere && self.leases.of(&pod.uid).is_none();
+        let name = |pod: &GatePod| pod.name.clone();
+        Awaited {
+            pods: pods().map(name).collect(),
+            elsewhere: pods().filter(is_elsewhere).map(name).collect(),
+        }
     }
 
     fn awaits(&self, pod: &GatePod, change: &Applied, now: Instant) -> bool {
         let Some(lease) = self.leases.of(&pod.uid) else {
-            return self.missed.names(pod) && !self.missed.has_run_out(pod, GATE_GRACE, now);
+            let has_stopped = !pod.is_elsewhere && self.missed.has_run_out(pod, GATE_GRACE, now);
+            return self.missed.names(pod) && !has_stopped;
         };
         match self.leases.acknowledgement(lease, change) {
             Acknowledgement::Given | Acknowledgement::RunOut => false,

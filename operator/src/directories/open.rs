@@ -65,6 +65,8 @@ pub struct Place {
     pub settings: ConnectionSettings,
     /// Changes when `settings` do.
     pub fingerprint: String,
+    /// What pods of gates carry that read this Redis; nothing if that cannot be known.
+    pub gate_store: Option<String>,
     /// The uid of the WaterDataApi's namespace.
     pub owner: String,
     /// The uid of the WaterDataApi: another one of the same name begins anew.
@@ -246,6 +248,7 @@ impl OpenDirectory {
 
     pub(super) fn is_at(&self, place: &Place) -> bool {
         self.place.fingerprint == place.fingerprint
+            && self.place.gate_store == place.gate_store
             && (&self.place.owner, &self.place.api) == (&place.owner, &place.api)
             && self.place.take_over == place.take_over
     }

@@ -3,24 +3,24 @@
 //! A pass does not wait. It declares and leaves a note here; when [`Waits::judge`] finds the declaration
 //! acknowledged, another pass over the ApiKey follows.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use water_keystore::{Applied, Owner};
 
-use super::gates::Gates;
+use super::gates::{Awaited, Gates};
 
 /// How a declaration stands.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Standing {
     /// No gate can act any more on what was there before.
     InForce,
-    /// These pods can; empty while nobody has looked yet.
+    /// These gates can; none while nobody has looked yet.
     Awaiting {
-        /// Their names.
-        pods: BTreeSet<String>,
+        /// Their pods.
+        gates: Awaited,
         /// Since when it is waited for.
         since: Instant,
     },
@@ -63,7 +63,7 @@ impl Waits {
             return note.standing.clone();
         }
         let standing = Standing::Awaiting {
-            pods: BTreeSet::new(),
+            gates: Awaited::default(),
             since: now,
         };
         let note = Note {
@@ -139,11 +139,11 @@ impl Waits {
                 continue;
             };
             let awaited = gates.awaited(&applied, now);
-            if awaited.is_empty() {
+            if awaited.pods.is_empty() {
                 note.standing = Standing::InForce;
                 in_force.push(note.owner.clone());
-            } else if let Standing::Awaiting { pods, .. } = &mut note.standing {
-                *pods = awaited;
+            } else if let Standing::Awaiting { gates, .. } = &mut note.standing {
+                *gates = awaited;
             }
         }
         in_force

@@ -28,6 +28,7 @@ pub async fn synchronise(
         Place {
             settings: redis.settings.clone(),
             fingerprint: redis.fingerprint.clone(),
+            gate_store: redis.gate_store.clone(),
             owner: namespace.uid().unwrap_or_default(),
             api: api.uid().unwrap_or_default(),
             take_over: api.annotations().get(TAKE_OVER).cloned(),

@@ -15,6 +15,7 @@ use super::step::{Hindrance, Refusal, Verdict};
 use super::subject::REINSTATE;
 use super::times::{next_rotation, previous};
 use crate::conditions::{Aspect, Finding, Outcome, Reason};
+use crate::directories::gates::Awaited;
 use crate::directories::waits::Standing;
 
 /// The status reports a wait for gates after this long. Most waits are over by then.
@@ -87,8 +88,11 @@ pub fn is_news(scene: &Scene, verdict: &Verdict<KeyHash>) -> bool {
 
 /// The report of an ApiKey that is being deleted: what it waits for.
 pub fn deleting(scene: &Scene, verdict: &Verdict<KeyHash>) -> Report {
-    let waiting_for = match verdict {
-        Verdict::Held(Hindrance::GatesRemain) => scene.remaining.clone(),
+    let awaited = match verdict {
+        Verdict::Held(Hindrance::GatesRemain) => Awaited {
+            pods: scene.remaining.clone(),
+            ..Awaited::default()
+        },
         _ => awaited(scene),
     };
     let message = match (verdict, &scene.trouble) {
@@ -96,18 +100,18 @@ pub fn deleting(scene: &Scene, verdict: &Verdict<KeyHash>) -> Report {
             let trouble = trouble.message();
             format!("{trouble}: the key is revoked as soon as that works")
         }
-        _ => awaiting(&waiting_for),
+        _ => awaiting(&awaited),
     };
     let outcome = Outcome::Underway(Reason::Deleting, message);
     Report {
-        waiting_for,
+        waiting_for: awaited.pods,
         ..Report::new(vec![lacks(Aspect::Synced, &outcome)], outcome)
     }
 }
 
 /// The report of an ApiKey that lives.
 pub fn living(scene: &Scene, verdict: &Verdict<KeyHash>) -> Report {
-    let waiting_for = awaited(scene);
+    let awaited = awaited(scene);
     let hindered = |outcome: Outcome| {
         let synced = lacks(Aspect::Synced, &outcome);
         Report::new(vec![accepted(scene), secret_ready(scene), synced], outcome)
@@ -128,13 +132,13 @@ pub fn living(scene: &Scene, verdict: &Verdict<KeyHash>) -> Report {
             without_secret(scene, Outcome::Underway(Reason::Waiting, message.into()))
         }
         _ => {
-            let outcome = Outcome::Underway(Reason::AwaitingGates, awaiting(&waiting_for));
+            let outcome = Outcome::Underway(Reason::AwaitingGates, awaiting(&awaited));
             let findings = vec![accepted(scene), secret_ready(scene), holds_declared()];
             Report::new(findings, outcome)
         }
     };
     Report {
-        waiting_for,
+        waiting_for: awaited.pods,
         ..report
     }
 }
@@ -308,21 +312,32 @@ fn lacks(aspect: Aspect, outcome: &Outcome) -> Finding {
     Finding::lacks(aspect, outcome.reason(), outcome.message())
 }
 
-fn awaited(scene: &Scene) -> BTreeSet<String> {
+fn awaited(scene: &Scene) -> Awaited {
     match scene.reading.as_ref().map(|reading| &reading.standing) {
-        Some(Standing::Awaiting { pods, since }) if since.elapsed() >= TOLD_AFTER => pods.clone(),
-        _ => BTreeSet::new(),
+        Some(Standing::Awaiting { gates, since }) if since.elapsed() >= TOLD_AFTER => gates.clone(),
+        _ => Awaited::default(),
     }
 }
 
 /// Names the gates that are waited for, in a sentence.
-fn awaiting(pods: &BTreeSet<String>) -> String {
-    let names: Vec<&str> = pods.iter().map(String::as_str).collect();
-    match &names[..] {
-        [] => "the gates have not been asked yet whether they have applied the change".into(),
-        names => format!(
-            "waiting for gates that have not acknowledged the change: {}",
-            names.join(", ")
-        ),
+fn awaiting(awaited: &Awaited) -> String {
+    let names = |pods: &BTreeSet<String>| {
+        let names: Vec<&str> = pods.iter().map(String::as_str).collect();
+        names.join(", ")
+    };
+    if awaited.pods.is_empty() {
+        return "the gates have not been asked yet whether they have applied the change".into();
     }
+    let message = format!(
+        "waiting for gates that have not acknowledged the change: {}",
+        names(&awaited.pods)
+    );
+    if awaited.elsewhere.is_empty() {
+        return message;
+    }
+    let elsewhere = names(&awaited.elsewhere);
+    format!(
+        "{message}; made for another gate-url, and waited for until they are gone, since what changes here does not \
+         reach them: {elsewhere}: let the rollout of the gates go on, or delete these pods"
+    )
 }

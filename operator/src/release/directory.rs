@@ -108,7 +108,9 @@ pub async fn clear(
         .buffer_unordered(AT_ONCE);
     let written: Vec<Applied> = written.try_collect().await?;
     match written.into_iter().max_by_key(|applied| applied.seq) {
-        Some(last) => acknowledged(client, api, &directory, last).await,
+        Some(last) => {
+            acknowledged(client, api, redis.gate_store.as_deref(), &directory, last).await
+        }
         None => Ok(()),
     }
 }
@@ -151,6 +153,7 @@ async fn declare(
 async fn acknowledged(
     client: &Client,
     api: &IssuedAt,
+    store: Option<&str>,
     directory: &Directory,
     change: Applied,
 ) -> Result<(), ClearError> {
@@ -158,7 +161,7 @@ async fn acknowledged(
     let (mut known, mut told) = (Missed::default(), String::new());
     loop {
         let leases = directory.leases().await?;
-        let pods = pods(client, api).await?;
+        let pods = pods(client, api, store).await?;
         let now = Instant::now();
         known = missed(&known, &leases, &pods, now);
         let missed = known.clone();
@@ -168,7 +171,7 @@ async fn acknowledged(
             missed,
         };
         let awaited = gates.awaited(&change, now);
-        let names = awaited.into_iter().collect::<Vec<_>>().join(", ");
+        let names = awaited.pods.into_iter().collect::<Vec<_>>().join(", ");
         if names.is_empty() {
             return Ok(());
         }
@@ -185,11 +188,12 @@ async fn acknowledged(
 
 /// The names of its gates' pods that have not ended.
 pub async fn gates(client: &Client, api: &IssuedAt) -> kube::Result<Vec<String>> {
-    let pods = pods(client, api).await?;
+    let pods = pods(client, api, None).await?;
     Ok(pods.into_iter().map(|pod| pod.name).collect())
 }
 
-async fn pods(client: &Client, api: &IssuedAt) -> kube::Result<Vec<GatePod>> {
+async fn pods(client: &Client, api: &IssuedAt, store: Option<&str>) -> kube::Result<Vec<GatePod>> {
     let pods = gate_pods::list(client, api).await?;
-    Ok(pods.iter().filter_map(GatePod::of).collect())
+    let pods = pods.iter().filter_map(|pod| GatePod::of(pod, store));
+    Ok(pods.collect())
 }

@@ -106,6 +106,7 @@ fn open(
     let place = Place {
         settings: ConnectionSettings::new(&format!("redis://{redis}"), None)?,
         fingerprint: String::new(),
+        gate_store: None,
         owner: "namespace".into(),
         api: "api".into(),
         take_over: None,

@@ -58,7 +58,8 @@ pub async fn roll(world: &World, part: &str, version: &str) -> anyhow::Result<()
     world.patch(&name, &status, &["--subresource=status"])
 }
 
-async fn complete(world: &World, version: &str) -> anyhow::Result<Value> {
+/// Migrated, and every part rolled out.
+pub async fn complete(world: &World, version: &str) -> anyhow::Result<Value> {
     migrate(world, version).await?;
     for part in ["departements", "history", "gate"] {
         roll(world, part, version).await?;

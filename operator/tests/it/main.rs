@@ -23,6 +23,7 @@ mod installation;
 mod key_life;
 mod listings;
 mod lost_leaders;
+mod moved_store;
 mod namespace_deletion;
 mod portal;
 mod portal_rights;

@@ -32,6 +32,7 @@ fn pod(name: &str, may_serve: bool) -> GatePod {
         uid: format!("uid-of-{name}"),
         may_serve,
         running: None,
+        is_elsewhere: false,
     }
 }
 
@@ -63,7 +64,7 @@ fn awaited_for(gates: Vec<GateLease>, pods: Vec<GatePod>, looking: Duration) -> 
         pods,
         missed,
     };
-    gates.awaited(&CHANGE, now).into_iter().collect()
+    gates.awaited(&CHANGE, now).pods.into_iter().collect()
 }
 
 fn awaited(gates: Vec<GateLease>, pods: Vec<GatePod>) -> Vec<String> {
@@ -148,6 +149,47 @@ fn a_lease_that_a_rollback_brought_back_is_waited_for_as_if_it_were_missing() {
     assert!(restored(RUN_OUT).is_empty());
 }
 
+fn elsewhere(pod: GatePod) -> GatePod {
+    GatePod {
+        is_elsewhere: true,
+        ..pod
+    }
+}
+
+#[test]
+fn a_pod_of_another_redis_that_serves_or_may_soon_is_waited_for_without_limit() {
+    let for_long = |pod| awaited_for(vec![], vec![elsewhere(pod)], 1_000 * RUN_OUT);
+    assert_eq!(for_long(pod("a", true)), ["a"]);
+    let after_the_rebuild = 2 * MARGIN.as_millis() as i64;
+    assert_eq!(for_long(started("a", after_the_rebuild)), ["a"]);
+    assert!(for_long(pod("a", false)).is_empty(), "it does not run");
+}
+
+#[test]
+fn a_pod_that_was_made_for_another_redis_and_has_a_lease_here_is_judged_by_that() {
+    let of = |seq, silent| {
+        let lease = lease("a", 7, seq, silent);
+        awaited(vec![lease], vec![elsewhere(pod("a", true))])
+    };
+    assert_eq!(of(9, AT_ONCE), ["a"]);
+    assert!(of(10, AT_ONCE).is_empty());
+    assert!(of(9, RUN_OUT).is_empty());
+}
+
+#[test]
+fn a_pod_reads_another_redis_if_it_says_that_it_was_made_for_another() {
+    let of = |annotations: serde_json::Value, store| {
+        let pod = json!({ "metadata": { "annotations": annotations } });
+        let pod = GatePod::of(&serde_json::from_value(pod).unwrap(), store);
+        pod.unwrap().is_elsewhere
+    };
+    let made_for = |store: &str| json!({ GATE_STORE: store });
+    assert!(of(made_for("former"), Some("present")));
+    assert!(of(made_for("former"), None));
+    assert!(!of(made_for("present"), Some("present")));
+    assert!(!of(json!({}), Some("present")), "of an earlier operator");
+}
+
 /// Since when a gate is missed that had this lease at the first look and has that one a second later.
 fn missed_since(first: (u64, GateLease), second: (u64, GateLease)) -> Duration {
     missed_since_lease((first.0, Some(first.1)), (second.0, Some(second.1)))
@@ -216,7 +258,7 @@ fn a_pod_runs_while_the_gates_container_does() {
         let pod = json!({ "status": { "containerStatuses": [{
             "name": container, "image": "", "imageID": "", "ready": false, "restartCount": 1, "state": state,
         }] } });
-        GatePod::of(&serde_json::from_value(pod).unwrap())
+        GatePod::of(&serde_json::from_value(pod).unwrap(), None)
             .unwrap()
             .running
     };
@@ -238,7 +280,7 @@ fn a_pod_may_serve_when_it_is_ready_or_terminating_and_not_after_its_end() {
                 pod[field][name] = value.clone();
             }
         }
-        GatePod::of(&serde_json::from_value(pod).unwrap()).map(|pod| pod.may_serve)
+        GatePod::of(&serde_json::from_value(pod).unwrap(), None).map(|pod| pod.may_serve)
     };
     assert_eq!(of(json!({})), Some(false));
     let ready = json!({ "status": { "conditions": [{ "type": "Ready", "status": "True" }] } });

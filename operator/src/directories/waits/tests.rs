@@ -56,6 +56,7 @@ fn gate_beside(present: u64, generation: u64, seq: u64) -> Gates {
             uid: "g".into(),
             may_serve: true,
             running: None,
+            is_elsewhere: false,
         }],
         missed: Missed::default(),
     }
@@ -71,7 +72,7 @@ fn waiting(applied: Applied) -> Waits {
 fn declare(waits: &Waits, number: u64, applied: Applied) {
     let mark = mark(applied.generation, number);
     let standing = waits.begin(&owner(), mark, applied, Instant::now());
-    assert!(matches!(standing, Standing::Awaiting { pods, .. } if pods.is_empty()));
+    assert!(matches!(standing, Standing::Awaiting { gates, .. } if gates.pods.is_empty()));
 }
 
 fn look(waits: &Waits, gates: &Gates) -> usize {
@@ -83,7 +84,7 @@ fn a_declaration_is_in_force_once_every_gate_has_come_to_it() {
     let waits = waiting(at(7, 10));
     assert_eq!(look(&waits, &gate(7, 9)), 0);
     let standing = waits.standing("u", mark(7, 1)).unwrap();
-    assert!(matches!(standing, Standing::Awaiting { pods, .. } if pods.contains("gate-0")));
+    assert!(matches!(standing, Standing::Awaiting { gates, .. } if gates.pods.contains("gate-0")));
     assert_eq!(look(&waits, &gate(7, 10)), 1);
     assert_eq!(waits.standing("u", mark(7, 1)), Some(Standing::InForce));
     assert!(!waits.is_anybody_waiting());

@@ -122,7 +122,7 @@ impl Scene {
         let Some(api) = context.api_at(place) else {
             if self.seen.is_deleting {
                 let pods = gate_pods::list(&context.client, place).await?;
-                let pods = pods.iter().filter_map(GatePod::of);
+                let pods = pods.iter().filter_map(|pod| GatePod::of(pod, None));
                 self.remaining = pods.map(|pod| pod.name).collect();
             }
             let gates = !self.remaining.is_empty();

@@ -1,0 +1,90 @@
+//! Redis is moved while rollouts are stopped: a gate that still reads the former one accepts what is
+//! revoked in the new one, so a deletion waits for the end of its pod, however long that takes.
+
+use std::time::Duration;
+
+use anyhow::ensure;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+use water_harness::Redis;
+
+use crate::Result;
+use crate::gate::{GRACE, Gate, end_pod};
+use crate::installation::complete;
+use crate::world::{API, PATIENCE, World, api, brought};
+
+/// When a gate without a lease that could read this directory only would have stopped serving: after
+/// its grace and ten seconds, with as much again for a busy machine.
+const RUN_OUT: Duration = Duration::from_secs(150);
+
+/// Gives a pod the annotations that the operator writes into the gates' template.
+fn of_template(world: &World, pod: &str) -> Result {
+    let deployment = world.get(&format!("deployment/{API}-gate"))?;
+    let annotations = &deployment["spec"]["template"]["metadata"]["annotations"];
+    let annotated = json!({ "metadata": { "annotations": annotations } });
+    world.patch(&format!("pod/{pod}"), &annotated, &[])
+}
+
+/// Stops rollouts, and has both URLs name another Redis.
+async fn move_store(world: &mut World, to: &Redis) -> Result {
+    let mut paused = api();
+    paused["spec"]["paused"] = true.into();
+    world.apply(&paused)?;
+    world
+        .condition("waterdataapi/water-data", "Ready", "True/Paused")
+        .await?;
+    let urls = json!({ "operator-url": to.url(), "gate-url": to.url() });
+    world.patch("secret/redis", &json!({ "stringData": urls }), &[])?;
+    world.redis_url = to.url();
+    let moved = async || {
+        let published = world.published().await?;
+        ensure!(published.len() == 1, "{published:?}");
+        Ok(())
+    };
+    world
+        .wait("the keys in the new Redis", PATIENCE, moved)
+        .await
+}
+
+/// Waits until the ApiKey's condition says of this pod that it reads another Redis.
+async fn told(world: &World, pod: &str) -> Result {
+    let says = async || {
+        let status = world.get("apikey/acme")?["status"].clone();
+        ensure!(status["waitingFor"] == json!([pod]), "{status}");
+        let mut conditions = status["conditions"].as_array().into_iter().flatten();
+        let says = |condition: &Value| {
+            let message = condition["message"].as_str().unwrap_or_default();
+            condition["type"] == "Ready" && message.contains("another gate-url")
+        };
+        ensure!(conditions.any(says), "{status}");
+        Ok(())
+    };
+    world.wait("the words about the pod", PATIENCE, says).await
+}
+
+#[tokio::test]
+async fn a_deletion_waits_without_limit_for_a_gate_that_reads_the_redis_before_the_present_one()
+-> Result {
+    let (_former, mut world, _operator) = World::on_own_redis("moved-store").await?;
+    complete(&world, "1.2.3").await?;
+    world.in_force(&brought("acme", 'a')).await?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    of_template(&world, &gate.name)?;
+    let present = Redis::start().await?;
+    move_store(&mut world, &present).await?;
+
+    world.kubectl(&["delete", "apikey", "acme", "--wait=false"])?;
+    let asked = Instant::now();
+    told(&world, &gate.name).await?;
+    while asked.elapsed() < RUN_OUT {
+        ensure!(
+            world.get("apikey/acme").is_ok(),
+            "the deletion ended after {:?}, and the gate accepts the key",
+            asked.elapsed()
+        );
+        sleep(Duration::from_secs(1)).await;
+    }
+    assert!(gate.accepts(&"a".repeat(64))?);
+    end_pod(&world, &gate.name)?;
+    world.gone("apikey/acme").await
+}
