@@ -14,7 +14,7 @@ use tracing::debug;
 use water_keystore::{Leases, Owner, StoreError};
 
 use super::OpenDirectory;
-use super::gates::{GatePod, Gates, Missed, missed};
+use super::gates::{GatePod, Gates, Missed, missed, unproven};
 use crate::gate_pods::GatePods;
 
 /// Between a write and the first look: a gate on a healthy Redis has acknowledged by then.
@@ -80,7 +80,10 @@ async fn look(
 ) -> Result<Vec<Owner>, LookError> {
     let pending = open.waits.pending();
     let leases = open.directory.leases().await?;
-    let pods = pods_of(open, &leases, pods, known).await?;
+    let mut pods = pods_of(open, &leases, pods, known).await?;
+    if !open.place.is_one_store {
+        pods = unproven(pods, &leases);
+    }
     let now = Instant::now();
     known.missed = missed(&known.missed, &leases, &pods, now);
     let gates = Gates {

@@ -22,8 +22,9 @@ pub struct GatePod {
     pub may_serve: bool,
     /// Since when the gate's process runs; `None`: it does not.
     pub running: Option<Timestamp>,
-    /// Made for another Redis than the gates read now. Unless it has a lease here, it follows the key
-    /// directory there, is not cut off, and never stops serving by itself.
+    /// It was made for another Redis than the gates read now, or they read another than is written here.
+    /// Unless it has a lease here, it follows the key directory there, is not cut off, and never stops
+    /// serving by itself.
     pub is_elsewhere: bool,
 }
 
@@ -66,6 +67,20 @@ impl GatePod {
         };
         self.may_serve || self.running.is_some_and(is_older)
     }
+}
+
+/// The pods where the gates' URL names another host than the operator's. Both may lead to one Redis, as
+/// the lease of any gate shows. As long as none does, all gates are taken to read another.
+pub fn unproven(pods: Vec<GatePod>, leases: &Leases) -> Vec<GatePod> {
+    let is_proof = |pod: &GatePod| !pod.is_elsewhere && leases.of(&pod.uid).is_some();
+    if pods.iter().any(is_proof) {
+        return pods;
+    }
+    let doubted = pods.into_iter().map(|pod| GatePod {
+        is_elsewhere: true,
+        ..pod
+    });
+    doubted.collect()
 }
 
 /// Since when the gate's container runs.

@@ -67,6 +67,8 @@ pub struct Place {
     pub fingerprint: String,
     /// What pods of gates carry that read this Redis; nothing if that cannot be known.
     pub gate_store: Option<String>,
+    /// Whether the gates' URL names the same host, port and database as `settings`.
+    pub is_one_store: bool,
     /// The uid of the WaterDataApi's namespace.
     pub owner: String,
     /// The uid of the WaterDataApi: another one of the same name begins anew.
@@ -248,7 +250,8 @@ impl OpenDirectory {
 
     pub(super) fn is_at(&self, place: &Place) -> bool {
         self.place.fingerprint == place.fingerprint
-            && self.place.gate_store == place.gate_store
+            && (&self.place.gate_store, self.place.is_one_store)
+                == (&place.gate_store, place.is_one_store)
             && (&self.place.owner, &self.place.api) == (&place.owner, &place.api)
             && self.place.take_over == place.take_over
     }

@@ -29,6 +29,7 @@ pub async fn synchronise(
             settings: redis.settings.clone(),
             fingerprint: redis.fingerprint.clone(),
             gate_store: redis.gate_store.clone(),
+            is_one_store: redis.is_one_store,
             owner: namespace.uid().unwrap_or_default(),
             api: api.uid().unwrap_or_default(),
             take_over: api.annotations().get(TAKE_OVER).cloned(),

@@ -36,6 +36,8 @@ pub struct Redis {
     pub gate: Option<ConnectionSettings>,
     /// Tells the gates' Redis from another one; nothing if it cannot be read.
     pub gate_store: Option<String>,
+    /// Whether both URLs name one host, port and database.
+    pub is_one_store: bool,
 }
 
 /// What is wrong with a Secret, and what to do. No value is ever shown.
@@ -122,6 +124,7 @@ pub async fn redis(api: &WaterDataApi, client: &Client) -> Result<Redis, SecretE
     Ok(Redis {
         fingerprint: fingerprint(salt.as_bytes(), &known_by),
         // Shown on pods. It holds no user and no password.
+        is_one_store: store == Some(settings.store()),
         gate_store: store.map(|store| fingerprint(salt.as_bytes(), store.as_bytes())),
         gate,
         settings,

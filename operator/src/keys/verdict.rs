@@ -337,7 +337,8 @@ fn awaiting(awaited: &Awaited) -> String {
     }
     let elsewhere = names(&awaited.elsewhere);
     format!(
-        "{message}; made for another gate-url, and waited for until they are gone, since what changes here does not \
-         reach them: {elsewhere}: let the rollout of the gates go on, or delete these pods"
+        "{message}; of these, the key gate-url of Redis' Secret names or named another Redis to {elsewhere}, which what \
+         changes here does not reach: correct it if it is wrong, let the rollout of the gates go on, or delete these \
+         pods, which are waited for until then"
     )
 }

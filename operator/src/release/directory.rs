@@ -20,9 +20,9 @@ use water_resources::WaterDataApi;
 use water_resources::api_key::IssuedAt;
 
 use super::held::Held;
-use crate::directories::gates::{GatePod, Gates, Missed, missed};
+use crate::directories::gates::{GatePod, Gates, Missed, missed, unproven};
 use crate::gate_pods;
-use crate::installation::secrets::{self, SecretError};
+use crate::installation::secrets::{self, Redis, SecretError};
 use crate::keys::record;
 
 /// ApiKeys at once.
@@ -108,9 +108,7 @@ pub async fn clear(
         .buffer_unordered(AT_ONCE);
     let written: Vec<Applied> = written.try_collect().await?;
     match written.into_iter().max_by_key(|applied| applied.seq) {
-        Some(last) => {
-            acknowledged(client, api, redis.gate_store.as_deref(), &directory, last).await
-        }
+        Some(last) => acknowledged(client, api, &redis, &directory, last).await,
         None => Ok(()),
     }
 }
@@ -153,7 +151,7 @@ async fn declare(
 async fn acknowledged(
     client: &Client,
     api: &IssuedAt,
-    store: Option<&str>,
+    redis: &Redis,
     directory: &Directory,
     change: Applied,
 ) -> Result<(), ClearError> {
@@ -161,7 +159,10 @@ async fn acknowledged(
     let (mut known, mut told) = (Missed::default(), String::new());
     loop {
         let leases = directory.leases().await?;
-        let pods = pods(client, api, store).await?;
+        let mut pods = pods(client, api, redis.gate_store.as_deref()).await?;
+        if !redis.is_one_store {
+            pods = unproven(pods, &leases);
+        }
         let now = Instant::now();
         known = missed(&known, &leases, &pods, now);
         let missed = known.clone();

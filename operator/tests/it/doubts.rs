@@ -107,6 +107,7 @@ fn open(
         settings: ConnectionSettings::new(&format!("redis://{redis}"), None)?,
         fingerprint: String::new(),
         gate_store: None,
+        is_one_store: true,
         owner: "namespace".into(),
         api: "api".into(),
         take_over: None,

@@ -1,5 +1,6 @@
-//! Redis is moved while rollouts are stopped: a gate that still reads the former one accepts what is
-//! revoked in the new one, so a deletion waits for the end of its pod, however long that takes.
+//! Redis is moved while rollouts are stopped, or for the operator only: a gate that still reads the former
+//! one accepts what is revoked in the new one, so a deletion waits for the end of its pod, however long
+//! that takes.
 
 use std::time::Duration;
 
@@ -25,15 +26,21 @@ fn of_template(world: &World, pod: &str) -> Result {
     world.patch(&format!("pod/{pod}"), &annotated, &[])
 }
 
-/// Stops rollouts, and has both URLs name another Redis.
-async fn move_store(world: &mut World, to: &Redis) -> Result {
+/// Stops rollouts.
+async fn pause(world: &World) -> Result {
     let mut paused = api();
     paused["spec"]["paused"] = true.into();
     world.apply(&paused)?;
     world
         .condition("waterdataapi/water-data", "Ready", "True/Paused")
         .await?;
-    let urls = json!({ "operator-url": to.url(), "gate-url": to.url() });
+    Ok(())
+}
+
+/// Has these URLs name another Redis.
+async fn move_store(world: &mut World, urls: &[&str], to: &Redis) -> Result {
+    let urls = urls.iter().map(|url| ((*url).to_owned(), to.url().into()));
+    let urls: serde_json::Map<String, Value> = urls.collect();
     world.patch("secret/redis", &json!({ "stringData": urls }), &[])?;
     world.redis_url = to.url();
     let moved = async || {
@@ -54,7 +61,7 @@ async fn told(world: &World, pod: &str) -> Result {
         let mut conditions = status["conditions"].as_array().into_iter().flatten();
         let says = |condition: &Value| {
             let message = condition["message"].as_str().unwrap_or_default();
-            condition["type"] == "Ready" && message.contains("another gate-url")
+            condition["type"] == "Ready" && message.contains("named another Redis")
         };
         ensure!(conditions.any(says), "{status}");
         Ok(())
@@ -71,7 +78,8 @@ async fn a_deletion_waits_without_limit_for_a_gate_that_reads_the_redis_before_t
     let gate = Gate::start(&world, "gate-0", GRACE).await?;
     of_template(&world, &gate.name)?;
     let present = Redis::start().await?;
-    move_store(&mut world, &present).await?;
+    pause(&world).await?;
+    move_store(&mut world, &["operator-url", "gate-url"], &present).await?;
 
     world.kubectl(&["delete", "apikey", "acme", "--wait=false"])?;
     let asked = Instant::now();
@@ -85,6 +93,24 @@ async fn a_deletion_waits_without_limit_for_a_gate_that_reads_the_redis_before_t
         sleep(Duration::from_secs(1)).await;
     }
     assert!(gate.accepts(&"a".repeat(64))?);
+    end_pod(&world, &gate.name)?;
+    world.gone("apikey/acme").await
+}
+
+#[tokio::test]
+async fn a_deletion_waits_for_gates_that_were_forgotten_when_the_operators_redis_was_moved()
+-> Result {
+    let (_former, mut world, _operator) = World::on_own_redis("moved-forgotten").await?;
+    complete(&world, "1.2.3").await?;
+    world.in_force(&brought("acme", 'b')).await?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    of_template(&world, &gate.name)?;
+    let present = Redis::start().await?;
+    move_store(&mut world, &["operator-url"], &present).await?;
+
+    world.kubectl(&["delete", "apikey", "acme", "--wait=false"])?;
+    told(&world, &gate.name).await?;
+    assert!(gate.accepts(&"b".repeat(64))?);
     end_pod(&world, &gate.name)?;
     world.gone("apikey/acme").await
 }

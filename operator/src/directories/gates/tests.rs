@@ -177,6 +177,25 @@ fn a_pod_that_was_made_for_another_redis_and_has_a_lease_here_is_judged_by_that(
 }
 
 #[test]
+fn gates_whose_url_names_another_host_read_another_redis_unless_one_has_a_lease_here() {
+    let leases = |gates| Leases {
+        now: Timestamp::from_millis(NOW).unwrap(),
+        generation: Some(7),
+        gates,
+    };
+    let two = || vec![pod("a", true), pod("b", true)];
+    let doubted = |pods, gates| {
+        let pods = unproven(pods, &leases(gates)).into_iter();
+        pods.map(|pod| pod.is_elsewhere).collect::<Vec<_>>()
+    };
+    assert_eq!(doubted(two(), vec![]), [true, true]);
+    let proof = || vec![lease("a", 6, 9, RUN_OUT)];
+    assert_eq!(doubted(two(), proof()), [false, false]);
+    let former = || vec![elsewhere(pod("a", true)), pod("b", true)];
+    assert_eq!(doubted(former(), proof()), [true, true]);
+}
+
+#[test]
 fn a_pod_reads_another_redis_if_it_says_that_it_was_made_for_another() {
     let of = |annotations: serde_json::Value, store| {
         let pod = json!({ "metadata": { "annotations": annotations } });
