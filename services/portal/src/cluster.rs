@@ -18,6 +18,7 @@ use water_keystore::Instance;
 use water_resources::api_key::{ApiRef, IssuedAt};
 use water_resources::water_data_api::{self, PlanSpec};
 use water_resources::{ApiKey, WaterDataApi};
+use water_runtime::Latch;
 use water_runtime::telemetry::chain;
 
 use crate::member::Member;
@@ -26,6 +27,8 @@ pub use failure::ClusterError;
 
 /// Between two looks at the plans; the operator takes as long to tell the gates of a change.
 const PLANS_EVERY: Duration = Duration::from_secs(10);
+/// The same before the first reading, which the portal's readiness waits for.
+const UNKNOWN_PLANS_EVERY: Duration = Duration::from_secs(1);
 /// In whose name fields are written.
 pub const MANAGER: &str = "water-portal";
 /// The label of keys that the portal has made; its value is [`MANAGER`].
@@ -144,15 +147,34 @@ impl Cluster {
         })
     }
 
-    /// Keeps what the WaterDataApi allows as the API server tells it, for as long as it is polled. What was read last
-    /// stays while the API server is away.
-    pub async fn follow_plans(&self, plans: &Plans) -> Infallible {
+    /// Takes what the WaterDataApi allows now; what was read before stays where it cannot be read.
+    pub async fn read_plans(&self, plans: &Plans) -> Result<(), ClusterError> {
+        plans.set(self.installation().await?);
+        Ok(())
+    }
+
+    /// Keeps what the WaterDataApi allows as the API server tells it, for as long as it is polled, and sets `known` at
+    /// the first reading. What was read last stays while the API server is away.
+    pub async fn follow_plans(&self, plans: &Plans, known: Latch) -> Infallible {
+        let mut pause = UNKNOWN_PLANS_EVERY;
+        let mut said = None;
         loop {
-            match self.installation().await {
-                Ok(read) => plans.set(read),
-                Err(error) => warn!(error = chain(&error), "the WaterDataApi could not be read"),
+            match self.read_plans(plans).await {
+                Ok(()) => {
+                    known.set();
+                    pause = PLANS_EVERY;
+                    said = None;
+                }
+                Err(error) => {
+                    let error = chain(&error).to_string();
+                    // Said when it changes, not each time.
+                    if said.as_ref() != Some(&error) {
+                        warn!(error, "the WaterDataApi could not be read");
+                    }
+                    said = Some(error);
+                }
             }
-            sleep(PLANS_EVERY).await;
+            sleep(pause).await;
         }
     }
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use water_domain::{Limits, PlanName};
 
-/// What the last reading found. Clones share it. Empty before the first one; a later one that fails
-/// leaves it as it is.
+/// What the last reading found. Clones share it. Empty before the first one, which the
+/// portal's readiness waits for; a later one that fails leaves it as it is.
 #[derive(Clone, Default, Debug)]
 pub struct Plans(Arc<RwLock<Read>>);
 

@@ -190,7 +190,8 @@ fn standing(provider: &Arc<Provider>, process: &mut Process) -> Standing {
     standing
 }
 
-/// What keys need, and the plans, which are followed beside the requests.
+/// What keys need, and the plans, which are followed beside the requests. Ready once they are known: before that every
+/// account would be told that its plan has no access.
 fn keys(
     config: &Config,
     client: Client,
@@ -200,8 +201,9 @@ fn keys(
 ) -> Keys {
     let cluster = Cluster::new(client, &config.instance);
     let (following, followed) = (cluster.clone(), plans.clone());
+    let known = process.readiness.latch("plans");
     process.tasks.spawn("plans", async move {
-        match following.follow_plans(&followed).await {}
+        match following.follow_plans(&followed, known).await {}
     });
     bounds(cluster.clone(), process);
     let connection = config.redis.connect(Purpose::Directory);

@@ -21,7 +21,7 @@ struct Site {
     address: SocketAddr,
     portal: Arc<Portal>,
     // What runs beside the requests ends with it.
-    _process: Process,
+    process: Process,
 }
 
 /// Somebody's browser.
@@ -39,9 +39,17 @@ struct Request {
 }
 
 impl Site {
+    /// A ready portal.
     async fn start(name: &str) -> Self {
         let world = World::new(name).await;
         world.applies(&world.installation());
+        let site = Self::within(world).await;
+        site.lacks(&[]).await;
+        site
+    }
+
+    /// A portal that has just been started.
+    async fn within(world: World) -> Self {
         let (redis, data) = (Redis::shared().await.unwrap().url(), service().await);
         let instance = format!("{}.water-data", world.namespace);
         let settings = [
@@ -65,19 +73,24 @@ impl Site {
         let service = Service::start(config, pages, client, 1, &mut process).unwrap();
         let (address, portal) = (service.address().unwrap(), Arc::clone(&service.portal));
         tokio::spawn(service.serve());
-        let plans = portal.plans.clone();
-        let read = async || {
-            let plan = "Enterprise".parse()?;
-            anyhow::ensure!(plans.limits(&plan).is_some(), "no plans yet");
-            Ok(())
-        };
-        wait_until("the plans", SOON, read).await.unwrap();
         Self {
             world,
             address,
             portal,
-            _process: process,
+            process,
         }
+    }
+
+    /// Waits until exactly this is missing to be ready.
+    async fn lacks(&self, what: &[&str]) {
+        let lacking = async || {
+            let missing = self.process.readiness.missing();
+            anyhow::ensure!(missing == what, "missing: {missing:?}");
+            Ok(())
+        };
+        wait_until("the portal's readiness", SOON, lacking)
+            .await
+            .unwrap();
     }
 
     async fn reader(&self, account: &'static str, role: Role) -> Reader {
@@ -221,6 +234,17 @@ async fn whatever_is_not_the_readers_is_404_alike_but_for_the_request_id() {
         site.world.lists(&manager("acme")).await[0]["title"],
         "Nightly import"
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_portal_is_not_ready_before_it_knows_the_plans() {
+    let site = Site::within(World::new("portal-plans").await).await;
+    site.lacks(&["plans"]).await;
+    site.world.applies(&site.world.installation());
+    site.lacks(&[]).await;
+    let reader = site.reader("acme", Role::Manager).await;
+    let quota = request("GET", "quota", Value::Null);
+    assert_eq!(site.asks(&reader, "acme", &quota).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

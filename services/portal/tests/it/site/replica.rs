@@ -52,7 +52,7 @@ impl Replica {
 
     /// Whether it calls itself ready, but for the API server, which these tests are without.
     pub fn is_ready(&self) -> bool {
-        self.process.readiness.missing() == ["bounds of its rights"]
+        self.process.readiness.missing() == ["plans", "bounds of its rights"]
     }
 
     /// It goes on: those who send requests may not have heard yet.
