@@ -170,7 +170,7 @@ impl Portal {
             self.budgets.request(opened.name, request.at)?;
         }
         let session = opened.as_ref().map(|opened| &opened.session);
-        Ok(reader::answer(session, &self.prefix, &self.plans))
+        Ok(reader::answer(session, &self.keys))
     }
 
     async fn session(

@@ -194,5 +194,14 @@ mod tests {
         for member in ["name", "subject", "expiresAt", "accounts"] {
             assert!(person[member].is_object(), "{member} in {person}");
         }
+        let account = parsed()["components"]["schemas"]["Account"].clone();
+        for member in ["id", "plan", "access", "role", "maxKeyDays"] {
+            assert!(
+                account["properties"][member].is_object(),
+                "{member} in {account}"
+            );
+        }
+        let required = account["required"].as_array().unwrap();
+        assert!(required.contains(&"maxKeyDays".into()), "{account}");
     }
 }

@@ -8,7 +8,7 @@ use water_domain::{AccountId, KeyPrefix, PlanName, Timestamp};
 use crate::asked::Response;
 use crate::claims::{Grant, Role};
 use crate::json::json;
-use crate::plans::Plans;
+use crate::keys::Keys;
 use crate::session::Session;
 
 /// The reader of a browser. Signed out, there are `signedIn` and `keyPrefix` only.
@@ -42,6 +42,7 @@ pub struct Person<'a> {
 
 /// One account of the reader.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Account<'a> {
     /// The account.
     #[schema(value_type = String, example = "acme")]
@@ -54,10 +55,13 @@ pub struct Account<'a> {
     /// `manager` or `viewer`.
     #[schema(value_type = String, example = "manager")]
     role: Role,
+    /// The most days that a key may live from now on; null: it may live without end.
+    #[schema(required, example = 365)]
+    max_key_days: Option<u32>,
 }
 
 /// Answers for a session, or for nobody.
-pub fn answer(session: Option<&Session>, key_prefix: &KeyPrefix, plans: &Plans) -> Response {
+pub fn answer(session: Option<&Session>, keys: &Keys) -> Response {
     let person = session.map(|session| Person {
         name: session.name().unwrap_or(session.subject()),
         subject: session.subject(),
@@ -65,22 +69,23 @@ pub fn answer(session: Option<&Session>, key_prefix: &KeyPrefix, plans: &Plans) 
         accounts: session
             .grants()
             .iter()
-            .map(|grant| account(grant, plans))
+            .map(|grant| account(grant, keys))
             .collect(),
     });
     let reader = Reader {
         signed_in: person.is_some(),
-        key_prefix,
+        key_prefix: &keys.prefix,
         person,
     };
     json(StatusCode::OK, &reader)
 }
 
-fn account<'a>(grant: &'a Grant, plans: &Plans) -> Account<'a> {
+fn account<'a>(grant: &'a Grant, keys: &Keys) -> Account<'a> {
     Account {
         id: &grant.account,
         plan: &grant.plan,
-        access: plans.limits(&grant.plan).is_some(),
+        access: keys.plans.limits(&grant.plan).is_some(),
         role: grant.role,
+        max_key_days: keys.rules.max_key_days,
     }
 }

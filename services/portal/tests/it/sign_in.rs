@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde_json::json;
 use sha2::{Digest, Sha256};
+use water_harness::Redis;
 
 use crate::site::*;
 
@@ -27,14 +28,27 @@ async fn a_person_signs_in_and_comes_back_to_the_page_that_they_left() {
         (&json!("Anna"), &json!("anna"))
     );
     let accounts = json!([
-        {"id": "acme", "plan": "Enterprise", "access": false, "role": "manager"},
-        {"id": "globex", "plan": "Enterprise", "access": false, "role": "viewer"},
+        {"id": "acme", "plan": "Enterprise", "access": false, "role": "manager", "maxKeyDays": null},
+        {"id": "globex", "plan": "Enterprise", "access": false, "role": "viewer", "maxKeyDays": null},
     ]);
     assert_eq!(
         session["accounts"], accounts,
         "access needs the WaterDataApi, which is away"
     );
     assert_eq!(browser.cookies.len(), 1, "the sign-in's own cookie is gone");
+}
+
+#[tokio::test]
+async fn the_longest_life_of_a_key_is_told_before_one_is_made() {
+    let redis = Redis::shared().await.unwrap();
+    let bound = [("WATER_MAX_KEY_DAYS", "90")];
+    let site = Site::start_with(&redis.url(), &bound).await;
+    for account in site.anna().await.session().await["accounts"]
+        .as_array()
+        .unwrap()
+    {
+        assert_eq!(account["maxKeyDays"], 90, "{account}");
+    }
 }
 
 #[tokio::test]
