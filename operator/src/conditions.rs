@@ -183,6 +183,8 @@ words! {
         ProviderUsable,
         /// The identity provider is away, or is not what it is said to be.
         ProviderUnusable,
+        /// The identity provider does not take the portal's client id or secret.
+        ClientRefused,
         /// Nothing was asked for.
         NotConfigured,
         /// The controller has not given an address.

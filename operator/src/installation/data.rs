@@ -14,13 +14,15 @@ pub struct Loaded {
 }
 
 /// Whether the identity provider can be used, as a pod of the portal found it.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Provider {
     /// Nothing: it has not looked yet.
     pub usable: Option<bool>,
     /// What is wrong.
-    #[serde(default)]
     pub problem: String,
+    /// Whether what is wrong is the portal's client id or secret.
+    pub client_refused: bool,
 }
 
 /// Asks the departements of the WaterDataApi `name`: `GET /data`.

@@ -248,6 +248,20 @@ pub fn sign_in(portal: &Portal, answer: Result<Provider, QuestionError>) -> Find
             Reason::ProviderUsable,
             format!("the identity provider {issuer} can be used"),
         ),
+        Ok(Provider {
+            client_refused: true,
+            problem,
+            ..
+        }) => {
+            let secret = &portal.oidc.client_secret_ref;
+            let message = format!(
+                "nobody can sign in at {issuer}: {problem}; put the secret that the provider has for client {} into key {} \
+                 of Secret {} (spec.portal.oidc.clientSecretRef), or correct spec.portal.oidc.clientId; told until somebody \
+                 has signed in",
+                portal.oidc.client_id, secret.key, secret.name,
+            );
+            Finding::lacks(aspect, Reason::ClientRefused, message)
+        }
         Ok(Provider { problem, .. }) => {
             let message = format!(
                 "nobody can sign in at {issuer}: {problem}; look at the provider, at spec.portal.oidc.issuer and caRef, \

@@ -7,7 +7,7 @@ use crate::conditions::{Aspect, Reason, find, holds};
 use crate::events::Happening;
 
 /// What does not keep a WaterDataApi from being ready, and is an event when it begins.
-const ADVISED: [Reason; 7] = [
+const ADVISED: [Reason; 8] = [
     Reason::GateMayWrite,
     Reason::ReplicasUnguarded,
     Reason::EvictionAllowed,
@@ -15,6 +15,7 @@ const ADVISED: [Reason; 7] = [
     Reason::GateWithoutLease,
     Reason::SweepHeld,
     Reason::ProviderUnusable,
+    Reason::ClientRefused,
 ];
 
 /// What happened between two statuses.

@@ -90,6 +90,7 @@ impl Service {
             url: config.url.clone(),
             sign_in: SignIn {
                 provider: Arc::clone(&provider),
+                standing: standing.clone(),
                 url: config.url.clone(),
                 seal: config.seal_key.clone(),
                 sessions: sessions.clone(),

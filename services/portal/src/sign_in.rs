@@ -30,6 +30,7 @@ use crate::random;
 use crate::seal::SealKey;
 use crate::session::Session;
 use crate::sessions::Sessions;
+use crate::standing::Standing;
 
 use pending::{LIFETIME, Pending};
 
@@ -41,6 +42,8 @@ const CALLBACK: &str = "/auth/callback";
 pub struct SignIn {
     /// Who signs people in.
     pub provider: Arc<Provider>,
+    /// Hears whether the provider takes the portal's client.
+    pub standing: Standing,
     /// The portal's own origin.
     pub url: PortalUrl,
     /// Seals what the browser keeps meanwhile.
@@ -154,7 +157,9 @@ impl SignIn {
         let exchanged =
             self.provider
                 .exchange(code, &pending.verifier, &redirect, &pending.nonce, now);
-        let session = self.session(exchanged.await?, now)?;
+        let exchanged = exchanged.await;
+        self.standing.note_exchange(&exchanged);
+        let session = self.session(exchanged?, now)?;
         // A browser has one session: whatever its cookie opened until now is over.
         self.sessions.end(&request.headers, now).await?;
         let Some(cookie) = self.sessions.begin(&session, now).await? else {

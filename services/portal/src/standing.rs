@@ -1,5 +1,8 @@
-//! Whether the identity provider can be used, looked at beside the requests: the operator tells it in
-//! the WaterDataApi's conditions, a metric tells it, and the log tells each change.
+//! Whether the identity provider can be used: the operator tells it in the WaterDataApi's conditions, a
+//! metric tells it, and the log tells each change.
+//!
+//! What the provider says of itself is looked at beside the requests. Whether it takes the portal's
+//! client id and secret shows only when a code is exchanged.
 
 use std::convert::Infallible;
 use std::sync::atomic::AtomicI64;
@@ -19,11 +22,19 @@ const WHEN_FINE: Duration = Duration::from_secs(60);
 /// Between two looks at one that does not.
 const WHEN_NOT: Duration = Duration::from_secs(5);
 
-/// What the last look found. Clones share it.
+/// What is known of the provider. Clones share it.
 #[derive(Clone, Default, Debug)]
 pub struct Standing {
-    last: Arc<RwLock<Option<Result<(), String>>>>,
+    known: Arc<RwLock<Known>>,
     usable: Gauge<i64, AtomicI64>,
+}
+
+#[derive(Default, Debug)]
+struct Known {
+    /// What the last look found.
+    look: Option<Result<(), String>>,
+    /// Why the provider refused the portal's client, since it last took it.
+    refusal: Option<String>,
 }
 
 impl Standing {
@@ -39,25 +50,59 @@ impl Standing {
     /// Looks again and again.
     pub async fn follow(&self, provider: &Provider) -> Infallible {
         loop {
-            let is_fine = self.note(provider.look().await);
+            let is_fine = self.note_look(provider.look().await);
             sleep(if is_fine { WHEN_FINE } else { WHEN_NOT }).await;
         }
     }
 
-    /// For the operator: `usable` is null before the first look.
+    /// For the operator: `usable` is null before the first look, and `clientRefused` says that the
+    /// remedy is another client id or secret.
     pub fn answer(&self) -> Value {
-        let last = self.last.read().unwrap_or_else(PoisonError::into_inner);
-        match &*last {
-            None => json!({ "usable": null }),
-            Some(Ok(())) => json!({ "usable": true }),
-            Some(Err(problem)) => json!({ "usable": false, "problem": problem }),
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        match &*known {
+            Known {
+                look: Some(Err(problem)),
+                ..
+            } => json!({ "usable": false, "problem": problem }),
+            Known {
+                refusal: Some(problem),
+                ..
+            } => {
+                json!({ "usable": false, "problem": problem, "clientRefused": true })
+            }
+            Known {
+                look: Some(Ok(())), ..
+            } => json!({ "usable": true }),
+            Known { look: None, .. } => json!({ "usable": null }),
         }
     }
 
-    fn note(&self, found: Result<(), ProviderError>) -> bool {
+    /// Takes what became of the exchange of a code. A failure that is not the client's says nothing of
+    /// the client: it may be anybody's who calls the callback.
+    pub fn note_exchange<T>(&self, exchanged: &Result<T, ProviderError>) {
+        let refusal = match exchanged {
+            // A token that is refused here was given to a client that was taken.
+            Ok(_) | Err(ProviderError::Token(_)) => None,
+            Err(error) if error.refusal_of_client().is_some() => Some(error.to_string()),
+            Err(_) => return,
+        };
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.refusal != refusal {
+            match &refusal {
+                None => info!("the identity provider takes the portal's client again"),
+                Some(problem) => warn!(
+                    problem,
+                    "the identity provider refuses the portal's client: nobody can sign in"
+                ),
+            }
+        }
+        known.refusal = refusal;
+    }
+
+    fn note_look(&self, found: Result<(), ProviderError>) -> bool {
         let found = found.map_err(|error| error.to_string());
-        let mut last = self.last.write().unwrap_or_else(PoisonError::into_inner);
-        if last.as_ref() != Some(&found) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.look.as_ref() != Some(&found) {
             match &found {
                 Ok(()) => info!("the identity provider can be used"),
                 Err(problem) => {
@@ -70,7 +115,7 @@ impl Standing {
         }
         let is_fine = found.is_ok();
         self.usable.set(is_fine.into());
-        *last = Some(found);
+        known.look = Some(found);
         is_fine
     }
 }
@@ -83,13 +128,37 @@ mod tests {
     fn the_operator_hears_what_the_last_look_found() {
         let standing = Standing::default();
         assert_eq!(standing.answer(), json!({ "usable": null }));
-        assert!(!standing.note(Err(ProviderError::Slow)));
+        assert!(!standing.note_look(Err(ProviderError::Slow)));
         let problem = "the identity provider did not answer in time";
         let told = json!({ "usable": false, "problem": problem });
         assert_eq!(standing.answer(), told);
         assert_eq!(standing.usable.get(), 0);
-        assert!(standing.note(Ok(())));
+        assert!(standing.note_look(Ok(())));
         assert_eq!(standing.answer(), json!({ "usable": true }));
         assert_eq!(standing.usable.get(), 1);
+    }
+
+    #[test]
+    fn a_refused_client_stays_told_until_a_code_is_exchanged() {
+        let standing = Standing::default();
+        standing.note_look(Ok(()));
+        let usable = |standing: &Standing| standing.answer()["usable"].clone();
+        let refused = |word| Err::<(), _>(ProviderError::Refused(word));
+        standing.note_exchange(&refused("invalid_grant"));
+        assert_eq!(usable(&standing), true, "a stranger's code proves nothing");
+        standing.note_exchange(&refused("invalid_client"));
+        for says_nothing in [refused("invalid_grant"), Err(ProviderError::Slow)] {
+            standing.note_exchange(&says_nothing);
+            standing.note_look(Ok(()));
+            assert_eq!(standing.answer()["clientRefused"], true);
+        }
+        standing.note_look(Err(ProviderError::Slow));
+        assert!(
+            standing.answer()["clientRefused"].is_null(),
+            "the provider comes first"
+        );
+        standing.note_look(Ok(()));
+        standing.note_exchange(&Ok(()));
+        assert_eq!(standing.answer(), json!({ "usable": true }));
     }
 }

@@ -45,6 +45,8 @@ struct State {
     /// The forms that were posted to the token endpoint.
     exchanges: Vec<String>,
     asked_for_keys: usize,
+    /// What the token endpoint says of every client, if it refuses all.
+    refusal: Option<String>,
     away: bool,
 }
 
@@ -68,6 +70,7 @@ impl IdentityProvider {
             codes: HashMap::new(),
             exchanges: Vec::new(),
             asked_for_keys: 0,
+            refusal: None,
             away: false,
         }));
         let accepting = tokio::spawn(accept(listener, tls, Arc::clone(&state)));
@@ -111,6 +114,11 @@ impl IdentityProvider {
         let answer = json!({ "token_type": "Bearer", "access_token": "a", "id_token": id_token });
         let (code, answer) = (code.to_owned(), answer.to_string());
         self.lock().codes.insert(code, answer);
+    }
+
+    /// Refuses every client that exchanges a code, by this word of RFC 6749 §5.2; none: no client.
+    pub fn refuse_clients(&self, word: Option<&str>) {
+        self.lock().refusal = word.map(str::to_owned);
     }
 
     /// Whether it closes every connection at once.
@@ -280,6 +288,13 @@ impl State {
             }
             "/issuer/token" => {
                 self.exchanges.push(body.to_owned());
+                if let Some(word) = &self.refusal {
+                    let status = match word.as_str() {
+                        "invalid_client" => "401 Unauthorized",
+                        _ => "400 Bad Request",
+                    };
+                    return (status, json!({ "error": word }).to_string());
+                }
                 let code = body.split('&').find_map(|pair| pair.strip_prefix("code="));
                 match self.codes.remove(code.unwrap_or_default()) {
                     Some(answer) => ("200 OK", answer),

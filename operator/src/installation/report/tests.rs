@@ -226,7 +226,12 @@ fn whether_people_can_sign_in_is_told_where_there_is_a_portal() {
     let told = |usable, problem: &str| {
         let problem = problem.to_owned();
         let mut report = complete();
-        report.sign_in = Some(sign_in(&portal(), Ok(Provider { usable, problem })));
+        let provider = Provider {
+            usable,
+            problem,
+            client_refused: false,
+        };
+        report.sign_in = Some(sign_in(&portal(), Ok(provider)));
         made(&report)
     };
     let fine = told(Some(true), "");
@@ -252,6 +257,24 @@ fn whether_people_can_sign_in_is_told_where_there_is_a_portal() {
     };
     assert_eq!(reasons(transitions(&fine, &away)), ["ProviderUnusable"]);
     assert_eq!(reasons(transitions(&away, &fine)), Vec::<String>::new());
+}
+
+#[test]
+fn a_refused_client_names_the_secret_that_is_wrong() {
+    let told = r#"{"usable":false,"problem":"the identity provider refused the exchange: invalid_client","clientRefused":true}"#;
+    let mut report = complete();
+    report.sign_in = Some(sign_in(&portal(), Ok(serde_json::from_str(told).unwrap())));
+    let (before, after) = (made(&complete()), made(&report));
+    assert_eq!(
+        shown(&after, Aspect::SignInReady),
+        "False/ClientRefused: nobody can sign in at https://id.example: the identity provider refused the exchange: \
+         invalid_client; put the secret that the provider has for client water-portal into key client-secret of Secret \
+         portal-client (spec.portal.oidc.clientSecretRef), or correct spec.portal.oidc.clientId; told until somebody has \
+         signed in"
+    );
+    let happened = transitions(&before, &after);
+    assert_eq!(happened[0].reason, "ClientRefused");
+    assert_eq!(transitions(&after, &after), []);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What is away costs what needs it, and nothing else.
 
 use anyhow::ensure;
+use serde_json::json;
 use water_harness::{Redis, SigningKey, wait_until};
 
 use crate::site::*;
@@ -128,4 +129,29 @@ async fn the_api_server_away_costs_keys_and_nothing_else() {
         site.anna().await.is_signed_in().await,
         "people still sign in"
     );
+}
+
+#[tokio::test]
+async fn a_refused_client_is_told_to_the_operator_until_a_sign_in_succeeds() {
+    let site = Site::start().await;
+    for word in ["invalid_client", "unauthorized_client"] {
+        site.provider.refuse_clients(Some(word));
+        let mut browser = site.browser();
+        let begun = browser.begin("/").await;
+        let answer = browser.back(&begun.state, "code").await;
+        assert_eq!(answer.status, 502, "{answer:?}");
+        let problem = format!("the identity provider refused the exchange: {word}");
+        let told = json!({ "usable": false, "problem": problem, "clientRefused": true });
+        assert_eq!(site.standing().await, told);
+        site.provider.refuse_clients(None);
+        site.anna().await;
+        let usable = async || {
+            let told = site.standing().await;
+            ensure!(told == json!({ "usable": true }), "{told}");
+            Ok(())
+        };
+        wait_until("a provider that can be used", SOON, usable)
+            .await
+            .unwrap();
+    }
 }

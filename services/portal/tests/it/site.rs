@@ -97,6 +97,13 @@ impl Site {
         lines.filter_map(line).collect()
     }
 
+    /// What the operator hears of the provider.
+    pub async fn standing(&self) -> Value {
+        let mut client = HttpClient::connect(self.replica.admin).await.unwrap();
+        let answer = client.request("GET", "/provider", &[]).await.unwrap();
+        answer.json().unwrap()
+    }
+
     /// Good claims of Anna: a manager of `acme`, a viewer of `globex`.
     pub fn claims(&self, nonce: &str) -> Value {
         let now = epoch_seconds();
