@@ -184,6 +184,25 @@ mod tests {
     }
 
     #[test]
+    fn every_question_about_an_account_may_say_that_it_is_a_poll() {
+        let document = parsed();
+        let paths = document["paths"].as_object().unwrap();
+        let of_accounts = paths.iter().filter(|(path, _)| path.starts_with(ACCOUNT));
+        let mut questions = 0;
+        for get in of_accounts.filter_map(|(_, item)| item.get("get")) {
+            let parameters = get["parameters"].as_array().unwrap();
+            let poll = parameters.iter().find(|has| has["name"] == "X-Poll");
+            assert_eq!(
+                poll.map(|poll| &poll["in"]),
+                Some(&"header".into()),
+                "{get}"
+            );
+            questions += 1;
+        }
+        assert_eq!(questions, 8);
+    }
+
+    #[test]
     fn a_reader_has_the_members_of_the_answer() {
         let reader = &parsed()["components"]["schemas"]["Reader"];
         let text = reader.to_string();

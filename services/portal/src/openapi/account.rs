@@ -27,6 +27,9 @@ pub fn all() -> Vec<Described> {
     let of = |method, path: &str, id: &str, summary: &str| {
         let mut described = Described::new(method, &format!("{ACCOUNT}{path}"), id, summary);
         described.parameters = parameters(path);
+        if described.method == HttpMethod::Get {
+            described.parameters.push(poll());
+        }
         described.always = &ALWAYS;
         described
     };
@@ -148,6 +151,16 @@ pub fn all() -> Vec<Described> {
         }
     }));
     operations
+}
+
+/// The field that tells a page's own question from one that its reader asks.
+fn poll() -> Parameter {
+    let meaning = "Whatever its value: a page asks again by itself, which does not put off the end of an idle session. \
+                   Without it every question but that for the quota is a use of the session.";
+    let text = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .examples(["1"]);
+    Parameter::header("X-Poll", meaning, text)
 }
 
 /// The parameters of an account's path, which is given without the account.

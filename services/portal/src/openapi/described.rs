@@ -66,6 +66,17 @@ impl Parameter {
         }
     }
 
+    /// A header field, which may be left out.
+    pub fn header(name: &'static str, meaning: &'static str, schema: ObjectBuilder) -> Self {
+        let place = ParameterIn::Header;
+        Self {
+            place,
+            name,
+            meaning,
+            schema,
+        }
+    }
+
     fn build(self) -> ParameterBuilder {
         let required = match self.place {
             ParameterIn::Path => Required::True,
