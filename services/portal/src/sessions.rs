@@ -187,6 +187,38 @@ mod tests {
     use http::header::COOKIE as HEADER;
 
     use super::*;
+    use crate::claims::Role;
+    use crate::sample;
+
+    fn after(began: Timestamp, minutes: u64) -> Timestamp {
+        began.plus(Duration::from_mins(minutes))
+    }
+
+    #[tokio::test]
+    async fn a_session_that_is_used_all_the_time_ends_after_its_length() {
+        let (connection, instance) = sample::store().await;
+        let store = water_keystore::Sessions::new(connection, instance);
+        let sessions = Sessions::new(store, "https://id.example", Duration::from_hours(8));
+        let began = Timestamp::parse("2026-01-01T00:00:00Z").unwrap();
+        let session = Session {
+            ends: sessions.end_of(began),
+            ..sample::session("acme", "Enterprise", Role::Manager)
+        };
+        let set = sessions.begin(&session, began).await.unwrap().unwrap();
+        let cookie = set.to_str().unwrap().split(';').next().unwrap();
+        let headers = HeaderMap::from_iter([(HEADER, cookie.parse().unwrap())]);
+        let lives = async |minutes| {
+            let now = after(began, minutes);
+            let opened = sessions.of(&headers, now, Use::Active).await.unwrap();
+            opened.is_some()
+        };
+        for minutes in (0..480).step_by(20).chain([479]) {
+            assert!(lives(minutes).await, "after {minutes} minutes");
+        }
+        for minutes in [480, 481, 1_000] {
+            assert!(!lives(minutes).await, "after {minutes} minutes");
+        }
+    }
 
     #[test]
     fn a_cookie_of_another_form_is_none() {

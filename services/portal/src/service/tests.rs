@@ -1,7 +1,10 @@
 //! The whole portal over its port: readers with sessions in Redis, keys at an API server, data of a service.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use water_harness::{Answer, HttpClient, Redis, wait_until};
+use water_http::representation::Conditions;
 use water_runtime::settings::from_settings;
 use water_runtime::{Settings, program};
 
@@ -236,6 +239,24 @@ async fn whatever_is_not_the_readers_is_404_alike_but_for_the_request_id() {
     );
 }
 
+#[test]
+fn the_isolation_test_asks_everything_that_is_described() {
+    let answer = openapi::representation().answer(&Conditions::default());
+    let document: Value = serde_json::from_slice(answer.body()).unwrap();
+    let mut described = BTreeSet::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        if let Some(rest) = path.strip_prefix("/account/v1/accounts/{account}/") {
+            let methods = item.as_object().unwrap().keys();
+            described.extend(methods.map(|method| format!("{} {rest}", method.to_uppercase())));
+        }
+    }
+    let asked = all("{name}").into_iter();
+    let asked: BTreeSet<String> = asked
+        .map(|request| format!("{} {}", request.method, request.rest))
+        .collect();
+    assert_eq!(asked, described);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_portal_is_not_ready_before_it_knows_the_plans() {
     let site = Site::within(World::new("portal-plans").await).await;
@@ -245,6 +266,25 @@ async fn a_portal_is_not_ready_before_it_knows_the_plans() {
     let reader = site.reader("acme", Role::Manager).await;
     let quota = request("GET", "quota", Value::Null);
     assert_eq!(site.asks(&reader, "acme", &quota).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn quota_and_data_go_on_under_the_plans_that_were_read_before_the_api_server_stopped() {
+    let world = World::alone("portal-outage").await;
+    world.applies(&world.installation());
+    let site = Site::within(world).await;
+    site.lacks(&[]).await;
+    let reader = site.reader("acme", Role::Manager).await;
+    site.world.stops_the_api_server().await;
+    let read = site.portal.keys.cluster.read_plans(&site.portal.plans);
+    assert!(read.await.is_err(), "the API server still answers");
+    for (rest, status) in [("keys", 503), ("quota", 200), ("hydrorisk", 200)] {
+        let answer = site
+            .asks(&reader, "acme", &request("GET", rest, Value::Null))
+            .await;
+        assert_eq!(answer.status, status, "{rest}: {answer:?}");
+    }
+    site.lacks(&[]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -257,3 +257,24 @@ async fn an_address_begins_twenty_sign_ins_and_others_go_on() {
         303
     );
 }
+
+#[tokio::test]
+async fn an_address_comes_back_twenty_times_a_minute_and_others_go_on() {
+    let site = Site::start().await;
+    let mut visitor = site.browser();
+    visitor.address = Some("192.0.2.3".to_owned());
+    let mut taken = 0;
+    let refused = loop {
+        let answer = visitor.back("of-no-sign-in", "guessed").await;
+        if answer.status == 429 {
+            break answer;
+        }
+        assert_eq!(answer.status, 400, "{answer:?}");
+        taken += 1;
+        // One more every three seconds, on a machine however busy.
+        assert!(taken < 60, "no end of {taken} ways back");
+    };
+    assert!(taken >= 20, "{taken}");
+    assert!(refused.header("retry-after").is_some());
+    assert!(site.somebody().await.is_signed_in().await);
+}

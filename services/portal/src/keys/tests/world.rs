@@ -57,7 +57,18 @@ pub struct Answer {
 
 impl World {
     pub async fn new(name: &str) -> Self {
-        let cluster = cluster().await;
+        Self::at(cluster().await, name).await
+    }
+
+    /// A world with an API server of its own, which can be stopped. Like the one that the others share it lives as long
+    /// as the tests.
+    pub async fn alone(name: &str) -> Self {
+        let cluster = Box::leak(Box::new(ControlPlane::start().await.unwrap()));
+        define(cluster);
+        Self::at(cluster, name).await
+    }
+
+    async fn at(cluster: &'static ControlPlane, name: &str) -> Self {
         let namespace = format!("keys-{name}");
         let object =
             json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } });
@@ -76,6 +87,13 @@ impl World {
         };
         world.is_bounded().await;
         world
+    }
+
+    /// Ends the API server, which has to be the world's own.
+    pub async fn stops_the_api_server(&self) {
+        let server = self.cluster.api_server();
+        server.kill().unwrap();
+        server.ended(SOON).await.unwrap();
     }
 
     /// Waits until the API server refuses what the portal may not do: policies act a moment after they are there.
@@ -308,18 +326,22 @@ async fn cluster() -> &'static ControlPlane {
     static DEFINED: OnceCell<&'static ControlPlane> = OnceCell::const_new();
     let defined = DEFINED.get_or_init(async || {
         let cluster = ControlPlane::shared().await.unwrap();
-        for kind in ["apikeys", "waterdataapis"] {
-            let file = root().join(format!("crds/{kind}.yaml"));
-            cluster.apply(&fs::read_to_string(file).unwrap()).unwrap();
-            let definition = format!("crd/{kind}.waterdata.dev");
-            let established = ["wait", "--for=condition=Established", "--timeout=60s"];
-            cluster
-                .kubectl(&[&established[..], &[&definition]].concat())
-                .unwrap();
-        }
+        define(cluster);
         cluster
     });
     defined.await
+}
+
+fn define(cluster: &ControlPlane) {
+    for kind in ["apikeys", "waterdataapis"] {
+        let file = root().join(format!("crds/{kind}.yaml"));
+        cluster.apply(&fs::read_to_string(file).unwrap()).unwrap();
+        let definition = format!("crd/{kind}.waterdata.dev");
+        let established = ["wait", "--for=condition=Established", "--timeout=60s"];
+        cluster
+            .kubectl(&[&established[..], &[&definition]].concat())
+            .unwrap();
+    }
 }
 
 /// The portal's ServiceAccount, Role and policy, exactly as the chart has them.
