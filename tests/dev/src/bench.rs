@@ -47,7 +47,7 @@ impl Part {
             Self::Gate => &["water-gate"],
             Self::Operator => &["water-gate", "water-operator"],
             Self::Parts => &[],
-            Self::History => &["water-history", "water-ingest"],
+            Self::History => &["water-gate", "water-history", "water-ingest"],
             Self::Ingest => &["water-ingest"],
             Self::Departements => &["water-departements", "water-ingest"],
             Self::Portal => &["water-portal"],

@@ -12,8 +12,8 @@ use crate::database::Database;
 use crate::rounds::Turn;
 
 /// The service's sessions have them too.
-const SETTINGS: &str =
-    "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_bitmapscan=off";
+const SETTINGS: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off \
+    -c enable_bitmapscan=off -c statement_timeout=2000 -c client_connection_check_interval=100";
 
 /// What the service has asked last.
 const QUESTION: &str = "SELECT query FROM pg_stat_activity \
