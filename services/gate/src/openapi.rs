@@ -52,7 +52,9 @@ fn document() -> OpenApi {
              VigiEau are under Licence Ouverte 2.0 (Etalab), which asks for the source and the \
              date of the last update.\n\n\
              **Whether something has changed** is what the `ETag` tells. `updatedAt` is the \
-             newest as-of date that changed the content, never the time of a load.",
+             newest as-of date that changed the content, never the time of a load. For a second \
+             after a load, a request may be answered the state before it though an earlier request \
+             was answered the new one: several pods serve, and each looks for loads every second.",
         ))
         .build();
     let mut paths = PathsBuilder::new();

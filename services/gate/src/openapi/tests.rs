@@ -162,6 +162,7 @@ fn the_description_names_the_licence_and_the_rule_of_dates() {
         "/api/v1/sources",
         "`updatedAt`",
         "`ETag`",
+        "each looks for loads every second",
     ] {
         assert!(said.contains(word), "{word}");
     }
