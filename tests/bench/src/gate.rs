@@ -15,7 +15,7 @@ use crate::load::Slice;
 use crate::report::{Report, Row, Target};
 use crate::rounds::{self, Rounds};
 use site::Site;
-pub use site::{BODY, PLAN, TARGET, contents};
+pub use site::{BODY, PLAN, TARGET, contents, plan};
 use startup::Startup;
 
 /// How much is measured.

@@ -104,7 +104,10 @@ pub async fn profile(variant: &str) -> Result<()> {
     let (service, gate) = (site.service.id(), gated.gate.id());
     eprintln!("process {service}, behind the gate {gate}");
     let walks = walk::measure(&site, &gated).await;
-    println!("{}", Report::new(walk::rows(&walks))?);
+    let enterprise = walk::measure_under_enterprise(&site, &gated).await;
+    let mut rows = walk::rows(&walks);
+    rows.extend(walk::rows_under_enterprise(&enterprise));
+    println!("{}", Report::new(rows)?);
     Ok(())
 }
 
@@ -133,10 +136,12 @@ async fn compare(scale: Scale) -> Result<(Vec<Row>, String)> {
     let gated = Gated::before(&site.service).await?;
     let walks = walk::measure(&site, &gated).await;
     let beside = quantile::measure(&site, &gated).await?;
+    let enterprise = walk::measure_under_enterprise(&site, &gated).await;
     let rows = rows(&speed, &inside)
         .into_iter()
         .chain(walk::rows(&walks))
         .chain(quantile::rows(&beside))
+        .chain(walk::rows_under_enterprise(&enterprise))
         .collect();
     Ok((rows, site.database.version()?))
 }

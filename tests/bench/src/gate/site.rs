@@ -201,13 +201,21 @@ impl Site {
 
 /// A directory with these keys and the plans.
 pub fn contents(entries: impl Iterator<Item = Entry>) -> Contents {
-    let plan = |name: &str, limits| Plan {
-        name: name.parse().expect("letters are a plan's name"),
-        limits: Some(limits),
-    };
     Contents {
         entries: entries.collect(),
-        plans: vec![plan(PLAN, limits(LIMITS)), plan(USED_UP, limits(ONE_A_DAY))],
+        plans: vec![plan(PLAN, LIMITS), plan(USED_UP, ONE_A_DAY)],
+    }
+}
+
+/// A plan with these limits, a minute and a day.
+pub fn plan(name: &str, (minute, day): (u32, u32)) -> Plan {
+    let number = |number| NonZeroU32::new(number).expect("a limit is not 0");
+    Plan {
+        name: name.parse().expect("letters are a plan's name"),
+        limits: Some(Limits {
+            requests_per_minute: number(minute),
+            requests_per_day: number(day),
+        }),
     }
 }
 
@@ -222,12 +230,4 @@ async fn use_up(store: &Store, instance: &Instance, keys: &Keys) -> Result<()> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     store.redis.command(&words).await?;
     Ok(())
-}
-
-fn limits((minute, day): (u32, u32)) -> Limits {
-    let number = |number| NonZeroU32::new(number).expect("a limit is not 0");
-    Limits {
-        requests_per_minute: number(minute),
-        requests_per_day: number(day),
-    }
 }

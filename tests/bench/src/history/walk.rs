@@ -1,5 +1,5 @@
 //! A whole history walked as CSV pages through the gate, by one client, beside `psql \copy` of the
-//! same rows in the same order.
+//! same rows in the same order; and the same walk under Enterprise, whose limits it meets.
 
 use anyhow::{Result, ensure};
 use tokio::time::Instant;
@@ -12,6 +12,7 @@ use crate::rounds::{Rounds, Turn, take_turns};
 
 const COPY: &str = "psql \\copy of one account";
 const WALK: &str = "walk through the gate";
+const ENTERPRISE: &str = "walk under Enterprise";
 
 /// Microseconds a row; what is counted is the service's memory in MB.
 pub async fn measure(site: &Site, gated: &Gated) -> Rounds {
@@ -28,6 +29,21 @@ pub async fn measure(site: &Site, gated: &Gated) -> Rounds {
         Ok(Turn {
             cost: took.as_secs_f64() * 1e6 / rows as f64,
             counted: memory as f64 / 1e6,
+        })
+    })
+    .await
+}
+
+/// One walk under Enterprise that heeds `Retry-After`: its 5xx; what is counted is its 429.
+pub async fn measure_under_enterprise(site: &Site, gated: &Gated) -> Rounds {
+    take_turns(&[ENTERPRISE], 1, async |_| {
+        let walked = gated.walk_under_enterprise().await?;
+        let (rows, expected) = (walked.rows, site.scale.large);
+        ensure!(rows == expected, "{rows} of {expected} rows came");
+        ensure!(walked.met_the_limit(), "no page was refused");
+        Ok(Turn {
+            cost: walked.failed as f64,
+            counted: walked.refused as f64,
         })
     })
     .await
@@ -63,10 +79,28 @@ pub fn rows(rounds: &Rounds) -> Vec<Row> {
             "µs",
             rounds.cost(COPY),
         ),
-        Row::said(
-            "history, memory after a walk (VmHWM)",
+        Row::judged(
+            "history, memory after walks (VmHWM)",
             "MB",
             rounds.count(WALK),
+            Target::AtMost(100.0),
+        ),
+    ]
+}
+
+/// The target, and how often the walk had to wait.
+pub fn rows_under_enterprise(rounds: &Rounds) -> Vec<Row> {
+    vec![
+        Row::judged(
+            "the same walk under Enterprise, heeding Retry-After, 5xx",
+            "",
+            rounds.cost(ENTERPRISE),
+            Target::AtMost(0.0),
+        ),
+        Row::said(
+            "the same walk under Enterprise, 429",
+            "",
+            rounds.count(ENTERPRISE),
         ),
     ]
 }
