@@ -143,7 +143,10 @@ impl Site {
             ensure!(answer.body == self.page, "{answer:?}");
             Ok(())
         };
+        let over = Instant::now();
         wait_until("the page", RECOVERY, served).await.unwrap();
+        // The report of faults reads this.
+        println!("converged after {:.3} s", over.elapsed().as_secs_f64());
     }
 
     /// Ends the services' sessions and has others take their place until pages are refused.
