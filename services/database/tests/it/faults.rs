@@ -138,6 +138,22 @@ async fn a_connection_whose_plan_is_outdated_is_replaced() {
     departements::versions(&reader).await.unwrap();
 }
 
+#[tokio::test]
+async fn a_column_that_is_missing_is_transient_and_read_when_it_is_there() {
+    let fixture = Fixture::new().await;
+    let reader = Database::connect(&fixture.own.url_as("water_reader"), None, 1).unwrap();
+    departements::versions(&reader).await.unwrap();
+    fixture.sql("ALTER TABLE water.datasets DROP COLUMN updated_at CASCADE");
+    for _ in 0..2 {
+        let error = departements::versions(&reader).await.unwrap_err();
+        assert!(error.is_transient(), "{error:?}");
+    }
+    let (transient, message) = failure(&fixture.own.url_as("water_reader")).await;
+    assert!(transient && message.contains("42703"), "{message}");
+    fixture.sql("ALTER TABLE water.datasets ADD COLUMN updated_at timestamptz");
+    departements::versions(&reader).await.unwrap();
+}
+
 /// How many queries of the reader the server works on.
 fn working(fixture: &Fixture) -> anyhow::Result<()> {
     let sql = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'water_reader' \
@@ -229,17 +245,30 @@ async fn a_server_that_never_answers_is_not_waited_for() {
     assert!(transient, "{message}");
 }
 
-#[tokio::test]
-async fn nobody_waits_for_ever_for_a_server_that_accepts_and_says_nothing() {
+/// Nobody waits for ever for a server that accepts connections and says nothing.
+async fn gives_up(query: &str) {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("postgresql://u@{}/water", silent.local_addr().unwrap());
+    let address = silent.local_addr().unwrap();
+    let url = format!("postgresql://u@{address}/water{query}");
     let database = Database::connect(&url, None, 1).unwrap();
-    let (listening, writing, migrating) = tokio::join!(
+    let (reading, listening, writing, migrating) = tokio::join!(
+        timeout(Duration::from_secs(4), departements::versions(&database)),
         timeout(Duration::from_secs(4), Changes::listen(&database)),
         timeout(Duration::from_secs(8), Writer::connect(&url, None)),
         timeout(Duration::from_secs(8), migrations::migrate(&url, None)),
     );
+    assert!(reading.expect("the reader gives up").is_err());
     assert!(listening.expect("the listener gives up").is_err());
     assert!(writing.expect("the writer gives up").is_err());
     assert!(migrating.expect("the migration gives up").is_err());
+}
+
+#[tokio::test]
+async fn nobody_waits_for_ever_for_a_server_that_accepts_and_says_nothing() {
+    gives_up("").await;
+}
+
+#[tokio::test]
+async fn nobody_waits_for_ever_for_a_server_that_accepts_and_begins_no_tls() {
+    gives_up("?sslmode=require").await;
 }
