@@ -3,6 +3,7 @@
 --   water-ingest bootstrap-sql | psql --set ON_ERROR_STOP=1 --set owner_password=… \
 --        --set writer_password=… --set reader_password=… postgresql://administrator@host/postgres
 --
+-- The database is always called water and the roles are the server's, so a server holds one installation.
 -- Running it again changes nothing but the passwords. Each role logs in with its own URL:
 --   water_owner   runs migrations and owns the database
 --   water_writer  loads data (water-ingest)
