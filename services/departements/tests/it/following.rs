@@ -4,11 +4,126 @@
 use std::time::Duration;
 
 use anyhow::ensure;
-use nix::sys::signal::Signal;
-use water_harness::{Postgres, wait_until};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use water_harness::{Answer, Database, HttpClient, Port, Postgres, Process, Program, wait_until};
+use water_kit::CURRENT;
 
-use crate::fixture::{SOON, day, load, migrated, ready, risk, start, stress, writer};
+use crate::fixture::{SOON, Signature, day, load, migrated, ready, risk, start, stress, writer};
 use crate::reloads::until;
+
+const LIST: &str = "/api/v1/stress";
+
+/// The service's binary, whose log can be read.
+struct Binary {
+    process: Process,
+    http: Port,
+    admin: Port,
+}
+
+impl Binary {
+    /// It is ready.
+    async fn ready(database: &Database) -> Self {
+        let (http, admin) = (Port::reserve().unwrap(), Port::reserve().unwrap());
+        let program = Program::new(env!("CARGO_BIN_EXE_water-departements"))
+            .env("WATER_LISTEN_ADDRESS", http.address().to_string())
+            .env("WATER_ADMIN_ADDRESS", admin.address().to_string())
+            .env("WATER_POSTGRES_URL", database.url_as("water_reader"))
+            .env("WATER_IDENTITY_CURRENT", CURRENT);
+        let process = program.start().unwrap();
+        let binary = Self {
+            process,
+            http,
+            admin,
+        };
+        let ready = async || {
+            let mut client = HttpClient::connect(binary.admin.address()).await?;
+            let answer = client.request("GET", "/ready", &[]).await?;
+            ensure!(answer.status == 200, "{answer:?}");
+            Ok(())
+        };
+        binary.process.ready(SOON, ready).await.unwrap();
+        binary
+    }
+
+    async fn metrics(&self) -> anyhow::Result<String> {
+        let mut client = HttpClient::connect(self.admin.address()).await?;
+        let answer = client.request("GET", "/metrics", &[]).await?;
+        Ok(answer.text()?.to_owned())
+    }
+
+    async fn list(&self) -> Answer {
+        let identity = Signature::default().value("GET", LIST);
+        let fields = [("X-Water-Identity", identity.as_str())];
+        let mut client = HttpClient::connect(self.http.address()).await.unwrap();
+        client.request("GET", LIST, &fields).await.unwrap()
+    }
+}
+
+/// Sends a signal to the server and to the processes of its readers' sessions.
+fn signal(postgres: &Postgres, sessions: &[Pid], signal: Signal) {
+    postgres.process().signal(signal).unwrap();
+    for &session in sessions {
+        kill(session, signal).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_falls_silent_is_told_of_and_followed_again_when_it_speaks() {
+    let postgres = Postgres::start().await.unwrap();
+    let database = migrated(&postgres).await;
+    let mut writer = writer(&database).await;
+    let first = [stress("34", 1.0)];
+    writer
+        .replace_stress(&first, day(1), &load())
+        .await
+        .unwrap();
+    let service = Binary::ready(&database).await;
+    let sessions = "SELECT pid FROM pg_stat_activity WHERE usename = 'water_reader'";
+    let sessions = postgres.sql(database.name(), sessions).unwrap();
+    let sessions = sessions
+        .lines()
+        .map(|pid| Pid::from_raw(pid.parse().unwrap()));
+    let sessions: Vec<Pid> = sessions.collect();
+
+    signal(&postgres, &sessions, Signal::SIGSTOP);
+    let told = async || {
+        let metrics = service.metrics().await?;
+        let none = "\nwater_dataset_failures_total 0\n";
+        ensure!(!metrics.contains(none), "{metrics}");
+        let log = service.process.log();
+        let warning = "cannot read the datasets; answering from memory";
+        ensure!(log.contains(warning), "{log}");
+        Ok(())
+    };
+    wait_until(
+        "a failure to be counted and told",
+        Duration::from_secs(5),
+        told,
+    )
+    .await
+    .unwrap();
+    let list = service.list().await;
+    assert_eq!(
+        (list.status, &list.json().unwrap()["count"]),
+        (200, &1.into())
+    );
+
+    signal(&postgres, &sessions, Signal::SIGCONT);
+    let second = [stress("34", 2.0), stress("75", 2.0)];
+    writer
+        .replace_stress(&second, day(2), &load())
+        .await
+        .unwrap();
+    let served = async || {
+        let list = service.list().await;
+        ensure!(list.json()?["count"] == 2, "{list:?}");
+        Ok(())
+    };
+    wait_until("the new load", Duration::from_secs(5), served)
+        .await
+        .unwrap();
+}
 
 #[tokio::test]
 async fn a_server_that_accepts_and_says_nothing_is_noticed_and_needs_no_restart_of_the_service() {
