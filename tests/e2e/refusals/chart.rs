@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use water_e2e::golden::assert_golden;
 use water_e2e::{refusal, text_of};
 use water_harness::programs::Program;
 
@@ -295,4 +296,25 @@ fn a_load_is_a_job_by_its_content_and_a_cron_job_by_a_schedule() -> Result<()> {
         "{rendered}"
     );
     Ok(())
+}
+
+/// Loads from each kind of source, once and by schedules, behind a proxy, with networks to reach.
+const LOADS: &str = r#"ingest={
+    "vigieau": {"enabled": true, "credentialsSecret": "register", "caConfigMap": "register-ca"},
+    "loads": [
+        {"name": "stress", "dataset": "stress", "asOf": "2026-01-01", "origin": "Aqueduct 4.0",
+         "source": {"configMap": {"name": "files", "key": "stress.csv"}}},
+        {"name": "audits", "dataset": "audits", "asOf": "today", "schedule": "0 3 * * *",
+         "source": {"persistentVolumeClaim": {"name": "exports", "path": "audits.csv.gz"}},
+         "flags": ["--allow-empty"]}
+    ],
+    "proxy": "http://proxy.example:3128",
+    "egress": [{"cidr": "10.1.0.0/16", "ports": [5432, 3128]}, {"cidr": "10.2.0.0/16"}]
+}"#;
+
+#[test]
+fn loads_are_rendered_as_in_the_golden_file() -> Result<()> {
+    let only = "--show-only=templates/ingest.yaml";
+    let rendered = render(&["--set-json", LOADS, only])?;
+    assert_golden("loads.yaml", &rendered)
 }
