@@ -84,6 +84,15 @@ mod tests {
     }
 
     #[test]
+    fn a_departement_that_is_repeated_without_end_is_kept_once() {
+        let rows = "34,1,2,3\n".repeat(10_000);
+        let text: &'static str = format!("dept,flood,drought,overall\n{rows}").leak();
+        let (rows, problems) = read_text(text);
+        assert_eq!(rows.len(), 1);
+        assert_eq!(problems.lines().count(), 51);
+    }
+
+    #[test]
     fn scores_ratings_and_dates_out_of_bounds_are_refused() {
         let refused = read_text(
             "dept,flood,drought,overall,rating,updatedAt\n\
