@@ -33,6 +33,9 @@ const POOL_TIMEOUT: Duration = Duration::from_secs(2);
 /// The statement timeout plus the way there and back: a server that went silent is not waited for.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(2500);
 
+/// Whether the schema is there.
+const READY: &str = "SELECT FROM water.datasets LIMIT 1";
+
 /// A pool of connections with the rights of `water_reader`. Cheap to clone.
 #[derive(Clone)]
 pub struct Database {
@@ -72,7 +75,7 @@ impl Database {
     /// Whether the schema can be read: what a service asks before it calls itself ready.
     pub async fn check(&self) -> Result<(), Error> {
         let connection = self.connection().await?;
-        let read = connection.batch_execute("SELECT FROM water.datasets LIMIT 1");
+        let read = connection.batch_execute(READY);
         let read = answer("reading the schema", read).await;
         connection.answered(read)
     }
@@ -98,5 +101,16 @@ pub(crate) async fn answer<T>(
     match timeout(ANSWER_TIMEOUT, asked).await {
         Ok(answer) => answer.attempting(attempt),
         Err(_) => Err(Error::deadline(attempt)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kept::assert_kept;
+
+    #[test]
+    fn its_statement_is_kept_for_later_migrations() {
+        assert_kept("ready", READY);
     }
 }

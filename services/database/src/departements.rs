@@ -169,3 +169,16 @@ pub(crate) fn risk_record(row: &Row) -> Result<RiskRecord, Error> {
 fn number(attempt: &'static str, row: &Row, column: &str) -> Result<Number, Error> {
     Number::try_from(row.get::<_, f64>(column)).map_err(|why| Error::stored(attempt, why))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kept::assert_kept;
+
+    #[test]
+    fn its_statements_are_kept_for_later_migrations() {
+        assert_kept("versions", VERSIONS);
+        assert_kept("stress", STRESS);
+        assert_kept("risk", RISK);
+    }
+}

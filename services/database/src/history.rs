@@ -154,3 +154,14 @@ fn slice<R>(
 fn created_at(row: &Row) -> Timestamp {
     row.get::<_, Moment>(column::CREATED_AT).0
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::kept::assert_kept;
+
+    #[test]
+    fn its_statements_are_kept_for_later_migrations() {
+        assert_kept("analyses", page_of!("analyses"));
+        assert_kept("audits", page_of!("audits"));
+    }
+}

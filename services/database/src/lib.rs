@@ -10,6 +10,8 @@ mod database;
 pub mod departements;
 mod error;
 pub mod history;
+#[cfg(test)]
+mod kept;
 pub mod migrations;
 mod moment;
 mod server;

@@ -41,3 +41,14 @@ fn source(row: &Row) -> SourceRecord {
         derived_levels: row.get("derived_levels"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kept::assert_kept;
+
+    #[test]
+    fn its_statement_is_kept_for_later_migrations() {
+        assert_kept("sources", SOURCES);
+    }
+}

@@ -171,3 +171,14 @@ impl Drop for Idle {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kept::assert_kept;
+
+    #[test]
+    fn its_statement_is_kept_for_later_migrations() {
+        assert_kept("state", STATE);
+    }
+}

@@ -155,3 +155,17 @@ fn entry(row: &Row) -> Result<Entry<'_>, Error> {
         created_at: row.get::<_, Moment>(column::CREATED_AT).0,
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kept::assert_kept;
+
+    #[test]
+    fn its_statements_are_kept_for_later_migrations() {
+        assert_kept("rows_of_analyses", rows_of(History::Analyses));
+        assert_kept("rows_of_audits", rows_of(History::Audits));
+        assert_kept("changes_of_analyses", changes_of(History::Analyses));
+        assert_kept("changes_of_audits", changes_of(History::Audits));
+    }
+}

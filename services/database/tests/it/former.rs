@@ -18,7 +18,16 @@ pub const BACK_TO_V2: &str = "DELETE FROM water.migrations WHERE version > 2; \
     DROP FUNCTION water.stamp_version CASCADE; \
     ALTER TABLE water.analyses DROP COLUMN version; ALTER TABLE water.audits DROP COLUMN version";
 
-const READER: &str = include_str!("former/reader_v2.sql");
+/// What takes the second version of the schema back to the first.
+pub const BACK_TO_V1: &str = "DELETE FROM water.migrations WHERE version > 1; \
+    DROP TABLE water.levels, water.purges; \
+    ALTER TABLE water.analyses DROP COLUMN as_of; ALTER TABLE water.audits DROP COLUMN as_of";
+
+/// What the services of each version of the schema ask that was or is in use.
+const READER_V1: &str = include_str!("former/reader_v1.sql");
+const READER_V2: &str = include_str!("former/reader_v2.sql");
+const READER_V4: &str = include_str!("former/reader_v4.sql");
+
 const LOAD: &str = include_str!("former/load_v2.sql");
 
 impl Fixture {
@@ -42,36 +51,77 @@ impl Fixture {
         fixture
     }
 
-    /// What the services of the version before read.
-    fn read_as_before(&self) -> String {
-        self.sql(&format!("SET ROLE water_reader; {READER}"))
+    /// What services with these statements read.
+    fn read(&self, statements: &str) -> String {
+        self.sql(&format!("SET ROLE water_reader; {statements}"))
+    }
+
+    async fn migrate(&self) {
+        let url = self.own.url_as("water_owner");
+        migrations::migrate(&url, None).await.unwrap();
     }
 }
 
-#[tokio::test]
-async fn services_of_the_version_before_read_the_same_after_the_migration() {
-    let fixture = Fixture::filled().await;
-    fixture.sql(BACK_TO_V2);
-    let before = fixture.read_as_before();
+/// What is read of the filled datasets, whatever the version.
+fn assert_all_is_told(read: &str) {
     for told in [
         "34|3.5|crise",
         "50|50|50|C",
         "100|99|Société Test",
         "70|69|Société Test",
     ] {
-        assert!(before.contains(told), "{told} is not in {before}");
+        assert!(read.contains(told), "{told} is not in {read}");
     }
-    let url = fixture.own.url_as("water_owner");
-    migrations::migrate(&url, None).await.unwrap();
-    assert_eq!(fixture.read_as_before(), before);
+}
+
+#[tokio::test]
+async fn services_of_the_first_version_read_the_same_after_the_migrations() {
+    let fixture = Fixture::filled().await;
+    fixture.sql(BACK_TO_V2);
+    fixture.sql(BACK_TO_V1);
+    let before = fixture.read(READER_V1);
+    assert_all_is_told(&before);
+    fixture.migrate().await;
+    assert_eq!(fixture.read(READER_V1), before);
+}
+
+#[tokio::test]
+async fn services_of_the_version_before_read_the_same_after_the_migration() {
+    let fixture = Fixture::filled().await;
+    fixture.sql(BACK_TO_V2);
+    let before = fixture.read(READER_V2);
+    assert_all_is_told(&before);
+    fixture.migrate().await;
+    assert_eq!(fixture.read(READER_V2), before);
 }
 
 #[tokio::test]
 async fn services_of_the_version_before_read_what_this_one_writes() {
     let mut fixture = Fixture::filled().await;
     fixture.delete(&["99", "98", "3"]).await;
-    let read = fixture.read_as_before();
+    let read = fixture.read(READER_V2);
     assert!(read.contains("97|97|Société Test"), "{read}");
+}
+
+/// They are kept for the migrations of later versions; tests beside the statements hold them to the
+/// file.
+#[tokio::test]
+async fn the_kept_statements_of_this_version_read_everything() {
+    let mut fixture = Fixture::filled().await;
+    fixture.delete(&["99"]).await;
+    let read = fixture.read(READER_V4);
+    for told in [
+        "34|3.5|crise",
+        "50|50|50|C",
+        "99|98|Société Test",
+        "70|69|Société Test",
+        "0|0|Société Test",
+        "2|99|||||",
+        "|t|{75}|2",
+        "|t|{}|99",
+    ] {
+        assert!(read.contains(told), "{told} is not in {read}");
+    }
 }
 
 #[tokio::test]
@@ -103,8 +153,7 @@ async fn what_a_loader_of_the_version_before_writes_is_followed() {
 async fn rows_from_before_the_versions_are_walked_and_no_changes() {
     let fixture = Fixture::filled().await;
     fixture.sql(BACK_TO_V2);
-    let url = fixture.own.url_as("water_owner");
-    migrations::migrate(&url, None).await.unwrap();
+    fixture.migrate().await;
     let (known, told) = fixture.all().await;
     assert_eq!((told.len(), fixture.since(known).await.1), (100, vec![]));
 }

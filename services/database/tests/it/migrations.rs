@@ -8,7 +8,7 @@ use water_database::migrations::{self, MigrationError};
 use water_harness::{Postgres, wait_until};
 
 use crate::fixture::{Fixture, account, day, load, page, stress};
-use crate::former::BACK_TO_V2;
+use crate::former::{BACK_TO_V1, BACK_TO_V2};
 
 #[tokio::test]
 async fn a_second_migration_changes_nothing() {
@@ -124,11 +124,6 @@ async fn a_later_table_has_the_usual_rights_without_a_word() {
     );
     assert!(as_role("water_reader", "DELETE FROM water.later").is_err());
 }
-
-/// What takes the second version of the schema back to the first.
-const BACK_TO_V1: &str = "DELETE FROM water.migrations WHERE version > 1; \
-    DROP TABLE water.levels, water.purges; \
-    ALTER TABLE water.analyses DROP COLUMN as_of; ALTER TABLE water.audits DROP COLUMN as_of";
 
 /// All that is applied to the first version.
 const AFTER_V1: [&str; 3] = [
