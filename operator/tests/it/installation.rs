@@ -206,13 +206,7 @@ async fn a_migration_that_fails_leaves_the_version_before_in_service() -> Result
 async fn a_rotated_credential_rolls_the_pods_that_use_it() -> Result {
     let (world, _operator) = World::running("credential").await?;
     complete(&world, "1.2.3").await?;
-    let hash = |part: &str| -> anyhow::Result<Value> {
-        let deployment = world.get(&format!("deployment/{API}-{part}"))?;
-        Ok(
-            deployment["spec"]["template"]["metadata"]["annotations"]["waterdata.dev/config-hash"]
-                .clone(),
-        )
-    };
+    let hash = |part| config_hash(&world, part);
     let (gate, history) = (hash("gate")?, hash("history")?);
     world.patch(
         "secret/redis",
@@ -230,14 +224,46 @@ async fn a_rotated_credential_rolls_the_pods_that_use_it() -> Result {
     Ok(())
 }
 
+#[tokio::test]
+async fn the_readers_new_password_rolls_the_services_and_not_the_gate() -> Result {
+    let (world, _operator) = World::running("reader-password").await?;
+    complete(&world, "1.2.3").await?;
+    let hash = |part| config_hash(&world, part);
+    let before = [hash("departements")?, hash("history")?];
+    let gate = hash("gate")?;
+    let new =
+        json!({ "stringData": { "reader-url": "postgresql://water_reader:new@other/water" } });
+    world.patch("secret/postgres", &new, &[])?;
+    let rolled = async || {
+        let after = [hash("departements")?, hash("history")?];
+        let changed = (0..2).all(|part| after[part] != before[part]);
+        ensure!(changed, "{after:?} after {before:?}");
+        Ok(())
+    };
+    world
+        .wait("the services' new templates", PATIENCE, rolled)
+        .await?;
+    for part in ["departements", "history"] {
+        roll(&world, part, "1.2.3").await?;
+    }
+    world
+        .condition("waterdataapi/water-data", "Ready", "True/Complete")
+        .await?;
+    assert_eq!(hash("gate")?, gate);
+    Ok(())
+}
+
+/// What of its settings a Deployment's pods were made with: other settings roll them.
+fn config_hash(world: &World, part: &str) -> anyhow::Result<Value> {
+    let deployment = world.get(&format!("deployment/{API}-{part}"))?;
+    let template = &deployment["spec"]["template"]["metadata"]["annotations"];
+    Ok(template["waterdata.dev/config-hash"].clone())
+}
+
 /// The identity keys in their order, and the templates' hashes of a service and of the gate.
 fn identity(world: &World) -> anyhow::Result<([Value; 2], [Value; 2])> {
     let data = world.get("secret/water-data-identity")?["data"].clone();
-    let hash = |part: &str| -> anyhow::Result<Value> {
-        let deployment = world.get(&format!("deployment/{API}-{part}"))?;
-        let template = &deployment["spec"]["template"]["metadata"]["annotations"];
-        Ok(template["waterdata.dev/config-hash"].clone())
-    };
+    let hash = |part| config_hash(world, part);
     let keys = [data["current"].clone(), data["next"].clone()];
     Ok((keys, [hash("history")?, hash("gate")?]))
 }
