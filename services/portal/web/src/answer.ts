@@ -8,20 +8,21 @@ export type Answer<T> = {
   problem: Problem | undefined;
   /** When `data` was answered, in milliseconds since the epoch. */
   at: number;
-  reload: () => Promise<void>;
+  /** Asks again; as a `poll` when nobody asked the page to. */
+  reload: (poll?: boolean) => Promise<void>;
 };
 
 /** Asks for a path, again whenever it changes; `undefined` asks nothing. */
 export function useAnswer<T>(path: string | undefined): Answer<T> {
   const [state, set] = useState<{ path?: string; data?: T; problem?: Problem; at: number }>({ at: 0 });
   const asked = useRef<AbortController | null>(null);
-  const reload = useCallback(async () => {
+  const reload = useCallback(async (poll = false) => {
     asked.current?.abort();
     if (path === undefined) return;
     const controller = new AbortController();
     asked.current = controller;
     try {
-      const data = await json<T>(path, { signal: controller.signal });
+      const data = await json<T>(path, { signal: controller.signal, poll });
       set({ path, data, at: Date.now() });
     } catch (error) {
       if (controller.signal.aborted) return;
@@ -42,12 +43,12 @@ export function useAnswer<T>(path: string | undefined): Answer<T> {
   };
 }
 
-/** Calls `act` every `seconds`, and when the page is seen again, but never while it is hidden. */
-export function useRepeated(act: () => void, seconds: number): void {
-  const latest = useRef(act);
-  latest.current = act;
+/** Polls every `seconds`, and when the page is seen again, but never while it is hidden. */
+export function useRepeated({ reload }: Answer<unknown>, seconds: number): void {
+  const latest = useRef(reload);
+  latest.current = reload;
   useEffect(() => {
-    const seen = () => document.visibilityState === 'visible' && latest.current();
+    const seen = () => document.visibilityState === 'visible' && void latest.current(true);
     const timer = setInterval(seen, seconds * 1000);
     document.addEventListener('visibilitychange', seen);
     return () => {

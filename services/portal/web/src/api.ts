@@ -91,12 +91,13 @@ export function of(account: string, ...segments: string[]): string {
   return ['/accounts', account, ...segments.map(encodeURIComponent)].join('/');
 }
 
+/** What is asked, and how. `poll`: the page asks by itself, which is no sign of its reader and keeps no session alive. */
+export type Asking = { method?: string; body?: unknown; accept?: string; signal?: AbortSignal; poll?: boolean };
+
 /** Asks once. Throws a `Problem` for every answer that is not 2xx. */
-export async function ask(
-  path: string,
-  options: { method?: string; body?: unknown; accept?: string; signal?: AbortSignal } = {},
-): Promise<Response> {
+export async function ask(path: string, options: Asking = {}): Promise<Response> {
   const headers: Record<string, string> = { Accept: options.accept ?? 'application/json' };
+  if (options.poll) headers['X-Poll'] = '1';
   if (options.body !== undefined) headers['Content-Type'] = 'application/json';
   let answer: Response;
   try {
@@ -117,7 +118,7 @@ export async function ask(
 }
 
 /** The JSON that a path answers. */
-export async function json<T>(path: string, options: Parameters<typeof ask>[1] = {}): Promise<T> {
+export async function json<T>(path: string, options: Asking = {}): Promise<T> {
   return (await (await ask(path, options)).json()) as T;
 }
 

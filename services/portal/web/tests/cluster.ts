@@ -58,11 +58,15 @@ export async function curl(key: string, path: string): Promise<Answer> {
   return { status: Number(text.slice(end + 1)), body: text.slice(0, end) };
 }
 
+/** What Redis answers to its administrator, without quotes. */
+export function redis(...args: string[]): Promise<string> {
+  return run('redis-cli', ['--no-auth-warning', '--raw', '-u', setting('WATER_REDIS_ADMINISTRATOR_URL'), ...args]);
+}
+
 /** Gives an account its changes of the hour and reads of the minute back: the tests together need more. */
 export async function renewAllowances(account: string): Promise<void> {
-  const redis = (args: string[]) => run('redis-cli', ['--no-auth-warning', '-u', setting('WATER_REDIS_ADMINISTRATOR_URL'), ...args]);
-  const names = (await redis(['--raw', 'KEYS', `wd:web:{${account}}:*`])).split('\n').filter((name) => /:(changes|reads)$/.test(name));
-  if (names.length > 0) await redis(['DEL', ...names]);
+  const names = (await redis('KEYS', `wd:web:{${account}}:*`)).split('\n').filter((name) => /:(changes|reads)$/.test(name));
+  if (names.length > 0) await redis('DEL', ...names);
 }
 
 /** `kubectl` in the product's namespace. */

@@ -12,8 +12,8 @@ type Usage = { data: UsageDay[] };
 export function QuotaCards({ account, quota }: { account: string; quota: Answer<Quota> }) {
   const { w } = useLanguage();
   const usage = useAnswer<Usage>(`${of(account, 'usage')}?days=30`);
-  useRepeated(() => void quota.reload(), 5);
-  useRepeated(() => void usage.reload(), 15);
+  useRepeated(quota, 5);
+  useRepeated(usage, 15);
   const { data } = quota;
   return (
     <>
@@ -42,7 +42,7 @@ export function otherPlans(keys: Key[], plan: string): string[] {
 export function OtherQuota({ account, plan }: { account: string; plan: string }) {
   const { w } = useLanguage();
   const quota = useAnswer<Quota>(`${of(account, 'quota')}?plan=${encodeURIComponent(plan)}`);
-  useRepeated(() => void quota.reload(), 5);
+  useRepeated(quota, 5);
   return (
     <section aria-label={w.quota.ofPlan(plan)} data-plan={plan}>
       {quota.problem && <ProblemNotice problem={quota.problem} at={quota.at} again={() => void quota.reload()} />}

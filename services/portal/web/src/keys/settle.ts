@@ -16,7 +16,7 @@ export async function settle(
   for (let look = 0; !given.signal.aborted; look += 1) {
     await new Promise((resolve) => setTimeout(resolve, pause(look)));
     if (given.signal.aborted) return undefined;
-    const list = await json<KeyList>(of(account, 'keys'), { signal: given.signal }).catch(() => undefined);
+    const list = await json<KeyList>(of(account, 'keys'), { signal: given.signal, poll: true }).catch(() => undefined);
     if (!list) continue;
     given.seen(list);
     const key = list.data.find((one) => one.name === name);

@@ -1,0 +1,58 @@
+//! What a page asks by itself is no sign of its reader: it must not keep a session alive.
+import { createHash } from 'node:crypto';
+import type { Page, Request } from '@playwright/test';
+import { fr } from '../src/words/fr';
+import { person, redis } from './cluster';
+import { dialog, expect, freshTitle, openKeys, revokeKey, shownText, test } from './site';
+
+/** Milliseconds until the browser's session ends for being idle. */
+async function idleLeft(page: Page): Promise<number> {
+  const cookie = (await page.context().cookies()).find(({ name }) => name === '__Host-water_session');
+  const hash = createHash('sha256').update(Uint8Array.from(Buffer.from(cookie?.value ?? '', 'base64url'))).digest('hex');
+  const name = (await redis('KEYS', `wd:web:{${hash}}:*:s`)).trim();
+  expect(name).not.toBe('');
+  return Number(await redis('PTTL', name));
+}
+
+/** The account's resources that are read from now on, as they are. */
+function reads(page: Page): Request[] {
+  const seen: Request[] = [];
+  page.on('request', (request) => request.method() === 'GET' && request.url().includes('/account/v1/accounts/') && seen.push(request));
+  return seen;
+}
+
+const polls = (of: Request[], resource: RegExp) => of.filter((one) => resource.test(one.url()) && one.headers()['x-poll'] === '1');
+
+test('a keys page that is only looked at does not put off the end of its session', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await openKeys(page, 'acme');
+  await expect(page.locator('.big').first()).toContainText('/');
+  await page.waitForLoadState('networkidle');
+  const [before, begun] = [await idleLeft(page), performance.now()];
+  const seen = reads(page);
+  await expect.poll(() => polls(seen, /\/usage/).length).toBeGreaterThan(1);
+  expect(polls(seen, /\/quota/).length).toBeGreaterThan(1);
+  expect(polls(seen, /./)).toEqual(seen);
+  const after = await idleLeft(page);
+  expect(before - after).toBeGreaterThan(performance.now() - begun - 2000);
+  await page.reload();
+  await expect.poll(() => idleLeft(page)).toBeGreaterThan(after);
+});
+
+test('waiting until a key works at every gate does not put it off either', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await openKeys(page, 'acme');
+  const title = freshTitle();
+  await page.getByRole('button', { name: fr.keys.create }).first().click();
+  await dialog(page).getByLabel(fr.keys.titleLabel).fill(title);
+  await dialog(page).getByRole('button', { name: fr.keys.make }).click();
+  await shownText(page);
+  const seen = reads(page);
+  await dialog(page).getByRole('button', { name: fr.keys.saved }).click();
+  await expect(dialog(page).locator('.state.ok')).toBeVisible();
+  const looks = seen.filter((one) => one.url().endsWith('/keys'));
+  expect(looks.length).toBeGreaterThan(0);
+  expect(polls(looks, /./)).toEqual(looks);
+  await dialog(page).getByRole('button', { name: fr.close }).click();
+  await revokeKey(page, title);
+});
