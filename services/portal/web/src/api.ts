@@ -1,7 +1,8 @@
 //! Talks to the portal's JSON API, `/account/v1`, and tells what went wrong as a `Problem`.
 
 export type Role = 'manager' | 'viewer';
-export type Account = { id: string; plan: string; access: boolean; role: Role };
+/** `maxKeyDays`: the most days that a key may live; none where that is not bounded. */
+export type Account = { id: string; plan: string; access: boolean; role: Role; maxKeyDays?: number | null };
 export type SignedIn = {
   signedIn: true;
   name: string | null;

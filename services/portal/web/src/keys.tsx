@@ -95,12 +95,20 @@ export default function KeysPage({ account, session }: { account: Account; sessi
         {list?.keysElsewhere && <p class="small soft">{w.keys.elsewhere}</p>}
       </div>
       {open?.what === 'create' && (
-        <CreateDialog account={account.id} prefix={session.keyPrefix} seen={setFresh} done={(key) => tell(w.keys.changed.created(key.title))} close={close} />
+        <CreateDialog
+          account={account.id}
+          prefix={session.keyPrefix}
+          bound={account.maxKeyDays}
+          seen={setFresh}
+          done={(key) => tell(w.keys.changed.created(key.title))}
+          close={close}
+        />
       )}
       {open?.what === 'rotate' && (
         <RotateDialog
           account={account.id}
           prefix={session.keyPrefix}
+          bound={account.maxKeyDays}
           old={open.key}
           seen={setFresh}
           done={(key) => tell(w.keys.changed.rotated(key.title))}

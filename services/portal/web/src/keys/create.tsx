@@ -4,29 +4,33 @@ import { json, of, type Key, type KeyList } from '../api';
 import { Dialog } from '../dialog';
 import { generate, type NewKey } from '../key';
 import { useLanguage } from '../language';
-import { expiresAt, ExpiryField, ONE_YEAR, type Expiry } from './expiry';
+import { expiresAt, ExpiryField, expiryRefusal, firstExpiry, type Bound } from './expiry';
 import { Making } from './making';
 import { isTitle, TitleField } from './title';
 
 type Common = {
   account: string;
   prefix: string;
+  /** The most days that a key may live. */
+  bound: Bound;
   seen: (list: KeyList) => void;
   done: (key: Key) => void;
   close: () => void;
 };
 
 /** Makes a new key: a name and an expiry, then its text. */
-export function CreateDialog({ account, prefix, seen, done, close }: Common) {
+export function CreateDialog({ account, prefix, bound, seen, done, close }: Common) {
   const { w } = useLanguage();
   const [title, setTitle] = useState('');
-  const [expiry, setExpiry] = useState<Expiry>(ONE_YEAR);
+  const [expiry, setExpiry] = useState(() => firstExpiry(bound, Date.now()));
   const [tried, setTried] = useState(false);
   const [made, setMade] = useState<{ key: NewKey; expiresAt: string | null } | undefined>();
+  const wrong = tried ? expiryRefusal(expiry, bound, Date.now()) : undefined;
   const submit = async () => {
     setTried(true);
-    const end = expiresAt(expiry, Date.now());
-    if (isTitle(title) && end !== undefined) setMade({ key: await generate(prefix), expiresAt: end });
+    const now = Date.now();
+    if (!isTitle(title) || expiryRefusal(expiry, bound, now)) return;
+    setMade({ key: await generate(prefix), expiresAt: expiresAt(expiry, bound, now) });
   };
   const send = async (): Promise<Key> => {
     const { sha256, keyId } = made!.key;
@@ -56,11 +60,7 @@ export function CreateDialog({ account, prefix, seen, done, close }: Common) {
           <p class="soft">{w.keys.createText(account)}</p>
         </div>
         <TitleField value={title} set={setTitle} wrong={tried && !isTitle(title) ? w.keys.titleWrong : undefined} />
-        <ExpiryField
-          value={expiry}
-          set={setExpiry}
-          wrong={tried && expiresAt(expiry, Date.now()) === undefined ? w.keys.expiryWrong : undefined}
-        />
+        <ExpiryField value={expiry} set={setExpiry} bound={bound} wrong={wrong && w.keys[wrong]} />
         <div class="foot">
           <button type="button" onClick={close}>
             {w.cancel}
@@ -78,18 +78,20 @@ export function CreateDialog({ account, prefix, seen, done, close }: Common) {
 const OVERLAPS = { h0: 0, h1: 3600, h24: 86_400, d7: 604_800 } as const;
 
 /** Makes a key in the place of another: how long the old one goes on, then the new text. */
-export function RotateDialog({ account, prefix, old, seen, done, close }: Common & { old: Key }) {
+export function RotateDialog({ account, prefix, bound, old, seen, done, close }: Common & { old: Key }) {
   const { w, f } = useLanguage();
   const [overlap, setOverlap] = useState<keyof typeof OVERLAPS>('h24');
-  const [expiry, setExpiry] = useState<Expiry>(ONE_YEAR);
+  const [expiry, setExpiry] = useState(() => firstExpiry(bound, Date.now()));
   const [ends, setEnds] = useState(false);
   const [tried, setTried] = useState(false);
   const [made, setMade] = useState<{ key: NewKey; expiresAt: string | null } | undefined>();
+  const wrong = tried ? expiryRefusal(expiry, bound, Date.now()) : undefined;
   const running = old.previous ?? undefined;
   const submit = async () => {
     setTried(true);
-    const end = expiresAt(expiry, Date.now());
-    if (end !== undefined && (!running || ends)) setMade({ key: await generate(prefix), expiresAt: end });
+    const now = Date.now();
+    if ((running && !ends) || expiryRefusal(expiry, bound, now)) return;
+    setMade({ key: await generate(prefix), expiresAt: expiresAt(expiry, bound, now) });
   };
   const send = async (): Promise<Key> => {
     const { sha256, keyId } = made!.key;
@@ -135,11 +137,7 @@ export function RotateDialog({ account, prefix, old, seen, done, close }: Common
             ))}
           </select>
         </div>
-        <ExpiryField
-          value={expiry}
-          set={setExpiry}
-          wrong={tried && expiresAt(expiry, Date.now()) === undefined ? w.keys.expiryWrong : undefined}
-        />
+        <ExpiryField value={expiry} set={setExpiry} bound={bound} wrong={wrong && w.keys[wrong]} />
         {running && (
           <div class="notice warn">
             <p>{w.keys.overlapRunning(f.until(running.retiresAt))}</p>

@@ -177,6 +177,7 @@ export const en: Words = {
     expiry: { d30: '30 days', d90: '90 days', d365: 'one year', never: 'never', date: 'on a date…' },
     expiryDate: 'Expiry date',
     expiryWrong: 'Pick a date that is to come.',
+    expiryBound: (days) => `A key lives ${days} day${s(days)} at most.`,
     expiryBeyond: 'This expiry is not accepted: this portal bounds how long keys live. Pick an earlier one.',
     make: 'Make the key',
     yourKey: (title) => `Your key “${title}”`,

@@ -176,6 +176,7 @@ export const fr = {
     expiry: { d30: '30 jours', d90: '90 jours', d365: 'un an', never: 'jamais', date: 'à une date…' },
     expiryDate: 'Date d’expiration',
     expiryWrong: 'Choisissez une date à venir.',
+    expiryBound: (days: number) => `Une clé vaut ${days} jour${s(days)} au plus.`,
     expiryBeyond: 'Cette expiration n’est pas acceptée : ce portail borne la durée des clés. Choisissez-en une plus proche.',
     make: 'Fabriquer la clé',
     yourKey: (title: string) => `Votre clé « ${title} »`,

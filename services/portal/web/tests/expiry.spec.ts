@@ -1,0 +1,109 @@
+//! When keys end: what the form offers within the portal's bound, and that an end is kept.
+import { createHash, randomBytes } from 'node:crypto';
+import type { Page } from '@playwright/test';
+import { compose } from '../src/key';
+import { fr } from '../src/words/fr';
+import { curl, person } from './cluster';
+import { dialog, expect, freshTitle, makeKey, openKeys, revokeKey, row, shownText, test } from './site';
+
+const PATH = '/api/v1/stress?dept=34';
+const DAY = 86_400_000;
+const words = fr.keys;
+
+type Told = { keyPrefix: string; accounts: { maxKeyDays?: number | null }[] };
+
+/** The keys' page as under a portal that lets keys live so many days. */
+async function openBounded(page: Page, maxKeyDays: number | null): Promise<void> {
+  await page.route('**/account/v1/session', async (route) => {
+    const answer = await route.fetch();
+    const told = (await answer.json()) as Told;
+    for (const account of told.accounts) account.maxKeyDays = maxKeyDays;
+    await route.fulfill({ response: answer, json: told });
+  });
+  await openKeys(page, 'acme');
+}
+
+async function openForm(page: Page, title: string): Promise<void> {
+  await page.getByRole('button', { name: words.create }).first().click();
+  await dialog(page).getByLabel(words.titleLabel).fill(title);
+}
+
+const offered = (page: Page) => dialog(page).getByLabel(words.expiryLabel, { exact: true }).locator('option').allInnerTexts();
+const chosen = (page: Page) => dialog(page).getByLabel(words.expiryLabel, { exact: true }).locator('option:checked').innerText();
+const isoDay = (at: number) => new Date(at).toLocaleDateString('sv');
+
+test('without a bound a key lives a year unless its holder says otherwise', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await openBounded(page, null);
+  await openForm(page, freshTitle());
+  expect(await offered(page)).toEqual([words.expiry.d30, words.expiry.d90, words.expiry.d365, words.expiry.never, words.expiry.date]);
+  expect(await chosen(page)).toBe(words.expiry.d365);
+});
+
+test('under a bound of 90 days the form offers what the portal takes, the longest first', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await openBounded(page, 90);
+  const title = freshTitle();
+  await openForm(page, title);
+  expect(await offered(page)).toEqual([words.expiry.d30, words.expiry.d90, words.expiry.date]);
+  expect(await chosen(page)).toBe(words.expiry.d90);
+  await expect(dialog(page)).toContainText(words.expiryBound(90));
+  const sent = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/keys'));
+  await dialog(page).getByRole('button', { name: words.make }).click();
+  await dialog(page).getByRole('button', { name: words.saved }).click();
+  const left = Date.parse((JSON.parse((await sent).postData() ?? '') as { expiresAt: string }).expiresAt) - Date.now();
+  expect(left).toBeLessThan(90 * DAY);
+  expect(left).toBeGreaterThan(89.9 * DAY);
+  await dialog(page).getByRole('button', { name: fr.close }).click();
+  await revokeKey(page, title);
+});
+
+test('under a bound of 7 days a date is asked for, and one beyond it makes no key', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await openBounded(page, 7);
+  await openForm(page, freshTitle());
+  expect(await offered(page)).toEqual([words.expiry.date]);
+  const date = dialog(page).getByLabel(words.expiryDate);
+  await expect(date).toHaveValue(isoDay(Date.now() + 7 * DAY - 600_000));
+  await date.fill(isoDay(Date.now() + 9 * DAY));
+  await dialog(page).getByRole('button', { name: words.make }).click();
+  await expect(dialog(page).getByRole('alert')).toHaveText(words.expiryBeyond);
+  await date.fill(isoDay(Date.now() - DAY));
+  await expect(dialog(page).getByRole('alert')).toHaveText(words.expiryWrong);
+  await date.fill(isoDay(Date.now() + DAY));
+  await dialog(page).getByRole('button', { name: words.make }).click();
+  await shownText(page);
+});
+
+test('the form that replaces a key offers what the portal takes too', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await openBounded(page, 30);
+  const title = freshTitle();
+  await makeKey(page, title);
+  await row(page, title).getByRole('button', { name: words.rotateLabel(title) }).click();
+  expect(await offered(page)).toEqual([words.expiry.d30, words.expiry.date]);
+  await page.keyboard.press('Escape');
+  await revokeKey(page, title);
+});
+
+test('a key that ends in a few seconds is answered 401 then, and is listed as expired', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await openKeys(page, 'acme');
+  const title = freshTitle();
+  const { text, keyId, sha256 } = await compose(Uint8Array.from(randomBytes(48)), 'wdk');
+  expect(sha256).toBe(createHash('sha256').update(text).digest('hex'));
+  const body = { title, keyId, sha256, expiresAt: new Date(Date.now() + 15_000).toISOString() };
+  const status = await page.evaluate(async (of) => {
+    const answer = await fetch('/account/v1/accounts/acme/keys', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(of) });
+    return answer.status;
+  }, body);
+  expect(status).toBe(201);
+  await expect.poll(async () => (await curl(text, PATH)).status, { intervals: [100], timeout: 12_000 }).toBe(200);
+  await expect.poll(async () => (await curl(text, PATH)).status, { intervals: [100] }).toBe(401);
+  expect(Date.now()).toBeGreaterThan(Date.parse(body.expiresAt) - 1000);
+  await expect(async () => {
+    await openKeys(page, 'acme');
+    await expect(row(page, title)).toHaveAttribute('data-state', 'expired', { timeout: 2000 });
+  }).toPass();
+  await revokeKey(page, title);
+});
