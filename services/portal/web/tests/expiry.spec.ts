@@ -12,14 +12,15 @@ const words = fr.keys;
 
 type Told = { keyPrefix: string; accounts: { maxKeyDays?: number | null }[] };
 
+async function session(page: Page): Promise<Told> {
+  return page.evaluate(async () => (await (await fetch('/account/v1/session')).json()) as Told);
+}
+
 /** The keys' page as under a portal that lets keys live so many days. */
 async function openBounded(page: Page, maxKeyDays: number | null): Promise<void> {
-  await page.route('**/account/v1/session', async (route) => {
-    const answer = await route.fetch();
-    const told = (await answer.json()) as Told;
-    for (const account of told.accounts) account.maxKeyDays = maxKeyDays;
-    await route.fulfill({ response: answer, json: told });
-  });
+  const told = await session(page);
+  for (const account of told.accounts) account.maxKeyDays = maxKeyDays;
+  await page.route('**/account/v1/session', (route) => route.fulfill({ json: told }));
   await openKeys(page, 'acme');
 }
 
@@ -90,7 +91,7 @@ test('a key that ends in a few seconds is answered 401 then, and is listed as ex
   const page = await site.as(person('acme'));
   await openKeys(page, 'acme');
   const title = freshTitle();
-  const { text, keyId, sha256 } = await compose(Uint8Array.from(randomBytes(48)), 'wdk');
+  const { text, keyId, sha256 } = await compose(Uint8Array.from(randomBytes(48)), (await session(page)).keyPrefix);
   expect(sha256).toBe(createHash('sha256').update(text).digest('hex'));
   const body = { title, keyId, sha256, expiresAt: new Date(Date.now() + 15_000).toISOString() };
   const status = await page.evaluate(async (of) => {
