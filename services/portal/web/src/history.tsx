@@ -1,5 +1,5 @@
 //! The history of an account: its analyses and audits as points, as a table, as a file.
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { useAnswer } from './answer';
 import { of, Problem, type Account, type SignedIn, type SourceList } from './api';
 import { Choice } from './frame';
@@ -13,7 +13,8 @@ import { useLanguage } from './language';
 import { useOutlines } from './outlines';
 import { Heading, NoAccess, ProblemNotice, Waiting } from './page';
 
-type Loaded = { total: number; entries: Entry[] };
+/** `at`: when it was answered, in milliseconds since the epoch. */
+type Loaded = { total: number; entries: Entry[]; at: number };
 
 /** Rows of the table at once. */
 const SIZE = 25;
@@ -34,15 +35,23 @@ export default function HistoryPage({ account }: { account: Account; session: Si
   useEffect(() => {
     if (!account.access) return undefined;
     const controller = new AbortController();
-    setLoaded(undefined);
-    setProblem(undefined);
-    newest(account.id, kind, controller.signal, (total, entries) => setLoaded({ total, entries })).catch((error: unknown) => {
-      if (!controller.signal.aborted) setProblem(error instanceof Problem ? error : new Problem('internal', 0, undefined, undefined, 0));
-    });
+    const told = (total: number, entries: Entry[]) =>
+      // What is shown stays until as much of it is there again.
+      setLoaded((before) => (before && entries.length < Math.min(total, before.entries.length) ? before : { total, entries, at: Date.now() }));
+    newest(account.id, kind, controller.signal, told).then(
+      () => setProblem(undefined),
+      (error: unknown) => {
+        if (!controller.signal.aborted) setProblem(error instanceof Problem ? error : new Problem('internal', 0, undefined, undefined, 0));
+      },
+    );
     return () => controller.abort();
   }, [account.id, kind, attempt]);
 
   const choose = (next: Kind) => {
+    if (next !== kind) {
+      setLoaded(undefined);
+      setProblem(undefined);
+    }
     setKind(next);
     setSector('');
     setDept('');
@@ -58,7 +67,7 @@ export default function HistoryPage({ account }: { account: Account; session: Si
         {origin?.synthetic && ` ${w.history.synthetic}`}
       </Heading>
       {!account.access && <NoAccess plan={account.plan} />}
-      {problem && <ProblemNotice problem={problem} again={() => again(attempt + 1)} />}
+      {problem && <ProblemNotice problem={problem} at={loaded?.at} again={() => again(attempt + 1)} />}
       {account.access && (
         <div class="stack">
           <div class="row between">
@@ -143,21 +152,34 @@ function Rows(props: { account: string; kind: Kind; known: Entry[]; total: numbe
   const [first, go] = useState(0);
   const [far, setFar] = useState<{ first: number; entries: Entry[] } | undefined>();
   const [problem, setProblem] = useState<Problem | undefined>();
+  const [attempt, again] = useState(0);
+  /** The page of the table that was shown last, and when it was answered. */
+  const last = useRef<{ first: number; entries: Entry[]; at: number } | undefined>(undefined);
   const here = props.known.length >= Math.min(props.total, first + SIZE);
   useEffect(() => {
-    if (here) return undefined;
+    if (here) {
+      setProblem(undefined);
+      return undefined;
+    }
     const controller = new AbortController();
-    setProblem(undefined);
     page(props.account, props.kind, first, Math.min(SIZE, PAGE), controller.signal).then(
-      (answer) => setFar({ first, entries: answer.entries }),
+      (answer) => {
+        setProblem(undefined);
+        setFar({ first, entries: answer.entries });
+      },
       (error: unknown) => {
         if (!controller.signal.aborted) setProblem(error instanceof Problem ? error : new Problem('internal', 0, undefined, undefined, 0));
       },
     );
     return () => controller.abort();
-  }, [first, here]);
-  if (problem) return <ProblemNotice problem={problem} again={() => go(0)} />;
+  }, [first, here, attempt]);
   const entries = here ? props.known.slice(first, first + SIZE) : far?.first === first ? far.entries : undefined;
-  if (!entries) return <Waiting />;
-  return <Table entries={entries} names={props.names} first={first} total={props.total} go={go} size={SIZE} />;
+  if (entries && last.current?.entries[0] !== entries[0]) last.current = { first, entries, at: Date.now() };
+  const shown = entries ? { first, entries } : problem && last.current;
+  return (
+    <>
+      {problem && <ProblemNotice problem={problem} at={last.current?.at} again={() => again(attempt + 1)} />}
+      {shown ? <Table {...shown} names={props.names} total={props.total} go={go} size={SIZE} /> : !problem && <Waiting />}
+    </>
+  );
 }
