@@ -43,8 +43,14 @@ export default function KeysPage({ account, session }: { account: Account; sessi
   /** Follows a key until `done`, then says so. */
   const follow = async (name: string, done: (key: Key | undefined) => boolean, words: string) => {
     await answer.reload();
-    await settle(account.id, name, done, { signal: leaving.current.signal, seen: setFresh });
-    if (!leaving.current.signal.aborted) tell(words);
+    const { signal } = leaving.current;
+    try {
+      await settle(account.id, name, done, { signal, seen: setFresh });
+    } catch {
+      // The session has ended or lacks the account: the page itself says so.
+      return;
+    }
+    if (!signal.aborted) tell(words);
   };
   const limits = quota.data;
   return (
@@ -100,6 +106,7 @@ export default function KeysPage({ account, session }: { account: Account; sessi
           prefix={session.keyPrefix}
           bound={account.maxKeyDays}
           seen={setFresh}
+          changed={() => void answer.reload()}
           done={(key) => tell(w.keys.changed.created(key.title))}
           close={close}
         />
@@ -111,6 +118,7 @@ export default function KeysPage({ account, session }: { account: Account; sessi
           bound={account.maxKeyDays}
           old={open.key}
           seen={setFresh}
+          changed={() => void answer.reload()}
           done={(key) => tell(w.keys.changed.rotated(key.title))}
           close={close}
         />
@@ -119,6 +127,7 @@ export default function KeysPage({ account, session }: { account: Account; sessi
         <RenameDialog
           account={account.id}
           of={open.key}
+          changed={() => void answer.reload()}
           done={(title) => {
             tell(w.keys.changed.renamed(title));
             close();
@@ -130,6 +139,7 @@ export default function KeysPage({ account, session }: { account: Account; sessi
         <EndDialog
           account={account.id}
           of={open.key}
+          changed={() => void answer.reload()}
           done={(title) => {
             setOpen(undefined);
             void follow(open.key.name, (key) => !key?.previous, w.keys.changed.ended(title));
@@ -141,6 +151,7 @@ export default function KeysPage({ account, session }: { account: Account; sessi
         <RevokeDialog
           account={account.id}
           of={open.key}
+          changed={() => void answer.reload()}
           done={(title) => {
             setOpen(undefined);
             tell(w.keys.changed.revoking(title));

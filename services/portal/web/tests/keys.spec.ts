@@ -143,9 +143,13 @@ test('the second of two tabs that replace the same key is told that it has chang
   await openKeys(second, 'acme');
   await row(second, title).getByRole('button', { name: words.rotateLabel(title) }).click();
   await dialog(second).getByRole('button', { name: words.make }).click();
-  await replaceKey(page, title, 'h0');
+  const next = await replaceKey(page, title, 'h0');
+  const keyId = next.split('_').at(-2) ?? '';
+  await expect(row(second, title)).not.toContainText(keyId);
   await dialog(second).getByRole('button', { name: words.saved }).click();
   await expect(dialog(second).getByRole('alert')).toContainText(fr.problems.changed_meanwhile);
+  await expect(row(second, title)).toContainText(keyId);
+  await expect(dialog(second)).toHaveCount(1);
   await dialog(second).getByRole('button', { name: fr.cancel }).click();
   await revokeKey(page, title);
 });

@@ -6,7 +6,14 @@ import { useLanguage } from '../language';
 import { problemText } from '../page';
 import { isTitle, TitleField } from './title';
 
-type Props = { account: string; of: Key; done: (title: string) => void; close: () => void };
+type Props = {
+  account: string;
+  of: Key;
+  done: (title: string) => void;
+  /** Told when the list may no longer be what the page shows. */
+  changed: () => void;
+  close: () => void;
+};
 
 /** A question with one action; a refusal stays in the dialog. */
 function Confirm(props: {
@@ -14,6 +21,7 @@ function Confirm(props: {
   action: string;
   danger: boolean;
   act: () => Promise<void>;
+  changed: () => void;
   close: () => void;
   children: preact.ComponentChildren;
 }) {
@@ -25,7 +33,9 @@ function Confirm(props: {
     try {
       await props.act();
     } catch (error) {
-      setProblem(error instanceof Problem ? error : new Problem('internal', 0, undefined, undefined, 0));
+      const met = error instanceof Problem ? error : new Problem('internal', 0, undefined, undefined, 0);
+      setProblem(met);
+      if (met.status === 409 || met.status === 404) props.changed();
     } finally {
       setBusy(false);
     }
@@ -60,7 +70,7 @@ function Confirm(props: {
 }
 
 /** Gives a key another name. */
-export function RenameDialog({ account, of: key, done, close }: Props) {
+export function RenameDialog({ account, of: key, done, changed, close }: Props) {
   const { w } = useLanguage();
   const [title, setTitle] = useState(key.title);
   const [tried, setTried] = useState(false);
@@ -71,14 +81,14 @@ export function RenameDialog({ account, of: key, done, close }: Props) {
     done(title.trim());
   };
   return (
-    <Confirm label={w.keys.renameTitle(key.title)} action={w.keys.renameSave} danger={false} act={act} close={close}>
+    <Confirm label={w.keys.renameTitle(key.title)} action={w.keys.renameSave} danger={false} act={act} changed={changed} close={close}>
       <TitleField value={title} set={setTitle} wrong={tried && !isTitle(title) ? w.keys.titleWrong : undefined} />
     </Confirm>
   );
 }
 
 /** Ends the life of the text of before the last replacement. */
-export function EndDialog({ account, of: key, done, close }: Props) {
+export function EndDialog({ account, of: key, done, changed, close }: Props) {
   const { w, f } = useLanguage();
   const used = key.previous?.lastUsedAt;
   const act = async () => {
@@ -86,7 +96,7 @@ export function EndDialog({ account, of: key, done, close }: Props) {
     done(key.title);
   };
   return (
-    <Confirm label={w.keys.endTitle(key.title)} action={w.keys.endNow} danger act={act} close={close}>
+    <Confirm label={w.keys.endTitle(key.title)} action={w.keys.endNow} danger act={act} changed={changed} close={close}>
       <p>{w.keys.endText}</p>
       <p class="soft">{w.keys.endUse(used ? f.ago(used) : w.keys.never)}</p>
     </Confirm>
@@ -94,14 +104,14 @@ export function EndDialog({ account, of: key, done, close }: Props) {
 }
 
 /** Ends a key for good. */
-export function RevokeDialog({ account, of: key, done, close }: Props) {
+export function RevokeDialog({ account, of: key, done, changed, close }: Props) {
   const { w, f } = useLanguage();
   const act = async () => {
     await ask(of(account, 'keys', key.name), { method: 'DELETE' });
     done(key.title);
   };
   return (
-    <Confirm label={w.keys.revokeTitle(key.title)} action={w.keys.revoke} danger act={act} close={close}>
+    <Confirm label={w.keys.revokeTitle(key.title)} action={w.keys.revoke} danger act={act} changed={changed} close={close}>
       <p>{w.keys.revokeText}</p>
       <p class="soft">
         {w.keys.revokeUse(key.lastUsedAt ? f.ago(key.lastUsedAt) : w.keys.never)} {w.keys.toTenMinutes}

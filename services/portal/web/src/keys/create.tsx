@@ -14,12 +14,14 @@ type Common = {
   /** The most days that a key may live. */
   bound: Bound;
   seen: (list: KeyList) => void;
+  /** Told when the list may no longer be what the page shows. */
+  changed: () => void;
   done: (key: Key) => void;
   close: () => void;
 };
 
 /** Makes a new key: a name and an expiry, then its text. */
-export function CreateDialog({ account, prefix, bound, seen, done, close }: Common) {
+export function CreateDialog({ account, prefix, bound, seen, changed, done, close }: Common) {
   const { w } = useLanguage();
   const [title, setTitle] = useState('');
   const [expiry, setExpiry] = useState(() => firstExpiry(bound, Date.now()));
@@ -42,7 +44,7 @@ export function CreateDialog({ account, prefix, bound, seen, done, close }: Comm
   if (made) {
     return (
       <Dialog label={w.keys.yourKey(title.trim())} close={close}>
-        <Making account={account} title={title.trim()} made={made.key} send={send} seen={seen} close={close} />
+        <Making account={account} title={title.trim()} made={made.key} send={send} seen={seen} changed={changed} close={close} />
       </Dialog>
     );
   }
@@ -78,7 +80,7 @@ export function CreateDialog({ account, prefix, bound, seen, done, close }: Comm
 const OVERLAPS = { h0: 0, h1: 3600, h24: 86_400, d7: 604_800 } as const;
 
 /** Makes a key in the place of another: how long the old one goes on, then the new text. */
-export function RotateDialog({ account, prefix, bound, old, seen, done, close }: Common & { old: Key }) {
+export function RotateDialog({ account, prefix, bound, old, seen, changed, done, close }: Common & { old: Key }) {
   const { w, f } = useLanguage();
   const [overlap, setOverlap] = useState<keyof typeof OVERLAPS>('h24');
   const [expiry, setExpiry] = useState(() => firstExpiry(bound, Date.now()));
@@ -110,7 +112,7 @@ export function RotateDialog({ account, prefix, bound, old, seen, done, close }:
   if (made) {
     return (
       <Dialog label={w.keys.yourKey(old.title)} close={close}>
-        <Making account={account} title={old.title} made={made.key} send={send} seen={seen} close={close} />
+        <Making account={account} title={old.title} made={made.key} send={send} seen={seen} changed={changed} close={close} />
       </Dialog>
     );
   }

@@ -9,6 +9,7 @@ import type { NewKey } from '../key';
 import { useLanguage } from '../language';
 import { problemText } from '../page';
 import { holdPage, signInAddress } from '../session';
+import { reasonText } from './reason';
 import { settle } from './settle';
 
 export type MakingProps = {
@@ -18,6 +19,8 @@ export type MakingProps = {
   /** Sends the hash; the same key may be sent again. */
   send: () => Promise<Key>;
   seen: (list: KeyList) => void;
+  /** Told when the list may no longer be what the page shows. */
+  changed: () => void;
   close: () => void;
 };
 
@@ -25,11 +28,11 @@ type Stage =
   | { at: 'shown' }
   | { at: 'sending' }
   | { at: 'failed'; problem: Problem }
-  | { at: 'waiting'; long: boolean }
+  | { at: 'waiting'; long: boolean; key: Key; problem?: Problem }
   | { at: 'settled'; key: Key; seconds: number };
 
 /** The second step of creating and of replacing a key. */
-export function Making({ account, title, made, send, seen, close }: MakingProps) {
+export function Making({ account, title, made, send, seen, changed, close }: MakingProps) {
   const { w, f } = useLanguage();
   const [stage, set] = useState<Stage>({ at: 'shown' });
   const heading = useRef<HTMLHeadingElement>(null);
@@ -50,23 +53,39 @@ export function Making({ account, title, made, send, seen, close }: MakingProps)
     const begun = performance.now();
     const { signal } = stopping.current;
     try {
-      let key: Key | undefined = await send();
-      if (key.state === 'publishing') {
-        set({ at: 'waiting', long: false });
-        const slow = setTimeout(() => set({ at: 'waiting', long: true }), 10_000);
-        const name = key.name;
-        const current = (one: Key | undefined) => one !== undefined && (one.keyId !== made.keyId || one.state !== 'publishing');
-        key = await settle(account, name, current, { signal, seen });
-        clearTimeout(slow);
-      }
+      const sent = await send();
+      const key = sent.state === 'publishing' ? await published(sent, signal) : sent;
       if (key && !signal.aborted) set({ at: 'settled', key, seconds: (performance.now() - begun) / 1000 });
     } catch (error) {
+      if (signal.aborted) return;
       const problem = error instanceof Problem ? error : new Problem('internal', 0, undefined, undefined, 0);
       set({ at: 'failed', problem });
+      if (problem.status === 409) changed();
     }
   };
 
-  const published = stage.at === 'waiting' || stage.at === 'settled';
+  /** The key as it is once it is no longer on its way to the gates; tells how the wait goes. */
+  const published = async (sent: Key, signal: AbortSignal): Promise<Key | undefined> => {
+    set({ at: 'waiting', long: false, key: sent });
+    const goesOn = (news: { long?: boolean; key?: Key; problem?: Problem | undefined }) =>
+      set((before) => (before.at === 'waiting' ? { ...before, ...news } : before));
+    const slow = setTimeout(() => goesOn({ long: true }), 10_000);
+    const current = (one: Key | undefined) => one !== undefined && (one.keyId !== made.keyId || one.state !== 'publishing');
+    try {
+      return await settle(account, sent.name, current, {
+        signal,
+        seen: (list, key) => {
+          seen(list);
+          if (key) goesOn({ key, problem: undefined });
+        },
+        missed: (problem) => goesOn({ problem }),
+      });
+    } finally {
+      clearTimeout(slow);
+    }
+  };
+
+  const saved = stage.at === 'waiting' || stage.at === 'settled';
   const origin = location.origin;
   return (
     <div class="stack">
@@ -88,7 +107,7 @@ export function Making({ account, title, made, send, seen, close }: MakingProps)
       <div role="status" class="stagebox">
         {stage.at === 'shown' && <p class="note">{w.keys.notYet}</p>}
         {stage.at === 'sending' && <span class="state wait">{w.keys.sending}</span>}
-        {stage.at === 'waiting' && (stage.long ? <p class="note">{w.keys.publishingLong}</p> : <span class="state wait">{w.keys.publishing}</span>)}
+        {stage.at === 'waiting' && <Publishing stage={stage} />}
         {stage.at === 'settled' && <Settled stage={stage} words={w.keys} number={f.number} />}
       </div>
       {stage.at === 'failed' && (
@@ -107,14 +126,14 @@ export function Making({ account, title, made, send, seen, close }: MakingProps)
           )}
         </div>
       )}
-      {published && (
+      {saved && (
         <div class="note">
           <p>{w.keys.tryIt}</p>
           <code class="break">{`curl -H "Authorization: Bearer $WATER_KEY" "${origin}/api/v1/stress?dept=34"`}</code>
         </div>
       )}
       <div class="foot">
-        {published ? (
+        {saved ? (
           <button type="button" class="primary" onClick={close}>
             {w.close}
           </button>
@@ -130,6 +149,23 @@ export function Making({ account, title, made, send, seen, close }: MakingProps)
         )}
       </div>
     </div>
+  );
+}
+
+/** What the wait for the gates is about, and what stands in its way. */
+function Publishing({ stage: { long, key, problem } }: { stage: { long: boolean; key: Key; problem?: Problem } }) {
+  const { w } = useLanguage();
+  const gates = key.waitingGates ?? 0;
+  return (
+    <>
+      {long ? <p class="note">{w.keys.publishingLong}</p> : <span class="state wait">{w.keys.publishing}</span>}
+      {(gates > 0 || long) && (
+        <p class="small soft">
+          {long && reasonText(w, key)} {gates > 0 && w.keys.waitingGates(gates)}
+        </p>
+      )}
+      {problem && <p class="small">{problemText(w, problem)}</p>}
+    </>
   );
 }
 
