@@ -257,6 +257,27 @@ test('the day’s quota on the page falls by one with each request', async ({ si
   await revokeKey(page, title);
 });
 
+test('the usage of the day grows by each request, within 20 s, and the table shows it', async ({ site }) => {
+  // No other test makes requests for this account.
+  const page = await site.as(person('globex'));
+  await openKeys(page, 'globex');
+  const title = freshTitle();
+  const key = await makeKey(page, title);
+  const accepted = () =>
+    page.evaluate(async () => {
+      const answer = await fetch('/account/v1/accounts/globex/usage?days=1', { headers: { 'X-Poll': '1' } });
+      return ((await answer.json()) as { data: { accepted: number }[] }).data.at(-1)?.accepted ?? 0;
+    });
+  const before = await accepted();
+  for (let request = 0; request < 7; request += 1) expect((await curl(key, PATH)).status).toBe(200);
+  await expect.poll(accepted, { timeout: 20_000 }).toBe(before + 7);
+  await page.reload();
+  await page.getByText(fr.quota.asTable).click();
+  const today = page.getByRole('region', { name: fr.quota.usage }).locator('tbody tr').first();
+  await expect(today.getByRole('cell').first()).toHaveText(new Intl.NumberFormat('fr-FR').format(before + 7));
+  await revokeKey(page, title);
+});
+
 test('a key that replaces one whose overlap still runs needs the box ticked', async ({ site }) => {
   const page = await site.as(person('acme'));
   await openKeys(page, 'acme');

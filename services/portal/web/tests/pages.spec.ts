@@ -1,23 +1,8 @@
 //! Every page, in both languages, light and dark, wide and narrow: accessibility, policy, console, width.
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import type { Page } from '@playwright/test';
+import { expectClean } from './clean';
 import { person, renewAllowances } from './cluster';
 import { expect, test } from './site';
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
-
-type Axe = { run: (root: Document, options: object) => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
-
-async function findings(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
-  return page.evaluate(async (tags) => {
-    const { axe } = window as unknown as { axe: Axe };
-    const { violations } = await axe.run(document, { runOnly: tags });
-    return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html ?? ''}`);
-  }, TAGS);
-}
 
 const PAGES: [string, string, string][] = [
   ['the map', '/a/acme/map?dept=34', '[role=option]'],
@@ -39,8 +24,7 @@ for (const lang of ['fr', 'en'] as const) {
           await page.goto(address);
           await expect(page.locator(ready).first(), name).toBeVisible();
           await expect(page.locator('html')).toHaveAttribute('lang', lang);
-          expect(await findings(page), `${name}, ${width} px`).toEqual([]);
-          expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), `${name}, ${width} px`).toBeLessThanOrEqual(0);
+          await expectClean(page, `${name}, ${width} px`);
         }
       }
     });
@@ -51,8 +35,7 @@ for (const lang of ['fr', 'en'] as const) {
         await page.setViewportSize({ width, height: 900 });
         await page.goto('/');
         await expect(page.locator('figure path').first()).toBeVisible();
-        expect(await findings(page), `${width} px`).toEqual([]);
-        expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+        await expectClean(page, `${width} px`);
       }
     });
   }
@@ -74,6 +57,37 @@ test('the first page takes four requests and at most 45 KB', async ({ site }) =>
   const total = sizes.reduce((sum, bytes) => sum + bytes, 0);
   test.info().annotations.push({ type: 'first page', description: `${total} bytes` });
   expect(total).toBeLessThanOrEqual(45 * 1024);
+});
+
+/** The bytes of the assets that a page has loaded, by path, as they were sent. */
+function assets(page: Page): Promise<Record<string, number>> {
+  return page.evaluate(() => {
+    const loaded = performance.getEntriesByType('resource') as PerformanceResourceTiming[];
+    const own = loaded.map((one) => ({ path: new URL(one.name).pathname, bytes: one.encodedBodySize })).filter(({ path }) => path.startsWith('/assets/'));
+    return Object.fromEntries(own.map(({ path, bytes }) => [path, bytes]));
+  });
+}
+
+test('each other page adds at most 25 KB, and all together have at most 120 KB', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await page.goto('/');
+  await expect(page.locator('[role=option]').first()).toBeVisible();
+  const all = await assets(page);
+  const first = Object.keys(all).filter((path) => !path.endsWith('.svg'));
+  expect(first.length).toBeGreaterThan(2);
+  for (const [name, address, ready] of PAGES.slice(1)) {
+    await page.goto(address);
+    await expect(page.locator(ready).first(), name).toBeVisible();
+    const added = Object.entries(await assets(page)).filter(([path]) => !first.includes(path));
+    const bytes = added.reduce((sum, [, size]) => sum + size, 0);
+    test.info().annotations.push({ type: name, description: `${bytes} bytes` });
+    expect(bytes, name).toBeGreaterThan(0);
+    expect(bytes, name).toBeLessThanOrEqual(25 * 1024);
+    Object.assign(all, Object.fromEntries(added));
+  }
+  const total = Object.values(all).reduce((sum, size) => sum + size, 0);
+  test.info().annotations.push({ type: 'all pages', description: `${total} bytes` });
+  expect(total).toBeLessThanOrEqual(120 * 1024);
 });
 
 test('every page is under the strict policy and asks its own origin only', async ({ site }) => {
