@@ -65,6 +65,29 @@ test('the history has as many rows as the API says, and its file has all of them
   expect(lines.length - 1).toBe(told);
 });
 
+test('a history whose newer answer fails stays on the page, with the time of the last one', async ({ site }) => {
+  site.provokes(/status of 503/);
+  const page = await site.as(person('acme'));
+  const part = '**/accounts/acme/hydrorisk?*';
+  const away = { status: 503, json: { code: 'upstream_unavailable' } };
+  await page.route(part, (route) => (route.request().url().endsWith('limit=100&offset=0') ? route.continue() : route.fulfill(away)));
+  await page.goto('/a/acme/history');
+  const notice = page.getByRole('alert');
+  await expect(notice).toContainText(fr.problems.upstream_unavailable);
+  await expect(notice).toContainText(fr.lastAnswer('|').split('|')[0] ?? '');
+  await expect(page.locator('tbody tr')).toHaveCount(25);
+  await page.route(part, (route) => route.fulfill(away));
+  const again = page.waitForResponse((answer) => answer.url().includes('/hydrorisk?'));
+  await notice.getByRole('button', { name: fr.tryAgain }).click();
+  await again;
+  await expect(notice).toBeVisible();
+  await expect(page.locator('tbody tr')).toHaveCount(25);
+  await page.unroute(part);
+  await notice.getByRole('button', { name: fr.tryAgain }).click();
+  await expect(notice).toHaveCount(0);
+  await expect(page.locator('tbody tr')).toHaveCount(25);
+});
+
 test('every curl recipe of the reference runs', async ({ site }) => {
   const page = await site.as(person('acme'));
   await openKeys(page, 'acme');
