@@ -2,7 +2,7 @@
 import { defineConfig } from 'vite';
 
 /** Modules of pages that are loaded when they are gone to. */
-const LATER = /src\/(keys|history|docs|sources)(\/|\.tsx)|uplot/;
+const LATER = /src\/(keys|history|docs|sources)(\/|\.tsx)|words\/reasons|uplot/;
 
 export default defineConfig({
   base: '/',

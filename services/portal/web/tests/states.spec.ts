@@ -3,6 +3,7 @@ import type { Page } from '@playwright/test';
 import type { Key, KeyState, Session } from '../src/api';
 import { en } from '../src/words/en';
 import { fr } from '../src/words/fr';
+import { REASONS } from '../src/words/reasons';
 import { expectClean } from './clean';
 import { person } from './cluster';
 import { dialog, expect, freshTitle, row, test } from './site';
@@ -13,7 +14,7 @@ const LOOKS = [
 ] as const;
 const LONG = 'A name of a hundred characters without a single break: ' + 'x'.repeat(45);
 const STATES: KeyState[] = ['publishing', 'active', 'suspended', 'not_yet_valid', 'expired', 'plan_without_access', 'revoking', 'stalled'];
-const REASONS = [null, 'store_loading', 'plan_unknown', 'account_not_bound', 'key_conflict', 'revoked_in_store', 'api_not_found', 'word_of_tomorrow'];
+const WHY = [null, 'store_loading', 'plan_unknown', 'account_not_bound', 'key_conflict', 'revoked_in_store', 'api_not_found', 'word_of_tomorrow'];
 
 /** A thousand keys in every state and for every reason. */
 function thousand(): Key[] {
@@ -24,7 +25,7 @@ function thousand(): Key[] {
     keyId: String(index).padStart(12, '0'),
     plan: 'Enterprise',
     state: STATES[index % 8]!,
-    reason: REASONS[Math.floor(index / 8) % 8]!,
+    reason: WHY[Math.floor(index / 8) % 8]!,
     madeBy: index % 3 === 0 ? 'cluster' : 'portal',
     createdAt: at,
     expiresAt: index % 2 === 0 ? null : at,
@@ -180,10 +181,10 @@ for (const { w, ...look } of LOOKS) {
       const key = data.find((one) => one.state === state && one.reason === reason);
       return page.locator(`tr[data-key="${key?.name}"]`).innerText();
     };
-    expect(await told('publishing', 'store_loading')).toContain(w.keys.reasons.store_unavailable);
-    expect(await told('publishing', null)).toContain(w.keys.reasons.publishing);
-    expect(await told('stalled', 'key_conflict')).toContain(w.keys.reasons.key_conflict);
-    expect(await told('stalled', 'word_of_tomorrow')).toContain(w.keys.reasons.stalled);
+    expect(await told('publishing', 'store_loading')).toContain(REASONS[look.lang].store_unavailable);
+    expect(await told('publishing', null)).toContain(REASONS[look.lang].publishing);
+    expect(await told('stalled', 'key_conflict')).toContain(REASONS[look.lang].key_conflict);
+    expect(await told('stalled', 'word_of_tomorrow')).toContain(REASONS[look.lang].stalled);
     await expectClean(page, 'the first hundred of a thousand keys');
     await page.getByLabel(w.keys.find).fill('999 A name');
     await expect(page.locator('tr[data-key]')).toHaveCount(1);

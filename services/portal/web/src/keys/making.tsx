@@ -9,7 +9,7 @@ import type { NewKey } from '../key';
 import { useLanguage } from '../language';
 import { problemText } from '../page';
 import { holdPage, signInAddress } from '../session';
-import { reasonText } from './reason';
+import { reasonText } from '../words/reasons';
 import { settle } from './settle';
 
 export type MakingProps = {
@@ -154,14 +154,14 @@ export function Making({ account, title, made, send, seen, changed, close }: Mak
 
 /** What the wait for the gates is about, and what stands in its way. */
 function Publishing({ stage: { long, key, problem } }: { stage: { long: boolean; key: Key; problem?: Problem } }) {
-  const { w } = useLanguage();
+  const { w, lang } = useLanguage();
   const gates = key.waitingGates ?? 0;
   return (
     <>
       {long ? <p class="note">{w.keys.publishingLong}</p> : <span class="state wait">{w.keys.publishing}</span>}
       {(gates > 0 || long) && (
         <p class="small soft">
-          {long && reasonText(w, key)} {gates > 0 && w.keys.waitingGates(gates)}
+          {long && reasonText(lang, key)} {gates > 0 && w.keys.waitingGates(gates)}
         </p>
       )}
       {problem && <p class="small">{problemText(w, problem)}</p>}

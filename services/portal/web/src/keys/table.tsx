@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import type { Key, KeyState } from '../api';
 import { useLanguage } from '../language';
-import { reasonText } from './reason';
+import { reasonText } from '../words/reasons';
 
 export type Action = 'rename' | 'rotate' | 'revoke' | 'end';
 
@@ -75,8 +75,8 @@ export function KeyTable(props: { keys: Key[]; plan: string; prefix: string; act
 }
 
 function Row({ of: key, plan, prefix, act }: { of: Key; plan: string; prefix: string; act: ((action: Action, key: Key) => void) | undefined }) {
-  const { w, f } = useLanguage();
-  const why = reasonText(w, key);
+  const { w, f, lang } = useLanguage();
+  const why = reasonText(lang, key);
   const used = (iso: string | null | undefined) => (iso ? f.ago(iso) : w.keys.never);
   const going = key.state === 'revoking';
   return (
