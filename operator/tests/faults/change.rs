@@ -16,19 +16,35 @@ pub enum Change {
     Plan(u8, u8),
     /// The end comes in so many seconds, or never.
     Expire(u8, Option<u8>),
+    /// The begin comes in so many seconds, or there is none.
+    Begin(u8, Option<u8>),
     Describe(u8),
     Rotate(u8),
+    /// A key that is that many seconds old is replaced, or none is.
+    Period(u8, Option<u8>),
+    /// A replaced key works for that many seconds.
+    Overlap(u8, u16),
+    /// The Secret outlives the ApiKey, or goes with it.
+    Retain(u8, bool),
     Delete(u8),
+    /// A key that was brought along and deleted is brought again …
+    Return(u8),
+    /// … and its ApiKey is annotated as its status says.
+    Reinstate(u8),
     /// The finalizer is stripped, and the ApiKey deleted.
     Strip(u8),
     DeleteSecret(u8),
     EditSecret(u8),
     /// The third plan is taken from the WaterDataApi, or given back.
     OfferPlan(bool),
-    /// The operator is killed and starts again.
+    /// The leader is killed and starts again.
     Kill,
-    /// The operator is stopped for this long, in ms.
+    /// The leader is stopped for this long, in ms.
     Pause(u16),
+    /// The leader is stopped until another one leads …
+    Hold,
+    /// … and goes on.
+    Continue,
     /// Redis loses everything.
     Flush,
     /// Redis writes a dump …
@@ -41,22 +57,45 @@ pub enum Change {
     Disconnect,
     /// Nothing happens for this long, in ms.
     Pass(u16),
+    /// So many seconds pass on Redis' clock.
+    Age(u8),
 }
 
 /// The last one comes and goes.
 pub const PLANS: [&str; 3] = ["Enterprise", "Free", "Gold"];
 /// Places with keys: in the first half they are generated, in the second brought.
 const PLACES: u8 = 4;
+/// Seconds of an overlap that no sequence sees the end of by mere chance.
+pub const LONG_OVERLAP: u16 = 600;
+/// The shortest period that the definition allows, in seconds.
+const SHORTEST_PERIOD: u8 = 60;
 
-/// Any change. Those of keys are the most frequent.
+/// Any change. Those of keys are the most frequent; a leader that is held costs its Lease's 15 s.
 pub fn any_change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        180 => frequent_change(),
+        1 => Just(Change::Hold),
+        4 => Just(Change::Continue),
+    ]
+}
+
+fn frequent_change() -> impl Strategy<Value = Change> {
     let place = 0..PLACES;
+    let (generated, brought) = (0..PLACES / 2, PLACES / 2..PLACES);
+    let period = prop::option::of(SHORTEST_PERIOD..SHORTEST_PERIOD + 20);
+    let overlap = prop::sample::select(vec![0, 1, 2, LONG_OVERLAP]);
     prop_oneof![
         6 => place.clone().prop_map(Change::Create),
         3 => (place.clone(), any::<bool>()).prop_map(|(key, on)| Change::Suspend(key, on)),
         2 => (place.clone(), 0..3_u8).prop_map(|(key, plan)| Change::Plan(key, plan)),
         1 => (place.clone(), prop::option::of(1..4_u8)).prop_map(|(key, end)| Change::Expire(key, end)),
+        1 => (place.clone(), prop::option::of(1..4_u8)).prop_map(|(key, begin)| Change::Begin(key, begin)),
         1 => place.clone().prop_map(Change::Describe),
+        1 => (generated.clone(), period).prop_map(|(key, period)| Change::Period(key, period)),
+        2 => (place.clone(), overlap).prop_map(|(key, overlap)| Change::Overlap(key, overlap)),
+        1 => (generated, any::<bool>()).prop_map(|(key, on)| Change::Retain(key, on)),
+        2 => brought.clone().prop_map(Change::Return),
+        1 => brought.prop_map(Change::Reinstate),
         3 => place.clone().prop_map(Change::Rotate),
         4 => place.clone().prop_map(Change::Delete),
         1 => place.clone().prop_map(Change::Strip),
@@ -71,6 +110,7 @@ pub fn any_change() -> impl Strategy<Value = Change> {
         1 => (1..1500_u16).prop_map(Change::CutRedis),
         1 => Just(Change::Disconnect),
         5 => (1..300_u16).prop_map(Change::Pass),
+        3 => (1..=40_u8).prop_map(Change::Age),
     ]
 }
 
@@ -82,6 +122,12 @@ impl Change {
             | Self::Suspend(place, _)
             | Self::Plan(place, _)
             | Self::Expire(place, _)
+            | Self::Begin(place, _)
+            | Self::Period(place, _)
+            | Self::Overlap(place, _)
+            | Self::Retain(place, _)
+            | Self::Return(place)
+            | Self::Reinstate(place)
             | Self::Describe(place)
             | Self::Rotate(place)
             | Self::Delete(place)
@@ -117,13 +163,22 @@ pub fn declared(place: u8, number: u64) -> Value {
         declared = brought(&name(place), 'a');
         declared["spec"]["material"] = material(number);
     }
-    declared["spec"]["rotation"] = json!({ "overlapSeconds": 600 });
+    declared["spec"]["rotation"] = json!({ "overlapSeconds": LONG_OVERLAP });
     declared
 }
 
-/// No two are alike in their first twelve digits, which name the key.
 fn material(number: u64) -> Value {
-    json!({ "hash": { "sha256": format!("{number:012x}{number:052x}") } })
+    json!({ "hash": { "sha256": digits(number) } })
+}
+
+/// No two are alike in their first twelve digits, which name the key.
+fn digits(number: u64) -> String {
+    format!("{number:012x}{number:052x}")
+}
+
+/// The hash of this number, if keys are brought to that place.
+pub fn hash(place: u8, number: u64) -> Option<String> {
+    (place >= PLACES / 2).then(|| digits(number))
 }
 
 /// The patch that rotates a key.

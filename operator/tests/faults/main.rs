@@ -14,6 +14,7 @@ mod invariants;
 mod kills;
 mod making;
 mod objects;
+mod operators;
 mod planted;
 mod playground;
 mod restored;

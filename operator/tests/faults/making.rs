@@ -6,11 +6,13 @@ use anyhow::Result;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use tokio::time::sleep;
+use water_domain::Timestamp;
 use water_harness::Network;
 use water_resources::ApiKey;
 
-use crate::change::{Change, PLANS, declared, name, offering, rotated};
+use crate::change::{Change, LONG_OVERLAP, PLANS, declared, name, offering, rotated};
 use crate::objects::secret_name;
+use crate::operators::Operators;
 use crate::stage::Stage;
 
 /// Changes the key of a place, which is that one if there is any. One that cannot be changed so stays
@@ -25,10 +27,19 @@ pub async fn of_key(
     let (objects, name) = (&stage.objects, name(place));
     let edit = async |patch: Value| unless_gone(objects.edit(&name, &patch).await);
     let Some(found) = found else {
-        if matches!(change, Change::Create(_)) {
-            objects.create(&declared(place, number)).await?;
+        match change {
+            Change::Create(_) | Change::Return(_) => {
+                objects.create(&declared(place, number)).await?;
+            }
+            // One that its ApiKey has left behind.
+            Change::DeleteSecret(_) => drop(objects.delete_secret(&name).await),
+            _ => {}
         }
         return Ok(());
+    };
+    let in_seconds = async |seconds: Option<u8>| match seconds {
+        Some(seconds) => anyhow::Ok(Some(stage.in_seconds(seconds.into()).await?)),
+        None => Ok(None),
     };
     match change {
         Change::Suspend(_, on) => edit(json!({ "spec": { "suspend": on } })).await,
@@ -37,12 +48,41 @@ pub async fn of_key(
             edit(json!({ "spec": { "plan": plan } })).await
         }
         Change::Expire(_, end) => {
-            let end = match end {
-                None => None,
-                Some(seconds) => Some(stage.in_seconds(seconds.into()).await?.to_string()),
-            };
-            edit(json!({ "spec": { "expirationTime": end } })).await
+            let end = in_seconds(end).await?;
+            edit(span(found.spec.not_before, end)).await
         }
+        Change::Begin(_, begin) => {
+            let begin = in_seconds(begin).await?;
+            edit(span(begin, found.spec.expiration_time)).await
+        }
+        Change::Period(_, period) => {
+            // An overlap must be shorter than the period.
+            let overlap = if period.is_some() { 2 } else { LONG_OVERLAP };
+            edit(json!({ "spec": { "rotation": {
+                "periodSeconds": period, "overlapSeconds": overlap,
+            } } }))
+            .await
+        }
+        Change::Overlap(_, overlap) => {
+            let period = found.spec.rotation.period_seconds;
+            let is_too_long = period.is_some_and(|period| i64::from(overlap) >= period);
+            let period = period.filter(|_| !is_too_long);
+            edit(json!({ "spec": { "rotation": {
+                "periodSeconds": period, "overlapSeconds": overlap,
+            } } }))
+            .await
+        }
+        Change::Retain(_, on) => {
+            let policy = if on { "Retain" } else { "Delete" };
+            let generated = json!({ "deletionPolicy": policy });
+            edit(json!({ "spec": { "material": { "generated": generated } } })).await
+        }
+        Change::Reinstate(_) => match remedy(&found) {
+            Some(remedy) => {
+                edit(json!({ "metadata": { "annotations": { REINSTATE: remedy } } })).await
+            }
+            None => Ok(()),
+        },
         Change::Describe(_) => edit(json!({ "spec": { "description": number.to_string() } })).await,
         Change::Rotate(_) => edit(rotated(&found, number)?).await,
         Change::Delete(_) => unless_gone(objects.delete(&name).await),
@@ -68,8 +108,31 @@ pub async fn of_key(
     }
 }
 
+/// The patch that lets a key begin and end at these times. The end of one that would begin after it
+/// is taken away.
+fn span(begin: Option<Timestamp>, end: Option<Timestamp>) -> Value {
+    let is_empty = begin.zip(end).is_some_and(|(begin, end)| begin >= end);
+    let end = end.filter(|_| !is_empty);
+    json!({ "spec": {
+        "notBefore": begin.map(|begin| begin.to_string()),
+        "expirationTime": end.map(|end| end.to_string()),
+    } })
+}
+
+const REINSTATE: &str = "waterdata.dev/reinstate";
+
+/// What the annotation has to say that accepts a revoked hash again, as the status spells it out.
+fn remedy(key: &ApiKey) -> Option<String> {
+    let conditions = &key.status.as_ref()?.conditions;
+    let told = conditions.iter().find_map(|told| {
+        let (_, remedy) = told.message.split_once(&format!("{REINSTATE}: "))?;
+        remedy.split_whitespace().next()
+    });
+    told.map(str::to_owned)
+}
+
 /// A key whose deletion was under way may go at any moment.
-fn unless_gone(made: Result<()>) -> Result<()> {
+pub fn unless_gone(made: Result<()>) -> Result<()> {
     made.or_else(|error| match error.downcast_ref() {
         Some(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
         _ => Err(error),
@@ -77,19 +140,23 @@ fn unless_gone(made: Result<()>) -> Result<()> {
 }
 
 /// Makes a change that is about no key.
-pub async fn of_world(change: Change, stage: &Stage) -> Result<()> {
+pub async fn of_world(change: Change, stage: &Stage, operators: &Operators) -> Result<()> {
     let pause = |millis: u16| sleep(Duration::from_millis(millis.into()));
     match change {
         Change::OfferPlan(on) => stage.world.apply(&offering(on))?,
         Change::Kill => {
-            stage.operator.kill()?;
-            stage.operator.start_again()?;
+            let leader = operators.leader(stage).await?;
+            leader.kill()?;
+            leader.start_again()?;
         }
         Change::Pause(millis) => {
-            stage.operator.signal(Signal::SIGSTOP)?;
+            let leader = operators.leader(stage).await?;
+            leader.signal(Signal::SIGSTOP)?;
             pause(millis).await;
-            stage.operator.signal(Signal::SIGCONT)?;
+            leader.signal(Signal::SIGCONT)?;
         }
+        Change::Hold => operators.hold(stage).await?,
+        Change::Continue => operators.go_on()?,
         Change::Flush => drop(stage.redis.command(&["FLUSHALL"]).await?),
         Change::Dump => drop(stage.redis.command(&["SAVE"]).await?),
         Change::Restore => {

@@ -1,6 +1,7 @@
 //! ApiKeys and Secrets of one namespace, read and written as the administrator.
 
 use anyhow::{Context, Result};
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -16,6 +17,7 @@ use crate::world::World;
 pub struct Objects {
     keys: Api<ApiKey>,
     secrets: Api<Secret>,
+    leases: Api<Lease>,
 }
 
 impl Objects {
@@ -25,7 +27,8 @@ impl Objects {
         let client = Client::try_from(Config::from_custom_kubeconfig(kubeconfig, &options).await?)?;
         Ok(Self {
             keys: Api::namespaced(client.clone(), &world.namespace),
-            secrets: Api::namespaced(client, &world.namespace),
+            secrets: Api::namespaced(client.clone(), &world.namespace),
+            leases: Api::namespaced(client, &world.namespace),
         })
     }
 
@@ -79,6 +82,13 @@ impl Objects {
         };
         self.secrets.delete(secret, &params).await?;
         Ok(())
+    }
+
+    /// The operator that the Lease names.
+    pub async fn leader(&self) -> Result<Option<String>> {
+        let lease = self.leases.get_opt("water-operator").await?;
+        let spec = lease.and_then(|lease| lease.spec);
+        Ok(spec.and_then(|spec| spec.holder_identity))
     }
 
     pub async fn delete_secret(&self, name: &str) -> Result<()> {

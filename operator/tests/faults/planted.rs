@@ -106,6 +106,13 @@ async fn a_second_secret_and_another_text_are_found() -> Result<()> {
     is_found(&stage, 3).await?;
     stage.world.kubectl(&["delete", "secret", "copy"])?;
     stage.holds().await?;
+    // Nobody would delete it with its ApiKey.
+    let owners = stage.world.get(&secret)?["metadata"]["ownerReferences"].clone();
+    let owned_by = |owners| json!({ "metadata": { "ownerReferences": owners } });
+    stage.world.patch(&secret, &owned_by(json!(null)), &[])?;
+    is_found(&stage, 3).await?;
+    stage.world.patch(&secret, &owned_by(owners), &[])?;
+    stage.holds().await?;
     let text = json!({ "stringData": { "api-key": "another" } });
     stage.world.patch(&secret, &text, &[])?;
     is_found(&stage, 3).await

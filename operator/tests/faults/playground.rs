@@ -3,22 +3,27 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use k8s_openapi::api::core::v1::Secret;
+use serde_json::json;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use water_domain::KeyHash;
+use water_harness::{Clock, Redis};
 use water_resources::ApiKey;
 
-use crate::change::{self, Change, offering};
+use crate::change::{self, Change, LONG_OVERLAP, offering};
 use crate::clients::Expected;
 use crate::facts::{name, uid};
 use crate::invariants::Violation;
 use crate::making;
 use crate::objects::{Objects, shown};
+use crate::operators::Operators;
 use crate::stage::Stage;
+use crate::world::World;
 
 /// Until everything is as declared, when nothing happens any more: a pass that was hindered comes back
 /// within half a minute.
@@ -30,6 +35,10 @@ const LOOK: Duration = Duration::from_millis(50);
 
 pub struct Playground {
     pub stage: Arc<Stage>,
+    operators: Operators,
+    /// Redis', and by how many seconds it is ahead.
+    clock: Clock,
+    ahead: AtomicI64,
     memory: Arc<Mutex<Memory>>,
     /// Makes every hash and every description another.
     number: AtomicU64,
@@ -41,16 +50,25 @@ pub struct Playground {
 struct Memory {
     known: HashMap<String, BTreeSet<KeyHash>>,
     stripped: BTreeSet<String>,
+    /// The number of the hash that was last brought to a place, by the place.
+    brought: HashMap<u8, u64>,
 }
 
 impl Playground {
     pub async fn new(namespace: &str) -> Result<Self> {
-        let stage = Arc::new(Stage::new(namespace).await?);
+        let clock = Clock::new()?;
+        let redis = Redis::start_on(&clock).await?;
+        let world = World::with_redis(namespace, &redis.url()).await?;
+        let stage = Arc::new(Stage::of(world, redis, |operator| operator).await?);
+        let operators = Operators::of(&stage)?;
         stage.world.apply(&offering(true))?;
         let memory = Arc::<Mutex<Memory>>::default();
         let looking = tokio::spawn(look(Arc::clone(&stage), Arc::clone(&memory)));
         Ok(Self {
             stage,
+            operators,
+            clock,
+            ahead: AtomicI64::new(0),
             memory,
             number: AtomicU64::new(1),
             looking,
@@ -59,8 +77,11 @@ impl Playground {
 
     /// Makes a change.
     pub async fn make(&self, change: Change) -> Result<()> {
+        if let Change::Age(seconds) = change {
+            return self.age(seconds.into()).await;
+        }
         let Some(place) = change.place() else {
-            return making::of_world(change, &self.stage).await;
+            return making::of_world(change, &self.stage, &self.operators).await;
         };
         // Nobody looks between a change and what it means for the clients.
         let mut memory = self.memory.lock().await;
@@ -73,12 +94,49 @@ impl Playground {
                 memory.stripped.insert(uid(found).into());
             }
         }
-        let number = self.number.fetch_add(1, Ordering::Relaxed);
+        let mut number = self.number.fetch_add(1, Ordering::Relaxed);
+        match (change, &found) {
+            (Change::Create(_), None) | (Change::Rotate(_), Some(_)) => {
+                memory.brought.insert(place, number);
+            }
+            (Change::Return(_), None) => {
+                number = *memory.brought.entry(place).or_insert(number);
+            }
+            _ => {}
+        }
+        if found.is_none() {
+            // Who was there before is dead; what comes may bring its key to life again.
+            look_once(&self.stage, &mut memory).await?;
+            let returned = self.returned(place, number).await?;
+            let returned = returned.into_iter();
+            returned.for_each(|hash| self.stage.clients.expect(hash, Expected::Either));
+        }
         making::of_key(change, &self.stage, place, found, number).await
+    }
+
+    /// The keys that a new ApiKey finds: its brought hash, and one in a Secret that was left behind. Both
+    /// are revoked, unless Redis has forgotten that.
+    async fn returned(&self, place: u8, number: u64) -> Result<Vec<KeyHash>> {
+        let hash = change::hash(place, number).and_then(|hash| hash.parse().ok());
+        let name = change::name(place);
+        let in_secret = self.stage.objects.text_hash(&name).await;
+        Ok(hash.into_iter().chain(in_secret.ok().flatten()).collect())
+    }
+
+    /// Puts Redis' clock ahead. The operators' timers run on: all keys are to be looked at again.
+    async fn age(&self, seconds: i64) -> Result<()> {
+        let ahead = self.ahead.fetch_add(seconds, Ordering::Relaxed) + seconds;
+        self.clock.set(ahead)?;
+        let note = json!({ "metadata": { "annotations": { "looked-at": ahead.to_string() } } });
+        for key in self.stage.objects.keys().await? {
+            making::unless_gone(self.stage.objects.edit(name(&key), &note).await)?;
+        }
+        Ok(())
     }
 
     /// Waits until everything is as declared. What can never be made good ends the wait.
     pub async fn settle(&self) -> Result<()> {
+        self.operators.go_on()?;
         self.stage.world.apply(&offering(true))?;
         let settled = async || {
             for key in self.stage.objects.keys().await? {
@@ -92,7 +150,8 @@ impl Playground {
             ensure!(found.is_empty(), "{found:?}");
             Ok(None)
         };
-        match self.stage.wait("rest", SETTLED_WITHIN, settled).await? {
+        let settled = self.stage.wait("rest", SETTLED_WITHIN, settled).await;
+        match settled.with_context(|| self.operators.log_ends())? {
             Some(violation) => bail!("{violation}"),
             None => Ok(()),
         }
@@ -113,8 +172,13 @@ impl Playground {
             );
             Ok(())
         };
-        self.stage.wait("no ApiKey", SETTLED_WITHIN, gone).await?;
-        self.settle().await
+        let gone = self.stage.wait("no ApiKey", SETTLED_WITHIN, gone).await;
+        gone.with_context(|| self.operators.log_ends())?;
+        self.settle().await?;
+        for secret in self.stage.objects.secrets().await? {
+            delete(&self.stage.objects, secret).await?;
+        }
+        Ok(())
     }
 
     /// Waits until what was stripped is swept, too.
@@ -166,8 +230,7 @@ async fn look(stage: Arc<Stage>, memory: Arc<Mutex<Memory>>) {
         {
             let mut memory = memory.lock().await;
             // An API server that does not answer is asked again.
-            if let Ok(keys) = stage.objects.keys().await {
-                note(&stage, &keys, &mut memory);
+            if let Ok(keys) = look_once(&stage, &mut memory).await {
                 let _ = collect(&stage.objects, &keys).await;
             }
         }
@@ -175,10 +238,18 @@ async fn look(stage: Arc<Stage>, memory: Arc<Mutex<Memory>>) {
     }
 }
 
+async fn look_once(stage: &Stage, memory: &mut Memory) -> Result<Vec<ApiKey>> {
+    let keys = stage.objects.keys().await?;
+    note(stage, &keys, memory);
+    Ok(keys)
+}
+
 /// What the clients must be answered from here on.
 fn note(stage: &Stage, keys: &[ApiKey], memory: &mut Memory) {
     let living: BTreeSet<&str> = keys.iter().map(uid).collect();
-    let Memory { known, stripped } = memory;
+    let Memory {
+        known, stripped, ..
+    } = memory;
     known.retain(|uid, hashes| {
         let is_living = living.contains(uid.as_str());
         if !is_living && !stripped.contains(uid) {
@@ -189,16 +260,25 @@ fn note(stage: &Stage, keys: &[ApiKey], memory: &mut Memory) {
     });
     for key in keys {
         let known = known.entry(uid(key).into()).or_default();
-        for (hash, expected) in expectations(key) {
+        let named = expectations(key);
+        // In force at every gate: so is the end of those before.
+        if shown(key, "Ready").starts_with("True/") {
+            let before = known.iter().filter(|hash| !named.contains_key(*hash));
+            before.for_each(|hash| stage.clients.expect(*hash, Expected::Refused));
+        }
+        for (hash, expected) in named {
             known.insert(hash);
             stage.clients.expect(hash, expected);
         }
     }
 }
 
-/// Of every key that the status names.
+/// Of every key that spec and status name.
 fn expectations(key: &ApiKey) -> BTreeMap<KeyHash, Expected> {
     let mut expected = BTreeMap::new();
+    let brought = key.spec.material.hash.as_ref();
+    let brought = brought.and_then(|brought| brought.sha256.parse().ok());
+    expected.extend(brought.map(|hash| (hash, Expected::Either)));
     let Some(status) = &key.status else {
         return expected;
     };
@@ -207,8 +287,13 @@ fn expectations(key: &ApiKey) -> BTreeMap<KeyHash, Expected> {
     let others = announced.chain(before);
     expected.extend(others.filter_map(|hash| Some((hash.parse().ok()?, Expected::Either))));
     let ends = key.spec.expiration_time.is_some() || key.metadata.deletion_timestamp.is_some();
+    // A key that is replaced by itself, or of which the Secret is gone, may end before the status
+    // tells of another.
+    let rotation = &key.spec.rotation;
+    let is_steady =
+        rotation.period_seconds.is_none() && rotation.overlap_seconds >= LONG_OVERLAP.into();
     let current = match shown(key, "Ready").as_str() {
-        "True/Active" if !ends => Expected::Accepted,
+        "True/Active" if !ends && is_steady => Expected::Accepted,
         "True/Suspended" if !ends => Expected::Refused,
         _ => Expected::Either,
     };
@@ -227,10 +312,14 @@ async fn collect(objects: &Objects, keys: &[ApiKey]) -> Result<()> {
         let owners = secret.metadata.owner_references.iter().flatten();
         let mut owners = owners.map(|owner| owner.uid.as_str());
         if owners.any(|owner| !living.contains(owner)) {
-            let name = secret.metadata.name.context("a name")?;
-            let uid = secret.metadata.uid.context("a uid")?;
-            objects.delete_secret_of(&name, &uid).await?;
+            delete(objects, secret).await?;
         }
     }
     Ok(())
+}
+
+async fn delete(objects: &Objects, secret: Secret) -> Result<()> {
+    let name = secret.metadata.name.context("a name")?;
+    let uid = secret.metadata.uid.context("a uid")?;
+    objects.delete_secret_of(&name, &uid).await
 }

@@ -72,7 +72,7 @@ impl Stage {
         let api_server = interceptor
             .before_api_server(to_api_server.address(), authority)
             .await?;
-        let operator = Arc::new(run(operator(&world, api_server, &admin)?).start()?);
+        let operator = Arc::new(run(operator(&world, "operator-0", api_server, &admin)?).start()?);
         let synced = world
             .condition(
                 "waterdataapi/water-data",
@@ -103,6 +103,13 @@ impl Stage {
             order,
             looking,
         })
+    }
+
+    /// Another operator, behind the same interceptor, that stands by.
+    pub fn standby(&self) -> Result<Arc<Process>> {
+        let admin = Port::reserve()?;
+        let operator = operator(&self.world, "operator-1", self.api_server, &admin)?;
+        Ok(Arc::new(operator.start()?))
     }
 
     /// Waits for a condition; an error shows the end of the operator's log.
@@ -236,7 +243,7 @@ fn ok(found: Vec<Violation>) -> Result<()> {
 }
 
 /// An operator with its own rights, behind the interceptor.
-fn operator(world: &World, api_server: SocketAddr, admin: &Port) -> Result<Program> {
+fn operator(world: &World, pod: &str, api_server: SocketAddr, admin: &Port) -> Result<Program> {
     let kubeconfig = world.cluster.kubeconfig_of(&world.namespace, ACCOUNT)?;
     let direct = format!("https://{}", world.cluster.address());
     let file = scratch_directory("operator")?.join("kubeconfig");
@@ -247,7 +254,7 @@ fn operator(world: &World, api_server: SocketAddr, admin: &Port) -> Result<Progr
     Ok(Program::new(env!("CARGO_BIN_EXE_water-operator"))
         .arg("run")
         .env("KUBECONFIG", file)
-        .env("WATER_POD_NAME", "operator-0")
+        .env("WATER_POD_NAME", pod)
         .env("WATER_POD_NAMESPACE", &world.namespace)
         .env("WATER_ADMIN_ADDRESS", admin.address().to_string()))
 }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use k8s_openapi::api::core::v1::Secret;
 use water_domain::{KeyHash, Timestamp};
 use water_keystore::{KeyState, Record};
+use water_resources::api_key::{DeletionPolicy, RetiringKey};
 use water_resources::{ApiKey, ApiKeyStatus};
 
 use super::violation::Violation;
@@ -32,6 +34,8 @@ fn synced(facts: &Facts, key: &ApiKey, now: Timestamp) -> Option<Violation> {
         && published
             .iter()
             .all(|hash| is_as_declared(facts, key, hash));
+    // What stands in the way may be a Secret.
+    let is_hindered = shown(key, "Stalled").starts_with("True/");
     let is_synced = shown(key, "Synced").starts_with("True/");
     let is_accepted = shown(key, "Accepted").starts_with("True/");
     let found = || {
@@ -42,7 +46,7 @@ fn synced(facts: &Facts, key: &ApiKey, now: Timestamp) -> Option<Violation> {
         )
     };
     let is_wrong = if is_exact {
-        is_accepted && !is_synced
+        is_accepted && !is_synced && !is_hindered
     } else {
         is_synced
     };
@@ -64,16 +68,35 @@ fn named(status: Option<&ApiKeyStatus>, now: Timestamp) -> BTreeSet<KeyHash> {
 }
 
 fn is_as_declared(facts: &Facts, key: &ApiKey, hash: &KeyHash) -> bool {
+    let previous = key.status.as_ref();
+    let previous = previous.and_then(|status| status.previous.as_ref());
+    let previous = previous.filter(|previous| previous.hash == hash.to_string());
     let is_so = |record: &Record| {
         let is_suspended = record.state == KeyState::Suspended;
         record.plan == key.spec.plan
             && record.account == key.spec.account_id
             && is_suspended == key.spec.suspend
             && record.not_before == key.spec.not_before
-            && record.expires == key.spec.expiration_time
+            && ends_as_declared(record, key.spec.expiration_time, previous)
     };
     let stored = facts.stored.get(hash);
     stored.is_some_and(|stored| stored.record.as_ref().is_ok_and(is_so))
+}
+
+/// A replaced key keeps an end of its own, and the time that the status names.
+fn ends_as_declared(
+    record: &Record,
+    declared: Option<Timestamp>,
+    previous: Option<&RetiringKey>,
+) -> bool {
+    let Some(previous) = previous else {
+        return record.expires == declared && record.retires.is_none();
+    };
+    let is_earlier = match (record.expires, declared) {
+        (Some(own), Some(declared)) => own <= declared,
+        (own, declared) => own.is_some() || declared.is_none(),
+    };
+    is_earlier && record.retires == Some(previous.retire_time)
 }
 
 /// 2
@@ -94,7 +117,7 @@ fn orphans(facts: &Facts) -> impl Iterator<Item = Violation> {
 
 /// 3
 fn secret(facts: &Facts, key: &ApiKey) -> Option<Violation> {
-    key.spec.material.generated.as_ref()?;
+    let generated = key.spec.material.generated.as_ref()?;
     if !shown(key, "SecretReady").starts_with("True/") {
         return None;
     }
@@ -104,10 +127,23 @@ fn secret(facts: &Facts, key: &ApiKey) -> Option<Violation> {
         .collect();
     let found = match own.as_slice() {
         [secret] => match (text_hash(secret), current(key)) {
-            (Ok(text), Ok(current)) if text == current => return None,
+            (Ok(text), Ok(current)) if text == current => {
+                let is_ready = shown(key, "Ready").starts_with("True/");
+                let goes = generated.deletion_policy == DeletionPolicy::Delete;
+                if !is_ready || has_owners(secret) == goes {
+                    return None;
+                }
+                format!("its Secret goes with it: {}", !goes)
+            }
             (text, current) => format!("its text hashes to {text:?}, current is {current:?}"),
         },
         secrets => format!("it has {} Secrets", secrets.len()),
     };
     Some(Violation::of(3, format!("{}: {found}", name(key))))
+}
+
+/// Whether Kubernetes deletes it with its ApiKey.
+fn has_owners(secret: &Secret) -> bool {
+    let owners = secret.metadata.owner_references.as_ref();
+    owners.is_some_and(|owners| !owners.is_empty())
 }

@@ -1,0 +1,84 @@
+//! Two operators on one stage: one leads, the other stands by, and a leader can be held until the other
+//! has taken its place.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Result, ensure};
+use nix::sys::signal::Signal;
+use tokio::time::Instant;
+use water_harness::Process;
+
+use crate::stage::Stage;
+use crate::world::PATIENCE;
+
+const NAMES: [&str; 2] = ["operator-0", "operator-1"];
+
+pub struct Operators {
+    processes: [Arc<Process>; 2],
+    held: Mutex<Option<usize>>,
+}
+
+impl Operators {
+    /// The stage's operator, and another beside it.
+    pub fn of(stage: &Stage) -> Result<Self> {
+        Ok(Self {
+            processes: [Arc::clone(&stage.operator), stage.standby()?],
+            held: Mutex::default(),
+        })
+    }
+
+    /// The one that the Lease names.
+    pub async fn leader(&self, stage: &Stage) -> Result<&Process> {
+        Ok(&self.processes[leading(stage).await?])
+    }
+
+    /// Stops the leader, and waits until the Lease names the other one. Only one is held at a time.
+    pub async fn hold(&self, stage: &Stage) -> Result<()> {
+        if self.held().is_some() {
+            return Ok(());
+        }
+        let leader = leading(stage).await?;
+        self.processes[leader].signal(Signal::SIGSTOP)?;
+        *self.lock() = Some(leader);
+        let stopped = Instant::now();
+        let followed = async || {
+            let now = leading(stage).await?;
+            ensure!(now != leader, "{} leads", NAMES[now]);
+            Ok(())
+        };
+        stage.wait("another leader", PATIENCE, followed).await?;
+        let took = stopped.elapsed().as_secs_f64();
+        println!("{} was succeeded after {took:.3} s", NAMES[leader]);
+        Ok(())
+    }
+
+    /// Lets the one that is held go on.
+    pub fn go_on(&self) -> Result<()> {
+        match self.lock().take() {
+            Some(held) => self.processes[held].signal(Signal::SIGCONT),
+            None => Ok(()),
+        }
+    }
+
+    /// The ends of both logs.
+    pub fn log_ends(&self) -> String {
+        self.processes
+            .each_ref()
+            .map(|operator| operator.log_end())
+            .join("\n\n")
+    }
+
+    fn held(&self) -> Option<usize> {
+        *self.lock()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<usize>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The place of the leader in the list of names; the first one's while nobody leads.
+async fn leading(stage: &Stage) -> Result<usize> {
+    let leader = stage.objects.leader().await?;
+    Ok(usize::from(leader.as_deref() == Some(NAMES[1])))
+}
