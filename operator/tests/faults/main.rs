@@ -17,6 +17,7 @@ mod objects;
 mod operators;
 mod planted;
 mod playground;
+mod renewals;
 mod restored;
 #[allow(dead_code, reason = "tests of single behaviours use the rest of it")]
 #[path = "../it/rights.rs"]

@@ -33,6 +33,8 @@ pub enum Fault {
     Cut,
     /// The process is killed (SIGKILL).
     Kill(Arc<Process>),
+    /// No answer comes, and the connection stays open.
+    Hang,
     /// This is the answer instead of the server's, and the connection ends. Before delivery only.
     Answer(Bytes),
 }

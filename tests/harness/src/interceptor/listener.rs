@@ -103,6 +103,7 @@ async fn carry(
     match fault {
         Fault::Cut => Ok(()),
         Fault::Kill(process) => process.kill(),
+        Fault::Hang => std::future::pending().await,
         Fault::Answer(answer) => {
             to_client.write_all(&answer).await?;
             Ok(to_client.shutdown().await?)
