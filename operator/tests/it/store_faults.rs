@@ -1,6 +1,7 @@
 //! Redis loses what it held, or goes back in time: the directory is rebuilt from the cluster under a
 //! new generation, within seconds, and what was revoked stays out.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
@@ -130,17 +131,57 @@ async fn a_promoted_replica_is_rebuilt() -> Result {
     rebuilt(&world, &before, earlier).await
 }
 
-#[tokio::test]
-async fn an_evicted_record_is_missed_and_put_back() -> Result {
-    let (redis, world, operator) = with_keys("fault-evicted").await?;
-    let (before, earlier) = (world.published().await?, generation(&world).await?);
-    // The brought key's digest begins with aaa, and so does its shard.
-    let shard = "wd:{fault-evicted.water-data}:records:aaa";
-    redis.command(&["DEL", shard]).await?;
-    // Records are counted once a minute, the first time soon after a leadership began.
+/// Everything that the directory says of keys and of their owners.
+async fn contents(world: &World) -> anyhow::Result<String> {
+    let directory = world.directory()?;
+    let stored: BTreeMap<_, _> = directory.stored().await?.into_iter().collect();
+    // A rebuild gives every owner another number.
+    let held = directory.all_held().await?.into_iter();
+    let held: BTreeMap<_, _> = held
+        .map(|(uid, held)| (uid, (held.owner, held.hashes)))
+        .collect();
+    Ok(format!("{stored:?} {held:?}"))
+}
+
+/// Redis evicts the keys whose names begin so. The operator misses them, and everything that the
+/// cluster knows is there again.
+async fn evicted(namespace: &str, kind: &str) -> Result {
+    let (redis, world, operator) = with_keys(namespace).await?;
+    world.in_force(&brought("former", 'f')).await?;
+    world.kubectl(&["delete", "apikey", "former"])?;
+    let (published, before) = (world.published().await?, contents(&world).await?);
+    let earlier = generation(&world).await?;
+    let pattern = format!("wd:{{{namespace}.water-data}}:{kind}*");
+    let evict = "local keys = redis.call('KEYS', ARGV[1]) return redis.call('DEL', unpack(keys))";
+    let evicted = redis.command(&["EVAL", evict, "0", &pattern]).await?;
+    ensure!(evicted.starts_with(':') && evicted != ":0\r\n", "{evicted}");
+    // What there is is counted once a minute, the first time soon after a leadership began.
     operator.stop(PATIENCE).await?;
     let _next = world.operator("operator-1")?;
-    rebuilt(&world, &before, earlier).await
+    rebuilt(&world, &published, earlier).await?;
+    let after = contents(&world).await?;
+    ensure!(after == before, "before {before}\nafter {after}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn evicted_records_are_missed_and_put_back() -> Result {
+    evicted("fault-evicted-records", "records:").await
+}
+
+#[tokio::test]
+async fn evicted_owners_are_missed_and_put_back() -> Result {
+    evicted("fault-evicted-owners", "owners:").await
+}
+
+#[tokio::test]
+async fn an_evicted_index_of_what_owners_hold_is_missed_and_put_back() -> Result {
+    evicted("fault-evicted-held", "held:").await
+}
+
+#[tokio::test]
+async fn evicted_tombstones_are_missed() -> Result {
+    evicted("fault-evicted-revoked", "revoked").await
 }
 
 /// Gives the world's namespace its account, or takes it away.
