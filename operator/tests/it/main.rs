@@ -27,6 +27,7 @@ mod moved_store;
 mod namespace_deletion;
 mod portal;
 mod portal_rights;
+mod refused_secrets;
 mod reissue;
 mod releases;
 mod restrictions;
