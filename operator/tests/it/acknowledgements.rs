@@ -4,7 +4,10 @@
 use std::time::Duration;
 
 use anyhow::ensure;
+use nix::sys::signal::Signal;
 use serde_json::json;
+use tokio::time::Instant;
+use water_harness::Redis;
 
 use crate::Result;
 use crate::gate::{GRACE, Gate, Started, end_pod, pod};
@@ -203,4 +206,48 @@ async fn a_restart_beside_a_silent_gate_writes_nothing() -> Result {
         .await?;
     gate.fall_silent();
     world.assert_restart_writes_nothing(&operator).await
+}
+
+/// How often Redis has read a whole hash, as each look at the gates' leases does.
+async fn looks(redis: &Redis) -> anyhow::Result<u64> {
+    let statistics = redis.command(&["INFO", "commandstats"]).await?;
+    let mut lines = statistics.lines();
+    let calls = lines.find_map(|line| line.strip_prefix("cmdstat_hgetall:calls="));
+    let calls = calls.and_then(|calls| calls.split(',').next());
+    Ok(calls.map_or(Ok(0), str::parse)?)
+}
+
+#[tokio::test]
+async fn no_gate_is_looked_at_for_a_key_that_has_vanished() -> Result {
+    // A look comes twice a second while anything is waited for; what is gone is forgotten each minute.
+    let (quiet, within) = (Duration::from_secs(5), Duration::from_secs(150));
+    let (redis, world, operator) = World::on_own_redis("ack-vanished").await?;
+    world.synced().await?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    gate.fall_silent();
+    world.apply(&brought("acme", 'a'))?;
+    awaits(&world, "acme", "gate-0", "AwaitingGates").await?;
+    let first = looks(&redis).await?;
+    let looked = async || {
+        let now = looks(&redis).await?;
+        ensure!(now > first + 3, "{first} looks, now {now}");
+        Ok(())
+    };
+    world.wait("looks at the gate", PATIENCE, looked).await?;
+    // Without its finalizer no pass sees its end.
+    operator.signal(Signal::SIGSTOP)?;
+    let stripped = json!({ "metadata": { "finalizers": null } });
+    world.patch("apikey/acme", &stripped, &[])?;
+    world.kubectl(&["delete", "apikey", "acme"])?;
+    operator.signal(Signal::SIGCONT)?;
+    let mut last = (looks(&redis).await?, Instant::now());
+    let rests = async || {
+        let now = looks(&redis).await?;
+        if now != last.0 {
+            last = (now, Instant::now());
+        }
+        ensure!(last.1.elapsed() >= quiet, "{now} looks");
+        Ok(())
+    };
+    world.wait("no more looks", within, rests).await
 }
