@@ -31,7 +31,7 @@ impl World {
     }
 
     /// How many passes over WaterDataApis there were: each lists its Ingresses once.
-    fn passes(&self) -> Result<usize> {
+    pub fn passes(&self) -> Result<usize> {
         let is_look = |event: &&Value| {
             event["verb"] == "list"
                 && event["objectRef"]["resource"] == "ingresses"

@@ -38,3 +38,32 @@ async fn a_kind_that_may_not_be_watched_is_told_of_and_keys_are_issued_and_revok
     assert_eq!(operator.exit_status()?, None);
     Ok(())
 }
+
+#[tokio::test]
+async fn a_status_alone_is_no_reason_for_a_pass_over_an_api() -> Result {
+    const WRITES: usize = 30;
+    let (world, _operator) = World::running("status-only").await?;
+    world.synced().await?;
+    let before = world.passes()?;
+    for version in 0..WRITES {
+        let status = json!({ "status": { "targetVersion": version.to_string() } });
+        world.patch(
+            "waterdataapi/water-data",
+            &status,
+            &["--subresource=status"],
+        )?;
+    }
+    // A pass that is asked for comes after all that the writes might have asked for.
+    let asked = world.passes()?;
+    world.kubectl(&["annotate", "waterdataapi", "water-data", "looked-at=again"])?;
+    let passed = async || {
+        let now = world.passes()?;
+        ensure!(now > asked, "{asked} passes before, {now} since");
+        Ok(now)
+    };
+    let after = world.wait("the pass", PATIENCE, passed).await?;
+    // The rollout, which waits here, has passes of its own.
+    let passes = after - before;
+    ensure!(passes < WRITES / 2, "{passes} passes");
+    Ok(())
+}
