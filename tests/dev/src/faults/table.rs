@@ -211,7 +211,10 @@ pub const FAULTS: &[Fault] = &[
         "Redis is out of memory, or evicts a record",
         &[
             "outages::a_full_redis_fails_no_good_key",
-            "store_faults::an_evicted_record_is_missed_and_put_back",
+            "store_faults::evicted_records_are_missed_and_put_back",
+            "store_faults::evicted_owners_are_missed_and_put_back",
+            "store_faults::an_evicted_index_of_what_owners_hold_is_missed_and_put_back",
+            "store_faults::evicted_tombstones_are_missed",
         ],
     ),
     held(
@@ -327,8 +330,8 @@ pub const FAULTS: &[Fault] = &[
     lacking(
         39,
         "the operator of the version before and this one follow each other",
-        &[],
-        "no test runs an earlier version's binaries",
+        &["former::operators_of_two_versions_take_turns_and_no_key_is_lost_or_revived"],
+        "a rotated key that is deleted under the version before works until its overlap ends",
     ),
     lacking(
         40,
