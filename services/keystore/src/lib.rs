@@ -40,5 +40,5 @@ pub use limiter::{Decision, Limiter, Standby, StandbyStatus, TooManyAccounts, Wi
 pub use owner::Owner;
 pub use quota::{Quota, Quotas};
 pub use record::{KeyState, Record, Standing, UndecodableRecord};
-pub use sessions::{SessionKeys, Sessions};
+pub use sessions::{Began, SessionKeys, Sessions};
 pub use usage::{Usage, UtcDay};

@@ -4,9 +4,11 @@
 //! Each command has one key, so that a Redis Cluster takes all of them. The portal's user needs GET,
 //! GETEX, SET, DEL, ZADD, ZRANGE, ZREM and PEXPIRE on `wd:web:{*}:<instance>:*`.
 //!
-//! A session is listed in its indexes first and written second. Ending the sessions of an index writes an
-//! empty value at each listed session's key, and a session is written only where there is no value: one
-//! that is ended before it is written never begins.
+//! A session is listed in its indexes first and written last; in between it reads when the sessions of
+//! each index were last ended. Ending them notes the time in the index first, then lists it and writes an
+//! empty value at each listed session's key, and a session is written only where there is no value. So
+//! either the ending lists the session, or the session reads of the ending: one whose sign-in began before
+//! its ending never lives on.
 
 use std::time::Duration;
 
@@ -21,6 +23,8 @@ use crate::keys::{Instance, WebName};
 const IDLE: Duration = Duration::from_mins(30);
 /// Longer than a sign-in takes to write what it has listed; its commands have 2 s each.
 const BEGINNING: Duration = Duration::from_mins(5);
+/// What an index lists beside sessions, with the time at which they were last ended.
+const ENDING: &str = "ended";
 /// The value of a session that was ended by its index.
 const ENDED: &str = "";
 /// The most sessions of a subject; the oldest ends for the next.
@@ -35,6 +39,23 @@ pub struct SessionKeys {
     pub subject: WebName,
     /// The identity provider's session, if it tells one.
     pub provider: Option<WebName>,
+}
+
+/// When a session began.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Began {
+    /// Its reader was sent to the identity provider.
+    pub asked: Timestamp,
+    /// Its reader came back.
+    pub signed_in: Timestamp,
+}
+
+/// What an index lists.
+struct Listed {
+    /// The oldest first, each with when it began, in milliseconds.
+    sessions: Vec<(String, f64)>,
+    /// When the sessions were last ended, in milliseconds.
+    ended: Option<f64>,
 }
 
 /// The portal's hand on its sessions.
@@ -58,26 +79,26 @@ impl Sessions {
         self.read(&WebName::of(b"")).await.map(|_| ())
     }
 
-    /// Keeps a session that began at `now` and ends after `length` at the latest. It can be found
+    /// Keeps a session that ends `length` after its reader came back at the latest. It can be found
     /// before it can be used, so that none is ever out of reach of those who end it. False: it was
-    /// ended meanwhile, and has not begun.
+    /// ended since its reader was sent to the identity provider, and has not begun.
     pub async fn begin(
         &self,
         keys: &SessionKeys,
         sealed: &[u8],
-        now: Timestamp,
+        began: Began,
         length: Duration,
     ) -> Result<bool, StoreError> {
         for index in self.indexes(keys) {
             let mut add = cmd("ZADD");
             add.arg(&index)
-                .arg(now.as_millis())
+                .arg(began.signed_in.as_millis())
                 .arg(keys.session.to_string());
-            let () = self.connection.run("note a session", &add).await?;
-            let () = self
-                .connection
-                .run("note a session", &expire(&index, length))
-                .await?;
+            self.note(&index, &add, length).await?;
+            let ended = self.listed(&index).await?.ended;
+            if ended.is_some_and(|ended| ended > began.asked.as_millis() as f64) {
+                return Ok(false);
+            }
         }
         let mut write = cmd("SET");
         write
@@ -88,8 +109,8 @@ impl Sessions {
             .arg(IDLE.as_millis() as u64);
         let written: Option<String> = self.connection.run("keep a session", &write).await?;
         if written.is_some() {
-            self.bound(&self.instance.sessions_of_subject(&keys.subject), now)
-                .await?;
+            let index = self.instance.sessions_of_subject(&keys.subject);
+            self.bound(&index, began.signed_in).await?;
         }
         Ok(written.is_some())
     }
@@ -98,7 +119,7 @@ impl Sessions {
     /// stay listed for as long as they could be only about to begin.
     async fn bound(&self, index: &str, now: Timestamp) -> Result<(), StoreError> {
         let mut living = Vec::new();
-        for (session, began) in self.listed(index).await? {
+        for (session, began) in self.listed(index).await?.sessions {
             let age = now.as_millis() as f64 - began;
             if self.lives(&session).await? {
                 living.push(session);
@@ -147,21 +168,41 @@ impl Sessions {
         Ok(())
     }
 
-    /// Ends all sessions of a subject; how many there were.
-    pub async fn end_of_subject(&self, subject: &WebName) -> Result<usize, StoreError> {
-        self.end_listed(&self.instance.sessions_of_subject(subject))
-            .await
+    /// Ends all sessions of a subject, and those whose sign-in began before `now`; how many there
+    /// were. None lasts longer than `length`.
+    pub async fn end_of_subject(
+        &self,
+        subject: &WebName,
+        now: Timestamp,
+        length: Duration,
+    ) -> Result<usize, StoreError> {
+        let index = self.instance.sessions_of_subject(subject);
+        self.end_listed(&index, now, length).await
     }
 
-    /// Ends all that came of one session at the identity provider; how many there were.
-    pub async fn end_of_provider(&self, session: &WebName) -> Result<usize, StoreError> {
-        self.end_listed(&self.instance.sessions_of_provider(session))
-            .await
+    /// The same for all that comes of one session at the identity provider.
+    pub async fn end_of_provider(
+        &self,
+        session: &WebName,
+        now: Timestamp,
+        length: Duration,
+    ) -> Result<usize, StoreError> {
+        let index = self.instance.sessions_of_provider(session);
+        self.end_listed(&index, now, length).await
     }
 
-    async fn end_listed(&self, index: &str) -> Result<usize, StoreError> {
+    async fn end_listed(
+        &self,
+        index: &str,
+        now: Timestamp,
+        length: Duration,
+    ) -> Result<usize, StoreError> {
+        let mut add = cmd("ZADD");
+        // An ending that is written late does not take a later one back.
+        add.arg(index).arg("GT").arg(now.as_millis()).arg(ENDING);
+        self.note(index, &add, length).await?;
         let mut ended = 0;
-        for (session, _) in self.listed(index).await? {
+        for (session, _) in self.listed(index).await?.sessions {
             ended += usize::from(self.end_other(&session).await?);
             self.forget(index, &session).await?;
         }
@@ -190,11 +231,21 @@ impl Sessions {
         [Some(subject), provider].into_iter().flatten()
     }
 
-    /// The oldest first, each with when it began, in milliseconds.
-    async fn listed(&self, index: &str) -> Result<Vec<(String, f64)>, StoreError> {
+    /// Writes to an index, which is kept for as long as any of its sessions may last.
+    async fn note(&self, index: &str, write: &Cmd, length: Duration) -> Result<(), StoreError> {
+        let () = self.connection.run("note a session", write).await?;
+        let mut expire = cmd("PEXPIRE");
+        expire.arg(index).arg(length.as_millis() as u64);
+        self.connection.run("note a session", &expire).await
+    }
+
+    async fn listed(&self, index: &str) -> Result<Listed, StoreError> {
         let mut list = cmd("ZRANGE");
         list.arg(index).arg(0).arg(-1).arg("WITHSCORES");
-        self.connection.run("list sessions", &list).await
+        let mut sessions: Vec<(String, f64)> = self.connection.run("list sessions", &list).await?;
+        let ending = sessions.iter().position(|(name, _)| name == ENDING);
+        let ended = ending.map(|place| sessions.remove(place).1);
+        Ok(Listed { sessions, ended })
     }
 
     async fn lives(&self, session: &str) -> Result<bool, StoreError> {
@@ -220,10 +271,4 @@ impl Sessions {
         forget.arg(index).arg(session);
         self.connection.run("forget a session", &forget).await
     }
-}
-
-fn expire(key: &str, after: Duration) -> Cmd {
-    let mut expire = cmd("PEXPIRE");
-    expire.arg(key).arg(after.as_millis() as u64);
-    expire
 }

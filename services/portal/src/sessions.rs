@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue};
 use tracing::warn;
 use water_domain::Timestamp;
 use water_http::Problem;
-use water_keystore::{SessionKeys, WebName};
+use water_keystore::{Began, SessionKeys, WebName};
 
 use crate::cookie;
 use crate::provider::{Ended, LogoutToken};
@@ -71,18 +71,19 @@ impl Sessions {
         now.plus(self.length)
     }
 
-    /// Keeps a session; the answer is what sets its cookie. None: the provider has ended it meanwhile.
+    /// Keeps a session; the answer is what sets its cookie. None: the provider has ended it since
+    /// its reader was sent there.
     pub async fn begin(
         &self,
         session: &Session,
-        now: Timestamp,
+        began: Began,
     ) -> Result<Option<HeaderValue>, Problem> {
         let cookie: Cookie = random::bytes()?;
         let keys = self.keys(&cookie, session);
         let text = serde_json::to_vec(session).map_err(Problem::internal)?;
         let key = SealKey::derived(&cookie, PURPOSE);
         let sealed = key.seal(&keys.session.to_string(), &text, random::bytes()?);
-        let begun = self.store.begin(&keys, &sealed, now, self.length).await?;
+        let begun = self.store.begin(&keys, &sealed, began, self.length).await?;
         let value = BASE64_URL_SAFE_NO_PAD.encode(cookie);
         Ok(begun.then(|| cookie::set(COOKIE, &value, None)))
     }
@@ -144,10 +145,16 @@ impl Sessions {
             return Ok(None);
         }
         let ended = match &token.ends {
-            Ended::Provider(sid) => self.store.end_of_provider(&self.name("sid", sid)).await?,
-            Ended::Subject(sub) => self.store.end_of_subject(&self.name("sub", sub)).await?,
+            Ended::Provider(sid) => {
+                let sid = self.name("sid", sid);
+                self.store.end_of_provider(&sid, now, self.length).await
+            }
+            Ended::Subject(sub) => {
+                let sub = self.name("sub", sub);
+                self.store.end_of_subject(&sub, now, self.length).await
+            }
         };
-        Ok(Some(ended))
+        Ok(Some(ended?))
     }
 
     /// Takes what may be used once within `lifetime`; false if it was used before.

@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use tracing::{info, warn};
 use water_domain::{PlanName, Timestamp};
 use water_http::{Code, Problem, Query, Received};
+use water_keystore::Began;
 use water_runtime::telemetry::chain;
 
 use crate::asked::Response;
@@ -162,7 +163,11 @@ impl SignIn {
         let session = self.session(exchanged?, now)?;
         // A browser has one session: whatever its cookie opened until now is over.
         self.sessions.end(&request.headers, now).await?;
-        let Some(cookie) = self.sessions.begin(&session, now).await? else {
+        let began = Began {
+            asked: pending.at,
+            signed_in: now,
+        };
+        let Some(cookie) = self.sessions.begin(&session, began).await? else {
             return Err(Failure::of(Notice::NotBegun, "ended_meanwhile"));
         };
         info!(

@@ -12,8 +12,8 @@ use water_harness::Redis;
 use water_keystore::connection::Purpose;
 use water_keystore::usage::Use;
 use water_keystore::{
-    Allowance, Allowances, ConnectionSettings, LastUses, Limiter, Quotas, SessionKeys, Sessions,
-    Standby, Usage, UtcDay, WebName, redis_acl,
+    Allowance, Allowances, Began, ConnectionSettings, LastUses, Limiter, Quotas, SessionKeys,
+    Sessions, Standby, Usage, UtcDay, WebName, redis_acl,
 };
 
 use crate::site::*;
@@ -222,13 +222,17 @@ async fn the_portal_keeps_and_ends_its_sessions() {
         Duration::from_hours(1),
     );
     sessions.check().await.unwrap();
-    assert!(sessions.begin(&keys, b"sealed", now, hour).await.unwrap());
+    let began = Began {
+        asked: now,
+        signed_in: now,
+    };
+    assert!(sessions.begin(&keys, b"sealed", began, hour).await.unwrap());
     let read = sessions.use_and_read(&keys.session).await.unwrap();
     assert_eq!(read.as_deref(), Some(&b"sealed"[..]));
     assert!(sessions.take(&WebName::of(b"jti"), hour).await.unwrap());
     assert_eq!(
         sessions
-            .end_of_provider(&WebName::of(b"sid"))
+            .end_of_provider(&WebName::of(b"sid"), now, hour)
             .await
             .unwrap(),
         1

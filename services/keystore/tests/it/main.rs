@@ -18,6 +18,7 @@ mod model;
 mod rebuild;
 mod replica;
 mod sessions;
+mod sign_ins;
 mod site;
 mod standby;
 mod tls;

@@ -5,22 +5,35 @@ use std::time::Duration;
 use water_domain::Timestamp;
 use water_harness::{Interceptor, Redis};
 use water_keystore::connection::Purpose;
-use water_keystore::{ConnectionSettings, SessionKeys, Sessions, WebName};
+use water_keystore::{Began, ConnectionSettings, SessionKeys, Sessions, WebName};
 
 use crate::site::Site;
 
-const HOURS: Duration = Duration::from_hours(8);
+/// Longer than any session of these tests lasts.
+pub const HOURS: Duration = Duration::from_hours(8);
 
 /// The sessions of an instance of its own on the server that all tests share.
 async fn sessions() -> (Sessions, Site) {
-    let redis = Redis::shared().await.unwrap();
-    let site = Site::on(redis);
-    let settings = ConnectionSettings::new(&redis.url(), None).unwrap();
-    let connection = settings.connect(Purpose::Directory);
+    let site = Site::new().await;
+    let connection = site.connect(Purpose::Directory);
     (Sessions::new(connection, site.instance.clone()), site)
 }
 
-fn keys(session: &str, subject: &str, provider: Option<&str>) -> SessionKeys {
+/// The same sessions through an interceptor.
+pub async fn watched(site: &Site) -> (Sessions, Interceptor) {
+    let redis = Redis::shared().await.unwrap();
+    let mut interceptor = Interceptor::default();
+    let before = interceptor.before_redis(redis.address()).await.unwrap();
+    let url = redis.url();
+    let through = url.replace(&redis.address().to_string(), &before.to_string());
+    assert_ne!(url, through);
+    let settings = ConnectionSettings::new(&through, None).unwrap();
+    let connection = settings.connect(Purpose::Directory);
+    let sessions = Sessions::new(connection, site.instance.clone());
+    (sessions, interceptor)
+}
+
+pub fn keys(session: &str, subject: &str, provider: Option<&str>) -> SessionKeys {
     let name = |text: &str| WebName::of(text.as_bytes());
     SessionKeys {
         session: name(session),
@@ -29,16 +42,29 @@ fn keys(session: &str, subject: &str, provider: Option<&str>) -> SessionKeys {
     }
 }
 
-fn at(seconds: i64) -> Timestamp {
+pub fn at(seconds: i64) -> Timestamp {
     Timestamp::from_millis(1_700_000_000_000 + seconds * 1000).unwrap()
 }
 
 async fn begin(sessions: &Sessions, keys: &SessionKeys, seconds: i64) {
-    let begun = sessions.begin(keys, b"sealed", at(seconds), HOURS).await;
-    assert!(begun.unwrap());
+    let begun = sessions.begin(keys, b"sealed", began(seconds), HOURS);
+    assert!(begun.await.unwrap());
 }
 
-async fn lives(sessions: &Sessions, keys: &SessionKeys) -> bool {
+/// A sign-in that took no time.
+fn began(seconds: i64) -> Began {
+    Began {
+        asked: at(seconds),
+        signed_in: at(seconds),
+    }
+}
+
+async fn end_of_subject(sessions: &Sessions, keys: &SessionKeys) -> usize {
+    let ended = sessions.end_of_subject(&keys.subject, at(60), HOURS);
+    ended.await.unwrap()
+}
+
+pub async fn lives(sessions: &Sessions, keys: &SessionKeys) -> bool {
     sessions.read(&keys.session).await.unwrap().is_some()
 }
 
@@ -65,7 +91,7 @@ async fn a_session_reads_back_until_it_is_ended() {
     assert_eq!(read.unwrap(), b"sealed");
     sessions.end(&anna).await.unwrap();
     assert!(!lives(&sessions, &anna).await);
-    assert_eq!(sessions.end_of_subject(&anna.subject).await.unwrap(), 0);
+    assert_eq!(end_of_subject(&sessions, &anna).await, 0);
 }
 
 #[tokio::test]
@@ -76,7 +102,7 @@ async fn the_sessions_of_a_subject_end_together_and_no_others() {
     for (keys, seconds) in [(&one, 0), (&two, 1), (&other, 2)] {
         begin(&sessions, keys, seconds).await;
     }
-    assert_eq!(sessions.end_of_subject(&one.subject).await.unwrap(), 2);
+    assert_eq!(end_of_subject(&sessions, &one).await, 2);
     assert!(!lives(&sessions, &one).await && !lives(&sessions, &two).await);
     assert!(lives(&sessions, &other).await);
 }
@@ -88,7 +114,8 @@ async fn the_providers_session_ends_what_came_of_it_and_no_more() {
     begin(&sessions, &one, 0).await;
     begin(&sessions, &two, 1).await;
     let provider = one.provider.unwrap();
-    assert_eq!(sessions.end_of_provider(&provider).await.unwrap(), 1);
+    let ended = sessions.end_of_provider(&provider, at(60), HOURS);
+    assert_eq!(ended.await.unwrap(), 1);
     assert!(!lives(&sessions, &one).await && lives(&sessions, &two).await);
 }
 
@@ -137,56 +164,14 @@ async fn two_instances_do_not_see_each_others_sessions() {
     let anna = keys("a", "anna", None);
     begin(&one, &anna, 0).await;
     assert!(!lives(&other, &anna).await);
-    assert_eq!(other.end_of_subject(&anna.subject).await.unwrap(), 0);
+    assert_eq!(end_of_subject(&other, &anna).await, 0);
     assert!(lives(&one, &anna).await);
-}
-
-/// Sessions whose commands pass an interceptor, and the same without it.
-async fn watched() -> (Sessions, Sessions, Interceptor) {
-    let redis = Redis::shared().await.unwrap();
-    let site = Site::on(redis);
-    let mut interceptor = Interceptor::default();
-    let before = interceptor.before_redis(redis.address()).await.unwrap();
-    let url = redis.url();
-    let through = url.replace(&redis.address().to_string(), &before.to_string());
-    assert_ne!(url, through);
-    let sessions = |url: &str| {
-        let settings = ConnectionSettings::new(url, None).unwrap();
-        let connection = settings.connect(Purpose::Directory);
-        Sessions::new(connection, site.instance.clone())
-    };
-    (sessions(&through), sessions(&url), interceptor)
-}
-
-/// Ends the provider's session at every command that begins a session, before it reaches Redis.
-fn end_at(interceptor: &Interceptor, command: &'static str, other: Sessions, keys: SessionKeys) {
-    let runtime = tokio::runtime::Handle::current();
-    interceptor.show(move |_, request| {
-        let text = String::from_utf8_lossy(request);
-        if text.contains(&format!("\r\n{command}\r\n")) {
-            let (other, provider) = (other.clone(), keys.provider.unwrap());
-            let ending = async move { other.end_of_provider(&provider).await.unwrap() };
-            tokio::task::block_in_place(|| runtime.block_on(ending));
-        }
-    });
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_logout_at_any_moment_of_a_sign_in_leaves_no_session() {
-    for command in ["PEXPIRE", "SET", "ZRANGE"] {
-        let (through, direct, interceptor) = watched().await;
-        let anna = keys("a", "anna", Some("sid"));
-        end_at(&interceptor, command, direct.clone(), anna);
-        let begun = through.begin(&anna, b"sealed", at(0), HOURS).await.unwrap();
-        // Only the last command comes after the session itself.
-        assert_eq!(begun, command == "ZRANGE", "{command}");
-        assert!(!lives(&direct, &anna).await, "{command}");
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_that_is_about_to_begin_beside_another_stays_within_reach() {
-    let (through, direct, interceptor) = watched().await;
+    let (direct, site) = sessions().await;
+    let (through, interceptor) = watched(&site).await;
     let (one, other) = (keys("a", "anna", None), keys("b", "anna", None));
     let (runtime, beside) = (tokio::runtime::Handle::current(), direct.clone());
     let mut done = false;
@@ -199,6 +184,6 @@ async fn a_session_that_is_about_to_begin_beside_another_stays_within_reach() {
         }
     });
     begin(&through, &one, 0).await;
-    assert_eq!(direct.end_of_subject(&one.subject).await.unwrap(), 2);
+    assert_eq!(end_of_subject(&direct, &one).await, 2);
     assert!(!lives(&direct, &one).await);
 }

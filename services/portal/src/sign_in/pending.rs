@@ -34,7 +34,8 @@ pub struct Pending {
     pub verifier: String,
     /// Where the reader wanted to go.
     pub to: String,
-    at: Timestamp,
+    /// When the reader was sent to the provider.
+    pub at: Timestamp,
 }
 
 impl Pending {

@@ -116,6 +116,25 @@ async fn the_provider_ends_all_sessions_of_a_subject() {
 }
 
 #[tokio::test]
+async fn a_sign_in_that_the_provider_ends_before_its_reader_is_back_leaves_no_session() {
+    for by_subject in [false, true] {
+        let site = Site::start().await;
+        let mut anna = site.browser();
+        let begun = anna.begin("/").await;
+        let mut logout = site.logout("once");
+        if by_subject {
+            logout.as_object_mut().unwrap().remove("sid");
+        }
+        assert_eq!(post(&site, &site.key.sign(&logout).unwrap()).await, 200);
+        let token = site.key.sign(&site.claims(&begun.nonce)).unwrap();
+        assert_eq!(anna.finish(&site, &begun, &token).await.status, 400);
+        assert!(!anna.is_signed_in().await);
+        assert_eq!(site.sign_ins().await["ended_meanwhile"], 1);
+        assert!(site.anna().await.is_signed_in().await, "she begins anew");
+    }
+}
+
+#[tokio::test]
 async fn a_logout_token_that_fails_any_check_ends_nothing() {
     let site = Site::start().await;
     let mut anna = site.anna().await;
