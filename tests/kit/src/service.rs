@@ -97,6 +97,11 @@ impl Running {
         client.request(method, target, headers).await.unwrap()
     }
 
+    /// Where it answers.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// A connection to it, for one request after the other.
     pub async fn connect(&self) -> HttpClient {
         HttpClient::connect(self.address).await.unwrap()

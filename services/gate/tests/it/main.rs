@@ -1,4 +1,5 @@
-//! The real gate as a process, before a real Redis and a service that records what it sees.
+//! The real gate as a process, before a real Redis and a service that records what it sees, or the real
+//! history service.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
@@ -29,4 +30,5 @@ mod site;
 mod spans;
 mod stopping;
 mod usage;
+mod walks;
 mod whole;
