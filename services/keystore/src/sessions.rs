@@ -224,6 +224,17 @@ impl Sessions {
         Ok(taken.is_some())
     }
 
+    /// Whether this, which may be taken once, was taken.
+    pub async fn was_taken(&self, once: &WebName) -> Result<bool, StoreError> {
+        let mut get = cmd("GET");
+        get.arg(self.instance.taken(once));
+        let taken: Option<String> = self
+            .connection
+            .run("see whether what is taken once was taken", &get)
+            .await?;
+        Ok(taken.is_some())
+    }
+
     fn indexes(&self, keys: &SessionKeys) -> impl Iterator<Item = String> {
         let subject = self.instance.sessions_of_subject(&keys.subject);
         let provider = keys.provider.as_ref();

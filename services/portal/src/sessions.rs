@@ -141,20 +141,23 @@ impl Sessions {
         let left = token.expires.as_millis().saturating_sub(now.as_millis());
         let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
         let remembered = (left + Duration::from_mins(2)).min(REMEMBERED);
-        if !self.once("jti", &token.id, remembered).await? {
+        let used = self.name("jti", &token.id);
+        if self.store.was_taken(&used).await? {
             return Ok(None);
         }
         let ended = match &token.ends {
             Ended::Provider(sid) => {
                 let sid = self.name("sid", sid);
-                self.store.end_of_provider(&sid, now, self.length).await
+                self.store.end_of_provider(&sid, now, self.length).await?
             }
             Ended::Subject(sub) => {
                 let sub = self.name("sub", sub);
-                self.store.end_of_subject(&sub, now, self.length).await
+                self.store.end_of_subject(&sub, now, self.length).await?
             }
         };
-        Ok(Some(ended?))
+        // Only now: after a failure the provider may send its token again.
+        self.store.take(&used, remembered).await?;
+        Ok(Some(ended))
     }
 
     /// Takes what may be used once within `lifetime`; false if it was used before.

@@ -1,7 +1,7 @@
 //! Signing out: by the reader, and by the identity provider.
 
 use serde_json::{Value, json};
-use water_harness::SigningKey;
+use water_harness::{Redis, SigningKey};
 
 use crate::site::*;
 
@@ -96,6 +96,21 @@ async fn the_provider_ends_what_came_of_its_session() {
     let mut again = site.anna().await;
     assert_eq!(post(&site, &token).await, 400, "its jti is used");
     assert!(again.is_signed_in().await);
+}
+
+#[tokio::test]
+async fn a_logout_that_failed_for_want_of_redis_may_be_sent_again() {
+    let redis = Redis::start().await.unwrap();
+    let site = Site::start_with(&redis.url(), &[]).await;
+    let mut anna = site.anna().await;
+    let token = site.key.sign(&site.logout("once")).unwrap();
+    let may = async |right: &str| redis.command(&["ACL", "SETUSER", "default", right]).await;
+    may("-zadd").await.unwrap();
+    assert_eq!(post(&site, &token).await, 503);
+    may("+zadd").await.unwrap();
+    assert!(anna.is_signed_in().await);
+    assert_eq!(post(&site, &token).await, 200);
+    assert!(!anna.is_signed_in().await);
 }
 
 #[tokio::test]
