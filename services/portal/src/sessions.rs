@@ -214,7 +214,8 @@ mod tests {
             ends: sessions.end_of(began),
             ..sample::session("acme", "Enterprise", Role::Manager)
         };
-        let set = sessions.begin(&session, began).await.unwrap().unwrap();
+        let set = sessions.begin(&session, sample::at_once(began)).await;
+        let set = set.unwrap().unwrap();
         let cookie = set.to_str().unwrap().split(';').next().unwrap();
         let headers = HeaderMap::from_iter([(HEADER, cookie.parse().unwrap())]);
         let lives = async |minutes| {

@@ -13,7 +13,7 @@ use crate::claims::Role;
 use crate::clock;
 use crate::data::tests::{KEY, service};
 use crate::keys::tests::world::{Made, World};
-use crate::sample::{manager, session};
+use crate::sample::{at_once, manager, session};
 
 const ID: &str = "0123456789abcdef";
 const SOON: Duration = Duration::from_secs(30);
@@ -101,7 +101,7 @@ impl Site {
         let set = self
             .portal
             .sessions
-            .begin(&session, clock::now())
+            .begin(&session, at_once(clock::now()))
             .await
             .unwrap()
             .unwrap();
