@@ -67,7 +67,7 @@ pub trait Source: Sync {
     /// counts. Reading that costs a look at everything.
     fn is_to_be_carried(&self, api: &IssuedAt) -> bool;
     /// Every key to be published; `former` are those that the directory held, or none.
-    fn entries(&self, api: &IssuedAt, namespaces: &Namespaces, former: Vec<Entry>) -> Vec<Entry>;
+    fn entries(&self, api: &IssuedAt, namespaces: &Namespaces, former: &[Entry]) -> Vec<Entry>;
 }
 
 /// The labels of namespaces, by their names.
@@ -344,7 +344,7 @@ impl Directories {
         let namespaces = namespaces.map_err(DirectoryError::Cluster)?;
         let contents = || Contents {
             plans: source.plans(&open.api, stored),
-            entries: source.entries(&open.api, &namespaces, former),
+            entries: source.entries(&open.api, &namespaces, &former),
         };
         let rebuilt = writer.rebuild(contents).await?;
         self.metrics.directory_rebuilds.inc();

@@ -31,8 +31,8 @@ const FIRST: Duration = Duration::from_secs(10);
 const WITHIN: Duration = Duration::from_secs(45);
 /// What is 90 days old is looked for at every so many sweeps: once an hour.
 const FORGET_EVERY: u64 = 60;
-/// ApiKeys of one answer.
-const PAGE: u32 = 1000;
+/// ApiKeys of one answer: each comes with its managed fields, which take some 10 KiB.
+const PAGE: u32 = 250;
 /// So many owners may be removed at once, however few there are.
 const ALWAYS_ALLOWED: usize = 5;
 /// Or this part of all: a fifth.
@@ -113,7 +113,7 @@ async fn sweep(
         context.revisit_api(&open.api);
     }
     let namespaces = context.namespaces(&open.api).await?;
-    let declared = context.entries(&open.api, &namespaces, stored.clone());
+    let declared = context.entries(&open.api, &namespaces, &stored);
     for owner in differing(&stored, declared) {
         context.revisit_owner(&owner);
     }

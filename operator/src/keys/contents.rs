@@ -61,12 +61,11 @@ impl Source for Context {
         keys.any(|key| key.0.as_ref().map_or(true, is_carried))
     }
 
-    fn entries(&self, place: &IssuedAt, namespaces: &Namespaces, former: Vec<Entry>) -> Vec<Entry> {
+    fn entries(&self, place: &IssuedAt, namespaces: &Namespaces, former: &[Entry]) -> Vec<Entry> {
         let api = self.decoded_api(place);
-        let mut by_owner: HashMap<Box<str>, Vec<Entry>> = HashMap::new();
+        let mut by_owner: HashMap<&str, Vec<&Entry>> = HashMap::new();
         for entry in former {
-            let uid = entry.owner.uid.clone();
-            by_owner.entry(uid).or_default().push(entry);
+            by_owner.entry(&entry.owner.uid).or_default().push(entry);
         }
         let mut candidates = Vec::new();
         for key in self.keys.state() {
@@ -78,14 +77,14 @@ impl Source for Context {
                     let former = former.unwrap_or_default();
                     let labels = namespaces.get(&key.namespace().unwrap_or_default());
                     let admission = admitted(key, labels, api.as_ref(), self.scope);
-                    candidates.extend(of_key(key, place, admission, self, former));
+                    candidates.extend(of_key(key, place, admission, self, &former));
                 }
                 // Nobody knows what it declares: what is published of it stays.
                 Err(invalid) if invalid.metadata.deletion_timestamp.is_none() => {
                     let uid = invalid.metadata.uid.as_deref().unwrap_or_default();
                     let carried = by_owner.remove(uid).unwrap_or_default();
                     let age = Age::of(&invalid.metadata.creation_timestamp, uid);
-                    let carried = carried.into_iter();
+                    let carried = carried.into_iter().cloned();
                     candidates.extend(carried.map(|entry| (Claim::InForce, age.clone(), entry)));
                 }
                 Err(_) => {}
@@ -128,7 +127,7 @@ fn of_key(
     place: &IssuedAt,
     admission: Admission,
     context: &Context,
-    former: Vec<Entry>,
+    former: &[&Entry],
 ) -> Vec<(Claim, Age, Entry)> {
     let found = match &key.spec.material.hash {
         Some(_) => Found::Missing,
@@ -138,7 +137,7 @@ fn of_key(
         Found::Own(written) => Some(&**written),
         Found::Missing | Found::Orphan(_) | Found::Foreign => None,
     };
-    entries(key, place, admission, in_secret, &former)
+    entries(key, place, admission, in_secret, former)
 }
 
 /// What the WaterDataApi says of an ApiKey now; its status may tell what was before.
@@ -162,7 +161,7 @@ fn entries(
     place: &IssuedAt,
     admission: Admission,
     in_secret: Option<&Written>,
-    former: &[Entry],
+    former: &[&Entry],
 ) -> Vec<(Claim, Age, Entry)> {
     let Some(status) = &key.status else {
         return Vec::new();

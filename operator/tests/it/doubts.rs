@@ -50,7 +50,7 @@ impl Source for Nothing {
         false
     }
 
-    fn entries(&self, _: &IssuedAt, _: &Namespaces, _: Vec<Entry>) -> Vec<Entry> {
+    fn entries(&self, _: &IssuedAt, _: &Namespaces, _: &[Entry]) -> Vec<Entry> {
         Vec::new()
     }
 }

@@ -261,7 +261,8 @@ fn what_hindered_a_key_that_is_admitted_again_restricts_it_no_more() {
     };
     let former = former(&key);
     let plan = |key: &ApiKey, former: &[Entry]| {
-        let rebuilt = entries(key, &place(), admission(key), None, former);
+        let former: Vec<&Entry> = former.iter().collect();
+        let rebuilt = entries(key, &place(), admission(key), None, &former);
         rebuilt[0].2.record.plan.to_string()
     };
     assert_eq!(plan(&key, &former), "Enterprise");
@@ -279,6 +280,7 @@ fn a_hindered_key_keeps_its_plan_and_takes_every_restriction() {
         .map(|(_, _, entry)| entry)
         .collect();
     former[0].record.plan = "Gold".parse().unwrap();
+    let former: Vec<&Entry> = former.iter().collect();
     let rebuilt = entries(&key, &place(), admission(&key), None, &former);
     let record = &rebuilt[0].2.record;
     assert_eq!(record.plan.as_str(), "Gold");
