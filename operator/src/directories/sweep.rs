@@ -32,7 +32,7 @@ const WITHIN: Duration = Duration::from_secs(45);
 /// What is 90 days old is looked for at every so many sweeps: once an hour.
 const FORGET_EVERY: u64 = 60;
 /// ApiKeys of one answer: each comes with its managed fields, which take some 10 KiB.
-const PAGE: u32 = 250;
+const PAGE: u32 = 500;
 /// So many owners may be removed at once, however few there are.
 const ALWAYS_ALLOWED: usize = 5;
 /// Or this part of all: a fifth.
