@@ -1,5 +1,8 @@
 //! Where the data comes from, as an account is told.
 
+use std::time::Duration;
+
+use tokio::time::Instant;
 use water_database::sources::sources;
 use water_database::writer::History::{Analyses, Audits};
 use water_database::writer::Load;
@@ -29,6 +32,25 @@ fn measured() -> Load {
 #[tokio::test]
 async fn datasets_that_were_never_loaded_have_no_source() {
     assert_eq!(Fixture::new().await.sources("acme").await, []);
+}
+
+/// Compiled it takes a fifth of a second or more each time.
+#[tokio::test]
+async fn the_sources_are_read_without_compiling_the_statement() {
+    let mut fixture = Fixture::new().await;
+    let index = [stress("34", 1.0, Some(Level::Alerte))];
+    let writer = &mut fixture.writer;
+    writer
+        .replace_stress(&index, day(1), &load())
+        .await
+        .unwrap();
+    let mut fastest = Duration::MAX;
+    for _ in 0..10 {
+        let asked = Instant::now();
+        fixture.sources("acme").await;
+        fastest = fastest.min(asked.elapsed());
+    }
+    assert!(fastest < Duration::from_millis(100), "{fastest:?}");
 }
 
 #[tokio::test]

@@ -13,7 +13,8 @@ use crate::rounds::Turn;
 
 /// The service's sessions have them too.
 const SETTINGS: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off \
-    -c enable_bitmapscan=off -c statement_timeout=2000 -c client_connection_check_interval=100";
+    -c enable_bitmapscan=off -c jit=off -c statement_timeout=2000 \
+    -c client_connection_check_interval=100";
 
 /// What the service has asked last.
 const QUESTION: &str = "SELECT query FROM pg_stat_activity \
