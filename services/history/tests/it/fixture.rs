@@ -1,21 +1,14 @@
 //! The service on a database of the test's own, and rows to load.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::ensure;
-use tokio::time::Instant;
 use water_database::Writer;
 use water_database::writer::{Batch, History, HistoryRow};
 use water_domain::{Number, Timestamp};
 use water_harness::{Answer, Postgres, wait_until};
 
 pub use water_kit::{Running, SOON, Signature, migrated, problem, writer};
-
-/// The shortest time that the service gives its database.
-const DEADLINE: Duration = Duration::from_secs(2);
-/// Longer than a starved machine keeps a database from answering.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The service, in this process, on a database that may be away.
 pub fn start(postgres_url: &str) -> Running {
@@ -27,21 +20,6 @@ pub async fn empty() -> (Running, Writer) {
     let database = migrated(Postgres::shared().await.unwrap()).await;
     let service = start(&database.url_as("water_reader")).ready().await;
     (service, writer(&database).await)
-}
-
-/// An answer that the database was in time for. On a starved machine it may be late, and the service
-/// then says 503: that is asked again. A 503 before the deadline is a failure like any other.
-pub async fn answered(mut ask: impl AsyncFnMut() -> Answer) -> Answer {
-    let in_time = async || {
-        let begun = Instant::now();
-        let answer = ask().await;
-        let late = answer.status == 503 && begun.elapsed() >= DEADLINE;
-        ensure!(!late, "{answer:?}");
-        Ok(answer)
-    };
-    wait_until("the database to be in time", PATIENCE, in_time)
-        .await
-        .unwrap()
 }
 
 /// A page of `acme` in a form that the gate names.

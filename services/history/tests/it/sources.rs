@@ -5,14 +5,9 @@ use water_database::writer::{History, StressRow};
 use water_domain::{Level, Number, Timestamp, departement};
 use water_harness::{Answer, Database, Postgres};
 
-use crate::fixture::{Row, Running, answered, empty, load, migrated, row, rows, start, writer};
+use crate::fixture::{Row, Running, empty, load, migrated, row, rows, start, writer};
 
 const PATH: &str = "/api/v1/sources";
-
-/// What the service says of `acme`'s sources.
-async fn get(service: &Running) -> Answer {
-    answered(async || service.get(PATH).await).await
-}
 
 fn source<'a>(answer: &'a Value, dataset: &str) -> &'a Value {
     let sources = answer["data"].as_array().unwrap();
@@ -49,7 +44,7 @@ async fn licensed() -> (Running, Database) {
 #[tokio::test]
 async fn without_data_there_are_no_sources() {
     let (service, _) = empty().await;
-    let answer = get(&service).await;
+    let answer = service.get(PATH).await;
     assert_eq!(
         (answer.status, answer.text().unwrap()),
         (200, r#"{"data":[]}"#)
@@ -59,7 +54,7 @@ async fn without_data_there_are_no_sources() {
 #[tokio::test]
 async fn a_dataset_has_its_source_link_licence_date_and_derived_levels() {
     let (service, _) = licensed().await;
-    let mut answer = get(&service).await.json().unwrap();
+    let mut answer = service.get(PATH).await.json().unwrap();
     let loaded = answer["data"][0]["loadedAt"].take();
     assert!(Timestamp::parse(loaded.as_str().unwrap()).is_ok());
     assert_eq!(
@@ -81,7 +76,7 @@ async fn a_dataset_has_its_source_link_licence_date_and_derived_levels() {
 #[tokio::test]
 async fn the_fields_come_in_the_order_of_the_contract() {
     let (service, _) = licensed().await;
-    let answer = get(&service).await;
+    let answer = service.get(PATH).await;
     let text = answer.text().unwrap();
     let places = [
         "dataset",
@@ -102,7 +97,7 @@ async fn the_fields_come_in_the_order_of_the_contract() {
 async fn neither_files_nor_loaders_nor_hashes_are_told() {
     let (service, mut writer) = empty().await;
     load(&mut writer, History::Analyses, &rows(1)).await;
-    let answer = get(&service).await;
+    let answer = service.get(PATH).await;
     for inside in ["a test", "nobody", "0707"] {
         assert!(!answer.text().unwrap().contains(inside), "{answer:?}");
     }
@@ -118,30 +113,23 @@ async fn a_historys_count_is_the_calling_accounts() {
     let all = [rows(3), vec![other]].concat();
     load(&mut writer, History::Analyses, &all).await;
     let count = |answer: Answer| source(&answer.json().unwrap(), "analyses")["records"].clone();
-    assert_eq!(count(get(&service).await), 3);
-    assert_eq!(
-        count(answered(async || service.get_as("other", PATH).await).await),
-        1
-    );
-    assert_eq!(
-        count(answered(async || service.get_as("nobody", PATH).await).await),
-        0
-    );
+    assert_eq!(count(service.get(PATH).await), 3);
+    assert_eq!(count(service.get_as("other", PATH).await), 1);
+    assert_eq!(count(service.get_as("nobody", PATH).await), 0);
 }
 
 #[tokio::test]
 async fn it_is_checked_each_time_and_304_until_something_is_loaded() {
     let (service, mut writer) = empty().await;
     load(&mut writer, History::Analyses, &rows(1)).await;
-    let full = get(&service).await;
+    let full = service.get(PATH).await;
     assert_eq!(full.header("cache-control"), Some("private, no-cache"));
     assert_eq!(full.header("content-type"), Some("application/json"));
     let known = [("If-None-Match", full.header("etag").unwrap())];
-    let again = async || service.request("GET", PATH, &known).await;
-    let unchanged = answered(&again).await;
-    assert_eq!((unchanged.status, unchanged.body.len()), (304, 0));
+    let again = service.request("GET", PATH, &known).await;
+    assert_eq!((again.status, again.body.len()), (304, 0));
     load(&mut writer, History::Analyses, &rows(2)).await;
-    assert_eq!(answered(&again).await.status, 200);
+    assert_eq!(service.request("GET", PATH, &known).await.status, 200);
 }
 
 #[tokio::test]
