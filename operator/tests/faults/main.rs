@@ -17,6 +17,7 @@ mod objects;
 mod operators;
 mod planted;
 mod playground;
+mod population;
 mod renewals;
 mod restored;
 #[allow(dead_code, reason = "tests of single behaviours use the rest of it")]
@@ -26,6 +27,7 @@ mod scenario;
 mod sequences;
 #[allow(dead_code, reason = "the faults that take long use the rest of it")]
 mod stage;
+mod successors;
 mod taken_away;
 #[allow(dead_code, reason = "tests of single behaviours use the rest of it")]
 #[path = "../it/world.rs"]

@@ -60,6 +60,17 @@ impl Operators {
         }
     }
 
+    /// Stops the second one, and waits until the Lease names the first.
+    pub async fn leave_to_first(&self, stage: &Stage) -> Result<()> {
+        self.processes[1].stop(PATIENCE).await?;
+        let leads = async || {
+            let leader = stage.objects.leader().await?;
+            ensure!(leader.as_deref() == Some(NAMES[0]), "{leader:?} leads");
+            Ok(())
+        };
+        stage.wait("the first to lead", PATIENCE, leads).await
+    }
+
     /// The ends of both logs.
     pub fn log_ends(&self) -> String {
         self.processes

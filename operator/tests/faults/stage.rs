@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -36,6 +36,7 @@ pub struct Stage {
     pub gate: Arc<Gate>,
     pub clients: Clients,
     pub operator: Arc<Process>,
+    standbys: Mutex<Vec<Arc<Process>>>,
     /// Where the operator reaches the API server.
     pub api_server: SocketAddr,
     admin: Port,
@@ -97,6 +98,7 @@ impl Stage {
             interceptor,
             gate,
             operator,
+            standbys: Mutex::default(),
             api_server,
             admin,
             releases,
@@ -109,7 +111,13 @@ impl Stage {
     pub fn standby(&self) -> Result<Arc<Process>> {
         let admin = Port::reserve()?;
         let operator = operator(&self.world, "operator-1", self.api_server, &admin)?;
-        Ok(Arc::new(operator.start()?))
+        let operator = Arc::new(operator.start()?);
+        self.standbys().push(Arc::clone(&operator));
+        Ok(operator)
+    }
+
+    fn standbys(&self) -> MutexGuard<'_, Vec<Arc<Process>>> {
+        self.standbys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for a condition; an error shows the end of the operator's log.
@@ -172,7 +180,9 @@ impl Stage {
     /// 5
     pub async fn shown_texts(&self) -> Result<Vec<Violation>> {
         let admin = self.admin.address();
-        invariants::texts(&self.world, &self.redis, &self.operator, admin).await
+        let logs: Vec<String> = self.standbys().iter().map(|one| one.log()).collect();
+        let logs = self.operator.log() + &logs.concat();
+        invariants::texts(&self.world, &self.redis, logs, admin).await
     }
 
     /// 6

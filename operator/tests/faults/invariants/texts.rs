@@ -1,16 +1,17 @@
 //! 5: a key's text is in its Secret alone.
 
 use anyhow::Result;
-use water_harness::{HttpClient, Process, Redis, find_key_text};
+use water_harness::{HttpClient, Redis, find_key_text};
 
 use super::violation::Violation;
 use crate::world::World;
 
-/// Searches the operator's log and metrics, events, statuses, and what Redis and etcd hold.
+/// Searches the operators' logs, the metrics of the one whose admin port that is, events, statuses,
+/// and what Redis and etcd hold.
 pub async fn texts(
     world: &World,
     redis: &Redis,
-    operator: &Process,
+    logs: String,
     admin: std::net::SocketAddr,
 ) -> Result<Vec<Violation>> {
     let metrics = HttpClient::connect(admin).await?;
@@ -19,7 +20,7 @@ pub async fn texts(
         .request("GET", "/metrics", &[])
         .await?;
     let searched = [
-        ("the operator's log", operator.log().into_bytes()),
+        ("the operators' logs", logs.into_bytes()),
         ("the operator's metrics", metrics.body.to_vec()),
         (
             "events",

@@ -62,13 +62,17 @@ pub const FAULTS: &[Fault] = &[
         "the operator is asked to stop",
         &[
             "election::a_stopped_leaders_successor_acts_within_three_seconds",
+            "successors::a_leader_that_is_asked_to_stop_leaves_its_changes_to_its_successor",
             "disruption::deleting_each_pod_of_the_operator_in_turn_loses_no_request",
         ],
     ),
     held(
         5,
         "the leader is stopped past its lease and continued",
-        &["election::a_leader_that_was_held_past_its_lease_writes_nothing_stale"],
+        &[
+            "election::a_leader_that_was_held_past_its_lease_writes_nothing_stale",
+            "successors::a_leader_that_goes_on_after_its_lease_undoes_nothing_of_its_successors",
+        ],
     ),
     held(
         6,
@@ -81,7 +85,9 @@ pub const FAULTS: &[Fault] = &[
     held(
         7,
         "the API server is restarted",
-        &["election::a_restarted_api_server_is_no_reason_to_restart_or_to_tell_anything_twice"],
+        &[
+            "election::a_restarted_api_server_is_no_reason_to_restart_or_to_tell_anything_twice",
+        ],
     ),
     held(
         8,
@@ -167,7 +173,9 @@ pub const FAULTS: &[Fault] = &[
     held(
         20,
         "another's Secret has the name",
-        &["conflicts::a_foreign_secret_is_never_touched"],
+        &[
+            "conflicts::a_foreign_secret_is_never_touched",
+        ],
     ),
     held(
         21,
