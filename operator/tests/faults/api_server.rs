@@ -1,16 +1,18 @@
-//! An API server that answers what no client likes: the operator asks again and misses nothing.
+//! An API server that answers what no client likes, or is restarted: the operator asks again and
+//! misses nothing.
 
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use serde_json::json;
 use tokio::time::Instant;
-use water_harness::{Fault, Moment, Which};
+use water_harness::{ControlPlane, Fault, Moment, Redis, Which};
 
 use crate::objects::shown;
+use crate::population::Population;
 use crate::scenario::Scenario;
 use crate::stage::Stage;
-use crate::world::PATIENCE;
+use crate::world::{PATIENCE, World};
 
 const NAME: &str = "acme";
 /// What an API server says to one that asks for changes since a time that it has forgotten.
@@ -133,4 +135,25 @@ async fn refusals_that_name_ten_minutes_are_asked_again_within_seconds() -> Resu
         stage.operator.log_end()
     );
     stage.holds().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_api_server_that_is_restarted_amid_changes_loses_none() -> Result<()> {
+    let redis = Redis::start().await?;
+    let cluster = ControlPlane::start().await?;
+    let world = World::on(cluster, "api-server-again", &redis.url()).await?;
+    let stage = Stage::of(world, redis, |operator| operator).await?;
+    let population = Population::of(&stage).await?;
+    population.change(&stage).await?;
+    let cluster = stage.world.cluster;
+    cluster.api_server().kill()?;
+    cluster.api_server().start_again()?;
+    cluster.ready().await?;
+    population.rest(&stage, Instant::now()).await?;
+    ensure!(
+        stage.operator.exit_status()?.is_none(),
+        "{}",
+        stage.operator.log_end()
+    );
+    stage.holds_for_good().await
 }

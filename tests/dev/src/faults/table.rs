@@ -87,6 +87,7 @@ pub const FAULTS: &[Fault] = &[
         "the API server is restarted",
         &[
             "election::a_restarted_api_server_is_no_reason_to_restart_or_to_tell_anything_twice",
+            "api_server::an_api_server_that_is_restarted_amid_changes_loses_none",
         ],
     ),
     held(
