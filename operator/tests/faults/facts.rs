@@ -9,12 +9,14 @@ use water_keystore::directory::contents::Stored;
 use water_keystore::{Held, Observation};
 use water_resources::ApiKey;
 
-use crate::objects::Objects;
+use crate::objects::{Objects, RawKey};
 use crate::world::World;
 
 /// Read from the API server and from Redis.
 pub struct Facts {
     pub keys: Vec<ApiKey>,
+    /// ApiKeys whose spec cannot be read.
+    pub unreadable: Vec<RawKey>,
     pub secrets: Vec<Secret>,
     pub stored: HashMap<KeyHash, Stored>,
     pub held: HashMap<Box<str>, Held>,
@@ -24,19 +26,22 @@ impl Facts {
     /// Reads everything; that it changed meanwhile is an error.
     pub async fn gather(world: &World, objects: &Objects) -> Result<Self> {
         let directory = world.directory()?;
-        let versions = |keys: &[ApiKey]| -> Vec<Option<String>> {
+        let versions = |keys: &[RawKey]| -> Vec<Option<String>> {
             let versions = keys.iter().map(|key| key.metadata.resource_version.clone());
             versions.collect()
         };
-        let (keys, before) = (objects.keys().await?, seq(&directory.observe().await?)?);
+        let (raw, before) = (objects.raw_keys().await?, seq(&directory.observe().await?)?);
+        let first = versions(&raw);
+        let (keys, unreadable) = sorted(raw)?;
         let facts = Self {
             secrets: objects.secrets().await?,
             stored: directory.stored().await?,
             held: directory.all_held().await?,
             keys,
+            unreadable,
         };
-        let (keys, after) = (objects.keys().await?, seq(&directory.observe().await?)?);
-        let is_still = versions(&keys) == versions(&facts.keys) && before == after;
+        let (raw, after) = (objects.raw_keys().await?, seq(&directory.observe().await?)?);
+        let is_still = versions(&raw) == first && before == after;
         ensure!(is_still, "something changed while it was looked at");
         Ok(facts)
     }
@@ -50,6 +55,18 @@ impl Facts {
         let owned = self.stored.iter().filter(|(_, stored)| is_owned(stored));
         owned.map(|(hash, _)| *hash).collect()
     }
+}
+
+/// Those that can be read, and those that cannot.
+fn sorted(raw: Vec<RawKey>) -> Result<(Vec<ApiKey>, Vec<RawKey>)> {
+    let (mut keys, mut unreadable) = (Vec::new(), Vec::new());
+    for raw in raw {
+        match serde_json::from_value(serde_json::to_value(&raw)?) {
+            Ok(key) => keys.push(key),
+            Err(_) => unreadable.push(raw),
+        }
+    }
+    Ok((keys, unreadable))
 }
 
 fn seq(seen: &Observation) -> Result<u64> {

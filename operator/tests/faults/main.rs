@@ -29,6 +29,7 @@ mod sequences;
 mod stage;
 mod successors;
 mod taken_away;
+mod unreadable;
 #[allow(dead_code, reason = "tests of single behaviours use the rest of it")]
 #[path = "../it/world.rs"]
 mod world;

@@ -5,17 +5,23 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::Object;
+use kube::discovery::ApiResource;
 use kube::{Api, Client, Config};
 use serde_json::Value;
 use water_domain::{KeyHash, KeyPrefix, PlainKey};
-use water_resources::ApiKey;
 use water_resources::condition::ConditionStatus;
+use water_resources::{ApiKey, ApiKeyStatus};
 
 use crate::world::World;
+
+/// An ApiKey as it stands at the API server. That of which the spec cannot be read has a status, too.
+pub type RawKey = Object<Value, ApiKeyStatus>;
 
 /// Asks the API server itself, past every interceptor.
 pub struct Objects {
     keys: Api<ApiKey>,
+    raw_keys: Api<RawKey>,
     secrets: Api<Secret>,
     leases: Api<Lease>,
 }
@@ -25,8 +31,10 @@ impl Objects {
         let kubeconfig = Kubeconfig::from_yaml(world.cluster.kubeconfig())?;
         let options = KubeConfigOptions::default();
         let client = Client::try_from(Config::from_custom_kubeconfig(kubeconfig, &options).await?)?;
+        let kind = ApiResource::erase::<ApiKey>(&());
         Ok(Self {
             keys: Api::namespaced(client.clone(), &world.namespace),
+            raw_keys: Api::namespaced_with(client.clone(), &world.namespace, &kind),
             secrets: Api::namespaced(client.clone(), &world.namespace),
             leases: Api::namespaced(client, &world.namespace),
         })
@@ -38,6 +46,11 @@ impl Objects {
 
     pub async fn keys(&self) -> Result<Vec<ApiKey>> {
         Ok(self.keys.list(&ListParams::default()).await?.items)
+    }
+
+    /// All ApiKeys, those that cannot be read too.
+    pub async fn raw_keys(&self) -> Result<Vec<RawKey>> {
+        Ok(self.raw_keys.list(&ListParams::default()).await?.items)
     }
 
     pub async fn create(&self, key: &Value) -> Result<()> {
@@ -55,7 +68,7 @@ impl Objects {
 
     /// Asks for the end of an ApiKey and does not wait for it.
     pub async fn delete(&self, name: &str) -> Result<()> {
-        self.keys.delete(name, &DeleteParams::default()).await?;
+        self.raw_keys.delete(name, &DeleteParams::default()).await?;
         Ok(())
     }
 
@@ -120,9 +133,14 @@ pub fn text_hash(secret: &Secret) -> Result<KeyHash> {
 
 /// A condition of the present spec as `<status>/<reason>`; nothing of an earlier one.
 pub fn shown(key: &ApiKey, aspect: &str) -> String {
-    let conditions = key.status.iter().flat_map(|status| &status.conditions);
+    told(key.metadata.generation, key.status.as_ref(), aspect)
+}
+
+/// The same of the status of an object whose spec has that generation.
+pub fn told(generation: Option<i64>, status: Option<&ApiKeyStatus>, aspect: &str) -> String {
+    let conditions = status.into_iter().flat_map(|status| &status.conditions);
     let mut conditions = conditions.filter(|condition| {
-        Some(condition.observed_generation) == key.metadata.generation && condition.kind == aspect
+        Some(condition.observed_generation) == generation && condition.kind == aspect
     });
     let status = |status| match status {
         ConditionStatus::True => "True",

@@ -10,7 +10,7 @@ use water_resources::{ApiKey, ApiKeyStatus};
 
 use super::violation::Violation;
 use crate::facts::{Facts, name, uid};
-use crate::objects::{current, owner, shown, text_hash};
+use crate::objects::{RawKey, current, owner, shown, text_hash, told};
 
 /// Looks at everything that stands; `now` is Redis' time.
 pub fn declared(facts: &Facts, now: Timestamp) -> Vec<Violation> {
@@ -20,7 +20,10 @@ pub fn declared(facts: &Facts, now: Timestamp) -> Vec<Violation> {
         let synced = synced(facts, key, now);
         synced.into_iter().chain(secret(facts, key))
     });
-    of_keys.chain(orphans(facts)).collect()
+    let unreadable = facts.unreadable.iter();
+    let unreadable = unreadable.filter(|key| key.metadata.deletion_timestamp.is_none());
+    let unreadable = unreadable.filter_map(|key| untold(facts, key, now));
+    of_keys.chain(unreadable).chain(orphans(facts)).collect()
 }
 
 /// 1
@@ -51,6 +54,23 @@ fn synced(facts: &Facts, key: &ApiKey, now: Timestamp) -> Option<Violation> {
         is_synced
     };
     is_wrong.then(|| Violation::of(1, found()))
+}
+
+/// 1, of an ApiKey whose spec cannot be read: it is told of, and what it declared before stands.
+fn untold(facts: &Facts, key: &RawKey, now: Timestamp) -> Option<Violation> {
+    let uid = key.metadata.uid.as_deref().unwrap_or_default();
+    let stalled = told(key.metadata.generation, key.status.as_ref(), "Stalled");
+    let published = facts.published(uid);
+    let declared = named(key.status.as_ref(), now);
+    let is_told = stalled == "True/Undecodable" && published == declared;
+    let found = || {
+        format!(
+            "{:?} cannot be read and is Stalled={stalled}, declared {declared:?} before, and the \
+             directory holds {published:?}",
+            key.metadata.name
+        )
+    };
+    (!is_told).then(|| Violation::of(1, found()))
 }
 
 /// Current, announced and overlapping.
@@ -101,7 +121,9 @@ fn ends_as_declared(
 
 /// 2
 fn orphans(facts: &Facts) -> impl Iterator<Item = Violation> {
-    let living: BTreeSet<&str> = facts.keys.iter().map(uid).collect();
+    let unreadable = facts.unreadable.iter();
+    let unreadable = unreadable.filter_map(|key| key.metadata.uid.as_deref());
+    let living: BTreeSet<&str> = facts.keys.iter().map(uid).chain(unreadable).collect();
     let orphans = facts.stored.iter().filter(move |(_, stored)| {
         let owner = stored.owner.as_ref();
         !owner.is_some_and(|owner| living.contains(&*owner.uid))

@@ -145,6 +145,7 @@ pub const FAULTS: &[Fault] = &[
             "restrictions::a_key_that_cannot_be_read_stalls_only_itself_and_can_be_deleted",
             "restrictions::a_rebuild_keeps_a_key_that_cannot_be_read",
             "hindrances::an_api_that_cannot_be_read_stalls_and_is_told_of_once",
+            "unreadable::an_api_key_that_nobody_can_read_keeps_its_key_and_holds_up_no_other",
         ],
     ),
     held(
