@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::json;
 use tokio::task::JoinHandle;
-use water_domain::KeyHash;
+use water_domain::{AccountId, KeyHash};
 use water_harness::Redis;
 use water_keystore::connection::Purpose;
 use water_keystore::{ConnectionSettings, GateIdentity, Instance, Replica, Standing};
@@ -88,10 +88,15 @@ impl Gate {
 
     /// Whether it accepts a key, by its hash as a status names it.
     pub fn accepts(&self, hash: &str) -> Result<bool> {
-        let hash: KeyHash = hash.parse()?;
+        Ok(self.account(&hash.parse()?)?.is_some())
+    }
+
+    /// The account for which it accepts a key.
+    pub fn account(&self, hash: &KeyHash) -> Result<Option<AccountId>> {
         let view = self.replica.view().context("no copy")?;
-        let record = view.record(&hash);
-        Ok(record.is_some_and(|record| record.standing(view.now()) == Standing::Active))
+        let record = view.record(hash);
+        let record = record.filter(|record| record.standing(view.now()) == Standing::Active);
+        Ok(record.map(|record| record.account.clone()))
     }
 
     /// What its copy says of keys.

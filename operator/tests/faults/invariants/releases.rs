@@ -1,5 +1,6 @@
 //! 4: the gates refuse a key before its finalizer goes. Looks at the operator's requests: at the one
-//! that lets an ApiKey go, no gate may accept any hash that a status of it has named.
+//! that lets an ApiKey go, no gate may accept for its account any hash that its spec or a status has
+//! named. Another account's ApiKey may have the hash that its spec names.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,8 +24,15 @@ pub struct Releases {
 #[derive(Default)]
 struct Seen {
     /// By the ApiKey's name.
-    hashes: HashMap<String, BTreeSet<KeyHash>>,
+    known: HashMap<String, Known>,
     violations: Vec<Violation>,
+}
+
+/// What requests about an ApiKey have named.
+#[derive(Default)]
+struct Known {
+    hashes: BTreeSet<KeyHash>,
+    accounts: BTreeSet<String>,
 }
 
 impl Releases {
@@ -42,18 +50,21 @@ impl Releases {
             return;
         };
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = seen.hashes.entry(name.clone()).or_default();
-        collect(&body["status"], known);
-        collect(&body["spec"], known);
+        let known = seen.known.entry(name.clone()).or_default();
+        collect(&body["status"], &mut known.hashes);
+        collect(&body["spec"], &mut known.hashes);
+        let account = body["spec"]["accountId"].as_str();
+        known.accounts.extend(account.map(str::to_owned));
         let finalizers = body["metadata"]["finalizers"].as_array();
         let keeps = |list: &Vec<Value>| list.iter().any(|name| name == FINALIZER);
         if method != "PATCH" || finalizers.is_none_or(keeps) {
             return;
         }
-        let known = seen.hashes.remove(&name).unwrap_or_default();
-        for hash in known {
+        let known = seen.known.remove(&name).unwrap_or_default();
+        for hash in known.hashes {
             // Without a copy the gate accepts nothing.
-            if self.gate.accepts(&hash.to_string()).unwrap_or(false) {
+            let account = self.gate.account(&hash).ok().flatten();
+            if account.is_some_and(|account| known.accounts.contains(account.as_str())) {
                 let found = format!("{name} is let go while a gate accepts {hash}");
                 seen.violations.push(Violation::of(4, found));
             }

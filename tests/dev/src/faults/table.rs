@@ -177,6 +177,7 @@ pub const FAULTS: &[Fault] = &[
         "another's Secret has the name",
         &[
             "conflicts::a_foreign_secret_is_never_touched",
+            "conflicts::a_foreign_secret_of_its_name_holds_up_one_key_and_costs_none",
         ],
     ),
     held(
@@ -185,6 +186,7 @@ pub const FAULTS: &[Fault] = &[
         &[
             "conflicts::two_keys_with_one_hash_have_one_winner_and_the_loser_takes_over",
             "conflicts::two_keys_with_one_key_id_have_one_winner",
+            "conflicts::a_hash_that_three_keys_name_is_one_keys_at_a_time",
         ],
     ),
     held(
