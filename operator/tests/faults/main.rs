@@ -28,6 +28,7 @@ mod scenario;
 mod sequences;
 #[allow(dead_code, reason = "the faults that take long use the rest of it")]
 mod stage;
+mod store;
 mod successors;
 mod taken_away;
 mod unreadable;

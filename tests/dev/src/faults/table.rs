@@ -215,6 +215,7 @@ pub const FAULTS: &[Fault] = &[
         "a replica of Redis is promoted",
         &[
             "store_faults::a_promoted_replica_is_rebuilt",
+            "store::a_promoted_replica_that_lagged_behind_revives_no_key_and_loses_none",
             "outages::a_redis_that_became_a_replica_fails_no_good_key",
         ],
     ),
@@ -227,6 +228,8 @@ pub const FAULTS: &[Fault] = &[
             "store_faults::evicted_owners_are_missed_and_put_back",
             "store_faults::an_evicted_index_of_what_owners_hold_is_missed_and_put_back",
             "store_faults::evicted_tombstones_are_missed",
+            "store::a_redis_out_of_memory_holds_changes_up_and_loses_none",
+            "store::whatever_redis_evicts_is_put_back_amid_changes",
         ],
     ),
     held(

@@ -1,0 +1,103 @@
+//! Redis forgets, or takes nothing more: a replica that lagged behind is promoted, there is no memory
+//! left, and what it held is evicted.
+
+use anyhow::{Context, Result, ensure};
+use tokio::time::Instant;
+use water_harness::Redis;
+
+use crate::objects::shown;
+use crate::population::Population;
+use crate::stage::Stage;
+use crate::world::{API, PATIENCE};
+
+/// Lets a server copy another, and waits until it holds what that one holds.
+async fn copy(stage: &Stage, to: &Redis, from: &Redis) -> Result<()> {
+    let port = from.port().to_string();
+    to.command(&["REPLICAOF", "127.0.0.1", &port]).await?;
+    let copied = async || {
+        let info = to.command(&["INFO", "replication"]).await?;
+        ensure!(info.contains("master_link_status:up"), "{info}");
+        Ok(())
+    };
+    stage.wait("the replica's copy", PATIENCE, copied).await
+}
+
+async fn promote(replica: &Redis) -> Result<()> {
+    replica.command(&["REPLICAOF", "NO", "ONE"]).await.map(drop)
+}
+
+/// Waits until the directory is whole under a later generation.
+async fn rebuilt(stage: &Stage, earlier: u64) -> Result<()> {
+    let whole = async || {
+        let now = stage.point().await?.generation;
+        ensure!(now > earlier, "still generation {now}");
+        Ok(())
+    };
+    stage.wait("the rebuild", PATIENCE, whole).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_promoted_replica_that_lagged_behind_revives_no_key_and_loses_none() -> Result<()> {
+    let stage = Stage::new("promoted").await?;
+    let population = Population::of(&stage).await?;
+    let replica = Redis::start().await?;
+    copy(&stage, &replica, &stage.redis).await?;
+    promote(&replica).await?;
+    // All that the replica does not know.
+    population.change(&stage).await?;
+    population.rest(&stage, Instant::now()).await?;
+    let earlier = stage.point().await?.generation;
+    // Where the primary was there is the replica's copy, which then becomes the primary.
+    copy(&stage, &stage.redis, &replica).await?;
+    promote(&stage.redis).await?;
+    let promoted = Instant::now();
+    rebuilt(&stage, earlier).await?;
+    population.rest(&stage, promoted).await?;
+    stage.holds_for_good().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_redis_out_of_memory_holds_changes_up_and_loses_none() -> Result<()> {
+    let stage = Stage::new("out-of-memory").await?;
+    let population = Population::of(&stage).await?;
+    let memory = async |bytes| {
+        let words = ["CONFIG", "SET", "maxmemory", bytes];
+        stage.redis.command(&words).await.map(drop)
+    };
+    memory("1").await?;
+    population.change(&stage).await?;
+    let told = async || {
+        let key = stage.objects.key("late-create").await?;
+        let shown = shown(&key.context("no ApiKey")?, "Synced");
+        ensure!(shown == "False/StoreOutOfMemory", "{shown}");
+        Ok(())
+    };
+    stage.wait("the refusal", PATIENCE, told).await?;
+    let deleted = stage.objects.key("late-delete").await?;
+    ensure!(deleted.is_some(), "a deletion did not wait for Redis");
+    memory("0").await?;
+    population.rest(&stage, Instant::now()).await?;
+    stage.holds_for_good().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_redis_evicts_is_put_back_amid_changes() -> Result<()> {
+    const EVICT: &str =
+        "local keys = redis.call('KEYS', ARGV[1]) return redis.call('DEL', unpack(keys))";
+    let stage = Stage::new("evicted").await?;
+    let population = Population::of(&stage).await?;
+    population.change(&stage).await?;
+    for kind in ["records:", "owners:", "held:", "revoked"] {
+        let earlier = stage.point().await?.generation;
+        let pattern = format!("wd:{{evicted.{API}}}:{kind}*");
+        let evicted = stage.redis.command(&["EVAL", EVICT, "0", &pattern]).await?;
+        ensure!(evicted.starts_with(':') && evicted != ":0\r\n", "{evicted}");
+        // What there is is counted once a minute, the first time soon after a leadership began.
+        stage.operator.stop(PATIENCE).await?;
+        stage.start_again()?;
+        let started = Instant::now();
+        rebuilt(&stage, earlier).await.context(kind)?;
+        population.rest(&stage, started).await.context(kind)?;
+    }
+    stage.holds_for_good().await
+}
