@@ -81,7 +81,7 @@ async fn watches_are_answered(namespace: &str, fault: Fault, seen: Seen) -> Resu
         "{}",
         stage.operator.log_end()
     );
-    stage.holds().await
+    stage.holds_for_good().await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -134,7 +134,7 @@ async fn refusals_that_name_ten_minutes_are_asked_again_within_seconds() -> Resu
         "{}",
         stage.operator.log_end()
     );
-    stage.holds().await
+    stage.holds_for_good().await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

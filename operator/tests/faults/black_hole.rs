@@ -45,5 +45,5 @@ async fn two_minutes_without_the_api_server_need_no_restart() -> Result<()> {
     );
     let text = stage.objects.text_hash("kept").await?;
     ensure!(text == kept.before, "another key");
-    stage.holds().await
+    stage.holds_for_good().await
 }

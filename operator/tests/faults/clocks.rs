@@ -60,5 +60,5 @@ async fn an_operator_an_hour_ahead_or_behind_ends_begins_and_rotates_no_key() ->
         );
     }
     stage.clients.expect(first, Expected::Accepted);
-    stage.holds().await
+    stage.holds_for_good().await
 }

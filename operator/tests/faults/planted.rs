@@ -11,6 +11,7 @@ use water_keystore::{Declaration, Origin, Owner, Record};
 use crate::clients::{Expected, Tally};
 use crate::invariants::{Violation, accounts};
 use crate::objects::secret_name;
+use crate::population::in_force;
 use crate::scenario::Scenario;
 use crate::stage::Stage;
 use crate::world::{API, PATIENCE};
@@ -77,6 +78,20 @@ async fn a_record_that_differs_from_what_is_declared_is_found() -> Result<()> {
     let (stage, hash) = stage("planted-record").await?;
     stage.operator.kill()?;
     let shard = format!("wd:{{planted-record.{API}}}:records:{}", hash.shard());
+    stage.redis.command(&["DEL", &shard]).await?;
+    is_found(&stage, 1).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_record_of_an_api_key_that_nobody_can_read_is_found() -> Result<()> {
+    let (stage, _) = stage("planted-unreadable").await?;
+    let hash = in_force(&stage, "comma", 'c').await?;
+    let comma = json!({ "spec": { "notBefore": "2026-01-01T00:00:00,5Z" } });
+    stage.world.patch("apikey/comma", &comma, &[])?;
+    let told = async || stage.holds().await;
+    stage.wait("it to be told of", PATIENCE, told).await?;
+    stage.operator.kill()?;
+    let shard = format!("wd:{{planted-unreadable.{API}}}:records:{}", hash.shard());
     stage.redis.command(&["DEL", &shard]).await?;
     is_found(&stage, 1).await
 }

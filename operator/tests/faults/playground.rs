@@ -181,10 +181,12 @@ impl Playground {
         Ok(())
     }
 
-    /// Waits until what was stripped is swept, too.
+    /// Waits until what was stripped is swept, too, and looks at the invariants that take long.
     pub async fn swept(&self) -> Result<()> {
         let swept = async || self.stage.holds().await;
-        self.stage.wait("two sweeps", SWEPT_WITHIN, swept).await
+        self.stage.wait("two sweeps", SWEPT_WITHIN, swept).await?;
+        self.operators.leave_to_first(&self.stage).await?;
+        self.stage.holds_for_good().await
     }
 
     /// Those that a sweep will not make good.

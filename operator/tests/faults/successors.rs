@@ -6,6 +6,7 @@ use tokio::time::Instant;
 
 use crate::operators::Operators;
 use crate::population::Population;
+use crate::scenario::Scenario;
 use crate::stage::Stage;
 use crate::world::PATIENCE;
 
@@ -29,8 +30,20 @@ async fn a_leader_that_goes_on_after_its_lease_undoes_nothing_of_its_successors(
     let stage = Stage::new("stopped-past-lease").await?;
     let operators = Operators::of(&stage)?;
     let population = Population::of(&stage).await?;
+    let unseen = [Scenario::Suspend, Scenario::Delete];
+    let unseen = unseen.map(|scenario| (scenario, format!("unseen-{scenario:?}").to_lowercase()));
+    let mut subjects = Vec::new();
+    for (scenario, name) in unseen {
+        subjects.push((scenario, scenario.prepare(&stage, &name).await?));
+    }
+    // These it has begun, and the others it knows nothing of.
     population.change(&stage).await?;
     operators.hold(&stage).await?;
+    for (scenario, subject) in &subjects {
+        scenario.begin(&stage, subject).await?;
+        let ended = async || scenario.has_ended(&stage, subject).await;
+        stage.wait(&subject.name, PATIENCE, ended).await?;
+    }
     let rest = population.rest(&stage, Instant::now()).await;
     rest.with_context(|| operators.log_ends())?;
     operators.go_on()?;

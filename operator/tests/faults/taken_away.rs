@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use tokio::time::Instant;
+use water_domain::KeyHash;
 use water_harness::{ControlPlane, Redis};
 
 use crate::clients::Expected;
@@ -19,7 +20,7 @@ async fn runs_on(stage: &Stage) -> Result<()> {
         "{}",
         stage.operator.log_end()
     );
-    stage.holds().await
+    stage.holds_for_good().await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -106,6 +107,8 @@ async fn a_namespace_with_200_keys_is_empty_within_a_minute_of_its_deletion() ->
         key
     });
     let keys: Vec<_> = keys.collect();
+    let hashes = (0..200).map(|number| format!("{number:064x}").parse());
+    let hashes: Vec<KeyHash> = hashes.collect::<Result<_, _>>()?;
     let list = json!({ "apiVersion": "v1", "kind": "List", "items": keys });
     stage.world.cluster.apply(&list.to_string())?;
     let published = async |wanted: usize| {
@@ -135,5 +138,8 @@ async fn a_namespace_with_200_keys_is_empty_within_a_minute_of_its_deletion() ->
         "a gate knows {} keys",
         stage.gate.keys()
     );
-    Ok(())
+    for hash in hashes {
+        stage.clients.expect(hash, Expected::Refused);
+    }
+    runs_on(&stage).await
 }
