@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use tracing::warn;
 
 use super::health::Health;
-use super::listing::{Listing, known, list};
+use super::listing::{Listing, Versions, known, list};
 use super::{Changes, relist, remembered};
 use crate::client::watching;
 
@@ -75,26 +75,43 @@ where
     }
 
     /// Returns once the store includes a list that began after this was called. A watch that stays
-    /// behind it is begun anew: its connection may be dead without either end knowing.
+    /// behind it is begun anew: its connection may be dead without either end knowing. So is one that
+    /// told of what no list shows any more, because etcd was restored from an older state.
     pub async fn caught_up(&self) -> kube::Result<()> {
         loop {
+            let before = known(&self.store);
             let listing = list(&self.api, self.labels).await?;
-            if timeout(SETTLED_WITHIN, self.includes(&listing))
-                .await
-                .is_ok()
-            {
-                return Ok(());
+            let lost = listing.lost(before);
+            if !lost.is_empty() {
+                warn!(
+                    kind = self.kind,
+                    "a watch has told of what was lost and is begun anew"
+                );
+                self.restart.notify_one();
             }
-            warn!(
-                kind = self.kind,
-                "a watch is behind a list and is begun anew"
-            );
-            self.restart.notify_one();
+            let settled = timeout(SETTLED_WITHIN, self.includes(&listing, &lost)).await;
+            match settled {
+                Ok(()) => return Ok(()),
+                Err(_) if lost.is_empty() => {
+                    warn!(
+                        kind = self.kind,
+                        "a watch is behind a list and is begun anew"
+                    );
+                    self.restart.notify_one();
+                }
+                Err(_) => {}
+            }
         }
     }
 
-    async fn includes(&self, listing: &Listing) {
-        while !listing.is_included_in(&known(&self.store)) {
+    /// Waits until the store includes a list, and no object as it was in a state that is lost.
+    async fn includes(&self, listing: &Listing, lost: &Versions) {
+        loop {
+            let known = known(&self.store);
+            let is_lost = |(object, version): (_, _)| lost.get(object) == Some(version);
+            if listing.is_included_in(&known) && !known.iter().any(is_lost) {
+                return;
+            }
             sleep(LOOK).await;
         }
     }

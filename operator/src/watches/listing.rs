@@ -77,6 +77,16 @@ impl Listing {
         };
         self.versions.iter().all(is_there) && known.iter().all(is_new)
     }
+
+    /// What was known before this was listed, and was written after the state that etcd was restored
+    /// from: later than the same object is now, or than everything.
+    pub fn lost(&self, mut known: Versions) -> Versions {
+        known.retain(|object, told| {
+            let now = self.versions.get(object).unwrap_or(&self.at);
+            revision(told) > revision(now)
+        });
+        known
+    }
 }
 
 /// Resource versions are revisions of etcd: later ones are greater.
@@ -108,5 +118,18 @@ mod tests {
         assert!(!includes(&[("a", "6"), ("b", "9")]), "an older a");
         let deleted = [("a", "7"), ("b", "9"), ("deleted", "8")];
         assert!(!includes(&deleted), "a deletion is not told of yet");
+    }
+
+    #[test]
+    fn what_is_later_than_a_list_that_was_made_afterwards_is_lost() {
+        let listing = Listing {
+            versions: versions(&[("a", "7"), ("b", "9")]),
+            at: Some("10".into()),
+        };
+        let lost = |known| listing.lost(versions(known));
+        assert_eq!(lost(&[("a", "7"), ("b", "5")]), versions(&[]));
+        assert_eq!(lost(&[("deleted", "8")]), versions(&[]));
+        assert_eq!(lost(&[("a", "8"), ("b", "9")]), versions(&[("a", "8")]));
+        assert_eq!(lost(&[("gone", "11")]), versions(&[("gone", "11")]));
     }
 }

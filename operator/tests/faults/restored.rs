@@ -8,11 +8,13 @@ use anyhow::{Context, Result, ensure};
 use tokio::time::Instant;
 use water_harness::{ControlPlane, Redis, scratch_directory};
 
+use crate::change::offering;
 use crate::clients::Expected;
 use crate::objects::shown;
+use crate::population::Population;
 use crate::scenario::Scenario;
 use crate::stage::Stage;
-use crate::world::{PATIENCE, World, brought};
+use crate::world::{PATIENCE, World, brought, key};
 
 /// Watches that ask for changes since a time to come stay silent; a renewal of the Lease tells.
 const NOTICED_WITHIN: Duration = Duration::from_secs(60);
@@ -69,7 +71,45 @@ async fn a_key_that_was_revoked_since_the_snapshot_stays_dead() -> Result<()> {
         "{}",
         stage.operator.log_end()
     );
-    stage.holds().await
+    stage.holds_for_good().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_that_was_added_since_the_snapshot_is_offered_no_more() -> Result<()> {
+    let redis = Redis::start().await?;
+    let world = World::on(ControlPlane::start().await?, "unoffered", &redis.url()).await?;
+    let stage = Stage::of(world, redis, |operator| operator).await?;
+    let population = Population::of(&stage).await?;
+    let snapshot = stage.world.cluster.snapshot().await?;
+    stage.world.apply(&offering(true))?;
+    let offered = async || {
+        let api = stage.world.get("waterdataapi/water-data")?;
+        let seen = &api["status"]["observedGeneration"];
+        ensure!(*seen == api["metadata"]["generation"], "{api}");
+        Ok(())
+    };
+    stage.wait("the plan to be seen", PATIENCE, offered).await?;
+    stage.world.cluster.restore(&snapshot).await?;
+    let restored = Instant::now();
+    population.change(&stage).await?;
+    let mut golden = key("golden");
+    golden["spec"]["plan"] = "Gold".into();
+    stage.objects.create(&golden).await?;
+    let refused = async || {
+        let key = stage.objects.key("golden").await?.context("no ApiKey")?;
+        let accepted = shown(&key, "Accepted");
+        ensure!(
+            accepted == "False/PlanUnknown",
+            "{accepted}: {:?}",
+            key.status
+        );
+        Ok(())
+    };
+    stage
+        .wait("the plan to be unknown", PATIENCE, refused)
+        .await?;
+    population.rest(&stage, restored).await?;
+    stage.holds_for_good().await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -118,5 +158,5 @@ async fn a_full_etcd_ends_no_key_and_room_in_it_needs_no_restart() -> Result<()>
         "{}",
         stage.operator.log_end()
     );
-    stage.holds().await
+    stage.holds_for_good().await
 }

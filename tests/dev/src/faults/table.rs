@@ -116,6 +116,7 @@ pub const FAULTS: &[Fault] = &[
         &[
             "api_server::a_watch_that_is_cut_off_within_an_event_loses_none",
             "restored::a_key_that_was_revoked_since_the_snapshot_stays_dead",
+            "restored::a_plan_that_was_added_since_the_snapshot_is_offered_no_more",
         ],
     ),
     held(
