@@ -66,6 +66,15 @@ impl Population {
         Ok(())
     }
 
+    /// Waits until one of the changes is through.
+    pub async fn ended(&self, stage: &Stage, change: Scenario) -> Result<()> {
+        let mut late = self.late.iter();
+        let late = late.find(|(scenario, _)| *scenario == change);
+        let (_, subject) = late.context("no such change")?;
+        let ended = async || change.has_ended(stage, subject).await;
+        stage.wait(&subject.name, PATIENCE, ended).await
+    }
+
     /// Waits until the changes are through and everything else is as it was, and tells how long
     /// that took since `healed`. A violation that nothing makes good ends the wait.
     pub async fn rest(&self, stage: &Stage, healed: Instant) -> Result<()> {

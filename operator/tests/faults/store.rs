@@ -7,6 +7,7 @@ use water_harness::Redis;
 
 use crate::objects::shown;
 use crate::population::Population;
+use crate::scenario::Scenario;
 use crate::stage::Stage;
 use crate::world::{API, PATIENCE};
 
@@ -57,7 +58,7 @@ async fn a_promoted_replica_that_lagged_behind_revives_no_key_and_loses_none() -
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_redis_out_of_memory_holds_changes_up_and_loses_none() -> Result<()> {
+async fn a_full_redis_takes_every_restriction_and_loses_no_other_change() -> Result<()> {
     let stage = Stage::new("out-of-memory").await?;
     let population = Population::of(&stage).await?;
     let memory = async |bytes| {
@@ -73,8 +74,9 @@ async fn a_redis_out_of_memory_holds_changes_up_and_loses_none() -> Result<()> {
         Ok(())
     };
     stage.wait("the refusal", PATIENCE, told).await?;
-    let deleted = stage.objects.key("late-delete").await?;
-    ensure!(deleted.is_some(), "a deletion did not wait for Redis");
+    for restriction in [Scenario::Suspend, Scenario::Delete] {
+        population.ended(&stage, restriction).await?;
+    }
     memory("0").await?;
     population.rest(&stage, Instant::now()).await?;
     stage.holds_for_good().await

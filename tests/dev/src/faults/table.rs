@@ -229,7 +229,7 @@ pub const FAULTS: &[Fault] = &[
             "store_faults::evicted_owners_are_missed_and_put_back",
             "store_faults::an_evicted_index_of_what_owners_hold_is_missed_and_put_back",
             "store_faults::evicted_tombstones_are_missed",
-            "store::a_redis_out_of_memory_holds_changes_up_and_loses_none",
+            "store::a_full_redis_takes_every_restriction_and_loses_no_other_change",
             "store::whatever_redis_evicts_is_put_back_amid_changes",
         ],
     ),
