@@ -2,7 +2,6 @@
 //! change ends before. Each time it starts again, brings the change to its end, and all invariants
 //! hold.
 
-use std::env;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use tokio::time::Instant;
 use water_harness::{Fault, Moment, Which};
 
 use crate::scenario::Scenario;
-use crate::stage::Stage;
+use crate::stage::{Stage, is_all_asked_for};
 use crate::world::PATIENCE;
 
 /// From the restart to the end of the change.
@@ -39,9 +38,8 @@ enum Outcome {
 /// At which moments of the request of this number: by turns, or with `WATER_FAULTS=all` at both.
 fn moments(number: usize) -> &'static [Moment] {
     const BOTH: [Moment; 2] = [Moment::BeforeDelivery, Moment::AfterDelivery];
-    let of_all = env::var("WATER_FAULTS").is_ok_and(|value| value == "all");
     match number % 2 {
-        _ if of_all => &BOTH,
+        _ if is_all_asked_for() => &BOTH,
         1 => &BOTH[..1],
         _ => &BOTH[1..],
     }

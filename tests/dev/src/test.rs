@@ -158,19 +158,19 @@ fn unit_and_component_tests(outcomes: &mut Outcomes) -> Result<()> {
     cargo_searched(&arguments, &[], |line| outcomes.read(line))
 }
 
-/// What `cargo test` leaves out since it takes minutes: tests, kills, and random sequences.
+/// What `cargo test` leaves out since it takes minutes: tests, kills, restarts, and random sequences.
 fn long_faults(outcomes: &mut Outcomes) -> Result<()> {
     let variables = [
         ("WATER_FAULTS", "all".to_owned()),
         ("WATER_FAULT_SEQUENCES", SEQUENCES.to_owned()),
     ];
-    let mut tests = |test: &str, filters: &[&str]| {
+    let mut tests = |test: &str| {
         let asked = ["test", "--package", "water-operator", "--test", test, "--"];
-        let arguments = [&asked[..], &["--show-output"], filters].concat();
+        let arguments = [&asked[..], &["--show-output"]].concat();
         cargo_searched(&arguments, &variables, |line| outcomes.read(line))
     };
-    let long = tests("faults_long", &[]);
-    let whole = tests("faults", &["kills", "sequences"]);
+    let long = tests("faults_long");
+    let whole = tests("faults");
     long.and(whole)
 }
 
