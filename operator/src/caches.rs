@@ -208,6 +208,13 @@ impl Caches {
         Ok(())
     }
 
+    /// Has all watches begin with a list again. Until that is complete the caches stay as they are.
+    pub fn begin_anew(&self) {
+        self.keys.begin_anew();
+        self.apis.begin_anew();
+        self.secrets.begin_anew();
+    }
+
     fn tell_key(&self, key: ObjectRef<Key>) {
         if let Some(follower) = &*self.follower() {
             let _ = follower.keys.unbounded_send(key);

@@ -116,7 +116,9 @@ async fn stand(means: Means<'_>, shutdown: &Shutdown) -> Result<Drained, BoxErro
         };
         means.metrics.leading.set(0);
         match end {
-            End::Lost => {}
+            // The API server may have been restored from an older state: a watch would go on after the
+            // state that is lost, and never tell of what comes before that.
+            End::Lost => means.caches.begin_anew(),
             End::Stopping => {
                 leadership.release().await;
                 return Ok(Drained::default());

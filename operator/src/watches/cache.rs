@@ -87,7 +87,7 @@ where
                     kind = self.kind,
                     "a watch has told of what was lost and is begun anew"
                 );
-                self.restart.notify_one();
+                self.begin_anew();
             }
             let settled = timeout(SETTLED_WITHIN, self.includes(&listing, &lost)).await;
             match settled {
@@ -97,11 +97,16 @@ where
                         kind = self.kind,
                         "a watch is behind a list and is begun anew"
                     );
-                    self.restart.notify_one();
+                    self.begin_anew();
                 }
                 Err(_) => {}
             }
         }
+    }
+
+    /// Has the watch begin with a list again.
+    pub fn begin_anew(&self) {
+        self.restart.notify_one();
     }
 
     /// Waits until the store includes a list, and no object as it was in a state that is lost.
