@@ -15,6 +15,7 @@ mod load;
 mod machine;
 mod nginx;
 mod operator;
+mod paced;
 mod parts;
 mod portal;
 mod product;

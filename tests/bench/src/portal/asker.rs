@@ -2,11 +2,9 @@
 //! take at most. Both sides of the comparison are asked by it.
 
 use std::cell::Cell;
-use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use bytes::Bytes;
-use futures::future::try_join_all;
 use http::Request;
 use http_body_util::{BodyExt, Empty};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -16,13 +14,9 @@ use hyper_util::rt::TokioExecutor;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::load::Slice;
-
-/// From one question of an asker to its next. All together ask for a small part of what the server can
-/// answer: its own queue is not what is measured.
-const PACE: Duration = Duration::from_millis(40);
+use crate::paced;
 
 /// What is asked, in turn.
 pub struct Asker {
@@ -63,37 +57,8 @@ impl Asker {
 
     /// Lets so many ask for a slice. Answers the time that 99 of 100 answers took at most, in milliseconds.
     pub async fn p99(&self, askers: usize, slice: Slice) -> Result<f64> {
-        let begin = Instant::now();
-        let asking = (0..askers).map(|number| {
-            // Each one's turn comes at another time.
-            let first = begin + PACE.mul_f64(number as f64 / askers as f64);
-            self.keep_asking(begin, first, slice)
-        });
-        let mut times = try_join_all(asking).await?.concat();
-        times.sort_unstable();
-        let place = times.len().saturating_sub(1) * 99 / 100;
-        let time = times.get(place).context("no list was answered")?;
-        Ok(time.as_secs_f64() * 1e3)
-    }
-
-    async fn keep_asking(
-        &self,
-        begin: Instant,
-        first: Instant,
-        slice: Slice,
-    ) -> Result<Vec<Duration>> {
-        let mut turns = interval_at(first, PACE);
-        turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut times = Vec::new();
-        while begin.elapsed() < slice.warm_up + slice.counted {
-            turns.tick().await;
-            let asked = Instant::now();
-            self.ask().await?;
-            if asked - begin >= slice.warm_up {
-                times.push(asked.elapsed());
-            }
-        }
-        Ok(times)
+        let askers = (0..askers).map(|_| async || self.ask().await.map(drop));
+        Ok(paced::p99(askers, slice).await?.as_secs_f64() * 1e3)
     }
 }
 
