@@ -12,7 +12,7 @@ use water_harness::HttpClient;
 
 use crate::Result;
 use crate::gate_process::GateProcess;
-use crate::world::{PATIENCE, World, api, key};
+use crate::world::{PATIENCE, World, key, unlimited};
 
 const KEYS: u16 = 200;
 const TARGET: &str = "/api/v1/stress?dept=34";
@@ -80,14 +80,6 @@ async fn a_deleted_key_is_refused_by_each_of_three_gates_within_a_second_of_the_
     );
     assert!(at(99) <= Duration::from_secs(1), "{latencies:?}");
     Ok(())
-}
-
-/// A WaterDataApi whose limits no account meets.
-fn unlimited() -> Value {
-    let mut api = api();
-    api["spec"]["plans"][0]["requestsPerMinute"] = json!(100_000);
-    api["spec"]["plans"][0]["requestsPerDay"] = json!(100_000_000);
-    api
 }
 
 fn name(number: usize) -> String {

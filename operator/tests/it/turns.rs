@@ -12,7 +12,7 @@ use water_harness::{Process, Redis};
 use crate::Result;
 use crate::askers::{Askers, Expected};
 use crate::gate_process::GateProcess;
-use crate::world::{OPERATOR, PATIENCE, World, api, key, shown};
+use crate::world::{OPERATOR, PATIENCE, World, key, shown, unlimited};
 
 /// How an operator's turn ends.
 #[derive(Clone, Copy, Debug)]
@@ -222,14 +222,6 @@ impl Turns {
         );
         Ok(())
     }
-}
-
-/// A WaterDataApi whose limits no account meets.
-fn unlimited() -> Value {
-    let mut api = api();
-    api["spec"]["plans"][0]["requestsPerMinute"] = json!(100_000);
-    api["spec"]["plans"][0]["requestsPerDay"] = json!(100_000_000);
-    api
 }
 
 fn brought(name: &str, plain: &PlainKey<'_>) -> Value {

@@ -358,6 +358,14 @@ pub fn api() -> Value {
     })
 }
 
+/// The same, with limits that no account meets.
+pub fn unlimited() -> Value {
+    let mut api = api();
+    api["spec"]["plans"][0]["requestsPerMinute"] = json!(100_000);
+    api["spec"]["plans"][0]["requestsPerDay"] = json!(100_000_000);
+    api
+}
+
 /// An ApiKey of account acme on plan Enterprise.
 pub fn key(name: &str) -> Value {
     json!({
