@@ -31,7 +31,7 @@ const FIRST: Duration = Duration::from_secs(10);
 const WITHIN: Duration = Duration::from_secs(45);
 /// What is 90 days old is looked for at every so many sweeps: once an hour.
 const FORGET_EVERY: u64 = 60;
-/// ApiKeys of one answer: each comes with its managed fields, which take some 10 KiB.
+/// ApiKeys of one answer. Each comes with its managed fields, most of which is thrown away at once.
 const PAGE: u32 = 500;
 /// So many owners may be removed at once, however few there are.
 const ALWAYS_ALLOWED: usize = 5;

@@ -21,7 +21,7 @@ function offered(bound: Bound): Expiry['choice'][] {
 }
 
 function isoDay(at: number): string | undefined {
-  // Sweden writes dates as ISO 8601 and forms do.
+  // Date fields take ISO 8601, in which Swedish dates are written.
   return at === Infinity ? undefined : new Date(at).toLocaleDateString('sv');
 }
 
