@@ -16,7 +16,7 @@ use water_keystore::{ConnectionSettings, Directory, Instance};
 use crate::rights::{self, ACCOUNT};
 
 /// Long enough for a busy machine; what is fast is measured elsewhere.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(180);
 /// The name of every WaterDataApi, since a world has one.
 pub const API: &str = "water-data";
 /// The operator's program of this version.

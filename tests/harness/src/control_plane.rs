@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Two to three seconds on an idle machine; the compiler may run beside it.
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_secs(180);
 /// etcd's own default, in bytes.
 const ROOM: u64 = 2 * 1024 * 1024 * 1024;
 const ISSUER: &str = "https://kubernetes.default.svc";
