@@ -120,6 +120,7 @@ impl Caches {
             () = secrets => error!("the watch of keys' Secrets has ended"),
             never = self.say_when_filled() => match never {},
             never = self.keys.compare() => match never {},
+            never = self.apis.compare() => match never {},
             never = self.secrets.compare() => match never {},
         }
     }
