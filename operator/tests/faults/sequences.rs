@@ -18,8 +18,9 @@ use crate::playground::Playground;
 const SEQUENCES: u32 = 4;
 /// Changes of one sequence.
 const LENGTH: usize = 30;
-/// Each has a Redis, an operator and a gate of its own.
-const AT_ONCE: u32 = 2;
+/// Playgrounds at once, each with a Redis, operators and a gate of its own: they mostly wait, so that
+/// `WATER_FAULT_PLAYGROUNDS` may ask for more of them than there are cores.
+const PLAYGROUNDS: u32 = 2;
 /// A shorter sequence is run as the first one was: some seconds each.
 const SHORTENINGS: u32 = 60;
 
@@ -85,6 +86,7 @@ fn try_sequences(runtime: &Runtime, number: u32, seed: u32, count: u32) -> Resul
 fn after_any_changes_and_faults_everything_is_as_declared() -> Result<()> {
     let count = number("WATER_FAULT_SEQUENCES", SEQUENCES)?;
     let seed = number("WATER_FAULT_SEED", 1)?;
+    let playgrounds = number("WATER_FAULT_PLAYGROUNDS", PLAYGROUNDS)?.max(1);
     println!("{count} sequences of {LENGTH} changes, WATER_FAULT_SEED={seed}");
     let runtime = Builder::new_multi_thread()
         .worker_threads(3)
@@ -92,9 +94,9 @@ fn after_any_changes_and_faults_everything_is_as_declared() -> Result<()> {
         .build()?;
     let failures = thread::scope(|scope| {
         let runtime = &runtime;
-        let threads = (0..AT_ONCE).map(|number| {
-            scope.spawn(move || try_sequences(runtime, number, seed, count.div_ceil(AT_ONCE)))
-        });
+        let share = count.div_ceil(playgrounds);
+        let threads = (0..playgrounds)
+            .map(|number| scope.spawn(move || try_sequences(runtime, number, seed, share)));
         let threads: Vec<_> = threads.collect();
         let ended = threads.into_iter().map(|thread| match thread.join() {
             Ok(ended) => ended,
