@@ -50,6 +50,8 @@ pub struct Playground {
 struct Memory {
     known: HashMap<String, BTreeSet<KeyHash>>,
     stripped: BTreeSet<String>,
+    /// Their hashes, which the gates accept until a sweep, whoever brings them again.
+    unswept: BTreeSet<KeyHash>,
     /// The number of the hash that was last brought to a place, by the place.
     brought: HashMap<u8, u64>,
 }
@@ -111,7 +113,11 @@ impl Playground {
             let returned = returned.into_iter();
             returned.for_each(|hash| self.stage.clients.expect(hash, Expected::Either));
         }
-        making::of_key(change, &self.stage, place, found, number).await
+        making::of_key(change, &self.stage, place, found, number).await?;
+        if matches!(change, Change::Strip(_)) {
+            self.stage.releases.strip(&change::name(place));
+        }
+        Ok(())
     }
 
     /// The keys that a new ApiKey finds: its brought hash, and one in a Secret that was left behind. Both
@@ -250,13 +256,18 @@ async fn look_once(stage: &Stage, memory: &mut Memory) -> Result<Vec<ApiKey>> {
 fn note(stage: &Stage, keys: &[ApiKey], memory: &mut Memory) {
     let living: BTreeSet<&str> = keys.iter().map(uid).collect();
     let Memory {
-        known, stripped, ..
+        known,
+        stripped,
+        unswept,
+        ..
     } = memory;
     known.retain(|uid, hashes| {
         let is_living = living.contains(uid.as_str());
-        if !is_living && !stripped.contains(uid) {
-            let dead = hashes.iter();
-            dead.for_each(|hash| stage.clients.expect(*hash, Expected::Refused));
+        if !is_living {
+            if stripped.contains(uid) {
+                unswept.extend(hashes.iter());
+            }
+            hashes.iter().for_each(|hash| ended(stage, hash, unswept));
         }
         is_living
     });
@@ -266,13 +277,22 @@ fn note(stage: &Stage, keys: &[ApiKey], memory: &mut Memory) {
         // In force at every gate: so is the end of those before.
         if shown(key, "Ready").starts_with("True/") {
             let before = known.iter().filter(|hash| !named.contains_key(*hash));
-            before.for_each(|hash| stage.clients.expect(*hash, Expected::Refused));
+            before.for_each(|hash| ended(stage, hash, unswept));
         }
         for (hash, expected) in named {
             known.insert(hash);
             stage.clients.expect(hash, expected);
         }
     }
+}
+
+/// Its ApiKey is gone, or names it no more.
+fn ended(stage: &Stage, hash: &KeyHash, unswept: &BTreeSet<KeyHash>) {
+    let expected = match unswept.contains(hash) {
+        true => Expected::Either,
+        false => Expected::Refused,
+    };
+    stage.clients.expect(*hash, expected);
 }
 
 /// Of every key that spec and status name.

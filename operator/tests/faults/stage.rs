@@ -41,11 +41,12 @@ pub struct Stage {
     pub gate: Arc<Gate>,
     pub clients: Clients,
     pub operator: Arc<Process>,
-    standbys: Mutex<Vec<Arc<Process>>>,
+    /// With their admin ports, which stay theirs when they are killed and start again.
+    standbys: Mutex<Vec<(Arc<Process>, Port)>>,
     /// Where the operator reaches the API server.
     pub api_server: SocketAddr,
     admin: Port,
-    releases: Releases,
+    pub releases: Releases,
     order: Arc<Mutex<Order>>,
     looking: JoinHandle<()>,
 }
@@ -117,11 +118,11 @@ impl Stage {
         let admin = Port::reserve()?;
         let operator = operator(&self.world, "operator-1", self.api_server, &admin)?;
         let operator = Arc::new(operator.start()?);
-        self.standbys().push(Arc::clone(&operator));
+        self.standbys().push((Arc::clone(&operator), admin));
         Ok(operator)
     }
 
-    fn standbys(&self) -> MutexGuard<'_, Vec<Arc<Process>>> {
+    fn standbys(&self) -> MutexGuard<'_, Vec<(Arc<Process>, Port)>> {
         self.standbys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -189,7 +190,7 @@ impl Stage {
     /// 5
     pub async fn shown_texts(&self) -> Result<Vec<Violation>> {
         let admin = self.admin.address();
-        let logs: Vec<String> = self.standbys().iter().map(|one| one.log()).collect();
+        let logs: Vec<String> = self.standbys().iter().map(|(one, _)| one.log()).collect();
         let logs = self.operator.log() + &logs.concat();
         invariants::texts(&self.world, &self.redis, logs, admin).await
     }
