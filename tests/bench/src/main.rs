@@ -4,6 +4,7 @@
 
 mod binary;
 mod chart;
+mod cores;
 mod cpu;
 mod database;
 mod departements;
