@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Component, Path};
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
 use crate::cluster::Cluster;
 use crate::process::run;
+
+/// What a kubelet makes for its pods, wherever it was told to.
+const KUBELETS_GROUP: &str = "kubepods";
 
 /// The lists at one moment; each entry says of what kind it is.
 #[derive(Debug)]
@@ -33,7 +36,8 @@ impl Lists {
                 .lines()
                 .map(|line| format!("packet rule: {}", line.trim())),
         );
-        control_groups(Path::new("/sys/fs/cgroup"), &mut entries)?;
+        let groups = [&*cluster.cgroup(), KUBELETS_GROUP];
+        control_groups(Path::new("/sys/fs/cgroup"), &groups, &mut entries)?;
         entries.retain(|entry| !names_another(entry, cluster.number));
         Ok(Self(entries))
     }
@@ -72,19 +76,22 @@ fn processes(cluster: &Cluster, entries: &mut BTreeSet<String>) -> Result<()> {
     Ok(())
 }
 
-/// Those of systemd come and go with sessions and timers that have nothing to do with a cluster.
-fn control_groups(folder: &Path, entries: &mut BTreeSet<String>) -> Result<()> {
-    for entry in
-        fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?
-    {
+/// Other work makes groups of its own beside a test, so only those below one of these names are listed.
+fn control_groups(folder: &Path, names: &[&str], entries: &mut BTreeSet<String>) -> Result<()> {
+    let Ok(folder) = fs::read_dir(folder) else {
+        // One that another program made and has removed meanwhile.
+        return Ok(());
+    };
+    for entry in folder {
         let path = entry?.path();
-        let is_systemds = [".scope", ".service", ".slice"]
-            .iter()
-            .any(|end| path.display().to_string().ends_with(end));
-        if path.is_dir() && !path.is_symlink() && !is_systemds {
-            entries.insert(format!("control group: {}", path.display()));
-            control_groups(&path, entries)?;
+        if !path.is_dir() || path.is_symlink() {
+            continue;
         }
+        let is_named = |part: Component<'_>| names.iter().any(|name| part.as_os_str() == *name);
+        if path.components().any(is_named) {
+            entries.insert(format!("control group: {}", path.display()));
+        }
+        control_groups(&path, names, entries)?;
     }
     Ok(())
 }
@@ -119,6 +126,20 @@ mod tests {
             Lists::differences(&before, &after),
             ["left: link: water-data3", "removed: link: eth0"]
         );
+    }
+
+    #[test]
+    fn only_groups_of_the_names_and_what_is_below_them_are_listed() {
+        let root = tempfile::tempdir().unwrap();
+        for group in ["memory/water-data1/pods", "memory/another/session"] {
+            fs::create_dir_all(root.path().join(group)).unwrap();
+        }
+        let mut entries = BTreeSet::new();
+        control_groups(root.path(), &["water-data1"], &mut entries).unwrap();
+        let ends = ["water-data1", "water-data1/pods"];
+        let listed =
+            ends.map(|end| format!("control group: {}/memory/{end}", root.path().display()));
+        assert_eq!(entries, BTreeSet::from(listed));
     }
 
     #[test]
