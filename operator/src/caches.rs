@@ -126,10 +126,7 @@ impl Caches {
     }
 
     async fn say_when_filled(&self) -> Infallible {
-        for told in [&self.keys.told, &self.apis.told, &self.secrets.told] {
-            // An error would mean that the watch is gone, and `keep` holds it.
-            let _ = told.clone().wait_for(|told| *told).await;
-        }
+        self.filled().await;
         info!(
             api_keys = self.keys.store.len(),
             installations = self.apis.store.len(),
@@ -197,6 +194,15 @@ impl Caches {
     pub fn follow(&self, follower: Follower) {
         *self.follower() = Some(follower.clone());
         self.tell_all(&follower);
+    }
+
+    /// Returns once the watches have told of everything.
+    pub async fn filled(&self) {
+        tokio::join!(
+            self.keys.filled(),
+            self.apis.filled(),
+            self.secrets.filled()
+        );
     }
 
     /// Returns once the caches include everything that had happened when this was called.

@@ -162,11 +162,15 @@ async fn look(
             let message = error.to_string();
             let directory =
                 Finding::lacks(Aspect::DirectorySynced, Reason::SecretInvalid, &message);
+            context.caches.filled().await;
             return without_secrets(api, &error, directory, context).await;
         }
         redis => redis?,
     };
     let directory = directory::synchronise(api, &redis, context).await?;
+    // The directory does not wait for them, so that the first list of ApiKeys begins after the claim. The rest of
+    // the report counts ApiKeys.
+    context.caches.filled().await;
     if is_news(api, &directory) {
         context.revisit_keys_of(&place(api));
     }

@@ -102,7 +102,8 @@ pub async fn lead(means: Means<'_>) {
     });
     let begun = watch::Sender::new(false);
     let (keys, apis) = (caches.keys.told.clone(), caches.apis.told.clone());
-    let told = vec![keys, apis, caches.secrets.told.clone(), begun.subscribe()];
+    let for_apis = vec![apis.clone(), begun.subscribe()];
+    let for_keys = vec![keys, apis, caches.secrets.told.clone(), begun.subscribe()];
     // What there is and what changes comes from the caches.
     let controller = Controller::for_stream(stream::pending(), caches.keys.store.clone());
     let keys_passes = with_namespaces(controller, &context, health)
@@ -110,7 +111,7 @@ pub async fn lead(means: Means<'_>) {
         .with_config(Config::default().concurrency(CONCURRENCY))
         .trigger_backoff(NoPause)
         .run(
-            once_told(told.clone(), keys::reconcile),
+            once_told(for_keys, keys::reconcile),
             keys::retry,
             Arc::clone(&context),
         );
@@ -120,7 +121,7 @@ pub async fn lead(means: Means<'_>) {
         .with_config(Config::default().concurrency(CONCURRENCY))
         .trigger_backoff(NoPause)
         .run(
-            once_told(told, installation::reconcile),
+            once_told(for_apis, installation::reconcile),
             installation::retry,
             Arc::clone(&context),
         );

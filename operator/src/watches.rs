@@ -7,6 +7,7 @@ pub mod relist;
 
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -53,6 +54,35 @@ pub struct Remembered<K: Resource<DynamicType = ()> + 'static> {
     pub changes: Changes<K>,
     /// Begins the watch anew.
     pub restart: Arc<Notify>,
+    /// The lists with which it has begun so far.
+    pub lists: Arc<Lists>,
+}
+
+/// Counts the lists with which a watch begins, the first and those after a break.
+#[derive(Default)]
+pub struct Lists {
+    begun: AtomicU64,
+    complete: AtomicU64,
+}
+
+impl Lists {
+    /// How many were begun.
+    pub fn begun(&self) -> u64 {
+        self.begun.load(Ordering::Acquire)
+    }
+
+    /// The number of the last one that came to its end; 0 before.
+    pub fn complete(&self) -> u64 {
+        self.complete.load(Ordering::Acquire)
+    }
+
+    fn note<K>(&self, event: &watcher::Event<K>) {
+        match event {
+            watcher::Event::Init => drop(self.begun.fetch_add(1, Ordering::AcqRel)),
+            watcher::Event::InitDone => self.complete.store(self.begun(), Ordering::Release),
+            _ => {}
+        }
+    }
 }
 
 /// Watches, and remembers; `told` is set once that is complete.
@@ -66,7 +96,8 @@ where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
     let (store, writer) = reflector::store();
-    let restart = Arc::new(Notify::new());
+    let (restart, lists) = (Arc::new(Notify::new()), Arc::<Lists>::default());
+    let counted = Arc::clone(&lists);
     let events = begun_anew(api, config, Arc::clone(&restart))
         // Half of an object's memory, and never looked at. Absent in a PUT it stays as it is.
         .modify(|object| object.meta_mut().managed_fields = None);
@@ -74,6 +105,9 @@ where
         .reflect(writer)
         .inspect(move |event| {
             probe.note(event, Instant::now());
+            if let Ok(event) = event {
+                counted.note(event);
+            }
             if matches!(event, Ok(watcher::Event::InitDone)) {
                 told.send_replace(true);
             }
@@ -84,6 +118,7 @@ where
         store,
         changes,
         restart,
+        lists,
     }
 }
 

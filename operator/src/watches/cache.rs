@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kube::runtime::reflector::Store;
@@ -14,7 +15,7 @@ use tracing::warn;
 
 use super::health::Health;
 use super::listing::{Listing, Versions, known, list};
-use super::{Changes, relist, remembered};
+use super::{Changes, Lists, relist, remembered};
 use crate::client::watching;
 
 /// A watch that is this far behind a list is begun anew.
@@ -32,6 +33,9 @@ pub struct Cache<K: Resource<DynamicType = ()> + 'static> {
     api: Api<K>,
     labels: Option<&'static str>,
     restart: Arc<Notify>,
+    lists: Arc<Lists>,
+    /// Whether the first list was given up for another.
+    hurried: AtomicBool,
 }
 
 impl<K> Cache<K>
@@ -58,6 +62,8 @@ where
             api,
             labels,
             restart: watch.restart,
+            lists: watch.lists,
+            hurried: AtomicBool::new(false),
         };
         (cache, watch.changes)
     }
@@ -78,6 +84,14 @@ where
     /// behind it is begun anew: its connection may be dead without either end knowing. So is one that
     /// told of what no list shows any more, because etcd was restored from an older state.
     pub async fn caught_up(&self) -> kube::Result<()> {
+        if !*self.told.borrow() {
+            // Once: a long list that is begun anew each time would never come to its end.
+            if !self.hurried.swap(true, Ordering::AcqRel) {
+                self.listed_again().await;
+                return Ok(());
+            }
+            self.filled().await;
+        }
         loop {
             let before = known(&self.store);
             let listing = list(&self.api, self.labels).await?;
@@ -101,6 +115,22 @@ where
                 }
                 Err(_) => {}
             }
+        }
+    }
+
+    /// Returns once the watch has told of everything.
+    pub async fn filled(&self) {
+        // An error would mean that the watch is gone, and with it all that could be told.
+        let _ = self.told.clone().wait_for(|told| *told).await;
+    }
+
+    /// Gives up the first list, which was begun before, and waits for one that is begun now: a second list
+    /// after it would take as long again.
+    async fn listed_again(&self) {
+        let before = self.lists.begun();
+        self.begin_anew();
+        while self.lists.complete() <= before {
+            sleep(LOOK).await;
         }
     }
 

@@ -6,6 +6,7 @@ mod api_server;
 mod change;
 mod clients;
 mod clocks;
+mod cold_start;
 mod conflicts;
 mod facts;
 #[allow(dead_code, reason = "tests of single behaviours use the rest of it")]
