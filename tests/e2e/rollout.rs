@@ -1,10 +1,12 @@
-//! A new version and new identity keys under load: no request fails, and the
+//! A new version, new identity keys and a new password under load: no request fails, and the
 //! version is seen where it is declared to be seen.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::json;
 use water_e2e::{Cluster, Component, RELEASE, condition, load};
 
@@ -39,6 +41,11 @@ async fn roll_to(cluster: &Cluster, version: &str) -> Result<()> {
 /// The components whose pods a rollout replaces.
 const SERVING: [Component; 3] = [Component::Gate, Component::Departements, Component::History];
 
+/// Those of them that read the database.
+const READING: [Component; 2] = [Component::Departements, Component::History];
+/// Where the Secret holds the URL by which they do.
+const READER_URL: &str = "reader-url";
+
 /// What the pods of the three services themselves say that they are.
 async fn assert_pods_report(cluster: &Cluster, version: &str) -> Result<()> {
     for component in SERVING {
@@ -52,9 +59,9 @@ async fn assert_pods_report(cluster: &Cluster, version: &str) -> Result<()> {
     Ok(())
 }
 
-fn names_of_pods(cluster: &Cluster) -> Result<BTreeSet<String>> {
+fn names_of_pods(cluster: &Cluster, components: &[Component]) -> Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
-    for component in SERVING {
+    for component in components {
         names.extend(component.pods(cluster)?.into_iter().map(|pod| pod.name));
     }
     Ok(names)
@@ -67,7 +74,7 @@ async fn rotate_identity(cluster: &Cluster) -> Result<()> {
             .kubectl
             .get(&["secret", &format!("{RELEASE}-identity")])
     };
-    let (before, pods) = (identity()?, names_of_pods(cluster)?);
+    let (before, pods) = (identity()?, names_of_pods(cluster, &SERVING)?);
     let keys = &before["data"];
     // Any word that was not there before.
     let word = &before["metadata"]["resourceVersion"];
@@ -84,7 +91,9 @@ async fn rotate_identity(cluster: &Cluster) -> Result<()> {
                     .iter()
                     .all(|old| now["data"]["next"] != **old);
             ensure!(rotated, "the Secret's keys are not rotated");
-            let left = pods.intersection(&names_of_pods(cluster)?).count();
+            let left = pods
+                .intersection(&names_of_pods(cluster, &SERVING)?)
+                .count();
             ensure!(left == 0, "{left} pods are left");
             let api = cluster.kubectl.get(&["waterdataapi", RELEASE])?;
             let (ready, reason) = condition(&api, "Ready")?;
@@ -103,6 +112,54 @@ async fn identity_keys_are_rotated_under_load_without_a_failed_request() -> Resu
     let load = load::Load::evenly(&cluster.water, 100, keys, &TARGETS);
     let ((), report) = load::send_during(load, rotate_identity(&cluster)).await?;
     println!("identity keys rotated: {report}");
+    report.without_failures()
+}
+
+/// The URL by which the services read the database, in the Secret of that name.
+fn readers_url(cluster: &Cluster, secret: &str) -> Result<String> {
+    let secret = cluster.kubectl.get(&["secret", secret])?;
+    let url = secret["data"][READER_URL].as_str().context("no URL")?;
+    Ok(String::from_utf8(BASE64.decode(url)?)?)
+}
+
+/// Changes the password in PostgreSQL and then in the Secret, and waits until both services are rolled.
+async fn change_password(cluster: &Cluster, secret: &str, password: &str) -> Result<()> {
+    let before = names_of_pods(cluster, &READING)?;
+    let url = cluster.change_readers_password(&readers_url(cluster, secret)?, password)?;
+    let changed = json!({ "data": { READER_URL: BASE64.encode(url) } });
+    cluster
+        .kubectl
+        .patch(&format!("secret/{secret}"), &changed)?;
+    cluster
+        .wait_until("pods with the new password", ROLLOUT, async || {
+            let left = before
+                .intersection(&names_of_pods(cluster, &READING)?)
+                .count();
+            ensure!(left == 0, "{left} pods are left");
+            let api = cluster.kubectl.get(&["waterdataapi", RELEASE])?;
+            let (ready, reason) = condition(&api, "Ready")?;
+            ensure!(ready == "True", "{reason}");
+            Ok(())
+        })
+        .await
+}
+
+/// Sessions that are open serve on, and the pods that the Secret rolls know the new password.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_readers_password_is_changed_under_load_without_a_failed_request() -> Result<()> {
+    let cluster = Cluster::alone().await?;
+    let api = cluster.kubectl.get(&["waterdataapi", RELEASE])?;
+    let secret = api["spec"]["postgres"]["secretRef"]["name"].as_str();
+    let secret = secret.context("no Secret")?;
+    let url = readers_url(&cluster, secret)?;
+    let before = url.split(['@', ':']).nth(2).context("no password")?;
+    let keys = cluster.keys_of_accounts("password", 120).await?;
+    let load = load::Load::evenly(&cluster.water, 200, keys, &TARGETS);
+    let changed = load::send_during(load, change_password(&cluster, secret, "another")).await;
+    // Whatever came of it: the next test finds the password that was there before.
+    change_password(&cluster, secret, before).await?;
+    let ((), report) = changed?;
+    println!("password changed: {report}");
     report.without_failures()
 }
 

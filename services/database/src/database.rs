@@ -6,9 +6,10 @@ use std::future::Future;
 use std::path::Path;
 use std::time::Duration;
 
-use deadpool_postgres::{Hook, HookError, Manager, Pool};
-use tokio::time::timeout;
+use deadpool_postgres::{Hook, HookError, Manager, Object, Pool, PoolError};
+use tokio::time::{sleep, timeout};
 use tokio_postgres::NoTls;
+use tokio_postgres::error::SqlState;
 
 pub(crate) use crate::database::connection::Connection;
 use crate::error::{Attempt, Error, SettingsError};
@@ -34,6 +35,9 @@ const POOL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The statement timeout plus the way there and back: a server that went silent is not waited for.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(2500);
+
+/// Between two tries where a new connection was refused for its password and others are open.
+const AGAIN: Duration = Duration::from_millis(50);
 
 /// Whether the schema is there.
 const READY: &str = "SELECT FROM water.datasets LIMIT 1";
@@ -85,7 +89,7 @@ impl Database {
     /// A connection, waiting for a free one.
     pub(crate) async fn connection(&self) -> Result<Connection, Error> {
         const ATTEMPT: &str = "connecting to PostgreSQL";
-        match timeout(POOL_TIMEOUT, self.pool.get()).await {
+        match timeout(POOL_TIMEOUT, self.free()).await {
             Ok(connection) => {
                 let connection = connection.attempting(ATTEMPT)?;
                 Ok(Connection::of(connection))
@@ -93,6 +97,23 @@ impl Database {
             Err(_) => Err(Error::deadline(ATTEMPT)),
         }
     }
+
+    /// A free connection or a new one. After a password was changed no new one can be made until the pod is
+    /// rolled, and those that are open serve on: one of them will be free.
+    async fn free(&self) -> Result<Object, PoolError> {
+        loop {
+            match self.pool.get().await {
+                Err(error) if is_wrong_password(&error) && self.pool.status().size > 0 => {
+                    sleep(AGAIN).await;
+                }
+                free => return free,
+            }
+        }
+    }
+}
+
+fn is_wrong_password(error: &PoolError) -> bool {
+    matches!(error, PoolError::Backend(error) if error.code() == Some(&SqlState::INVALID_PASSWORD))
 }
 
 /// Waits for an answer, but not for ever: a server that is cut off answers nothing, not even that.

@@ -15,6 +15,16 @@ impl Cluster {
         output(Command::new("pg_dump").arg(format!("--dbname={url}")))
     }
 
+    /// Gives the services' role of the database another password, by its URL with the present one. Answers
+    /// the URL with the new one.
+    pub fn change_readers_password(&self, url: &str, password: &str) -> Result<String> {
+        let (start, rest) = url.split_once("://water_reader:").context("another role")?;
+        let (_, place) = rest.split_once('@').context("no host")?;
+        let change = format!("ALTER ROLE water_reader PASSWORD '{password}'");
+        output(Command::new("psql").args(["--quiet", "--dbname", url, "--command", &change]))?;
+        Ok(format!("{start}://water_reader:{password}@{place}"))
+    }
+
     /// Redis' data as it would write them to disk. Compression would cut texts into pieces.
     pub fn redis_dump(&self) -> Result<Vec<u8>> {
         let url = &self.environment.redis_administrator_url;

@@ -107,9 +107,9 @@ async fn a_password_that_is_changed_ends_no_connection_that_is_open() {
     postgres
         .sql(name, "ALTER ROLE water_reader PASSWORD 'second'")
         .unwrap();
-    // One after the other: a second connection would need the password.
-    for _ in 0..50 {
-        served().await;
+    // All at once: a second connection would need the password, so that all wait for the first.
+    for _ in 0..20 {
+        tokio::join!(served(), served(), served(), served());
     }
     assert_eq!(start(&url("first")).get(site::PAGE).await.status, 503);
     let rolled = start(&url("second")).ready().await;
