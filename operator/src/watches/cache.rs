@@ -35,7 +35,7 @@ pub struct Cache<K: Resource<DynamicType = ()> + 'static> {
     restart: Arc<Notify>,
     lists: Arc<Lists>,
     /// Whether the first list was given up for another.
-    hurried: AtomicBool,
+    gave_up_first: AtomicBool,
 }
 
 impl<K> Cache<K>
@@ -63,7 +63,7 @@ where
             labels,
             restart: watch.restart,
             lists: watch.lists,
-            hurried: AtomicBool::new(false),
+            gave_up_first: AtomicBool::new(false),
         };
         (cache, watch.changes)
     }
@@ -86,7 +86,7 @@ where
     pub async fn caught_up(&self) -> kube::Result<()> {
         if !*self.told.borrow() {
             // Once: a long list that is begun anew each time would never come to its end.
-            if !self.hurried.swap(true, Ordering::AcqRel) {
+            if !self.gave_up_first.swap(true, Ordering::AcqRel) {
                 self.listed_again().await;
                 return Ok(());
             }
