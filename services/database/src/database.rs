@@ -36,8 +36,8 @@ const POOL_TIMEOUT: Duration = Duration::from_secs(2);
 /// The statement timeout plus the way there and back: a server that went silent is not waited for.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(2500);
 
-/// Between two tries where a new connection was refused for its password and others are open.
-const AGAIN: Duration = Duration::from_millis(50);
+/// Between two looks for a free connection where a new one was refused for its password.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// Whether the schema is there.
 const READY: &str = "SELECT FROM water.datasets LIMIT 1";
@@ -99,12 +99,15 @@ impl Database {
     }
 
     /// A free connection or a new one. After a password was changed no new one can be made until the pod is
-    /// rolled, and those that are open serve on: one of them will be free.
+    /// rolled, and those that are open serve on: the next that is free is waited for.
     async fn free(&self) -> Result<Object, PoolError> {
         loop {
             match self.pool.get().await {
                 Err(error) if is_wrong_password(&error) && self.pool.status().size > 0 => {
-                    sleep(AGAIN).await;
+                    // Another try would cost the server a check of the password each time.
+                    while self.pool.status().available == 0 && self.pool.status().size > 0 {
+                        sleep(LOOK).await;
+                    }
                 }
                 free => return free,
             }
