@@ -107,7 +107,12 @@ export function EndDialog({ account, of: key, done, changed, close }: Props) {
 export function RevokeDialog({ account, of: key, done, changed, close }: Props) {
   const { w, f } = useLanguage();
   const act = async () => {
-    await ask(of(account, 'keys', key.name), { method: 'DELETE' });
+    try {
+      await ask(of(account, 'keys', key.name), { method: 'DELETE' });
+    } catch (error) {
+      // Gone already, as when an answer to an earlier try was lost: what was wanted.
+      if (!(error instanceof Problem) || error.status !== 404) throw error;
+    }
     done(key.title);
   };
   return (
