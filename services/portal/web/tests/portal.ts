@@ -1,4 +1,5 @@
-//! The portal in the cluster: its version and its pods.
+//! The portal in the cluster: its version, its pods and their processes.
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from '@playwright/test';
 import { kubectl } from './cluster';
 
@@ -52,4 +53,40 @@ export async function rollTo(version: string): Promise<number> {
   const rolled = { ready: 'True', current: true, version, images: [version] };
   await expect.poll(state, { message: `the rollout of ${version}`, timeout: ROLLOUT }).toEqual(rolled);
   return (performance.now() - begun) / 1000;
+}
+
+/** The machine's ids of the portal's processes, each in a control group that has its pod's uid in its name. */
+export async function processes(): Promise<number[]> {
+  // With the driver systemd the uid's dashes would be underscores.
+  const uids = (await pods()).flatMap(({ metadata: { uid } }) => [uid, uid.replaceAll('-', '_')]);
+  const found = readdirSync('/proc').filter((id) => {
+    if (!/^\d+$/.test(id)) return false;
+    const group = about(id, 'cgroup');
+    return uids.some((uid) => group.includes(uid)) && about(id, 'comm').trim() !== 'pause';
+  });
+  return found.map(Number);
+}
+
+/** What the machine tells about a process; nothing of one that has ended. */
+function about(id: string | number, file: string): string {
+  try {
+    return readFileSync(`/proc/${id}/${file}`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** Ends processes as a lack of memory would, and waits until they are no more. */
+export async function kill(ids: number[]): Promise<void> {
+  for (const id of ids) process.kill(id, 'SIGKILL');
+  const left = () => ids.filter((id) => !['', 'Z'].includes(/\) (\w)/.exec(about(id, 'stat'))?.[1] ?? ''));
+  await expect.poll(left, { message: 'processes that were killed', intervals: [1] }).toEqual([]);
+}
+
+/** Waits until others run in the place of pods whose processes were killed. */
+export async function replacePods(): Promise<void> {
+  // A process that ends again and again is begun again later each time; another pod at once.
+  await kubectl(['delete', 'pods', '-l', PODS, '--grace-period=1', '--wait=true']);
+  const { metadata } = await waterDataApi();
+  await kubectl(['rollout', 'status', `deployment/${metadata.name}-portal`, '--timeout=120s']);
 }
