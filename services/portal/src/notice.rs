@@ -11,6 +11,9 @@ use water_http::{RequestId, weights};
 
 use crate::asked::Response;
 
+/// The icon of all pages: without it a browser would ask for `/favicon.ico`, which the portal does not have.
+const ICON: &str = "/drop.svg";
+
 /// What the page says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
@@ -169,6 +172,7 @@ fn page(language: Language, sentence: &str, id: &RequestId) -> String {
     format!(
         "<!doctype html>\n<html lang=\"{language}\">\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n\
+         <link rel=\"icon\" href=\"{ICON}\" type=\"image/svg+xml\">\n\
          <main>\n<h1>{title}</h1>\n<p>{sentence}</p>\n\
          <p><a href=\"/auth/sign-in\">{again}</a> · <a href=\"/\">{home}</a></p>\n\
          <p><small>{reference} {id}</small></p>\n</main>\n</html>\n"
@@ -177,6 +181,10 @@ fn page(language: Language, sentence: &str, id: &RequestId) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use water_http::RequestIds;
+
     use super::*;
 
     fn language(accepted: &'static str) -> Language {
@@ -213,5 +221,15 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_page_names_the_icon_that_the_other_pages_have() {
+        let link = format!("<link rel=\"icon\" href=\"{ICON}\" type=\"image/svg+xml\">");
+        let page = page(Language::English, "", &RequestIds::new(1).mint());
+        assert!(page.contains(&link), "{page}");
+        assert!(include_str!("../web/index.html").contains(&link));
+        let public = concat!(env!("CARGO_MANIFEST_DIR"), "/web/public");
+        assert!(Path::new(&format!("{public}{ICON}")).is_file());
     }
 }

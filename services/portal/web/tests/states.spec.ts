@@ -92,8 +92,8 @@ for (const { w, ...look } of LOOKS) {
   });
 
   test(`what strangers see of a page that needs a session is clean, and a sign-in that failed too ${named}`, async ({ site }) => {
-    // Chromium asks for an icon, which the plain page about a sign-in does not name.
-    site.provokes(/status of 40[04]/);
+    // That of the page about the sign-in itself.
+    site.provokes(/status of 400/);
     const page = await site.browser(look);
     await page.goto(KEYS);
     await expect(page.getByRole('heading', { level: 1, name: w.signInNeeded })).toBeVisible();
