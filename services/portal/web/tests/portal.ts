@@ -51,7 +51,7 @@ export async function rollTo(version: string): Promise<number> {
     return { ready, current, version: status?.version, images: [...new Set(images)] };
   };
   const rolled = { ready: 'True', current: true, version, images: [version] };
-  await expect.poll(state, { message: `the rollout of ${version}`, timeout: ROLLOUT }).toEqual(rolled);
+  await expect.poll(state, { message: `the rollout of ${version}, whose images \`cargo dev images\` makes`, timeout: ROLLOUT }).toEqual(rolled);
   return (performance.now() - begun) / 1000;
 }
 
