@@ -13,7 +13,7 @@ use nix::unistd::{getegid, geteuid};
 use crate::{Process, Program, scratch};
 
 /// Longer than a mount takes on a busy machine.
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 
 /// What fills a disk.
 const FILLER: &str = "filler";

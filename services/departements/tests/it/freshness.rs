@@ -11,7 +11,7 @@ use crate::fixture::{Running, day, load, migrated, ready, stress, writer};
 
 /// Far beyond what is promised: a machine that stands still for a moment delays one load, and does not
 /// decide about all.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long it takes until the record of 34 has this index.
 async fn until_index(service: &Running, index: f64) -> Duration {

@@ -19,7 +19,7 @@ use crate::recorder::Recorder;
 pub use key::Key;
 
 /// Longer than anything that is waited for takes on a busy machine.
-pub const SOON: Duration = Duration::from_secs(20);
+pub const SOON: Duration = Duration::from_secs(60);
 
 /// What the gate signs identities with in tests.
 pub const IDENTITY: &str = "4e6f7420612073656372657420617420616c6c3a206120746573742773206b6579";

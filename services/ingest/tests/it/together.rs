@@ -13,7 +13,7 @@ use water_harness::postgres_proxy::{Fault, Moment, Point, PostgresProxy};
 use crate::interrupted::base::{ANALYSES, AUDITS, Base, RISK, STRESS, VIGIEAU};
 
 /// Longer than a load takes on a busy machine.
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(60);
 
 fn start(base: &Base, words: &str, way: SocketAddr) -> Child {
     let mut command = Command::from(base.command(words, way));

@@ -16,7 +16,7 @@ use crate::keys::tests::world::{Made, World};
 use crate::sample::{at_once, manager, session};
 
 const ID: &str = "0123456789abcdef";
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 
 /// A portal on its port.
 struct Site {

@@ -15,7 +15,7 @@ pub use browser::{Begun, Browser};
 pub use replica::Replica;
 
 /// Longer than anything that is waited for takes on a busy machine.
-pub const SOON: Duration = Duration::from_secs(20);
+pub const SOON: Duration = Duration::from_secs(60);
 /// The portal's origin. Nothing listens there: the ingress is not part of these tests.
 pub const URL: &str = "https://portal.example.org";
 

@@ -24,7 +24,7 @@ use crate::metrics::Metrics;
 use crate::sample::{plans, received};
 
 /// Longer than anything that is waited for takes on a busy machine.
-pub const SOON: Duration = Duration::from_secs(30);
+pub const SOON: Duration = Duration::from_secs(60);
 /// The name of every WaterDataApi, since a world has one.
 const API: &str = "water-data";
 /// Keys that an account may have here.
