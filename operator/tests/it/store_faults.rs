@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use serde_json::Value;
@@ -224,6 +225,71 @@ async fn a_rebuild_asks_who_is_admitted_now_and_no_old_status() -> Result {
     Ok(())
 }
 
+/// Where it serves its metrics, once its log says so.
+async fn admin_address(world: &World, operator: &Process) -> anyhow::Result<String> {
+    let told = async || {
+        let log = operator.log();
+        let admin = log.lines().find(|line| line.contains("\"port\":\"admin\""));
+        let line: Value = serde_json::from_str(admin.context("no admin port yet")?)?;
+        Ok(line["address"].as_str().context("an address")?.to_owned())
+    };
+    world
+        .wait("the admin port in the log", PATIENCE, told)
+        .await
+}
+
+async fn metrics(address: &str) -> anyhow::Result<String> {
+    let mut client = HttpClient::connect(address).await?;
+    Ok(client.get("/metrics", "").await?.text()?.to_owned())
+}
+
+/// Passes over ApiKeys until now.
+async fn passes(address: &str) -> anyhow::Result<u64> {
+    let metrics = metrics(address).await?;
+    let of_keys = |line: &&str| line.starts_with("water_operator_passes_total{kind=\"ApiKey\"");
+    let counts = metrics.lines().filter(of_keys);
+    let counts = counts.map(|line| line.rsplit(' ').next().unwrap_or_default().parse::<u64>());
+    Ok(counts.sum::<std::result::Result<u64, _>>()?)
+}
+
+#[tokio::test]
+async fn keys_that_a_store_hinders_are_looked_at_less_and_less() -> Result {
+    const KEYS: u64 = 12;
+    /// Each waits 8 s and then 16 s after its sixth pass; with a fixed pause of 3 s two passes took 8 s at most.
+    const TWO_MORE: Duration = Duration::from_secs(12);
+    let (redis, world, operator) = World::on_own_redis("fault-damped").await?;
+    // A replica of nobody takes no writes.
+    redis.command(&["REPLICAOF", "127.0.0.1", "1"]).await?;
+    let address = admin_address(&world, &operator).await?;
+    let before = passes(&address).await?;
+    for digit in "0123456789ab".chars() {
+        world.apply(&brought(&format!("key-{digit}"), digit))?;
+    }
+    let since = async |count: u64| {
+        let now = passes(&address).await?;
+        ensure!(now >= before + count, "{before} passes before, {now} now");
+        Ok(now)
+    };
+    let told = world.wait("six passes of each key", PATIENCE, async || {
+        since(6 * KEYS).await
+    });
+    told.await?;
+    let begun = Instant::now();
+    let told = world.wait("eight passes of each key", PATIENCE, async || {
+        since(8 * KEYS).await
+    });
+    told.await?;
+    let took = begun.elapsed();
+    assert!(took > TWO_MORE, "two more passes of each key in {took:?}");
+    redis.command(&["REPLICAOF", "NO", "ONE"]).await?;
+    for digit in "0123456789ab".chars() {
+        world
+            .condition(&format!("apikey/key-{digit}"), "Ready", "True/Active")
+            .await?;
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn what_redis_refuses_is_told_by_its_reason() -> Result {
     let (redis, world, operator) = with_keys("fault-refused").await?;
@@ -233,22 +299,12 @@ async fn what_redis_refuses_is_told_by_its_reason() -> Result {
     world
         .condition("apikey/later", "Synced", "False/StoreReadOnly")
         .await?;
-    let log = operator.log();
-    let admin = log.lines().find(|line| line.contains("\"port\":\"admin\""));
-    let line: Value = serde_json::from_str(admin.context("no admin port")?)?;
-    let address = line["address"].as_str().context("an address")?;
-    let metrics = HttpClient::connect(address)
-        .await?
-        .get("/metrics", "")
-        .await?;
-    let counted = |line: &&str| {
+    let counted = |line: &str| {
         let count = line.strip_prefix("water_operator_store_failures_total{reason=\"read_only\"} ");
         count.is_some_and(|count| count != "0")
     };
-    ensure!(
-        metrics.text()?.lines().any(|line| counted(&line)),
-        "{metrics:?}"
-    );
+    let metrics = metrics(&admin_address(&world, &operator).await?).await?;
+    ensure!(metrics.lines().any(counted), "{metrics}");
     redis.command(&["REPLICAOF", "NO", "ONE"]).await?;
     world
         .condition("apikey/later", "Ready", "True/Active")
