@@ -23,6 +23,8 @@ pub enum Notice {
     Refused,
     /// The identity provider does not answer.
     ProviderAway,
+    /// The identity provider does not take the portal's own client id or secret.
+    ClientRefused,
     /// Its answer failed a check.
     NotBelieved,
     /// The claims give no clear accounts.
@@ -72,7 +74,7 @@ impl Notice {
         match self {
             Self::NotBegun | Self::Refused => StatusCode::BAD_REQUEST,
             Self::Claims => StatusCode::FORBIDDEN,
-            Self::NotBelieved => StatusCode::BAD_GATEWAY,
+            Self::ClientRefused | Self::NotBelieved => StatusCode::BAD_GATEWAY,
             Self::ProviderAway | Self::StoreAway => StatusCode::SERVICE_UNAVAILABLE,
             Self::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
@@ -105,6 +107,14 @@ impl Notice {
             }
             (Self::ProviderAway, French) => {
                 "Le fournisseur d’identité ne répond pas : réessayez dans un instant."
+            }
+            (Self::ClientRefused, English) => {
+                "The identity provider does not accept this site at the moment, so nobody can sign \
+                 in: give the reference below to your administrator."
+            }
+            (Self::ClientRefused, French) => {
+                "Le fournisseur d’identité n’accepte pas ce site pour le moment, et personne ne peut \
+                 se connecter : donnez la référence ci-dessous à votre administrateur."
             }
             (Self::NotBelieved, English) => {
                 "The identity provider’s answer failed a check, so you are not signed in."
@@ -206,6 +216,7 @@ mod tests {
             Notice::NotBegun,
             Notice::Refused,
             Notice::ProviderAway,
+            Notice::ClientRefused,
             Notice::NotBelieved,
             Notice::Claims,
             Notice::StoreAway,

@@ -244,6 +244,7 @@ impl From<ProviderError> for Failure {
         let notice = match &error {
             error if error.is_away() => Notice::ProviderAway,
             ProviderError::Refused("invalid_grant") => Notice::NotBegun,
+            error if error.refusal_of_client().is_some() => Notice::ClientRefused,
             _ => Notice::NotBelieved,
         };
         Self {

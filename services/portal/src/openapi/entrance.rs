@@ -89,7 +89,11 @@ pub fn all() -> Vec<Described> {
                 ),
                 ("403", "The claims let nobody in", PAGE),
                 ("429", "More than 20 a minute from this address", PAGE),
-                ("502", "What the provider said is not believed", PAGE),
+                (
+                    "502",
+                    "The provider refuses the portal, or what it said is not believed",
+                    PAGE,
+                ),
                 ("503", "The provider or the store of sessions is away", PAGE),
             ],
             always: &[],

@@ -140,6 +140,8 @@ async fn a_refused_client_is_told_to_the_operator_until_a_sign_in_succeeds() {
         let begun = browser.begin("/").await;
         let answer = browser.back(&begun.state, "code").await;
         assert_eq!(answer.status, 502, "{answer:?}");
+        let page = str::from_utf8(&answer.body).unwrap();
+        assert!(page.contains("does not accept this site"), "{page}");
         let problem = format!("the identity provider refused the exchange: {word}");
         let told = json!({ "usable": false, "problem": problem, "clientRefused": true });
         assert_eq!(site.standing().await, told);
