@@ -122,3 +122,8 @@ async fn a_killed_history_service_heals() -> Result<()> {
 async fn a_killed_operator_heals() -> Result<()> {
     kill_each_pod(Component::Operator).await
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_portal_heals() -> Result<()> {
+    kill_each_pod(Component::Portal).await
+}

@@ -24,6 +24,8 @@ pub enum Component {
     History,
     /// `water-data-operator`
     Operator,
+    /// `water-data-portal`
+    Portal,
 }
 
 /// One pod, as it was when it was looked up.
@@ -42,11 +44,12 @@ pub struct Pod {
 
 impl Component {
     /// All of them.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Gate,
         Self::Departements,
         Self::History,
         Self::Operator,
+        Self::Portal,
     ];
 
     /// The value of the label `app.kubernetes.io/component`.
@@ -56,6 +59,7 @@ impl Component {
             Self::Departements => "departements",
             Self::History => "history",
             Self::Operator => "operator",
+            Self::Portal => "portal",
         }
     }
 
