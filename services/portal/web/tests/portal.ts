@@ -7,10 +7,11 @@ const PODS = 'app.kubernetes.io/component=portal';
 /** Eight pods of gate, services and portal, one after the other, on a busy machine. */
 const ROLLOUT = 300_000;
 
-type Condition = { type: string; status: string };
+type Condition = { type: string; status: string; reason: string; message: string };
+type Portal = { replicas?: number; oidc: { clientSecretRef: { name: string; key: string } } };
 type Api = {
   metadata: { name: string; generation: number };
-  spec: { image: { tag: string } };
+  spec: { image: { tag: string }; portal: Portal };
   status?: { version?: string; observedGeneration?: number; conditions?: Condition[] };
 };
 type Pod = { metadata: { name: string; uid: string; deletionTimestamp?: string }; spec: { containers: { image: string }[] } };
@@ -32,6 +33,16 @@ export async function declaredVersion(): Promise<string> {
   return (await waterDataApi()).spec.image.tag;
 }
 
+/** What the WaterDataApi declares of the portal. */
+export async function declaredPortal(): Promise<Portal> {
+  return (await waterDataApi()).spec.portal;
+}
+
+/** What the WaterDataApi's status says of this. */
+export async function condition(type: string): Promise<Condition | undefined> {
+  return (await waterDataApi()).status?.conditions?.find((one) => one.type === type);
+}
+
 /** The names of the portal's pods. */
 export async function podNames(): Promise<string[]> {
   return (await pods()).map(({ metadata }) => metadata.name);
@@ -40,19 +51,36 @@ export async function podNames(): Promise<string[]> {
 /** Declares a version and waits until all of the product runs it; answers how many seconds that took. */
 export async function rollTo(version: string): Promise<number> {
   const begun = performance.now();
-  const { metadata } = await waterDataApi();
-  const change = { spec: { image: { tag: version } } };
-  await kubectl(['patch', 'waterdataapi', metadata.name, '--type=merge', '-p', JSON.stringify(change)]);
+  await declare({ image: { tag: version } });
   const state = async () => {
-    const { metadata, status } = await waterDataApi();
-    const ready = status?.conditions?.find(({ type }) => type === 'Ready')?.status;
-    const current = status?.observedGeneration === metadata.generation;
     const images = (await pods()).map(({ spec }) => spec.containers[0]?.image.split(':').at(-1));
-    return { ready, current, version: status?.version, images: [...new Set(images)] };
+    return { ...(await rolled()), version: (await waterDataApi()).status?.version, images: [...new Set(images)] };
   };
-  const rolled = { ready: 'True', current: true, version, images: [version] };
-  await expect.poll(state, { message: `the rollout of ${version}, whose images \`cargo dev images\` makes`, timeout: ROLLOUT }).toEqual(rolled);
+  const wanted = { ...ROLLED, version, images: [version] };
+  await expect.poll(state, { message: `the rollout of ${version}, whose images \`cargo dev images\` makes`, timeout: ROLLOUT }).toEqual(wanted);
   return (performance.now() - begun) / 1000;
+}
+
+/** Declares this of the portal and waits until other pods have taken the place of those that did not know it. */
+export async function declarePortal(change: object): Promise<void> {
+  const before = await podNames();
+  await declare({ portal: change });
+  const state = async () => ({ ...(await rolled()), left: (await podNames()).filter((name) => before.includes(name)) });
+  await expect.poll(state, { message: 'the rollout of the portal', timeout: ROLLOUT }).toEqual({ ...ROLLED, left: [] });
+}
+
+async function declare(change: object): Promise<void> {
+  const { metadata } = await waterDataApi();
+  await kubectl(['patch', 'waterdataapi', metadata.name, '--type=merge', '-p', JSON.stringify({ spec: change })]);
+}
+
+const ROLLED = { ready: 'True', current: true };
+
+/** Whether the operator has made real what is declared now. */
+async function rolled(): Promise<{ ready: string | undefined; current: boolean }> {
+  const { metadata, status } = await waterDataApi();
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+  return { ready, current: status?.observedGeneration === metadata.generation };
 }
 
 /** The machine's ids of the portal's processes, each in a control group that has its pod's uid in its name. */
