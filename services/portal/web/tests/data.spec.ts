@@ -50,6 +50,28 @@ test('the address keeps the scale and the département', async ({ site }) => {
   await expect(page).toHaveURL(/by=drought&dept=2A$/);
 });
 
+test('the legend counts every département once, and the picked one shows what the API answers of it', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await page.goto('/a/acme/map?dept=34');
+  await expect(page.locator('[role=option]')).toHaveCount(101);
+  const of = async <T>(dataset: string) =>
+    (await page.evaluate(async (dataset) => (await (await fetch(`/account/v1/accounts/acme/${dataset}?dept=34`)).json()) as unknown, dataset)) as { data: T[] };
+  const [stress, risk] = [(await of<Stress>('stress')).data[0], (await of<Risk>('risque')).data[0]];
+  if (!stress || !risk) throw new Error('the API has no records of 34');
+  const number = new Intl.NumberFormat('fr-FR', { maximumFractionDigits: 3 });
+  const details = page.locator('section.card').filter({ has: page.getByRole('heading', { level: 2, name: /Hérault/ }) });
+  await expect(details.locator('.pill')).toContainText(fr.map.levels[stress.level]);
+  const figures = { [fr.map.stressIndex]: stress.stressIndex, [fr.map.floodRisk]: risk.flood, [fr.map.droughtRisk]: risk.drought, [fr.map.overallRisk]: risk.overall };
+  for (const [name, figure] of Object.entries(figures)) {
+    const line = details.locator('dt', { hasText: name }).locator('xpath=following-sibling::dd[1]');
+    await expect(line).toHaveText(new RegExp(`^${number.format(figure)} / `));
+  }
+  const steps = await page.locator('[role=option]').evaluateAll((options) => options.map((one) => one.getAttribute('data-step')));
+  const counted = await page.locator('.legend li b').allInnerTexts();
+  const expected = ['0', '1', '2', '3', '4', 'none'].map((step) => steps.filter((one) => one === step).length);
+  expect(counted.map(Number)).toEqual(expected.filter((count, index) => index < 5 || count > 0));
+});
+
 test('the history has as many rows as the API says, and its file has all of them', async ({ site }) => {
   const page = await site.as(person('acme'));
   const told = await page.evaluate(async () => ((await (await fetch('/account/v1/accounts/acme/hydrorisk?limit=1')).json()) as { total: number }).total);

@@ -1,8 +1,11 @@
 //! The whole way by keyboard alone: no test here clicks.
 import type { Locator, Page } from '@playwright/test';
+import { en } from '../src/words/en';
 import { fr } from '../src/words/fr';
 import { curl, person, setting } from './cluster';
 import { dialog, expect, freshTitle, row, shownText, test } from './site';
+
+const PATH = '/api/v1/stress?dept=34';
 
 /** Presses Tab until this has the focus. */
 async function tabTo(page: Page, target: Locator): Promise<void> {
@@ -31,37 +34,80 @@ async function signInByKeyboard(page: Page): Promise<void> {
   await page.waitForURL((address) => address.origin === setting('WATER_PORTAL_URL'));
 }
 
-test('a holder signs in, makes, replaces and revokes a key by keyboard alone', async ({ site }) => {
-  test.slow();
-  const page = await site.browser();
-  await signInByKeyboard(page);
+async function goToKeys(page: Page): Promise<void> {
   await press(page, page.getByRole('navigation').getByRole('link', { name: fr.nav.keys }));
   await expect(page.getByRole('heading', { level: 1, name: fr.keys.title })).toBeFocused();
-  const title = freshTitle();
+}
+
+/** Says that the shown text is saved and waits until every gate knows it. */
+async function publishByKeyboard(page: Page): Promise<string> {
+  const text = await shownText(page);
+  await press(page, dialog(page).getByRole('button', { name: fr.keys.saved }));
+  await expect(dialog(page).locator('.state.ok')).toBeVisible();
+  await press(page, dialog(page).getByRole('button', { name: fr.close }));
+  await expect(dialog(page)).toHaveCount(0);
+  return text;
+}
+
+async function makeKeyByKeyboard(page: Page, title: string): Promise<string> {
   await press(page, page.getByRole('button', { name: fr.keys.create }).first());
   await expect(dialog(page).getByLabel(fr.keys.titleLabel)).toBeFocused();
   await page.keyboard.type(title);
   await page.keyboard.press('Enter');
-  const old = await shownText(page);
-  await press(page, dialog(page).getByRole('button', { name: fr.keys.saved }));
-  await expect(dialog(page).locator('.state.ok')).toBeVisible();
-  await press(page, dialog(page).getByRole('button', { name: fr.close }));
-  expect((await curl(old, '/api/v1/stress?dept=34')).status).toBe(200);
+  return publishByKeyboard(page);
+}
+
+async function revokeByKeyboard(page: Page, title: string): Promise<void> {
+  await press(page, row(page, title).getByRole('button', { name: fr.keys.revokeLabel(title) }));
+  await press(page, dialog(page).getByRole('button', { name: fr.keys.revoke }));
+  await expect(row(page, title)).toHaveCount(0);
+}
+
+test('a holder signs in, makes, replaces and revokes a key by keyboard alone', async ({ site }) => {
+  test.slow();
+  const page = await site.browser();
+  await signInByKeyboard(page);
+  await goToKeys(page);
+  const title = freshTitle();
+  const old = await makeKeyByKeyboard(page, title);
+  expect((await curl(old, PATH)).status).toBe(200);
 
   await press(page, row(page, title).getByRole('button', { name: fr.keys.rotateLabel(title) }));
   await expect(dialog(page).getByLabel(fr.keys.overlapLabel)).toBeFocused();
   await press(page, dialog(page).getByRole('button', { name: fr.keys.make }));
-  const next = await shownText(page);
-  await press(page, dialog(page).getByRole('button', { name: fr.keys.saved }));
-  await expect(dialog(page).locator('.state.ok')).toBeVisible();
-  await page.keyboard.press('Escape');
-  await expect(dialog(page)).toHaveCount(0);
-  expect((await curl(next, '/api/v1/stress?dept=34')).status).toBe(200);
+  const next = await publishByKeyboard(page);
+  expect((await curl(next, PATH)).status).toBe(200);
 
-  await press(page, row(page, title).getByRole('button', { name: fr.keys.revokeLabel(title) }));
-  await press(page, dialog(page).getByRole('button', { name: fr.keys.revoke }));
-  await expect(row(page, title)).toHaveCount(0);
-  expect((await curl(next, '/api/v1/stress?dept=34')).status).toBe(401);
+  await revokeByKeyboard(page, title);
+  expect((await curl(next, PATH)).status).toBe(401);
+});
+
+test('a holder renames a key, and ends the one before it, by keyboard alone', async ({ site }) => {
+  test.slow();
+  const page = await site.browser();
+  await signInByKeyboard(page);
+  await goToKeys(page);
+  const [first, title] = [freshTitle(), freshTitle()];
+  const old = await makeKeyByKeyboard(page, first);
+  await press(page, row(page, first).getByRole('button', { name: fr.keys.renameLabel(first) }));
+  await expect(dialog(page).getByLabel(fr.keys.titleLabel)).toBeFocused();
+  await page.keyboard.press('Control+A');
+  await page.keyboard.type(title);
+  await page.keyboard.press('Enter');
+  await expect(dialog(page)).toHaveCount(0);
+  await expect(row(page, title)).toBeVisible();
+
+  await press(page, row(page, title).getByRole('button', { name: fr.keys.rotateLabel(title) }));
+  await tabTo(page, dialog(page).getByLabel(fr.keys.overlapLabel));
+  await page.keyboard.press('ArrowUp');
+  await expect(dialog(page).getByLabel(fr.keys.overlapLabel)).toHaveValue('h1');
+  await press(page, dialog(page).getByRole('button', { name: fr.keys.make }));
+  const next = await publishByKeyboard(page);
+  await press(page, row(page, title).getByRole('button', { name: fr.keys.endPreviousLabel(title) }));
+  await press(page, dialog(page).getByRole('button', { name: fr.keys.endNow }));
+  await expect(row(page, title).getByRole('button', { name: fr.keys.endPreviousLabel(title) })).toHaveCount(0);
+  expect([(await curl(old, PATH)).status, (await curl(next, PATH)).status]).toEqual([401, 200]);
+  await revokeByKeyboard(page, title);
 });
 
 test('the map is one tab stop, and arrow keys go to the neighbour', async ({ site }) => {
@@ -77,6 +123,34 @@ test('the map is one tab stop, and arrow keys go to the neighbour', async ({ sit
   await page.keyboard.press('End');
   await expect(page.locator('.france').getByRole('option', { selected: true })).toHaveAttribute('data-code', '976');
   await expect(page.getByRole('heading', { level: 2, name: /Mayotte/ })).toBeVisible();
+});
+
+test('the table is sorted, and a département picked in it, by keyboard alone', async ({ site }) => {
+  const page = await site.browser();
+  await signInByKeyboard(page);
+  const table = page.getByRole('region', { name: fr.map.table });
+  await expect(table.locator('tbody tr')).toHaveCount(101);
+  const head = table.getByRole('columnheader', { name: fr.map.short.stress });
+  await press(page, head.getByRole('button'));
+  await expect(head).toHaveAttribute('aria-sort', 'descending');
+  const shown = await table.locator('tbody td.n').allInnerTexts();
+  const indices = shown.filter((text) => text !== '–').map((text) => Number(text.replace(',', '.')));
+  expect(indices.length).toBeGreaterThan(90);
+  expect(indices).toEqual([...indices].sort((a, b) => b - a));
+  const first = table.locator('tbody tr').first().getByRole('button');
+  await press(page, first);
+  await expect(first).toHaveAttribute('aria-pressed', 'true');
+  await expect(page.getByRole('heading', { level: 2, name: await first.innerText() })).toBeVisible();
+});
+
+test('the scale of the map is chosen by keyboard alone', async ({ site }) => {
+  const page = await site.browser();
+  await signInByKeyboard(page);
+  await tabTo(page, page.getByRole('radio', { name: fr.map.by.level }));
+  await page.keyboard.press('ArrowRight');
+  await expect(page.getByRole('radio', { name: fr.map.by.stress })).toBeFocused();
+  await expect(page.getByRole('radio', { name: fr.map.by.stress })).toBeChecked();
+  await expect(page).toHaveURL(/by=stress/);
 });
 
 test('the plot’s points can be walked and told', async ({ site }) => {
@@ -103,4 +177,35 @@ test('Escape in a dialog closes it and gives the focus back', async ({ site }) =
   await page.keyboard.press('Escape');
   await expect(dialog(page)).toHaveCount(0);
   await expect(create).toBeFocused();
+});
+
+test('a request is tried in the reference by keyboard alone', async ({ site }) => {
+  const page = await site.browser();
+  await signInByKeyboard(page);
+  await goToKeys(page);
+  const title = freshTitle();
+  const key = await makeKeyByKeyboard(page, title);
+  await press(page, page.getByRole('navigation').getByRole('link', { name: fr.nav.docs }));
+  const box = page.locator('[data-try="/api/v1/stress"]');
+  await press(page, box.locator('summary'));
+  await tabTo(page, box.getByLabel(fr.docs.tryKey));
+  await page.keyboard.type(key);
+  await tabTo(page, box.getByLabel('dept', { exact: true }));
+  await page.keyboard.type('34');
+  await page.keyboard.press('Enter');
+  await expect(box.locator('.state.ok')).toHaveText('200');
+  await goToKeys(page);
+  await revokeByKeyboard(page, title);
+});
+
+test('a reader changes the language and signs out by keyboard alone', async ({ site }) => {
+  const page = await site.browser();
+  await signInByKeyboard(page);
+  await press(page, page.locator('.menu > summary'));
+  await tabTo(page, page.getByRole('radio', { name: 'Français' }));
+  await page.keyboard.press('ArrowRight');
+  await expect(page.locator('html')).toHaveAttribute('lang', 'en');
+  await press(page, page.getByRole('button', { name: en.signOut }));
+  await page.waitForURL((address) => address.origin === setting('WATER_PORTAL_URL') && !address.pathname.startsWith('/a/'));
+  await expect(page.locator('main a[href^="/auth/sign-in"]')).toBeVisible();
 });
