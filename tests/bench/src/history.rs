@@ -97,17 +97,20 @@ pub async fn measure() -> Result<Report> {
     Ok(Report::new(rows)?.with_versions([("postgresql", postgres)].into()))
 }
 
-/// Measures only the walk, whose rows are said and not recorded.
+/// Measures only walks, or others' pages beside them. The rows are said and not recorded.
 pub async fn profile(variant: &str) -> Result<()> {
-    ensure!(variant == "walk", "the variants are walk");
+    let variants = ["walk", "beside-a-walk"];
+    let known = variants.contains(&variant);
+    ensure!(known, "the variants are {}", variants.join(" and "));
     let site = Site::start(FULL).await?;
     let gated = Gated::before(&site.service).await?;
     let (service, gate) = (site.service.id(), gated.gate.id());
     eprintln!("process {service}, behind the gate {gate}");
-    let walks = walk::measure(&site, &gated).await;
-    let enterprise = walk::measure_under_enterprise(&site, &gated).await;
-    let mut rows = walk::rows(&walks);
-    rows.extend(walk::rows_under_enterprise(&enterprise));
+    let mut rows = walk::rows(&walk::measure(&site, &gated).await);
+    rows.extend(match variant {
+        "walk" => walk::rows_under_enterprise(&walk::measure_under_enterprise(&site, &gated).await),
+        _ => quantile::rows(&quantile::measure(&site, &gated).await?),
+    });
     println!("{}", Report::new(rows)?);
     Ok(())
 }
