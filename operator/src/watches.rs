@@ -13,6 +13,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, stream};
+use kube::api::ObjectMeta;
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::utils::Backoff;
@@ -99,8 +100,7 @@ where
     let (restart, lists) = (Arc::new(Notify::new()), Arc::<Lists>::default());
     let counted = Arc::clone(&lists);
     let events = begun_anew(api, config, Arc::clone(&restart))
-        // Half of an object's memory, and never looked at. Absent in a PUT it stays as it is.
-        .modify(|object| object.meta_mut().managed_fields = None);
+        .modify(|object| make_small(object.meta_mut()));
     let changes = relist::with_lost_deletions(events, store.clone())
         .reflect(writer)
         .inspect(move |event| {
@@ -120,6 +120,17 @@ where
         restart,
         lists,
     }
+}
+
+/// Thousands of them are remembered.
+fn make_small(meta: &mut ObjectMeta) {
+    // Half of an object's memory, and never looked at. Absent in a PUT it stays as it is.
+    meta.managed_fields = None;
+    // As decoded, each has room for four and holds one.
+    meta.finalizers.iter_mut().for_each(Vec::shrink_to_fit);
+    meta.owner_references
+        .iter_mut()
+        .for_each(Vec::shrink_to_fit);
 }
 
 /// Changed objects.
