@@ -106,11 +106,16 @@ pub async fn profile(variant: &str) -> Result<()> {
     let gated = Gated::before(&site.service).await?;
     let (service, gate) = (site.service.id(), gated.gate.id());
     eprintln!("process {service}, behind the gate {gate}");
-    let mut rows = walk::rows(&walk::measure(&site, &gated).await);
-    rows.extend(match variant {
-        "walk" => walk::rows_under_enterprise(&walk::measure_under_enterprise(&site, &gated).await),
+    let rows = match variant {
+        "walk" => {
+            let walks = walk::measure(&site, &gated).await;
+            let enterprise = walk::measure_under_enterprise(&site, &gated).await;
+            let mut rows = walk::rows(&walks);
+            rows.extend(walk::rows_under_enterprise(&enterprise));
+            rows
+        }
         _ => quantile::rows(&quantile::measure(&site, &gated).await?),
-    });
+    };
     println!("{}", Report::new(rows)?);
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! Enterprise, and clients that walk through a whole history.
 
 use std::collections::HashSet;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -94,12 +95,29 @@ impl Gated {
         })
     }
 
-    /// Walks through the history of a key's account as CSV, page after page on one connection, and
-    /// counts the rows.
-    pub async fn walk(&self, key: usize) -> Result<u64> {
-        let mut client = HttpClient::connect(self.gate.address()).await?;
-        let bearer = format!("Bearer {}", self.keys.texts[key]);
-        let fields = [("Authorization", bearer.as_str()), ("Accept", "text/csv")];
+    /// A client with this key.
+    pub fn walker(&self, key: usize) -> Walker {
+        Walker {
+            gate: self.gate.address(),
+            bearer: format!("Bearer {}", self.keys.texts[key]),
+        }
+    }
+}
+
+/// A client that walks through the whole history of its account.
+pub struct Walker {
+    gate: SocketAddr,
+    bearer: String,
+}
+
+impl Walker {
+    /// Asks for CSV, page after page on one connection, and counts the rows.
+    pub async fn walk(&self) -> Result<u64> {
+        let mut client = HttpClient::connect(self.gate).await?;
+        let fields = [
+            ("Authorization", self.bearer.as_str()),
+            ("Accept", "text/csv"),
+        ];
         let (mut next, mut rows) = (Some(FIRST.to_owned()), 0);
         while let Some(target) = next {
             let page = client.request("GET", &target, &fields).await?;

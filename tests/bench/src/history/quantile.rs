@@ -1,13 +1,15 @@
 //! How long pages of JSON take at most, 99 of 100, while another account walks through its whole
 //! history, beside the same without that walk.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::thread::{self, JoinHandle};
 
 use anyhow::{Result, ensure};
 use futures::future::try_join_all;
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
 
-use super::gated::Gated;
+use super::gated::{Gated, Walker};
 use super::{LARGE_KEY, LIMIT, SMALL_KEY, Scale, Site, target};
 use crate::load::{Connection, Requests};
 use crate::paced;
@@ -32,10 +34,12 @@ pub async fn measure(site: &Site, gated: &Gated) -> Result<Rounds> {
     let rounds = take_turns(&[ALONE, BESIDE], site.scale.rounds, async |index| {
         let cost = match index {
             0 => asking().await?,
-            _ => tokio::select! {
-                cost = asking() => cost?,
-                ended = walk_on(gated) => match ended? {},
-            },
+            _ => {
+                let walking = Walking::begin(gated.walker(LARGE_KEY))?;
+                let cost = asking().await?;
+                walking.end()?;
+                cost
+            }
         };
         Ok(Turn { cost, counted: 0.0 })
     })
@@ -43,10 +47,38 @@ pub async fn measure(site: &Site, gated: &Gated) -> Result<Rounds> {
     Ok(rounds)
 }
 
-/// Walks again and again.
-async fn walk_on(gated: &Gated) -> Result<Infallible> {
-    loop {
-        gated.walk(LARGE_KEY).await?;
+/// Somebody who walks again and again, on a thread of their own: what their client does with a page is not in the way of
+/// those who are timed.
+struct Walking {
+    enough: oneshot::Sender<()>,
+    thread: JoinHandle<Result<()>>,
+}
+
+impl Walking {
+    fn begin(walker: Walker) -> Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let (enough, asked_to_end) = oneshot::channel();
+        let walking = async move {
+            loop {
+                walker.walk().await?;
+            }
+        };
+        let thread = thread::spawn(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    failed = walking => failed,
+                    _ = asked_to_end => Ok(()),
+                }
+            })
+        });
+        Ok(Self { enough, thread })
+    }
+
+    /// Fails if a walk has failed.
+    fn end(self) -> Result<()> {
+        // Nobody hears it where a walk has failed.
+        let _ = self.enough.send(());
+        self.thread.join().expect("a walk does not panic")
     }
 }
 

@@ -20,7 +20,7 @@ pub async fn measure(site: &Site, gated: &Gated) -> Rounds {
         let began = Instant::now();
         let rows = match index {
             0 => copy(site)?,
-            _ => gated.walk(LARGE_KEY).await?,
+            _ => gated.walker(LARGE_KEY).walk().await?,
         };
         let took = began.elapsed();
         let expected = site.scale.large;
