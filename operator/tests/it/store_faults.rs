@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde_json::Value;
@@ -274,7 +274,7 @@ async fn keys_that_a_store_hinders_are_looked_at_less_and_less() -> Result {
         since(6 * KEYS).await
     });
     told.await?;
-    let begun = Instant::now();
+    let begun = tokio::time::Instant::now();
     let told = world.wait("eight passes of each key", PATIENCE, async || {
         since(8 * KEYS).await
     });
