@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
@@ -133,6 +134,40 @@ async fn a_connection_whose_plan_is_outdated_is_replaced() {
     let reader = Database::connect(&fixture.own.url_as("water_reader"), None, 1).unwrap();
     departements::versions(&reader).await.unwrap();
     fixture.sql("ALTER TABLE water.datasets ALTER COLUMN updated_at TYPE timestamp");
+    let error = departements::versions(&reader).await.unwrap_err();
+    assert!(error.is_transient(), "{error:?}");
+    departements::versions(&reader).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_connection_that_answers_too_late_is_replaced() {
+    let fixture = Fixture::new().await;
+    let reader = Database::connect(&fixture.own.url_as("water_reader"), None, 1).unwrap();
+    departements::versions(&reader).await.unwrap();
+    let session = "SELECT pid FROM pg_stat_activity WHERE usename = 'water_reader' \
+                   AND datname = current_database()";
+    let session = Pid::from_raw(fixture.sql(session).parse().unwrap());
+    kill(session, Signal::SIGSTOP).unwrap();
+    let late = departements::versions(&reader).await;
+    let next = departements::versions(&reader).await;
+    kill(session, Signal::SIGCONT).unwrap();
+    assert!(late.unwrap_err().is_transient());
+    next.unwrap();
+}
+
+#[tokio::test]
+async fn a_connection_that_lost_its_statements_is_replaced() {
+    let fixture = Fixture::new().await;
+    // Each look takes the session's prepared statements away, as a pooler of transactions does.
+    fixture.sql(
+        "ALTER TABLE water.datasets RENAME TO stored; \
+         CREATE FUNCTION public.forget() RETURNS bigint LANGUAGE plpgsql AS \
+             $$ BEGIN DEALLOCATE ALL; RETURN 7; END $$; \
+         CREATE VIEW water.datasets AS SELECT name, updated_at, public.forget() AS version FROM water.stored; \
+         GRANT SELECT ON water.datasets TO water_reader",
+    );
+    let reader = Database::connect(&fixture.own.url_as("water_reader"), None, 1).unwrap();
+    assert_eq!(departements::versions(&reader).await.unwrap().stress, 7);
     let error = departements::versions(&reader).await.unwrap_err();
     assert!(error.is_transient(), "{error:?}");
     departements::versions(&reader).await.unwrap();

@@ -210,3 +210,19 @@ async fn each_load_is_noted_with_where_it_came_from() {
         ("07".repeat(32), vec!["34".to_owned()])
     );
 }
+
+#[tokio::test]
+async fn a_merge_sorts_in_memory_and_its_hash_tables_get_no_more_than_a_sort() {
+    let mut fixture = Fixture::new().await;
+    fixture.sql(
+        "CREATE FUNCTION public.memory() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+             NEW.source := current_setting('work_mem') || ' ' || current_setting('hash_mem_multiplier'); \
+             RETURN NEW; END $$; \
+         CREATE TRIGGER memory BEFORE INSERT ON water.loads FOR EACH ROW EXECUTE FUNCTION public.memory()",
+    );
+    fixture
+        .load(Analyses, &[row("acme", 1, day(1))])
+        .await
+        .unwrap();
+    assert_eq!(fixture.sql("SELECT source FROM water.loads"), "128MB 1");
+}

@@ -208,6 +208,11 @@ mod tests {
                 );
             }
         }
+        let padded = ["acme", "1", " NULL ", "36.00Z", "A"];
+        assert_eq!(
+            read_text(row(padded)).1,
+            "analyses.csv:2: companyName:  NULL  is no value\n"
+        );
         let none = ["acme", "1", "None", "36.00Z", "A"];
         let (rows, problems) = read_with(row(none), NullWords::Accepted);
         assert_eq!((rows.len(), problems.as_str()), (1, ""));

@@ -200,6 +200,14 @@ mod tests {
     }
 
     #[test]
+    fn a_departement_that_is_repeated_without_end_is_kept_once() {
+        let entry = r#"{"code":"34","niveauGraviteMax":null}"#;
+        let (levels, problems) = read_text(format!("[{}]", [entry; 10_000].join(",")));
+        assert_eq!(levels.len(), 1);
+        assert_eq!(problems.lines().count(), 51);
+    }
+
+    #[test]
     fn what_is_no_array_is_refused() {
         for (text, problem) in [
             (
