@@ -6,7 +6,7 @@ use std::{fs, path::Path, time::Duration};
 use anyhow::{Context, Result, bail, ensure};
 use nix::{
     sys::signal::{Signal, kill},
-    unistd::Pid,
+    unistd::{Pid, SysconfVar, sysconf},
 };
 use serde_json::Value;
 use water_harness::HttpClient;
@@ -143,6 +143,18 @@ impl Pod {
             .lines()
             .find_map(|line| line.strip_prefix("nr_throttled "));
         Ok(count.context("no nr_throttled")?.trim().parse()?)
+    }
+
+    /// The CPU time that its process has used so far: utime and stime of proc_pid_stat(5).
+    pub fn cpu_time(&self) -> Result<Duration> {
+        let file = format!("/proc/{}/stat", self.process()?);
+        let statistics = fs::read_to_string(&file).with_context(|| format!("read {file}"))?;
+        // The second field is the command in parentheses, which may hold spaces.
+        let (_, after_command) = statistics.rsplit_once(')').context("no command")?;
+        let times = after_command.split_ascii_whitespace().skip(11).take(2);
+        let ticks = times.map(str::parse::<u32>).sum::<Result<u32, _>>()?;
+        let a_second = sysconf(SysconfVar::CLK_TCK)?.context("the clock has no ticks")?;
+        Ok(Duration::from_secs_f64(f64::from(ticks) / a_second as f64))
     }
 
     /// Kills the pod's process with SIGKILL: it has no time for anything.
