@@ -8,6 +8,7 @@ pub mod children;
 pub mod data;
 pub mod directory;
 pub mod drift;
+mod fingerprint;
 pub mod identity;
 pub mod manifest;
 mod own_secret;
@@ -18,6 +19,7 @@ pub mod render;
 pub mod report;
 pub mod rollout;
 pub mod rotation;
+pub mod secret_error;
 pub mod secrets;
 mod strays;
 mod transitions;
@@ -48,7 +50,8 @@ use children::{ChildError, Children};
 use render::Source;
 use report::Report;
 use rollout::Rollout;
-use secrets::{SecretError, Secrets};
+use secret_error::SecretError;
+use secrets::Secrets;
 
 /// Departements is asked for its data this often; Redis is looked at as often.
 const EVERY: Duration = Duration::from_secs(10);

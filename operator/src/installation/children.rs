@@ -15,8 +15,9 @@ use tracing::info;
 use water_resources::WaterDataApi;
 
 use super::drift::is_as;
+use super::fingerprint::short_hash;
 use super::manifest::{ChildKind, Desired, Manifest};
-use super::render::{MANAGED_BY, short_hash};
+use super::render::MANAGED_BY;
 use crate::conditions::WORKLOAD_MANAGER;
 
 /// What was applied last, as a hash: fields that are no longer wanted show in nothing else.

@@ -10,9 +10,10 @@ use kube::ResourceExt;
 use kube::api::ObjectMeta;
 use water_resources::WaterDataApi;
 
+use super::fingerprint::fingerprint;
 use super::own_secret::{self, is_random, params, random};
 use super::render::IdentityFacts;
-use super::secrets::{SecretError, fingerprint};
+use super::secret_error::SecretError;
 use crate::context::Context;
 
 /// What the gates sign with.

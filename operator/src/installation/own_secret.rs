@@ -10,7 +10,7 @@ use kube::{Resource, ResourceExt};
 use water_resources::WaterDataApi;
 
 use super::render::MANAGED_BY;
-use super::secrets::SecretError;
+use super::secret_error::SecretError;
 use crate::conditions::RECORD_MANAGER;
 
 /// 256 bits, in hexadecimal.

@@ -10,9 +10,10 @@ use regex::Regex;
 use water_resources::portal::{Accounts, KeyOfConfigMap, Portal};
 use water_resources::{WaterDataApi, WaterDataApiSpec};
 
+use super::fingerprint::fingerprint;
 use super::own_secret::{self, is_random, params};
 use super::render::{PortalFacts, SecretFacts};
-use super::secrets::{SecretError, fingerprint};
+use super::secret_error::SecretError;
 use crate::context::Context;
 
 /// Seals what a browser keeps while its user signs in.

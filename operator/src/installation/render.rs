@@ -14,7 +14,6 @@ use water_resources::exposure::Switch;
 
 use super::manifest::{ChildKind, Desired, Manifest};
 pub use environment::GATE_GRACE;
-pub use job::short_hash;
 pub use pods::{CONFIG_HASH, GATE_STORE};
 
 /// The port names and numbers of every HTTP binary.

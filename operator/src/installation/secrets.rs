@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client, ResourceExt};
-use sha2::{Digest, Sha256};
-use water_keystore::{ConnectionSettings, InvalidConnectionSettings};
+use water_keystore::ConnectionSettings;
 use water_resources::WaterDataApi;
 
+use super::fingerprint::fingerprint;
 use super::identity::{self, Identity};
 use super::render::{PortalFacts, SecretFacts, StoreFacts};
+use super::secret_error::SecretError;
 use crate::context::Context;
 
 /// What the operator took from the Secrets.
@@ -38,64 +39,6 @@ pub struct Redis {
     pub gate_store: Option<String>,
     /// Whether both URLs name one host, port and database.
     pub is_one_store: bool,
-}
-
-/// What is wrong with a Secret, and what to do. No value is ever shown.
-#[derive(Debug, thiserror::Error)]
-pub enum SecretError {
-    /// The API server refused or was away.
-    #[error("asking the API server: {0}")]
-    Kube(#[from] kube::Error),
-    /// It is not there.
-    #[error(
-        "{field} names the Secret {name}, which does not exist: create it with the keys {keys}"
-    )]
-    Missing {
-        /// The field of the spec.
-        field: &'static str,
-        /// The Secret.
-        name: String,
-        /// What it must have.
-        keys: String,
-    },
-    /// It lacks a key.
-    #[error("the Secret {name}, which {field} names, lacks the key {key}: add it")]
-    Incomplete {
-        /// The field of the spec.
-        field: &'static str,
-        /// The Secret.
-        name: String,
-        /// What it lacks.
-        key: &'static str,
-    },
-    /// The operator cannot use the Redis URL.
-    #[error(
-        "the key operator-url of the Secret {name}, which spec.redis.secretRef.name names: {source}"
-    )]
-    Redis {
-        /// The Secret.
-        name: String,
-        /// Why.
-        source: InvalidConnectionSettings,
-    },
-    /// Somebody else's Secret has the identity's name, or it was edited.
-    #[error(
-        "the Secret {name} does not hold the two identity keys and the salt: delete it, and it is made again"
-    )]
-    Identity {
-        /// The Secret.
-        name: String,
-    },
-    /// The system has no randomness.
-    #[error("asking the system for random bytes: {0}")]
-    Random(getrandom::Error),
-}
-
-impl SecretError {
-    /// Whether somebody has to do something.
-    pub fn is_invalid(&self) -> bool {
-        !matches!(self, Self::Kube(_) | Self::Random(_))
-    }
 }
 
 const POSTGRES: (&str, &[&str]) = ("spec.postgres.secretRef.name", &["owner-url", "reader-url"]);
@@ -186,26 +129,5 @@ async fn store(
             name: name.into(),
             key,
         }),
-    }
-}
-
-/// A value's fingerprint: tells values apart, and is no way to them without the salt.
-pub(super) fn fingerprint(salt: &[u8], value: &[u8]) -> String {
-    let digest = Sha256::new()
-        .chain_update(salt)
-        .chain_update([0])
-        .chain_update(value)
-        .finalize();
-    hex::encode(&digest[..8])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_fingerprint_tells_values_and_salts_apart() {
-        assert_ne!(fingerprint(b"salt", b"one"), fingerprint(b"salt", b"two"));
-        assert_ne!(fingerprint(b"salt", b"one"), fingerprint(b"other", b"one"));
     }
 }

@@ -22,7 +22,8 @@ use water_resources::api_key::IssuedAt;
 use super::held::Held;
 use crate::directories::gates::{GatePod, Gates, Missed, missed, unproven};
 use crate::gate_pods;
-use crate::installation::secrets::{self, Redis, SecretError};
+use crate::installation::secret_error::SecretError;
+use crate::installation::secrets::{self, Redis};
 use crate::keys::record;
 
 /// ApiKeys at once.

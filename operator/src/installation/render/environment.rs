@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use water_resources::portal::Portal;
 
-use super::job::short_hash;
+use super::super::fingerprint::short_hash;
 use super::{Part, Source, StoreFacts};
 
 /// Unready, then serving on, so that load balancers hear of it (`WATER_STOP_DELAY_SECONDS`).

@@ -2,8 +2,8 @@
 //! another version or another database is another Job.
 
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
+use super::super::fingerprint::short_hash;
 use super::super::manifest::{ChildKind, Manifest};
 use super::{Part, Source, pods};
 
@@ -26,14 +26,4 @@ pub fn migration(source: Source<'_>) -> Manifest {
         Part::Migrations,
         json!({ "spec": spec }),
     )
-}
-
-/// Ten hexadecimal digits: enough to tell versions of one object apart.
-pub fn short_hash(parts: &[&str]) -> String {
-    let mut digest = Sha256::new();
-    for part in parts {
-        digest.update(part);
-        digest.update([0]);
-    }
-    hex::encode(&digest.finalize()[..5])
 }
