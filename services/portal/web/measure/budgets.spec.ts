@@ -3,7 +3,7 @@
 import type { Page } from '@playwright/test';
 import { fr } from '../src/words/fr';
 import { curl, person, renewAllowances } from '../tests/cluster';
-import { dialog, expect, freshTitle, openKeys, row, shownText, test } from '../tests/site';
+import { closeDialog, dialog, expect, freshTitle, newText, openKeys, row, test } from '../tests/site';
 
 const words = fr.keys;
 const VISITS = 7;
@@ -85,15 +85,12 @@ test('a key from the click to active, and to 401', async ({ site }) => {
   for (let number = 0; number < KEYS; number += 1) {
     await renewAllowances('acme');
     const title = freshTitle();
-    await page.getByRole('button', { name: words.create }).first().click();
-    await dialog(page).getByLabel(words.titleLabel).fill(title);
-    await dialog(page).getByRole('button', { name: words.make }).click();
-    const key = await shownText(page);
+    const key = await newText(page, title);
     const saved = performance.now();
     await dialog(page).getByRole('button', { name: words.saved }).click();
     await dialog(page).locator('.state.ok').waitFor();
     active.push(performance.now() - saved);
-    await dialog(page).getByRole('button', { name: fr.close }).click();
+    await closeDialog(page);
     await row(page, title).getByRole('button', { name: words.revokeLabel(title) }).click();
     const revoked = performance.now();
     await dialog(page).getByRole('button', { name: words.revoke }).click();

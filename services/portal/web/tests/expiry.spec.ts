@@ -4,7 +4,7 @@ import type { Page } from '@playwright/test';
 import { compose } from '../src/key';
 import { fr } from '../src/words/fr';
 import { curl, person } from './cluster';
-import { dialog, expect, freshTitle, makeKey, openKeys, revokeKey, row, shownText, test } from './site';
+import { dialog, expect, freshTitle, makeKey, openForm, openKeys, revokeKey, row, shownText, test } from './site';
 
 const PATH = '/api/v1/stress?dept=34';
 const DAY = 86_400_000;
@@ -22,11 +22,6 @@ async function openBounded(page: Page, maxKeyDays: number | null): Promise<void>
   for (const account of told.accounts) account.maxKeyDays = maxKeyDays;
   await page.route('**/account/v1/session', (route) => route.fulfill({ json: told }));
   await openKeys(page, 'acme');
-}
-
-async function openForm(page: Page, title: string): Promise<void> {
-  await page.getByRole('button', { name: words.create }).first().click();
-  await dialog(page).getByLabel(words.titleLabel).fill(title);
 }
 
 const offered = (page: Page) => dialog(page).getByLabel(words.expiryLabel, { exact: true }).locator('option').allInnerTexts();

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Page, Request } from '@playwright/test';
 import { fr } from '../src/words/fr';
 import { person, redis } from './cluster';
-import { dialog, expect, freshTitle, openKeys, revokeKey, shownText, test } from './site';
+import { dialog, expect, freshTitle, newText, openKeys, revokeKey, test } from './site';
 
 /** Milliseconds until the browser's session ends for being idle. */
 async function idleLeft(page: Page): Promise<number> {
@@ -43,10 +43,7 @@ test('waiting until a key works at every gate does not put it off either', async
   const page = await site.as(person('acme'));
   await openKeys(page, 'acme');
   const title = freshTitle();
-  await page.getByRole('button', { name: fr.keys.create }).first().click();
-  await dialog(page).getByLabel(fr.keys.titleLabel).fill(title);
-  await dialog(page).getByRole('button', { name: fr.keys.make }).click();
-  await shownText(page);
+  await newText(page, title);
   const seen = reads(page);
   await dialog(page).getByRole('button', { name: fr.keys.saved }).click();
   await expect(dialog(page).locator('.state.ok')).toBeVisible();

@@ -1,7 +1,7 @@
 //! An account holder's keys, from their making to their end, through browser, ingress, operator and gates.
 import { fr } from '../src/words/fr';
 import { curl, kubectl, person } from './cluster';
-import { dialog, expect, freshTitle, makeKey, openKeys, publish, replaceKey, revokeKey, row, shownText, test } from './site';
+import { dialog, expect, freshTitle, makeKey, newText, openForm, openKeys, publish, replaceKey, revokeKey, row, shownText, test } from './site';
 
 const PATH = '/api/v1/stress?dept=34';
 const words = fr.keys;
@@ -122,10 +122,7 @@ test('a tab that is closed before "I have saved it" leaves no key', async ({ sit
   const title = freshTitle();
   const tab = await page.context().newPage();
   await openKeys(tab, 'acme');
-  await tab.getByRole('button', { name: words.create }).first().click();
-  await dialog(tab).getByLabel(words.titleLabel).fill(title);
-  await dialog(tab).getByRole('button', { name: words.make }).click();
-  const key = await shownText(tab);
+  const key = await newText(tab, title);
   await tab.close();
   await openKeys(page, 'acme');
   await expect(page.locator('tr[data-key], .empty').first()).toBeVisible();
@@ -171,22 +168,14 @@ test('a key can be renamed', async ({ site }) => {
 test('a name of 101 characters is refused with the rule beside the field', async ({ site }) => {
   const page = await site.as(person('acme'));
   await openKeys(page, 'acme');
-  await page.getByRole('button', { name: words.create }).first().click();
-  await dialog(page).getByLabel(words.titleLabel).fill('x'.repeat(101));
+  await openForm(page, 'x'.repeat(101));
   await dialog(page).getByRole('button', { name: words.make }).click();
   await expect(dialog(page).getByText(words.titleWrong)).toBeVisible();
   await expect(dialog(page).getByTestId('key-text')).toHaveCount(0);
 });
 
 test('a key made by kubectl is listed, cannot be replaced, and can be revoked', async ({ site }) => {
-  const name = `essai-${Date.now().toString(36)}`;
-  const manifest = {
-    apiVersion: 'waterdata.dev/v1',
-    kind: 'ApiKey',
-    metadata: { name },
-    spec: { accountId: 'acme', plan: 'Enterprise', description: name, apiRef: { name: await apiName() } },
-  };
-  await kubectl(['apply', '-f', '-'], JSON.stringify(manifest));
+  const name = await keyByKubectl('acme');
   const page = await site.as(person('acme'));
   await openKeys(page, 'acme');
   await expect(row(page, name)).toContainText(words.madeByCluster);
@@ -196,14 +185,7 @@ test('a key made by kubectl is listed, cannot be replaced, and can be revoked', 
 });
 
 test('a key on another plan than its holder’s is marked, and has the quota of its own plan', async ({ site }) => {
-  const name = `essai-${Date.now().toString(36)}`;
-  const manifest = {
-    apiVersion: 'waterdata.dev/v1',
-    kind: 'ApiKey',
-    metadata: { name },
-    spec: { accountId: 'initech', plan: 'Enterprise', description: name, apiRef: { name: await apiName() } },
-  };
-  await kubectl(['apply', '-f', '-'], JSON.stringify(manifest));
+  const name = await keyByKubectl('initech');
   const page = await site.as(person('initech'));
   await openKeys(page, 'initech');
   await expect(row(page, name)).toContainText(words.otherPlan('Enterprise'));
@@ -217,8 +199,18 @@ test('a key on another plan than its holder’s is marked, and has the quota of 
   await expect(page.locator('[data-plan]')).toHaveCount(0);
 });
 
-async function apiName(): Promise<string> {
-  return (await kubectl(['get', 'waterdataapis', '-o', 'jsonpath={.items[0].metadata.name}'])).trim();
+/** Makes a key of this account by kubectl, on the plan Enterprise; answers its name, which is its title too. */
+async function keyByKubectl(account: string): Promise<string> {
+  const name = `essai-${Date.now().toString(36)}`;
+  const api = (await kubectl(['get', 'waterdataapis', '-o', 'jsonpath={.items[0].metadata.name}'])).trim();
+  const manifest = {
+    apiVersion: 'waterdata.dev/v1',
+    kind: 'ApiKey',
+    metadata: { name },
+    spec: { accountId: account, plan: 'Enterprise', description: name, apiRef: { name: api } },
+  };
+  await kubectl(['apply', '-f', '-'], JSON.stringify(manifest));
+  return name;
 }
 
 test('a failed request keeps the text on the page, and the same key can be sent again', async ({ site }) => {
@@ -226,10 +218,7 @@ test('a failed request keeps the text on the page, and the same key can be sent 
   const page = await site.as(person('acme'));
   await openKeys(page, 'acme');
   const title = freshTitle();
-  await page.getByRole('button', { name: words.create }).first().click();
-  await dialog(page).getByLabel(words.titleLabel).fill(title);
-  await dialog(page).getByRole('button', { name: words.make }).click();
-  const key = await shownText(page);
+  const key = await newText(page, title);
   await page.context().setOffline(true);
   await dialog(page).getByRole('button', { name: words.saved }).click();
   await expect(dialog(page).getByRole('alert')).toContainText(fr.problems.network);

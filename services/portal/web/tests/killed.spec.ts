@@ -4,7 +4,7 @@ import type { CDPSession, Page } from '@playwright/test';
 import { fr } from '../src/words/fr';
 import { curl, kubectl, person, renewAllowances } from './cluster';
 import { kill, processes, replacePods } from './portal';
-import { dialog, expect, freshTitle, makeKey, openKeys, revokeKey, row, shownText, test, type Site } from './site';
+import { closeDialog, dialog, expect, freshTitle, makeKey, newText, nextText, openKeys, revokeKey, row, shownText, test, type Site } from './site';
 
 const PATH = '/api/v1/stress?dept=34';
 const words = fr.keys;
@@ -103,46 +103,43 @@ function saving(page: Page): Change {
   return { method: 'POST', send: () => press(words.saved), again: () => press(words.retry), isDone };
 }
 
-async function closeDialog(page: Page): Promise<void> {
-  await dialog(page).getByRole('button', { name: fr.close }).click();
-  await expect(dialog(page)).toHaveCount(0);
+/**
+ * Makes a kind of change once undisturbed, which shows how long it takes, and once for each moment at which every portal
+ * dies. `change` is given a title that no key has, and `send`, by which it sends what its dialog is about to send.
+ */
+async function atEveryMoment(page: Page, change: (title: string, send: (change: Change) => Promise<void>) => Promise<void>): Promise<void> {
+  let usual = 0;
+  await renewAllowances('acme');
+  await change(freshTitle(), async (sent) => {
+    usual = await usualTime(page, sent);
+  });
+  for (const moment of MOMENTS) {
+    await renewAllowances('acme');
+    await change(freshTitle(), (sent) => sendThroughDeath(page, sent, moment, usual));
+  }
 }
 
 test('a key that is made while every portal is killed is made once, and its text works', async ({ site }) => {
   const page = await holder(site);
-  let usual: number | undefined;
-  for (const moment of [undefined, ...MOMENTS]) {
-    await renewAllowances('acme');
-    const title = freshTitle();
-    await page.getByRole('button', { name: words.create }).first().click();
-    await dialog(page).getByLabel(words.titleLabel).fill(title);
-    await dialog(page).getByRole('button', { name: words.make }).click();
-    const key = await shownText(page);
-    if (moment === undefined) usual = await usualTime(page, saving(page));
-    else await sendThroughDeath(page, saving(page), moment, usual ?? 0);
+  await atEveryMoment(page, async (title, send) => {
+    const key = await newText(page, title);
+    await send(saving(page));
     expect(await shownText(page)).toBe(key);
     await closeDialog(page);
     expect((await curl(key, PATH)).status).toBe(200);
     expect(await apiKeys(title)).toHaveLength(1);
     await expect(row(page, title)).toHaveCount(1);
     await revokeKey(page, title);
-  }
+  });
 });
 
 test('a key that is replaced while every portal is killed is replaced once, and both texts work', async ({ site }) => {
   const page = await holder(site);
-  let usual: number | undefined;
-  for (const moment of [undefined, ...MOMENTS]) {
-    await renewAllowances('acme');
-    const title = freshTitle();
+  await atEveryMoment(page, async (title, send) => {
     const old = await makeKey(page, title);
     const [made] = await apiKeys(title);
-    await row(page, title).getByRole('button', { name: words.rotateLabel(title) }).click();
-    await dialog(page).getByLabel(words.overlapLabel).selectOption('h1');
-    await dialog(page).getByRole('button', { name: words.make }).click();
-    const next = await shownText(page);
-    if (moment === undefined) usual = await usualTime(page, saving(page));
-    else await sendThroughDeath(page, saving(page), moment, usual ?? 0);
+    const next = await nextText(page, title, 'h1');
+    await send(saving(page));
     expect(await shownText(page)).toBe(next);
     await closeDialog(page);
     for (const key of [old, next]) expect((await curl(key, PATH)).status).toBe(200);
@@ -151,26 +148,21 @@ test('a key that is replaced while every portal is killed is replaced once, and 
     expect(found.map(({ metadata }) => metadata.generation)).toEqual([(made?.metadata.generation ?? 0) + 1]);
     expect(found[0]?.spec.material.hash.keyId).toBe(next.split('_').at(-2));
     await revokeKey(page, title);
-  }
+  });
 });
 
 test('a key that is revoked while every portal is killed is gone', async ({ site }) => {
   // What a key is that an earlier try has revoked.
   site.provokes(/status of 404/);
   const page = await holder(site);
-  let usual: number | undefined;
-  for (const moment of [undefined, ...MOMENTS]) {
-    await renewAllowances('acme');
-    const title = freshTitle();
+  await atEveryMoment(page, async (title, send) => {
     const key = await makeKey(page, title);
     await row(page, title).getByRole('button', { name: words.revokeLabel(title) }).click();
     const press = () => dialog(page).getByRole('button', { name: words.revoke }).click();
-    const revoking: Change = { method: 'DELETE', send: press, again: press, isDone: async () => (await dialog(page).count()) === 0 };
-    if (moment === undefined) usual = await usualTime(page, revoking);
-    else await sendThroughDeath(page, revoking, moment, usual ?? 0);
+    await send({ method: 'DELETE', send: press, again: press, isDone: async () => (await dialog(page).count()) === 0 });
     await expect(page.getByText(words.changed.revoked(title))).toBeVisible();
     await expect(row(page, title)).toHaveCount(0);
     expect((await curl(key, PATH)).status).toBe(401);
     expect(await apiKeys(title)).toEqual([]);
-  }
+  });
 });

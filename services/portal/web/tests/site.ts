@@ -121,30 +121,50 @@ export async function shownText(page: Page): Promise<string> {
   return (await dialog(page).getByTestId('key-text').innerText()).trim();
 }
 
-/** Says "I have saved it" and waits until every gate knows the key. */
-export async function publish(page: Page): Promise<void> {
-  await dialog(page).getByRole('button', { name: keys.saved }).click();
-  await expect(dialog(page).locator('.state.ok')).toBeVisible();
+/** Closes the dialog that says how a change ended. */
+export async function closeDialog(page: Page): Promise<void> {
   await dialog(page).getByRole('button', { name: fr.close }).click();
   await expect(dialog(page)).toHaveCount(0);
 }
 
-/** Makes a key by the dialog; answers its text. */
-export async function makeKey(page: Page, title: string): Promise<string> {
+/** Says "I have saved it" and waits until every gate knows the key. */
+export async function publish(page: Page): Promise<void> {
+  await dialog(page).getByRole('button', { name: keys.saved }).click();
+  await expect(dialog(page).locator('.state.ok')).toBeVisible();
+  await closeDialog(page);
+}
+
+/** Opens the form for a new key, with this name in it. */
+export async function openForm(page: Page, title: string): Promise<void> {
   await page.getByRole('button', { name: keys.create }).first().click();
   await dialog(page).getByLabel(keys.titleLabel).fill(title);
+}
+
+/** Has the dialog show the text of a new key; answers the text, which the portal does not know yet. */
+export async function newText(page: Page, title: string): Promise<string> {
+  await openForm(page, title);
   await dialog(page).getByRole('button', { name: keys.make }).click();
-  const text = await shownText(page);
+  return shownText(page);
+}
+
+/** The same for the text that replaces a key's after this overlap. */
+export async function nextText(page: Page, title: string, overlap: keyof typeof keys.overlap): Promise<string> {
+  await row(page, title).getByRole('button', { name: keys.rotateLabel(title) }).click();
+  await dialog(page).getByLabel(keys.overlapLabel).selectOption(overlap);
+  await dialog(page).getByRole('button', { name: keys.make }).click();
+  return shownText(page);
+}
+
+/** Makes a key by the dialog; answers its text. */
+export async function makeKey(page: Page, title: string): Promise<string> {
+  const text = await newText(page, title);
   await publish(page);
   return text;
 }
 
 /** Replaces a key by the dialog, with this overlap; answers the new text. */
 export async function replaceKey(page: Page, title: string, overlap: keyof typeof keys.overlap): Promise<string> {
-  await row(page, title).getByRole('button', { name: keys.rotateLabel(title) }).click();
-  await dialog(page).getByLabel(keys.overlapLabel).selectOption(overlap);
-  await dialog(page).getByRole('button', { name: keys.make }).click();
-  const text = await shownText(page);
+  const text = await nextText(page, title, overlap);
   await publish(page);
   return text;
 }

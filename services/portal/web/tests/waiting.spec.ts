@@ -3,7 +3,7 @@ import type { Page, Route } from '@playwright/test';
 import type { Key } from '../src/api';
 import { fr } from '../src/words/fr';
 import { curl, person } from './cluster';
-import { dialog, expect, freshTitle, openKeys, revokeKey, row, shownText, test } from './site';
+import { dialog, expect, freshTitle, newText, openKeys, revokeKey, row, shownText, test } from './site';
 
 const PATH = '/api/v1/stress?dept=34';
 const LIST = '**/account/v1/accounts/acme/keys';
@@ -12,10 +12,7 @@ const words = fr.keys;
 /** The dialog with the text of a key that the portal does not know yet; answers the text. */
 async function openText(page: Page, title: string): Promise<string> {
   await openKeys(page, 'acme');
-  await page.getByRole('button', { name: words.create }).first().click();
-  await dialog(page).getByLabel(words.titleLabel).fill(title);
-  await dialog(page).getByRole('button', { name: words.make }).click();
-  return shownText(page);
+  return newText(page, title);
 }
 
 /** Says "I have saved it", with these answers in place of the list from then on. */
