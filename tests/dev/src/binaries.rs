@@ -9,9 +9,9 @@ use std::thread::{self, JoinHandle};
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 
-use crate::clusters::project;
 use crate::process::run_reporting;
 use crate::progress::Step;
+use crate::project::project;
 
 /// The packages of which the product consists: a binary and an image each.
 pub const PACKAGES: [&str; 6] = [

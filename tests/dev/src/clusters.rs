@@ -4,13 +4,14 @@
 //! same time, and a cluster of a test run whose lock is free belongs to a run that was killed.
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::Cluster;
 use crate::namespace;
+use crate::project::project;
 
 /// What a cluster is for.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
@@ -39,12 +40,6 @@ pub struct Claimed {
 /// All clusters of one user, below one folder.
 pub struct Clusters {
     folder: PathBuf,
-}
-
-/// The folder that holds this workspace.
-pub fn project() -> PathBuf {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    workspace.canonicalize().unwrap_or(workspace)
 }
 
 impl Clusters {
@@ -201,6 +196,8 @@ fn read(cluster: &Cluster) -> Option<Record> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     fn clusters(folder: &Path) -> Clusters {

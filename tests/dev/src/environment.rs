@@ -3,10 +3,11 @@
 use anyhow::{Context, Result};
 
 use crate::cluster::Cluster;
-use crate::clusters::{Clusters, project};
+use crate::clusters::Clusters;
 use crate::credentials::Credentials;
 use crate::process::run;
 use crate::product::{self, NAMESPACE};
+use crate::project::project;
 use crate::{binaries, certificates, identity, namespace, packages, portal};
 
 /// Prints `export` lines of this checkout's development cluster.

@@ -10,8 +10,8 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-use crate::clusters::project;
 use crate::process::run;
+use crate::project::project;
 use outcomes::Ended;
 pub use outcomes::Outcomes;
 use table::{FAULTS, Fault};

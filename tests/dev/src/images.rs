@@ -8,9 +8,9 @@ use anyhow::Result;
 
 use crate::binaries::{self, PACKAGES};
 use crate::cluster::Cluster;
-use crate::clusters::project;
 use crate::process::run;
 use crate::progress::Step;
+use crate::project::project;
 use crate::wait;
 
 /// Puts the image of the pause container into the registry.

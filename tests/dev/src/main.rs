@@ -29,6 +29,7 @@ mod process;
 mod product;
 mod programs;
 mod progress;
+mod project;
 mod searched;
 mod status;
 mod stores;

@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus, Output, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::clusters::project;
+use crate::project::project;
 use crate::searched::run_searched;
 
 /// How much of a log an error shows: enough for a compiler's message or a panic, and still one screen.

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use water_harness::HttpClient;
 
 use crate::cluster::Cluster;
-use crate::clusters::project;
 use crate::credentials::Credentials;
 use crate::process::{run, run_with_input};
 use crate::progress::Step;
+use crate::project::project;
 use crate::{portal, wait};
 
 /// The namespace of the product.

@@ -7,13 +7,14 @@ use anyhow::{Result, bail};
 
 use crate::binaries::Build;
 use crate::cluster::Cluster;
-use crate::clusters::{Claimed, Clusters, Purpose, project};
+use crate::clusters::{Claimed, Clusters, Purpose};
 use crate::faults::{self, Outcomes};
 use crate::interruption::Interruption;
 use crate::leftovers::Lists;
 use crate::namespace::Lifetime;
 use crate::process::{cargo, cargo_searched};
 use crate::progress::Progress;
+use crate::project::project;
 use crate::{binaries, browser, down, environment, packages, product, programs, unused, up, web};
 
 /// One line of the summary: an error makes the whole run fail. Parts with tests note what became of

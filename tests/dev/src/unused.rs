@@ -5,8 +5,8 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use water_harness::programs::cache;
 
-use crate::clusters::project;
 use crate::process::cargo;
+use crate::project::project;
 
 const VERSION: &str = "1.13.1";
 

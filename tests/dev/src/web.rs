@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 
-use crate::clusters::project;
 use crate::node_js::NodeJs;
 use crate::process::run_reporting;
 use crate::progress::{Progress, Step};
+use crate::project::project;
 
 /// What is made of the sources.
 const NO_SOURCES: [&str; 2] = ["node_modules", "dist"];

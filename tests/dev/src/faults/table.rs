@@ -417,7 +417,7 @@ mod tests {
     use std::{fs, io};
 
     use super::*;
-    use crate::clusters::project;
+    use crate::project::project;
 
     /// All Rust of a folder but this table's own.
     fn sources(folder: &Path, text: &mut String) -> io::Result<()> {
