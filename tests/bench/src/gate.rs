@@ -6,6 +6,7 @@ mod references;
 mod revocation;
 mod site;
 mod startup;
+mod workload;
 
 use std::time::Duration;
 
@@ -15,8 +16,8 @@ use crate::load::Slice;
 use crate::report::{Report, Row, Target};
 use crate::rounds::{self, Rounds};
 use site::Site;
-pub use site::{BODY, PLAN, TARGET, contents, plan};
 use startup::Startup;
+pub use workload::{BODY, PLAN, TARGET, contents, plan};
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use water_harness::{HttpClient, Port, Process, Program};
 use water_keystore::Instance;
 
-use super::site::IDENTITY;
+use super::workload::IDENTITY;
 use crate::binary::beside;
 use crate::store::Store;
 

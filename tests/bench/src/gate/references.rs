@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use water_keystore::Instance;
 
-use super::site::{BODY, IDENTITY, LIMITS, PLAN};
+use super::workload::{BODY, IDENTITY, LIMITS, PLAN};
 use crate::keys::Keys;
 use crate::nginx::{Configuration, Nginx};
 use crate::store::Store;

@@ -12,7 +12,8 @@ use water_keystore::{Declaration, Entry};
 
 use super::Scale;
 use super::process::Gate;
-use super::site::{Directory, PLAN, Site, TARGET};
+use super::site::{Directory, STEADY_ACCOUNTS, Site};
+use super::workload::{PLAN, TARGET};
 use crate::load::{Connection, Expected, Load, Requests};
 use crate::report::{Row, Target};
 use crate::rounds::Figure;
@@ -20,9 +21,7 @@ use crate::spread::Spread;
 
 /// Requests a second of the steady load, over all gates (performance.md).
 const RATE: f64 = 1_000.0;
-/// Accounts that send them.
-pub const ACCOUNTS: usize = 600;
-/// Connections to each gate that carry them.
+/// Connections to each gate that carry it.
 const CONNECTIONS: usize = 10;
 const GATES: usize = 3;
 /// Between two requests with a key that is about to be revoked.
@@ -89,7 +88,7 @@ async fn under_load(site: &Site, scale: Scale) -> Result<Vec<Round>> {
 
 /// One gate's part of the load.
 fn steady(gate: &Gate, directory: &Directory) -> Load {
-    let keys = directory.keys.texts[..ACCOUNTS].into();
+    let keys = directory.keys.texts[..STEADY_ACCOUNTS].into();
     Load {
         address: gate.address(),
         connections: CONNECTIONS,
@@ -116,7 +115,7 @@ async fn rounds(
     ];
     let directory = &site.revocation;
     let keys = directory.keys.entries(PLAN).zip(&*directory.keys.texts);
-    let mut doomed = keys.skip(ACCOUNTS);
+    let mut doomed = keys.skip(STEADY_ACCOUNTS);
     let mut rounds = Vec::new();
     for round in 1..=scale.rounds {
         eprintln!("revocations {round} of {}", scale.rounds);

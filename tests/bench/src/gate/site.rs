@@ -1,38 +1,23 @@
 //! Everything that runs while the gate is compared, and what is sent to whom.
 
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use anyhow::Result;
-use water_domain::{Limits, Plan};
-use water_keystore::{Contents, Entry, Instance, Writer};
+use water_keystore::{Instance, Writer};
 
 use super::process::Gate;
 use super::references::References;
-use super::{Scale, name, revocation};
+use super::workload::{BODY, PLAN, TARGET, USED_UP, contents};
+use super::{Scale, name};
 use crate::keys::Keys;
 use crate::load::{Expected, Load, Requests};
 use crate::nginx::Nginx;
 use crate::rounds::Variant;
 use crate::store::Store;
 
-/// What is asked for.
-pub const TARGET: &str = "/api/v1/stress?dept=34";
-
-/// The service's answer to it.
-pub const BODY: &str = r#"{"count":1,"updatedAt":"2026-07-02T00:00:00.000Z","data":[{"dept":"34","name":"Hérault","stressIndex":3.4,"level":"alerte"}],"dept":"34","name":"Hérault","stressIndex":3.4,"level":"alerte"}"#;
-
-/// What gates sign identities with: it protects nothing here.
-pub const IDENTITY: &str = "6265206e6f742061667261696420746f206d65617375726520697420616c6c21";
-
-/// The plan of all keys that shall be served, whose limits (a minute, a day) no account meets.
-pub const PLAN: &str = "Unmet";
-pub const LIMITS: (u32, u32) = (1_000_000, 1_000_000_000);
-
-/// The plan of keys that shall be refused.
-const USED_UP: &str = "UsedUp";
-const ONE_A_DAY: (u32, u32) = (1_000_000, 1);
+/// Accounts of [`Site::revocation`] that send its steady load; the keys after theirs are revoked.
+pub const STEADY_ACCOUNTS: usize = 600;
 
 /// All programs but the gates of [`super::startup`].
 pub struct Site {
@@ -87,7 +72,7 @@ impl Site {
             scale.many
         );
         let doomed = scale.rounds * scale.revocations;
-        let revocation = Directory::new("revocation", revocation::ACCOUNTS + doomed)?;
+        let revocation = Directory::new("revocation", STEADY_ACCOUNTS + doomed)?;
         let instances = [
             &instance,
             &few.instance,
@@ -196,26 +181,6 @@ impl Site {
             },
             process,
         }
-    }
-}
-
-/// A directory with these keys and the plans.
-pub fn contents(entries: impl Iterator<Item = Entry>) -> Contents {
-    Contents {
-        entries: entries.collect(),
-        plans: vec![plan(PLAN, LIMITS), plan(USED_UP, ONE_A_DAY)],
-    }
-}
-
-/// A plan with these limits, a minute and a day.
-pub fn plan(name: &str, (minute, day): (u32, u32)) -> Plan {
-    let number = |number| NonZeroU32::new(number).expect("a limit is not 0");
-    Plan {
-        name: name.parse().expect("letters are a plan's name"),
-        limits: Some(Limits {
-            requests_per_minute: number(minute),
-            requests_per_day: number(day),
-        }),
     }
 }
 
