@@ -1,5 +1,10 @@
 //! What is refused, with which words and which exit status; the database is as it was.
 
+use std::fs::File;
+use std::io::Write;
+
+use nix::fcntl::OFlag;
+use nix::unistd::pipe2;
 use serde_json::json;
 use water_harness::Port;
 
@@ -236,18 +241,20 @@ async fn a_file_that_was_not_read_to_its_end_has_no_digest_in_the_summary() {
 
 #[tokio::test]
 async fn a_pipe_that_delivers_byte_by_byte_is_read_like_a_file() {
-    use std::io::Write;
     let fixture = Fixture::new().await;
-    let words = "load stress - --as-of 2026-06-01 --allow-missing";
-    let mut child = fixture.command(words).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    for byte in "\u{feff}dept;stressIndex\n34;1,5\n".bytes() {
-        stdin.write_all(&[byte]).unwrap();
-        stdin.flush().unwrap();
-    }
+    // A pipe of packets: each write is one read, however late its reader comes.
+    let (reader, writer) = pipe2(OFlag::O_DIRECT | OFlag::O_CLOEXEC).unwrap();
+    let mut command = fixture.command("load stress - --as-of 2026-06-01 --allow-missing");
+    let child = command.stdin(reader).spawn().unwrap();
+    // Else this test would be a reader too, and wait for ever for a command that ended early.
+    drop(command);
+    let mut stdin = File::from(writer);
+    let mut bytes = "\u{feff}dept;stressIndex\n34;1,5\n".bytes();
+    let written = bytes.try_for_each(|byte| stdin.write_all(&[byte]));
     drop(stdin);
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
+    written.unwrap();
     assert_eq!(fixture.sql("SELECT stress_index FROM water.stress"), "1.5");
 }
