@@ -261,8 +261,8 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// What it means that no WaterDataApi accepts an ApiKey. One that is missing may be on its way: both kinds are often
-    /// applied together, and kstatus calls what is `Stalled` failed.
+    /// What it means that no WaterDataApi accepts an ApiKey. One that is missing may be on its way:
+    /// both kinds are often applied together, and kstatus calls what is `Stalled` failed.
     pub fn refused(reason: Reason, message: impl Into<String>) -> Self {
         match reason {
             Reason::ApiAmbiguous | Reason::ApiNotFound => Self::Underway(reason, message.into()),

@@ -171,8 +171,8 @@ async fn look(
         redis => redis?,
     };
     let directory = directory::synchronise(api, &redis, context).await?;
-    // The directory does not wait for them, so that the first list of ApiKeys begins after the claim. The rest of
-    // the report counts ApiKeys.
+    // The directory does not wait for them, so that the first list of ApiKeys begins after the
+    // claim. The rest of the report counts ApiKeys.
     context.caches.filled().await;
     if is_news(api, &directory) {
         context.revisit_keys_of(&place(api));

@@ -23,8 +23,8 @@ enum Command {
     /// The custom resource definitions.
     #[command(subcommand)]
     Crd(Crd),
-    /// Print the lines of a Redis ACL file for the users of the operator, the gate and, if its password is given, the
-    /// portal.
+    /// Print the lines of a Redis ACL file for the users of the operator, the gate and, if its
+    /// password is given, the portal.
     RedisAcl {
         /// `<namespace>.<name>` of the WaterDataApi.
         #[arg(long, default_value = "water.water-data")]

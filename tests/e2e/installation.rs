@@ -1,5 +1,6 @@
-//! The product as a stranger installs it: by the commands of README.md, and then by those that the chart's notes
-//! print, beside the installation of the development cluster and with stores of its own.
+//! The product as a stranger installs it: by the commands of README.md, and then by those that the
+//! chart's notes print, beside the installation of the development cluster and with stores of its
+//! own.
 
 mod loads;
 mod readme;
@@ -51,15 +52,16 @@ fn install(cluster: &Cluster, shell: &Shell) -> Result<String> {
     Ok(notes.context("no notes")?.1.to_owned())
 }
 
-/// The lines of a text that are commands; the last of the first part is the request, which needs a name server that
-/// knows the host.
+/// The lines of a text that are commands; the last of the first part is the request, which needs a
+/// name server that knows the host.
 fn commands(notes: &str) -> String {
     let lines = notes.lines().filter(|line| line.starts_with("  "));
     let lines = lines.filter(|line| !line.starts_with("  curl "));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Removes everything, also what an earlier run left whose stores are gone: no operator can take its finalizers off.
+/// Removes everything, also what an earlier run left whose stores are gone: no operator can take
+/// its finalizers off.
 fn remove(cluster: &Cluster, shell: &Shell) -> Result<()> {
     let commands = "
         kubectl -n $NAMESPACE delete apikeys --all --wait=false

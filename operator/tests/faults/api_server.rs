@@ -16,7 +16,10 @@ use crate::world::{PATIENCE, World};
 
 const NAME: &str = "acme";
 /// What an API server says to one that asks for changes since a time that it has forgotten.
-const EXPIRED: &str = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version","reason":"Expired","code":410}"#;
+const EXPIRED: &str = concat!(
+    r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","#,
+    r#""message":"too old resource version","reason":"Expired","code":410}"#,
+);
 
 fn answer(status: &str, more: &str, length: usize, body: &str) -> Fault {
     let head = format!(

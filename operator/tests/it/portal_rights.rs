@@ -31,7 +31,8 @@ struct Portal {
 }
 
 impl Portal {
-    /// In a namespace of that name, once the API server has learnt of the policy: until then it refuses nothing.
+    /// In a namespace of that name, once the API server has learnt of the policy: until then it
+    /// refuses nothing.
     async fn new(world: World) -> anyhow::Result<Self> {
         let template = Some("templates/portal.yaml");
         let manifests = rights::rendered(&world.namespace, template, &VALUES)?;

@@ -255,7 +255,8 @@ async fn passes(address: &str) -> anyhow::Result<u64> {
 #[tokio::test]
 async fn keys_that_a_store_hinders_are_looked_at_less_and_less() -> Result {
     const KEYS: u64 = 12;
-    /// Each waits 8 s and then 16 s after its sixth pass; with a fixed pause of 3 s two passes took 8 s at most.
+    /// Each waits 8 s and then 16 s after its sixth pass; with a fixed pause of 3 s two passes took
+    /// 8 s at most.
     const TWO_MORE: Duration = Duration::from_secs(12);
     let (redis, world, operator) = World::on_own_redis("fault-damped").await?;
     // A replica of nobody takes no writes.

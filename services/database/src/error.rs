@@ -201,8 +201,8 @@ impl StdError for Cause {
 }
 
 impl Fault for Error {
-    /// Away, slow, overloaded, stopping, not yet migrated, just migrated, or with a password that was changed:
-    /// all of these end without a change to this program.
+    /// Away, slow, overloaded, stopping, not yet migrated, just migrated, or with a password that
+    /// was changed: all of these end without a change to this program.
     fn is_transient(&self) -> bool {
         /// Classes of SQLSTATE: connection, authorisation, transaction rollback, insufficient
         /// resources, operator intervention (which includes the statement timeout), system error.

@@ -6,7 +6,8 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 const SUNSET: HeaderName = HeaderName::from_static("sunset");
 
-/// A path that clients should leave. The headers' values as they are sent, for they never change while a process runs.
+/// A path that clients should leave. The headers' values as they are sent, for they never change
+/// while a process runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Deprecation {
     /// Since when: a structured field's date, `@` and seconds since the epoch, such as `@1767225600`.

@@ -1,5 +1,5 @@
-//! When each key was last used and how many requests each account made: noted by every request with a good key, told
-//! to Redis in batches.
+//! When each key was last used and how many requests each account made: noted by every request with
+//! a good key, told to Redis in batches.
 //!
 //! Each worker notes for itself: memory that two cores write moves between their caches.
 
@@ -97,8 +97,8 @@ impl LastUse {
 }
 
 impl Notes {
-    /// A request with the key of this record came at `now`, which is Redis' time; `accepted` says what the limiter did,
-    /// if it was asked.
+    /// A request with the key of this record came at `now`, which is Redis' time; `accepted` says
+    /// what the limiter did, if it was asked.
     pub fn note(&self, record: &Record, accepted: Option<bool>, now: Timestamp) {
         self.noted()
             .note(&record.account, &record.key_id, accepted, now);
@@ -238,7 +238,8 @@ mod tests {
             let (account, day) = (record().account, UtcDay::of(at(1_000)));
             let shown = site.usage.days(&account, day, 1).await?[0];
             ensure!(shown.limited == 1, "{shown:?}");
-            // The server was killed: what it had not saved is gone, and must not come back with the next batch.
+            // The server was killed: what it had not saved is gone, and must not come back with the
+            // next batch.
             ensure!(shown.accepted == 1, "{shown:?}");
             let last = site.usage.last_uses(&account, &[key()], day).await?;
             ensure!(last == [Some(at(1_000))], "{last:?}");

@@ -28,8 +28,8 @@ pub use asked::refuse_with_json;
 
 /// Rows that are read at once: a page of thousands neither waits for its last row nor stands in
 /// memory twice, and pages of JSON, which the same thread answers, wait for few rows. With 500 the
-/// slowest of 100 took four times as long beside a walk as without, with 100 two to three times; the walk is slower
-/// by a fifth.
+/// slowest of 100 took four times as long beside a walk as without, with 100 two to three times;
+/// the walk is slower by a fifth.
 const PORTION: usize = 100;
 
 /// Time after which a page ends with the rows that it has.

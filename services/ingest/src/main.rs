@@ -1,7 +1,8 @@
 //! `water-ingest`: files into the database, the only way in.
 //!
-//! Problems go to standard error, one a line; one JSON summary goes to standard output (of `provenance`, a table where
-//! that is a terminal). It exits with 0 done, 1 infrastructure, 2 bad data, 3 refused by a guard, 64 wrong usage.
+//! Problems go to standard error, one a line; one JSON summary goes to standard output (of
+//! `provenance`, a table where that is a terminal). It exits with 0 done, 1 infrastructure, 2 bad
+//! data, 3 refused by a guard, 64 wrong usage.
 
 mod arguments;
 mod as_of;

@@ -132,10 +132,11 @@ impl Directory {
     /// Takes the next term, so that every earlier writer is refused from here on.
     ///
     /// `owner` is the uid of the WaterDataApi's namespace; a directory of another uid is left alone
-    /// unless that uid is given in `take_over`. `api` is the uid of the WaterDataApi: what another one
-    /// has left, or an operator that keeps no index has written, is not complete. The caller reads its
-    /// Lease again before it writes. When the returned `meta` is not complete, or does not carry the server's replication id
-    /// ([`Observation::needs_rebuild`]), the first write must be a rebuild.
+    /// unless that uid is given in `take_over`. `api` is the uid of the WaterDataApi: what another
+    /// one has left, or an operator that keeps no index has written, is not complete. The caller
+    /// reads its Lease again before it writes. When the returned `meta` is not complete, or does
+    /// not carry the server's replication id ([`Observation::needs_rebuild`]), the first write must
+    /// be a rebuild.
     pub async fn claim(
         &self,
         owner: &str,

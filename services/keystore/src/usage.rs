@@ -1,7 +1,8 @@
-//! What each account did on each UTC day, as the gates tell it and the account's holder sees it: requests, and when each
-//! of its keys was last used.
+//! What each account did on each UTC day, as the gates tell it and the account's holder sees it:
+//! requests, and when each of its keys was last used.
 //!
-//! One hash an account and day: `accepted` and `limited` are counts, every other field is a key id and its last use in ms.
+//! One hash an account and day: `accepted` and `limited` are counts, every other field is a key id
+//! and its last use in ms.
 
 pub(crate) mod day;
 
@@ -76,8 +77,8 @@ impl Usage {
         }
     }
 
-    /// Adds uses. What may have been counted is not told again: a few requests too few are a smaller error than
-    /// the same ones twice.
+    /// Adds uses. What may have been counted is not told again: a few requests too few are a
+    /// smaller error than the same ones twice.
     pub async fn add(&self, uses: Vec<Use>) -> Result<(), Untold> {
         let outcomes = stream::iter(uses)
             .map(|used| async move { self.add_one(&used).await.map_err(|error| (used, error)) })
@@ -134,8 +135,8 @@ impl Usage {
         Ok(days.into_iter().zip(counts).map(day).collect())
     }
 
-    /// When each of these keys of the account was last used in the days that are kept; `today` is the last one. A key
-    /// id of another account's key says nothing here.
+    /// When each of these keys of the account was last used in the days that are kept; `today` is
+    /// the last one. A key id of another account's key says nothing here.
     pub async fn last_uses(
         &self,
         account: &AccountId,

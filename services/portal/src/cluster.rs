@@ -1,5 +1,5 @@
-//! What the portal asks of the API server: ApiKeys of its namespace, one account at a time, and the plans of its
-//! WaterDataApi.
+//! What the portal asks of the API server: ApiKeys of its namespace, one account at a time, and the
+//! plans of its WaterDataApi.
 
 mod bounds;
 mod failure;
@@ -69,7 +69,8 @@ impl Cluster {
         }
     }
 
-    /// All keys of the member's account, in no order. A quorum read: no state in it is older than the request.
+    /// All keys of the member's account, in no order. A quorum read: no state in it is older than
+    /// the request.
     pub async fn keys(&self, member: &Member) -> Result<Vec<ApiKey>, ClusterError> {
         let account = member.account();
         let of_account = ListParams::default().fields(&format!("spec.accountId={account}"));
@@ -153,8 +154,9 @@ impl Cluster {
         Ok(())
     }
 
-    /// Keeps what the WaterDataApi allows as the API server tells it, for as long as it is polled, and sets `known` at
-    /// the first reading. What was read last stays while the API server is away.
+    /// Keeps what the WaterDataApi allows as the API server tells it, for as long as it is polled,
+    /// and sets `known` at the first reading. What was read last stays while the API server is
+    /// away.
     pub async fn follow_plans(&self, plans: &Plans, known: Latch) -> Infallible {
         let mut pause = UNKNOWN_PLANS_EVERY;
         let mut said = None;

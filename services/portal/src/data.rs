@@ -1,5 +1,6 @@
-//! `/account/v1/accounts/{account}/{stress,risque,hydrorisk,conformite,sources}`: the services' own answers, for the
-//! pages. They are not charged to the account's plan, and so there are few of them and they are for browsers only.
+//! `/account/v1/accounts/{account}/{stress,risque,hydrorisk,conformite,sources}`: the services' own
+//! answers, for the pages. They are not charged to the account's plan, and so there are few of them
+//! and they are for browsers only.
 
 use std::sync::Arc;
 

@@ -52,7 +52,9 @@ mod tests {
         let golden = [
             (
                 "content-security-policy",
-                "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+                "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+                 connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; \
+                 require-trusted-types-for 'script'; trusted-types 'none'",
             ),
             ("strict-transport-security", "max-age=31536000"),
             ("x-content-type-options", "nosniff"),

@@ -1,5 +1,5 @@
-//! `GET /account/v1/openapi.json`: the portal's own API, OpenAPI 3.1, made from the code. It is built once, at start, and
-//! needs no session: programs have the API of the gate.
+//! `GET /account/v1/openapi.json`: the portal's own API, OpenAPI 3.1, made from the code. It is
+//! built once, at start, and needs no session: programs have the API of the gate.
 
 mod account;
 mod bodies;

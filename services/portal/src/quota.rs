@@ -1,4 +1,5 @@
-//! `GET /account/v1/accounts/{account}/quota`: how much of its plan the account has left. Looking costs nothing of it.
+//! `GET /account/v1/accounts/{account}/quota`: how much of its plan the account has left. Looking
+//! costs nothing of it.
 
 use http::StatusCode;
 use serde::Serialize;
@@ -43,8 +44,8 @@ pub struct Window {
     opens_in_seconds: u64,
 }
 
-/// Answers for the member's plan, or for the one that `plan` names: keys of an account may have different ones, which
-/// are counted together.
+/// Answers for the member's plan, or for the one that `plan` names: keys of an account may have
+/// different ones, which are counted together.
 pub async fn answer(
     quotas: &Quotas,
     plans: &Plans,

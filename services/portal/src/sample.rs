@@ -1,5 +1,5 @@
-//! What tests are made of: members as sessions give them, requests as connections give them, and instances of their own
-//! on the Redis that all tests share.
+//! What tests are made of: members as sessions give them, requests as connections give them, and
+//! instances of their own on the Redis that all tests share.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

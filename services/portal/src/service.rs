@@ -191,8 +191,8 @@ fn standing(provider: &Arc<Provider>, process: &mut Process) -> Standing {
     standing
 }
 
-/// What keys need, and the plans, which are followed beside the requests. Ready once they are known: before that every
-/// account would be told that its plan has no access.
+/// What keys need, and the plans, which are followed beside the requests. Ready once they are
+/// known: before that every account would be told that its plan has no access.
 fn keys(
     config: &Config,
     client: Client,

@@ -127,7 +127,8 @@ where
 }
 
 impl Process {
-    /// Takes as many descriptors as it may have, and catches SIGTERM and SIGINT from here on. Needs a runtime; [`run`] calls it.
+    /// Takes as many descriptors as it may have, and catches SIGTERM and SIGINT from here on. Needs
+    /// a runtime; [`run`] calls it.
     pub fn start(program: Program) -> std::io::Result<Self> {
         let mut metrics = Registry::with_prefix("water");
         metrics.register(

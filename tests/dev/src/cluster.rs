@@ -1,6 +1,7 @@
 //! One numbered cluster: what its number decides (addresses, names) and where its files are.
 //!
-//! The cluster's processes see its folder under a fixed path, [`Cluster::FILES`], whatever it is called on the machine.
+//! The cluster's processes see its folder under a fixed path, [`Cluster::FILES`], whatever it is
+//! called on the machine.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -39,7 +40,8 @@ impl Cluster {
         format!("10.244.{}.0/24", self.number)
     }
 
-    /// The Services' addresses (CIDR): a network of its own for each cluster, so that each can have its route.
+    /// The Services' addresses (CIDR): a network of its own for each cluster, so that each can have
+    /// its route.
     pub fn service_network(&self) -> String {
         format!("10.96.{}.0/24", self.number)
     }

@@ -1,7 +1,8 @@
 //! Which clusters there are on this machine, and which number a new one takes.
 //!
-//! Each number has a lock, held by the command that works on the cluster: two commands never change one cluster at the
-//! same time, and a cluster of a test run whose lock is free belongs to a run that was killed.
+//! Each number has a lock, held by the command that works on the cluster: two commands never change
+//! one cluster at the same time, and a cluster of a test run whose lock is free belongs to a run
+//! that was killed.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -66,8 +67,8 @@ impl Clusters {
         })
     }
 
-    /// This checkout's development cluster, which runs; an error names the remedy. What an `up` that failed has left
-    /// does not run.
+    /// This checkout's development cluster, which runs; an error names the remedy. What an `up`
+    /// that failed has left does not run.
     pub fn running_development(&self) -> Result<Cluster> {
         let cluster = self.development().context(NO_CLUSTER)?;
         namespace::init_process(&cluster)?.context(NO_CLUSTER)?;

@@ -1,5 +1,6 @@
-//! After the browser tests: no text of a key is in a log, in Redis or in what Chromium has kept, and etcd holds none of the
-//! keys that were made in a browser. (It holds those that the cluster generated, in their Secrets.)
+//! After the browser tests: no text of a key is in a log, in Redis or in what Chromium has kept,
+//! and etcd holds none of the keys that were made in a browser. (It holds those that the cluster
+//! generated, in their Secrets.)
 
 use std::collections::BTreeSet;
 use std::fs;

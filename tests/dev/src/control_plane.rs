@@ -17,8 +17,8 @@ pub fn storage_and_api(cluster: &Cluster) -> Result<Vec<Service>> {
     Ok(vec![etcd(), api_server(cluster)])
 }
 
-/// What starts once the API server is ready. Earlier, the controller manager would end: the roles that RBAC starts with
-/// would not be there yet.
+/// What starts once the API server is ready. Earlier, the controller manager would end: the roles
+/// that RBAC starts with would not be there yet.
 pub fn controllers() -> Vec<Service> {
     vec![controller_manager(), scheduler()]
 }

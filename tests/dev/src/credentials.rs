@@ -1,4 +1,5 @@
-//! The passwords of stores and people: made at random for each cluster, kept in one file that only its owner can read.
+//! The passwords of stores and people: made at random for each cluster, kept in one file that only
+//! its owner can read.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -41,8 +42,8 @@ pub struct Credentials {
 const FILE: &str = "credentials.json";
 
 impl Credentials {
-    /// The cluster's passwords. Those that it does not have yet are made: all of a new one, and some where its data was
-    /// kept by an earlier version.
+    /// The cluster's passwords. Those that it does not have yet are made: all of a new one, and
+    /// some where its data was kept by an earlier version.
     pub fn find_or_make(folder: &Path) -> Result<Self> {
         if let Ok(found) = Self::read(folder) {
             return Ok(found);

@@ -13,8 +13,8 @@ use crate::process::{run, run_with_input};
 /// The histories, by the names of their datasets.
 const HISTORIES: [&str; 2] = ["analyses", "audits"];
 
-/// Accounts of people who sign in to the portal, after whose histories the demonstration's are named anew. The other
-/// account has none: so its pages look at first.
+/// Accounts of people who sign in to the portal, after whose histories the demonstration's are
+/// named anew. The other account has none: so its pages look at first.
 const HOLDERS: [(&str, &str); 2] = [("demo-1,", "acme,"), ("demo-2,", "globex,")];
 
 /// The day that generated data describes.

@@ -84,8 +84,8 @@ pub fn variables(cluster: &Cluster) -> Result<Vec<(&'static str, String)>> {
         ("WATER_CHROMIUM", packages::CHROMIUM.into()),
         ("WATER_BROWSER_FOLDER", file("browser")),
         ("WATER_NAMESPACE", NAMESPACE.into()),
-        // What the whole-system tests need besides: tools, the process whose descendants they kill, and the tag of
-        // images to roll to, which `cargo dev test` and `cargo dev images` build.
+        // What the whole-system tests need besides: tools, the process whose descendants they kill,
+        // and the tag of images to roll to, which `cargo dev test` and `cargo dev images` build.
         ("WATER_KUBECTL", file("programs/kubectl")),
         ("WATER_HELM", file("programs/helm")),
         (

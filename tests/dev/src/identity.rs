@@ -1,6 +1,7 @@
 //! The cluster's identity provider, and the people who can sign in with it.
 //!
-//! It has one address, that of the node, for browsers on this machine and for pods: an issuer is compared as text.
+//! It has one address, that of the node, for browsers on this machine and for pods: an issuer is
+//! compared as text.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -37,7 +38,8 @@ pub struct Membership {
     pub is_viewer: bool,
 }
 
-/// Everybody: one who acts for two accounts, one in the shoes of the second, and one whose plan has no access.
+/// Everybody: one who acts for two accounts, one in the shoes of the second, and one whose plan has
+/// no access.
 pub const PEOPLE: [Person; 3] = [
     Person {
         email: "anna@acme.example",

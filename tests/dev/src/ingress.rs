@@ -1,5 +1,6 @@
-//! What every cluster has beside the product: a name server (CoreDNS) and an ingress controller (Traefik), which serves
-//! every host by http, and by https with a certificate of the cluster's authority.
+//! What every cluster has beside the product: a name server (CoreDNS) and an ingress controller
+//! (Traefik), which serves every host by http, and by https with a certificate of the cluster's
+//! authority.
 
 use std::fs;
 

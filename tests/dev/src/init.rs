@@ -1,7 +1,8 @@
 //! Process 1 of the cluster's namespaces, and its one child that keeps the programs running.
 //!
-//! Process 1 makes the machine look as the cluster needs it, for the cluster only, and then reaps what is orphaned to
-//! it. When it is killed, the kernel ends everything that runs here and drops every mount, link and packet rule.
+//! Process 1 makes the machine look as the cluster needs it, for the cluster only, and then reaps
+//! what is orphaned to it. When it is killed, the kernel ends everything that runs here and drops
+//! every mount, link and packet rule.
 
 use std::fs;
 use std::os::unix::fs::symlink;

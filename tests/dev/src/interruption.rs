@@ -1,4 +1,5 @@
-//! Ctrl-C in a command that has to clean up: the programs that it runs end, the command itself goes on to its end.
+//! Ctrl-C in a command that has to clean up: the programs that it runs end, the command itself goes
+//! on to its end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,9 +14,10 @@ use signal_hook::iterator::Signals;
 pub struct Interruption(Arc<AtomicBool>);
 
 impl Interruption {
-    /// From here on SIGINT and SIGTERM do not end this process. Programs that it starts get them as usual: a terminal
-    /// sends Ctrl-C to all of them. So the signals are caught, not blocked: a program inherits what is blocked, and
-    /// every server that a test starts could no longer be asked to stop.
+    /// From here on SIGINT and SIGTERM do not end this process. Programs that it starts get them as
+    /// usual: a terminal sends Ctrl-C to all of them. So the signals are caught, not blocked: a
+    /// program inherits what is blocked, and every server that a test starts could no longer be
+    /// asked to stop.
     pub fn watch() -> Result<Self> {
         let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot catch signals")?;
         let come = Arc::new(AtomicBool::new(false));

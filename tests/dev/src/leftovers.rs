@@ -1,4 +1,5 @@
-//! What a cluster could leave on the machine: processes, mounts, links, routes, packet rules and control groups.
+//! What a cluster could leave on the machine: processes, mounts, links, routes, packet rules and
+//! control groups.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -56,8 +57,8 @@ impl Lists {
     }
 }
 
-/// Other work goes on beside a test, so only the cluster's own processes are listed: by its folder in the command line,
-/// or by its control group.
+/// Other work goes on beside a test, so only the cluster's own processes are listed: by its folder
+/// in the command line, or by its control group.
 fn processes(cluster: &Cluster, entries: &mut BTreeSet<String>) -> Result<()> {
     let (folder, group) = (
         format!("{}/", cluster.folder.display()),

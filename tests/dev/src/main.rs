@@ -75,9 +75,11 @@ enum Command {
     Env,
     /// Check and build the portal's pages, if their sources have changed.
     Web,
-    /// Build images that report another version, for a rollout by hand, and put them into the cluster's registry.
+    /// Build images that report another version, for a rollout by hand, and put them into the
+    /// cluster's registry.
     Images {
-        /// What the binaries report and the images are tagged with. Left out: WATER_NEXT_TAG of `cargo dev env`.
+        /// What the binaries report and the images are tagged with. Left out: WATER_NEXT_TAG of
+        /// `cargo dev env`.
         version: Option<String>,
     },
     /// Run every check and every test, on a cluster of its own.
@@ -89,7 +91,8 @@ enum Command {
         #[arg(long)]
         faults: bool,
     },
-    /// Compare the product with well-known programs that do the same work, on this machine, and record the result.
+    /// Compare the product with well-known programs that do the same work, on this machine, and
+    /// record the result.
     Bench {
         /// What is measured. Left out: everything.
         part: Option<bench::Part>,

@@ -1,7 +1,7 @@
 //! The private set of namespaces in which a cluster lives, joined to the machine by one link.
 //!
-//! Nothing is written down about it: the namespaces' process 1 is found by its arguments, so that a run that was
-//! interrupted at any moment leaves nothing that a later one could not find.
+//! Nothing is written down about it: the namespaces' process 1 is found by its arguments, so that a
+//! run that was interrupted at any moment leaves nothing that a later one could not find.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -215,7 +215,8 @@ fn find_processes(wanted: impl Fn(&[&[u8]]) -> bool) -> Result<Vec<Pid>> {
     Ok(found)
 }
 
-/// One control group in each hierarchy (version 1) or in the only one (version 2), below which all pods will be.
+/// One control group in each hierarchy (version 1) or in the only one (version 2), below which all
+/// pods will be.
 fn make_cgroups(cluster: &Cluster) -> Result<()> {
     let root = Path::new("/sys/fs/cgroup");
     if root.join("cgroup.controllers").exists() {

@@ -1,4 +1,5 @@
-//! What makes the namespaces a Kubernetes node: registry, containerd, kubelet, kube-proxy and the policy engine.
+//! What makes the namespaces a Kubernetes node: registry, containerd, kubelet, kube-proxy and the
+//! policy engine.
 
 use std::fs;
 use std::path::Path;
@@ -117,7 +118,8 @@ fn registry_hosts(cluster: &Cluster) -> String {
     )
 }
 
-/// A link of its own for each pod (no bridge): all packets between pods are routed, which the policy engine needs.
+/// A link of its own for each pod (no bridge): all packets between pods are routed, which the
+/// policy engine needs.
 fn pod_network(cluster: &Cluster) -> serde_json::Value {
     let addresses = json!({
         "type": "host-local",
@@ -203,9 +205,9 @@ fn kernel_queues_by_nftables() -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// The engine's rules in the words of iptables: it judges the first packet of a connection. (It would know later ones by
-/// a label that it sets on the connection, which such a kernel does not let it.) The node's own packets, which are
-/// root's, pass: the kubelet's probes.
+/// The engine's rules in the words of iptables: it judges the first packet of a connection. (It
+/// would know later ones by a label that it sets on the connection, which such a kernel does not
+/// let it.) The node's own packets, which are root's, pass: the kubelet's probes.
 fn queue_by_iptables(cluster: &Cluster) -> Result<()> {
     let pods = cluster.pod_network();
     let to_queue = format!("-j NFQUEUE --queue-num {QUEUE} --queue-bypass");

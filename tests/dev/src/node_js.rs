@@ -1,5 +1,6 @@
-//! Node.js and npm, with which the portal's pages are built and tested: the machine's own where they are new enough, else
-//! the npm registry's package of the Node binary, pinned in `tests/dev/node-js` and fetched by Debian's npm.
+//! Node.js and npm, with which the portal's pages are built and tested: the machine's own where
+//! they are new enough, else the npm registry's package of the Node binary, pinned in
+//! `tests/dev/node-js` and fetched by Debian's npm.
 
 use std::ffi::OsString;
 use std::fs;

@@ -1,4 +1,5 @@
-//! What the cluster and the benchmarks need of Debian: installed where that is possible, otherwise named in one sentence.
+//! What the cluster and the benchmarks need of Debian: installed where that is possible, otherwise
+//! named in one sentence.
 
 use std::fs::{self, File};
 use std::io::Write;

@@ -23,7 +23,8 @@ pub fn run(command: &mut Command) -> Result<String> {
     succeeded(command, output)
 }
 
-/// Runs `command` with `input` on its standard input, where no other process can read it, and returns its output.
+/// Runs `command` with `input` on its standard input, where no other process can read it, and
+/// returns its output.
 pub fn run_with_input(command: &mut Command, input: &str) -> Result<String> {
     let mut child = command
         .stdin(Stdio::piped())

@@ -162,7 +162,8 @@ pub fn first_request(cluster: &Cluster) -> Result<String> {
         .build()
         .context("cannot start the client")?;
     let mut last = String::from("none");
-    // The key is Ready; what may still be missing is the ingress controller's knowledge of the Ingress, and the data.
+    // The key is Ready; what may still be missing is the ingress controller's knowledge of the
+    // Ingress, and the data.
     let answered = wait::until(
         FIRST_REQUEST_LIMIT,
         "the first request is answered 200",

@@ -20,8 +20,8 @@ pub fn build_missing(step: &Step) -> Result<()> {
     Ok(())
 }
 
-/// Puts the programs into the cluster's folder, where its processes see them. A cluster that runs keeps those that it
-/// was started with.
+/// Puts the programs into the cluster's folder, where its processes see them. A cluster that runs
+/// keeps those that it was started with.
 pub fn provide(cluster: &Cluster) -> Result<()> {
     let folder = cluster.file("programs");
     if folder.exists() {

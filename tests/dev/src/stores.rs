@@ -1,5 +1,5 @@
-//! PostgreSQL and Redis: real servers with passwords beside the node, which to the product are stores outside the
-//! cluster.
+//! PostgreSQL and Redis: real servers with passwords beside the node, which to the product are
+//! stores outside the cluster.
 
 use std::fs;
 use std::os::unix::fs::chown;

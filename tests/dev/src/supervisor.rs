@@ -1,7 +1,7 @@
 //! Keeps the cluster's programs running: one thread each, which starts its program again when it ends.
 //!
-//! Output goes to `logs/<name>.log`; `services/<name>.json` says how often a program was started again and why, so that
-//! a command outside can tell a slow start from a broken one.
+//! Output goes to `logs/<name>.log`; `services/<name>.json` says how often a program was started
+//! again and why, so that a command outside can tell a slow start from a broken one.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -19,7 +19,8 @@ use crate::process::end_of_log;
 /// A program that fails at once is not started again in a tight loop.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// So many ends and a start is broken rather than slow: a component may end once when it meets its peers too early.
+/// So many ends and a start is broken rather than slow: a component may end once when it meets its
+/// peers too early.
 const TOO_MANY_RESTARTS: u32 = 4;
 
 /// A program to keep running.

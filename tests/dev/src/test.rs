@@ -33,8 +33,9 @@ struct Summary {
     failed: bool,
 }
 
-/// Runs all parts, or those whose name contains `only`; with `all_faults` the faults that take long, too, and the report of all.
-/// An error says that something failed, the summary above it what.
+/// Runs all parts, or those whose name contains `only`; with `all_faults` the faults that take
+/// long, too, and the report of all. An error says that something failed, the summary above it
+/// what.
 pub fn run(only: Option<&str>, all_faults: bool) -> Result<()> {
     let interruption = Interruption::watch()?;
     let mut summary = Summary {

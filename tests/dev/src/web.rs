@@ -1,5 +1,5 @@
-//! `cargo dev web`: the portal's pages, checked and built where their sources have changed. The portal's binary holds the
-//! result, `services/portal/web/dist`.
+//! `cargo dev web`: the portal's pages, checked and built where their sources have changed. The
+//! portal's binary holds the result, `services/portal/web/dist`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

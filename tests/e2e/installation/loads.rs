@@ -54,7 +54,10 @@ fn register(cluster: &Cluster) -> Result<Vec<Value>> {
         .context("the name server's program")?
         .clone();
     let labels = json!({ "app": "register" });
-    let config_map = |name: &str, data: Value| json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name }, "data": data });
+    let config_map = |name: &str, data: Value| {
+        let metadata = json!({ "name": name });
+        json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data })
+    };
     Ok(vec![
         config_map("files", json!({ "stress.csv": STRESS })),
         config_map(

@@ -23,8 +23,8 @@ pub fn block_with(command: &str) -> Result<String> {
         .with_context(|| format!("README.md has no block with `{command}` in {SECTION:?}"))
 }
 
-/// `script` with each placeholder replaced. One that does not occur is an error: the text has changed, and what the
-/// test puts in its place would be missing.
+/// `script` with each placeholder replaced. One that does not occur is an error: the text has
+/// changed, and what the test puts in its place would be missing.
 pub fn filled_in(script: &str, values: &[(&str, &str)]) -> Result<String> {
     values
         .iter()

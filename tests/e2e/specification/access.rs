@@ -61,8 +61,8 @@ async fn s5_4_a_key_on_an_insufficient_plan_gives_403() -> Result<()> {
     )
 }
 
-/// Platform teams' way. The account holder's own, the settings, is clicked through in a browser by the tests of §5.5 in
-/// `services/portal/web/tests/keys.spec.ts`.
+/// Platform teams' way. The account holder's own, the settings, is clicked through in a browser by
+/// the tests of §5.5 in `services/portal/web/tests/keys.spec.ts`.
 #[tokio::test]
 async fn s5_5_keys_are_generated_listed_and_revoked_as_apikeys_too() -> Result<()> {
     let cluster = Cluster::shared().await?;

@@ -1,4 +1,5 @@
-//! Addresses of this machine at the cluster: the one that it has, and more for clients that must not look alike.
+//! Addresses of this machine at the cluster: the one that it has, and more for clients that must
+//! not look alike.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;

@@ -163,8 +163,8 @@ pub fn write_token_keys(directory: &Path, name: &str) -> Result<()> {
     )
 }
 
-/// The public half's SHA-256 in base64 (SubjectPublicKeyInfo, as in RFC 7469 section 2.4) of a private key in PEM: what
-/// Chromium's `--ignore-certificate-errors-spki-list` is told.
+/// The public half's SHA-256 in base64 (SubjectPublicKeyInfo, as in RFC 7469 section 2.4) of a
+/// private key in PEM: what Chromium's `--ignore-certificate-errors-spki-list` is told.
 pub fn public_key_fingerprint(key_pem: &str) -> Result<String> {
     let key = KeyPair::from_pem(key_pem).context("cannot understand the private key")?;
     Ok(BASE64.encode(Sha256::digest(key.subject_public_key_info())))

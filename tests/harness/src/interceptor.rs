@@ -1,6 +1,6 @@
 //! A proxy that sees whole requests to an API server and to Redis: it counts them over both, and at
-//! those that a test names it cuts the connection, lets it hang, kills a process or answers itself, before or after
-//! delivery.
+//! those that a test names it cuts the connection, lets it hang, kills a process or answers itself,
+//! before or after delivery.
 
 mod framing;
 mod ledger;

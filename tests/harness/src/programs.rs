@@ -1,9 +1,11 @@
-//! The Go programs of the development cluster: Kubernetes, etcd, CoreDNS, Helm, a registry, an ingress controller and an
-//! identity provider.
+//! The Go programs of the development cluster: Kubernetes, etcd, CoreDNS, Helm, a registry, an
+//! ingress controller and an identity provider.
 //!
-//! They are built once, from the pinned modules in `tests/dev/cluster`, into a cache outside the tree:
-//! `${XDG_CACHE_HOME:-$HOME/.cache}/water-data/programs/<hash of go.mod, go.sum and sources>/`. A changed pin changes
-//! the hash, so a cached program is never stale and two checkouts share what they have in common.
+//! They are built once, from the pinned modules in `tests/dev/cluster`, into a cache outside the
+//! tree:
+//! `${XDG_CACHE_HOME:-$HOME/.cache}/water-data/programs/<hash of go.mod, go.sum and sources>/`. A
+//! changed pin changes the hash, so a cached program is never stale and two checkouts share what
+//! they have in common.
 
 mod module;
 
@@ -32,8 +34,8 @@ pub const NODE_NAMES: [&str; 10] = [
     "netpol",
 ];
 
-/// Nobody debugs the programs: what the linker leaves out (`-s -w`) is an eighth of the compiler's work, and a quarter of
-/// what Go caches of it.
+/// Nobody debugs the programs: what the linker leaves out (`-s -w`) is an eighth of the compiler's
+/// work, and a quarter of what Go caches of it.
 const COMPILER_FLAGS: &str = "-gcflags=all=-dwarf=false";
 
 /// One program of the cluster.
@@ -59,7 +61,8 @@ pub struct Progress<'a> {
     pub program: &'static str,
     /// Packages compiled so far.
     pub compiled: usize,
-    /// Packages that the program consists of; those that Go has in its own cache are never reported as compiled.
+    /// Packages that the program consists of; those that Go has in its own cache are never reported
+    /// as compiled.
     pub packages: usize,
     /// What the compiler reported last: a package's path, or a module that is being downloaded.
     pub message: &'a str,
@@ -127,7 +130,8 @@ impl Program {
         Ok(cache()?.join(self.module().hash()?).join(self.name()))
     }
 
-    /// The program's file, built first if the cache does not have it. `report` is told of each compiled package.
+    /// The program's file, built first if the cache does not have it. `report` is told of each
+    /// compiled package.
     ///
     /// Concurrent callers build once: the others wait for the first one.
     pub fn find_or_build(self, report: &mut dyn FnMut(Progress<'_>)) -> Result<PathBuf> {

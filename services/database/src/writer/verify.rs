@@ -81,7 +81,8 @@ async fn levels(transaction: &Transaction<'_>) -> Result<Check, Error> {
     Ok(check(what, rows.len() as u64, wrong.count() as u64))
 }
 
-/// What is compared in a history, and the statement that answers how many were and how many of them are wrong.
+/// What is compared in a history, and the statement that answers how many were and how many of them
+/// are wrong.
 const HISTORY: [(&str, &str); 5] = [
     ("totals of accounts", TOTALS),
     ("anchors of pages", ANCHORS),
@@ -91,12 +92,16 @@ const HISTORY: [(&str, &str); 5] = [
 ];
 
 /// An account without rows may have a total of 0, or none.
-const TOTALS: &str = "SELECT count(*), count(*) FILTER (WHERE coalesce(counted.total, 0) <> coalesce(kept.total, 0)) \
+const TOTALS: &str = "SELECT count(*), count(*) FILTER ( \
+        WHERE coalesce(counted.total, 0) <> coalesce(kept.total, 0) \
+    ) \
     FROM (SELECT account_id, count(*) AS total FROM water.history GROUP BY account_id) AS counted \
     FULL JOIN water.history_accounts AS kept USING (account_id)";
 
 /// Every 64th row of an account, counted from its oldest.
-const ANCHORS: &str = "SELECT count(*), count(*) FILTER (WHERE (row.created_at, row.id) IS DISTINCT FROM (kept.created_at, kept.id)) \
+const ANCHORS: &str = "SELECT count(*), count(*) FILTER ( \
+        WHERE (row.created_at, row.id) IS DISTINCT FROM (kept.created_at, kept.id) \
+    ) \
     FROM ( \
         SELECT * FROM ( \
             SELECT account_id, created_at, id, \

@@ -1,5 +1,5 @@
-//! What one worker has noted since the last batch: of each key its latest use, of each account how many requests were
-//! accepted and limited.
+//! What one worker has noted since the last batch: of each key its latest use, of each account how
+//! many requests were accepted and limited.
 
 mod tally;
 

@@ -9,8 +9,8 @@ use water_resources::ApiKey;
 use super::{Cluster, ClusterError, MANAGED_BY, MANAGER, REQUESTED_BY};
 
 impl Cluster {
-    /// Tries, as a dry run, to create a key that the operator would generate; true if an admission policy refuses
-    /// that. Nothing is written.
+    /// Tries, as a dry run, to create a key that the operator would generate; true if an admission
+    /// policy refuses that. Nothing is written.
     pub async fn is_bounded(&self) -> Result<bool, ClusterError> {
         let params = PostParams {
             dry_run: true,

@@ -1,7 +1,7 @@
 //! A key that the portal has made is renamed, rotated, or freed of its text before.
 //!
-//! The operator writes the same object whenever something happens, so a change may find another version than it has
-//! read: it then looks again, and judges again.
+//! The operator writes the same object whenever something happens, so a change may find another
+//! version than it has read: it then looks again, and judges again.
 
 use http::StatusCode;
 use serde_json::{Value, json as value};

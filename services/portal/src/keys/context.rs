@@ -1,4 +1,5 @@
-//! What every request about keys needs, and what holds for all of them: who may change something, and how often.
+//! What every request about keys needs, and what holds for all of them: who may change something,
+//! and how often.
 
 use water_domain::KeyPrefix;
 use water_http::{Code, Problem};

@@ -1,5 +1,5 @@
-//! What a key's ApiKey is called: the same account and hash always give the same name, so that a request that is sent
-//! again finds what the first one made.
+//! What a key's ApiKey is called: the same account and hash always give the same name, so that a
+//! request that is sent again finds what the first one made.
 
 use water_domain::{AccountId, KeyHash};
 

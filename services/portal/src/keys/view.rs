@@ -124,7 +124,8 @@ pub fn made_by(key: &ApiKey) -> MadeBy {
     }
 }
 
-/// The public name of the declared key; of a generated one that of the key in force, empty before there is one.
+/// The public name of the declared key; of a generated one that of the key in force, empty before
+/// there is one.
 pub fn key_id(key: &ApiKey) -> String {
     if let Some(declared) = &key.spec.material.hash {
         let of_hash = || {

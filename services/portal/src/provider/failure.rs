@@ -48,8 +48,8 @@ impl ProviderError {
         }
     }
 
-    /// The word by which the provider refused the portal itself, not a person's code: its client id or its secret is
-    /// not what the provider has, or the client may not do this (RFC 6749 §5.2).
+    /// The word by which the provider refused the portal itself, not a person's code: its client id
+    /// or its secret is not what the provider has, or the client may not do this (RFC 6749 §5.2).
     pub fn refusal_of_client(&self) -> Option<&'static str> {
         match self {
             Self::Refused(word @ ("invalid_client" | "unauthorized_client")) => Some(word),

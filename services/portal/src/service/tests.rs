@@ -177,7 +177,8 @@ fn all(name: &str) -> Vec<Request> {
     requests
 }
 
-/// Everything of an answer but its date. The request ids are told by the test, for their length is part of an answer.
+/// Everything of an answer but its date. The request ids are told by the test, for their length is
+/// part of an answer.
 fn whole(answer: &Answer) -> (u16, Vec<(String, String)>, Value) {
     assert_eq!(answer.header("x-request-id"), Some(ID));
     let mut headers = answer.headers.clone();

@@ -9,7 +9,11 @@ use water_keystore::{Contents, Entry};
 pub const TARGET: &str = "/api/v1/stress?dept=34";
 
 /// The service's answer to it.
-pub const BODY: &str = r#"{"count":1,"updatedAt":"2026-07-02T00:00:00.000Z","data":[{"dept":"34","name":"Hérault","stressIndex":3.4,"level":"alerte"}],"dept":"34","name":"Hérault","stressIndex":3.4,"level":"alerte"}"#;
+pub const BODY: &str = concat!(
+    r#"{"count":1,"updatedAt":"2026-07-02T00:00:00.000Z","#,
+    r#""data":[{"dept":"34","name":"Hérault","stressIndex":3.4,"level":"alerte"}],"#,
+    r#""dept":"34","name":"Hérault","stressIndex":3.4,"level":"alerte"}"#,
+);
 
 /// What gates sign identities with: it protects nothing here.
 pub const IDENTITY: &str = "6265206e6f742061667261696420746f206d65617375726520697420616c6c21";

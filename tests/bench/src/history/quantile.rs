@@ -47,8 +47,8 @@ pub async fn measure(site: &Site, gated: &Gated) -> Result<Rounds> {
     Ok(rounds)
 }
 
-/// Somebody who walks again and again, on a thread of their own: what their client does with a page is not in the way of
-/// those who are timed.
+/// Somebody who walks again and again, on a thread of their own: what their client does with a page
+/// is not in the way of those who are timed.
 struct Walking {
     enough: oneshot::Sender<()>,
     thread: JoinHandle<Result<()>>,

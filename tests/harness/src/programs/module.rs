@@ -1,8 +1,8 @@
 //! The Go modules that pin the programs, and what of them is left out when they are built.
 //!
-//! Traefik can obtain certificates: its library for that, lego, links the clients of all DNS providers there are, a third
-//! of Traefik's packages. No build tag leaves them out, so Traefik is built with a copy of lego whose list of providers is
-//! empty.
+//! Traefik can obtain certificates: its library for that, lego, links the clients of all DNS
+//! providers there are, a third of Traefik's packages. No build tag leaves them out, so Traefik is
+//! built with a copy of lego whose list of providers is empty.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,8 @@ impl Module {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// The `go.mod` to build with: of the module of Traefik one in `folder`, which puts a copy of lego in lego's place.
+    /// The `go.mod` to build with: of the module of Traefik one in `folder`, which puts a copy of
+    /// lego in lego's place.
     pub fn prepare(self, folder: &Path) -> Result<PathBuf> {
         let pins = self.source().join("go.mod");
         match self {

@@ -1,5 +1,6 @@
-//! One test's world: a namespace with the portal's real rights and bounds at a private API server, a private Redis, and
-//! members of accounts as sessions give them. No operator runs: tests write what it would.
+//! One test's world: a namespace with the portal's real rights and bounds at a private API server,
+//! a private Redis, and members of accounts as sessions give them. No operator runs: tests write
+//! what it would.
 
 use std::fs;
 use std::path::Path;
@@ -60,8 +61,8 @@ impl World {
         Self::at(cluster().await, name).await
     }
 
-    /// A world with an API server of its own, which can be stopped. Like the one that the others share it lives as long
-    /// as the tests.
+    /// A world with an API server of its own, which can be stopped. Like the one that the others
+    /// share it lives as long as the tests.
     pub async fn alone(name: &str) -> Self {
         let cluster = Box::leak(Box::new(ControlPlane::start().await.unwrap()));
         define(cluster);
@@ -96,7 +97,8 @@ impl World {
         server.ended(SOON).await.unwrap();
     }
 
-    /// Waits until the API server refuses what the portal may not do: policies act a moment after they are there.
+    /// Waits until the API server refuses what the portal may not do: policies act a moment after
+    /// they are there.
     async fn is_bounded(&self) {
         let refused = async || {
             ensure!(

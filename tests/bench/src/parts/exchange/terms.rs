@@ -42,7 +42,9 @@ pub trait Client: Send + Sync + 'static {
 
 /// What a gate sends, but for the `Host`, with values of the usual length.
 pub fn fields() -> [(HeaderName, HeaderValue); 4] {
-    const IDENTITY: &str = "v1;account=acme-water;key=0123456789ab;plan=Professional;exp=1795564800000;mac=6265206e6f742061667261696420746f206d65617375726520697420616c6c21";
+    const IDENTITY: &str = "v1;account=acme-water;key=0123456789ab;plan=Professional;\
+                            exp=1795564800000;\
+                            mac=6265206e6f742061667261696420746f206d65617375726520697420616c6c21";
     const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let value = HeaderValue::from_static;
     [
