@@ -22,6 +22,7 @@ mod portal;
 mod product;
 mod report;
 mod rounds;
+mod server;
 mod spread;
 mod store;
 

@@ -2,30 +2,20 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use http::Method;
 use water_domain::Timestamp;
-use water_harness::{Answer, HttpClient, Port, Process, Program};
+use water_harness::{Answer, HttpClient};
 use water_http::{Identity, IdentityKey, Signer};
 
-use crate::binary::beside;
 use crate::load::Requests;
 use crate::machine;
-
-/// Longer than a start takes on a busy machine.
-const SOON: Duration = Duration::from_secs(60);
-
-/// What identities are signed with: it protects nothing here.
-const IDENTITY: &str = "6265206e6f742061667261696420746f206d65617375726520697420616c6c21";
+use crate::server::{IDENTITY, Server, with_settings};
 
 /// A ready service.
 #[derive(Debug)]
-pub struct Service {
-    process: Process,
-    http: Port,
-}
+pub struct Service(Server);
 
 impl Service {
     /// Starts `binary` on the database of this URL and waits until it is ready.
@@ -34,34 +24,23 @@ impl Service {
         postgres_url: &str,
         settings: &[(&str, &str)],
     ) -> Result<Self> {
-        let (http, admin) = (Port::reserve()?, Port::reserve()?);
-        let mut program = Program::new(beside(binary)?)
-            .env("WATER_LISTEN_ADDRESS", http.address().to_string())
-            .env("WATER_ADMIN_ADDRESS", admin.address().to_string())
-            .env("WATER_POSTGRES_URL", postgres_url)
-            .env("WATER_IDENTITY_CURRENT", IDENTITY);
-        for (name, value) in settings {
-            program = program.env(name, value);
-        }
-        let process = program.start()?;
-        let ready = async || -> Result<()> {
-            let mut client = HttpClient::connect(admin.address()).await?;
-            let answer = client.request("GET", "/ready", &[]).await?;
-            ensure!(answer.status == 200, "{answer:?}");
-            Ok(())
-        };
-        process.ready(SOON, ready).await?;
-        Ok(Self { process, http })
+        let server = Server::start(binary, |program, _| {
+            let program = program
+                .env("WATER_POSTGRES_URL", postgres_url)
+                .env("WATER_IDENTITY_CURRENT", IDENTITY);
+            with_settings(program, settings)
+        });
+        server.await.map(Self)
     }
 
     /// Where the gate asks.
     pub fn address(&self) -> SocketAddr {
-        self.http.address()
+        self.0.address()
     }
 
     /// Its process id.
     pub fn id(&self) -> u32 {
-        self.process.id()
+        self.0.id()
     }
 
     /// One answer for `account`.

@@ -3,9 +3,10 @@
 use anyhow::{Context, Result};
 use water_keystore::Instance;
 
-use super::workload::{BODY, IDENTITY, LIMITS, PLAN};
+use super::workload::{BODY, LIMITS, PLAN};
 use crate::keys::Keys;
 use crate::nginx::{Configuration, Nginx};
+use crate::server::IDENTITY;
 use crate::store::Store;
 
 /// Gathered, as the gate gathers its lines.

@@ -15,9 +15,6 @@ pub const BODY: &str = concat!(
     r#""dept":"34","name":"Hérault","stressIndex":3.4,"level":"alerte"}"#,
 );
 
-/// What gates sign identities with: it protects nothing here.
-pub const IDENTITY: &str = "6265206e6f742061667261696420746f206d65617375726520697420616c6c21";
-
 /// The plan of all keys that shall be served, whose limits (a minute, a day) no account meets.
 pub const PLAN: &str = "Unmet";
 pub const LIMITS: (u32, u32) = (1_000_000, 1_000_000_000);

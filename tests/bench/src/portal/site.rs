@@ -1,19 +1,16 @@
 //! The portal's own binary, with its Redis, its API server and an identity provider.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use water_harness::{Answer, HttpClient, IdentityProvider, Port, Process, Program, Redis};
+use water_harness::{Answer, HttpClient, IdentityProvider, Redis};
 
 use super::cluster::{Cluster, INSTALLATION};
 use super::scale::Scale;
-use crate::binary::beside;
 use crate::cpu;
 use crate::operator::api::NAMESPACE;
+use crate::server::Server;
 
-/// Longer than a start takes on a busy machine.
-const SOON: Duration = Duration::from_secs(60);
 /// Digits of keys that protect nothing here.
 const DIGITS: &str = "0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f";
 /// What the portal is to its identity provider.
@@ -22,8 +19,7 @@ const MIB: f64 = 1024.0 * 1024.0;
 
 /// A ready portal, and what it needs.
 pub struct Site {
-    portal: Process,
-    http: Port,
+    portal: Server,
     /// Where the keys are.
     pub cluster: Cluster,
     /// Where people sign in.
@@ -36,35 +32,26 @@ impl Site {
     pub async fn start(scale: Scale) -> Result<Self> {
         let (redis, provider) = (Redis::start().await?, IdentityProvider::start().await?);
         let cluster = Cluster::start(scale).await?;
-        let (http, admin) = (Port::reserve()?, Port::reserve()?);
-        let portal = Program::new(beside("water-portal")?)
-            .env("KUBECONFIG", cluster.kubeconfig()?)
-            .env("WATER_LISTEN_ADDRESS", http.address().to_string())
-            .env("WATER_ADMIN_ADDRESS", admin.address().to_string())
-            .env("WATER_REDIS_URL", redis.url())
-            .env("WATER_INSTANCE", format!("{NAMESPACE}.{INSTALLATION}"))
-            // Nobody asks for data here.
-            .env("WATER_DEPARTEMENTS_ADDRESS", "127.0.0.1:1")
-            .env("WATER_HISTORY_ADDRESS", "127.0.0.1:1")
-            .env("WATER_IDENTITY_CURRENT", DIGITS)
-            .env("WATER_PORTAL_URL", "https://water.example")
-            .env("WATER_OIDC_ISSUER", provider.issuer())
-            .env("WATER_OIDC_CLIENT_ID", CLIENT)
-            .env("WATER_OIDC_CLIENT_SECRET", "bench")
-            .env("WATER_OIDC_CA", provider.authority())
-            .env("WATER_PORTAL_SEAL_KEY", DIGITS)
-            .env("WATER_TRUSTED_PROXIES", "127.0.0.0/8")
-            .start()?;
-        let ready = async || -> Result<()> {
-            let mut client = HttpClient::connect(admin.address()).await?;
-            let answer = client.request("GET", "/ready", &[]).await?;
-            ensure!(answer.status == 200, "{answer:?}");
-            Ok(())
-        };
-        portal.ready(SOON, ready).await?;
+        let kubeconfig = cluster.kubeconfig()?;
+        let portal = Server::start("water-portal", |program, _| {
+            program
+                .env("KUBECONFIG", kubeconfig)
+                .env("WATER_REDIS_URL", redis.url())
+                .env("WATER_INSTANCE", format!("{NAMESPACE}.{INSTALLATION}"))
+                // Nobody asks for data here.
+                .env("WATER_DEPARTEMENTS_ADDRESS", "127.0.0.1:1")
+                .env("WATER_HISTORY_ADDRESS", "127.0.0.1:1")
+                .env("WATER_IDENTITY_CURRENT", DIGITS)
+                .env("WATER_PORTAL_URL", "https://water.example")
+                .env("WATER_OIDC_ISSUER", provider.issuer())
+                .env("WATER_OIDC_CLIENT_ID", CLIENT)
+                .env("WATER_OIDC_CLIENT_SECRET", "bench")
+                .env("WATER_OIDC_CA", provider.authority())
+                .env("WATER_PORTAL_SEAL_KEY", DIGITS)
+                .env("WATER_TRUSTED_PROXIES", "127.0.0.0/8")
+        });
         Ok(Self {
-            portal,
-            http,
+            portal: portal.await?,
             cluster,
             provider,
             redis,
@@ -73,7 +60,7 @@ impl Site {
 
     /// Where an ingress would send requests.
     pub fn address(&self) -> SocketAddr {
-        self.http.address()
+        self.portal.address()
     }
 
     /// The portal's process id.
