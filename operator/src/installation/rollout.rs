@@ -70,48 +70,12 @@ pub async fn run(
     for manifest in &desired.groundwork {
         children.apply(manifest).await?;
     }
-
-    children.apply(&desired.migration).await?;
-    let job: Option<Job> = children.get(ChildKind::Job, &desired.migration.name)?;
-    match job
-        .as_ref()
-        .map_or_else(progress::unknown, progress::migration)
-    {
-        Step::Complete => {}
-        Step::Underway(message) => {
-            let finding = Finding::lacks(Aspect::MigrationsComplete, Reason::Migrating, &message);
-            return Ok(Rollout::underway(finding, Reason::Migrating, message));
-        }
-        Step::Failed(message) => {
-            let finding = Finding::lacks(
-                Aspect::MigrationsComplete,
-                Reason::MigrationFailed,
-                &message,
-            );
-            return Ok(Rollout::failed(finding, Reason::MigrationFailed, message));
-        }
+    if let Some(unfinished) = migrate(children, desired).await? {
+        return Ok(unfinished);
     }
-
-    for stage in [&desired.services[..], std::slice::from_ref(&desired.gate)] {
-        for manifest in stage {
-            let is_gate = manifest.name == desired.gate.name;
-            if is_gate && !is_claimed && !children.is_made(manifest) {
-                let message = "the gate is rolled out once the key directory is claimed";
-                return Ok(Rollout::underway(
-                    migrated(),
-                    Reason::Waiting,
-                    message.into(),
-                ));
-            }
-            children.apply(manifest).await?;
-        }
-        for manifest in stage {
-            if let Some(unfinished) = unfinished(children, manifest)? {
-                return Ok(unfinished);
-            }
-        }
+    if let Some(unfinished) = deploy(children, desired, is_claimed).await? {
+        return Ok(unfinished);
     }
-
     if let Some(exposure) = &desired.exposure {
         children.apply(exposure).await?;
     }
@@ -134,6 +98,56 @@ pub async fn run(
         migrations: migrated(),
         outcome,
     })
+}
+
+/// Applies the migration Job; answers how far it is, unless it is done.
+async fn migrate(
+    children: &mut Children,
+    desired: &Desired,
+) -> Result<Option<Rollout>, ChildError> {
+    children.apply(&desired.migration).await?;
+    let job: Option<Job> = children.get(ChildKind::Job, &desired.migration.name)?;
+    let step = job
+        .as_ref()
+        .map_or_else(progress::unknown, progress::migration);
+    let lacks = |reason, message: &str| Finding::lacks(Aspect::MigrationsComplete, reason, message);
+    Ok(match step {
+        Step::Complete => None,
+        Step::Underway(message) => {
+            let finding = lacks(Reason::Migrating, &message);
+            Some(Rollout::underway(finding, Reason::Migrating, message))
+        }
+        Step::Failed(message) => {
+            let finding = lacks(Reason::MigrationFailed, &message);
+            Some(Rollout::failed(finding, Reason::MigrationFailed, message))
+        }
+    })
+}
+
+/// Applies the Deployments of the services and then the gate's; answers how far they are, unless
+/// they are done.
+async fn deploy(
+    children: &mut Children,
+    desired: &Desired,
+    is_claimed: bool,
+) -> Result<Option<Rollout>, ChildError> {
+    for stage in [&desired.services[..], std::slice::from_ref(&desired.gate)] {
+        for manifest in stage {
+            let is_gate = manifest.name == desired.gate.name;
+            if is_gate && !is_claimed && !children.is_made(manifest) {
+                let message = "the gate is rolled out once the key directory is claimed";
+                let rollout = Rollout::underway(migrated(), Reason::Waiting, message.into());
+                return Ok(Some(rollout));
+            }
+            children.apply(manifest).await?;
+        }
+        for manifest in stage {
+            if let Some(unfinished) = unfinished(children, manifest)? {
+                return Ok(Some(unfinished));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// How far a Deployment is, unless it is done.
