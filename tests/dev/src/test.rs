@@ -38,10 +38,39 @@ struct Summary {
 /// what.
 pub fn run(only: Option<&str>, all_faults: bool) -> Result<()> {
     let interruption = Interruption::watch()?;
+    let is_wanted = |name: &str| only.is_none_or(|wanted| name.contains(wanted));
+    prepare(is_wanted(WHOLE_SYSTEM))?;
     let mut summary = Summary {
         lines: Vec::new(),
         failed: false,
     };
+    let mut parts = parts(all_faults, &mut summary);
+    parts.retain(|(name, _)| is_wanted(name));
+    let mut outcomes = Outcomes::default();
+    for (name, part) in parts {
+        if interruption.has_come() {
+            summary.fail(name, "not run: interrupted");
+        } else {
+            summary.run(name, || part(&mut outcomes));
+        }
+    }
+    if all_faults {
+        let (held, all) = faults::write(outcomes)?;
+        summary.note(&format!(
+            "faults: {held} of {all} held, as {} says",
+            faults::REPORT
+        ));
+    }
+    note_what_is_missing(&mut summary);
+    eprintln!("\nSummary\n{}", summary.lines.join("\n"));
+    if summary.failed {
+        bail!("not everything passed");
+    }
+    Ok(())
+}
+
+/// Installs and builds what the parts run: pages and binaries for the whole system only.
+fn prepare(whole_system: bool) -> Result<()> {
     let mut progress = Progress::new();
     progress.step("Debian packages", |step| {
         packages::install_missing(&packages::CLUSTER, step)?;
@@ -49,12 +78,11 @@ pub fn run(only: Option<&str>, all_faults: bool) -> Result<()> {
         packages::install_missing(&packages::TESTS, step)?;
         packages::install_missing(&packages::BROWSER, step)
     })?;
-    let is_wanted = |name: &str| only.is_none_or(|wanted| name.contains(wanted));
-    if is_wanted(WHOLE_SYSTEM) {
+    if whole_system {
         progress.step("Pages of the portal", web::build)?;
     }
     // Beside the Go programs, which leave a core idle while they are downloaded and linked.
-    let build = is_wanted(WHOLE_SYSTEM).then(Build::start);
+    let build = whole_system.then(Build::start);
     progress.step(
         "Kubernetes and its companions, built from Go modules",
         programs::build_missing,
@@ -62,7 +90,11 @@ pub fn run(only: Option<&str>, all_faults: bool) -> Result<()> {
     if let Some(build) = build {
         progress.step("Binaries", |step| build.finish(step))?;
     }
+    Ok(())
+}
 
+/// The parts of a run in their order. The summary is told of one that this machine cannot run.
+fn parts(all_faults: bool, summary: &mut Summary) -> Vec<(&'static str, Part)> {
     let mut parts: Vec<(&str, Part)> = vec![
         ("formatting", |_| cargo(&["fmt", "--all", "--check"], &[])),
         ("lints", |_| cargo(&["lint"], &[])),
@@ -85,22 +117,11 @@ pub fn run(only: Option<&str>, all_faults: bool) -> Result<()> {
     if all_faults {
         parts.push(("faults that take long", long_faults));
     }
-    parts.retain(|(name, _)| is_wanted(name));
-    let mut outcomes = Outcomes::default();
-    for (name, part) in parts {
-        if interruption.has_come() {
-            summary.fail(name, "not run: interrupted");
-        } else {
-            summary.run(name, || part(&mut outcomes));
-        }
-    }
-    if all_faults {
-        let (held, all) = faults::write(outcomes)?;
-        summary.note(&format!(
-            "faults: {held} of {all} held, as {} says",
-            faults::REPORT
-        ));
-    }
+    parts
+}
+
+/// Notes the tests that did nothing, since what they read is not on this machine.
+fn note_what_is_missing(summary: &mut Summary) {
     if !vigieau_levels().exists() {
         summary.note(&format!(
             "real alert levels: not tested, since {} is absent (WATER_TEST_VIGIEAU names another folder)",
@@ -113,11 +134,6 @@ pub fn run(only: Option<&str>, all_faults: bool) -> Result<()> {
              the programs of the version before",
         );
     }
-    eprintln!("\nSummary\n{}", summary.lines.join("\n"));
-    if summary.failed {
-        bail!("not everything passed");
-    }
-    Ok(())
 }
 
 impl Summary {
