@@ -266,20 +266,21 @@ async fn keys_that_a_store_hinders_are_looked_at_less_and_less() -> Result {
     for digit in "0123456789ab".chars() {
         world.apply(&brought(&format!("key-{digit}"), digit))?;
     }
-    let since = async |count: u64| {
-        let now = passes(&address).await?;
-        ensure!(now >= before + count, "{before} passes before, {now} now");
-        Ok(now)
+    let passes_of_each = async |count: u64| {
+        let look = async || {
+            let now = passes(&address).await?;
+            ensure!(
+                now >= before + count * KEYS,
+                "{before} passes before, {now} now"
+            );
+            Ok(())
+        };
+        let what = format!("{count} passes of each key");
+        world.wait(&what, PATIENCE, look).await
     };
-    let told = world.wait("six passes of each key", PATIENCE, async || {
-        since(6 * KEYS).await
-    });
-    told.await?;
+    passes_of_each(6).await?;
     let begun = tokio::time::Instant::now();
-    let told = world.wait("eight passes of each key", PATIENCE, async || {
-        since(8 * KEYS).await
-    });
-    told.await?;
+    passes_of_each(8).await?;
     let took = begun.elapsed();
     assert!(took > TWO_MORE, "two more passes of each key in {took:?}");
     redis.command(&["REPLICAOF", "NO", "ONE"]).await?;
