@@ -160,7 +160,7 @@ fn finalizers(cluster: &Cluster) -> Result<String> {
 /// Whether one of these gates accepts a key; one that has ended does not.
 async fn is_accepted_by_any(gates: &[Pod], key: &str) -> Result<bool> {
     for gate in gates {
-        // Without data, whoever has a key is told so.
+        // Without data an accepted key gets an error, but not 401.
         let answer = gate.water()?.get("/api/v1/stress", key).await;
         if answer.is_ok_and(|answer| answer.status != 401) {
             return Ok(true);

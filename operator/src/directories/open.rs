@@ -152,8 +152,8 @@ impl OpenDirectory {
         rebuilds.untold = rebuilds.cause.take();
     }
 
-    /// Why it was rebuilt since this was asked last, whoever noticed it. Not of a leadership's first
-    /// rebuild, for which nothing had to happen.
+    /// The damage that the latest rebuild repaired, if it was not taken before. The first rebuild of
+    /// a leadership may repair none: it always happens.
     pub(super) fn take_rebuild(&self) -> Option<String> {
         self.rebuilds().untold.take()
     }

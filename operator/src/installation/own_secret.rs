@@ -1,5 +1,4 @@
-//! Secrets that the operator makes for an installation and keeps: random values that nobody has to
-//! think up.
+//! Secrets of random values that the operator makes for an installation and keeps.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +52,7 @@ pub fn is_random(value: &[u8]) -> bool {
     value.len() == LENGTH && value.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// The value at a key; empty where there is none.
+/// The value at a key; empty if the key is missing.
 pub fn value<'a>(secret: &'a Secret, key: &str) -> &'a [u8] {
     let data = secret.data.as_ref();
     data.and_then(|data| data.get(key))

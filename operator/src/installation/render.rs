@@ -147,7 +147,7 @@ pub fn render(source: Source<'_>) -> Desired {
     let declared = Part::ALWAYS.into_iter().chain(portal.map(|_| Part::Portal));
     let serving = declared.clone().filter(|part| *part != Part::Migrations);
     let mut groundwork = Vec::new();
-    // The portal's ServiceAccount has rights, and so it comes from whoever may give them: the chart.
+    // The portal's ServiceAccount has rights, which the operator may not give: the chart makes it.
     groundwork.extend(Part::ALWAYS.map(|part| pods::service_account(source, part)));
     groundwork.extend(serving.clone().map(|part| network::service(source, part)));
     if source.spec.network_policy.mode == Switch::Enabled {

@@ -1,4 +1,4 @@
-//! What belongs to somebody else is never touched, and whoever waits for it takes over.
+//! What another owner has is never touched; the loser of a conflict takes over once it is free.
 
 use serde_json::json;
 

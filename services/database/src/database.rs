@@ -37,7 +37,7 @@ const POOL_TIMEOUT: Duration = Duration::from_secs(2);
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(2500);
 
 /// Between two looks for a free connection where a new one was refused for its password.
-const LOOK: Duration = Duration::from_millis(5);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Whether the schema is there.
 const READY: &str = "SELECT FROM water.datasets LIMIT 1";
@@ -106,7 +106,7 @@ impl Database {
                 Err(error) if is_wrong_password(&error) && self.pool.status().size > 0 => {
                     // Another try would cost the server a check of the password each time.
                     while self.pool.status().available == 0 && self.pool.status().size > 0 {
-                        sleep(LOOK).await;
+                        sleep(LOOK_EVERY).await;
                     }
                 }
                 free => return free,

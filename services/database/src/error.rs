@@ -34,7 +34,7 @@ pub enum SettingsError {
         /// What was wrong with it.
         source: rustls::pki_types::pem::Error,
     },
-    /// The CA certificate is none.
+    /// The CA certificate cannot be read as one.
     #[error("the PostgreSQL CA certificate cannot be used: it must be PEM")]
     Certificate,
     /// The CA file has no certificate that can be used.

@@ -35,8 +35,8 @@ const LOCK: i64 = i64::from_be_bytes(*b"wmigrate");
 /// Settings of the connection that holds the lock: its transaction is idle while the other migrates.
 const GUARD: &str = "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0";
 
-/// Settings of the connection that migrates. A statement that waits for a table makes everyone
-/// wait who comes after it, so it gives up soon and is tried again.
+/// Settings of the connection that migrates. Every later statement on a table waits
+/// behind one that waits for its lock, so this one gives up soon and is tried again.
 const MIGRATING: &str = "SET statement_timeout = 0; SET lock_timeout = '1s'";
 const LOCK_PAUSE: Duration = Duration::from_secs(1);
 

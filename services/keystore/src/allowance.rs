@@ -32,7 +32,7 @@ impl Allowances {
         }
     }
 
-    /// Takes one; `Some`: there is none left, and the next one comes after this time.
+    /// Takes one and answers `None`. Where none is left, answers how long until there is one again.
     pub async fn take(
         &self,
         account: &AccountId,

@@ -240,7 +240,7 @@ impl Directory {
         Ok(info.lines().find_map(policy))
     }
 
-    /// Whether the Redis user of `gate` could write key records: then whoever takes over a gate
+    /// Whether the Redis user of `gate` could write key records: then an attacker in a gate
     /// could make keys. Asks without trying, by `ACL DRYRUN`.
     pub async fn lets_write_records(&self, gate: &ConnectionSettings) -> Result<bool, StoreError> {
         let mut command = cmd("ACL");

@@ -1,7 +1,8 @@
 //! Which accounts a person has, from the claims of the identity provider.
 //!
 //! Each value of one claim is matched by a pattern with the groups `account`, `plan` and `role`.
-//! What does not match is none of ours; what matches and cannot be read gives nothing.
+//! A value that does not match belongs to other programs; one that matches and cannot be read gives
+//! nothing.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -89,7 +90,7 @@ pub enum LeftOut {
     NoPlan,
 }
 
-/// Claims that nobody is let in with.
+/// Why claims let nobody in.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ClaimsError {
     /// One account on two plans.

@@ -8,7 +8,8 @@ use std::time::Duration;
 use http::header::COOKIE;
 use http::{HeaderMap, HeaderValue};
 
-/// All cookies of a request, as name and value. What is no UTF-8 is none of ours.
+/// All cookies of a request, as name and value. A line that is not UTF-8 is left out: the portal
+/// writes ASCII only.
 pub fn all(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     let lines = headers.get_all(COOKIE).iter();
     let lines = lines.filter_map(|line| std::str::from_utf8(line.as_bytes()).ok());

@@ -180,7 +180,7 @@ fn sessions(config: &Config, process: &mut Process) -> Sessions {
 }
 
 /// Whether people can be signed in, followed beside the requests. A provider that is away leaves the
-/// portal ready: who is signed in goes on.
+/// portal ready: people who are signed in go on.
 fn standing(provider: &Arc<Provider>, process: &mut Process) -> Standing {
     let standing = Standing::default();
     standing.register(&mut process.metrics);

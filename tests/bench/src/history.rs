@@ -68,7 +68,7 @@ const LARGE: &str = "account-0";
 const SMALL: &str = "account-1";
 const LARGE_KEY: usize = 0;
 const SMALL_KEY: usize = 1;
-/// The page that a client gets who asks for no other.
+/// Records of a page where the client asks for no other size.
 const LIMIT: u64 = 20;
 
 /// How the variants are called in rows.

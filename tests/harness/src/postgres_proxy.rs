@@ -181,7 +181,8 @@ impl Link {
             self.requests(&mut requests, &mut to_server),
             self.answers(&mut answers, &mut to_client)
         );
-        // Before the server can hear of the end: who asks it afterwards finds the proxy idle.
+        // Before the server can hear of the end: a test that asks the server afterwards finds the proxy
+        // idle.
         self.state.send_modify(|state| {
             state.unanswered -= self.unanswered.load(Ordering::Relaxed);
             state.held = false;

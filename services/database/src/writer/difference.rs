@@ -58,7 +58,7 @@ impl Value {
     }
 }
 
-/// The largest of one column's differences; what stays as it is is none.
+/// The largest of one column's differences. Values that stay as they are do not count.
 pub(super) fn largest(differences: impl Iterator<Item = Difference>) -> Vec<Difference> {
     let mut differences: Vec<_> = differences
         .filter(|difference| difference.before != difference.after)

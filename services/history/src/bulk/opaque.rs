@@ -1,8 +1,8 @@
 //! Cursors and tokens as clients get them: base64url of numbers, an id and a check sum.
 //!
 //! The check sum holds the history and the account, so that a text that was changed, cut or taken
-//! from elsewhere is refused and not misread. It is no secret: whoever makes such a text reaches
-//! nothing but rows of the account that asks.
+//! from elsewhere is refused and not misread. It is no secret: a text that a client makes by
+//! itself reaches only rows of the client's own account.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,4 +1,4 @@
-//! Clients that leave before their answer: who comes after them does not notice.
+//! Clients that leave before their answer, which later clients do not notice.
 
 use std::sync::Arc;
 

@@ -80,7 +80,7 @@ impl Problem {
         Self::new(Code::UnsupportedMediaType, detail)
     }
 
-    /// 429: whoever asks does so too often.
+    /// 429: this caller asks too often.
     pub fn too_many_requests(retry_after: u64) -> Self {
         let detail = "Wait as long as Retry-After says.";
         Self {

@@ -228,7 +228,7 @@ fn nearly_csv() -> impl Strategy<Value = String> {
     rows.prop_map(|pieces| format!("a,b\n{}", pieces.concat()))
 }
 
-/// What the strict reader makes of a table whose header is right: `None` where it is none.
+/// What the strict reader makes of a text whose header is right: `None` if it is not a table.
 fn strictly(text: &str) -> Option<Vec<String>> {
     let records = strict::records(text, ',')?;
     let rows = records

@@ -23,7 +23,7 @@ fn key(digits: &str) -> IdentityKey {
     digits[..64].parse().unwrap()
 }
 
-/// A service that answers who asks it for what.
+/// A service whose answer tells the identity and the query that it was asked with.
 pub(crate) async fn service() -> String {
     let routes = water_http::get("/api/v1/hydrorisk")
         .and(water_http::identity())

@@ -142,7 +142,7 @@ async fn a_name_that_is_taken_or_a_key_id_that_the_account_has_is_refused() {
         (answer.code(), &answer.body["parameter"]),
         ((400, "invalid_field"), &json!("keyId"))
     );
-    // Another account's id is none of theirs to learn of.
+    // An account must not learn that another one has this id.
     assert_eq!(
         world.creates(&manager("globex"), &same_id).await.status,
         201

@@ -124,7 +124,7 @@ impl Site {
         })
     }
 
-    /// Somebody who is nobody else, signed in.
+    /// A new person, signed in.
     pub async fn somebody(&self) -> Browser {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let mut browser = self.browser();

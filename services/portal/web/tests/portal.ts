@@ -38,7 +38,7 @@ export async function declaredPortal(): Promise<Portal> {
   return (await waterDataApi()).spec.portal;
 }
 
-/** What the WaterDataApi's status says of this. */
+/** The condition of this type in the WaterDataApi's status. */
 export async function condition(type: string): Promise<Condition | undefined> {
   return (await waterDataApi()).status?.conditions?.find((one) => one.type === type);
 }
@@ -89,14 +89,14 @@ export async function processes(): Promise<number[]> {
   const uids = (await pods()).flatMap(({ metadata: { uid } }) => [uid, uid.replaceAll('-', '_')]);
   const found = readdirSync('/proc').filter((id) => {
     if (!/^\d+$/.test(id)) return false;
-    const group = about(id, 'cgroup');
-    return uids.some((uid) => group.includes(uid)) && about(id, 'comm').trim() !== 'pause';
+    const group = processFile(id, 'cgroup');
+    return uids.some((uid) => group.includes(uid)) && processFile(id, 'comm').trim() !== 'pause';
   });
   return found.map(Number);
 }
 
-/** What the machine tells about a process; nothing of one that has ended. */
-function about(id: string | number, file: string): string {
+/** This file of a process in /proc; empty if the process has ended. */
+function processFile(id: string | number, file: string): string {
   try {
     return readFileSync(`/proc/${id}/${file}`, 'utf8');
   } catch {
@@ -107,7 +107,7 @@ function about(id: string | number, file: string): string {
 /** Ends processes as a lack of memory would, and waits until they are no more. */
 export async function kill(ids: number[]): Promise<void> {
   for (const id of ids) process.kill(id, 'SIGKILL');
-  const left = () => ids.filter((id) => !['', 'Z'].includes(/\) (\w)/.exec(about(id, 'stat'))?.[1] ?? ''));
+  const left = () => ids.filter((id) => !['', 'Z'].includes(/\) (\w)/.exec(processFile(id, 'stat'))?.[1] ?? ''));
   await expect.poll(left, { message: 'processes that were killed', intervals: [1] }).toEqual([]);
 }
 

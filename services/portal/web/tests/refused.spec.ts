@@ -1,4 +1,4 @@
-//! The provider does not take the portal's own secret: what who signs in is told, and what the platform team is told.
+//! The provider does not take the portal's own secret: what people who sign in are told, and the platform team.
 import { kubectl, person } from './cluster';
 import { condition, declaredPortal, declarePortal } from './portal';
 import { expect, fillProvidersForm, test } from './site';
@@ -6,7 +6,7 @@ import { expect, fillProvidersForm, test } from './site';
 /** A Secret that the provider knows nothing of. */
 const ANOTHER = 'secret-of-another-client';
 
-test('a client secret that the provider refuses is told to who signs in, and in the WaterDataApi with the remedy', async ({ site }) => {
+test('a client secret that the provider refuses is told to people who sign in, and in the WaterDataApi with the remedy', async ({ site }) => {
   test.setTimeout(900_000);
   site.provokes(/status of 502/);
   const { replicas = null, oidc } = await declaredPortal();

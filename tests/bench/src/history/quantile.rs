@@ -47,8 +47,8 @@ pub async fn measure(site: &Site, gated: &Gated) -> Result<Rounds> {
     Ok(rounds)
 }
 
-/// Somebody who walks again and again, on a thread of their own: what their client does with a page
-/// is not in the way of those who are timed.
+/// A client that walks again and again, on a thread of its own: its work on a page must not delay
+/// the requests that are timed.
 struct Walking {
     enough: oneshot::Sender<()>,
     thread: JoinHandle<Result<()>>,
@@ -82,7 +82,7 @@ impl Walking {
     }
 }
 
-/// Asks for a slice, and returns the time that 99 of 100 answers took at most.
+/// Asks for as long as a slice lasts, and returns the time that 99 of 100 answers took at most.
 async fn p99(scale: Scale, address: SocketAddr, requests: &Requests) -> Result<f64> {
     let opened = (0..scale.connections).map(|_| Connection::open(address));
     let askers = try_join_all(opened).await?.into_iter().map(|mut opened| {

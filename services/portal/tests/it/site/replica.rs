@@ -60,7 +60,7 @@ impl Replica {
         self.process.shutdown.advance(Stage::Stopping);
     }
 
-    /// Ends it as its pod ends once nobody is sent to it any more; how many connections it cut.
+    /// Ends it as its pod ends once it gets no new requests; answers how many connections it cut.
     pub async fn end(mut self) -> u64 {
         self.process.shutdown.advance(Stage::Draining);
         self.serving.take().unwrap().await.unwrap()
