@@ -1,7 +1,6 @@
 //! The gate's settings, from environment variables.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::thread::available_parallelism;
 
 use http::HeaderValue;
@@ -9,9 +8,10 @@ use ipnet::IpNet;
 use water_domain::KeyPrefix;
 use water_http::{IdentityKey, TrustedProxies};
 use water_keystore::{ConnectionSettings, GateIdentity, Instance};
-use water_runtime::{Config as Read, Invalid, ProcessSettings, Secret, Settings};
+use water_runtime::{Config as Read, Invalid, ProcessSettings, Settings};
 
 use crate::cors::Cors;
+use crate::redis::redis;
 use crate::upstream::ServiceAddress;
 
 /// What one gate process is told.
@@ -34,7 +34,10 @@ pub struct Config {
 impl Read for Config {
     fn read(settings: &mut Settings) -> Result<Self, Invalid> {
         let process = ProcessSettings::read(settings);
-        let redis = redis(settings);
+        let redis = redis(
+            settings,
+            "the URL of Redis as the gate's own user, such as redis://gate:password@redis:6379",
+        );
         let instance = settings.required(
             "WATER_INSTANCE",
             "the namespace and name of the WaterDataApi, such as water.water-data",
@@ -80,29 +83,6 @@ impl Read for Config {
             cors: Cors::new(cors?),
         })
     }
-}
-
-fn redis(settings: &mut Settings) -> Result<ConnectionSettings, Invalid> {
-    const URL: &str = "WATER_REDIS_URL";
-    const CA_FILE: &str = "WATER_REDIS_CA_FILE";
-    let url = settings.required::<Secret<String>>(
-        URL,
-        "the URL of Redis as the gate's own user, such as redis://gate:password@redis:6379",
-    );
-    let ca_file = settings.optional::<PathBuf>(
-        CA_FILE,
-        "the file with the certificate authority of Redis, such as /etc/water/redis/ca.crt",
-    );
-    let (url, ca_file) = (url?, ca_file?);
-    let ca = match ca_file.map(std::fs::read).transpose() {
-        Ok(ca) => ca,
-        Err(error) => {
-            let problem = format!("cannot be read: {error}. Set it to a readable PEM file.");
-            return Err(settings.refuse(CA_FILE, problem));
-        }
-    };
-    ConnectionSettings::new(url.expose(), ca.as_deref())
-        .map_err(|problem| settings.refuse(URL, format!("is not usable: {problem}.")))
 }
 
 fn gate(settings: &mut Settings) -> Result<GateIdentity, Invalid> {

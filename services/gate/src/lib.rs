@@ -24,6 +24,7 @@ mod limit;
 mod metrics;
 mod openapi;
 mod preparation;
+pub mod redis;
 pub mod route;
 mod service;
 pub mod upstream;
