@@ -22,7 +22,7 @@ use crate::refresh::hints::Hint;
 
 pub use crate::refresh::counts::Counts;
 
-/// How old an answer may be at most, beside the time of a query (data.md, "Serving it").
+/// How old an answer may be at most, beside the time of a query.
 const EACH: Duration = Duration::from_secs(1);
 
 /// The newest datasets; none until the database was read for the first time.

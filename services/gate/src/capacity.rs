@@ -15,7 +15,7 @@ const PER_WORKER: u64 = 16;
 /// wait in the pool: a client that was accepted is never refused for want of a descriptor.
 const PER_CONNECTION: u64 = 3;
 
-/// The deadlines and bounds of gate.md, "The connection", within the descriptors that there are.
+/// The usual deadlines and bounds of connections, within the descriptors that there are.
 pub fn connection_limits(
     descriptors: u64,
     workers: NonZeroUsize,

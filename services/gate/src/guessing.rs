@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use water_http::client_address::network;
 use water_http::{Buckets, Code, Problem};
 
-/// Wrong keys a second from one address in the long run, and at once (gate.md, "The connection").
+/// Wrong keys a second from one address in the long run, and at once.
 const PER_SECOND: f64 = 20.0;
 const BURST: f64 = 40.0;
 

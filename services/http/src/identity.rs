@@ -22,7 +22,7 @@ use water_domain::{AccountId, KeyId, PlanName, Timestamp};
 /// The header's name.
 pub const X_WATER_IDENTITY: HeaderName = HeaderName::from_static("x-water-identity");
 
-/// How far ahead the gate sets `exp` (gate.md, "Forwarding").
+/// How far ahead the gate sets `exp`.
 pub const LIFETIME: Duration = Duration::from_secs(30);
 /// How far the gates' clock may be from a service's, either way: a machine that takes French summer
 /// time for universal time is two hours off; five minutes are for what it has drifted besides.

@@ -14,13 +14,13 @@ use water_domain::Format;
 
 pub use coding::Coding;
 
-/// `Cache-Control` of stress and risque (api.md, "The rest of a good HTTP citizen").
+/// `Cache-Control` of stress and risque: a client may show an answer for a minute.
 pub const CACHE_DATASET: HeaderValue =
     HeaderValue::from_static("private, max-age=60, must-revalidate");
 /// `Cache-Control` of the histories and the sources.
 pub const CACHE_HISTORY: HeaderValue = HeaderValue::from_static("private, no-cache");
 
-/// Below it a coding saves less than its header and the reader's work cost (api.md).
+/// Below it a coding saves less than its header and the reader's work cost.
 const CODED_FROM: usize = 1024;
 
 /// `Vary` of every answer: `Accept` on JSON too, for another client of a cache may want CSV.

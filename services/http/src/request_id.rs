@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 /// In requests, answers and between gate and services.
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// 8 to 64 of `A-Z a-z 0-9 . _ -` (api.md, "The rest of a good HTTP citizen").
+/// 8 to 64 of `A-Z a-z 0-9 . _ -`.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RequestId(HeaderValue);
 

@@ -129,7 +129,7 @@ async fn compare(scale: Scale) -> Result<(Vec<Row>, String)> {
     Ok((rows(&rounds), database.version()?))
 }
 
-/// The targets of performance.md, and what explains them.
+/// The rows with targets, and those that explain them.
 fn rows(rounds: &Rounds) -> Vec<Row> {
     let judged = |row, variant, reference| {
         let ratio = rounds.ratio(variant, reference);

@@ -151,7 +151,7 @@ fn doubt_uncounted(rounds: &mut Rounds) {
     }
 }
 
-/// The targets of performance.md.
+/// The rows with targets.
 fn judged(rounds: &Rounds) -> impl Iterator<Item = Row> {
     use Target::AtMost;
     let cpu = |name, variant, reference, target| {

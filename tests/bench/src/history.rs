@@ -255,7 +255,7 @@ fn offsets(rows: u64) -> Vec<u64> {
     (0..1_000).map(|number| number * STRIDE % places).collect()
 }
 
-/// The targets of performance.md, and what explains them.
+/// The rows with targets, and those that explain them.
 fn rows(apart: &Rounds, shared: &Rounds, inside: &Rounds) -> Vec<Row> {
     let at_most = |row, ratio, target| Row::judged(row, "×", ratio, Target::AtMost(target));
     // Time a page of pgbench by that of the service is pages a second the other way round.

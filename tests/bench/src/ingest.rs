@@ -118,7 +118,7 @@ fn copy(database: &Database, file: &str, table: &str) -> Result<Loaded> {
     })
 }
 
-/// The targets of performance.md, and what explains them.
+/// The rows with targets, and those that explain them.
 fn rows(rounds: &Rounds) -> Vec<Row> {
     let said = |row, variant, reference| Row::said(row, "×", rounds.ratio(variant, reference));
     let cost = |row, variant| Row::said(row, "µs a row", rounds.cost(variant));

@@ -35,7 +35,7 @@ pub struct Row {
     doubt: Option<String>,
 }
 
-/// What a figure's median is held against (performance.md).
+/// What a figure's median is held against.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Target {
     /// At most this.

@@ -1,4 +1,4 @@
-//! Who gets in: every row of api.md's authentication table. Attacks on it are in `attacks`.
+//! Who gets in, and what everybody else is told. Attacks are in `attacks`.
 
 use water_harness::{Answer, wait_until};
 

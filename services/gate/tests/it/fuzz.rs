@@ -30,7 +30,7 @@ const FORWARDED: [&str; 8] = [
     "x-request-id",
     "x-water-identity",
 ];
-/// Every status of api.md but 500, which would be a bug.
+/// Every status that clients are told of but 500, which would be a bug.
 const DOCUMENTED: [&str; 11] = [
     "200", "304", "400", "401", "404", "405", "414", "417", "429", "431", "503",
 ];

@@ -1,4 +1,4 @@
-//! Every way a request can fail: status, stable code, title (api.md, "Errors").
+//! Every way a request can fail: status, stable code, title.
 
 use http::{HeaderValue, StatusCode};
 

@@ -85,7 +85,8 @@ impl Account {
     }
 }
 
-/// What api.md says of both windows, over all accepted times.
+/// Both windows as clients are told of them, a sliding minute and a UTC day, over all accepted
+/// times.
 #[derive(Default)]
 struct Model(Vec<i64>);
 

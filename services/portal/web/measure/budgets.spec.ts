@@ -1,5 +1,5 @@
-//! What portal.md's budgets say of a browser: paint, shift and long tasks on a slow device, and how long a
-//! key takes from the click. Figures are printed: `npm run measure` after `eval "$(cargo dev env)"`.
+//! What a browser shows of the pages' budgets: paint, shift and long tasks on a slow device, and how long a key takes
+//! from the click. Figures are printed: `npm run measure` after `eval "$(cargo dev env)"`.
 import type { Page } from '@playwright/test';
 import { fr } from '../src/words/fr';
 import { curl, person, renewAllowances } from '../tests/cluster';

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::watch::{Reason, Watch};
 
-/// Deadlines and bounds; the defaults are those of gate.md, "The connection".
+/// Deadlines and bounds of connections; the defaults are the gate's.
 #[derive(Clone, Debug)]
 pub struct ConnectionLimits {
     /// From a head's first byte to its end.

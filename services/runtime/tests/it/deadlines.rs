@@ -1,4 +1,4 @@
-//! Each deadline of gate.md, "The connection", shortened, against real sockets.
+//! Each deadline of a connection, shortened, against real sockets.
 
 use anyhow::Result;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

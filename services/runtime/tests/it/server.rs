@@ -38,7 +38,7 @@ pub struct Running {
     pub ended: JoinHandle<Drained>,
 }
 
-/// Deadlines that no test waits for, and the design's bounds.
+/// Deadlines that no test waits for, and the default bounds.
 pub fn patient() -> ConnectionLimits {
     ConnectionLimits {
         head: LONG,

@@ -19,7 +19,7 @@ use crate::report::{Row, Target};
 use crate::rounds::Figure;
 use crate::spread::Spread;
 
-/// Requests a second of the steady load, over all gates (performance.md).
+/// Requests a second of the steady load, over all gates.
 const RATE: f64 = 1_000.0;
 /// Connections to each gate that carry it.
 const CONNECTIONS: usize = 10;

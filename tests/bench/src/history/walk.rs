@@ -59,7 +59,7 @@ fn copy(site: &Site) -> Result<u64> {
     Ok(said.trim_start_matches("COPY ").parse()?)
 }
 
-/// The target of performance.md, and what explains it.
+/// The row with a target, and those that explain it.
 pub fn rows(rounds: &Rounds) -> Vec<Row> {
     vec![
         // Time a row of \copy by that of the walk is rows a second the other way round.

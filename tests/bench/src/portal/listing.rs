@@ -68,7 +68,7 @@ fn array(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The target of portal.md, and what explains it.
+/// The row with a target, and those that explain it.
 fn rows(rounds: &Rounds, scale: Scale) -> Vec<Row> {
     let Scale { keys, others, .. } = scale;
     vec![

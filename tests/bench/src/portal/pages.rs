@@ -102,7 +102,8 @@ fn request(target: &str, fields: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: water.example\r\n{fields}\r\n")
 }
 
-/// The target of portal.md, and what explains it. Sessions have none: nginx looks none up.
+/// The row with a target, and those that explain it. Rows of sessions have no target, since nginx
+/// looks no session up.
 fn rows(rounds: &Rounds) -> Vec<Row> {
     let judged = |row, variant, reference| {
         let ratio = rounds.ratio(variant, reference);

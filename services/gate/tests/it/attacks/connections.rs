@@ -8,7 +8,7 @@ use super::{HOST, LINE, request, with_key};
 use crate::site::Site;
 use crate::whole::{read, refusal, served, unread};
 
-/// Of a head, from its first byte (gate.md, "The connection").
+/// Of a head, from its first byte: the default of `ConnectionLimits`.
 const HEAD_DEADLINE: Duration = Duration::from_secs(10);
 
 /// How HTTP/2 begins where both sides know beforehand that they speak it.
