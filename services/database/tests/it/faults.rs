@@ -10,8 +10,9 @@ use tokio::time::timeout;
 use water_database::writer::History;
 use water_database::{Changes, Database, Writer, departements, history, migrations};
 use water_domain::Fault;
-use water_harness::{Port, Postgres, wait_until};
+use water_harness::{Port, Postgres};
 
+use crate::abandoned::abandon;
 use crate::fixture::{Fixture, account, day, load, page, risk, row, stress};
 
 /// The error of reading the versions, with all its causes in one text.
@@ -68,19 +69,9 @@ async fn a_missing_right_is_not_transient() {
 #[tokio::test]
 async fn a_query_that_waits_too_long_is_transient() {
     let fixture = Fixture::new().await;
-    let mut owner = tokio_postgres::connect(&fixture.own.url(), tokio_postgres::NoTls)
-        .await
-        .unwrap();
-    let connection = tokio::spawn(owner.1);
-    let lock = owner.0.transaction().await.unwrap();
-    lock.batch_execute("LOCK TABLE water.datasets")
-        .await
-        .unwrap();
+    let _lock = fixture.hold("LOCK TABLE water.datasets").await;
     let (transient, message) = failure(&fixture.own.url_as("water_reader")).await;
     assert!(transient && message.contains("57014"), "{message}");
-    drop(lock);
-    drop(owner.0);
-    connection.await.unwrap().unwrap();
 }
 
 #[tokio::test]
@@ -189,41 +180,13 @@ async fn a_column_that_is_missing_is_transient_and_read_when_it_is_there() {
     departements::versions(&reader).await.unwrap();
 }
 
-/// How many queries of the reader the server works on.
-fn working(fixture: &Fixture) -> anyhow::Result<()> {
-    let sql = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'water_reader' \
-               AND datname = current_database() AND state = 'active'";
-    match fixture.sql(sql).as_str() {
-        "0" => Ok(()),
-        count => anyhow::bail!("{count} queries"),
-    }
-}
-
 #[tokio::test]
 async fn a_query_whose_asker_left_is_cancelled_and_its_connection_kept() {
     let fixture = Fixture::new().await;
     let reader = Database::connect(&fixture.own.url_as("water_reader"), None, 1).unwrap();
     departements::versions(&reader).await.unwrap();
-    let (mut owner, connection) =
-        tokio_postgres::connect(&fixture.own.url(), tokio_postgres::NoTls)
-            .await
-            .unwrap();
-    tokio::spawn(connection);
-    let lock = owner.transaction().await.unwrap();
-    lock.batch_execute("LOCK TABLE water.analyses_accounts")
-        .await
-        .unwrap();
-    let acme = account("acme");
-    let asked = history::analyses(&reader, &acme, page(20, 0));
-    assert!(timeout(Duration::from_millis(200), asked).await.is_err());
     // Sooner than the statement's own timeout of 2 s, of which 1.8 s are left.
-    wait_until(
-        "the query to be cancelled",
-        Duration::from_secs(1),
-        async || working(&fixture),
-    )
-    .await
-    .unwrap();
+    abandon(&fixture, &reader, Duration::from_secs(1)).await;
     departements::versions(&reader).await.unwrap();
     let sessions = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'water_reader' \
                     AND datname = current_database()";

@@ -1,5 +1,6 @@
 //! A migrated database of the test's own, and rows that need no more words than they matter.
 
+use tokio_postgres::{Client, NoTls};
 use water_database::writer::{
     Batch, History, HistoryRow, Load, LoadError, Outcome, RiskRow, StressRow,
 };
@@ -47,6 +48,16 @@ impl Fixture {
     /// Runs SQL as the superuser.
     pub fn sql(&self, sql: &str) -> String {
         self.postgres.sql(self.own.name(), sql).unwrap()
+    }
+
+    /// A superuser's session in a transaction: it holds what this statement takes until it ends.
+    pub async fn hold(&self, statement: &str) -> Client {
+        let connected = tokio_postgres::connect(&self.own.url(), NoTls).await;
+        let (session, connection) = connected.unwrap();
+        tokio::spawn(connection);
+        let begin = format!("BEGIN; {statement}");
+        session.batch_execute(&begin).await.unwrap();
+        session
     }
 
     /// Everything that a load could change.

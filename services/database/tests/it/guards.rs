@@ -187,13 +187,8 @@ async fn a_dry_run_compares_holds_up_nobody_and_touches_no_table() {
     let before = fixture.dump();
     let size = "SELECT pg_relation_size('water.audits') + pg_relation_size('water.stress')";
     // Another load is under way.
-    let (owner, connection) = tokio_postgres::connect(&fixture.own.url(), tokio_postgres::NoTls)
-        .await
-        .unwrap();
-    tokio::spawn(connection);
-    let locks =
-        "BEGIN; SELECT pg_advisory_xact_lock(hashtext('water.' || name)) FROM water.datasets";
-    owner.batch_execute(locks).await.unwrap();
+    let locks = "SELECT pg_advisory_xact_lock(hashtext('water.' || name)) FROM water.datasets";
+    let _other_load = fixture.hold(locks).await;
     let dry = Load {
         dry_run: true,
         ..load()

@@ -14,12 +14,8 @@ use crate::fixture::{Fixture, day, load, stress};
 async fn a_load_that_must_wait_says_so() {
     static WAITED: AtomicU32 = AtomicU32::new(0);
     let fixture = Fixture::new().await;
-    let (owner, connection) = tokio_postgres::connect(&fixture.own.url(), tokio_postgres::NoTls)
-        .await
-        .unwrap();
-    tokio::spawn(connection);
-    let lock = "BEGIN; SELECT pg_advisory_xact_lock(hashtext('water.stress'))";
-    owner.batch_execute(lock).await.unwrap();
+    let lock = "SELECT pg_advisory_xact_lock(hashtext('water.stress'))";
+    let other = fixture.hold(lock).await;
     let url = fixture.own.url_as("water_writer");
     let mut writer = Writer::connect(&url, None)
         .await
@@ -38,7 +34,7 @@ async fn a_load_that_must_wait_says_so() {
     })
     .await
     .unwrap();
-    owner.batch_execute("COMMIT").await.unwrap();
+    other.batch_execute("COMMIT").await.unwrap();
     assert_eq!(waiting.await.unwrap().unwrap().inserted, 1);
 }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
+mod abandoned;
 mod deletions;
 mod departement_loads;
 mod departements;

@@ -142,12 +142,8 @@ async fn a_migration_waits_for_a_long_load_without_holding_up_readers() {
     fixture.sql(&format!(
         "ALTER ROLE water_owner IN DATABASE {name} SET idle_in_transaction_session_timeout = '500ms'"
     ));
-    let (owner, connection) = tokio_postgres::connect(&fixture.own.url(), tokio_postgres::NoTls)
-        .await
-        .unwrap();
-    tokio::spawn(connection);
-    let under_way = "BEGIN; LOCK TABLE water.analyses IN ROW EXCLUSIVE MODE";
-    owner.batch_execute(under_way).await.unwrap();
+    let load = fixture.hold("LOCK TABLE water.analyses IN ROW EXCLUSIVE MODE");
+    let load = load.await;
     let url = fixture.own.url_as("water_owner");
     let migrating = tokio::spawn(async move { migrations::migrate(&url, None).await });
     let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock' \
@@ -173,7 +169,7 @@ async fn a_migration_waits_for_a_long_load_without_holding_up_readers() {
             .await
             .unwrap();
     }
-    owner.batch_execute("COMMIT").await.unwrap();
+    load.batch_execute("COMMIT").await.unwrap();
     assert_eq!(migrating.await.unwrap().unwrap(), AFTER_V1);
 }
 

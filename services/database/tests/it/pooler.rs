@@ -5,8 +5,9 @@ use std::time::Duration;
 use tokio::time::timeout;
 use water_database::writer::History::Analyses;
 use water_database::{Changes, Database, Writer, departements, history, migrations};
-use water_harness::{PgBouncer, wait_until};
+use water_harness::PgBouncer;
 
+use crate::abandoned::abandon;
 use crate::fixture::{Fixture, account, batch, day, load, page, row, stress};
 
 async fn pooled(fixture: &Fixture) -> (PgBouncer, impl Fn(&str) -> String + use<>) {
@@ -77,28 +78,8 @@ async fn a_query_whose_asker_left_ends_and_its_connection_is_replaced() {
     let (_pooler, url) = pooled(&fixture).await;
     let reader = Database::connect(&url("water_reader"), None, 1).unwrap();
     departements::versions(&reader).await.unwrap();
-    let (mut owner, connection) =
-        tokio_postgres::connect(&fixture.own.url(), tokio_postgres::NoTls)
-            .await
-            .unwrap();
-    tokio::spawn(connection);
-    let lock = owner.transaction().await.unwrap();
-    lock.batch_execute("LOCK TABLE water.analyses_accounts")
-        .await
-        .unwrap();
-    let acme = account("acme");
-    let asked = history::analyses(&reader, &acme, page(20, 0));
-    assert!(timeout(Duration::from_millis(200), asked).await.is_err());
-    let working = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'water_reader' \
-                   AND datname = current_database() AND state = 'active'";
-    let ended = async || match fixture.sql(working).as_str() {
-        "0" => Ok(()),
-        count => anyhow::bail!("{count} queries"),
-    };
     // Sooner than the statement's own timeout of 2 s.
-    wait_until("the query to end", Duration::from_millis(1500), ended)
-        .await
-        .unwrap();
+    abandon(&fixture, &reader, Duration::from_millis(1500)).await;
     departements::versions(&reader).await.unwrap();
 }
 

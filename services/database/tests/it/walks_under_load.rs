@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::ensure;
-use tokio_postgres::NoTls;
 use water_database::walk::{Entry, Start, Token};
 use water_database::writer::History::Analyses;
 use water_database::{Database, Writer};
@@ -172,14 +171,7 @@ async fn changes_that_commit_late_are_told_once_they_are_there() {
          CREATE CONSTRAINT TRIGGER holds AFTER INSERT ON water.loads \
          DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.hold()",
     );
-    let (holder, connection) = tokio_postgres::connect(&fixture.own.url(), NoTls)
-        .await
-        .unwrap();
-    tokio::spawn(connection);
-    holder
-        .batch_execute("BEGIN; SELECT pg_advisory_xact_lock(42)")
-        .await
-        .unwrap();
+    let holder = fixture.hold("SELECT pg_advisory_xact_lock(42)").await;
     let mut writer = fixture.writer;
     let loading = tokio::spawn(async move { load_all(&mut writer, &[stored(2)]).await });
     let held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 42 AND NOT granted \
