@@ -11,20 +11,14 @@ use tokio::time::Instant;
 use water_harness::wait_until;
 use water_runtime::ConnectionLimits;
 
-use crate::server::{LONG, patient, start};
+use crate::server::{LONG, patient, start, start_with};
 
 /// Idle times that differ by less than this may count as equal.
 const GRAIN: Duration = Duration::from_millis(1);
 
 #[tokio::test]
 async fn at_the_cap_the_longest_idle_connection_is_closed() -> Result<()> {
-    let server = start(
-        ConnectionLimits {
-            total: 2,
-            ..patient()
-        },
-        LONG,
-    );
+    let server = start_with(|limits| limits.total = 2);
     let (mut first, mut second) = (server.client().await, server.client().await);
     server.wait_for_open(2).await;
     // The first is used again, so that the second is idle longer.
@@ -44,13 +38,7 @@ async fn at_the_cap_the_longest_idle_connection_is_closed() -> Result<()> {
 
 #[tokio::test]
 async fn a_request_under_way_is_never_given_up_for_a_new_connection() -> Result<()> {
-    let server = start(
-        ConnectionLimits {
-            total: 1,
-            ..patient()
-        },
-        LONG,
-    );
+    let server = start_with(|limits| limits.total = 1);
     let mut busy = server.client().await;
     busy.send("GET /held HTTP/1.1\r\nHost: a\r\n\r\n").await?;
     server.wait_for_open(1).await;
@@ -62,13 +50,7 @@ async fn a_request_under_way_is_never_given_up_for_a_new_connection() -> Result<
 
 #[tokio::test]
 async fn who_does_not_take_an_answer_gives_way_to_a_new_connection() -> Result<()> {
-    let server = start(
-        ConnectionLimits {
-            total: 1,
-            ..patient()
-        },
-        LONG,
-    );
+    let server = start_with(|limits| limits.total = 1);
     let mut reader = TcpStream::connect(server.address).await?;
     let request = b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n";
     reader.write_all(request).await?;
@@ -84,14 +66,10 @@ async fn who_does_not_take_an_answer_gives_way_to_a_new_connection() -> Result<(
 
 #[tokio::test]
 async fn a_good_client_is_served_beside_ten_times_the_cap() -> Result<()> {
-    let server = start(
-        ConnectionLimits {
-            total: 50,
-            per_peer: 1000,
-            ..patient()
-        },
-        LONG,
-    );
+    let server = start_with(|limits| {
+        limits.total = 50;
+        limits.per_peer = 1000;
+    });
     let mut idle = Vec::new();
     for _ in 0..500 {
         idle.push(server.client().await);
@@ -136,13 +114,7 @@ fn shown(metrics: &Registry) -> Result<String> {
 
 #[tokio::test]
 async fn what_we_close_is_counted_by_reason() -> Result<()> {
-    let server = start(
-        ConnectionLimits {
-            per_peer: 1,
-            ..patient()
-        },
-        LONG,
-    );
+    let server = start_with(|limits| limits.per_peer = 1);
     let mut metrics = Registry::with_prefix("water");
     server.connections.register(&mut metrics);
     let mut first = server.client().await;

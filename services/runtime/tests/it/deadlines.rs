@@ -5,9 +5,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, interval};
 use water_harness::HttpClient;
-use water_runtime::ConnectionLimits;
 
-use crate::server::{LARGE, LONG, SHORT, patient, start};
+use crate::server::{LARGE, LONG, SHORT, patient, start, start_with};
 
 const REQUEST: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
@@ -47,13 +46,7 @@ async fn pipelined_requests_are_answered_in_order() -> Result<()> {
 
 #[tokio::test]
 async fn an_idle_connection_is_closed_at_its_deadline() -> Result<()> {
-    let server = start(
-        ConnectionLimits {
-            idle: SHORT,
-            ..patient()
-        },
-        LONG,
-    );
+    let server = start_with(|limits| limits.idle = SHORT);
     let mut client = server.client().await;
     let begun = Instant::now();
     assert!(client.closed().await?.is_empty());
@@ -63,13 +56,7 @@ async fn an_idle_connection_is_closed_at_its_deadline() -> Result<()> {
 
 #[tokio::test]
 async fn idle_time_counts_from_the_last_answer() -> Result<()> {
-    let server = start(
-        ConnectionLimits {
-            idle: SHORT,
-            ..patient()
-        },
-        LONG,
-    );
+    let server = start_with(|limits| limits.idle = SHORT);
     let mut client = server.client().await;
     let begun = Instant::now();
     let mut pace = interval(SHORT / 3);
@@ -83,14 +70,10 @@ async fn idle_time_counts_from_the_last_answer() -> Result<()> {
 
 #[tokio::test]
 async fn a_request_under_way_is_not_idle() -> Result<()> {
-    let server = start(
-        ConnectionLimits {
-            idle: SHORT,
-            head: SHORT,
-            ..patient()
-        },
-        LONG,
-    );
+    let server = start_with(|limits| {
+        limits.idle = SHORT;
+        limits.head = SHORT;
+    });
     let mut client = server.client().await;
     client.send("GET /held HTTP/1.1\r\nHost: a\r\n\r\n").await?;
     // Another connection meets its deadline meanwhile, twice.
@@ -103,13 +86,7 @@ async fn a_request_under_way_is_not_idle() -> Result<()> {
 
 #[tokio::test]
 async fn a_head_that_trickles_in_is_closed_at_its_deadline() -> Result<()> {
-    let server = start(
-        ConnectionLimits {
-            head: SHORT,
-            ..patient()
-        },
-        LONG,
-    );
+    let server = start_with(|limits| limits.head = SHORT);
     let mut client = server.client().await;
     let begun = Instant::now();
     let mut pace = interval(SHORT / 10);
@@ -125,13 +102,7 @@ async fn a_head_that_trickles_in_is_closed_at_its_deadline() -> Result<()> {
 
 #[tokio::test]
 async fn the_heads_deadline_counts_from_its_first_byte() -> Result<()> {
-    let server = start(
-        ConnectionLimits {
-            head: SHORT,
-            ..patient()
-        },
-        LONG,
-    );
+    let server = start_with(|limits| limits.head = SHORT);
     let mut client = server.client().await;
     server.wait_for_open(1).await;
     // A slow head that comes later ends first: silence is not judged by the head's deadline.
@@ -144,13 +115,7 @@ async fn the_heads_deadline_counts_from_its_first_byte() -> Result<()> {
 
 #[tokio::test]
 async fn a_head_that_begins_behind_another_request_has_the_heads_deadline() -> Result<()> {
-    let server = start(
-        ConnectionLimits {
-            head: SHORT,
-            ..patient()
-        },
-        LONG,
-    );
+    let server = start_with(|limits| limits.head = SHORT);
     for beginning in ["G", "GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nHost: a\r\n\r"] {
         let mut client = server.client().await;
         let begun = Instant::now();
@@ -172,13 +137,7 @@ async fn a_head_that_begins_behind_another_request_has_the_heads_deadline() -> R
 #[tokio::test]
 async fn a_head_that_began_behind_another_request_leaves_no_deadline_when_it_is_complete()
 -> Result<()> {
-    let server = start(
-        ConnectionLimits {
-            head: SHORT,
-            ..patient()
-        },
-        LONG,
-    );
+    let server = start_with(|limits| limits.head = SHORT);
     let mut client = server.client().await;
     let (beginning, rest) = REQUEST.split_at(REQUEST.len() - 1);
     client.send(format!("{REQUEST}{beginning}")).await?;
@@ -195,13 +154,7 @@ async fn a_head_that_began_behind_another_request_leaves_no_deadline_when_it_is_
 
 #[tokio::test]
 async fn who_does_not_read_the_answer_is_closed() -> Result<()> {
-    let server = start(
-        ConnectionLimits {
-            write: SHORT,
-            ..patient()
-        },
-        LONG,
-    );
+    let server = start_with(|limits| limits.write = SHORT);
     let mut client = server.client().await;
     client
         .send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -213,13 +166,7 @@ async fn who_does_not_read_the_answer_is_closed() -> Result<()> {
 
 #[tokio::test]
 async fn a_slow_reader_has_one_deadline_for_a_whole_large_answer() -> Result<()> {
-    let server = start(
-        ConnectionLimits {
-            write: SHORT,
-            ..patient()
-        },
-        LONG,
-    );
+    let server = start_with(|limits| limits.write = SHORT);
     let mut client = TcpStream::connect(server.address).await?;
     client
         .write_all(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -241,13 +188,7 @@ async fn a_slow_reader_has_one_deadline_for_a_whole_large_answer() -> Result<()>
 
 #[tokio::test]
 async fn where_no_side_is_closed_alone_a_peer_that_leaves_ends_the_work() -> Result<()> {
-    let server = start(
-        ConnectionLimits {
-            half_close: false,
-            ..patient()
-        },
-        LONG,
-    );
+    let server = start_with(|limits| limits.half_close = false);
     let mut client = server.client().await;
     client
         .send("GET /never HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -279,13 +220,7 @@ async fn who_closes_only_the_sending_side_gets_the_answer() -> Result<()> {
 
 #[tokio::test]
 async fn a_head_over_32_kib_is_431_and_what_the_client_still_sends_is_no_error() -> Result<()> {
-    let server = start(
-        ConnectionLimits {
-            linger: LONG,
-            ..patient()
-        },
-        LONG,
-    );
+    let server = start_with(|limits| limits.linger = LONG);
     let mut client = server.client().await;
     let large = "x".repeat(100 * 1024);
     client

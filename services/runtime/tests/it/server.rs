@@ -55,7 +55,14 @@ pub fn start(limits: ConnectionLimits, drain: Duration) -> Running {
     on(listener, limits, drain, Shutdown::default())
 }
 
-/// The same on a given listener.
+/// Serves with other limits than [`patient`].
+pub fn start_with(change: impl FnOnce(&mut ConnectionLimits)) -> Running {
+    let mut limits = patient();
+    change(&mut limits);
+    start(limits, LONG)
+}
+
+/// Serves with these limits on a given listener.
 pub fn on(
     listener: TcpListener,
     limits: ConnectionLimits,
