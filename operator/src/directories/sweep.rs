@@ -10,7 +10,6 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use kube::Resource;
-use kube::api::ListParams;
 use kube::{Api, Client};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tracing::{debug, info};
@@ -22,6 +21,7 @@ use crate::client::watched;
 use crate::config::Scope;
 use crate::context::Context;
 use crate::events::Happening;
+use crate::watches::listing;
 
 /// Between two sweeps.
 const EVERY: Duration = Duration::from_secs(60);
@@ -31,8 +31,6 @@ const FIRST: Duration = Duration::from_secs(10);
 const WITHIN: Duration = Duration::from_secs(45);
 /// What is 90 days old is looked for at every so many sweeps: once an hour.
 const FORGET_EVERY: u64 = 60;
-/// ApiKeys of one answer. Each comes with its managed fields, most of which is thrown away at once.
-const PAGE: u32 = 500;
 /// So many owners may be removed at once, however few there are.
 const ALWAYS_ALLOWED: usize = 5;
 /// Or this part of all: a fifth.
@@ -123,16 +121,9 @@ async fn sweep(
 /// The uids of all ApiKeys, asked for afresh: no watch's memory decides on a removal.
 async fn living(client: &Client, scope: Scope, namespace: &str) -> kube::Result<HashSet<String>> {
     let keys: Api<ApiKey> = watched(client, scope, namespace);
-    let mut page = ListParams::default().limit(PAGE);
     let mut living = HashSet::new();
-    loop {
-        let listed = keys.list_metadata(&page).await?;
-        living.extend(listed.items.into_iter().filter_map(|key| key.metadata.uid));
-        page.continue_token = listed.metadata.continue_.filter(|token| !token.is_empty());
-        if page.continue_token.is_none() {
-            return Ok(living);
-        }
-    }
+    listing::each(&keys, None, |key| living.extend(key.uid)).await?;
+    Ok(living)
 }
 
 /// How many owners one sweep may remove.

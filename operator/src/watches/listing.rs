@@ -1,12 +1,12 @@
 //! What a list of metadata shows of all objects of a kind, and whether what a watch has told includes it.
 
 use std::collections::HashMap;
-use std::fmt::Debug;
 
 use kube::api::ListParams;
+use kube::core::{ObjectList, Request};
 use kube::runtime::reflector::Store;
-use kube::{Api, Resource, ResourceExt};
-use serde::de::DeserializeOwned;
+use kube::{Api, Error, Resource, ResourceExt};
+use serde::Deserialize;
 
 /// Objects of one answer.
 const PAGE: u32 = 500;
@@ -20,6 +20,27 @@ pub struct Listing {
     pub versions: Versions,
     /// The resourceVersion of that moment.
     pub at: Option<String>,
+}
+
+/// What is read of an object. Its managed fields are most of what the API server sends, and to decode
+/// those of 10 000 objects takes longer than to send them.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Listed {
+    /// Its namespace, if it is in one.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// Which object of that name it is.
+    pub uid: Option<String>,
+    /// Its version.
+    pub resource_version: Option<String>,
+}
+
+/// An object of an answer.
+#[derive(Clone, Debug, Deserialize)]
+struct Item {
+    metadata: Listed,
 }
 
 /// What a store knows.
@@ -37,22 +58,39 @@ where
 /// Asks for the metadata of all objects, as they are when this is called or later.
 pub async fn list<K>(api: &Api<K>, labels: Option<&str>) -> kube::Result<Listing>
 where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+    K: Resource + Clone,
 {
+    let mut versions = Versions::new();
+    let at = each(api, labels, |object| {
+        let place = (object.namespace, object.name);
+        versions.insert(place, object.resource_version);
+    });
+    let at = at.await?;
+    Ok(Listing { versions, at })
+}
+
+/// The same, told one by one. Answers the resourceVersion of that moment.
+pub async fn each<K: Resource + Clone>(
+    api: &Api<K>,
+    labels: Option<&str>,
+    mut tell: impl FnMut(Listed),
+) -> kube::Result<Option<String>> {
     // No resourceVersion: the API server answers from etcd, or from a cache that is as new.
     let mut params = ListParams {
         label_selector: labels.map(Into::into),
         limit: Some(PAGE),
         ..ListParams::default()
     };
-    let mut versions = Versions::new();
+    let (client, objects) = (api.clone().into_client(), Request::new(api.resource_url()));
     loop {
-        let page = api.list_metadata(&params).await?;
-        versions.extend(page.items.iter().map(entry));
+        let page = objects
+            .list_metadata(&params)
+            .map_err(Error::BuildRequest)?;
+        let page: ObjectList<Item> = client.request(page).await?;
+        page.items.into_iter().for_each(|item| tell(item.metadata));
         params.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
         if params.continue_token.is_none() {
-            let at = page.metadata.resource_version;
-            return Ok(Listing { versions, at });
+            return Ok(page.metadata.resource_version);
         }
     }
 }
