@@ -6,6 +6,7 @@ pub mod listing;
 pub mod relist;
 
 use std::fmt::Debug;
+use std::future::ready;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -51,7 +52,7 @@ where
 pub struct Remembered<K: Resource<DynamicType = ()> + 'static> {
     /// All that it told.
     pub store: Store<K>,
-    /// What changed, deletions too.
+    /// What changed, deletions too. Not what a list shows: that is told at its end, by `told`.
     pub changes: Changes<K>,
     /// Begins the watch anew.
     pub restart: Arc<Notify>,
@@ -111,15 +112,28 @@ where
             if matches!(event, Ok(watcher::Event::InitDone)) {
                 told.send_replace(true);
             }
-        })
-        .touched_objects()
-        .boxed();
+        });
+    let changes = one_by_one(changes).boxed();
     Remembered {
         store,
         changes,
         restart,
         lists,
     }
+}
+
+/// What changed besides what lists show: behind passes over 10 000 listed objects, one that changes
+/// would wait for seconds.
+fn one_by_one<K>(
+    events: impl Stream<Item = Result<watcher::Event<K>, watcher::Error>> + Send,
+) -> impl Stream<Item = Result<K, watcher::Error>> + Send
+where
+    K: Send,
+{
+    let is_listed = |event: &Result<_, _>| matches!(event, Ok(watcher::Event::InitApply(_)));
+    events
+        .filter(move |event| ready(!is_listed(event)))
+        .touched_objects()
 }
 
 /// Thousands of them are remembered.
@@ -215,7 +229,23 @@ impl Backoff for NoPause {
 
 #[cfg(test)]
 mod tests {
+    use watcher::Event;
+
     use super::*;
+
+    #[tokio::test]
+    async fn what_a_list_shows_is_not_told_one_by_one() {
+        let list = [Event::Init, Event::InitApply(1), Event::InitApply(2)];
+        let lost = [Event::Delete(3), Event::InitDone];
+        let later = [Event::Apply(2), Event::Delete(1)];
+        let events = list.into_iter().chain(lost).chain(later);
+        let changes = one_by_one(stream::iter(events.map(Ok)));
+        let changes: Vec<i32> = changes
+            .filter_map(async |object| object.ok())
+            .collect()
+            .await;
+        assert_eq!(changes, [3, 2, 1]);
+    }
 
     #[test]
     fn patience_grows_to_five_seconds_give_or_take_a_quarter_and_begins_anew() {
