@@ -47,7 +47,12 @@ pub struct Caches {
     follower: Mutex<Option<Follower>>,
     /// Counts the times at which a leader has to look at every ApiKey.
     rounds: watch::Sender<u64>,
+    /// How many claims wait until the caches have caught up.
+    waiting: watch::Sender<usize>,
 }
+
+/// A claim that waits.
+struct Waiting<'a>(&'a watch::Sender<usize>);
 
 /// Where a leader hears which objects to look at.
 #[derive(Clone)]
@@ -80,6 +85,7 @@ impl Caches {
             secrets,
             follower: Mutex::default(),
             rounds: watch::Sender::new(0),
+            waiting: watch::Sender::new(0),
         };
         let told = Told {
             keys: key_changes,
@@ -156,9 +162,10 @@ impl Caches {
     }
 
     /// Tells a leader of the settled ApiKeys at a pace that leaves room for those that change: behind
-    /// the passes over 10 000 others, a new key would wait for many seconds.
+    /// the passes over 10 000 others, a new key would wait for many seconds. During a claim all passes
+    /// wait for it, and those that gathered meanwhile would come before the new key.
     async fn tell_settled(&self) -> Infallible {
-        let mut rounds = self.rounds.subscribe();
+        let (mut rounds, mut waiting) = (self.rounds.subscribe(), self.waiting.subscribe());
         let mut pace = interval(SETTLED_EVERY);
         pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -170,6 +177,7 @@ impl Caches {
                 }
                 if is_settled(&key) {
                     pace.tick().await;
+                    let _ = waiting.wait_for(|claims| *claims == 0).await;
                     self.tell_key(ObjectRef::from_obj(&*key));
                 }
             }
@@ -207,6 +215,7 @@ impl Caches {
 
     /// Returns once the caches include everything that had happened when this was called.
     pub async fn caught_up(&self) -> kube::Result<()> {
+        let _waiting = Waiting::on(&self.waiting);
         tokio::try_join!(
             self.keys.caught_up(),
             self.apis.caught_up(),
@@ -230,6 +239,19 @@ impl Caches {
 
     fn follower(&self) -> MutexGuard<'_, Option<Follower>> {
         self.follower.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<'a> Waiting<'a> {
+    fn on(claims: &'a watch::Sender<usize>) -> Self {
+        claims.send_modify(|claims| *claims += 1);
+        Self(claims)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|claims| *claims -= 1);
     }
 }
 
