@@ -24,7 +24,7 @@ const ATTEMPT: Duration = Duration::from_secs(RENEW_DEADLINE.as_secs() / 2);
 /// Between two renewals.
 pub const RETRY: Duration = Duration::from_secs(2);
 /// Between two looks of a candidate: a lease that was released is taken this soon.
-const LOOK: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(500);
 /// The Lease's name.
 pub const NAME: &str = "water-operator";
 
