@@ -1,6 +1,7 @@
 //! `water-operator run`: fill the caches, stand for election, lead while elected, release the Lease
 //! at the end, and let ApiKeys go if the operator's namespace is being deleted.
 
+use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +24,13 @@ use crate::{client, events};
 /// Events that wait when the process stops are written for this long.
 const LAST_EVENTS_WITHIN: Duration = Duration::from_secs(1);
 
+/// What an operator does before it is ready to take over. A rollout ends no leader before its successor
+/// is: one whose caches are empty would act only seconds later.
+struct Ready {
+    reached: Latch,
+    filled: Latch,
+}
+
 /// All watches have failed for minutes, or one has ended.
 #[derive(Debug, thiserror::Error)]
 #[error("the API server's watches have failed for minutes; a new process begins afresh")]
@@ -34,7 +42,10 @@ pub async fn run(config: OperatorConfig, process: &mut Process) -> Result<(), Bo
     let metrics = Metrics::default();
     metrics.register(&mut process.metrics);
     process.open_admin(config.admin, |admin| admin)?;
-    let reached = process.readiness.latch("lease read");
+    let ready = Ready {
+        reached: process.readiness.latch("lease read"),
+        filled: process.readiness.latch("caches filled"),
+    };
     info!(admin = %config.admin, pod = config.pod_name, scope = ?config.scope, "operator started");
 
     let election = Election::new(
@@ -44,7 +55,7 @@ pub async fn run(config: OperatorConfig, process: &mut Process) -> Result<(), Bo
     );
     let shutdown = process.shutdown.clone();
     let server = async {
-        let served = work(&client, &config, &election, &metrics, reached, &shutdown).await?;
+        let served = work(&client, &config, &election, &metrics, ready, &shutdown).await?;
         ending::let_go(&client, &config.pod_namespace, &election).await;
         Ok::<_, BoxError>(served)
     };
@@ -57,11 +68,11 @@ async fn work(
     config: &OperatorConfig,
     election: &Election,
     metrics: &Metrics,
-    reached: Latch,
+    ready: Ready,
     shutdown: &Shutdown,
 ) -> Result<Drained, BoxError> {
     tokio::select! {
-        () = election.reachable() => reached.set(),
+        () = election.reachable() => ready.reached.set(),
         () = shutdown.reached(Stage::Draining) => return Ok(Drained::default()),
     }
     let (events, queue) = events::queue(&config.pod_name);
@@ -77,7 +88,7 @@ async fn work(
         events: &events,
         metrics,
     };
-    let served = serve(means, told, shutdown);
+    let served = serve(means, told, ready.filled, shutdown);
     // The queue outlives a leadership; `served` ends first, since it holds the queue open.
     let (served, writing) = match select(pin!(served), writing.as_mut()).await {
         Either::Left((served, writing)) => (served, writing),
@@ -90,11 +101,22 @@ async fn work(
 }
 
 /// Keeps the caches and leads whenever it is elected, until the process stops.
-async fn serve(means: Means<'_>, told: Told, shutdown: &Shutdown) -> Result<Drained, BoxError> {
+async fn serve(
+    means: Means<'_>,
+    told: Told,
+    filled: Latch,
+    shutdown: &Shutdown,
+) -> Result<Drained, BoxError> {
+    let fill = async {
+        means.caches.filled().await;
+        filled.set();
+        pending().await
+    };
     tokio::select! {
         biased;
         served = stand(means, shutdown) => served,
         () = means.caches.keep(told) => Err(WatchesFailed.into()),
+        never = fill => never,
     }
 }
 

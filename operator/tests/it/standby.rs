@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::ensure;
-use serde_json::json;
-use water_harness::{Process, Proxy};
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use water_harness::{HttpClient, Process, Proxy};
 
 use crate::Result;
 use crate::gate::{GRACE, Gate};
+use crate::store_faults::admin_address;
 use crate::turnover::Client;
 use crate::world::{PATIENCE, World, brought, key, shown};
 
@@ -35,6 +36,36 @@ async fn a_standby_fills_its_caches_before_it_leads() -> Result {
     let lease = world.get("lease/water-operator")?;
     assert_eq!(lease["spec"]["holderIdentity"], "operator-0");
     Ok(())
+}
+
+#[tokio::test]
+async fn an_operator_is_ready_to_take_over_once_its_caches_are_full() -> Result {
+    let world = World::new("ready").await?;
+    let role = "role/water-operator";
+    let rules = world.get(role)?["rules"].clone();
+    let all = rules.as_array().context("rules")?.iter();
+    let is_of_keys = |rule: &&Value| rule["resources"][0] == "apikeys";
+    let blind: Vec<&Value> = all.filter(|rule| !is_of_keys(rule)).collect();
+    world.patch(role, &json!({ "rules": blind }), &[])?;
+    let operator = world.operator("operator-0")?;
+    let address = admin_address(&world, &operator).await?;
+    let missing = async |wanted: &[&str]| {
+        let mut client = HttpClient::connect(&address).await?;
+        let answer = client.request("GET", "/ready", &[]).await?;
+        ensure!(answer.json()?["missing"] == json!(wanted), "{answer:?}");
+        Ok(())
+    };
+    let failing = async || {
+        let log = operator.log();
+        ensure!(log.contains("a watch fails"), "{log}");
+        Ok(())
+    };
+    world.wait("the failing watch", PATIENCE, failing).await?;
+    let lease_read = async || missing(&["caches filled"]).await;
+    world.wait("the lease", PATIENCE, lease_read).await?;
+    world.patch(role, &json!({ "rules": rules }), &[])?;
+    let full = async || missing(&[]).await;
+    world.wait("full caches", PATIENCE, full).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -226,7 +226,7 @@ async fn a_rebuild_asks_who_is_admitted_now_and_no_old_status() -> Result {
 }
 
 /// Where it serves its metrics, once its log says so.
-async fn admin_address(world: &World, operator: &Process) -> anyhow::Result<String> {
+pub async fn admin_address(world: &World, operator: &Process) -> anyhow::Result<String> {
     let told = async || {
         let log = operator.log();
         let admin = log.lines().find(|line| line.contains("\"port\":\"admin\""));

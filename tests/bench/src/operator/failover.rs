@@ -19,7 +19,7 @@ pub struct Failover {
     pub stopped: Vec<f64>,
 }
 
-/// Ends leaders beside which another operator stands by.
+/// Ends leaders beside which another operator is ready.
 pub async fn measure(
     site: &Site,
     gates: &[Gate],

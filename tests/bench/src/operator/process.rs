@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use water_harness::{Process, Program, wait_until};
+use water_harness::{HttpClient, Port, Process, Program, wait_until};
 
 use super::api::NAMESPACE;
 use crate::binary::beside;
@@ -16,19 +16,21 @@ const SOON: Duration = Duration::from_secs(60);
 /// A running operator.
 pub struct Operator {
     process: Process,
+    admin: Port,
 }
 
 impl Operator {
     /// Starts the operator as the pod of that name.
     pub fn start(kubeconfig: &Path, pod: &str) -> Result<Self> {
+        let admin = Port::reserve()?;
         let process = Program::new(beside("water-operator")?)
             .arg("run")
             .env("KUBECONFIG", kubeconfig)
             .env("WATER_POD_NAME", pod)
             .env("WATER_POD_NAMESPACE", NAMESPACE)
-            .env("WATER_ADMIN_ADDRESS", "127.0.0.1:0")
+            .env("WATER_ADMIN_ADDRESS", admin.address().to_string())
             .start()?;
-        Ok(Self { process })
+        Ok(Self { process, admin })
     }
 
     /// Installs the custom resource definitions.
@@ -57,9 +59,15 @@ impl Operator {
         Ok(mebibytes(cpu::resident_memory(self.process.id())?))
     }
 
-    /// Waits until it has asked who leads: it would take over from then on.
+    /// Waits until its pod would be ready: a rollout ends no leader before.
     pub async fn stands_by(&self) -> Result<()> {
-        self.logs("operator started").await
+        let ready = async || {
+            let mut client = HttpClient::connect(self.admin.address()).await?;
+            let answer = client.request("GET", "/ready", &[]).await?;
+            ensure!(answer.status == 200, "{answer:?}");
+            Ok(())
+        };
+        self.process.ready(SOON, ready).await
     }
 
     /// Waits until it leads.
