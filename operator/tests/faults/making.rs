@@ -11,7 +11,6 @@ use water_harness::Network;
 use water_resources::ApiKey;
 
 use crate::change::{Change, LONG_OVERLAP, PLANS, declared, name, offering, rotated};
-use crate::objects::secret_name;
 use crate::operators::Operators;
 use crate::stage::Stage;
 
@@ -99,9 +98,8 @@ pub async fn of_key(
         }
         Change::EditSecret(_) => {
             let text = json!({ "stringData": { "api-key": "another" } });
-            let secret = format!("secret/{}", secret_name(&name));
             // There may be none.
-            let _ = stage.world.patch(&secret, &text, &[]);
+            let _ = objects.edit_secret(&name, &text).await;
             Ok(())
         }
         _ => Ok(()),
@@ -143,7 +141,7 @@ pub fn unless_gone(made: Result<()>) -> Result<()> {
 pub async fn of_world(change: Change, stage: &Stage, operators: &Operators) -> Result<()> {
     let pause = |millis: u16| sleep(Duration::from_millis(millis.into()));
     match change {
-        Change::OfferPlan(on) => stage.world.apply(&offering(on))?,
+        Change::OfferPlan(on) => stage.objects.edit_api(&offering(on)).await?,
         Change::Kill => {
             let leader = operators.leader(stage).await?;
             leader.kill()?;

@@ -11,9 +11,9 @@ use kube::{Api, Client, Config};
 use serde_json::Value;
 use water_domain::{KeyHash, KeyPrefix, PlainKey};
 use water_resources::condition::ConditionStatus;
-use water_resources::{ApiKey, ApiKeyStatus};
+use water_resources::{ApiKey, ApiKeyStatus, WaterDataApi};
 
-use crate::world::World;
+use crate::world::{API, World};
 
 /// An ApiKey as it stands at the API server. That of which the spec cannot be read has a status, too.
 pub type RawKey = Object<Value, ApiKeyStatus>;
@@ -24,6 +24,7 @@ pub struct Objects {
     raw_keys: Api<RawKey>,
     secrets: Api<Secret>,
     leases: Api<Lease>,
+    apis: Api<WaterDataApi>,
 }
 
 impl Objects {
@@ -36,7 +37,8 @@ impl Objects {
             keys: Api::namespaced(client.clone(), &world.namespace),
             raw_keys: Api::namespaced_with(client.clone(), &world.namespace, &kind),
             secrets: Api::namespaced(client.clone(), &world.namespace),
-            leases: Api::namespaced(client, &world.namespace),
+            leases: Api::namespaced(client.clone(), &world.namespace),
+            apis: Api::namespaced(client, &world.namespace),
         })
     }
 
@@ -66,6 +68,13 @@ impl Objects {
         Ok(())
     }
 
+    /// Merges a patch into the WaterDataApi.
+    pub async fn edit_api(&self, patch: &Value) -> Result<()> {
+        let params = PatchParams::default();
+        self.apis.patch(API, &params, &Patch::Merge(patch)).await?;
+        Ok(())
+    }
+
     /// Asks for the end of an ApiKey and does not wait for it.
     pub async fn delete(&self, name: &str) -> Result<()> {
         self.raw_keys.delete(name, &DeleteParams::default()).await?;
@@ -82,6 +91,14 @@ impl Objects {
     pub async fn text_hash(&self, name: &str) -> Result<Option<KeyHash>> {
         let secret = self.secrets.get_opt(&secret_name(name)).await?;
         secret.as_ref().map(text_hash).transpose()
+    }
+
+    /// Merges a patch into the Secret of the ApiKey of that name.
+    pub async fn edit_secret(&self, name: &str, patch: &Value) -> Result<()> {
+        let (secret, params) = (secret_name(name), PatchParams::default());
+        let patch = Patch::Merge(patch);
+        self.secrets.patch(&secret, &params, &patch).await?;
+        Ok(())
     }
 
     /// Deletes that Secret, and none that took its place.

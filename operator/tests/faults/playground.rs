@@ -63,7 +63,7 @@ impl Playground {
         let world = World::with_redis(namespace, &redis.url()).await?;
         let stage = Arc::new(Stage::of(world, redis, |operator| operator).await?);
         let operators = Operators::of(&stage)?;
-        stage.world.apply(&offering(true))?;
+        stage.objects.edit_api(&offering(true)).await?;
         let memory = Arc::<Mutex<Memory>>::default();
         let looking = tokio::spawn(look(Arc::clone(&stage), Arc::clone(&memory)));
         Ok(Self {
@@ -143,7 +143,7 @@ impl Playground {
     /// Waits until everything is as declared. What can never be made good ends the wait.
     pub async fn settle(&self) -> Result<()> {
         self.operators.go_on()?;
-        self.stage.world.apply(&offering(true))?;
+        self.stage.objects.edit_api(&offering(true)).await?;
         let settled = async || {
             for key in self.stage.objects.keys().await? {
                 is_settled(&key)?;
