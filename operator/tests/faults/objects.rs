@@ -7,6 +7,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Precon
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::Object;
 use kube::discovery::ApiResource;
+use kube::runtime::wait::await_condition;
 use kube::{Api, Client, Config};
 use serde_json::Value;
 use water_domain::{KeyHash, KeyPrefix, PlainKey};
@@ -116,9 +117,15 @@ impl Objects {
 
     /// The operator that the Lease names.
     pub async fn leader(&self) -> Result<Option<String>> {
-        let lease = self.leases.get_opt("water-operator").await?;
-        let spec = lease.and_then(|lease| lease.spec);
-        Ok(spec.and_then(|spec| spec.holder_identity))
+        let lease = self.leases.get_opt(LEASE).await?;
+        Ok(lease.as_ref().and_then(holder).map(str::to_owned))
+    }
+
+    /// Waits until the Lease names an operator of which this is true.
+    pub async fn led(&self, by: impl Fn(&str) -> bool) -> Result<()> {
+        let is_led = |lease: Option<&Lease>| lease.and_then(holder).is_some_and(&by);
+        await_condition(self.leases.clone(), LEASE, is_led).await?;
+        Ok(())
     }
 
     pub async fn delete_secret(&self, name: &str) -> Result<()> {
@@ -128,8 +135,13 @@ impl Objects {
     }
 }
 
+const LEASE: &str = "water-operator";
 const LABEL: &str = "waterdata.dev/api-key";
 const OWNER: &str = "waterdata.dev/api-key-uid";
+
+fn holder(lease: &Lease) -> Option<&str> {
+    lease.spec.as_ref()?.holder_identity.as_deref()
+}
 
 pub fn secret_name(key: &str) -> String {
     format!("{key}-apikey")

@@ -3,9 +3,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use water_harness::Process;
 
 use crate::stage::Stage;
@@ -41,12 +41,9 @@ impl Operators {
         self.processes[leader].signal(Signal::SIGSTOP)?;
         *self.lock() = Some(leader);
         let stopped = Instant::now();
-        let followed = async || {
-            let now = leading(stage).await?;
-            ensure!(now != leader, "{} leads", NAMES[now]);
-            Ok(())
-        };
-        stage.wait("another leader", PATIENCE, followed).await?;
+        let followed = stage.objects.led(|now| now == NAMES[1 - leader]);
+        let followed = timeout(PATIENCE, followed).await;
+        followed.with_context(|| format!("{} leads\n{}", NAMES[leader], self.log_ends()))??;
         let took = stopped.elapsed().as_secs_f64();
         println!("{} was succeeded after {took:.3} s", NAMES[leader]);
         Ok(())
