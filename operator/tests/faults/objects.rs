@@ -1,13 +1,15 @@
 //! ApiKeys and Secrets of one namespace, read and written as the administrator.
 
 use anyhow::{Context, Result};
+use futures::{Stream, StreamExt, stream};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::core::Object;
+use kube::core::{Object, PartialObjectMeta};
 use kube::discovery::ApiResource;
 use kube::runtime::wait::await_condition;
+use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Config};
 use serde_json::Value;
 use water_domain::{KeyHash, KeyPrefix, PlainKey};
@@ -26,6 +28,8 @@ pub struct Objects {
     secrets: Api<Secret>,
     leases: Api<Lease>,
     apis: Api<WaterDataApi>,
+    keys_metadata: Api<PartialObjectMeta<ApiKey>>,
+    secrets_metadata: Api<PartialObjectMeta<Secret>>,
 }
 
 impl Objects {
@@ -39,7 +43,9 @@ impl Objects {
             raw_keys: Api::namespaced_with(client.clone(), &world.namespace, &kind),
             secrets: Api::namespaced(client.clone(), &world.namespace),
             leases: Api::namespaced(client.clone(), &world.namespace),
-            apis: Api::namespaced(client, &world.namespace),
+            apis: Api::namespaced(client.clone(), &world.namespace),
+            keys_metadata: Api::namespaced(client.clone(), &world.namespace),
+            secrets_metadata: Api::namespaced(client, &world.namespace),
         })
     }
 
@@ -86,6 +92,15 @@ impl Objects {
     pub async fn secrets(&self) -> Result<Vec<Secret>> {
         let params = ListParams::default().labels(LABEL);
         Ok(self.secrets.list(&params).await?.items)
+    }
+
+    /// An item for each change of an ApiKey or of such a Secret, and some more.
+    pub fn changes(&self) -> impl Stream<Item = ()> + Send + 'static {
+        let all = watcher::Config::default();
+        let labelled = watcher::Config::default().labels(LABEL);
+        let keys = watcher(self.keys_metadata.clone(), all).default_backoff();
+        let secrets = watcher(self.secrets_metadata.clone(), labelled).default_backoff();
+        stream::select(keys.map(drop), secrets.map(drop))
     }
 
     /// The hash of the text in the Secret of the ApiKey of that name.

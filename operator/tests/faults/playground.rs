@@ -2,15 +2,17 @@
 //! must be answered, and collects the Secrets of ApiKeys that are gone, as Kubernetes does.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use futures::StreamExt;
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::json;
-use tokio::sync::Mutex;
-use tokio::task::JoinHandle;
+use tokio::sync::{Mutex, Notify};
+use tokio::task::JoinSet;
 use water_domain::KeyHash;
 use water_harness::{Clock, Redis};
 use water_resources::ApiKey;
@@ -30,7 +32,7 @@ use crate::world::World;
 const SETTLED_WITHIN: Duration = Duration::from_secs(60);
 /// The first sweep comes 10 s after the start, the second a minute later.
 const SWEPT_WITHIN: Duration = Duration::from_secs(150);
-/// Between two looks at all ApiKeys.
+/// At least between two looks at all ApiKeys.
 const LOOK: Duration = Duration::from_millis(50);
 
 pub struct Playground {
@@ -42,7 +44,9 @@ pub struct Playground {
     memory: Arc<Mutex<Memory>>,
     /// Makes every hash and every description another.
     number: AtomicU64,
-    looking: JoinHandle<()>,
+    /// Whenever there may be something new to look at.
+    changed: Arc<Notify>,
+    _looking: JoinSet<()>,
 }
 
 /// By the ApiKey's uid.
@@ -65,7 +69,19 @@ impl Playground {
         let operators = Operators::of(&stage)?;
         stage.objects.edit_api(&offering(true)).await?;
         let memory = Arc::<Mutex<Memory>>::default();
-        let looking = tokio::spawn(look(Arc::clone(&stage), Arc::clone(&memory)));
+        let changed = Arc::<Notify>::default();
+        let mut looking = JoinSet::new();
+        let changes = stage.objects.changes();
+        let notified = Arc::clone(&changed);
+        looking.spawn(changes.for_each(move |()| {
+            notified.notify_one();
+            future::ready(())
+        }));
+        looking.spawn(look(
+            Arc::clone(&stage),
+            Arc::clone(&memory),
+            Arc::clone(&changed),
+        ));
         Ok(Self {
             stage,
             operators,
@@ -73,7 +89,8 @@ impl Playground {
             ahead: AtomicI64::new(0),
             memory,
             number: AtomicU64::new(1),
-            looking,
+            changed,
+            _looking: looking,
         })
     }
 
@@ -117,6 +134,8 @@ impl Playground {
         if matches!(change, Change::Strip(_)) {
             self.stage.releases.strip(&change::name(place));
         }
+        // It may have changed nothing but what is expected.
+        self.changed.notify_one();
         Ok(())
     }
 
@@ -208,12 +227,6 @@ impl Playground {
     }
 }
 
-impl Drop for Playground {
-    fn drop(&mut self) {
-        self.looking.abort();
-    }
-}
-
 /// Its end is through, or its last edit was looked at.
 fn is_settled(key: &ApiKey) -> Result<()> {
     ensure!(
@@ -233,13 +246,20 @@ fn is_settled(key: &ApiKey) -> Result<()> {
     Ok(())
 }
 
-async fn look(stage: Arc<Stage>, memory: Arc<Mutex<Memory>>) {
+/// Looks after each change: in between it would see the same.
+async fn look(stage: Arc<Stage>, memory: Arc<Mutex<Memory>>, changed: Arc<Notify>) {
     loop {
+        changed.notified().await;
         {
             let mut memory = memory.lock().await;
+            let looked = look_once(&stage, &mut memory).await;
+            let collected = match looked {
+                Ok(keys) => collect(&stage.objects, &keys).await,
+                Err(error) => Err(error),
+            };
             // An API server that does not answer is asked again.
-            if let Ok(keys) = look_once(&stage, &mut memory).await {
-                let _ = collect(&stage.objects, &keys).await;
+            if collected.is_err() {
+                changed.notify_one();
             }
         }
         tokio::time::sleep(LOOK).await;
