@@ -8,10 +8,12 @@ use std::{env, fs};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
 use water_domain::Timestamp;
 use water_harness::{
-    Interceptor, Port, Process, Program, Proxy, Redis, scratch_directory, wait_until,
+    Interceptor, Port, Process, Program, Protocol, Proxy, Redis, scratch_directory, wait_until,
 };
 
 use crate::clients::Clients;
@@ -27,8 +29,10 @@ pub fn is_all_asked_for() -> bool {
     env::var("WATER_FAULTS").is_ok_and(|value| value == "all")
 }
 
-/// Between two looks at where the directory stands.
+/// At least between two looks at where the directory stands.
 const LOOK: Duration = Duration::from_millis(10);
+/// Between two looks while the operator sends no command: one may have been held up on its way.
+const LOOK_IN_SILENCE: Duration = Duration::from_millis(250);
 
 pub struct Stage {
     pub world: World,
@@ -91,9 +95,16 @@ impl Stage {
         let gate = Arc::new(Gate::start(&world, "gate-0", GRACE).await?);
         let releases = Releases::at(&gate);
         let witness = releases.clone();
-        interceptor.show(move |protocol, request| witness.see(protocol, request));
+        let commanded = Arc::<Notify>::default();
+        let heard = Arc::clone(&commanded);
+        interceptor.show(move |protocol, request| {
+            if protocol == Protocol::Redis {
+                heard.notify_one();
+            }
+            witness.see(protocol, request);
+        });
         let order = Arc::<Mutex<Order>>::default();
-        let looking = tokio::spawn(look(world.directory()?, Arc::clone(&order)));
+        let looking = tokio::spawn(look(world.directory()?, Arc::clone(&order), commanded));
         Ok(Self {
             objects: Objects::of(&world).await?,
             clients: Clients::of(&gate),
@@ -280,7 +291,12 @@ fn operator(world: &World, pod: &str, api_server: SocketAddr, admin: &Port) -> R
 }
 
 /// A directory that is not whole, or whose server has gone back in time, says nothing.
-async fn look(directory: water_keystore::Directory, order: Arc<Mutex<Order>>) {
+/// Only the operator's commands change one.
+async fn look(
+    directory: water_keystore::Directory,
+    order: Arc<Mutex<Order>>,
+    commanded: Arc<Notify>,
+) {
     loop {
         if let Ok(seen) = directory.observe().await
             && let Some(meta) = seen.verified()
@@ -288,6 +304,8 @@ async fn look(directory: water_keystore::Directory, order: Arc<Mutex<Order>>) {
             let mut order = order.lock().unwrap_or_else(PoisonError::into_inner);
             order.see(Point::from(meta));
         }
-        tokio::time::sleep(LOOK).await;
+        // It is on its way yet.
+        let _ = timeout(LOOK_IN_SILENCE, commanded.notified()).await;
+        sleep(LOOK).await;
     }
 }
