@@ -175,8 +175,8 @@ impl Playground {
             ensure!(found.is_empty(), "{found:?}");
             Ok(None)
         };
-        let settled = self.stage.wait("rest", SETTLED_WITHIN, settled).await;
-        match settled.with_context(|| self.operators.log_ends())? {
+        let waited = self.stage.wait_for_all("rest", SETTLED_WITHIN, settled);
+        match waited.await.with_context(|| self.operators.log_ends())? {
             Some(violation) => bail!("{violation}"),
             None => Ok(()),
         }
@@ -209,7 +209,8 @@ impl Playground {
     /// Waits until what was stripped is swept, too, and looks at the invariants that take long.
     pub async fn swept(&self) -> Result<()> {
         let swept = async || self.stage.holds().await;
-        self.stage.wait("two sweeps", SWEPT_WITHIN, swept).await?;
+        let waited = self.stage.wait_for_all("two sweeps", SWEPT_WITHIN, swept);
+        waited.await?;
         self.operators.leave_to_first(&self.stage).await?;
         self.stage.holds_for_good().await
     }

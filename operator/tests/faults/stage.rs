@@ -14,6 +14,7 @@ use tokio::time::{sleep, timeout};
 use water_domain::Timestamp;
 use water_harness::{
     Interceptor, Port, Process, Program, Protocol, Proxy, Redis, scratch_directory, wait_until,
+    wait_until_every,
 };
 
 use crate::clients::Clients;
@@ -29,6 +30,8 @@ pub fn is_all_asked_for() -> bool {
     env::var("WATER_FAULTS").is_ok_and(|value| value == "all")
 }
 
+/// Between two looks at everything, which read the whole directory.
+const LOOK_AT_ALL: Duration = Duration::from_millis(200);
 /// At least between two looks at where the directory stands.
 const LOOK: Duration = Duration::from_millis(10);
 /// Between two looks while the operator sends no command: one may have been held up on its way.
@@ -145,6 +148,17 @@ impl Stage {
         condition: impl AsyncFnMut() -> Result<T>,
     ) -> Result<T> {
         let waited = wait_until(what, within, condition).await;
+        waited.with_context(|| self.operator.log_end())
+    }
+
+    /// The same for a condition that looks at everything.
+    pub async fn wait_for_all<T>(
+        &self,
+        what: &str,
+        within: Duration,
+        condition: impl AsyncFnMut() -> Result<T>,
+    ) -> Result<T> {
+        let waited = wait_until_every(LOOK_AT_ALL, what, within, condition).await;
         waited.with_context(|| self.operator.log_end())
     }
 

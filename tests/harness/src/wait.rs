@@ -14,6 +14,16 @@ const PAUSE: Duration = Duration::from_millis(25);
 pub async fn wait_until<T>(
     what: &str,
     within: Duration,
+    condition: impl AsyncFnMut() -> Result<T>,
+) -> Result<T> {
+    wait_until_every(PAUSE, what, within, condition).await
+}
+
+/// The same with at least `pause` between two looks, for looks that cost much.
+pub async fn wait_until_every<T>(
+    pause: Duration,
+    what: &str,
+    within: Duration,
     mut condition: impl AsyncFnMut() -> Result<T>,
 ) -> Result<T> {
     let deadline = Instant::now() + within;
@@ -25,7 +35,7 @@ pub async fn wait_until<T>(
                 Ok(value) => return value,
                 Err(not_yet) => last = Some(not_yet),
             }
-            sleep_until(Instant::now() + PAUSE.max(start.elapsed())).await;
+            sleep_until(Instant::now() + pause.max(start.elapsed())).await;
         }
     };
     let seen = timeout_at(deadline, looking).await;
