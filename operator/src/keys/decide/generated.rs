@@ -159,9 +159,10 @@ fn renewed<H: Copy + Ord, P: Clone + Ord>(
 ) -> Goal<H, P> {
     let status = &seen.status;
     let held = |hash: &H| sight.held.get(hash).and_then(Option::as_ref);
+    let is_retiring = |hash: &H| held(hash).is_some_and(|held| held.retires.is_some());
+    // Not the current key, though it may be retiring: its successor was lost before the status told of it.
     let is_replaced = |hash: &H| {
-        let is_before = status.revealed.contains(hash) && status.current != Some(*hash);
-        is_before || held(hash).is_some_and(|held| held.retires.is_some())
+        status.current != Some(*hash) && (status.revealed.contains(hash) || is_retiring(hash))
     };
     let is_next_announced = seen.made.is_some_and(|made| status.all.contains(&made));
     let before = status.current.filter(|hash| {
@@ -177,20 +178,22 @@ fn renewed<H: Copy + Ord, P: Clone + Ord>(
         _ => None,
     };
     let terms = |hash: &H| {
-        if is_replaced(hash) || halted.is_none() && before == Some(*hash) {
+        let is_next_replaced = halted.is_none() && before == Some(*hash);
+        if is_replaced(hash) || is_retiring(hash) || is_next_replaced {
             replaced(held(hash), spec)
         } else {
             spec.terms.clone()
         }
     };
-    // No gate can read a record that cannot be read here, and no status tells what to write instead.
+    // A record that cannot be decoded is dropped: gates cannot decode it either, and the status does not
+    // hold its terms.
     let readable = sight.held.iter().filter(|(_, held)| held.is_some());
     let records: BTreeMap<H, Terms<P>> = status
         .all
         .iter()
         .chain(readable.map(|(hash, _)| hash))
         .filter(|hash| is_free(*hash, sight))
-        // Two keys work at most, besides those that nobody has seen.
+        // Two keys work at most, besides those that the status has not told of.
         .filter(|hash| !is_replaced(hash) || sight.held.contains_key(hash) && !is_next_announced)
         .map(|hash| (*hash, terms(hash)))
         .filter(|(_, terms)| !is_past(terms.retires, sight))

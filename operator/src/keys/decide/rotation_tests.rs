@@ -194,6 +194,24 @@ fn a_secret_that_is_gone_or_edited_is_issued_again_with_overlap() {
 
 #[test]
 #[rustfmt::skip]
+fn a_successor_that_is_lost_before_the_status_tells_of_it_ends_no_overlap() {
+    let published = |case: Case, hashes: &[u8]| case.held(hashes).retires(1, 1005);
+    let lost = || published(issued().announced(&[1, 2]), &[2]).with(|case| case.secret = Secret::Edited);
+    let announced = || lost().announced(&[1, 2, 3]).made(3);
+    let next = || published(announced(), &[2, 3]);
+    check(&[
+        ("another is made", lost(), "Make"),
+        ("announced", lost().made(3), "Announce(3) again"),
+        ("published beside both", announced(), "Declare [1 retires 1005, 2, 3]"),
+        ("known to every gate first", next().unacknowledged(), "Awaiting"),
+        ("written with the end that the old one has", next(), "Replace(3) 1 retires 1005"),
+        ("the lost one goes", next().secret(3, Some((1, 1005))), "Declare [1 retires 1005, 3] withdraw {2}"),
+        ("a terminating namespace puts no end off", lost().with(|case| case.is_terminating = true), "Held(Terminating)"),
+    ]);
+}
+
+#[test]
+#[rustfmt::skip]
 fn three_reissues_in_ten_minutes_are_enough() {
     let minutes = |minutes: i64| at(NOW + minutes * 60_000);
     let lost = |reissued: &[i64], now: i64| {

@@ -28,16 +28,17 @@ pub fn stricter<P: Clone + Ord>(
     }
 }
 
-/// From when on a key is refused that is replaced now: after the overlap, and never after its own
-/// end, though the ApiKey's may be put off in the same edit.
+/// From when on a key is refused that is replaced now: after the overlap, never after the end that a
+/// lost successor gave it, and never after its own, though the ApiKey's may be put off in the same edit.
 pub fn retirement<H, P>(
     held: Option<&Terms<P>>,
     spec: &Spec<H, P>,
     sight: &Sight<H, P>,
 ) -> Timestamp {
     let after_overlap = sight.now.plus(spec.rotation.overlap);
-    let ends = [held.and_then(|held| held.expires), spec.terms.expires];
-    ends.into_iter()
+    let held = held.map(|held| [held.expires, held.retires]);
+    let held = held.into_iter().flatten();
+    held.chain([spec.terms.expires])
         .flatten()
         .fold(after_overlap, Timestamp::min)
 }

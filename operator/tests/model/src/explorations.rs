@@ -34,7 +34,8 @@ const AT_ONCE: Bounds = Bounds {
     overlap: false,
     ..ROTATED
 };
-const REISSUED: Bounds = Bounds { hashes: 4, ..BASE };
+/// A key that may be reissued twice, though a leader be lost meanwhile.
+pub const REISSUED: Bounds = Bounds { hashes: 4, ..BASE };
 /// A key that may be replaced once, though a leader be lost meanwhile.
 pub const ROTATED: Bounds = Bounds { hashes: 3, ..BASE };
 const TWO: Bounds = Bounds { keys: 2, ..BASE };
@@ -124,6 +125,9 @@ explorations! {
     a_secret_is_deleted_or_edited_by_hand_and_a_lost_leader_writes_it_late:
         one_gate(ROTATED), hands 1, pauses 1, slow 1;
         one_gate(REISSUED), hands 2, pauses 1, slow 1, delays 1;
+    a_secret_is_lost_again_before_the_status_tells_of_its_successor:
+        one_gate(REISSUED), hands 2;
+        REISSUED, hands 2, pauses 1;
     a_command_that_comes_late_changes_nothing_that_was_told:
         BASE, suspensions 2, slow 1, delays 1;
         one_gate(ROTATED), rotations 1, suspensions 2, slow 2, delays 2;

@@ -82,6 +82,8 @@ pub enum Mistake {
     WithdrawBeforeReveal,
     /// Nothing is declared while something hinders (bug 3).
     HeldUp,
+    /// A current key whose successor was lost ends when another one is published.
+    EndedByLostSuccessor,
     /// The finalizer goes before every gate has let the key go.
     ReleaseUnacknowledged,
     /// A replaced key is taken away with its successor's Secret, whatever the overlap.
@@ -107,6 +109,7 @@ impl Mistake {
                 | Self::ReplaceAnyVersion
                 | Self::WithdrawBeforeReveal
                 | Self::HeldUp
+                | Self::EndedByLostSuccessor
                 | Self::NoOverlap
                 | Self::ToldOfAnySpec
                 | Self::LatePostAfterDeletion

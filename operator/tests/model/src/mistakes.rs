@@ -2,7 +2,7 @@
 
 use crate::bounds::{Bounds, Left};
 use crate::checking::is_found;
-use crate::explorations::{BASE, BROUGHT, NONE, ROTATED, SHARED, one_gate};
+use crate::explorations::{BASE, BROUGHT, NONE, REISSUED, ROTATED, SHARED, one_gate};
 use crate::mistake::Mistake;
 
 fn found(mistake: Mistake, bounds: Bounds, left: Left) {
@@ -73,6 +73,8 @@ mistakes! {
     a_hash_withdrawn_while_an_earlier_leader_may_reveal_it_is_found:
         WithdrawBeforeReveal in ONE_ROTATED, pauses 1, slow 1;
     a_restriction_that_waits_for_a_hindrance_is_found: HeldUp in ONE, hindrances 1, suspensions 1;
+    a_current_key_that_ends_by_its_lost_successor_is_found:
+        EndedByLostSuccessor in one_gate(REISSUED), hands 2;
     a_finalizer_that_goes_before_the_acknowledgement_is_found: ReleaseUnacknowledged in BASE,;
     a_key_cut_off_by_its_successor_is_found: NoOverlap in ONE_ROTATED, rotations 1;
     a_delayed_command_of_the_same_term_is_found:

@@ -33,6 +33,9 @@ pub fn mistaken(
         {
             withdrawing(wanted, seen)
         }
+        (Step::Declare(wanted), Some(Mistake::EndedByLostSuccessor)) => {
+            Some(Step::Declare(without_current(wanted, seen)))
+        }
         (Step::Retire { hash, at }, Some(Mistake::EndUntold)) => ended(hash, at, seen),
         (Step::Replace(handover), Some(Mistake::NoOverlap)) => Some(Step::Replace(Handover {
             retiring: None,
@@ -40,6 +43,18 @@ pub fn mistaken(
         })),
         (step, _) => Some(step),
     }
+}
+
+/// Takes away the current key, if it retires already, with the publication of another key.
+fn without_current(mut wanted: Wanted<u8, ()>, seen: &Seen<u8, ()>) -> Wanted<u8, ()> {
+    let is_next_announced = seen
+        .made
+        .is_some_and(|made| seen.status.all.contains(&made));
+    let current = seen.status.current.filter(|_| is_next_announced);
+    wanted
+        .records
+        .retain(|hash, terms| Some(*hash) != current || terms.retires.is_none());
+    wanted
 }
 
 /// Declares the end of a hash.

@@ -208,16 +208,18 @@ impl System {
         let key = &self.keys[index];
         let status = &key.object.status;
         let is_strict = mistake == Some(Mistake::LatePostAfterDeletion);
-        if !key.is_declared() || key.disturbed && !is_strict {
+        if !key.is_declared() || key.withdrawn {
             return false;
         }
+        let told = status.current.filter(|_| status.told);
         let (current, before) = match key.secret {
+            _ if key.disturbed && !is_strict => (None, None),
             Secret::Own {
                 hash,
                 retiring,
                 is_edited: false,
             } => (Some(hash), retiring),
-            _ => (status.current.filter(|_| status.told), status.previous),
+            _ => (told, status.previous),
         };
         // The successor of a successor ends the overlap: two keys work at most.
         let is_alone = status.all() == status.revealed();

@@ -159,6 +159,7 @@ impl System {
             .collect::<Vec<_>>()
         {
             self.keys[key].disturbed = true;
+            self.keys[key].withdrawn = true;
             self.touch(key, |hand| hand.is_secret_as_read = false);
         }
     }

@@ -58,7 +58,9 @@ pub fn written(
         Write::Report(status) => {
             next.change_object(index, from, |object| object.status = status);
             if status.told {
-                next.keys[index].disturbed &= !hand.is_secret_as_read;
+                let key = &mut next.keys[index];
+                key.disturbed &= !hand.is_secret_as_read;
+                key.withdrawn &= key.disturbed;
                 if let Some(number) = from {
                     next.leaders[number].memory[index].made = None;
                 }
