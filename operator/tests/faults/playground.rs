@@ -22,7 +22,7 @@ use crate::clients::Expected;
 use crate::facts::{name, uid};
 use crate::invariants::Violation;
 use crate::making;
-use crate::objects::{Objects, current, owner, shown, text_hash};
+use crate::objects::{Objects, shown};
 use crate::operators::Operators;
 use crate::stage::Stage;
 use crate::world::World;
@@ -58,8 +58,6 @@ struct Memory {
     unswept: BTreeSet<KeyHash>,
     /// The number of the hash that was last brought to a place, by the place.
     brought: HashMap<u8, u64>,
-    /// How often its Secret was deleted or edited since it was last seen to hold the current key.
-    losses: HashMap<String, u32>,
 }
 
 impl Playground {
@@ -113,10 +111,6 @@ impl Playground {
             }
             if matches!(change, Change::Strip(_)) {
                 memory.stripped.insert(uid(found).into());
-            }
-            let is_lost = matches!(change, Change::DeleteSecret(_) | Change::EditSecret(_));
-            if is_lost && found.spec.material.generated.is_some() {
-                *memory.losses.entry(uid(found).into()).or_default() += 1;
             }
         }
         let mut number = self.number.fetch_add(1, Ordering::Relaxed);
@@ -261,7 +255,7 @@ async fn look(stage: Arc<Stage>, memory: Arc<Mutex<Memory>>, changed: Arc<Notify
             let mut memory = memory.lock().await;
             let looked = look_once(&stage, &mut memory).await;
             let collected = match looked {
-                Ok((keys, secrets)) => collect(&stage.objects, &keys, secrets).await,
+                Ok(keys) => collect(&stage.objects, &keys).await,
                 Err(error) => Err(error),
             };
             // An API server that does not answer is asked again.
@@ -273,23 +267,10 @@ async fn look(stage: Arc<Stage>, memory: Arc<Mutex<Memory>>, changed: Arc<Notify
     }
 }
 
-async fn look_once(stage: &Stage, memory: &mut Memory) -> Result<(Vec<ApiKey>, Vec<Secret>)> {
+async fn look_once(stage: &Stage, memory: &mut Memory) -> Result<Vec<ApiKey>> {
     let keys = stage.objects.keys().await?;
-    let secrets = stage.objects.secrets().await?;
-    for key in keys.iter().filter(|key| holds_current(key, &secrets)) {
-        memory.losses.remove(uid(key));
-    }
     note(stage, &keys, memory);
-    Ok((keys, secrets))
-}
-
-/// Whether the Secret of this ApiKey holds the key that the status calls current.
-fn holds_current(key: &ApiKey, secrets: &[Secret]) -> bool {
-    let mut own = secrets
-        .iter()
-        .filter(|secret| owner(secret) == Some(uid(key)));
-    let in_text = own.next().and_then(|secret| text_hash(secret).ok());
-    in_text.is_some() && in_text == current(key).ok()
+    Ok(keys)
 }
 
 /// What the clients must be answered from here on.
@@ -299,7 +280,6 @@ fn note(stage: &Stage, keys: &[ApiKey], memory: &mut Memory) {
         known,
         stripped,
         unswept,
-        losses,
         ..
     } = memory;
     known.retain(|uid, hashes| {
@@ -314,8 +294,7 @@ fn note(stage: &Stage, keys: &[ApiKey], memory: &mut Memory) {
     });
     for key in keys {
         let known = known.entry(uid(key).into()).or_default();
-        let losses = losses.get(uid(key)).copied().unwrap_or(0);
-        let named = expectations(key, losses);
+        let named = expectations(key);
         // In force at every gate: so is the end of those before.
         if shown(key, "Ready").starts_with("True/") {
             let before = known.iter().filter(|hash| !named.contains_key(*hash));
@@ -337,8 +316,8 @@ fn ended(stage: &Stage, hash: &KeyHash, unswept: &BTreeSet<KeyHash>) {
     stage.clients.expect(*hash, expected);
 }
 
-/// Of every key that spec and status name. The Secret was lost so often since it held the current key.
-fn expectations(key: &ApiKey, losses: u32) -> BTreeMap<KeyHash, Expected> {
+/// Of every key that spec and status name.
+fn expectations(key: &ApiKey) -> BTreeMap<KeyHash, Expected> {
     let mut expected = BTreeMap::new();
     let brought = key.spec.material.hash.as_ref();
     let brought = brought.and_then(|brought| brought.sha256.parse().ok());
@@ -352,12 +331,10 @@ fn expectations(key: &ApiKey, losses: u32) -> BTreeMap<KeyHash, Expected> {
     expected.extend(others.filter_map(|hash| Some((hash.parse().ok()?, Expected::Either))));
     let ends = key.spec.expiration_time.is_some() || key.metadata.deletion_timestamp.is_some();
     // A key that is replaced by itself, or of which the Secret is gone, may end before the status
-    // tells of another. So may one whose Secret is lost again while its first successor is in there:
-    // two keys work at most.
+    // tells of another.
     let rotation = &key.spec.rotation;
-    let is_steady = rotation.period_seconds.is_none()
-        && rotation.overlap_seconds >= LONG_OVERLAP.into()
-        && losses < 2;
+    let is_steady =
+        rotation.period_seconds.is_none() && rotation.overlap_seconds >= LONG_OVERLAP.into();
     let current = match shown(key, "Ready").as_str() {
         "True/Active" if !ends && is_steady => Expected::Accepted,
         "True/Suspended" if !ends => Expected::Refused,
@@ -372,9 +349,9 @@ fn expectations(key: &ApiKey, losses: u32) -> BTreeMap<KeyHash, Expected> {
 }
 
 /// What the garbage collector does.
-async fn collect(objects: &Objects, keys: &[ApiKey], secrets: Vec<Secret>) -> Result<()> {
+async fn collect(objects: &Objects, keys: &[ApiKey]) -> Result<()> {
     let living: BTreeSet<&str> = keys.iter().map(uid).collect();
-    for secret in secrets {
+    for secret in objects.secrets().await? {
         let owners = secret.metadata.owner_references.iter().flatten();
         let mut owners = owners.map(|owner| owner.uid.as_str());
         if owners.any(|owner| !living.contains(owner)) {
