@@ -17,11 +17,11 @@ use super::gates::{Awaited, Gates};
 pub enum Standing {
     /// No gate can act any more on what was there before.
     InForce,
-    /// These gates can; none while nobody has looked yet.
+    /// Gates may still act on the former state.
     Awaiting {
-        /// Their pods.
+        /// Their pods; empty before the first look.
         gates: Awaited,
-        /// Since when it is waited for.
+        /// When the wait began.
         since: Instant,
     },
 }

@@ -50,7 +50,7 @@ pub async fn read(api: &WaterDataApi, context: &Context) -> Result<Identity, Sec
     write(identity.with([(SALT, random()?)]), context).await
 }
 
-/// Replaces the Secret, if nobody has written it since it was read.
+/// Replaces the Secret. Fails with a conflict if it was changed since it was read.
 pub async fn write(identity: Identity, context: &Context) -> Result<Identity, SecretError> {
     let (name, namespace) = (identity.0.name_any(), identity.0.namespace());
     let secrets = context.api::<Secret>(&namespace.unwrap_or_default());

@@ -12,19 +12,19 @@ use crate::world::{api, brought, key};
 pub enum Change {
     Create(u8),
     Suspend(u8, bool),
-    /// To another of the plans, one of which comes and goes.
+    /// Sets another plan. One of the plans is removed and given back by other changes.
     Plan(u8, u8),
-    /// The end comes in so many seconds, or never.
+    /// Sets the expiration, in seconds from now, or removes it.
     Expire(u8, Option<u8>),
-    /// The begin comes in so many seconds, or there is none.
+    /// Sets the begin, in seconds from now, or removes it.
     Begin(u8, Option<u8>),
     Describe(u8),
     Rotate(u8),
-    /// A key that is that many seconds old is replaced, or none is.
+    /// Sets the rotation period in seconds, or removes it.
     Period(u8, Option<u8>),
-    /// A replaced key works for that many seconds.
+    /// Sets the overlap in seconds.
     Overlap(u8, u16),
-    /// The Secret outlives the ApiKey, or goes with it.
+    /// Sets whether the Secret is retained when the ApiKey is deleted.
     Retain(u8, bool),
     Delete(u8),
     /// A key that was brought along and deleted is brought again …

@@ -78,8 +78,8 @@ impl Releases {
         }
     }
 
-    /// The ApiKey of that name was deleted without its finalizer: whoever has the name next is not
-    /// answerable for its hashes.
+    /// The ApiKey of that name was deleted without its finalizer: its hashes are not those of a later
+    /// ApiKey of the same name.
     pub fn strip(&self, name: &str) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = seen.known.remove(name) {
