@@ -32,6 +32,8 @@ use crate::world::World;
 const SETTLED_WITHIN: Duration = Duration::from_secs(60);
 /// The first sweep comes 10 s after the start, the second a minute later.
 const SWEPT_WITHIN: Duration = Duration::from_secs(150);
+/// Redis looks at its clock once a second.
+const NOTICED_WITHIN: Duration = Duration::from_secs(10);
 /// At least between two looks at all ApiKeys.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -62,7 +64,7 @@ struct Memory {
 
 impl Playground {
     pub async fn new(namespace: &str) -> Result<Self> {
-        let clock = Clock::new()?;
+        let clock = Clock::read_every_second()?;
         let redis = Redis::start_on(&clock).await?;
         let world = World::with_redis(namespace, &redis.url()).await?;
         let stage = Arc::new(Stage::of(world, redis, |operator| operator).await?);
@@ -151,7 +153,16 @@ impl Playground {
     /// Puts Redis' clock ahead. The operators' timers run on: all keys are to be looked at again.
     async fn age(&self, seconds: i64) -> Result<()> {
         let ahead = self.ahead.fetch_add(seconds, Ordering::Relaxed) + seconds;
+        let before = self.stage.now().await?;
         self.clock.set(ahead)?;
+        let noticed = async || {
+            let passed = self.stage.now().await?.as_millis() - before.as_millis();
+            ensure!(passed >= seconds * 1000, "only {passed} ms have passed");
+            Ok(())
+        };
+        self.stage
+            .wait("Redis' clock", NOTICED_WITHIN, noticed)
+            .await?;
         let note = json!({ "metadata": { "annotations": { "looked-at": ahead.to_string() } } });
         for key in self.stage.objects.keys().await? {
             making::unless_gone(self.stage.objects.edit(name(&key), &note).await)?;

@@ -163,7 +163,7 @@ impl Stage {
     }
 
     /// Redis' time.
-    async fn now(&self) -> Result<Timestamp> {
+    pub async fn now(&self) -> Result<Timestamp> {
         // *2, the length of the seconds, the seconds …
         let reply = self.redis.command(&["TIME"]).await?;
         let seconds = reply.lines().nth(2).context("no seconds")?;
