@@ -58,6 +58,10 @@ struct Memory {
     stripped: BTreeSet<String>,
     /// Their hashes, which the gates accept until a sweep, whoever brings them again.
     unswept: BTreeSet<KeyHash>,
+    /// Hashes of ApiKeys that are gone. One that is brought again is accepted if Redis has forgotten that.
+    revoked: BTreeSet<KeyHash>,
+    /// Those of them that a restored dump may hold as revoked, whatever was forgotten since.
+    recalled: BTreeSet<KeyHash>,
     /// The number of the hash that was last brought to a place, by the place.
     brought: HashMap<u8, u64>,
 }
@@ -100,6 +104,11 @@ impl Playground {
     pub async fn make(&self, change: Change) -> Result<()> {
         if let Change::Age(seconds) = change {
             return self.age(seconds.into()).await;
+        }
+        if change == Change::Restore {
+            let mut memory = self.memory.lock().await;
+            memory.recalled = memory.revoked.clone();
+            look_once(&self.stage, &mut memory).await?;
         }
         let Some(place) = change.place() else {
             return making::of_world(change, &self.stage, &self.operators).await;
@@ -291,6 +300,8 @@ fn note(stage: &Stage, keys: &[ApiKey], memory: &mut Memory) {
         known,
         stripped,
         unswept,
+        revoked,
+        recalled,
         ..
     } = memory;
     known.retain(|uid, hashes| {
@@ -299,6 +310,7 @@ fn note(stage: &Stage, keys: &[ApiKey], memory: &mut Memory) {
             if stripped.contains(uid) {
                 unswept.extend(hashes.iter());
             }
+            revoked.extend(hashes.iter());
             hashes.iter().for_each(|hash| ended(stage, hash, unswept));
         }
         is_living
@@ -313,6 +325,11 @@ fn note(stage: &Stage, keys: &[ApiKey], memory: &mut Memory) {
         }
         for (hash, expected) in named {
             known.insert(hash);
+            let expected = match expected {
+                // The operator finds it revoked, and says so only then.
+                Expected::Accepted if recalled.contains(&hash) => Expected::Either,
+                expected => expected,
+            };
             stage.clients.expect(hash, expected);
         }
     }

@@ -1,15 +1,16 @@
-//! Redis forgets, or takes nothing more: a replica that lagged behind is promoted, there is no memory
-//! left, and what it held is evicted.
+//! Redis forgets, or takes nothing more: a replica that lagged behind is promoted, an old dump comes
+//! back, there is no memory left, and what it held is evicted.
 
 use anyhow::{Context, Result, ensure};
 use tokio::time::Instant;
 use water_harness::Redis;
 
+use crate::clients::Expected;
 use crate::objects::shown;
 use crate::population::Population;
 use crate::scenario::Scenario;
 use crate::stage::Stage;
-use crate::world::{API, PATIENCE};
+use crate::world::{API, PATIENCE, brought};
 
 /// Lets a server copy another, and waits until it holds what that one holds.
 async fn copy(stage: &Stage, to: &Redis, from: &Redis) -> Result<()> {
@@ -54,6 +55,37 @@ async fn a_promoted_replica_that_lagged_behind_revives_no_key_and_loses_none() -
     let promoted = Instant::now();
     rebuilt(&stage, earlier).await?;
     population.rest(&stage, promoted).await?;
+    stage.holds_for_good().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_revocation_that_redis_forgot_and_a_dump_still_holds_counts_again() -> Result<()> {
+    let stage = Stage::new("recalled").await?;
+    let (partner, hash) = ("apikey/partner", "a".repeat(64).parse()?);
+    let bring = async || {
+        stage.objects.create(&brought("partner", 'a')).await?;
+        let world = &stage.world;
+        world.condition(partner, "Ready", "True/Active").await
+    };
+    bring().await?;
+    stage.objects.delete("partner").await?;
+    stage.world.gone(partner).await?;
+    stage.redis.command(&["SAVE"]).await?;
+    let earlier = stage.point().await?.generation;
+    stage.redis.command(&["FLUSHALL"]).await?;
+    rebuilt(&stage, earlier).await?;
+    bring().await?;
+    stage.clients.expect(hash, Expected::Either);
+    stage.redis.kill()?;
+    stage.redis.start_again().await?;
+    let revoked = "True/RevokedInStore";
+    stage.world.condition(partner, "Stalled", revoked).await?;
+    let refused = async || {
+        ensure!(stage.gate.account(&hash)?.is_none(), "it is accepted");
+        Ok(())
+    };
+    stage.wait("the key's refusal", PATIENCE, refused).await?;
+    stage.clients.expect(hash, Expected::Refused);
     stage.holds_for_good().await
 }
 

@@ -206,6 +206,7 @@ pub const FAULTS: &[Fault] = &[
         &[
             "store_faults::a_redis_that_came_back_empty_is_filled_though_keys_said_it_was_away",
             "store_faults::an_old_dump_brings_no_revoked_key_back_and_loses_no_new_one",
+            "store::a_revocation_that_redis_forgot_and_a_dump_still_holds_counts_again",
             "outages::a_redis_that_is_killed_and_comes_back_empty_fails_no_good_key",
             "directory_faults::an_old_dump_refuses_no_good_key_and_accepts_no_revoked_one",
             "sequences::after_any_changes_and_faults_everything_is_as_declared",
