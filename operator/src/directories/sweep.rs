@@ -13,7 +13,7 @@ use kube::Resource;
 use kube::{Api, Client};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tracing::{debug, info};
-use water_keystore::{Declaration, Entry, Origin, Owner};
+use water_keystore::{Declaration, Origin, Owner};
 use water_resources::ApiKey;
 
 use super::{DirectoryError, Moment, OpenDirectory, Source};
@@ -94,6 +94,7 @@ async fn sweep(
         .filter(|owner| is_in_view(owner) && !living.contains(&*owner.uid))
         .copied()
         .collect();
+    drop(living);
     let removable: Vec<&Owner> = orphans
         .iter()
         .filter(|owner| before.contains(&owner.uid))
@@ -111,8 +112,7 @@ async fn sweep(
         context.revisit_api(&open.api);
     }
     let namespaces = context.namespaces(&open.api).await?;
-    let declared = context.entries(&open.api, &namespaces, &stored);
-    for owner in differing(&stored, declared) {
+    for owner in context.differing(&open.api, &namespaces, &stored) {
         context.revisit_owner(&owner);
     }
     Ok(orphans.into_iter().map(|owner| owner.uid.clone()).collect())
@@ -190,20 +190,6 @@ fn tell(open: &OpenDirectory, removed: usize, context: &Context) {
             &[Happening::warning("KeysSwept", note)],
         );
     }
-}
-
-/// Owners whose records differ from what the cluster declares.
-fn differing(stored: &[Entry], declared: Vec<Entry>) -> HashSet<Owner> {
-    let held: HashMap<_, _> = stored.iter().map(|entry| (entry.hash, entry)).collect();
-    let differs = |entry: &Entry| {
-        held.get(&entry.hash)
-            .is_none_or(|held| held.record != entry.record || held.owner != entry.owner)
-    };
-    declared
-        .into_iter()
-        .filter(differs)
-        .map(|entry| entry.owner)
-        .collect()
 }
 
 #[cfg(test)]

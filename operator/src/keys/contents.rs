@@ -7,7 +7,7 @@ use futures::future::{BoxFuture, ready};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{Resource, ResourceExt};
 use water_domain::{KeyHash, Plan, Timestamp};
-use water_keystore::{Entry, Origin};
+use water_keystore::{Entry, Origin, Owner};
 use water_resources::api_key::{ApiKeyStatus, IssuedAt};
 use water_resources::{ApiKey, WaterDataApi};
 
@@ -62,12 +62,51 @@ impl Source for Context {
     }
 
     fn entries(&self, place: &IssuedAt, namespaces: &Namespaces, former: &[Entry]) -> Vec<Entry> {
+        let mut candidates = Vec::new();
+        self.each_entry(place, namespaces, former, |candidate| {
+            candidates.push(candidate);
+        });
+        ranked(candidates, |entry| entry.hash).collect()
+    }
+}
+
+impl Context {
+    /// The owners of stored records that differ from what the cluster declares.
+    pub fn differing(
+        &self,
+        place: &IssuedAt,
+        namespaces: &Namespaces,
+        stored: &[Entry],
+    ) -> HashSet<Owner> {
+        let held: HashMap<_, _> = stored.iter().map(|entry| (entry.hash, entry)).collect();
+        let is_held = |entry: &Entry| {
+            held.get(&entry.hash)
+                .is_some_and(|held| held.record == entry.record && held.owner == entry.owner)
+        };
+        let mut candidates = Vec::new();
+        self.each_entry(place, namespaces, stored, |(claim, age, entry)| {
+            // Thousands are as they are held: no more is kept of those than what ranks them.
+            let differing = (!is_held(&entry)).then_some(entry.owner);
+            candidates.push((claim, age, (entry.hash, differing)));
+        });
+        ranked(candidates, |(hash, _)| *hash)
+            .filter_map(|(_, differing)| differing)
+            .collect()
+    }
+
+    /// Tells of what each ApiKey declares for the directory; several may declare one hash.
+    fn each_entry(
+        &self,
+        place: &IssuedAt,
+        namespaces: &Namespaces,
+        former: &[Entry],
+        mut tell: impl FnMut((Claim, Age, Entry)),
+    ) {
         let api = self.decoded_api(place);
         let mut by_owner: HashMap<&str, Vec<&Entry>> = HashMap::new();
         for entry in former {
             by_owner.entry(&entry.owner.uid).or_default().push(entry);
         }
-        let mut candidates = Vec::new();
         for key in self.keys.state() {
             match &key.0 {
                 Ok(watched) => {
@@ -77,7 +116,8 @@ impl Source for Context {
                     let former = former.unwrap_or_default();
                     let labels = namespaces.get(&key.namespace().unwrap_or_default());
                     let admission = admitted(key, labels, api.as_ref(), self.scope);
-                    candidates.extend(of_key(key, place, admission, self, &former));
+                    let declared = of_key(key, place, admission, self, &former);
+                    declared.into_iter().for_each(&mut tell);
                 }
                 // Nobody knows what it declares: what is published of it stays.
                 Err(invalid) if invalid.metadata.deletion_timestamp.is_none() => {
@@ -85,12 +125,11 @@ impl Source for Context {
                     let carried = by_owner.remove(uid).unwrap_or_default();
                     let age = Age::of(&invalid.metadata.creation_timestamp, uid);
                     let carried = carried.into_iter().cloned();
-                    candidates.extend(carried.map(|entry| (Claim::InForce, age.clone(), entry)));
+                    carried.for_each(|entry| tell((Claim::InForce, age.clone(), entry)));
                 }
                 Err(_) => {}
             }
         }
-        ranked(candidates)
     }
 }
 
@@ -112,12 +151,15 @@ impl Age {
     }
 }
 
-/// The entries in the order of their claims, one for each hash.
-fn ranked(mut candidates: Vec<(Claim, Age, Entry)>) -> Vec<Entry> {
+/// In the order of their claims, one for each hash.
+fn ranked<T>(
+    mut candidates: Vec<(Claim, Age, T)>,
+    hash: impl Fn(&T) -> KeyHash,
+) -> impl Iterator<Item = T> {
     candidates.sort_by(|one, other| (one.0, &one.1).cmp(&(other.0, &other.1)));
     let mut known = HashSet::new();
-    let entries = candidates.into_iter().map(|(_, _, entry)| entry);
-    entries.filter(|entry| known.insert(entry.hash)).collect()
+    let declared = candidates.into_iter().map(|(_, _, declared)| declared);
+    declared.filter(move |declared| known.insert(hash(declared)))
 }
 
 /// What is published of one ApiKey: the announced keys of its status, without those that its Secret or

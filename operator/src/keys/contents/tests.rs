@@ -206,7 +206,7 @@ fn a_brought_hash_that_is_being_replaced_ends_when_its_status_says() {
     let retires = at("2026-02-01T00:00:00Z");
     let published = |key: &ApiKey| -> Vec<(String, Option<Timestamp>)> {
         let entries = entries(key, &place(), admission(key), None, &[]);
-        let entries = ranked(entries).into_iter();
+        let entries = ranked(entries, |entry| entry.hash);
         let entries =
             entries.map(|entry| (entry.hash.to_string()[..2].to_owned(), entry.record.retires));
         entries.collect()
@@ -254,7 +254,8 @@ fn a_brought_hash_that_is_being_replaced_ends_when_its_status_says() {
 fn what_hindered_a_key_that_is_admitted_again_restricts_it_no_more() {
     let mut key = refused(Aspect::Accepted, Reason::PlanUnknown);
     let former = |key: &ApiKey| -> Vec<Entry> {
-        let mut entries = ranked(entries(key, &place(), Admission::Admitted, None, &[]));
+        let candidates = entries(key, &place(), Admission::Admitted, None, &[]);
+        let mut entries: Vec<Entry> = ranked(candidates, |entry| entry.hash).collect();
         entries[0].record.plan = "Gold".parse().unwrap();
         entries[0].record.state = water_keystore::KeyState::Suspended;
         entries
@@ -300,7 +301,7 @@ fn a_hash_that_several_name_is_the_ones_in_force_then_the_oldest_ones() {
         entries(&key, &place(), Admission::Admitted, None, &[]).remove(0)
     };
     let winner = |candidates: Vec<(Claim, Age, Entry)>| {
-        let entries = ranked(candidates);
+        let entries: Vec<Entry> = ranked(candidates, |entry| entry.hash).collect();
         assert_eq!(entries.len(), 1);
         entries[0].owner.uid.to_string()
     };
