@@ -18,7 +18,7 @@ use tracing::warn;
 use water_gate::body_budget::BodyBudget;
 use water_gate::upstream::{Bounds, Resolver, ServiceAddress, Upstream, Upstreams};
 use water_http::{Received, RequestIds, Signer, Spans, TrustedProxies};
-use water_keystore::connection::Purpose;
+use water_keystore::connection::{self, Purpose};
 use water_keystore::{Allowances, Quotas, Usage};
 use water_runtime::telemetry::chain;
 use water_runtime::{BoxError, ConnectionLimits, Connections, Drained, Peer, Process, Server};
@@ -82,8 +82,10 @@ impl Service {
         let tracer = process.export_traces(&config.process.traces)?;
         let spans = Spans::new(tracer);
         let plans = Plans::default();
-        let keys = keys(&config, client, &plans, &metrics, process);
-        let sessions = sessions(&config, process);
+        // One connection, which the first look at sessions opens before this pod is ready.
+        let redis = config.redis.connect(Purpose::Directory);
+        let sessions = sessions(&config, redis.clone(), process);
+        let keys = keys(&config, client, redis.clone(), &plans, &metrics, process);
         let provider = Arc::new(Provider::new(config.client.clone()));
         let standing = standing(&provider, process);
         let portal = Arc::new(Portal {
@@ -109,10 +111,7 @@ impl Service {
             budgets: Budgets::default(),
             prefix: config.key_prefix.clone(),
             plans,
-            quotas: Quotas::new(
-                config.redis.connect(Purpose::Directory),
-                config.instance.clone(),
-            ),
+            quotas: Quotas::new(redis, config.instance.clone()),
             data: data(&config, keys.allowances.clone(), spans.clone(), process),
             keys,
             openapi: openapi::representation(),
@@ -160,9 +159,8 @@ impl Service {
 
 /// Ready once Redis has answered. When it is away later, requests are answered with 503, and the
 /// portal stays ready: then somebody can hear why.
-fn sessions(config: &Config, process: &mut Process) -> Sessions {
-    let connection = config.redis.connect(Purpose::Directory);
-    let store = water_keystore::Sessions::new(connection, config.instance.clone());
+fn sessions(config: &Config, redis: connection::Connection, process: &mut Process) -> Sessions {
+    let store = water_keystore::Sessions::new(redis, config.instance.clone());
     let (asked, latch) = (store.clone(), process.readiness.latch("sessions"));
     process.tasks.spawn("first look at sessions", async move {
         let mut said = false;
@@ -196,6 +194,7 @@ fn standing(provider: &Arc<Provider>, process: &mut Process) -> Standing {
 fn keys(
     config: &Config,
     client: Client,
+    redis: connection::Connection,
     plans: &Plans,
     metrics: &Metrics,
     process: &mut Process,
@@ -207,11 +206,10 @@ fn keys(
         match following.follow_plans(&followed, known).await {}
     });
     bounds(cluster.clone(), process);
-    let connection = config.redis.connect(Purpose::Directory);
     Keys {
         cluster,
-        allowances: Allowances::new(connection.clone(), config.instance.clone()),
-        usage: Usage::new(connection, config.instance.clone()),
+        allowances: Allowances::new(redis.clone(), config.instance.clone()),
+        usage: Usage::new(redis, config.instance.clone()),
         rules: Rules {
             max_keys: config.max_keys.get() as usize,
             max_key_days: config.max_key_days.map(NonZeroU32::get),
