@@ -1,8 +1,8 @@
 //! The Secrets that an installation needs: the two stores' and the identity keys.
 //!
 //! The operator reads the stores' Secrets for its own connection to Redis and for fingerprints of
-//! the rest, so that pods roll when a credential changes. Fingerprints are salted with a secret, so that
-//! who reads a Deployment cannot test guessed passwords against them.
+//! the rest, so that pods roll when a credential changes. Fingerprints are salted with a secret:
+//! passwords cannot be guessed from those that a Deployment shows.
 
 use std::collections::BTreeMap;
 

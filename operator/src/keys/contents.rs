@@ -85,7 +85,7 @@ impl Context {
         };
         let mut candidates = Vec::new();
         self.each_entry(place, namespaces, stored, |(claim, age, entry)| {
-            // Thousands are as they are held: no more is kept of those than what ranks them.
+            // Most are as they are held: keeping only what ranks those lowers the peak with 10 000 keys.
             let differing = (!is_held(&entry)).then_some(entry.owner);
             candidates.push((claim, age, (entry.hash, differing)));
         });
@@ -151,7 +151,7 @@ impl Age {
     }
 }
 
-/// In the order of their claims, one for each hash.
+/// The strongest candidate for each hash, in the order of their claims.
 fn ranked<T>(
     mut candidates: Vec<(Claim, Age, T)>,
     hash: impl Fn(&T) -> KeyHash,

@@ -45,7 +45,7 @@ fn moments(number: usize) -> &'static [Moment] {
     }
 }
 
-/// Kills at the 1st, 2nd … request, until there is none to be killed at.
+/// Kills the operator at its first request, then at its second, until a run ends before the kill.
 async fn sweep(stage: &Stage, scenario: Scenario) -> Result<Report> {
     let mut report = Report::default();
     for number in 1..MOST {

@@ -56,11 +56,12 @@ pub struct Playground {
 struct Memory {
     known: HashMap<String, BTreeSet<KeyHash>>,
     stripped: BTreeSet<String>,
-    /// Their hashes, which the gates accept until a sweep, whoever brings them again.
+    /// Hashes of stripped ApiKeys: the gates accept them until a sweep.
     unswept: BTreeSet<KeyHash>,
-    /// Hashes of ApiKeys that are gone. One that is brought again is accepted if Redis has forgotten that.
+    /// Hashes of ApiKeys that are gone. One that is brought again is accepted if Redis has forgotten its
+    /// revocation.
     revoked: BTreeSet<KeyHash>,
-    /// Those of them that a restored dump may hold as revoked, whatever was forgotten since.
+    /// Hashes whose revocation a restored dump may hold.
     recalled: BTreeSet<KeyHash>,
     /// The number of the hash that was last brought to a place, by the place.
     brought: HashMap<u8, u64>,
@@ -326,7 +327,7 @@ fn note(stage: &Stage, keys: &[ApiKey], memory: &mut Memory) {
         for (hash, expected) in named {
             known.insert(hash);
             let expected = match expected {
-                // The operator finds it revoked, and says so only then.
+                // Gates refuse it from the rebuild on, and the status says so a moment later.
                 Expected::Accepted if recalled.contains(&hash) => Expected::Either,
                 expected => expected,
             };

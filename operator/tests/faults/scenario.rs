@@ -67,7 +67,7 @@ impl Scenario {
         }
     }
 
-    /// What must hold at every moment: whoever has read a key can use it.
+    /// What must hold at every moment: the key in the Secret is accepted.
     pub async fn holds_midway(self, stage: &Stage, subject: &Subject) -> Result<()> {
         if matches!(self, Self::Suspend | Self::Delete) {
             return Ok(());

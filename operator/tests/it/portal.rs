@@ -9,7 +9,7 @@ use crate::installation::{exists, migrate, roll};
 use crate::rights;
 use crate::world::{API, PATIENCE, World, api};
 
-/// What the chart and whoever installs it make for a portal.
+/// Applies the chart's template for a portal, and the Secrets that its installer makes.
 fn prepare(world: &World) -> anyhow::Result<()> {
     let values = [
         "portal.enabled=true",

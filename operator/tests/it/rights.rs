@@ -20,7 +20,7 @@ const REQUIRED: [&str; 3] = [
     "api.exposure.trustedProxiesNone=true",
 ];
 
-/// The Helm client, built first if nobody has.
+/// The Helm client, built first if it is missing.
 pub fn helm() -> Result<PathBuf> {
     Program::Helm.find_or_build(&mut |_| {})
 }

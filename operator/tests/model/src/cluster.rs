@@ -122,7 +122,7 @@ pub struct Key {
     pub revisions: u8,
     /// Somebody took its Secret or its admission away, and no status has told since of a key in force.
     pub disturbed: bool,
-    /// It was its admission.
+    /// Its admission was taken away, and no status has told since of a key in force.
     pub withdrawn: bool,
 }
 
