@@ -13,6 +13,7 @@ use std::sync::Mutex;
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ObjectMeta;
 use kube::core::PartialObjectMeta;
 use kube::runtime::reflector::{ObjectRef, Store};
@@ -86,7 +87,10 @@ impl Found {
             }
             Self::Own(_) => seen::Secret::Edited,
             Self::Orphan(written) if is_genuine => {
-                content(written).map_or(seen::Secret::Foreign, seen::Secret::Orphan)
+                content(written).map_or(seen::Secret::Foreign, |content| seen::Secret::Orphan {
+                    content,
+                    is_collected: is_collected(&written.meta),
+                })
             }
             Self::Orphan(_) | Self::Foreign => seen::Secret::Foreign,
         }
@@ -302,7 +306,7 @@ impl Kept {
 
 /// Whose Secret it is, by its annotations.
 fn judge(key: &ObjectMeta, metadata: &ObjectMeta) -> Found {
-    let annotation = |name: &str| metadata.annotations.as_ref()?.get(name).cloned();
+    let annotation = |name: &str| annotation(metadata, name);
     let issued = |[hash, key_id, revision, time]: [&str; 4]| {
         Issued::read(&IssuedKey {
             revision: annotation(revision)?.parse().ok()?,
@@ -324,6 +328,18 @@ fn judge(key: &ObjectMeta, metadata: &ObjectMeta) -> Found {
     } else {
         Found::Foreign
     }
+}
+
+/// Whether an orphan goes by itself: it is being deleted, or has only owners that are gone.
+fn is_collected(orphan: &ObjectMeta) -> bool {
+    let owners = orphan.owner_references.as_deref().unwrap_or_default();
+    let gone = annotation(orphan, OWNER_UID);
+    let is_gone = |owner: &OwnerReference| Some(&owner.uid) == gone.as_ref();
+    orphan.deletion_timestamp.is_some() || (!owners.is_empty() && owners.iter().all(is_gone))
+}
+
+fn annotation(metadata: &ObjectMeta, name: &str) -> Option<String> {
+    metadata.annotations.as_ref()?.get(name).cloned()
 }
 
 /// Namespace and name of an ApiKey.

@@ -127,8 +127,14 @@ pub enum Secret<H> {
     /// The ApiKey's own, with another text or none, or with annotations that name no key.
     Edited,
     /// Its text is that of the key that its annotations name, and it is of an ApiKey of the same
-    /// namespace and name that does not exist any more: both were restored into another cluster.
-    Orphan(Content<H>),
+    /// namespace and name that does not exist any more: it was deleted, or both were restored into
+    /// another cluster.
+    Orphan {
+        /// What it says of itself.
+        content: Content<H>,
+        /// The garbage collector deletes it: it went with its ApiKey.
+        is_collected: bool,
+    },
     /// Somebody else's.
     Foreign,
 }

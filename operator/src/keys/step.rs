@@ -102,6 +102,8 @@ pub enum Hindrance {
     Directory,
     /// The namespace is being deleted: nothing is created in it.
     Terminating,
+    /// The Secret of an ApiKey of the same name that was deleted is not collected yet.
+    SecretRemains,
     /// The WaterDataApi is gone, and gates of it still run.
     GatesRemain,
 }

@@ -127,6 +127,14 @@ pub fn living(scene: &Scene, verdict: &Verdict<KeyHash>) -> Report {
                 || Outcome::Underway(Reason::StoreUnavailable, "it cannot be read".into());
             hindered(scene.trouble.clone().unwrap_or_else(unknown))
         }
+        Verdict::Held(Hindrance::SecretRemains) => {
+            let name = scene.subject.secret_name().unwrap_or_default();
+            let message = format!(
+                "the Secret {name} of a deleted ApiKey of this name is still there: a key is issued once it is \
+                 collected"
+            );
+            without_secret(scene, Outcome::Underway(Reason::Waiting, message))
+        }
         Verdict::Held(Hindrance::Terminating) => {
             let message = "the namespace is being deleted: no key is issued in it";
             without_secret(scene, Outcome::Underway(Reason::Waiting, message.into()))

@@ -94,3 +94,25 @@ async fn a_retained_secret_of_a_revoked_key_is_not_adopted() -> Result {
         .await?;
     Ok(())
 }
+
+#[tokio::test]
+async fn a_secret_that_a_deleted_apikey_left_is_waited_for_until_it_is_collected() -> Result {
+    let (world, _operator) = World::running("adopt-left").await?;
+    let before = world.in_force(&key("acme")).await?;
+    world.kubectl(&["delete", "apikey", "acme"])?;
+    world.apply(&key("acme"))?;
+    let waits = world
+        .condition("apikey/acme", "SecretReady", "False/Waiting")
+        .await?;
+    let message = "the Secret acme-apikey of a deleted ApiKey of this name is still there";
+    assert!(waits.to_string().contains(message), "{waits}");
+    // The garbage collector, which is not there, comes at last.
+    world.kubectl(&["delete", SECRET])?;
+    let ready = world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    assert_ne!(current(&ready)?, current(&before)?);
+    let told = world.events("acme")?;
+    assert!(!told.contains(&"SecretConflict".into()), "{told:?}");
+    holds(&world, 1).await.map(drop)
+}

@@ -44,7 +44,7 @@ pub fn generated<H: Copy + Ord, P: Clone + Ord>(
         }
         Secret::Missing => renewed(seen, spec, !seen.status.revealed.is_empty(), sight),
         Secret::Own(_) | Secret::Edited => renewed(seen, spec, true, sight),
-        Secret::Orphan(content) if is_adoptable(seen, content.hash, sight) => {
+        Secret::Orphan { content, .. } if is_adoptable(seen, content.hash, sight) => {
             let (hash, is_reissue) = (content.hash, false);
             let step = if seen.status.all.contains(&hash) {
                 Step::Amend
@@ -53,7 +53,13 @@ pub fn generated<H: Copy + Ord, P: Clone + Ord>(
             };
             Goal::new(BTreeMap::new(), Then::First(step))
         }
-        Secret::Orphan(_) | Secret::Foreign => restricted(Refusal::SecretConflict),
+        Secret::Orphan { is_collected, .. } if is_collected && seen.status.revealed.is_empty() => {
+            Goal {
+                then: Then::Stays(Verdict::Held(Hindrance::SecretRemains)),
+                ..restricted(Refusal::SecretConflict)
+            }
+        }
+        Secret::Orphan { .. } | Secret::Foreign => restricted(Refusal::SecretConflict),
     }
 }
 

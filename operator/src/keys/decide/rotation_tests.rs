@@ -292,25 +292,28 @@ fn an_edited_brought_hash_rotates_with_overlap() {
 #[test]
 #[rustfmt::skip]
 fn a_secret_of_an_apikey_that_is_gone_is_adopted() {
-    let secret = |case: &mut Case| {
-        case.secret = Secret::Orphan(Content {
+    let left = |case: &mut Case, is_collected| {
+        let content = Content {
             hash: 5,
             retiring: None,
             is_as_declared: false,
-        });
+        };
+        case.secret = Secret::Orphan { content, is_collected };
     };
+    let secret = |case: &mut Case| left(case, false);
     let orphan = || generated().with(secret);
+    let collected = || generated().with(|case| left(case, true));
+    let revoked = |sight: &mut Sight<_, _>| sight.barred.extend([(5, at(5))]);
     check(&[
         ("announced", orphan(), "Announce(5)"),
         ("then taken over", orphan().announced(&[5]), "Amend"),
         ("then published", orphan().announced(&[5]).secret(5, None), "Declare [5]"),
-        (
-            "not where its key was revoked",
-            orphan().sight(|sight| sight.barred.extend([(5, at(5))])),
-            "Refused(SecretConflict)",
-        ),
+        ("though its owner is named", collected(), "Announce(5)"),
+        ("not where its key was revoked", orphan().sight(revoked), "Refused(SecretConflict)"),
+        ("which is waited for where it went with its ApiKey", collected().sight(revoked), "Held(SecretRemains)"),
         ("nor where another has it", orphan().sight(|sight| sight.taken.extend([5])), "Refused(SecretConflict)"),
         ("nor in the place of another key", issued().with(secret), "Refused(SecretConflict)"),
+        ("which stays published", issued().with(|case| left(case, true)), "Refused(SecretConflict)"),
         ("nor without admission", orphan().with(|case| case.admission = Admission::Refused), "Refused(NotAdmitted)"),
     ]);
 }
