@@ -9,6 +9,7 @@ use water_resources::api_key::{
 };
 use water_resources::{ApiKey, WaterDataApi};
 
+use super::changes::Changes;
 use super::error::KeyError;
 use super::gather::{Reading, Scene};
 use super::memory::MadeKey;
@@ -188,6 +189,8 @@ async fn declare(
         }
         Err(error) => return Err(error.into()),
     };
+    let happened = Changes::of(&reading.records, &declaration).told(&declaration);
+    context.events.report(&scene.subject.reference(), &happened);
     let mark = Mark {
         generation: declared.applied.generation,
         // What is gone has no number any more.
@@ -306,17 +309,18 @@ async fn let_go(scene: &Scene, release: Release, context: &Context) -> Result<Do
     if let Some(reading) = &scene.reading {
         reading.open.waits.forget(subject.uid());
     }
-    let shown = subject.status.key_id.as_deref();
-    let happened = match (release, shown) {
-        (Release::Revoked, Some(key_id)) => {
-            Happening::normal("KeyRevoked", format!("key {key_id} is refused for good"))
+    let happened = match release {
+        Release::Revoked => {
+            let key_id = subject.status.key_id.as_ref();
+            let key = key_id.map_or("its key".into(), |key_id| format!("key {key_id}"));
+            Happening::normal("KeyRevoked", format!("{key} is refused for good"))
         }
-        (Release::Unreachable, _) => Happening::warning(
+        Release::Unreachable => Happening::warning(
             "KeyNotRevoked",
             "the WaterDataApi is gone and no gate of it runs, so nothing accepts the key; its Redis was not \
              reached, and a WaterDataApi that is created again rebuilds the key directory without it",
         ),
-        (Release::Revoked | Release::NeverDeclared, _) => return Ok(Done::Released),
+        Release::NeverDeclared => return Ok(Done::Released),
     };
     let about = subject.reference();
     context.events.report(&about, &[happened]);

@@ -123,6 +123,19 @@ pub async fn write(subject: &Subject, status: ApiKeyStatus, context: &Context) -
     Ok(())
 }
 
+/// Why the keys of a status are withdrawn.
+fn withdrawn(status: &ApiKeyStatus) -> Option<&Condition> {
+    let reasons = [Reason::NamespaceNotAdmitted, Reason::AccountNotBound];
+    let is_one = |refused: &&Condition| {
+        reasons
+            .iter()
+            .any(|reason| refused.reason == reason.as_str())
+    };
+    refused(status)
+        .filter(|_| status.key_id.is_some())
+        .filter(is_one)
+}
+
 /// What happened between two statuses.
 pub fn transitions(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Vec<Happening> {
     let (was, is) = (before.standing.as_deref(), after.standing.as_deref());
@@ -155,15 +168,14 @@ pub fn transitions(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Vec<Happening
     } else if let Some(stalled) = newly_refused(before, after)
         && stalled.reason != Reason::Expired.as_str()
     {
-        let withdrawn = [Reason::NamespaceNotAdmitted, Reason::AccountNotBound]
-            .iter()
-            .any(|reason| stalled.reason == reason.as_str());
-        let word = if withdrawn && after.key_id.is_some() {
-            "KeyWithdrawn"
-        } else {
-            &stalled.reason
-        };
+        let word = withdrawn(after).map_or(stalled.reason.as_str(), |_| "KeyWithdrawn");
         happened.push(Happening::warning(word, stalled.message.clone()));
+    }
+    if withdrawn(before).is_some() && refused(after).is_none() {
+        happened.push(Happening::normal(
+            "KeyAdmitted",
+            "the key is admitted and published again",
+        ));
     }
     happened
 }

@@ -40,7 +40,14 @@ async fn a_key_is_issued_suspended_resumed_and_revoked() -> Result {
     let told = async || {
         let events = world.events("acme")?;
         anyhow::ensure!(
-            events == ["KeyIssued", "KeySuspended", "KeyResumed", "KeyRevoked"],
+            events
+                == [
+                    "KeyIssued",
+                    "PlanChanged",
+                    "KeySuspended",
+                    "KeyResumed",
+                    "KeyRevoked"
+                ],
             "{events:?}"
         );
         Ok(())
@@ -99,7 +106,13 @@ async fn an_edited_hash_takes_the_place_of_the_old_one_for_good() -> Result {
     world.in_force(&reinstated(&stalled)?).await?;
     assert_eq!(
         world.events("partner")?,
-        ["KeyIssued", "KeyRotated", "RevokedInStore", "KeyRotated"]
+        [
+            "KeyIssued",
+            "KeyRotated",
+            "RevokedInStore",
+            "KeyReinstated",
+            "KeyRotated"
+        ]
     );
     Ok(())
 }
@@ -159,7 +172,16 @@ async fn a_reinstatement_that_is_left_in_the_manifest_lifts_no_later_tombstone()
     // Hash a is revoked again, at another time than the annotation says.
     let again = stalled(&left).await?;
     assert_eq!(world.published().await?, Vec::<String>::new());
-    ready(&reinstated(&again)?).await
+    ready(&reinstated(&again)?).await?;
+    let told = async || {
+        let events = world.events("partner")?;
+        let times = events.iter().filter(|reason| *reason == "KeyReinstated");
+        anyhow::ensure!(times.count() == 2, "{events:?}");
+        Ok(())
+    };
+    world
+        .wait("the events of the reinstatements", PATIENCE, told)
+        .await
 }
 
 #[tokio::test]

@@ -170,7 +170,12 @@ async fn a_brought_key_that_is_deleted_before_it_was_in_force_is_dead_before_it_
     gate.follow();
     world.gone("apikey/partner").await?;
     assert_eq!(gate.keys(), 0);
-    Ok(())
+    let told = async || {
+        let events = world.events("partner")?;
+        ensure!(events == ["KeyRevoked"], "{events:?}");
+        Ok(())
+    };
+    world.wait("its revocation's event", PATIENCE, told).await
 }
 
 /// Makes a key unreadable that was in force.

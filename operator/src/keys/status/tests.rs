@@ -159,11 +159,11 @@ fn another_key_is_a_rotation_or_a_reissue() {
 }
 
 #[test]
-fn lost_admission_withdraws() {
+fn lost_admission_withdraws_and_another_publishes_again() {
     let refused = report(Outcome::Stuck(Reason::NamespaceNotAdmitted, String::new()));
     assert_eq!(
-        events(&[in_force(Reason::Active), refused]),
-        ["KeyIssued", "KeyWithdrawn"]
+        events(&[in_force(Reason::Active), refused, in_force(Reason::Active)]),
+        ["KeyIssued", "KeyWithdrawn", "KeyAdmitted"]
     );
 }
 
