@@ -11,6 +11,7 @@ mod installation;
 mod keys;
 mod latency;
 mod refusals;
+mod roles;
 mod rollout;
 mod settings;
 mod sign_in;
