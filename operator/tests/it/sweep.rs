@@ -1,4 +1,5 @@
-//! Keys whose ApiKey went without a revocation: the sweep withdraws them, unless they are too many.
+//! What the sweep does: it withdraws keys whose ApiKey went without a revocation, unless they are too
+//! many, and restores records that somebody changed.
 
 use std::time::Duration;
 
@@ -6,6 +7,7 @@ use anyhow::ensure;
 use serde_json::json;
 
 use crate::Result;
+use crate::gate::{GRACE, Gate};
 use crate::world::{PATIENCE, World, brought, shown};
 
 /// Two sweeps, the first ten seconds after the start, and a margin.
@@ -71,6 +73,55 @@ async fn most_keys_are_withdrawn_only_when_somebody_allows_it() -> Result {
     let allow = json!({"metadata": {"annotations": {"waterdata.dev/sweep-up-to": "6"}}});
     world.patch("waterdataapi/water-data", &allow, &[])?;
     left(&world, 4).await
+}
+
+/// Turns the suspension of every record around, as nothing of the product does: bit 0 of its second
+/// byte. Answers the count of records.
+const TURN_AROUND: &str = "\
+    local turned = 0 \
+    for _, shard in ipairs(redis.call('KEYS', ARGV[1])) do \
+        for _, hash in ipairs(redis.call('HKEYS', shard)) do \
+            local record = redis.call('HGET', shard, hash) \
+            local flags = string.char(bit.bxor(record:byte(2), 1)) \
+            redis.call('HSET', shard, hash, record:sub(1, 1) .. flags .. record:sub(3)) \
+            turned = turned + 1 \
+        end \
+    end \
+    return turned";
+
+#[tokio::test]
+async fn records_that_somebody_changed_are_restored() -> Result {
+    let (redis, world, _operator) = World::on_own_redis("sweep-restores").await?;
+    world.in_force(&brought("active", 'a')).await?;
+    let mut suspended = brought("suspended", 'b');
+    suspended["spec"]["suspend"] = true.into();
+    world.apply(&suspended)?;
+    world
+        .condition("apikey/suspended", "Ready", "True/Suspended")
+        .await?;
+    let before = world.published().await?;
+    let records = "wd:{sweep-restores.water-data}:records:*";
+    let turned = redis.command(&["EVAL", TURN_AROUND, "0", records]).await?;
+    assert_eq!(turned, ":2\r\n");
+    assert_ne!(world.published().await?, before);
+    // It has loaded what was changed; no feed tells of that.
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    let restored = async || {
+        let published = world.published().await?;
+        ensure!(published == before, "{published:?}");
+        ensure!(
+            gate.accepts(&"a".repeat(64))?,
+            "the active key is suspended"
+        );
+        ensure!(
+            !gate.accepts(&"b".repeat(64))?,
+            "the suspended key is active"
+        );
+        Ok(())
+    };
+    world
+        .wait("the records' restoration", TWO_SWEEPS, restored)
+        .await
 }
 
 /// Waits until the directory holds so many keys.
