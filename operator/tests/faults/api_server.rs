@@ -12,7 +12,7 @@ use crate::objects::shown;
 use crate::population::Population;
 use crate::scenario::Scenario;
 use crate::stage::Stage;
-use crate::world::{PATIENCE, World};
+use crate::world::{PATIENCE, World, key};
 
 const NAME: &str = "acme";
 /// What an API server says to one that asks for changes since a time that it has forgotten.
@@ -105,6 +105,66 @@ async fn a_watch_that_is_cut_off_within_an_event_loses_none() -> Result<()> {
     let half = r#"{"type":"MODIFIED","object":{"apiVersion":"waterdata.dev/v1","kind":"Api"#;
     let fault = answer("200 OK", "", half.len() + 1000, half);
     watches_are_answered("watch-cut", fault, Seen::Afterwards).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_that_is_cut_off_is_not_taken_for_all_there_is() -> Result<()> {
+    let stage = Stage::new("list-cut").await?;
+    Scenario::Suspend.prepare(&stage, NAME).await?;
+    let before = stage.point().await?;
+    stage.operator.stop(PATIENCE).await?;
+    // The next leader has nothing but lists to fill the directory from.
+    stage.redis.command(&["FLUSHALL"]).await?;
+    let half = r#"{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":["#;
+    let fault = answer("200 OK", "", half.len() + 1000, half);
+    stage
+        .interceptor
+        .order(Which::Every("limit="), Moment::BeforeDelivery, fault);
+    stage.operator.start_again()?;
+    let asked = async || {
+        let asked = stage.interceptor.requests();
+        let lists = asked.iter().filter(|line| line.contains("/apikeys?"));
+        ensure!(lists.count() > 2, "{asked:?}");
+        Ok(())
+    };
+    stage.wait("lists", PATIENCE, asked).await?;
+    let seen = stage.world.directory()?.observe().await?;
+    ensure!(seen.verified().is_none(), "filled from nothing: {seen:?}");
+    stage.interceptor.recall();
+    let whole = Instant::now();
+    let filled = async || {
+        let now = stage.point().await?;
+        ensure!(now.generation > before.generation, "{now:?}");
+        Ok(())
+    };
+    stage.wait("the directory", PATIENCE, filled).await?;
+    println!("converged after {:.3} s", whole.elapsed().as_secs_f64());
+    is(&stage, "True/Active").await?;
+    stage.holds_for_good().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_is_never_answered_ends_within_15_seconds_and_is_made_again() -> Result<()> {
+    let stage = Stage::new("request-hangs").await?;
+    stage.interceptor.order(
+        Which::Every("/secrets/acme-apikey"),
+        Moment::BeforeDelivery,
+        Fault::Hang,
+    );
+    stage.world.apply(&key(NAME))?;
+    let given_up = async || {
+        let log = stage.operator.log();
+        let told = log.contains("the pass took longer than 15s");
+        ensure!(told, "{}", stage.operator.log_end());
+        Ok(())
+    };
+    let within = Duration::from_secs(20);
+    stage.wait("the end of a pass", within, given_up).await?;
+    stage.interceptor.recall();
+    let answered = Instant::now();
+    is(&stage, "True/Active").await?;
+    println!("converged after {:.3} s", answered.elapsed().as_secs_f64());
+    stage.holds_for_good().await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,18 +1,15 @@
-//! What the operator stands on is taken away and given back: its Lease, its rights, the definition of
-//! its resources, and a namespace with its keys.
-
-use std::time::Duration;
+//! What the operator stands on is taken away and given back: its Lease, its rights, and the definition
+//! of its resources.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use tokio::time::Instant;
-use water_domain::KeyHash;
 use water_harness::{ControlPlane, Redis};
 
 use crate::clients::Expected;
 use crate::scenario::Scenario;
 use crate::stage::Stage;
-use crate::world::{PATIENCE, World, brought, install_definitions};
+use crate::world::{PATIENCE, World, install_definitions};
 
 async fn runs_on(stage: &Stage) -> Result<()> {
     ensure!(
@@ -92,54 +89,5 @@ async fn a_definition_that_is_deleted_and_made_again_revokes_its_keys_and_takes_
     let made = Instant::now();
     Scenario::Suspend.prepare(&stage, "after").await?;
     println!("converged after {:.3} s", made.elapsed().as_secs_f64());
-    runs_on(&stage).await
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_namespace_with_200_keys_is_empty_within_a_minute_of_its_deletion() -> Result<()> {
-    let stage = Stage::new("terminating").await?;
-    let keys = (0..200).map(|number| {
-        let mut key = brought(&format!("key-{number}"), 'a');
-        let hash = format!("{number:064x}");
-        key["spec"]["material"] =
-            json!({ "hash": { "sha256": hash, "keyId": format!("{number:012}") } });
-        key["metadata"]["namespace"] = "terminating".into();
-        key
-    });
-    let keys: Vec<_> = keys.collect();
-    let hashes = (0..200).map(|number| format!("{number:064x}").parse());
-    let hashes: Vec<KeyHash> = hashes.collect::<Result<_, _>>()?;
-    let list = json!({ "apiVersion": "v1", "kind": "List", "items": keys });
-    stage.world.cluster.apply(&list.to_string())?;
-    let published = async |wanted: usize| {
-        let found = stage.world.published().await?.len();
-        ensure!(found == wanted, "{found} keys");
-        Ok(())
-    };
-    let all = async || published(200).await;
-    stage.wait("all keys", PATIENCE, all).await?;
-    stage
-        .world
-        .kubectl(&["delete", "namespace", "terminating", "--wait=false"])?;
-    // What the namespace controller does, which does not run here.
-    let deleted = Instant::now();
-    stage
-        .world
-        .kubectl(&["delete", "apikeys", "--all", "--wait=false"])?;
-    let gone = async || {
-        let left = stage.objects.keys().await?.len();
-        ensure!(left == 0, "{left} ApiKeys");
-        published(0).await
-    };
-    stage.wait("no key", Duration::from_secs(60), gone).await?;
-    println!("converged after {:.3} s", deleted.elapsed().as_secs_f64());
-    ensure!(
-        stage.gate.keys() == 0,
-        "a gate knows {} keys",
-        stage.gate.keys()
-    );
-    for hash in hashes {
-        stage.clients.expect(hash, Expected::Refused);
-    }
     runs_on(&stage).await
 }

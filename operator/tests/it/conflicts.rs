@@ -1,9 +1,15 @@
 //! What another owner has is never touched; the loser of a conflict takes over once it is free.
 
+use std::time::Duration;
+
+use anyhow::ensure;
 use serde_json::json;
 
 use crate::Result;
 use crate::world::{World, api, brought, key};
+
+/// A loser takes over this soon after what it waits for is free.
+const SOON: Duration = Duration::from_secs(5);
 
 #[tokio::test]
 async fn a_foreign_secret_is_never_touched() -> Result {
@@ -40,6 +46,38 @@ async fn a_foreign_secret_is_never_touched() -> Result {
 }
 
 #[tokio::test]
+async fn two_keys_with_one_secret_have_one_winner_and_the_loser_takes_over() -> Result {
+    let (world, _operator) = World::running("one-secret").await?;
+    world.in_force(&key("acme")).await?;
+    let text = world.get("secret/acme-apikey")?["data"].clone();
+    let mut second = key("second");
+    second["spec"]["material"] = json!({ "generated": { "secretName": "acme-apikey" } });
+    world.apply(&second)?;
+    world
+        .condition("apikey/second", "Stalled", "True/SecretConflict")
+        .await?;
+    assert_eq!(world.get("secret/acme-apikey")?["data"], text);
+    assert_eq!(world.published().await?.len(), 1);
+    world.kubectl(&["delete", "apikey", "acme"])?;
+    // As the garbage collector does, which is not there.
+    world.kubectl(&["delete", "secret", "acme-apikey"])?;
+    let taken_over = async || {
+        let secret = world.get("secret/acme-apikey")?;
+        let owner = &secret["metadata"]["ownerReferences"][0]["name"];
+        ensure!(owner == "second", "{owner}");
+        Ok(())
+    };
+    world
+        .wait("the loser to take over", SOON, taken_over)
+        .await?;
+    world
+        .condition("apikey/second", "Ready", "True/Active")
+        .await?;
+    assert_ne!(world.get("secret/acme-apikey")?["data"], text);
+    Ok(())
+}
+
+#[tokio::test]
 async fn two_keys_with_one_hash_have_one_winner_and_the_loser_takes_over() -> Result {
     let (world, _operator) = World::running("one-hash").await?;
     world.in_force(&brought("first", '1')).await?;
@@ -67,12 +105,11 @@ async fn two_keys_with_one_hash_have_one_winner_and_the_loser_takes_over() -> Re
             .values()
             .filter_map(|stored| Some(stored.record.as_ref().ok()?.account.to_string()))
             .collect();
-        anyhow::ensure!(accounts == ["other"], "{accounts:?}");
+        ensure!(accounts == ["other"], "{accounts:?}");
         Ok(())
     };
-    let soon = std::time::Duration::from_secs(5);
     world
-        .wait("the loser to take over", soon, taken_over)
+        .wait("the loser to take over", SOON, taken_over)
         .await?;
     world
         .condition("apikey/second", "Ready", "True/Active")

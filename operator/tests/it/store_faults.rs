@@ -132,7 +132,7 @@ async fn a_promoted_replica_is_rebuilt() -> Result {
     rebuilt(&world, &before, earlier).await
 }
 
-/// Everything that the directory says of keys and of their owners.
+/// Everything that the directory says of keys, of their owners, and of plans.
 async fn contents(world: &World) -> anyhow::Result<String> {
     let directory = world.directory()?;
     let stored: BTreeMap<_, _> = directory.stored().await?.into_iter().collect();
@@ -141,7 +141,18 @@ async fn contents(world: &World) -> anyhow::Result<String> {
     let held: BTreeMap<_, _> = held
         .map(|(uid, held)| (uid, (held.owner, held.hashes)))
         .collect();
-    Ok(format!("{stored:?} {held:?}"))
+    let plans = directory.plans().await?.into_iter();
+    let plans: BTreeMap<_, _> = plans.map(|plan| (plan.name, plan.limits)).collect();
+    Ok(format!("{stored:?} {held:?} {plans:?}"))
+}
+
+/// Redis evicts the keys whose names begin so.
+async fn evict(redis: &Redis, world: &World, kind: &str) -> Result {
+    let pattern = format!("wd:{{{}.water-data}}:{kind}*", world.namespace);
+    let evict = "local keys = redis.call('KEYS', ARGV[1]) return redis.call('DEL', unpack(keys))";
+    let evicted = redis.command(&["EVAL", evict, "0", &pattern]).await?;
+    ensure!(evicted.starts_with(':') && evicted != ":0\r\n", "{evicted}");
+    Ok(())
 }
 
 /// Redis evicts the keys whose names begin so. The operator misses them, and everything that the
@@ -152,10 +163,7 @@ async fn evicted(namespace: &str, kind: &str) -> Result {
     world.kubectl(&["delete", "apikey", "former"])?;
     let (published, before) = (world.published().await?, contents(&world).await?);
     let earlier = generation(&world).await?;
-    let pattern = format!("wd:{{{namespace}.water-data}}:{kind}*");
-    let evict = "local keys = redis.call('KEYS', ARGV[1]) return redis.call('DEL', unpack(keys))";
-    let evicted = redis.command(&["EVAL", evict, "0", &pattern]).await?;
-    ensure!(evicted.starts_with(':') && evicted != ":0\r\n", "{evicted}");
+    evict(&redis, &world, kind).await?;
     // What there is is counted once a minute, the first time soon after a leadership began.
     operator.stop(PATIENCE).await?;
     let _next = world.operator("operator-1")?;
@@ -183,6 +191,44 @@ async fn an_evicted_index_of_what_owners_hold_is_missed_and_put_back() -> Result
 #[tokio::test]
 async fn evicted_tombstones_are_missed() -> Result {
     evicted("fault-evicted-revoked", "revoked").await
+}
+
+#[tokio::test]
+async fn keys_come_and_go_whatever_else_is_evicted_and_it_is_there_again() -> Result {
+    let (redis, world, _operator) = with_keys("fault-evicted-others").await?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    let before = contents(&world).await?;
+    let used = "wd:{fault-evicted-others.water-data}:used";
+    let in_2100 = "4102444800000";
+    redis
+        .command(&["ZADD", used, in_2100, "aaaaaaaaaaaa"])
+        .await?;
+    for (kind, digit) in [
+        ("meta", 'b'),
+        ("plans", 'c'),
+        ("feed", 'd'),
+        ("gates", 'e'),
+        ("used", 'f'),
+    ] {
+        evict(&redis, &world, kind).await?;
+        let later = brought("later", digit);
+        world.in_force(&later).await?;
+        assert!(gate.accepts(&digit.to_string().repeat(64))?, "{kind}");
+        // The gate, which runs in this thread, has to follow.
+        world.kubectl(&["delete", "apikey", "later", "--wait=false"])?;
+        world.gone("apikey/later").await?;
+        assert_eq!(gate.keys(), 2, "{kind}");
+        let whole = async || {
+            generation(&world).await?;
+            let after = contents(&world).await?;
+            ensure!(after == before, "{kind}: before {before}\nafter {after}");
+            let leases = world.directory()?.leases().await?;
+            ensure!(!leases.gates.is_empty(), "{kind}: no gate");
+            Ok(())
+        };
+        world.wait(kind, PATIENCE, whole).await?;
+    }
+    Ok(())
 }
 
 /// Gives the world's namespace its account, or takes it away.

@@ -1,12 +1,16 @@
 //! ApiKeys outside of their WaterDataApi's namespace: who is admitted, and with which rights the
 //! operator looks after them.
 
+use std::time::Duration;
+
 use anyhow::ensure;
 use serde_json::{Value, json};
 use serde_yaml_ng::Value as Yaml;
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
 
 use crate::Result;
+use crate::gate::{GRACE, Gate};
 use crate::rights::{ACCOUNT, rendered};
 use crate::world::{PATIENCE, World, api, key, shown};
 
@@ -45,11 +49,29 @@ fn tenant(world: &World, name: &str, labels: Value) -> anyhow::Result<()> {
 }
 
 /// An ApiKey in another namespace, which names the world's WaterDataApi.
-fn apply_key(world: &World, namespace: &str, name: &str) -> anyhow::Result<()> {
+fn key_of(world: &World, namespace: &str, name: &str) -> Value {
     let mut key = key(name);
     key["metadata"]["namespace"] = namespace.into();
     key["spec"]["apiRef"] = json!({ "name": "water-data", "namespace": world.namespace });
+    key
+}
+
+fn apply_key(world: &World, namespace: &str, name: &str) -> anyhow::Result<()> {
+    let key = key_of(world, namespace, name);
     world.cluster.apply(&key.to_string()).map(drop)
+}
+
+/// The same 200 times, each brought along by its hash.
+fn apply_200_keys(world: &World, namespace: &str) -> anyhow::Result<()> {
+    let keys = (0..200).map(|number| {
+        let mut key = key_of(world, namespace, &format!("key-{number}"));
+        let (hash, id) = (format!("{number:064x}"), format!("{number:012}"));
+        key["spec"]["material"] = json!({ "hash": { "sha256": hash, "keyId": id } });
+        key
+    });
+    let keys: Vec<_> = keys.collect();
+    let list = json!({ "apiVersion": "v1", "kind": "List", "items": keys });
+    world.cluster.apply(&list.to_string()).map(drop)
 }
 
 fn get(world: &World, namespace: &str, object: &str) -> anyhow::Result<Value> {
@@ -257,5 +279,31 @@ fn the_clusters_own_roles_are_never_given_secrets() -> Result {
                 .all(|rule| rule["apiGroups"][0] == "waterdata.dev")
         );
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_namespace_with_200_keys_is_gone_within_a_minute_of_its_deletion() -> Result {
+    let world = World::of_all_namespaces("outlives-tenant", &[]).await?;
+    let _controller = world.cluster.start_namespace_controller()?;
+    world.apply(&admitting(json!({ "from": "All" })))?;
+    let _operator = world.operator("operator-0")?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    tenant(&world, "of-200-keys", json!({}))?;
+    apply_200_keys(&world, "of-200-keys")?;
+    let all = async || {
+        ensure!(gate.keys() == 200, "{} keys", gate.keys());
+        Ok(())
+    };
+    world.wait("all keys", PATIENCE, all).await?;
+    let deleted = Instant::now();
+    let delete = ["delete", "namespace", "of-200-keys", "--wait=false"];
+    world.cluster.kubectl(&delete)?;
+    world.gone("namespace/of-200-keys").await?;
+    let took = deleted.elapsed();
+    println!("converged after {:.3} s", took.as_secs_f64());
+    assert!(took < Duration::from_secs(60), "{took:?}");
+    assert_eq!(gate.keys(), 0);
+    assert_eq!(world.published().await?, Vec::<String>::new());
     Ok(())
 }

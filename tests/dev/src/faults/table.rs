@@ -93,7 +93,10 @@ pub const FAULTS: &[Fault] = &[
     held(
         8,
         "the API server is a black hole for 120 s",
-        &["black_hole::two_minutes_without_the_api_server_need_no_restart"],
+        &[
+            "black_hole::two_minutes_without_the_api_server_need_no_restart",
+            "api_server::a_request_that_is_never_answered_ends_within_15_seconds_and_is_made_again",
+        ],
     ),
     held(
         9,
@@ -112,9 +115,10 @@ pub const FAULTS: &[Fault] = &[
     ),
     held(
         12,
-        "a watch is cut off within an event; etcd is restored from an older snapshot",
+        "a watch is cut off within an event, a list in its midst; etcd is restored from an older snapshot",
         &[
             "api_server::a_watch_that_is_cut_off_within_an_event_loses_none",
+            "api_server::a_list_that_is_cut_off_is_not_taken_for_all_there_is",
             "restored::a_key_that_was_revoked_since_the_snapshot_stays_dead",
             "restored::a_plan_that_was_added_since_the_snapshot_is_offered_no_more",
         ],
@@ -161,7 +165,7 @@ pub const FAULTS: &[Fault] = &[
     held(
         18,
         "a namespace with 200 keys is deleted",
-        &["taken_away::a_namespace_with_200_keys_is_empty_within_a_minute_of_its_deletion"],
+        &["tenants::a_namespace_with_200_keys_is_gone_within_a_minute_of_its_deletion"],
     ),
     held(
         19,
@@ -183,8 +187,10 @@ pub const FAULTS: &[Fault] = &[
     ),
     held(
         21,
-        "two ApiKeys name one hash",
+        "two ApiKeys name one Secret or one hash",
         &[
+            "conflicts::two_keys_with_one_secret_have_one_winner_and_the_loser_takes_over",
+            "adoption::a_secret_that_a_deleted_apikey_left_is_waited_for_until_it_is_collected",
             "conflicts::two_keys_with_one_hash_have_one_winner_and_the_loser_takes_over",
             "conflicts::two_keys_with_one_key_id_have_one_winner",
             "conflicts::a_hash_that_three_keys_name_is_one_keys_at_a_time",
@@ -230,6 +236,7 @@ pub const FAULTS: &[Fault] = &[
             "store_faults::evicted_owners_are_missed_and_put_back",
             "store_faults::an_evicted_index_of_what_owners_hold_is_missed_and_put_back",
             "store_faults::evicted_tombstones_are_missed",
+            "store_faults::keys_come_and_go_whatever_else_is_evicted_and_it_is_there_again",
             "store::a_full_redis_takes_every_restriction_and_loses_no_other_change",
             "store::whatever_redis_evicts_is_put_back_amid_changes",
         ],
