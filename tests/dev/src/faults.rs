@@ -67,7 +67,9 @@ fn entry(fault: &Fault, outcomes: &Outcomes, date: &str) -> Entry {
     } else if let Some(lacking) = fault.lacking {
         ("not run", lacking.to_owned())
     } else {
-        ("held", fault.tests.join(", "))
+        let tests = fault.tests.iter();
+        let tests: Vec<String> = tests.map(|test| outcomes.described(test)).collect();
+        ("held", tests.join(", "))
     };
     let seconds = fault
         .tests
@@ -85,6 +87,8 @@ fn entry(fault: &Fault, outcomes: &Outcomes, date: &str) -> Entry {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     const FAULT: Fault = Fault {
@@ -106,6 +110,19 @@ mod tests {
         let lines = ["test a::first ... ok", "test b::second ... ok"];
         let held = ("held", "a::first, b::second".to_owned(), None);
         assert_eq!(told(&FAULT, &lines), held);
+    }
+
+    #[test]
+    fn a_measurement_is_told_with_its_date() {
+        let fault = Fault {
+            tests: &["rows: a row"],
+            ..FAULT
+        };
+        let row = json!({ "name": "rows: a row", "holds": true });
+        let mut outcomes = Outcomes::default();
+        outcomes.measured(&json!({ "date": "yesterday", "rows": [row] }));
+        let entry = entry(&fault, &outcomes, "today");
+        assert_eq!(entry.note, "rows: a row (measured yesterday)");
     }
 
     #[test]

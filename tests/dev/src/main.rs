@@ -87,7 +87,8 @@ enum Command {
         /// Run only the parts whose name contains this, such as "whole-system".
         #[arg(long)]
         only: Option<String>,
-        /// Run the faults that take long, too, and write the report of all faults.
+        /// Run the faults that take long, too, and write the report of all faults, unless only some
+        /// parts run.
         #[arg(long)]
         faults: bool,
     },

@@ -34,8 +34,8 @@ struct Summary {
 }
 
 /// Runs all parts, or those whose name contains `only`; with `all_faults` the faults that take
-/// long, too, and the report of all. An error says that something failed, the summary above it
-/// what.
+/// long, too, and, after all parts, the report of all faults. An error says that something failed, the
+/// summary above it what.
 pub fn run(only: Option<&str>, all_faults: bool) -> Result<()> {
     let interruption = Interruption::watch()?;
     let is_wanted = |name: &str| only.is_none_or(|wanted| name.contains(wanted));
@@ -54,7 +54,7 @@ pub fn run(only: Option<&str>, all_faults: bool) -> Result<()> {
             summary.run(name, || part(&mut outcomes));
         }
     }
-    if all_faults {
+    if all_faults && only.is_none() {
         let (held, all) = faults::write(outcomes)?;
         summary.note(&format!(
             "faults: {held} of {all} held, as {} says",

@@ -22,6 +22,8 @@ pub struct Outcomes {
     ended: BTreeMap<String, Ended>,
     /// Seconds until the world was as it should be again, as tests print them.
     converged: BTreeMap<String, f64>,
+    /// When each row of a recorded result was measured.
+    measured: BTreeMap<String, String>,
     /// The test whose output follows.
     shown: Option<String>,
 }
@@ -46,16 +48,26 @@ impl Outcomes {
 
     /// Reads the rows of a result of `tests/bench`: each with a target has met it or has not.
     pub fn measured(&mut self, result: &Value) {
+        let date = result["date"].as_str().unwrap_or("some day");
         for row in result["rows"].as_array().into_iter().flatten() {
             if let (Some(name), Some(holds)) = (row["name"].as_str(), row["holds"].as_bool()) {
                 let ended = if holds { Ended::Passed } else { Ended::Failed };
                 self.ended.insert(name.to_owned(), ended);
+                self.measured.insert(name.to_owned(), date.to_owned());
             }
         }
     }
 
     pub fn ended(&self, test: &str) -> Ended {
         self.ended.get(test).copied().unwrap_or(Ended::NotRun)
+    }
+
+    /// A test's path, or a row's name and when it was measured: earlier than the run.
+    pub fn described(&self, test: &str) -> String {
+        match self.measured.get(test) {
+            Some(date) => format!("{test} (measured {date})"),
+            None => test.to_owned(),
+        }
     }
 
     pub fn converged(&self, test: &str) -> Option<f64> {
