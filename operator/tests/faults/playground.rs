@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::Secret;
 use serde_json::json;
 use tokio::sync::{Mutex, Notify};
 use tokio::task::JoinSet;
-use water_domain::KeyHash;
+use water_domain::{KeyHash, Timestamp};
 use water_harness::{Clock, Redis};
 use water_resources::ApiKey;
 
@@ -34,6 +34,8 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(60);
 const SWEPT_WITHIN: Duration = Duration::from_secs(150);
 /// Redis looks at its clock once a second.
 const NOTICED_WITHIN: Duration = Duration::from_secs(10);
+/// A gate asks Redis for the time again and again, and may be ahead in between.
+const CLOCK_ERROR: Duration = Duration::from_secs(1);
 /// At least between two looks at all ApiKeys.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -316,9 +318,10 @@ fn note(stage: &Stage, keys: &[ApiKey], memory: &mut Memory) {
         }
         is_living
     });
+    let now = stage.gate.now();
     for key in keys {
         let known = known.entry(uid(key).into()).or_default();
-        let named = expectations(key);
+        let named = expectations(key, now);
         // In force at every gate: so is the end of those before.
         if shown(key, "Ready").starts_with("True/") {
             let before = known.iter().filter(|hash| !named.contains_key(*hash));
@@ -345,8 +348,8 @@ fn ended(stage: &Stage, hash: &KeyHash, unswept: &BTreeSet<KeyHash>) {
     stage.clients.expect(*hash, expected);
 }
 
-/// Of every key that spec and status name.
-fn expectations(key: &ApiKey) -> BTreeMap<KeyHash, Expected> {
+/// Of every key that spec and status name, at that time of the gate's.
+fn expectations(key: &ApiKey, now: Option<Timestamp>) -> BTreeMap<KeyHash, Expected> {
     let mut expected = BTreeMap::new();
     let brought = key.spec.material.hash.as_ref();
     let brought = brought.and_then(|brought| brought.sha256.parse().ok());
@@ -358,13 +361,18 @@ fn expectations(key: &ApiKey) -> BTreeMap<KeyHash, Expected> {
     let before = status.previous.iter().map(|issued| &issued.hash);
     let others = announced.chain(before);
     expected.extend(others.filter_map(|hash| Some((hash.parse().ok()?, Expected::Either))));
-    let ends = key.spec.expiration_time.is_some() || key.metadata.deletion_timestamp.is_some();
+    let end = key.spec.expiration_time;
+    let ends = end.is_some() || key.metadata.deletion_timestamp.is_some();
+    let has_ended = end
+        .zip(now)
+        .is_some_and(|(end, now)| end.plus(CLOCK_ERROR) <= now);
     // A key that is replaced by itself, or of which the Secret is gone, may end before the status
     // tells of another.
     let rotation = &key.spec.rotation;
     let is_steady =
         rotation.period_seconds.is_none() && rotation.overlap_seconds >= LONG_OVERLAP.into();
     let current = match shown(key, "Ready").as_str() {
+        "True/Active" | "False/Expired" if has_ended => Expected::Refused,
         "True/Active" if !ends && is_steady => Expected::Accepted,
         "True/Suspended" if !ends => Expected::Refused,
         _ => Expected::Either,

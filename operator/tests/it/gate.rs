@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::json;
 use tokio::task::JoinHandle;
-use water_domain::{AccountId, KeyHash};
+use water_domain::{AccountId, KeyHash, Timestamp};
 use water_harness::Redis;
 use water_keystore::connection::Purpose;
 use water_keystore::{ConnectionSettings, GateIdentity, Instance, Replica, Standing};
@@ -97,6 +97,12 @@ impl Gate {
         let record = view.record(hash);
         let record = record.filter(|record| record.standing(view.now()) == Standing::Active);
         Ok(record.map(|record| record.account.clone()))
+    }
+
+    /// Redis' time, as it knows it.
+    #[allow(dead_code, reason = "only the random sequences ask for it")]
+    pub fn now(&self) -> Option<Timestamp> {
+        self.replica.now()
     }
 
     /// What its copy says of keys.
