@@ -176,12 +176,17 @@ fn unit_and_component_tests(outcomes: &mut Outcomes) -> Result<()> {
     cargo_searched(&arguments, &[], |line| outcomes.read(line))
 }
 
-/// What `cargo test` leaves out since it takes minutes: tests, kills, restarts, and random sequences.
+/// What `cargo test` leaves out since it takes minutes: the model's wider bounds, tests, kills, restarts,
+/// and random sequences.
 fn long_faults(outcomes: &mut Outcomes) -> Result<()> {
     let variables = [
         ("WATER_FAULTS", "all".to_owned()),
         ("WATER_FAULT_SEQUENCES", SEQUENCES.to_owned()),
     ];
+    let model = ["test", "--package", "water-model", "--", "--show-output"];
+    let model = cargo_searched(&model, &[("WATER_MODEL", "full".to_owned())], |line| {
+        outcomes.read(line);
+    });
     let mut tests = |test: &str| {
         let asked = ["test", "--package", "water-operator", "--test", test, "--"];
         let arguments = [&asked[..], &["--show-output"]].concat();
@@ -189,7 +194,7 @@ fn long_faults(outcomes: &mut Outcomes) -> Result<()> {
     };
     let long = tests("faults_long");
     let whole = tests("faults");
-    long.and(whole)
+    model.and(long).and(whole)
 }
 
 /// Starts and stops the same cluster three times; each time the machine looks as before.

@@ -80,15 +80,24 @@ explorations! {
     a_key_is_rotated_through_a_loss_of_redis_and_a_change_of_the_leader:
         one_gate(ROTATED), rotations 1, losses 1, pauses 1;
         one_gate(ROTATED), rotations 1, losses 1, pauses 1, slow 1;
+    a_key_is_rotated_at_two_gates_through_a_loss_of_redis_and_a_change_of_the_leader:
+        ROTATED, rotations 1, losses 1;
+        ROTATED, rotations 1, losses 1, pauses 1;
     two_keys_live_and_die_while_gates_come_and_go_and_lose_redis:
         BASE, losses 1, cuts 1, starts 1;
-        one_gate(TWO), losses 1, cuts 1, starts 1;
+        TWO, losses 1, cuts 1, starts 1;
     a_key_lives_and_dies_through_a_loss_of_redis_a_change_of_the_leader_and_a_cut_at_once:
         one_gate(BASE), losses 1, pauses 1, cuts 1;
         BASE, losses 1, pauses 1, cuts 1;
     a_key_is_rotated_while_leaders_take_turns_and_a_gate_is_cut_off:
         one_gate(ROTATED), rotations 1, pauses 1, cuts 1;
         one_gate(ROTATED), rotations 1, pauses 1, slow 1, cuts 1;
+    a_key_is_rotated_at_two_gates_while_leaders_take_turns_and_one_is_cut_off:
+        ROTATED, rotations 1, cuts 1;
+        REISSUED, rotations 1, pauses 2, cuts 1;
+    a_key_is_replaced_twice_while_leaders_take_turns_and_a_gate_is_cut_off:
+        one_gate(REISSUED), rotations 1, hands 1, cuts 1;
+        one_gate(REISSUED), rotations 1, hands 1, pauses 2, cuts 1;
     leaders_that_lag_and_leaders_that_are_lost_undo_nothing_that_was_told:
         one_gate(BASE), suspensions 1, lags 1, pauses 1, slow 2;
         one_gate(BASE), suspensions 2, lags 2, pauses 1, slow 2;
