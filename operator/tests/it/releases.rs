@@ -77,3 +77,22 @@ async fn a_key_of_a_gone_api_is_revoked_while_the_operator_still_knows_its_redis
         .wait("the directory to be closed", PATIENCE, closed)
         .await
 }
+
+#[tokio::test]
+async fn a_redis_that_is_flushed_once_its_api_and_keys_are_gone_stays_empty() -> Result {
+    let (redis, world, _operator) = World::on_own_redis("gone-api-flushed").await?;
+    world.in_force(&brought("acme", '6')).await?;
+    world.kubectl(&["delete", "waterdataapi", "water-data"])?;
+    world.kubectl(&["delete", "apikey", "acme"])?;
+    // Who is not connected fills nothing. The list names its asker too.
+    let left = async || {
+        let clients = redis.command(&["CLIENT", "LIST"]).await?;
+        let connected = clients.matches(" addr=").count();
+        ensure!(connected == 1, "{clients}");
+        Ok(())
+    };
+    world.wait("the operator to leave", PATIENCE, left).await?;
+    redis.command(&["FLUSHALL"]).await?;
+    assert_eq!(redis.command(&["DBSIZE"]).await?, ":0\r\n");
+    Ok(())
+}

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use serde_json::Value;
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
 use water_harness::{HttpClient, Process, Redis};
 
 use crate::Result;
@@ -132,6 +133,40 @@ async fn a_promoted_replica_is_rebuilt() -> Result {
     rebuilt(&world, &before, earlier).await
 }
 
+#[tokio::test]
+async fn a_meta_that_nobody_can_read_is_told_of_and_rebuilt() -> Result {
+    let (redis, world, _operator) = with_keys("fault-meta").await?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    let (before, earlier) = (world.published().await?, generation(&world).await?);
+    let meta = format!("wd:{{{}.water-data}}:meta", world.namespace);
+    redis.command(&["SET", &meta, "{"]).await?;
+    rebuilt(&world, &before, earlier).await?;
+    world.in_force(&brought("later", 'b')).await?;
+    assert!(gate.accepts(&"b".repeat(64))?);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_rebuild_brings_no_key_back_whose_apikey_vanished_while_a_gate_was_awaited() -> Result {
+    let (redis, world, operator) = World::on_own_redis("fault-vanished").await?;
+    world.synced().await?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    gate.fall_silent();
+    world.apply(&brought("acme", 'a'))?;
+    world
+        .condition("apikey/acme", "Ready", "False/AwaitingGates")
+        .await?;
+    // Without its finalizer no pass sees its end.
+    operator.signal(Signal::SIGSTOP)?;
+    let stripped = json!({ "metadata": { "finalizers": null } });
+    world.patch("apikey/acme", &stripped, &[])?;
+    world.kubectl(&["delete", "apikey", "acme"])?;
+    operator.signal(Signal::SIGCONT)?;
+    let earlier = generation(&world).await?;
+    redis.command(&["FLUSHALL"]).await?;
+    rebuilt(&world, &[], earlier).await
+}
+
 /// Everything that the directory says of keys, of their owners, and of plans.
 async fn contents(world: &World) -> anyhow::Result<String> {
     let directory = world.directory()?;
@@ -176,6 +211,19 @@ async fn evicted(namespace: &str, kind: &str) -> Result {
 #[tokio::test]
 async fn evicted_records_are_missed_and_put_back() -> Result {
     evicted("fault-evicted-records", "records:").await
+}
+
+#[tokio::test]
+async fn a_leader_misses_evicted_records_within_a_minute() -> Result {
+    let (redis, world, _operator) = with_keys("fault-evicted-minute").await?;
+    let (published, earlier) = (world.published().await?, generation(&world).await?);
+    evict(&redis, &world, "records:").await?;
+    let evicted = tokio::time::Instant::now();
+    rebuilt(&world, &published, earlier).await?;
+    // The count once a minute, and the rebuild.
+    let took = evicted.elapsed();
+    ensure!(took < Duration::from_secs(75), "{took:?}");
+    Ok(())
 }
 
 #[tokio::test]
