@@ -7,7 +7,7 @@
 
 mod act;
 pub mod admission;
-mod changes;
+pub mod changes;
 mod contents;
 pub mod decide;
 mod error;

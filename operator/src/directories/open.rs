@@ -196,6 +196,11 @@ impl OpenDirectory {
         lock(&self.unreadable).insert(owner.uid.clone(), entries.collect());
     }
 
+    /// The ApiKey can be decoded again, or is gone.
+    pub fn forget_unreadable(&self, uid: &str) {
+        lock(&self.unreadable).remove(uid);
+    }
+
     /// Every record that the directory holds with its owner, and those remembered of ApiKeys that
     /// cannot be decoded.
     pub(super) async fn former(&self) -> Result<Vec<Entry>, StoreError> {

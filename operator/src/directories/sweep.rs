@@ -12,7 +12,8 @@ use std::time::Duration;
 use kube::Resource;
 use kube::{Api, Client};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
+use water_domain::Fault;
 use water_keystore::{Declaration, Origin, Owner};
 use water_resources::ApiKey;
 
@@ -21,6 +22,7 @@ use crate::client::watched;
 use crate::config::Scope;
 use crate::context::Context;
 use crate::events::Happening;
+use crate::keys::changes::Changes;
 use crate::watches::listing;
 
 /// Between two sweeps.
@@ -104,10 +106,19 @@ async fn sweep(
     let allowed = allowed(owners.len(), allowance(open, context));
     let held_back = (removable.len() > allowed).then_some(removable.len());
     if held_back.is_none() {
+        let mut removed = 0;
         for owner in &removable {
-            withdraw(open, owner, read, context).await?;
+            match withdraw(open, owner, read, context).await {
+                Ok(()) => removed += 1,
+                Err(error) if error.is_transient() => return Err(error.into()),
+                // The others are not kept by it; the next sweep tries it again.
+                Err(error) => warn!(
+                    namespace = %owner.namespace, name = %owner.name, error = %error,
+                    "the keys of an ApiKey that is gone could not be withdrawn"
+                ),
+            }
         }
-        tell(open, removable.len(), context);
+        tell(open, removed, context);
     }
     if open.note_held_back(held_back) != held_back {
         context.revisit_api(&open.api);
@@ -167,7 +178,11 @@ async fn withdraw(
         origin,
         is_last: false,
     };
-    directories.declare(open, &writer, &declaration).await?;
+    if !sight.is_gone {
+        directories.declare(open, &writer, &declaration).await?;
+        Changes::of(&sight.records, &declaration).told(&declaration);
+    }
+    open.forget_unreadable(&owner.uid);
     Ok(())
 }
 

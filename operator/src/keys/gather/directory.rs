@@ -79,8 +79,9 @@ impl Scene {
             None if is_nothing || self.is_told() => Standing::InForce,
             None => open.waits.begin(&owner, mark, position, Instant::now()),
         };
-        if self.subject.key.is_err() {
-            open.remember_unreadable(&owner, &origin, &sight.records);
+        match self.subject.key {
+            Ok(_) => open.forget_unreadable(uid),
+            Err(_) => open.remember_unreadable(&owner, &origin, &sight.records),
         }
         let held = sight.records.iter();
         let held = held.map(|(hash, record)| {
