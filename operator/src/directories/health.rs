@@ -92,7 +92,9 @@ pub fn miscount(before: &Observation, stored: Counts, after: &Observation) -> Op
     let (Some(meta), Some(later)) = (before.verified(), after.verified()) else {
         return None;
     };
-    (position(meta) == position(later) && stored != meta.counts()).then_some(Damage::Miscounted {
+    // A tombstone alone moves no position.
+    let is_unwritten = (position(meta), meta.counts()) == (position(later), later.counts());
+    (is_unwritten && stored != meta.counts()).then_some(Damage::Miscounted {
         stored,
         counted: meta.counts(),
     })
