@@ -100,7 +100,7 @@ pub async fn reconcile(
     let api = match &api.0 {
         Ok(api) => api,
         Err(invalid) => {
-            undecodable::tell(&api, invalid, &context, clock::now()).await?;
+            undecodable::pass(&api, invalid, &context, clock::now()).await?;
             return Ok(Action::requeue(spread(EVERY, chance())));
         }
     };
@@ -141,7 +141,7 @@ async fn pass(
 ) -> Result<(), InstallationError> {
     if api.metadata.deletion_timestamp.is_some() {
         // Children go with their owner; the directory stays for the keys that are revoked from it.
-        return Ok(());
+        return directory::keep_open(&api.metadata, &api.spec.redis.secret_ref.name, context).await;
     }
     let report = if context.api_namespaces.contains(&place(api).namespace) {
         look(api, context, now).await?
@@ -160,7 +160,8 @@ async fn look(
     context: &Context,
     now: Timestamp,
 ) -> Result<Report, InstallationError> {
-    let redis = match secrets::redis(api, &context.client).await {
+    let secret = &api.spec.redis.secret_ref.name;
+    let redis = match secrets::redis(&api.metadata, secret, &context.client).await {
         Err(error) if error.is_invalid() => {
             let message = error.to_string();
             let directory =

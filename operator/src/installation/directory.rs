@@ -1,19 +1,68 @@
 //! The key directory of a WaterDataApi: opened, verified, and given its plans.
 
+use std::sync::Arc;
+
 use kube::ResourceExt;
+use kube::api::ObjectMeta;
+use tracing::warn;
 use water_keystore::WriteError;
 use water_resources::WaterDataApi;
+use water_resources::api_key::IssuedAt;
 
 use super::advice::{advice, ask};
-use super::secrets::Redis;
+use super::secrets::{self, Redis};
 use super::{InstallationError, place};
 use crate::conditions::{Aspect, Finding, Outcome, Reason};
 use crate::context::Context;
 use crate::directories::sweep::ALLOW;
-use crate::directories::{DirectoryError, Place};
+use crate::directories::{DirectoryError, OpenDirectory, Place};
 
 /// The uid of a namespace whose directory may be taken over.
 const TAKE_OVER: &str = "waterdata.dev/take-over";
+
+/// Opens the key directory of a WaterDataApi that is not rolled out, so that its keys can be restricted
+/// and revoked all the same: one that cannot be decoded, or that is being deleted.
+pub async fn keep_open(
+    api: &ObjectMeta,
+    secret: &str,
+    context: &Context,
+) -> Result<(), InstallationError> {
+    match secrets::redis(api, secret, &context.client).await {
+        Ok(redis) => open(api, &redis, context).await.map(drop),
+        Err(error) if error.is_invalid() => {
+            let (namespace, name) = (&api.namespace, &api.name);
+            warn!(namespace, name, error = %error, "the key directory cannot be opened");
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn open(
+    api: &ObjectMeta,
+    redis: &Redis,
+    context: &Context,
+) -> Result<Arc<OpenDirectory>, InstallationError> {
+    let place = IssuedAt {
+        namespace: api.namespace.clone().unwrap_or_default(),
+        name: api.name.clone().unwrap_or_default(),
+    };
+    let namespace = context.namespace(&place.namespace).await?;
+    let annotations = api.annotations.as_ref();
+    let opened = context.directories.open(
+        &place,
+        Place {
+            settings: redis.settings.clone(),
+            fingerprint: redis.fingerprint.clone(),
+            gate_store: redis.gate_store.clone(),
+            is_one_store: redis.is_one_store,
+            owner: namespace.uid().unwrap_or_default(),
+            api: api.uid.clone().unwrap_or_default(),
+            take_over: annotations.and_then(|all| all.get(TAKE_OVER).cloned()),
+        },
+    );
+    Ok(opened?)
+}
 
 /// Opens the key directory and brings its plans to those declared.
 pub async fn synchronise(
@@ -22,19 +71,7 @@ pub async fn synchronise(
     context: &Context,
 ) -> Result<Finding, InstallationError> {
     let place = place(api);
-    let namespace = context.namespace(&place.namespace).await?;
-    let open = context.directories.open(
-        &place,
-        Place {
-            settings: redis.settings.clone(),
-            fingerprint: redis.fingerprint.clone(),
-            gate_store: redis.gate_store.clone(),
-            is_one_store: redis.is_one_store,
-            owner: namespace.uid().unwrap_or_default(),
-            api: api.uid().unwrap_or_default(),
-            take_over: api.annotations().get(TAKE_OVER).cloned(),
-        },
-    )?;
+    let open = open(&api.metadata, redis, context).await?;
     let written = context.directories.set_plans(&open, context).await;
     Ok(match written {
         Ok(()) => in_order(advice(&ask(&open, redis, &place, context).await)),

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use kube::{Api, Client, ResourceExt};
+use kube::api::ObjectMeta;
+use kube::{Api, Client};
 use water_keystore::ConnectionSettings;
 use water_resources::WaterDataApi;
 
@@ -44,9 +45,8 @@ pub struct Redis {
 const POSTGRES: (&str, &[&str]) = ("spec.postgres.secretRef.name", &["owner-url", "reader-url"]);
 const REDIS: (&str, &[&str]) = ("spec.redis.secretRef.name", &["operator-url", "gate-url"]);
 
-/// Reads Redis' Secret.
-pub async fn redis(api: &WaterDataApi, client: &Client) -> Result<Redis, SecretError> {
-    let name = &api.spec.redis.secret_ref.name;
+/// Reads the Secret of that name, which is Redis' of a WaterDataApi: one that cannot be decoded has one too.
+pub async fn redis(api: &ObjectMeta, name: &str, client: &Client) -> Result<Redis, SecretError> {
     let data = store(api, name, REDIS, client).await?;
     let url = |key: &str| {
         let value = data.get(key).map(|value| String::from_utf8_lossy(&value.0));
@@ -55,13 +55,13 @@ pub async fn redis(api: &WaterDataApi, client: &Client) -> Result<Redis, SecretE
     let ca = data.get("ca.crt").map(|value| value.0.as_slice());
     let settings = ConnectionSettings::new(&url("operator-url"), ca);
     let settings = settings.map_err(|source| SecretError::Redis {
-        name: name.clone(),
+        name: name.into(),
         source,
     })?;
     let mut known_by: Vec<u8> = url("operator-url").as_bytes().to_vec();
     known_by.extend(ca.unwrap_or_default());
     // Never shown, so that it needs no secret salt.
-    let salt = api.uid().unwrap_or_default();
+    let salt = api.uid.as_deref().unwrap_or_default();
     let gate = ConnectionSettings::new(&url("gate-url"), ca).ok();
     let store = gate.as_ref().map(ConnectionSettings::store);
     Ok(Redis {
@@ -82,7 +82,7 @@ pub async fn read(
     context: &Context,
 ) -> Result<Secrets, SecretError> {
     let name = &api.spec.postgres.secret_ref.name;
-    let postgres = store(api, name, POSTGRES, &context.client).await?;
+    let postgres = store(&api.metadata, name, POSTGRES, &context.client).await?;
     let identity = identity::read(api, context).await?;
     let salt = identity.salt();
     let facts = |data: &BTreeMap<String, ByteString>| StoreFacts {
@@ -104,13 +104,13 @@ pub async fn read(
 }
 
 async fn store(
-    api: &WaterDataApi,
+    api: &ObjectMeta,
     name: &str,
     (field, keys): (&'static str, &'static [&'static str]),
     client: &Client,
 ) -> Result<BTreeMap<String, ByteString>, SecretError> {
-    let namespace = api.namespace().unwrap_or_default();
-    let secrets: Api<Secret> = Api::namespaced(client.clone(), &namespace);
+    let namespace = api.namespace.as_deref().unwrap_or_default();
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
     let Some(secret) = secrets.get_opt(name).await? else {
         return Err(SecretError::Missing {
             field,

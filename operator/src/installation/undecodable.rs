@@ -1,4 +1,5 @@
-//! A WaterDataApi that the schema admits and that cannot be read: it stalls, and says so once.
+//! A WaterDataApi that the schema admits and that cannot be read: it stalls, and says so once. Its keys can
+//! be restricted and revoked all the same.
 
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::{DeserializeGuard, error_boundary::InvalidObject};
@@ -7,22 +8,42 @@ use serde_json::json;
 use water_domain::Timestamp;
 use water_resources::{Condition, WaterDataApi};
 
+use super::{InstallationError, directory};
 use crate::conditions::{Aspect, Outcome, RECORD_MANAGER, Reason, find, stated};
 use crate::context::Context;
 use crate::events::Happening;
 
-/// Says in the status and by an event why the object cannot be read; once for each generation.
-pub async fn tell(
+/// Opens its key directory, and tells.
+pub async fn pass(
     api: &DeserializeGuard<WaterDataApi>,
     invalid: &InvalidObject,
     context: &Context,
     now: Timestamp,
-) -> kube::Result<()> {
+) -> Result<(), InstallationError> {
     let (name, namespace) = (api.name_any(), api.namespace().unwrap_or_default());
     let kind = ApiResource::erase::<WaterDataApi>(&());
     let objects: Api<DynamicObject> =
         Api::namespaced_with(context.client.clone(), &namespace, &kind);
     let live = objects.get(&name).await?;
+    tell(&objects, &live, api, invalid, context, now).await?;
+    if !context.api_namespaces.contains(&namespace) {
+        return Ok(());
+    }
+    match live.data["spec"]["redis"]["secretRef"]["name"].as_str() {
+        Some(secret) => directory::keep_open(&live.metadata, secret, context).await,
+        None => Ok(()),
+    }
+}
+
+/// Says in the status and by an event why the object cannot be read; once for each generation.
+async fn tell(
+    objects: &Api<DynamicObject>,
+    live: &DynamicObject,
+    api: &DeserializeGuard<WaterDataApi>,
+    invalid: &InvalidObject,
+    context: &Context,
+    now: Timestamp,
+) -> kube::Result<()> {
     let before: Vec<Condition> =
         serde_json::from_value(live.data["status"]["conditions"].clone()).unwrap_or_default();
     let generation = api.meta().generation.unwrap_or_default();
@@ -41,7 +62,7 @@ pub async fn tell(
         ..PatchParams::default()
     };
     objects
-        .patch_status(&name, &params, &Patch::Merge(patch))
+        .patch_status(&api.name_any(), &params, &Patch::Merge(patch))
         .await?;
     let happened = Happening::warning(Reason::Undecodable.as_str(), message);
     context.events.report(&api.object_ref(&()), &[happened]);

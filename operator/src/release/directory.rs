@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::Namespace;
-use kube::core::DeserializeGuard;
+use kube::api::{ApiResource, DynamicObject};
 use kube::{Api, Client, ResourceExt};
 use tokio::time::{Instant, sleep};
 use tracing::info;
@@ -39,9 +39,9 @@ pub enum ClearError {
     /// The API server refused or was away.
     #[error("asking the API server: {0}")]
     Kube(#[from] kube::Error),
-    /// The WaterDataApi cannot be decoded.
-    #[error("it cannot be read: {0}")]
-    Undecodable(String),
+    /// The WaterDataApi names no Secret.
+    #[error("its spec.redis.secretRef.name is not a text: name the Secret of its Redis")]
+    Unnamed,
     /// Redis' Secret cannot be used.
     #[error(transparent)]
     Secret(#[from] SecretError),
@@ -78,7 +78,8 @@ pub async fn clear(
     keys: &[&Held],
     is_all: bool,
 ) -> Result<(), ClearError> {
-    let apis: Api<DeserializeGuard<WaterDataApi>> = Api::namespaced(client.clone(), &api.namespace);
+    let kind = ApiResource::erase::<WaterDataApi>(&());
+    let apis: Api<DynamicObject> = Api::namespaced_with(client.clone(), &api.namespace, &kind);
     let Some(found) = apis.get_opt(&api.name).await? else {
         // Another one of that name begins with a rebuild from the cluster.
         return match gates(client, api).await?.as_slice() {
@@ -86,9 +87,10 @@ pub async fn clear(
             names => Err(ClearError::GatesRemain(names.join(", "))),
         };
     };
-    let found = found.0;
-    let found = found.map_err(|invalid| ClearError::Undecodable(invalid.error))?;
-    let redis = secrets::redis(&found, client).await?;
+    // As it is stored: one that cannot be decoded names its Redis, too.
+    let secret = found.data["spec"]["redis"]["secretRef"]["name"].as_str();
+    let secret = secret.ok_or(ClearError::Unnamed)?;
+    let redis = secrets::redis(&found.metadata, secret, client).await?;
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let owner = namespaces.get(&api.namespace).await?.uid();
     let connection = redis.settings.connect(Purpose::Directory);
