@@ -319,6 +319,22 @@ async fn an_overlap_that_runs_is_ended_by_declaring_none() -> Result {
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_overlap_of_a_generated_key_is_ended_by_declaring_none() -> Result {
+    let mut key = rotating(json!({ "overlapSeconds": 600 }));
+    let stage = stage("rotate-cut", &key).await?;
+    let (world, gate, first) = (&stage.world, &stage.gate, &stage.first);
+    raise(world, 1)?;
+    let second = current(&successor(world, first).await?)?;
+    assert!(gate.accepts(first)?);
+    key["spec"]["rotation"] = json!({ "revision": 1, "overlapSeconds": 0 });
+    world.apply(&key)?;
+    alone(world).await?;
+    assert!(!gate.accepts(first)?);
+    assert!(gate.accepts(&second)?);
+    Ok(())
+}
+
 /// Waits until the directory says from when on this hash is refused.
 async fn end_of(world: &World, digit: char) -> anyhow::Result<Timestamp> {
     let hash: KeyHash = digit.to_string().repeat(64).parse()?;

@@ -24,9 +24,10 @@ pub fn generated<H: Copy + Ord, P: Clone + Ord>(
         Secret::Own(content) => content.retiring,
         _ => None,
     };
+    let is_cut = spec.rotation.overlap.is_zero();
     let retires = |hash: &H, _: &Terms<P>| {
         let retiring = retiring.filter(|(retiring, _)| retiring == hash);
-        retiring.map(|(_, at)| at)
+        retiring.map(|(_, at)| if is_cut { sight.now } else { at })
     };
     let restricted = |refusal| Goal::restricted(seen, spec, sight, refusal, retires);
     match seen.admission {
@@ -124,6 +125,7 @@ fn settled<H: Copy + Ord, P: Clone + Ord>(
     let mut records = BTreeMap::new();
     if let Some((before, at)) = content.retiring
         && before != hash
+        && !spec.rotation.overlap.is_zero()
         && (seen.status.all.contains(&before) || sight.held.contains_key(&before))
         && is_free(&before, sight)
     {

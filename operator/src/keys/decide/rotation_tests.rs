@@ -72,6 +72,12 @@ fn a_rotation_leaves_no_instant_without_a_key() {
             overlapping().sight(|sight| sight.now = at(SOON)),
             "Declare [2]",
         ),
+        ("an overlap that is taken back ends at once", overlapping().declared(cut), "Declare [2]"),
+        (
+            "though something hinders",
+            overlapping().declared(cut).with(|case| case.admission = Admission::Hindered),
+            "Declare [2]",
+        ),
         ("without an overlap it retires at once", both().declared(cut), "Replace(2) 1 retires 1000"),
         ("and is cut", rotating().held(&[1, 2]).secret(2, Some((1, NOW))), "Declare [2]"),
         ("a suspended key rotates too", suspended(both()), "Replace(2) 1 retires 1010"),
