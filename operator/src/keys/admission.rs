@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use kube::ResourceExt;
+use water_domain::AccountId;
 use water_resources::api_key::{ApiRef, IssuedAt};
 use water_resources::water_data_api::{AccountBinding, From};
 use water_resources::{ApiKey, WaterDataApi};
@@ -126,9 +127,23 @@ pub fn admit(
     scope: Scope,
 ) -> Result<(), Refusal> {
     let namespace = key.namespace().unwrap_or_default();
-    admits_namespace(api, &namespace, labels, scope)?;
-    admits_account(key, labels, api)?;
+    admit_owner(&namespace, Some(&key.spec.account_id), labels, api, scope)?;
     admits_plan(key, api)
+}
+
+/// Whether a WaterDataApi accepts keys of that account, if it is known, in that namespace: all that can be
+/// said of an ApiKey that cannot be decoded.
+pub fn admit_owner(
+    namespace: &str,
+    account: Option<&AccountId>,
+    labels: &Labels,
+    api: &WaterDataApi,
+    scope: Scope,
+) -> Result<(), Refusal> {
+    admits_namespace(api, namespace, labels, scope)?;
+    account.map_or(Ok(()), |account| {
+        admits_account(account, namespace, labels, api)
+    })
 }
 
 fn admits_namespace(
@@ -164,17 +179,21 @@ fn admits_namespace(
     })
 }
 
-fn admits_account(key: &ApiKey, labels: &Labels, api: &WaterDataApi) -> Result<(), Refusal> {
-    let label = format!("{ACCOUNT_LABEL}{}", key.spec.account_id);
+fn admits_account(
+    account: &AccountId,
+    namespace: &str,
+    labels: &Labels,
+    api: &WaterDataApi,
+) -> Result<(), Refusal> {
+    let label = format!("{ACCOUNT_LABEL}{account}");
     if api.spec.api_keys.account_binding == AccountBinding::None || labels.contains_key(&label) {
         return Ok(());
     }
     Err(Refusal {
         reason: Reason::AccountNotBound,
         message: format!(
-            "spec.accountId names an account that namespace {} may not name: have a cluster administrator label \
-             the namespace with {label}, or name another account",
-            key.namespace().unwrap_or_default()
+            "spec.accountId names an account that namespace {namespace} may not name: have a cluster administrator \
+             label the namespace with {label}, or name another account"
         ),
     })
 }

@@ -71,14 +71,17 @@ impl Source for Context {
 }
 
 impl Context {
-    /// The owners of stored records that differ from what the cluster declares.
+    /// The owners of stored records that differ from what the cluster declares, or that it does not
+    /// declare, such as those of an ApiKey whose namespace has lost a label.
     pub fn differing(
         &self,
         place: &IssuedAt,
         namespaces: &Namespaces,
         stored: &[Entry],
     ) -> HashSet<Owner> {
-        let held: HashMap<_, _> = stored.iter().map(|entry| (entry.hash, entry)).collect();
+        let mut undeclared: HashMap<_, _> =
+            stored.iter().map(|entry| (entry.hash, entry)).collect();
+        let held = undeclared.clone();
         let is_held = |entry: &Entry| {
             held.get(&entry.hash)
                 .is_some_and(|held| held.record == entry.record && held.owner == entry.owner)
@@ -89,9 +92,13 @@ impl Context {
             let differing = (!is_held(&entry)).then_some(entry.owner);
             candidates.push((claim, age, (entry.hash, differing)));
         });
-        ranked(candidates, |(hash, _)| *hash)
-            .filter_map(|(_, differing)| differing)
-            .collect()
+        let mut owners = HashSet::new();
+        for (hash, differing) in ranked(candidates, |(hash, _)| *hash) {
+            undeclared.remove(&hash);
+            owners.extend(differing);
+        }
+        owners.extend(undeclared.into_values().map(|entry| entry.owner.clone()));
+        owners
     }
 
     /// Tells of what each ApiKey declares for the directory; several may declare one hash.
@@ -119,12 +126,16 @@ impl Context {
                     let declared = of_key(key, place, admission, self, &former);
                     declared.into_iter().for_each(&mut tell);
                 }
-                // Nobody knows what it declares: what is published of it stays.
+                // Nobody knows what it declares: what is published of it stays while its namespace is admitted.
                 Err(invalid) if invalid.metadata.deletion_timestamp.is_none() => {
                     let uid = invalid.metadata.uid.as_deref().unwrap_or_default();
                     let carried = by_owner.remove(uid).unwrap_or_default();
                     let age = Age::of(&invalid.metadata.creation_timestamp, uid);
-                    let carried = carried.into_iter().cloned();
+                    let labels =
+                        namespaces.get(&invalid.metadata.namespace.clone().unwrap_or_default());
+                    let is_admitted =
+                        |entry: &&Entry| may_stay(entry, labels, api.as_ref(), self.scope);
+                    let carried = carried.into_iter().filter(is_admitted).cloned();
                     carried.for_each(|entry| tell((Claim::InForce, age.clone(), entry)));
                 }
                 Err(_) => {}
@@ -198,6 +209,21 @@ fn admitted(
     }
 }
 
+/// Whether a key may stay published whose ApiKey cannot be decoded.
+fn may_stay(
+    entry: &Entry,
+    labels: Option<&Labels>,
+    api: Option<&WaterDataApi>,
+    scope: Scope,
+) -> bool {
+    let unlabelled = Labels::new();
+    let labels = labels.unwrap_or(&unlabelled);
+    let (namespace, account) = (&entry.owner.namespace, &entry.record.account);
+    api.is_none_or(|api| {
+        admission::admit_owner(namespace, Some(account), labels, api, scope).is_ok()
+    })
+}
+
 fn entries(
     key: &ApiKey,
     place: &IssuedAt,
@@ -227,8 +253,8 @@ fn entries(
             // What was brought along and never in force has been replaced for good.
             Some(brought) => hash == brought || !is_ended(hash) && (is_shown(issued) || retires),
             None => match newer(&announced, in_secret, shown) {
-                Some(current) => hash == current || retires,
-                None => true,
+                Some(current) => hash == current || retires && !is_ended(hash),
+                None => !is_ended(hash),
             },
         }
     };
@@ -295,11 +321,14 @@ fn retiring(status: &ApiKeyStatus, in_secret: Option<&Written>) -> HashMap<KeyHa
     told.into_iter().chain(written).collect()
 }
 
-/// Whether a replaced hash is refused before the time that the status names: an owner who brings hashes
-/// has ended the overlap, or brought another hash since.
+/// Whether a replaced hash is refused before the time that status and Secret name: its owner has ended
+/// the overlap, or brought another hash since.
 fn is_ended(subject: &Subject, announced: &[Issued], shown: Option<&str>, before: KeyHash) -> bool {
-    let (Some(brought), Some(spec)) = (subject.brought, subject.spec()) else {
-        return false;
+    let is_cut = subject
+        .spec()
+        .is_some_and(|spec| spec.rotation.overlap_seconds == 0);
+    let Some(brought) = subject.brought else {
+        return is_cut;
     };
     let shown = announced
         .iter()
@@ -308,7 +337,7 @@ fn is_ended(subject: &Subject, announced: &[Issued], shown: Option<&str>, before
     let is_succeeded = shown != Some(brought)
         && shown != Some(before)
         && announced.iter().any(|issued| issued.hash == brought);
-    before != brought && (spec.rotation.overlap_seconds == 0 || is_succeeded)
+    before != brought && (is_cut || is_succeeded)
 }
 
 /// Whether the key is hindered in a way that leaves it published on its earlier plan, as its status
@@ -336,8 +365,17 @@ fn lacks_plan(key: &ApiKey, api: Option<&WaterDataApi>) -> bool {
     !api.is_some_and(has)
 }
 
+/// Whether the status tells of what is declared now: until then the directory may hold an earlier plan.
+fn is_told(key: &ApiKey) -> bool {
+    let status = key.status.as_ref();
+    status.is_some_and(|status| {
+        status.observed_generation == key.metadata.generation
+            && holds(&status.conditions, Aspect::Synced)
+    })
+}
+
 /// The declared plans, and the removed ones that a published key may still name, with their last limits.
-/// A key that is hindered or cannot be decoded may name any.
+/// A key that is hindered, not looked at since it was edited, or cannot be decoded may name any.
 fn retained<'a>(
     keys: impl Iterator<Item = Option<&'a ApiKey>>,
     place: &IssuedAt,
@@ -350,7 +388,7 @@ fn retained<'a>(
     };
     let (mut named, mut is_any_named) = (HashSet::new(), false);
     for key in keys.filter(|key| key.is_none_or(is_published)) {
-        is_any_named |= key.is_none_or(|key| is_hindered(key, place));
+        is_any_named |= key.is_none_or(|key| is_hindered(key, place) || !is_told(key));
         named.extend(key.map(|key| &key.spec.plan));
     }
     let is_declared = |plan: &Plan| declared.iter().any(|declared| declared.name == plan.name);

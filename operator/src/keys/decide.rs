@@ -13,10 +13,11 @@ mod terms;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::seen::{Directory, Material, Seen};
+use super::seen::{Admission, Directory, Material, Seen};
 use super::step::{Declaration, Hindrance, Refusal, Release, Step, Verdict};
 use brought::brought;
 use generated::generated;
+use goal::Goal;
 pub use terms::{earlier, stricter};
 
 /// The state of the ApiKey, and the next step. The verdict counts only when there is no step.
@@ -29,7 +30,7 @@ where
         return deletion(seen);
     }
     let Some(spec) = &seen.spec else {
-        return (Verdict::Refused(Refusal::Undecodable), None);
+        return undecodable(seen);
     };
     if !seen.has_finalizer || !seen.has_label {
         return (Verdict::Underway, Some(Step::Finalize));
@@ -49,6 +50,21 @@ where
         Material::Generated => generated(seen, spec, sight),
     };
     goal.next(sight)
+}
+
+/// What is published of an ApiKey that cannot be decoded stays, unless its namespace is not admitted any more.
+fn undecodable<H, P>(seen: &Seen<H, P>) -> (Verdict<H>, Option<Step<H, P>>)
+where
+    H: Copy + Ord,
+    P: Clone + Ord,
+{
+    let step = match &seen.directory {
+        Directory::Open(sight) if seen.admission == Admission::Refused => {
+            Goal::withdrawn(Refusal::NotAdmitted, sight).next(sight).1
+        }
+        _ => None,
+    };
+    (Verdict::Refused(Refusal::Undecodable), step)
 }
 
 /// Revokes every hash that spec, status, Secret and index name, before the finalizer is removed.

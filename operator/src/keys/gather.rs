@@ -78,13 +78,16 @@ pub async fn gather(
         is_generated && is_prepared && !is_deleting && found == Found::Missing && made.is_none();
     let is_terminating =
         is_to_be_made && client::is_terminating(&context.client, subject.namespace()).await?;
-    let own = match &found {
-        Found::Own(written) => Some(written),
-        Found::Orphan(written) if !is_deleting => Some(written),
-        _ => None,
+    let in_secret: Vec<&Issued> = match &found {
+        // Annotations that somebody else wrote could name another's hash, which would be revoked.
+        Found::Own(written) if is_deleting => {
+            secrets.written(&subject, written).into_iter().collect()
+        }
+        Found::Own(written) => written.keys().collect(),
+        Found::Orphan(written) if !is_deleting => written.keys().collect(),
+        _ => Vec::new(),
     };
-    let others = made.iter().map(|made| &made.issued);
-    let others = others.chain(own.into_iter().flat_map(|own| own.keys()));
+    let others = made.iter().map(|made| &made.issued).chain(in_secret);
     let issued = subject.issued(others.cloned(), now);
     let wider_plans = api.zip(subject.spec());
     let wider_plans = wider_plans.map(|(api, spec)| plans::wider(api, &spec.plan));
@@ -141,24 +144,10 @@ async fn membership(subject: &Subject, context: &Context) -> Result<Membership, 
     let named = subject.status.api.clone();
     let key = match &subject.key {
         Ok(key) if subject.meta.deletion_timestamp.is_none() => key,
-        // Nothing is admitted any more: only what the status names counts.
-        _ => {
-            let api = named.as_ref().and_then(|place| context.decoded_api(place));
-            return Ok(Membership {
-                place: named,
-                api,
-                admission: Admission::Hindered,
-                refusal: None,
-            });
-        }
+        _ => return former_membership(subject, context).await,
     };
     let apis = context.all_apis();
-    let labels = if apis.iter().any(admission::needs_labels) {
-        let namespace = context.namespace(subject.namespace()).await?;
-        namespace.metadata.labels.unwrap_or_default()
-    } else {
-        admission::Labels::new()
-    };
+    let labels = labels(subject, &apis, context).await?;
     let (place, api, refusal) = match admission::resolve(key, &labels, &apis, context.scope) {
         Err(refusal) => (None, None, Some(refusal)),
         Ok(place) => match context.api_at(&place).as_deref() {
@@ -180,4 +169,40 @@ async fn membership(subject: &Subject, context: &Context) -> Result<Membership, 
         admission,
         refusal,
     })
+}
+
+/// That of an ApiKey that is being deleted or cannot be decoded: only what the status names counts, and
+/// nothing is admitted any more. The namespace of a living one may be refused, too.
+async fn former_membership(subject: &Subject, context: &Context) -> Result<Membership, KeyError> {
+    let place = subject.status.api.clone();
+    let api = place.as_ref().and_then(|place| context.decoded_api(place));
+    let refusal = match &api {
+        Some(api) if subject.meta.deletion_timestamp.is_none() => {
+            let labels = labels(subject, std::slice::from_ref(api), context).await?;
+            let (namespace, account) = (subject.namespace(), subject.account.as_ref());
+            admission::admit_owner(namespace, account, &labels, api, context.scope).err()
+        }
+        _ => None,
+    };
+    Ok(Membership {
+        place,
+        api,
+        admission: refusal
+            .as_ref()
+            .map_or(Admission::Hindered, Refusal::admission),
+        refusal,
+    })
+}
+
+/// The labels of an ApiKey's namespace, if they decide anything at one of these.
+async fn labels(
+    subject: &Subject,
+    apis: &[WaterDataApi],
+    context: &Context,
+) -> Result<admission::Labels, KeyError> {
+    if !apis.iter().any(admission::needs_labels) {
+        return Ok(admission::Labels::new());
+    }
+    let namespace = context.namespace(subject.namespace()).await?;
+    Ok(namespace.metadata.labels.unwrap_or_default())
 }

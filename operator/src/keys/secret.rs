@@ -193,6 +193,12 @@ impl Secrets {
         self.kept.text_at(subject.uid(), version).or_else(told)
     }
 
+    /// The key in the Secret, if its text is known to be that of the key which its annotations name.
+    pub fn written<'a>(&self, subject: &Subject, written: &'a Written) -> Option<&'a Issued> {
+        let issued = written.issued.as_ref()?;
+        (self.known_text(subject, written)? == Some(issued.hash)).then_some(issued)
+    }
+
     /// Whether the ApiKey of that name still is this one; then the ApiKey that owned the Secret is gone.
     async fn is_living(&self, key: &ObjectMeta) -> kube::Result<bool> {
         let name = key.name.as_deref().unwrap_or_default();

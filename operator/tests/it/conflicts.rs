@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use anyhow::ensure;
-use serde_json::json;
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use water_domain::KeyHash;
 
 use crate::Result;
-use crate::world::{World, api, brought, key};
+use crate::world::{PATIENCE, World, api, brought, key};
 
 /// A loser takes over this soon after what it waits for is free.
 const SOON: Duration = Duration::from_secs(5);
@@ -177,5 +178,68 @@ async fn two_keys_with_one_key_id_have_one_winner() -> Result {
     world
         .condition("apikey/second", "Ready", "True/Active")
         .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_hash_that_somebody_wrote_into_his_own_secret_is_not_revoked_with_it() -> Result {
+    let (world, _operator) = World::running("forged-hash").await?;
+    world.in_force(&key("forger")).await?;
+    let marks = [
+        "key-hash",
+        "key-id",
+        "revision",
+        "issued-time",
+        "retire-time",
+    ];
+    let values = ["7".repeat(64), "777777777777".into(), "0".into()];
+    let times = ["2026-01-01T00:00:00.000Z", "2126-01-01T00:00:00.000Z"].map(str::to_owned);
+    let forged = marks.into_iter().zip(values.into_iter().chain(times));
+    let forged =
+        forged.map(|(mark, value)| (format!("waterdata.dev/previous-{mark}"), value.into()));
+    let forged: serde_json::Map<String, Value> = forged.collect();
+    let forged = json!({ "metadata": { "annotations": forged } });
+    world.patch("secret/forger-apikey", &forged, &[])?;
+    world.kubectl(&["delete", "apikey", "forger"])?;
+    world.in_force(&brought("honest", '7')).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_rebuild_gives_an_older_key_no_hash_that_a_younger_one_had_first() -> Result {
+    let (redis, world, operator) = World::on_own_redis("older-edited").await?;
+    world.in_force(&brought("older", '1')).await?;
+    // An ApiKey's age is told in whole seconds.
+    let created = |object: &Value| object["metadata"]["creationTimestamp"].to_string();
+    let older = created(&world.get("apikey/older")?);
+    let has_passed = async || {
+        let probe =
+            json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "probe" } });
+        world.apply(&probe)?;
+        let now = created(&world.get("configmap/probe")?);
+        world.kubectl(&["delete", "configmap", "probe"])?;
+        ensure!(now > older, "still {now}");
+        Ok(())
+    };
+    world.wait("another second", PATIENCE, has_passed).await?;
+    world.apply(&brought("younger", '2'))?;
+    world
+        .condition("apikey/younger", "Ready", "True/Active")
+        .await?;
+    world.apply(&brought("older", '2'))?;
+    world
+        .condition("apikey/older", "Stalled", "True/KeyConflict")
+        .await?;
+    operator.stop(PATIENCE).await?;
+    redis.command(&["FLUSHALL"]).await?;
+    let _next = world.operator("operator-1")?;
+    let hash: KeyHash = "2".repeat(64).parse()?;
+    let owner = async || {
+        let mut stored = world.directory()?.stored().await?;
+        let stored = stored.remove(&hash).context("no record yet")?;
+        Ok(stored.owner.context("an owner")?.name)
+    };
+    let owner = world.wait("the rebuild", PATIENCE, owner).await?;
+    assert_eq!(&*owner, "younger");
     Ok(())
 }

@@ -190,6 +190,148 @@ async fn unreadable(world: &World, digit: char) -> Result {
 }
 
 #[tokio::test]
+async fn an_unreadable_key_that_was_corrected_and_deleted_keeps_no_other_from_being_swept() -> Result
+{
+    let (world, _operator) = World::running("unreadable-corrected").await?;
+    unreadable(&world, 'b').await?;
+    let corrected = json!({ "spec": { "notBefore": null } });
+    world.patch("apikey/comma", &corrected, &[])?;
+    world
+        .condition("apikey/comma", "Ready", "True/Active")
+        .await?;
+    world.kubectl(&["delete", "apikey", "comma"])?;
+    world.in_force(&brought("acme", 'c')).await?;
+    let stripped = json!({ "metadata": { "finalizers": null } });
+    world.patch("apikey/acme", &stripped, &[])?;
+    world.kubectl(&["delete", "apikey", "acme", "--wait=false"])?;
+    // A pass may have given it its finalizer again.
+    let _ = world.patch("apikey/acme", &stripped, &[]);
+    holds(&world, &[""; 0]).await
+}
+
+#[tokio::test]
+async fn a_key_that_cannot_be_read_is_withdrawn_with_the_admission_of_its_namespace() -> Result {
+    let world = World::new("unreadable-unbound").await?;
+    let label = |change: &str| {
+        let label = format!("account.waterdata.dev/acme{change}");
+        world
+            .cluster
+            .kubectl(&["label", "namespace", &world.namespace, &label])
+    };
+    let mut bound = api();
+    bound["spec"]["apiKeys"]["accountBinding"] = "NamespaceLabel".into();
+    world.apply(&bound)?;
+    label("=")?;
+    let _operator = world.operator("operator-0")?;
+    unreadable(&world, 'b').await?;
+    world.in_force(&brought("acme", 'c')).await?;
+    label("-")?;
+    // Nothing tells of a namespace's labels here: the sweep finds what they no longer admit.
+    holds(&world, &[""; 0]).await
+}
+
+/// A key in force, and an operator that never saw how its WaterDataApi came to be as `change` leaves it.
+async fn under_a_later_leader(
+    namespace: &str,
+    digit: char,
+    change: impl FnOnce(&World) -> Result,
+) -> anyhow::Result<(World, impl Sized)> {
+    let (world, operator) = World::running(namespace).await?;
+    world.in_force(&brought("acme", digit)).await?;
+    operator.kill()?;
+    change(&world)?;
+    let next = world.operator("operator-0")?;
+    Ok((world, next))
+}
+
+/// Suspends the key of that digit and deletes its ApiKey, and sees both act.
+async fn can_be_suspended_and_deleted(world: &World, digit: char) -> Result {
+    world.patch("apikey/acme", &json!({ "spec": { "suspend": true } }), &[])?;
+    let id = digit.to_string().repeat(12);
+    holds(world, &[format!("{id} Enterprise Suspended")]).await?;
+    world.kubectl(&["delete", "apikey", "acme"])?;
+    holds(world, &[""; 0]).await
+}
+
+#[tokio::test]
+async fn an_api_that_cannot_be_read_holds_up_no_restriction() -> Result {
+    let spoil = |world: &World| {
+        // The schema bounds no number among the quantities, and the operator reads 32 bits.
+        let requests = json!({ "requests": { "memory": 3_000_000_000_u64 } });
+        let spec = json!({ "components": { "gate": { "resources": requests } } });
+        world.patch("waterdataapi/water-data", &json!({ "spec": spec }), &[])
+    };
+    let (world, _next) = under_a_later_leader("unreadable-apis-key", '8', spoil).await?;
+    can_be_suspended_and_deleted(&world, '8').await
+}
+
+#[tokio::test]
+async fn an_api_that_somebody_keeps_from_going_holds_up_no_restriction() -> Result {
+    let keep = |world: &World| {
+        let kept = json!({ "metadata": { "finalizers": ["example.com/backup"] } });
+        world.patch("waterdataapi/water-data", &kept, &[])?;
+        world
+            .kubectl(&["delete", "waterdataapi", "water-data", "--wait=false"])
+            .map(drop)
+    };
+    let (world, _next) = under_a_later_leader("terminating-api", '9', keep).await?;
+    can_be_suspended_and_deleted(&world, '9').await
+}
+
+#[tokio::test]
+async fn a_missing_secret_of_redis_holds_up_no_restriction() -> Result {
+    let (world, _operator) = World::running("no-redis-secret").await?;
+    world.in_force(&brought("acme", '5')).await?;
+    world.kubectl(&["delete", "secret", "redis"])?;
+    world
+        .condition("waterdataapi/water-data", "Stalled", "True/SecretInvalid")
+        .await?;
+    can_be_suspended_and_deleted(&world, '5').await
+}
+
+#[tokio::test]
+async fn a_plan_that_records_name_stays_though_no_spec_names_it_any_more() -> Result {
+    let (world, operator) = World::running("plan-renamed").await?;
+    world.apply(&with_gold())?;
+    let mut gold = brought("acme", '6');
+    gold["spec"]["plan"] = "Gold".into();
+    world.in_force(&gold).await?;
+    operator.kill()?;
+    world.patch("apikey/acme", &json!({ "spec": { "plan": "Typo" } }), &[])?;
+    world.apply(&api())?;
+    let _next = world.operator("operator-0")?;
+    world
+        .condition("apikey/acme", "Stalled", "True/PlanUnknown")
+        .await?;
+    world.synced().await?;
+    assert_eq!(world.published().await?, ["666666666666 Gold Active"]);
+    let plans = world.directory()?.plans().await?;
+    assert!(
+        plans.iter().any(|plan| plan.name.as_str() == "Gold"),
+        "{plans:?}"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_unreadable_value_of_any_length_is_told_in_an_event() -> Result {
+    let world = World::alone("unreadable-long").await?;
+    world.apply(&api())?;
+    let _operator = world.operator("operator-0")?;
+    // As a later version's definition might allow it.
+    let suspend = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/suspend";
+    let patch = json!([{ "op": "replace", "path": suspend, "value": { "type": "string" } }]);
+    let patch = ["--type=json", "--patch", &patch.to_string()];
+    world.kubectl(&[&["patch", "crd", "apikeys.waterdata.dev"][..], &patch].concat())?;
+    let mut long = brought("long", 'd');
+    long["spec"]["suspend"] = "x".repeat(2000).into();
+    // The API server takes a changed definition a moment later.
+    let taken = async || world.apply(&long);
+    world.wait("the definition", PATIENCE, taken).await?;
+    world.told("long", &["Undecodable"]).await
+}
+
+#[tokio::test]
 async fn a_key_that_cannot_be_read_stalls_only_itself_and_can_be_deleted() -> Result {
     let (world, _operator) = World::running("unreadable").await?;
     unreadable(&world, 'b').await?;

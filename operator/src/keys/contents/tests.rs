@@ -336,6 +336,9 @@ fn a_plan_that_is_gone_keeps_its_limits_while_a_key_may_name_it() {
     key.spec.plan = "Gold".parse().unwrap();
     assert_eq!(names(&key), ["Enterprise", "Free", "Gold"]);
     // Its record may be on any plan that there was.
+    let mut edited = told(|_| {});
+    edited.metadata.generation = Some(2);
+    assert_eq!(names(&edited), ["Enterprise", "Free", "Gold"]);
     let mut hindered = refused(Aspect::Accepted, Reason::PlanUnknown);
     hindered.spec.plan = "Typo".parse().unwrap();
     assert_eq!(names(&hindered), ["Enterprise", "Free", "Gold"]);

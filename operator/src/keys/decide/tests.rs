@@ -390,6 +390,11 @@ fn a_restriction_is_never_held_up() {
         ("a raised one waits", on(foreign(), 2), "Refused(SecretConflict)"),
         ("a record that cannot be read is on no known plan", unreadable(issued().hindered()), "Declare [1] withdraw {2}"),
         ("an object that cannot be decoded stays as it is", issued().with(|case| case.spec = None), "Refused(Undecodable)"),
+        (
+            "but for a namespace that is not admitted",
+            issued().with(|case| (case.spec, case.admission) = (None, Admission::Refused)),
+            "Declare [] withdraw {1}",
+        ),
     ]);
 }
 
