@@ -51,7 +51,7 @@ use step::{Hindrance, Refusal, Verdict};
 const IDLE: Duration = Duration::from_secs(600);
 /// While a namespace's labels may change unheard.
 const REFUSED: Duration = Duration::from_secs(60);
-/// The loser of a hash takes over within 5 s of the winner's deletion.
+/// The loser of a hash or of a Secret's name takes over within 5 s of the winner's deletion.
 const TAKEN: Duration = Duration::from_secs(3);
 /// The end of a pod is not heard of.
 const POD_ENDS: Duration = Duration::from_secs(4);
@@ -152,7 +152,7 @@ fn pause(scene: &Scene, verdict: &Verdict<KeyHash>, context: &Context) -> Durati
             times::next_boundary(scene, hash).map_or(idle, |boundary| boundary.min(idle))
         }
         Verdict::Refused(Refusal::NotAdmitted) => spread(REFUSED, chance()),
-        Verdict::Refused(Refusal::Taken) => spread(TAKEN, chance()),
+        Verdict::Refused(Refusal::Taken | Refusal::SecretConflict) => spread(TAKEN, chance()),
         Verdict::Refused(Refusal::ReissueLimit(until)) => {
             times::left(scene, *until).map_or(HINDERED, |left| left.min(IDLE))
         }
