@@ -155,6 +155,13 @@ async fn a_changed_api_key_is_refused_with_field_problem_and_remedy() -> Result 
             named["spec"]["material"]["hash"]["keyId"] = "AAAAbbbb0000".into();
             named
         }),
+        ("the same key id for another key", {
+            let mut named = brought("renamed", 'a');
+            named["spec"]["material"]["hash"]["keyId"] = "AAAAbbbb0001".into();
+            world.apply(&named)?;
+            named["spec"]["material"]["hash"]["sha256"] = "b".repeat(64).into();
+            named
+        }),
         ("a generated key as a brought one", {
             world.apply(&key("switch"))?;
             // Applying cannot take a defaulted member away: this is what an edit would send.

@@ -97,6 +97,15 @@ use crate::schema;
          change it together with sha256"
     ),
     validation = Rule::new(
+        "!has(self.material.hash) || !has(oldSelf.material.hash) || \
+         self.material.hash.sha256 == oldSelf.material.hash.sha256 || \
+         !has(self.material.hash.keyId) || !has(oldSelf.material.hash.keyId) || \
+         self.material.hash.keyId != oldSelf.material.hash.keyId"
+    ).field_path(".material.hash.keyId").message(
+        "spec.material.hash.keyId is still that of the key before, and names one key in logs and last uses: \
+         give the new key another, or leave it out"
+    ),
+    validation = Rule::new(
         "!has(oldSelf.rotation.revision) || \
          (has(self.rotation.revision) && self.rotation.revision >= oldSelf.rotation.revision)"
     ).field_path(".rotation.revision").message(
