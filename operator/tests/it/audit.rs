@@ -8,10 +8,11 @@ use crate::rights::ACCOUNT;
 use crate::world::{PATIENCE, World};
 
 impl World {
-    /// Stops an operator, starts another, and after two of its passes looks for writes.
+    /// Stops an operator, starts another, and after two of its passes looks for writes, and for keys'
+    /// Secrets that were read.
     pub async fn assert_restart_writes_nothing(&self, operator: &Process) -> Result<()> {
         operator.stop(PATIENCE).await?;
-        let (passes, writes) = (self.passes()?, self.writes()?);
+        let (passes, writes, reads) = (self.passes()?, self.writes()?, self.secrets_read()?);
         let next = self.operator("operator-next")?;
         let passed = async || {
             let now = self.passes()?;
@@ -27,7 +28,28 @@ impl World {
             "written after the restart: {:?}",
             now.get(writes.len()..)
         );
+        let read = self.secrets_read()?;
+        ensure!(read == reads, "{} keys' Secrets were read", read - reads);
         Ok(())
+    }
+
+    /// How often the Secret of a key was read.
+    fn secrets_read(&self) -> Result<usize> {
+        let is_read = |event: &&Value| {
+            let object = &event["objectRef"];
+            let name = object["name"].as_str().unwrap_or_default();
+            event["verb"] == "get"
+                && object["resource"] == "secrets"
+                && object["namespace"] == self.namespace.as_str()
+                && event["user"]["username"] == self.user().as_str()
+                && name.ends_with("-apikey")
+        };
+        Ok(self.cluster.audit_events()?.iter().filter(is_read).count())
+    }
+
+    /// As whom the operator asks.
+    fn user(&self) -> String {
+        format!("system:serviceaccount:{}:{ACCOUNT}", self.namespace)
     }
 
     /// How many passes over WaterDataApis there were: each lists its Ingresses once.
@@ -45,7 +67,7 @@ impl World {
 
     /// Who wrote what in the test's namespace, as `<verb> <resource>/<name>`, but for the Lease.
     pub fn writes(&self) -> Result<Vec<String>> {
-        let user = format!("system:serviceaccount:{}:{ACCOUNT}", self.namespace);
+        let user = self.user();
         let events = self.cluster.audit_events()?;
         let is_write = |event: &&Value| {
             let verb = event["verb"].as_str().unwrap_or_default();

@@ -1,10 +1,15 @@
 //! A key's life as its owner sees it: Secret, status, events, and what the directory holds meanwhile.
 
-use anyhow::Context;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use water_domain::Timestamp;
 
 use crate::Result;
+use crate::gate::{GRACE, Gate};
+use crate::turnover::{current, raise, successor};
 use crate::world::{API, PATIENCE, World, brought, key, shown};
 
 #[tokio::test]
@@ -39,7 +44,7 @@ async fn a_key_is_issued_suspended_resumed_and_revoked() -> Result {
     assert_eq!(world.published().await?, Vec::<String>::new());
     let told = async || {
         let events = world.events("acme")?;
-        anyhow::ensure!(
+        ensure!(
             events
                 == [
                     "KeyIssued",
@@ -91,7 +96,7 @@ async fn an_edited_hash_takes_the_place_of_the_old_one_for_good() -> Result {
     world.apply(&cut("partner", 'b'))?;
     let replaced = async || {
         let published = world.published().await?;
-        anyhow::ensure!(
+        ensure!(
             published == ["bbbbbbbbbbbb Enterprise Active"],
             "{published:?}"
         );
@@ -145,8 +150,8 @@ async fn a_reinstatement_that_is_left_in_the_manifest_lifts_no_later_tombstone()
         let hash = key["spec"]["material"]["hash"]["sha256"].as_str();
         let current = async || {
             let found = world.get("apikey/partner")?;
-            anyhow::ensure!(shown(&found, "Ready") == "True/Active", "{found}");
-            anyhow::ensure!(
+            ensure!(shown(&found, "Ready") == "True/Active", "{found}");
+            ensure!(
                 found["status"]["current"]["hash"].as_str() == hash,
                 "{found}"
             );
@@ -176,7 +181,7 @@ async fn a_reinstatement_that_is_left_in_the_manifest_lifts_no_later_tombstone()
     let told = async || {
         let events = world.events("partner")?;
         let times = events.iter().filter(|reason| *reason == "KeyReinstated");
-        anyhow::ensure!(times.count() == 2, "{events:?}");
+        ensure!(times.count() == 2, "{events:?}");
         Ok(())
     };
     world
@@ -205,6 +210,60 @@ async fn times_decide_and_an_expired_key_says_so() -> Result {
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn time_acts_though_nobody_asks_for_another_look() -> Result {
+    let (world, _operator) = World::running("key-alone").await?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    let now = gate.now().context("Redis' time")?;
+    let soon = |seconds| now.plus(Duration::from_secs(seconds)).to_string();
+    let mut times = brought("times", '1');
+    times["spec"]["notBefore"] = soon(8).into();
+    times["spec"]["expirationTime"] = soon(16).into();
+    world.apply(&times)?;
+    let mut rotated = brought("rotated", '2');
+    rotated["spec"]["rotation"] = json!({ "overlapSeconds": 8 });
+    world.in_force(&rotated).await?;
+    rotated["spec"]["material"]["hash"]["sha256"] = "3".repeat(64).into();
+    world.apply(&rotated)?;
+    let with_old = async || {
+        let found = world.get("apikey/rotated")?;
+        ensure!(found["status"]["previous"].is_object(), "{found}");
+        Ok(())
+    };
+    world.wait("the overlap", PATIENCE, with_old).await?;
+    for (at, reason) in [(8, "True/Active"), (16, "False/Expired")] {
+        world.condition("apikey/times", "Ready", reason).await?;
+        let late = gate.now().context("Redis' time")?.as_millis() - now.as_millis() - at * 1000;
+        ensure!(late < 10_000, "{reason} was told {late} ms late");
+    }
+    let alone = async || {
+        let found = world.get("apikey/rotated")?;
+        ensure!(found["status"]["previous"].is_null(), "{found}");
+        Ok(())
+    };
+    let soon = Duration::from_secs(10);
+    world.wait("the end of the overlap", soon, alone).await
+}
+
+#[tokio::test]
+async fn each_rotation_is_told_in_its_own_words() -> Result {
+    let (world, _operator) = World::running("key-told").await?;
+    let mut first = current(&world.in_force(&key("acme")).await?)?;
+    for revision in 1..=2 {
+        raise(&world, revision)?;
+        first = current(&successor(&world, &first).await?)?;
+    }
+    world
+        .told("acme", &["KeyIssued", "KeyRotated", "KeyRotated"])
+        .await?;
+    let notes =
+        "--output=jsonpath={range .items[?(@.reason==\"KeyRotated\")]}{.message}{\"\\n\"}{end}";
+    let notes = world.kubectl(&["get", "events", notes])?;
+    let notes: BTreeSet<&str> = notes.lines().collect();
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_key_that_is_made_expired_is_told_to_be_usable_only_once_it_is_renewed() -> Result {
     let (world, _operator) = World::running("key-renewed").await?;
@@ -223,7 +282,7 @@ async fn a_key_that_is_made_expired_is_told_to_be_usable_only_once_it_is_renewed
         .await?;
     let told = async || {
         let events = world.events("acme")?;
-        anyhow::ensure!(events == ["KeyExpired", "KeyRenewed"], "{events:?}");
+        ensure!(events == ["KeyExpired", "KeyRenewed"], "{events:?}");
         Ok(())
     };
     world.wait("the event of the renewal", PATIENCE, told).await
@@ -235,8 +294,15 @@ async fn a_deletion_waits_for_redis_and_says_so() -> Result {
     world.in_force(&key("acme")).await?;
     redis.pause()?;
     world.kubectl(&["delete", "apikey", "acme", "--wait=false"])?;
+    let deleting = async || {
+        let found = world.get("apikey/acme")?;
+        let told = found["status"]["conditions"].to_string();
+        ensure!(shown(&found, "Ready") == "False/Deleting", "{told}");
+        ensure!(told.contains("revoked as soon as that works"), "{told}");
+        Ok(())
+    };
     world
-        .condition("apikey/acme", "Ready", "False/Deleting")
+        .wait("the deletion to wait", PATIENCE, deleting)
         .await?;
     redis.resume()?;
     world.gone("apikey/acme").await?;
@@ -257,7 +323,7 @@ async fn a_restart_without_changes_writes_nothing() -> Result {
         .await?;
     let keys_counted = async || {
         let keys = world.get("waterdataapi/water-data")?["status"]["apiKeys"]["synced"].clone();
-        anyhow::ensure!(keys == 2, "{keys} counted in {counted}");
+        ensure!(keys == 2, "{keys} counted in {counted}");
         Ok(())
     };
     world
@@ -284,11 +350,11 @@ async fn a_first_use_shows_within_a_minute_and_a_restart_writes_none() -> Result
     let shown = async || {
         let found = world.get("apikey/acme")?;
         let shown = found["status"]["lastUsedTime"].as_str().unwrap_or_default();
-        anyhow::ensure!(shown == used.to_string(), "{found}");
+        ensure!(shown == used.to_string(), "{found}");
         Ok(())
     };
     // A gate may have kept it for 15 s of the minute.
-    let rest = std::time::Duration::from_secs(45);
+    let rest = Duration::from_secs(45);
     world.wait("the first use to show", rest, shown).await?;
     // A later one does not show for ten minutes, restarted or not.
     let later = used.as_millis() + 1000;
@@ -324,7 +390,7 @@ async fn a_wiped_directory_is_rebuilt_by_the_next_leader() -> Result {
     let _next = world.operator("operator-1")?;
     let rebuilt = async || {
         let after = world.published().await?;
-        anyhow::ensure!(after == before, "{after:?}");
+        ensure!(after == before, "{after:?}");
         Ok(())
     };
     world

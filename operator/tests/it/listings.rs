@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::{Context, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 use water_harness::{Process, Program, scratch_directory};
 
 use crate::Result;
@@ -87,7 +87,9 @@ async fn keys_are_found_by_account_plan_and_key_id() -> Result {
 #[tokio::test]
 async fn wide_output_adds_what_a_support_case_asks_for() -> Result {
     let (world, _operator) = World::running("wide").await?;
-    world.in_force(&key("acme")).await?;
+    let mut rotating = key("acme");
+    rotating["spec"]["rotation"] = json!({ "periodSeconds": 864_000 });
+    let ready = world.in_force(&rotating).await?;
     let columns = |object: &str, more: &[&str]| -> anyhow::Result<Vec<String>> {
         let table = world.kubectl(&[&["get", object][..], more].concat())?;
         let head = table.lines().next().context("a head")?;
@@ -97,7 +99,23 @@ async fn wide_output_adds_what_a_support_case_asks_for() -> Result {
     let wide = columns("apikey/acme", &["--output=wide"])?;
     assert_eq!(wide[narrow.len()..], ["SECRET", "ROTATES", "MESSAGE"]);
     let table = world.kubectl(&["get", "apikey/acme", "--output=wide"])?;
-    assert!(table.contains("acme-apikey"), "{table}");
+    let ready_is = ready["status"]["conditions"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    let ready_is = ready_is
+        .clone()
+        .find(|condition| condition["type"] == "Ready");
+    let cells = [
+        &json!("acme-apikey"),
+        &ready["status"]["nextRotationTime"],
+        &ready_is.context("a condition")?["message"],
+    ];
+    let cells = cells.map(|cell| cell.as_str().unwrap_or_default());
+    assert!(
+        table.trim_end().ends_with(&cells.join("   ")),
+        "{cells:?}\n{table}"
+    );
     let api = format!("waterdataapi/{API}");
     let wide = columns(&api, &["--output=wide"])?;
     assert_eq!(wide.last().map(String::as_str), Some("MESSAGE"));

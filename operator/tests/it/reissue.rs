@@ -5,6 +5,7 @@ use serde_json::json;
 use water_domain::{KeyPrefix, PlainKey};
 
 use crate::Result;
+use crate::gate::{GRACE, Gate};
 use crate::turnover::{SECRET, current, holds, raise, successor, text_hash};
 use crate::world::{PATIENCE, World, api, key, shown};
 
@@ -24,8 +25,10 @@ fn edit(world: &World, text: &str) -> Result {
 #[tokio::test]
 async fn a_deleted_secret_is_issued_again_and_the_old_key_works_on() -> Result {
     let (world, _operator, first) = issued("reissue-deleted").await?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
     world.kubectl(&["delete", "secret", "acme-apikey"])?;
     let ready = successor(&world, &first).await?;
+    assert!(gate.accepts(&first)? && gate.accepts(&current(&ready)?)?);
     assert_eq!(text_hash(&world)?, current(&ready)?);
     assert_eq!(ready["status"]["previous"]["hash"], first.as_str());
     assert_eq!(
