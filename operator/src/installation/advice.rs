@@ -17,7 +17,7 @@ use crate::directories::health::is_unguarded;
 /// What the answers were. What could not be answered is not complained of.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Facts {
-    /// Whether the gates' Redis user may write key records.
+    /// Whether the gates' Redis user may change the directory.
     pub gate_may_write: bool,
     /// The server's `maxmemory-policy`.
     pub eviction_policy: Option<String>,
@@ -36,7 +36,7 @@ pub async fn ask(
 ) -> Facts {
     let directory = open.directory();
     let gate_may_write = match &redis.gate {
-        Some(gate) => directory.lets_write_records(gate).await.unwrap_or(false),
+        Some(gate) => directory.lets_write(gate).await.unwrap_or(false),
         None => false,
     };
     let keys = context.all_keys();
@@ -95,7 +95,7 @@ pub fn advice(facts: &Facts) -> Option<(Reason, String)> {
         .filter(|policy| *policy != "noeviction");
     let sentences = [
         facts.gate_may_write.then(|| {
-            let sentence = "the Redis user of gate-url may write key records, so that whoever takes over a gate \
+            let sentence = "the Redis user of gate-url may change the key directory, so that whoever takes over a gate \
                 could make keys: set the ACL lines of water-operator redis-acl";
             (Reason::GateMayWrite, sentence.to_owned())
         }),

@@ -240,20 +240,29 @@ impl Directory {
         Ok(info.lines().find_map(policy))
     }
 
-    /// Whether the Redis user of `gate` could write key records: then an attacker in a gate
-    /// could make keys. Asks without trying, by `ACL DRYRUN`.
-    pub async fn lets_write_records(&self, gate: &ConnectionSettings) -> Result<bool, StoreError> {
-        let mut command = cmd("ACL");
+    /// Whether the Redis user of `gate` could change the directory: then an attacker in a gate could make
+    /// keys, or bring revoked ones back. Asks without trying, by `ACL DRYRUN`.
+    pub async fn lets_write(&self, gate: &ConnectionSettings) -> Result<bool, StoreError> {
         let shard = Shard::all().next().expect("there are 4096");
-        command.arg("DRYRUN").arg(gate.user());
-        command
-            .arg("HSET")
-            .arg(self.instance.records(shard))
-            .arg("hash")
-            .arg("record");
-        let attempt = "ask what the gate's Redis user may do";
-        // OK, or a sentence that says why not.
-        let answer: Value = self.connection.run(attempt, &command).await?;
-        Ok(answer == Value::Okay)
+        let instance = &self.instance;
+        let attempts = [
+            ("HSET", instance.records(shard), &["hash", "record"][..]),
+            ("HSET", instance.owners(shard), &["hash", "owner"]),
+            ("HDEL", instance.revoked(), &["hash"]),
+            ("HSET", instance.plans(), &["plan", "limits"]),
+            ("SET", instance.meta(), &["{}"]),
+        ];
+        for (command, key, arguments) in attempts {
+            let mut question = cmd("ACL");
+            question.arg("DRYRUN").arg(gate.user());
+            question.arg(command).arg(key).arg(arguments);
+            let attempt = "ask what the gate's Redis user may do";
+            // OK, or a sentence that says why not.
+            let answer: Value = self.connection.run(attempt, &question).await?;
+            if answer == Value::Okay {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }

@@ -301,13 +301,21 @@ async fn the_operator_sees_whether_the_gates_user_could_make_keys() {
     let could = async |user: &str| {
         let gate = redis.url_as(user, GATE);
         let settings = ConnectionSettings::new(&gate, None).unwrap();
-        operator
-            .directory()
-            .lets_write_records(&settings)
-            .await
-            .unwrap()
+        operator.directory().lets_write(&settings).await.unwrap()
     };
     assert!(!could("water-gate").await);
     assert!(could("default").await);
-    drop(gate);
+    let prefix = gate.instance.prefix();
+    for rights in [
+        format!("%W~{prefix}records:* +hset"),
+        format!("%W~{prefix}owners:* +hset"),
+        format!("%W~{prefix}revoked +hdel"),
+        format!("%W~{prefix}plans +hset"),
+        format!("%W~{prefix}meta +set"),
+    ] {
+        let rights: Vec<&str> = rights.split(' ').collect();
+        let user = ["ACL", "SETUSER", "wide", "reset", "on", "nopass"];
+        redis.command(&[&user[..], &rights].concat()).await.unwrap();
+        assert!(could("wide").await, "{rights:?}");
+    }
 }
