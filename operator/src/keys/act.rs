@@ -2,6 +2,7 @@
 
 use kube::Api;
 use tokio::time::Instant;
+use tracing::info;
 use water_domain::{KeyHash, KeyPrefix, PlainKey, PlanName, Timestamp};
 use water_keystore::{Owner, WriteError};
 use water_resources::api_key::{
@@ -293,8 +294,14 @@ async fn amend(scene: &Scene, context: &Context) -> Result<Done, KeyError> {
             "its labels, annotations or owners are changed back when they are written".into(),
         )),
         Outcome::Done(meta) => {
-            let uid = scene.subject.uid();
-            context.secrets.keep(uid, *meta, Some(issued.hash));
+            let subject = &scene.subject;
+            info!(
+                namespace = subject.namespace(), name = subject.name(), key.id = %issued.key_id,
+                "wrote what else is declared into the key's Secret"
+            );
+            context
+                .secrets
+                .keep(subject.uid(), *meta, Some(issued.hash));
             Ok(Done::Step)
         }
         Outcome::Overtaken => Ok(Done::Nothing),

@@ -24,6 +24,7 @@ use crate::directories::gates::{GatePod, Gates, Missed, missed, unproven};
 use crate::gate_pods;
 use crate::installation::secret_error::SecretError;
 use crate::installation::secrets::{self, Redis};
+use crate::keys::changes::Changes;
 use crate::keys::record;
 
 /// ApiKeys at once.
@@ -147,7 +148,9 @@ async fn declare(
         origin,
         is_last: key.is_deleting,
     };
-    Ok(writer.declare(&declaration).await?.applied)
+    let applied = writer.declare(&declaration).await?.applied;
+    Changes::of(&sight.records, &declaration).told(&declaration);
+    Ok(applied)
 }
 
 /// Waits until no gate acts on what was there before.
