@@ -22,6 +22,8 @@ pub struct Outcomes {
     ended: BTreeMap<String, Ended>,
     /// Seconds until the world was as it should be again, as tests print them.
     converged: BTreeMap<String, f64>,
+    /// At how many requests a test killed the operator.
+    requests: BTreeMap<String, String>,
     /// When each row of a recorded result was measured.
     measured: BTreeMap<String, String>,
     /// The test whose output follows.
@@ -43,7 +45,16 @@ impl Outcomes {
         {
             let before = self.converged.entry(test.clone()).or_insert(seconds);
             *before = before.max(seconds);
+        } else if let Some((_, told)) = line.split_once(" has ")
+            && let (Some(test), Some((requests, _))) = (&self.shown, told.split_once(" requests;"))
+        {
+            self.requests.insert(test.clone(), requests.to_owned());
         }
+    }
+
+    /// The test runs again, and longer: what became of it before does not count.
+    pub fn forget(&mut self, test: &str) {
+        self.ended.remove(test);
     }
 
     /// Reads the rows of a result of `tests/bench`: each with a target has met it or has not.
@@ -62,11 +73,13 @@ impl Outcomes {
         self.ended.get(test).copied().unwrap_or(Ended::NotRun)
     }
 
-    /// A test's path, or a row's name and when it was measured: earlier than the run.
+    /// A test's path, with the number of requests at which it killed the operator; or a row's name and when it
+    /// was measured: earlier than the run.
     pub fn described(&self, test: &str) -> String {
-        match self.measured.get(test) {
-            Some(date) => format!("{test} (measured {date})"),
-            None => test.to_owned(),
+        match (self.measured.get(test), self.requests.get(test)) {
+            (Some(date), _) => format!("{test} (measured {date})"),
+            (None, Some(requests)) => format!("{test} ({requests} requests)"),
+            (None, None) => test.to_owned(),
         }
     }
 
@@ -129,6 +142,20 @@ mod tests {
         read.measured(&json!({ "rows": rows }));
         let all = ["met", "missed", "told"].map(|row| read.ended(row));
         assert_eq!(all, [Ended::Passed, Ended::Failed, Ended::NotRun]);
+    }
+
+    #[test]
+    fn of_a_test_that_runs_again_the_second_run_counts() {
+        let mut read = outcomes(&["test a ... ok"]);
+        read.forget("a");
+        assert_eq!(read.ended("a"), Ended::NotRun);
+    }
+
+    #[test]
+    fn a_test_tells_at_how_many_requests_it_killed_the_operator() {
+        let shown = "---- a stdout ----";
+        let read = outcomes(&[shown, "Create has 31 requests; killed 30 times"]);
+        assert_eq!(read.described("a"), "a (31 requests)");
     }
 
     #[test]
