@@ -26,6 +26,7 @@ async fn a_gate_without_redis_serves_its_share_and_a_deletion_waits_for_it_by_na
     let cluster = Cluster::alone().await?;
     let good = cluster.issue(&ApiKey::named("cut-off-good")).await?;
     let deleted = cluster.issue(&ApiKey::named("cut-off-deleted")).await?;
+    let eager = cluster.issue(&ApiKey::named("cut-off-eager")).await?;
     let gates = Component::Gate.healed(&cluster, REPLICAS, &[]).await?;
     let (cut_off, other) = (&gates[0], &gates[1]);
     let (here, there) = (cut_off.water()?, other.water()?);
@@ -39,6 +40,11 @@ async fn a_gate_without_redis_serves_its_share_and_a_deletion_waits_for_it_by_na
         Ok(())
     };
     cluster.wait_until("the gate's share", SOON, share).await?;
+    for asked in 1..=SHARE {
+        let (status, _) = ask(&here, &eager).await?;
+        ensure!(status == 200, "{status} to request {asked} of {SHARE}");
+    }
+    ensure!(ask(&here, &eager).await?.0 == 429, "more than the share");
 
     let delete = ["delete", "apikey", "cut-off-deleted", "--wait=false"];
     cluster.kubectl.run(&delete)?;

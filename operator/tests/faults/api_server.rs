@@ -1,6 +1,7 @@
 //! An API server that answers what no client likes, or is restarted: the operator asks again and
 //! misses nothing.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -9,7 +10,7 @@ use tokio::time::Instant;
 use water_harness::{ControlPlane, Fault, Moment, Redis, Which};
 
 use crate::objects::shown;
-use crate::population::Population;
+use crate::population::{Population, in_force};
 use crate::scenario::Scenario;
 use crate::stage::Stage;
 use crate::world::{PATIENCE, World, key};
@@ -200,19 +201,65 @@ async fn refusals_that_name_ten_minutes_are_asked_again_within_seconds() -> Resu
     stage.holds_for_good().await
 }
 
+/// What is told of the keys of a population whose changes are through before the fault, …
+const EARLY: [(&str, &[&str]); 7] = [
+    ("early-create", &["KeyIssued"]),
+    ("early-rotate", &["KeyIssued", "KeyRotated"]),
+    ("early-reissue", &["KeyIssued", "SecretReissued"]),
+    ("early-suspend", &["KeyIssued", "KeySuspended"]),
+    ("early-delete", &["KeyIssued", "KeyRevoked"]),
+    ("partner", &["KeyIssued"]),
+    ("former", &["KeyIssued", "KeyRevoked"]),
+];
+/// … and those whose changes begin with it.
+const LATE: [&str; 5] = [
+    "late-create",
+    "late-rotate",
+    "late-reissue",
+    "late-suspend",
+    "late-delete",
+];
+
+/// Waits until these are the events about the early keys.
+async fn early_keys_are_told_of(stage: &Stage) -> Result<()> {
+    for (name, reasons) in EARLY {
+        stage.world.told(name, reasons).await?;
+    }
+    Ok(())
+}
+
+/// Each reason at most once. An API server that has not read its roles yet refuses what is allowed, which
+/// is told, too; and it may not take what is told meanwhile.
+fn nothing_is_told_twice_of_late_keys(stage: &Stage) -> Result<()> {
+    for name in LATE {
+        let told = stage.world.events(name)?;
+        let reasons: BTreeSet<&String> = told.iter().collect();
+        ensure!(reasons.len() == told.len(), "{name}: {told:?}");
+    }
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_api_server_that_is_restarted_amid_changes_loses_none() -> Result<()> {
+async fn an_api_server_that_is_restarted_amid_changes_loses_none_and_is_told_nothing_twice()
+-> Result<()> {
     let redis = Redis::start().await?;
     let cluster = ControlPlane::start().await?;
     let world = World::on(cluster, "api-server-again", &redis.url()).await?;
     let stage = Stage::of(world, redis, |operator| operator).await?;
     let population = Population::of(&stage).await?;
+    // Told by now: an event that the API server does not take is not told again.
+    early_keys_are_told_of(&stage).await?;
     population.change(&stage).await?;
     let cluster = stage.world.cluster;
     cluster.api_server().kill()?;
     cluster.api_server().start_again()?;
     cluster.ready().await?;
     population.rest(&stage, Instant::now()).await?;
+    // What is told afterwards comes after all that the restart may have told again.
+    in_force(&stage, "last", 'b').await?;
+    stage.world.told("last", &["KeyIssued"]).await?;
+    early_keys_are_told_of(&stage).await?;
+    nothing_is_told_twice_of_late_keys(&stage)?;
     ensure!(
         stage.operator.exit_status()?.is_none(),
         "{}",

@@ -10,6 +10,7 @@ mod gate;
 mod invariants;
 #[allow(dead_code, reason = "the other fault tests use the rest of it")]
 mod objects;
+mod pages;
 #[allow(dead_code, reason = "tests of single behaviours use the rest of it")]
 #[path = "../it/rights.rs"]
 mod rights;

@@ -12,6 +12,9 @@ mod facts;
 #[allow(dead_code, reason = "tests of single behaviours use the rest of it")]
 #[path = "../it/gate.rs"]
 mod gate;
+#[allow(dead_code, reason = "tests of single behaviours use the rest of it")]
+#[path = "../it/gate_process.rs"]
+mod gate_process;
 mod invariants;
 mod kills;
 mod making;

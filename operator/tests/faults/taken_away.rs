@@ -2,8 +2,9 @@
 //! of its resources.
 
 use anyhow::{Context, Result, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
+use water_domain::Timestamp;
 use water_harness::{ControlPlane, Redis};
 
 use crate::clients::Expected;
@@ -20,28 +21,66 @@ async fn runs_on(stage: &Stage) -> Result<()> {
     stage.holds_for_good().await
 }
 
+/// A record that does not change for this long is anybody's.
+const LEASE: i64 = 15_000;
+
+/// Waits until the Lease has been one operator's for longer than another's would last.
+async fn kept(stage: &Stage) -> Result<Value> {
+    let kept = async || {
+        let lease = stage.world.get("lease/water-operator")?;
+        let at = |field: &str| {
+            let time = lease["spec"][field].as_str().context("no time")?;
+            anyhow::Ok(Timestamp::parse(time)?.as_millis())
+        };
+        let held = at("renewTime")? - at("acquireTime")?;
+        ensure!(held > LEASE, "{lease}");
+        Ok(lease)
+    };
+    stage.wait("one holder of the Lease", PATIENCE, kept).await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lease_that_is_deleted_resets_nothing() -> Result<()> {
+async fn a_lease_that_is_deleted_resets_nothing_and_is_taken_by_one_operator_once() -> Result<()> {
     let stage = Stage::new("lease-deleted").await?;
+    let standby = stage.standby()?;
+    let said = |text: &str| {
+        let logs = stage.operator.log() + &standby.log();
+        logs.matches(text).count()
+    };
+    let stands_by = async || {
+        ensure!(said("operator started") == 2, "{}", standby.log_end());
+        Ok(())
+    };
+    stage.wait("the standby", PATIENCE, stands_by).await?;
     Scenario::Suspend.prepare(&stage, "before").await?;
     let before = stage.point().await?;
     stage
         .world
         .kubectl(&["delete", "lease", "water-operator"])?;
     let deleted = Instant::now();
+    Scenario::Suspend.prepare(&stage, "after").await?;
+    println!("converged after {:.3} s", deleted.elapsed().as_secs_f64());
+    let lease = kept(&stage).await?;
+    ensure!(lease["spec"]["leaseTransitions"] == 0, "{lease}");
+    let (began, ended) = (said("\"leading\""), said("the lease names another leader"));
+    ensure!(
+        began == 2 && ended == 1,
+        "{began} leaderships began and {ended} ended:\n{}\n\n{}",
+        stage.operator.log_end(),
+        standby.log_end()
+    );
+    let after = stage.point().await?;
+    ensure!(
+        after.term >= before.term && after.generation == before.generation,
+        "{after:?}"
+    );
+    standby.stop(PATIENCE).await?;
     let leads = async || {
         let lease = stage.world.get("lease/water-operator")?;
         ensure!(lease["spec"]["holderIdentity"] == "operator-0", "{lease}");
         Ok(())
     };
     stage.wait("the Lease", PATIENCE, leads).await?;
-    Scenario::Suspend.prepare(&stage, "after").await?;
-    println!("converged after {:.3} s", deleted.elapsed().as_secs_f64());
-    let after = stage.point().await?;
-    ensure!(
-        after.term >= before.term && after.generation == before.generation,
-        "{after:?}"
-    );
     runs_on(&stage).await
 }
 

@@ -5,12 +5,16 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use nix::sys::signal::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use water_harness::Process;
 
 use crate::Result;
 use crate::world::{PATIENCE, World, brought, key};
+
+/// A leader that is asked to stop has ended by then.
+const DRAINED_WITHIN: Duration = Duration::from_secs(10);
 
 async fn holder(world: &World, wanted: &str) -> anyhow::Result<()> {
     world
@@ -52,7 +56,7 @@ async fn a_stopped_leaders_successor_acts_within_three_seconds() -> Result {
         let pod = format!("operator-{number}");
         let next = standby(&world, &pod).await?;
         let asked = Instant::now();
-        leader.stop(PATIENCE).await?;
+        leader.stop(DRAINED_WITHIN).await?;
         issued(&world, &format!("after-{number}")).await?;
         times.push(asked.elapsed());
         holder(&world, &pod).await?;
@@ -62,6 +66,42 @@ async fn a_stopped_leaders_successor_acts_within_three_seconds() -> Result {
     let fastest = times.iter().min();
     assert!(fastest < Some(&Duration::from_secs(3)), "{times:?}");
     Ok(())
+}
+
+#[tokio::test]
+async fn a_leader_that_is_asked_to_stop_amid_changes_ends_within_ten_seconds() -> Result {
+    let (world, leader) = World::running("drained").await?;
+    issued(&world, "before").await?;
+    let _next = standby(&world, "operator-1").await?;
+    let keys: Vec<Value> = (0..100).map(|number| numbered(&world, number)).collect();
+    let list = json!({ "apiVersion": "v1", "kind": "List", "items": keys }).to_string();
+    let cluster = world.cluster;
+    let applying = spawn_blocking(move || cluster.apply(&list));
+    let begun = async || {
+        let published = world.published().await?.len();
+        ensure!(published > 1, "{published} published");
+        Ok(())
+    };
+    world.wait("the first of them", PATIENCE, begun).await?;
+    leader.stop(DRAINED_WITHIN).await?;
+    let log = leader.log();
+    ensure!(log.contains("lease released"), "{}", leader.log_end());
+    applying.await??;
+    let through = async || {
+        let published = world.published().await?.len();
+        ensure!(published == 101, "{published} published");
+        Ok(())
+    };
+    world.wait("all of them", PATIENCE, through).await
+}
+
+/// An ApiKey with a hash of its own, in the test's namespace.
+fn numbered(world: &World, number: usize) -> Value {
+    let mut key = brought(&format!("key-{number}"), '0');
+    key["metadata"]["namespace"] = world.namespace.as_str().into();
+    let hash = format!("{number:012x}{number:052x}");
+    key["spec"]["material"]["hash"]["sha256"] = hash.into();
+    key
 }
 
 #[tokio::test]
@@ -171,14 +211,36 @@ async fn a_restarted_api_server_is_no_reason_to_restart_or_to_tell_anything_twic
     let world = World::alone("api-server-restart").await?;
     world.apply(&crate::world::api())?;
     let operator = world.operator("operator-0")?;
-    world.in_force(&brought("before", '8')).await?;
-    // Told by now: an event that the API server does not take is not told again.
-    world.told("before", &["KeyIssued"]).await?;
+    for digit in '0'..='9' {
+        let name = format!("before-{digit}");
+        world.in_force(&brought(&name, digit)).await?;
+        // Told by now: an event that the API server does not take is not told again.
+        world.told(&name, &["KeyIssued"]).await?;
+    }
+    let before = all_told(&world)?;
     world.cluster.api_server().kill()?;
     world.cluster.api_server().start_again()?;
     world.cluster.ready().await?;
-    world.in_force(&brought("after", '9')).await?;
-    world.told("before", &["KeyIssued"]).await?;
+    world.in_force(&brought("after", 'a')).await?;
+    world.told("after", &["KeyIssued"]).await?;
+    let mut told = all_told(&world)?;
+    told.retain(|event| event != "after KeyIssued");
+    assert_eq!(told, before);
     assert_eq!(operator.exit_status()?, None);
     Ok(())
+}
+
+/// All events of the world, each as often as it was told.
+fn all_told(world: &World) -> anyhow::Result<Vec<String>> {
+    let list = world.kubectl(&["get", "events", "--output=json"])?;
+    let list: Value = serde_json::from_str(&list)?;
+    let told = |event: &Value| {
+        let (about, reason) = (&event["involvedObject"]["name"], &event["reason"]);
+        let times = event["series"]["count"].as_u64().unwrap_or(1);
+        vec![format!("{about} {reason}").replace('"', ""); times as usize]
+    };
+    let events = list["items"].as_array().context("a list")?;
+    let mut all: Vec<String> = events.iter().flat_map(told).collect();
+    all.sort();
+    Ok(all)
 }

@@ -5,13 +5,17 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use serde_json::json;
+use tokio::time::Instant;
+use water_harness::Redis;
 
 use crate::Result;
 use crate::gate::{GRACE, Gate};
-use crate::world::{PATIENCE, World, brought, shown};
+use crate::world::{API, PATIENCE, World, brought, shown};
 
 /// Two sweeps, the first ten seconds after the start, and a margin.
 const TWO_SWEEPS: Duration = Duration::from_secs(120);
+/// Between two sweeps.
+const EVERY: Duration = Duration::from_secs(60);
 
 /// Takes the finalizer away and deletes the ApiKey, as somebody in a hurry does.
 fn strip(world: &World, name: &str) -> Result {
@@ -36,21 +40,55 @@ async fn stripped(namespace: &str, names: &[&str]) -> anyhow::Result<World> {
     for name in names {
         strip(&world, name)?;
     }
+    Redis::shared()
+        .await?
+        .command(&["ZADD", &used(&world), "1", NEVER_USED])
+        .await?;
     world.operator("second")?;
     Ok(world)
 }
 
+/// A key id with a last use of long ago: the operator's first sweep ends with forgetting it.
+const NEVER_USED: &str = "000000000000";
+
+/// Where last uses are kept.
+fn used(world: &World) -> String {
+    format!("wd:{{{}.{API}}}:used", world.namespace)
+}
+
+/// Waits until the operator has swept once.
+async fn swept_once(world: &World) -> Result {
+    let (redis, used) = (Redis::shared().await?, used(world));
+    let forgotten = async || {
+        let score = redis.command(&["ZSCORE", &used, NEVER_USED]).await?;
+        ensure!(score.starts_with("$-1"), "{score}");
+        Ok(())
+    };
+    world.wait("the first sweep", TWO_SWEEPS, forgotten).await
+}
+
 #[tokio::test]
-async fn keys_stripped_while_no_operator_ran_are_withdrawn() -> Result {
-    let world = stripped("swept", &["key-0", "key-1", "key-2", "key-3"]).await?;
+async fn keys_stripped_while_no_operator_ran_outlast_one_sweep_and_go_with_the_second() -> Result {
+    let names = ["key-0", "key-1", "key-2", "key-3"];
+    let world = stripped("swept", &names).await?;
+    swept_once(&world).await?;
+    let first = Instant::now();
+    assert_eq!(world.published().await?.len(), 10, "after one sweep");
     left(&world, 6).await?;
+    let after = first.elapsed();
+    assert!(after < EVERY * 3 / 2, "not by the second sweep: {after:?}");
     world
         .wait("the event", PATIENCE, async || {
             let events = world.events("water-data")?;
             ensure!(events.contains(&"KeysSwept".into()), "{events:?}");
             Ok(())
         })
-        .await
+        .await?;
+    // A backup may bring the ApiKeys back: no tombstone bars their keys.
+    for (name, digit) in names.iter().zip('0'..) {
+        world.in_force(&brought(name, digit)).await?;
+    }
+    Ok(())
 }
 
 #[tokio::test]

@@ -62,6 +62,8 @@ pub const FAULTS: &[Fault] = &[
         "the operator is asked to stop",
         &[
             "election::a_stopped_leaders_successor_acts_within_three_seconds",
+            "election::a_leader_that_is_asked_to_stop_amid_changes_ends_within_ten_seconds",
+            "renewals::a_lease_is_released_though_the_answer_to_its_renewal_is_under_way",
             "successors::a_leader_that_is_asked_to_stop_leaves_its_changes_to_its_successor",
             "disruption::deleting_each_pod_of_the_operator_in_turn_loses_no_request",
         ],
@@ -78,7 +80,7 @@ pub const FAULTS: &[Fault] = &[
         6,
         "the Lease is deleted or taken by hand",
         &[
-            "taken_away::a_lease_that_is_deleted_resets_nothing",
+            "taken_away::a_lease_that_is_deleted_resets_nothing_and_is_taken_by_one_operator_once",
             "election::a_leader_whose_lease_was_taken_writes_no_more",
         ],
     ),
@@ -87,7 +89,7 @@ pub const FAULTS: &[Fault] = &[
         "the API server is restarted",
         &[
             "election::a_restarted_api_server_is_no_reason_to_restart_or_to_tell_anything_twice",
-            "api_server::an_api_server_that_is_restarted_amid_changes_loses_none",
+            "api_server::an_api_server_that_is_restarted_amid_changes_loses_none_and_is_told_nothing_twice",
         ],
     ),
     held(
@@ -119,6 +121,7 @@ pub const FAULTS: &[Fault] = &[
         &[
             "api_server::a_watch_that_is_cut_off_within_an_event_loses_none",
             "api_server::a_list_that_is_cut_off_is_not_taken_for_all_there_is",
+            "pages::a_list_whose_second_page_is_cut_off_withdraws_nothing_and_fills_no_directory",
             "restored::a_key_that_was_revoked_since_the_snapshot_stays_dead",
             "restored::a_plan_that_was_added_since_the_snapshot_is_offered_no_more",
         ],
@@ -157,7 +160,7 @@ pub const FAULTS: &[Fault] = &[
         17,
         "finalizers are stripped while no operator runs",
         &[
-            "sweep::keys_stripped_while_no_operator_ran_are_withdrawn",
+            "sweep::keys_stripped_while_no_operator_ran_outlast_one_sweep_and_go_with_the_second",
             "sweep::most_keys_are_withdrawn_only_when_somebody_allows_it",
             "sequences::after_any_changes_and_faults_everything_is_as_declared",
         ],
@@ -323,7 +326,10 @@ pub const FAULTS: &[Fault] = &[
         36,
         "a clock is an hour ahead or behind",
         &[
-            "clocks::an_operator_an_hour_ahead_or_behind_ends_begins_and_rotates_no_key",
+            "clocks::keys_begin_end_and_rotate_by_redis_clock_under_an_operator_an_hour_ahead",
+            "clocks::keys_begin_end_and_rotate_by_redis_clock_under_an_operator_an_hour_behind",
+            "clocks::a_gate_an_hour_ahead_begins_and_ends_keys_by_redis_clock",
+            "clocks::a_gate_an_hour_behind_begins_and_ends_keys_by_redis_clock",
             "clocks::a_good_key_is_served_however_redis_clock_is_moved",
             "rotation::a_period_is_counted_on_redis_clock",
         ],
@@ -348,6 +354,9 @@ pub const FAULTS: &[Fault] = &[
         &[
             "cut_off::a_gate_without_redis_serves_its_share_and_a_deletion_waits_for_it_by_name",
             "cut_off::an_operator_without_redis_loses_no_deletion_and_no_request",
+            "failures::past_the_grace_redis_away_is_503_for_every_key_and_over_when_it_is_back",
+            "acknowledgements::a_deletion_waits_for_a_silent_gate_and_ends_with_its_acknowledgement",
+            "acknowledgements::a_silent_gate_is_not_waited_for_beyond_its_grace_and_ten_seconds",
             "sequences::after_any_changes_and_faults_everything_is_as_declared",
         ],
     ),

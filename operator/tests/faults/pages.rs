@@ -1,0 +1,118 @@
+//! Lists of more than one page, of which the second is cut off: the first is not all there is.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, ensure};
+use serde_json::Value;
+use tokio::time::Instant;
+use water_domain::KeyHash;
+use water_harness::{Fault, Moment, Which};
+
+use crate::clients::Expected;
+use crate::objects::shown;
+use crate::stage::Stage;
+use crate::world::{PATIENCE, brought};
+
+/// A page has 500. One sweep may remove as few as are on the second.
+const KEYS: usize = 503;
+const PAGE: usize = 500;
+/// The request for a page after the first.
+const NEXT_PAGE: &str = "continue=";
+
+fn name(number: usize) -> String {
+    format!("key-{number:03}")
+}
+
+fn hash(number: usize) -> String {
+    format!("{number:012x}{number:052x}")
+}
+
+fn declared(number: usize) -> Value {
+    let mut key = brought(&name(number), '0');
+    key["spec"]["material"]["hash"]["sha256"] = hash(number).into();
+    key
+}
+
+/// Waits until every ApiKey is in force, and the directory holds their keys and no others.
+async fn all_in_force(stage: &Stage) -> Result<()> {
+    let wanted: Result<BTreeSet<KeyHash>> = (0..KEYS).map(|it| Ok(hash(it).parse()?)).collect();
+    let wanted = wanted?;
+    let in_force = async || {
+        let keys = stage.objects.keys().await?;
+        let active = keys
+            .iter()
+            .filter(|key| shown(key, "Ready") == "True/Active");
+        let active = active.count();
+        ensure!(active == KEYS, "{active} are active");
+        let stored = stage.world.directory()?.stored().await?;
+        let stored: BTreeSet<KeyHash> = stored.into_keys().collect();
+        ensure!(stored == wanted, "{} are stored", stored.len());
+        Ok(())
+    };
+    stage.wait_for_all("all keys", 2 * PATIENCE, in_force).await
+}
+
+/// Waits until so many lists of ApiKeys were cut off after their first page.
+async fn cut_off(stage: &Stage, times: usize) -> Result<()> {
+    let asked = async || {
+        let asked = stage.interceptor.requests();
+        let is_cut = |line: &&String| line.contains("/apikeys?") && line.contains(NEXT_PAGE);
+        let cut = asked.iter().filter(is_cut).count();
+        ensure!(cut >= times, "{cut} were cut off");
+        Ok(())
+    };
+    stage.wait("lists", PATIENCE, asked).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_whose_second_page_is_cut_off_withdraws_nothing_and_fills_no_directory() -> Result<()>
+{
+    let stage = Stage::new("second-page").await?;
+    for number in 0..KEYS {
+        stage.objects.create(&declared(number)).await?;
+    }
+    all_in_force(&stage).await?;
+    for number in PAGE..KEYS {
+        stage
+            .clients
+            .expect(hash(number).parse()?, Expected::Accepted);
+    }
+    let before = stage.point().await?;
+    let half = r#"{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":["#;
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
+    let answer = format!("{head}Content-Length: 1000\r\n\r\n{half}");
+    let order = || {
+        let (which, fault) = (
+            Which::Every(NEXT_PAGE),
+            Fault::Answer(answer.clone().into()),
+        );
+        stage
+            .interceptor
+            .order(which, Moment::BeforeDelivery, fault);
+    };
+
+    // Only sweeps list while all watches are well: two in a row withdraw what they miss.
+    order();
+    cut_off(&stage, 3).await?;
+    ensure!(stage.point().await? == before, "something was withdrawn");
+
+    // The next leader has nothing but lists to fill the directory from.
+    stage.operator.stop(PATIENCE).await?;
+    stage.redis.command(&["FLUSHALL"]).await?;
+    order();
+    stage.operator.start_again()?;
+    cut_off(&stage, 3).await?;
+    let seen = stage.world.directory()?.observe().await?;
+    ensure!(seen.verified().is_none(), "filled from a page: {seen:?}");
+    stage.interceptor.recall();
+    let whole = Instant::now();
+    let filled = async || {
+        let now = stage.point().await?;
+        ensure!(now.generation > before.generation, "{now:?}");
+        Ok(())
+    };
+    stage.wait("the directory", PATIENCE, filled).await?;
+    all_in_force(&stage).await?;
+    println!("converged after {:.3} s", whole.elapsed().as_secs_f64());
+    stage.holds_for_good().await
+}
