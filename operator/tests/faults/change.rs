@@ -20,6 +20,8 @@ pub enum Change {
     Begin(u8, Option<u8>),
     Describe(u8),
     Rotate(u8),
+    /// Brings another hash under this key id, which both places with brought keys want.
+    Rename(u8, u8),
     /// Sets the rotation period in seconds, or removes it.
     Period(u8, Option<u8>),
     /// Sets the overlap in seconds.
@@ -35,6 +37,8 @@ pub enum Change {
     Strip(u8),
     DeleteSecret(u8),
     EditSecret(u8),
+    /// The Secret is somebody else's from here on.
+    TakeSecret(u8),
     /// The third plan is taken from the WaterDataApi, or given back.
     OfferPlan(bool),
     /// The leader is killed and starts again.
@@ -43,7 +47,9 @@ pub enum Change {
     Pause(u16),
     /// The leader is stopped until another one leads …
     Hold,
-    /// … and goes on.
+    /// All operators are stopped …
+    Stop,
+    /// … and go on, or start again.
     Continue,
     /// Redis loses everything.
     Flush,
@@ -53,12 +59,16 @@ pub enum Change {
     Restore,
     /// The operator does not reach Redis for this long, in ms.
     CutRedis(u16),
+    /// The link between the gate and Redis is cut, or good again.
+    CutGate(bool),
     /// Every connection of the operator is cut.
     Disconnect,
     /// Nothing happens for this long, in ms.
     Pass(u16),
     /// So many seconds pass on Redis' clock.
     Age(u8),
+    /// It is waited until every restriction is in force, whatever hinders the key.
+    Enforce,
 }
 
 /// The last one comes and goes.
@@ -67,6 +77,8 @@ pub const PLANS: [&str; 3] = ["Enterprise", "Free", "Gold"];
 const PLACES: u8 = 4;
 /// Seconds of an overlap that no sequence sees the end of by mere chance.
 pub const LONG_OVERLAP: u16 = 600;
+/// Key ids that brought keys share.
+const KEY_IDS: u8 = 2;
 /// The shortest period that the definition allows, in seconds.
 const SHORTEST_PERIOD: u8 = 60;
 
@@ -75,7 +87,8 @@ pub fn any_change() -> impl Strategy<Value = Change> {
     prop_oneof![
         180 => frequent_change(),
         1 => Just(Change::Hold),
-        4 => Just(Change::Continue),
+        2 => Just(Change::Stop),
+        12 => Just(Change::Continue),
     ]
 }
 
@@ -84,7 +97,8 @@ fn frequent_change() -> impl Strategy<Value = Change> {
     let (generated, brought) = (0..PLACES / 2, PLACES / 2..PLACES);
     let period = prop::option::of(SHORTEST_PERIOD..SHORTEST_PERIOD + 20);
     let overlap = prop::sample::select(vec![0, 1, 2, LONG_OVERLAP]);
-    prop_oneof![
+    let key_id = (brought.clone(), 0..KEY_IDS);
+    let of_keys = prop_oneof![
         6 => place.clone().prop_map(Change::Create),
         3 => (place.clone(), any::<bool>()).prop_map(|(key, on)| Change::Suspend(key, on)),
         2 => (place.clone(), 0..3_u8).prop_map(|(key, plan)| Change::Plan(key, plan)),
@@ -97,20 +111,27 @@ fn frequent_change() -> impl Strategy<Value = Change> {
         2 => brought.clone().prop_map(Change::Return),
         1 => brought.prop_map(Change::Reinstate),
         3 => place.clone().prop_map(Change::Rotate),
+        2 => key_id.prop_map(|(key, id)| Change::Rename(key, id)),
         4 => place.clone().prop_map(Change::Delete),
         1 => place.clone().prop_map(Change::Strip),
         1 => place.clone().prop_map(Change::DeleteSecret),
-        1 => place.prop_map(Change::EditSecret),
-        1 => any::<bool>().prop_map(Change::OfferPlan),
+        1 => place.clone().prop_map(Change::EditSecret),
+        2 => (0..PLACES / 2).prop_map(Change::TakeSecret),
+    ];
+    prop_oneof![
+        38 => of_keys,
+        2 => any::<bool>().prop_map(Change::OfferPlan),
         3 => Just(Change::Kill),
         1 => (1..1500_u16).prop_map(Change::Pause),
         1 => Just(Change::Flush),
         1 => Just(Change::Dump),
         1 => Just(Change::Restore),
         1 => (1..1500_u16).prop_map(Change::CutRedis),
+        2 => prop::bool::weighted(0.4).prop_map(Change::CutGate),
         1 => Just(Change::Disconnect),
         5 => (1..300_u16).prop_map(Change::Pass),
         3 => (1..=40_u8).prop_map(Change::Age),
+        2 => Just(Change::Enforce),
     ]
 }
 
@@ -130,10 +151,12 @@ impl Change {
             | Self::Reinstate(place)
             | Self::Describe(place)
             | Self::Rotate(place)
+            | Self::Rename(place, _)
             | Self::Delete(place)
             | Self::Strip(place)
             | Self::DeleteSecret(place)
-            | Self::EditSecret(place) => Some(place),
+            | Self::EditSecret(place)
+            | Self::TakeSecret(place) => Some(place),
             _ => None,
         }
     }
@@ -189,4 +212,11 @@ pub fn rotated(key: &ApiKey, number: u64) -> Result<Value> {
     let revision = key.spec.rotation.revision.unwrap_or(0);
     let revision = revision.checked_add(1).context("a revision")?;
     Ok(json!({ "spec": { "rotation": { "revision": revision } } }))
+}
+
+/// The patch that brings another hash to a key, under that key id.
+pub fn renamed(number: u64, id: u8) -> Value {
+    let mut material = material(number);
+    material["hash"]["keyId"] = format!("sequence{id:04}").into();
+    json!({ "spec": { "material": material } })
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
-use water_domain::KeyHash;
+use water_domain::{KeyHash, Timestamp};
 
 use crate::gate::Gate;
 
@@ -21,6 +21,49 @@ pub enum Expected {
     Refused,
     /// A change is under way.
     Either,
+}
+
+/// What the gate must answer during a while of its own clock; before and after it may answer either.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Expectation {
+    expected: Expected,
+    from: Option<Timestamp>,
+    until: Option<Timestamp>,
+}
+
+impl From<Expected> for Expectation {
+    fn from(expected: Expected) -> Self {
+        Self {
+            expected,
+            from: None,
+            until: None,
+        }
+    }
+}
+
+impl Expectation {
+    pub fn from(self, from: Timestamp) -> Self {
+        let from = Some(from).max(self.from);
+        Self { from, ..self }
+    }
+
+    pub fn until(self, until: impl IntoIterator<Item = Timestamp>) -> Self {
+        let until = self.until.into_iter().chain(until).min();
+        Self { until, ..self }
+    }
+
+    /// Of a question that was asked and answered at these times. A gate without a clock answers nothing.
+    pub fn at(self, asked: Option<Timestamp>, answered: Option<Timestamp>) -> Expected {
+        // The clock may be set meanwhile, ahead or back.
+        let mut times = [asked, answered].into_iter().flatten();
+        let is_within = |now: Timestamp| {
+            self.from.is_none_or(|from| from <= now) && self.until.is_none_or(|until| now < until)
+        };
+        match times.all(is_within) {
+            true => self.expected,
+            false => Expected::Either,
+        }
+    }
 }
 
 /// The answers to one client.
@@ -50,7 +93,7 @@ impl Tally {
     }
 }
 
-type Asked = BTreeMap<KeyHash, (Expected, Tally)>;
+type Asked = BTreeMap<KeyHash, (Expectation, Tally)>;
 
 /// All clients of one gate.
 pub struct Clients {
@@ -73,7 +116,8 @@ impl Clients {
     }
 
     /// From here on a client asks with this key, and must be answered so.
-    pub fn expect(&self, hash: KeyHash, expected: Expected) {
+    pub fn expect(&self, hash: KeyHash, expected: impl Into<Expectation>) {
+        let expected = expected.into();
         let mut asked = lock(&self.asked);
         asked.entry(hash).or_insert((expected, Tally::default())).0 = expected;
     }
@@ -97,8 +141,9 @@ impl Clients {
 fn ask(gate: &Gate, asked: &mut Asked) {
     for (hash, (expected, tally)) in asked {
         tally.sent += 1;
+        let asked = gate.now();
         if let Ok(account) = gate.account(hash) {
-            tally.count(account.is_some(), *expected);
+            tally.count(account.is_some(), expected.at(asked, gate.now()));
         }
     }
 }

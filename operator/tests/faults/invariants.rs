@@ -13,5 +13,5 @@ pub use declared::declared;
 pub use order::{Order, Point};
 pub use releases::Releases;
 pub use restart::{is_write, restart};
-pub use texts::texts;
+pub use texts::{metrics, texts};
 pub use violation::Violation;

@@ -101,6 +101,8 @@ async fn run(
     }
     operator.ended(PATIENCE).await?;
     scenario.holds_midway(stage, &subject).await?;
+    // What the killed one has left is soon replaced.
+    stage.shows_no_text().await?;
     let restarted = Instant::now();
     operator.start_again()?;
     stage
@@ -109,7 +111,7 @@ async fn run(
     Ok(Outcome::Converged(restarted.elapsed()))
 }
 
-/// The sweep over a change, and then the invariants that take long.
+/// The sweep over a change, and then the invariant that takes long.
 async fn killed_at_every_request(scenario: Scenario) -> Result<()> {
     let stage = Stage::new(&format!("kills-{scenario:?}").to_lowercase()).await?;
     let Report {

@@ -10,7 +10,7 @@ use water_domain::Timestamp;
 use water_harness::Network;
 use water_resources::ApiKey;
 
-use crate::change::{Change, LONG_OVERLAP, PLANS, declared, name, offering, rotated};
+use crate::change::{Change, LONG_OVERLAP, PLANS, declared, name, offering, renamed, rotated};
 use crate::operators::Operators;
 use crate::stage::Stage;
 
@@ -84,6 +84,9 @@ pub async fn of_key(
         },
         Change::Describe(_) => edit(json!({ "spec": { "description": number.to_string() } })).await,
         Change::Rotate(_) => edit(rotated(&found, number)?).await,
+        Change::Rename(_, id) if found.spec.material.hash.is_some() => {
+            edit(renamed(number, id)).await
+        }
         Change::Delete(_) => unless_gone(objects.delete(&name).await),
         Change::Strip(_) => {
             edit(json!({ "metadata": { "finalizers": null } })).await?;
@@ -100,6 +103,15 @@ pub async fn of_key(
             let text = json!({ "stringData": { "api-key": "another" } });
             // There may be none.
             let _ = objects.edit_secret(&name, &text).await;
+            Ok(())
+        }
+        Change::TakeSecret(_) => {
+            let taken = json!({
+                "metadata": { "annotations": null, "ownerReferences": null },
+                "stringData": { "api-key": "somebody else's" },
+            });
+            // There may be none.
+            let _ = objects.edit_secret(&name, &taken).await;
             Ok(())
         }
         _ => Ok(()),
@@ -142,6 +154,8 @@ pub async fn of_world(change: Change, stage: &Stage, operators: &Operators) -> R
     let pause = |millis: u16| sleep(Duration::from_millis(millis.into()));
     match change {
         Change::OfferPlan(on) => stage.objects.edit_api(&offering(on)).await?,
+        // Nobody leads.
+        Change::Kill | Change::Pause(_) if !operators.run() => {}
         Change::Kill => {
             let leader = operators.leader(stage).await?;
             leader.kill()?;
@@ -154,6 +168,7 @@ pub async fn of_world(change: Change, stage: &Stage, operators: &Operators) -> R
             leader.signal(Signal::SIGCONT)?;
         }
         Change::Hold => operators.hold(stage).await?,
+        Change::Stop => operators.stop().await?,
         Change::Continue => operators.go_on()?,
         Change::Flush => drop(stage.redis.command(&["FLUSHALL"]).await?),
         Change::Dump => drop(stage.redis.command(&["SAVE"]).await?),

@@ -1,7 +1,7 @@
-//! Two operators on one stage: one leads, the other stands by, and a leader can be held until the other
-//! has taken its place.
+//! Two operators on one stage: one leads, the other stands by. A leader can be held until the other has
+//! taken its place, and both can be stopped.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
@@ -15,7 +15,16 @@ const NAMES: [&str; 2] = ["operator-0", "operator-1"];
 
 pub struct Operators {
     processes: [Arc<Process>; 2],
-    held: Mutex<Option<usize>>,
+    away: Mutex<Away>,
+}
+
+/// Who does not run.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+enum Away {
+    #[default]
+    Nobody,
+    Held(usize),
+    Everybody,
 }
 
 impl Operators {
@@ -23,7 +32,7 @@ impl Operators {
     pub fn of(stage: &Stage) -> Result<Self> {
         Ok(Self {
             processes: [Arc::clone(&stage.operator), stage.standby()?],
-            held: Mutex::default(),
+            away: Mutex::default(),
         })
     }
 
@@ -34,12 +43,12 @@ impl Operators {
 
     /// Stops the leader, and waits until the Lease names the other one. Only one is held at a time.
     pub async fn hold(&self, stage: &Stage) -> Result<()> {
-        if self.held().is_some() {
+        if self.away() != Away::Nobody {
             return Ok(());
         }
         let leader = leading(stage).await?;
         self.processes[leader].signal(Signal::SIGSTOP)?;
-        *self.lock() = Some(leader);
+        *self.lock() = Away::Held(leader);
         let stopped = Instant::now();
         let followed = stage.objects.led(|now| now == NAMES[1 - leader]);
         let followed = timeout(PATIENCE, followed).await;
@@ -49,11 +58,30 @@ impl Operators {
         Ok(())
     }
 
-    /// Lets the one that is held go on.
+    /// Stops both, and waits until they have ended.
+    pub async fn stop(&self) -> Result<()> {
+        if !self.run() {
+            return Ok(());
+        }
+        self.go_on()?;
+        *self.lock() = Away::Everybody;
+        for operator in &self.processes {
+            operator.stop(PATIENCE).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether any of them runs.
+    pub fn run(&self) -> bool {
+        self.away() != Away::Everybody
+    }
+
+    /// Lets the one that is held go on, or starts both again.
     pub fn go_on(&self) -> Result<()> {
-        match self.lock().take() {
-            Some(held) => self.processes[held].signal(Signal::SIGCONT),
-            None => Ok(()),
+        match std::mem::take(&mut *self.lock()) {
+            Away::Held(held) => self.processes[held].signal(Signal::SIGCONT),
+            Away::Everybody => self.processes.iter().try_for_each(|one| one.start_again()),
+            Away::Nobody => Ok(()),
         }
     }
 
@@ -76,12 +104,12 @@ impl Operators {
             .join("\n\n")
     }
 
-    fn held(&self) -> Option<usize> {
+    fn away(&self) -> Away {
         *self.lock()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<usize>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Away> {
+        self.away.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

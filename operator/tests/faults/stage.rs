@@ -132,8 +132,13 @@ impl Stage {
         let admin = Port::reserve()?;
         let operator = operator(&self.world, "operator-1", self.api_server, &admin)?;
         let operator = Arc::new(operator.start()?);
-        self.standbys().push((Arc::clone(&operator), admin));
+        self.search(Arc::clone(&operator), admin);
         Ok(operator)
+    }
+
+    /// From here on texts are searched in what this one shows, too.
+    pub fn search(&self, operator: Arc<Process>, admin: Port) {
+        self.standbys().push((operator, admin));
     }
 
     fn standbys(&self) -> MutexGuard<'_, Vec<(Arc<Process>, Port)>> {
@@ -190,34 +195,52 @@ impl Stage {
         let facts = self.wait("a still world", PATIENCE, look).await?;
         let mut found = invariants::declared(&facts, self.now().await?);
         found.extend(self.releases.violations());
-        let order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
-        found.extend(order.violations());
+        found.extend(self.order().violations());
         found.extend(invariants::accounts(&self.clients.tallies()));
+        found.extend(self.shown_texts().await?);
         Ok(found)
     }
 
-    /// An error that names every violation.
-    pub async fn holds(&self) -> Result<()> {
-        ok(self.violations().await?)
+    fn order(&self) -> MutexGuard<'_, Order> {
+        self.order.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The search for texts, too, and, where all is asked for, a restart, for which most of a minute is
-    /// waited.
+    /// An error that names every violation, in metrics too: the operator has to run.
+    pub async fn holds(&self) -> Result<()> {
+        ok(self.violations().await?)?;
+        ok(self.shown_metrics().await?)
+    }
+
+    /// An error that names every text that is shown, though a change is under way.
+    pub async fn shows_no_text(&self) -> Result<()> {
+        ok(self.shown_texts().await?)
+    }
+
+    /// The same, and a restart where all is asked for: it takes most of a minute.
     pub async fn holds_for_good(&self) -> Result<()> {
         self.holds().await?;
-        ok(self.shown_texts().await?)?;
         if is_all_asked_for() {
             ok(self.restart_writes().await?)?;
         }
         Ok(())
     }
 
-    /// 5
-    pub async fn shown_texts(&self) -> Result<Vec<Violation>> {
-        let admin = self.admin.address();
+    /// 5, in what outlives an operator. It costs a third of the look at the others.
+    async fn shown_texts(&self) -> Result<Vec<Violation>> {
         let logs: Vec<String> = self.standbys().iter().map(|(one, _)| one.log()).collect();
         let logs = self.operator.log() + &logs.concat();
-        invariants::texts(&self.world, &self.redis, logs, admin).await
+        invariants::texts(&self.world, &self.redis, &logs).await
+    }
+
+    /// 5, in the metrics of the operator and of those beside it that run.
+    pub async fn shown_metrics(&self) -> Result<Vec<Violation>> {
+        let mut admins = vec![self.admin.address()];
+        for (standby, admin) in self.standbys().iter() {
+            if standby.exit_status()?.is_none() {
+                admins.push(admin.address());
+            }
+        }
+        invariants::metrics(&admins).await
     }
 
     /// 6

@@ -1,7 +1,7 @@
 //! What somebody should know of a directory that is in order: told by a condition and an event, once.
 
-use anyhow::ensure;
-use serde_json::json;
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
 use water_harness::Redis;
 
 use crate::Result;
@@ -9,13 +9,27 @@ use crate::world::{API, PATIENCE, World, api, brought};
 
 const OBJECT: &str = "waterdataapi/water-data";
 
+/// The types of the events about the WaterDataApi with that reason.
+fn types(world: &World, reason: &str) -> anyhow::Result<Vec<String>> {
+    let selector = format!("--field-selector=involvedObject.name={API},reason={reason}");
+    let list = world.kubectl(&["get", "events", &selector, "--output=json"])?;
+    let list: Value = serde_json::from_str(&list)?;
+    let events = list["items"].as_array().context("a list")?.iter();
+    // One that was told again would be counted up.
+    ensure!(
+        events.clone().all(|event| event["series"].is_null()),
+        "{list}"
+    );
+    let types = events.map(|event| event["type"].as_str().unwrap_or_default().to_owned());
+    Ok(types.collect())
+}
+
 async fn warned(world: &World, reason: &str) -> Result {
     let synced = format!("True/{reason}");
     world.condition(OBJECT, "DirectorySynced", &synced).await?;
     let told = async || {
-        let events = world.events(API)?;
-        let times = events.iter().filter(|event| *event == reason).count();
-        ensure!(times == 1, "{events:?}");
+        let types = types(world, reason)?;
+        ensure!(types == ["Warning"], "{types:?}");
         Ok(())
     };
     world.wait("the event", PATIENCE, told).await
