@@ -98,6 +98,10 @@ async fn pass(
     let Some(watched) = context.keys.get(&ObjectRef::from_obj(watched)) else {
         return Ok(Action::await_change());
     };
+    let uid = watched.meta().uid.as_deref().unwrap_or_default();
+    if context.memory.is_released(uid) {
+        return Ok(Action::await_change());
+    }
     let mut scene = match gather::gather(&watched, read, context, now).await {
         Err(KeyError::ReadBefore) => return Ok(Action::requeue(Duration::ZERO)),
         gathered => gathered?,

@@ -312,7 +312,7 @@ async fn amend(scene: &Scene, context: &Context) -> Result<Done, KeyError> {
 async fn let_go(scene: &Scene, release: Release, context: &Context) -> Result<Done, KeyError> {
     let subject = &scene.subject;
     finalizer::remove(&subject.meta, &api(scene, context)).await?;
-    context.memory.forget_made(subject.uid());
+    context.memory.release(subject.uid());
     if let Some(reading) = &scene.reading {
         reading.open.waits.forget(subject.uid());
     }

@@ -28,6 +28,7 @@ pub struct MadeKey {
 pub struct Memory {
     made: Mutex<HashMap<String, Arc<MadeKey>>>,
     written: Mutex<HashMap<String, Arc<ApiKey>>>,
+    released: Mutex<HashSet<String>>,
 }
 
 impl Memory {
@@ -67,10 +68,23 @@ impl Memory {
         None
     }
 
+    /// The finalizer was removed. Until the watch has caught up it still shows it, and another pass would
+    /// tell of the revocation again.
+    pub fn release(&self, uid: &str) {
+        lock(&self.made).remove(uid);
+        lock(&self.released).insert(uid.to_owned());
+    }
+
+    /// Whether nothing is to be done any more.
+    pub fn is_released(&self, uid: &str) -> bool {
+        lock(&self.released).contains(uid)
+    }
+
     /// Forgets ApiKeys that are gone.
     pub fn retain(&self, living: &HashSet<String>) {
         lock(&self.made).retain(|uid, _| living.contains(uid));
         lock(&self.written).retain(|uid, _| living.contains(uid));
+        lock(&self.released).retain(|uid| living.contains(uid));
     }
 }
 
@@ -118,7 +132,10 @@ mod tests {
     fn what_is_gone_is_forgotten() {
         let memory = Memory::default();
         memory.keep_written(&at("10"));
+        memory.release("uid");
+        assert!(memory.is_released("uid"));
         memory.retain(&HashSet::new());
         assert_eq!(memory.newer(&at("9")), None);
+        assert!(!memory.is_released("uid"));
     }
 }
