@@ -52,7 +52,8 @@ where
     goal.next(sight)
 }
 
-/// What is published of an ApiKey that cannot be decoded stays, unless its namespace is not admitted any more.
+/// What is published of an ApiKey that cannot be decoded stays, with the restrictions that can be read. It is
+/// withdrawn if its namespace is not admitted any more.
 fn undecodable<H, P>(seen: &Seen<H, P>) -> (Verdict<H>, Option<Step<H, P>>)
 where
     H: Copy + Ord,
@@ -61,6 +62,9 @@ where
     let step = match &seen.directory {
         Directory::Open(sight) if seen.admission == Admission::Refused => {
             Goal::withdrawn(Refusal::NotAdmitted, sight).next(sight).1
+        }
+        Directory::Open(sight) => {
+            Goal::kept(&seen.restrictions, sight).and_then(|goal| goal.next(sight).1)
         }
         _ => None,
     };

@@ -98,6 +98,7 @@ pub async fn gather(
             has_label,
             is_terminating,
             spec: subject.declared(),
+            restrictions: subject.restrictions,
             named: subject.revocable(&issued),
             status: subject.announcement(),
             admission,

@@ -17,8 +17,10 @@ pub struct Seen<H, P> {
     pub has_label: bool,
     /// Its namespace is being deleted. Looked up only before a key is made.
     pub is_terminating: bool,
-    /// What it declares; `None`: the object cannot be decoded, and its metadata is all there is.
+    /// What it declares; `None`: the object cannot be decoded.
     pub spec: Option<Spec<H, P>>,
+    /// What can be read of its restrictions, decoded or not.
+    pub restrictions: Restrictions,
     /// Every hash that spec, status and Secret name.
     pub named: BTreeSet<H>,
     /// What the status says of its keys.
@@ -48,6 +50,15 @@ pub struct Spec<H, P> {
     pub rotation: Rotation,
     /// The time of the tombstone that the owner asks to lift, for the brought hash.
     pub reinstate: Option<Timestamp>,
+}
+
+/// What an ApiKey forbids its keys.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Restrictions {
+    /// Refused until it is resumed.
+    pub suspended: bool,
+    /// Refused from this time on.
+    pub expires: Option<Timestamp>,
 }
 
 /// When an ApiKey's key is replaced.

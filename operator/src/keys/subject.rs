@@ -16,7 +16,7 @@ use water_resources::{ApiKey, ApiKeySpec};
 
 use super::memory::Memory;
 use super::record::{self, Issued};
-use super::seen::{Announced, Material, Rotation, Spec};
+use super::seen::{Announced, Material, Restrictions, Rotation, Spec};
 
 /// Asks for a hash that was revoked: its first twelve hexadecimal digits, `@`, and the time of the
 /// tombstone, which is lifted; no later one is.
@@ -34,6 +34,8 @@ pub struct Subject {
     pub account: Option<AccountId>,
     /// The hash that it brings along.
     pub brought: Option<KeyHash>,
+    /// What it forbids its keys; of an object that cannot be decoded, what can.
+    pub restrictions: Restrictions,
 }
 
 impl Subject {
@@ -65,6 +67,10 @@ impl Subject {
             status: key.status.clone().unwrap_or_default(),
             account: Some(key.spec.account_id.clone()),
             brought: brought.and_then(|brought| brought.sha256.parse().ok()),
+            restrictions: Restrictions {
+                suspended: key.spec.suspend,
+                expires: key.spec.expiration_time,
+            },
             key: Ok(key.clone()),
         }
     }
@@ -88,6 +94,10 @@ impl Subject {
             },
             account: read(&spec["accountId"]),
             brought: brought.and_then(|text| text.parse().ok()),
+            restrictions: Restrictions {
+                suspended: read(&spec["suspend"]).unwrap_or_default(),
+                expires: read(&spec["expirationTime"]).unwrap_or_default(),
+            },
         }
     }
 

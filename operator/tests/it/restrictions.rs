@@ -210,6 +210,17 @@ async fn an_unreadable_key_that_was_corrected_and_deleted_keeps_no_other_from_be
 }
 
 #[tokio::test]
+async fn a_key_that_cannot_be_read_can_be_suspended() -> Result {
+    let (world, _operator) = World::running("unreadable-suspended").await?;
+    unreadable(&world, 'b').await?;
+    world.patch("apikey/comma", &json!({ "spec": { "suspend": true } }), &[])?;
+    holds(&world, &["bbbbbbbbbbbb Enterprise Suspended"]).await?;
+    let corrected = json!({ "spec": { "notBefore": null, "suspend": false } });
+    world.patch("apikey/comma", &corrected, &[])?;
+    holds(&world, &["bbbbbbbbbbbb Enterprise Active"]).await
+}
+
+#[tokio::test]
 async fn a_key_that_cannot_be_read_is_withdrawn_with_the_admission_of_its_namespace() -> Result {
     let world = World::new("unreadable-unbound").await?;
     let label = |change: &str| {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use water_domain::Timestamp;
 
 use super::terms::{earlier, is_past, stricter};
-use crate::keys::seen::{Seen, Sight, Spec, Terms};
+use crate::keys::seen::{Restrictions, Seen, Sight, Spec, Terms};
 use crate::keys::step::{Declaration, Refusal, Step, Verdict};
 
 /// What the directory shall hold, and what follows once it does.
@@ -84,6 +84,23 @@ impl<H: Copy + Ord, P: Clone + Ord> Goal<H, P> {
             }
         }
         goal
+    }
+
+    /// What is published stays, with these restrictions. `None`: some of it cannot be decoded either, and would
+    /// be removed by a declaration.
+    pub fn kept(restrictions: &Restrictions, sight: &Sight<H, P>) -> Option<Self> {
+        let restricted = |(hash, held): (&H, &Option<Terms<P>>)| {
+            let held = held.clone()?;
+            let terms = Terms {
+                suspended: held.suspended || restrictions.suspended,
+                expires: earlier(held.expires, restrictions.expires),
+                ..held
+            };
+            Some((*hash, terms))
+        };
+        let records: Option<_> = sight.held.iter().map(restricted).collect();
+        let then = Then::Stays(Verdict::Refused(Refusal::Undecodable));
+        Some(Self::new(records?, then))
     }
 
     /// The one thing to do on the way there.

@@ -5,7 +5,9 @@ use std::time::Duration;
 use water_domain::Timestamp;
 
 use super::*;
-use crate::keys::seen::{Admission, Announced, Content, Rotation, Secret, Sight, Spec, Terms};
+use crate::keys::seen::{
+    Admission, Announced, Content, Restrictions, Rotation, Secret, Sight, Spec, Terms,
+};
 use crate::keys::step::Handover;
 
 pub(super) type Case = Seen<u8, u8>;
@@ -48,6 +50,7 @@ fn new(material: Material<u8>) -> Case {
             },
             reinstate: None,
         }),
+        restrictions: Restrictions::default(),
         named: BTreeSet::new(),
         status: Announced {
             current: None,
@@ -90,6 +93,21 @@ pub(super) fn issued() -> Case {
         .revealed(&[1])
         .held(&[1])
         .secret(1, None)
+}
+
+/// Key 1 is in force, and its ApiKey cannot be decoded but for these.
+fn undecodable_but(suspended: bool, expires: Option<Timestamp>) -> Case {
+    issued().with(|case| {
+        case.spec = None;
+        case.restrictions = Restrictions { suspended, expires };
+    })
+}
+
+fn suspended_before() -> Case {
+    undecodable_but(false, None).sight(|sight| {
+        let held = sight.held.values_mut().flatten();
+        held.for_each(|terms| terms.suspended = true);
+    })
 }
 
 /// Hash 1 is in force.
@@ -390,8 +408,16 @@ fn a_restriction_is_never_held_up() {
         ("a raised one waits", on(foreign(), 2), "Refused(SecretConflict)"),
         ("a record that cannot be read is on no known plan", unreadable(issued().hindered()), "Declare [1] withdraw {2}"),
         ("an object that cannot be decoded stays as it is", issued().with(|case| case.spec = None), "Refused(Undecodable)"),
+        ("but for a suspension", undecodable_but(true, None), "Declare [1 suspended]"),
+        ("or an end", undecodable_but(false, Some(at(2000))), "Declare [1 until 2000]"),
+        ("which are never taken back", suspended_before(), "Refused(Undecodable)"),
         (
-            "but for a namespace that is not admitted",
+            "or a record that cannot be decoded either",
+            undecodable_but(true, None).sight(|sight| sight.held = BTreeMap::from([(1, None)])),
+            "Refused(Undecodable)",
+        ),
+        (
+            "and for a namespace that is not admitted",
             issued().with(|case| (case.spec, case.admission) = (None, Admission::Refused)),
             "Declare [] withdraw {1}",
         ),

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use water_operator::keys::seen::{
-    Admission, Announced, Content, Directory, Material, Rotation, Secret as Found, Seen, Sight,
-    Spec, Terms,
+    Admission, Announced, Content, Directory, Material, Restrictions, Rotation, Secret as Found,
+    Seen, Sight, Spec, Terms,
 };
 
 use crate::cluster::{Admits, Object, Phase, Secret};
@@ -69,6 +69,8 @@ pub fn seen(
         has_label: object.finalizer,
         is_terminating: false,
         spec: Some(spec(&object, system.overlap)),
+        // Read only of an object that cannot be decoded, which is not modelled.
+        restrictions: Restrictions::default(),
         named: set(named),
         status: Announced {
             current: status.current,
