@@ -186,10 +186,16 @@ fn issue(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Option<Happening> {
     let id = after.key_id.as_ref()?;
     match &before.key_id {
         None if after.standing.as_deref() == Some(Reason::Expired.as_str()) => None,
-        None => Some(Happening::normal(
-            "KeyIssued",
-            format!("key {id} can be used"),
-        )),
+        None => {
+            // What is to be known of one that is refused for now.
+            let ready = find(&after.conditions, Aspect::Ready);
+            let ready = ready.filter(|ready| ready.reason != Reason::Active.as_str());
+            let note = match ready {
+                Some(ready) => format!("key {id} is issued: {}", ready.message),
+                None => format!("key {id} can be used"),
+            };
+            Some(Happening::normal("KeyIssued", note))
+        }
         Some(old) if old == id => None,
         Some(old) => {
             let until = after.previous.as_ref();
