@@ -53,6 +53,9 @@ async fn is_whole(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
+/// A change of a record.
+type Edit<'a> = &'a dyn Fn(&mut Record);
+
 /// The record of a key.
 async fn record(stage: &Stage, hash: &KeyHash) -> Result<Record> {
     let stored = stage.world.directory()?.stored().await?;
@@ -106,7 +109,7 @@ async fn a_record_that_differs_from_what_is_declared_is_found() -> Result<()> {
             vec![(hash, declared.clone()), (extra, declared.clone())],
         ),
     ];
-    let fields: [(&str, &dyn Fn(&mut Record)); 6] = [
+    let fields: [(&str, Edit<'_>); 6] = [
         ("another plan", &|one| one.plan = PlanName::clone(&plan)),
         ("another account", &|one| {
             one.account = AccountId::clone(&account)
