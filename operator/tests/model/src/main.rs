@@ -21,6 +21,7 @@ mod leading;
 mod mistake;
 mod mistakes;
 mod next;
+mod on_redis;
 mod owner;
 mod pass;
 mod planted;
