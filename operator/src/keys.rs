@@ -49,6 +49,8 @@ use step::{Hindrance, Refusal, Verdict};
 
 /// When nothing happens.
 const IDLE: Duration = Duration::from_secs(600);
+/// Keys with one time in common come back apart, this long after it.
+const AFTER: Duration = Duration::from_secs(1);
 /// While a namespace's labels may change unheard.
 const REFUSED: Duration = Duration::from_secs(60);
 /// The loser of a hash or of a Secret's name takes over within 5 s of the winner's deletion.
@@ -153,12 +155,12 @@ fn pause(scene: &Scene, verdict: &Verdict<KeyHash>, context: &Context) -> Durati
         Verdict::InForce(hash) => {
             context.backoff.succeeded(scene.subject.uid());
             let idle = spread(IDLE, chance());
-            times::next_boundary(scene, hash).map_or(idle, |boundary| boundary.min(idle))
+            times::next_boundary(scene, hash).map_or(idle, |left| soon_after(left).min(idle))
         }
         Verdict::Refused(Refusal::NotAdmitted) => spread(REFUSED, chance()),
         Verdict::Refused(Refusal::Taken | Refusal::SecretConflict) => spread(TAKEN, chance()),
         Verdict::Refused(Refusal::ReissueLimit(until)) => {
-            times::left(scene, *until).map_or(HINDERED, |left| left.min(IDLE))
+            times::left(scene, *until).map_or(HINDERED, |left| soon_after(left).min(IDLE))
         }
         Verdict::Refused(Refusal::Revoked(_) | Refusal::OwnerRevoked | Refusal::Undecodable) => {
             spread(IDLE, chance())
@@ -166,6 +168,10 @@ fn pause(scene: &Scene, verdict: &Verdict<KeyHash>, context: &Context) -> Durati
         Verdict::Held(Hindrance::GatesRemain) => hindered(scene, POD_ENDS, context),
         _ => hindered(scene, HINDERED, context),
     }
+}
+
+fn soon_after(left: Duration) -> Duration {
+    left.saturating_add(spread(AFTER, chance()))
 }
 
 fn hindered(scene: &Scene, longest: Duration, context: &Context) -> Duration {
