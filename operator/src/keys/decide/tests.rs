@@ -357,6 +357,8 @@ fn delete() {
         ("no WaterDataApi and no gate", directory(Directory::Lost { gates: false }), "Release(Unreachable)"),
         ("an object that cannot be decoded", named().with(|case| case.spec = None), "Declare [] revoke {1, 2, 3, 4} for good"),
         ("a plan that is gone", named().hindered(), "Declare [] revoke {1, 2, 3, 4} for good"),
+        ("no Secret", named().with(|case| case.secret = Secret::Missing), "Declare [] revoke {1, 2, 3, 4} for good"),
+        ("a namespace that goes", named().with(|case| case.is_terminating = true), "Declare [] revoke {1, 2, 3, 4} for good"),
         ("a foreign Secret", named().with(|case| case.secret = Secret::Foreign), "Declare [] revoke {1, 2, 3, 4} for good"),
         ("lost admission", named().with(|case| case.admission = Admission::Refused), "Declare [] revoke {1, 2, 3, 4} for good"),
         ("back under its uid", gone(issued()).with(|case| case.is_deleting = false), "Refused(OwnerRevoked)"),
