@@ -61,7 +61,7 @@ fn changes(namespace: &str) -> Vec<(&'static str, Change, Value)> {
         (
             "material.hash.sha256",
             May,
-            json!({ "material": { "hash": { "sha256": digits("c") } } }),
+            json!({ "material": { "hash": { "sha256": digits("c"), "keyId": null } } }),
         ),
         (
             "material.hash.keyId",

@@ -62,7 +62,8 @@ async fn a_suspension_by_others_stays_while_the_portal_rotates_the_key() -> Resu
     portal.create(&portal.own("own"), &[])?;
     let suspended = json!({ "spec": { "suspend": true } });
     portal.world.patch("apikey/own", &suspended, &[])?;
-    let rotated = json!({ "spec": { "material": { "hash": { "sha256": "b".repeat(64) } } } });
+    let hash = json!({ "sha256": "b".repeat(64), "keyId": "BBBBcccc0000" });
+    let rotated = json!({ "spec": { "material": { "hash": hash } } });
     portal.patch("own", &rotated)?;
     let resumed = portal.patch("own", &json!({ "spec": { "suspend": false } }));
     assert!(portal.is_refused_by_policy(&resumed), "{resumed:?}");
