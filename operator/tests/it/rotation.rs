@@ -322,7 +322,7 @@ async fn an_overlap_that_runs_is_ended_by_declaring_none() -> Result {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_overlap_of_a_generated_key_is_ended_by_declaring_none() -> Result {
     let mut key = rotating(json!({ "overlapSeconds": 600 }));
-    let stage = stage("rotate-cut", &key).await?;
+    let stage = stage("rotate-cut-late", &key).await?;
     let (world, gate, first) = (&stage.world, &stage.gate, &stage.first);
     raise(world, 1)?;
     let second = current(&successor(world, first).await?)?;
