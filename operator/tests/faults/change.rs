@@ -100,7 +100,7 @@ fn frequent_change() -> impl Strategy<Value = Change> {
     let key_id = (brought.clone(), 0..KEY_IDS);
     let of_keys = prop_oneof![
         6 => place.clone().prop_map(Change::Create),
-        3 => (place.clone(), any::<bool>()).prop_map(|(key, on)| Change::Suspend(key, on)),
+        6 => (place.clone(), any::<bool>()).prop_map(|(key, on)| Change::Suspend(key, on)),
         2 => (place.clone(), 0..3_u8).prop_map(|(key, plan)| Change::Plan(key, plan)),
         1 => (place.clone(), prop::option::of(1..4_u8)).prop_map(|(key, end)| Change::Expire(key, end)),
         1 => (place.clone(), prop::option::of(1..4_u8)).prop_map(|(key, begin)| Change::Begin(key, begin)),
@@ -119,7 +119,7 @@ fn frequent_change() -> impl Strategy<Value = Change> {
         2 => (0..PLACES / 2).prop_map(Change::TakeSecret),
     ];
     prop_oneof![
-        38 => of_keys,
+        41 => of_keys,
         2 => any::<bool>().prop_map(Change::OfferPlan),
         3 => Just(Change::Kill),
         1 => (1..1500_u16).prop_map(Change::Pause),
@@ -207,16 +207,24 @@ pub fn hash(place: u8, number: u64) -> Option<String> {
 /// The patch that rotates a key.
 pub fn rotated(key: &ApiKey, number: u64) -> Result<Value> {
     if key.spec.material.hash.is_some() {
-        return Ok(json!({ "spec": { "material": material(number) } }));
+        return Ok(under(None, number));
     }
     let revision = key.spec.rotation.revision.unwrap_or(0);
     let revision = revision.checked_add(1).context("a revision")?;
     Ok(json!({ "spec": { "rotation": { "revision": revision } } }))
 }
 
-/// The patch that brings another hash to a key, under that key id.
-pub fn renamed(number: u64, id: u8) -> Value {
+/// The patch that brings another hash to a key under a shared key id, which is left out if the hash before
+/// has it: no two hashes of a key have one key id.
+pub fn renamed(key: &ApiKey, number: u64, id: u8) -> Value {
+    let brought = key.spec.material.hash.as_ref();
+    let before = brought.and_then(|brought| brought.key_id.as_ref());
+    let id = format!("sequence{id:04}");
+    under(Some(id).filter(|id| Some(id) != before), number)
+}
+
+fn under(id: Option<String>, number: u64) -> Value {
     let mut material = material(number);
-    material["hash"]["keyId"] = format!("sequence{id:04}").into();
+    material["hash"]["keyId"] = id.into();
     json!({ "spec": { "material": material } })
 }

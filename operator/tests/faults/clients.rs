@@ -42,8 +42,11 @@ impl From<Expected> for Expectation {
 }
 
 impl Expectation {
-    pub fn from(self, from: Timestamp) -> Self {
-        let from = Some(from).max(self.from);
+    pub fn accepts(self) -> bool {
+        self.expected == Expected::Accepted
+    }
+
+    pub fn after(self, from: Option<Timestamp>) -> Self {
         Self { from, ..self }
     }
 

@@ -8,6 +8,7 @@ mod clients;
 mod clocks;
 mod cold_start;
 mod conflicts;
+mod expectations;
 mod facts;
 #[allow(dead_code, reason = "tests of single behaviours use the rest of it")]
 #[path = "../it/gate.rs"]

@@ -85,7 +85,7 @@ pub async fn of_key(
         Change::Describe(_) => edit(json!({ "spec": { "description": number.to_string() } })).await,
         Change::Rotate(_) => edit(rotated(&found, number)?).await,
         Change::Rename(_, id) if found.spec.material.hash.is_some() => {
-            edit(renamed(number, id)).await
+            edit(renamed(&found, number, id)).await
         }
         Change::Delete(_) => unless_gone(objects.delete(&name).await),
         Change::Strip(_) => {

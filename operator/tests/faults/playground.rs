@@ -1,10 +1,10 @@
 //! A stage for random changes: it remembers every key that was ever named, tells the clients what they
 //! must be answered, and collects the Secrets of ApiKeys that are gone, as Kubernetes does.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex as Lock, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -13,16 +13,18 @@ use k8s_openapi::api::core::v1::Secret;
 use serde_json::json;
 use tokio::sync::{Mutex, Notify};
 use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
 use water_domain::{KeyHash, Timestamp};
-use water_harness::{Clock, Redis};
+use water_harness::{Clock, Network, Proxy, Redis};
 use water_resources::ApiKey;
 
-use crate::change::{self, Change, LONG_OVERLAP, offering};
+use crate::change::{self, Change, offering};
 use crate::clients::Expected;
+use crate::expectations::{expectations, is_restricted, named};
 use crate::facts::{name, uid};
 use crate::invariants::Violation;
 use crate::making;
-use crate::objects::{Objects, shown};
+use crate::objects::{Objects, shown, text_hash};
 use crate::operators::Operators;
 use crate::stage::Stage;
 use crate::world::World;
@@ -34,10 +36,13 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(60);
 const SWEPT_WITHIN: Duration = Duration::from_secs(150);
 /// Redis looks at its clock once a second.
 const NOTICED_WITHIN: Duration = Duration::from_secs(10);
-/// A gate asks Redis for the time again and again, and may be ahead in between.
-const CLOCK_ERROR: Duration = Duration::from_secs(1);
-/// At least between two looks at all ApiKeys.
+/// At least between two looks at all ApiKeys …
 const LOOK: Duration = Duration::from_millis(50);
+/// … and at most, so that what is expected for a short while is expected again.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// A gate that says nothing for its grace of two minutes is not waited for any more. It is not cut off
+/// for half of that.
+const CUT_OFF_WITHIN: Duration = Duration::from_secs(60);
 
 pub struct Playground {
     pub stage: Arc<Stage>,
@@ -45,6 +50,9 @@ pub struct Playground {
     /// Redis', and by how many seconds it is ahead.
     clock: Clock,
     ahead: AtomicI64,
+    /// The network between the gate and Redis, and since when it is cut.
+    to_gate: Proxy,
+    cut: Lock<Option<Instant>>,
     memory: Arc<Mutex<Memory>>,
     /// Makes every hash and every description another.
     number: AtomicU64,
@@ -67,14 +75,35 @@ struct Memory {
     recalled: BTreeSet<KeyHash>,
     /// The number of the hash that was last brought to a place, by the place.
     brought: HashMap<u8, u64>,
+    /// The earliest expiration that was declared of a key: one that is replaced keeps it, though the
+    /// ApiKey's is put off.
+    ends: HashMap<KeyHash, Timestamp>,
+}
+
+impl Memory {
+    /// Keeps the expiration of all keys that an ApiKey names, before it is changed.
+    fn keep_end(&mut self, key: &ApiKey) {
+        let Some(end) = key.spec.expiration_time else {
+            return;
+        };
+        for hash in named(key) {
+            let earliest = self.ends.entry(hash).or_insert(end);
+            *earliest = end.min(*earliest);
+        }
+    }
 }
 
 impl Playground {
     pub async fn new(namespace: &str) -> Result<Self> {
         let clock = Clock::read_every_second()?;
         let redis = Redis::start_on(&clock).await?;
-        let world = World::with_redis(namespace, &redis.url()).await?;
-        let stage = Arc::new(Stage::of(world, redis, |operator| operator).await?);
+        let to_gate = Proxy::before(redis.address()).await?;
+        let through = format!("redis://{}/", to_gate.address());
+        let world = World::with_redis(namespace, &through).await?;
+        let mut stage = Stage::of(world, redis, |operator| operator).await?;
+        // Only the gate is cut off, not who looks at everything.
+        stage.world.redis_url = stage.redis.url();
+        let stage = Arc::new(stage);
         let operators = Operators::of(&stage)?;
         stage.objects.edit_api(&offering(true)).await?;
         let memory = Arc::<Mutex<Memory>>::default();
@@ -96,6 +125,8 @@ impl Playground {
             operators,
             clock,
             ahead: AtomicI64::new(0),
+            to_gate,
+            cut: Lock::default(),
             memory,
             number: AtomicU64::new(1),
             changed,
@@ -105,8 +136,20 @@ impl Playground {
 
     /// Makes a change.
     pub async fn make(&self, change: Change) -> Result<()> {
-        if let Change::Age(seconds) = change {
-            return self.age(seconds.into()).await;
+        let cut = *self.cut();
+        if cut.is_some_and(|since| since.elapsed() >= CUT_OFF_WITHIN) {
+            self.cut_gate(false);
+        }
+        match change {
+            Change::Age(seconds) => return self.age(seconds.into()).await,
+            Change::CutGate(on) => {
+                self.cut_gate(on);
+                return Ok(());
+            }
+            // Without them nothing is enforced.
+            Change::Enforce if self.cut().is_some() || !self.operators.run() => return Ok(()),
+            Change::Enforce => return self.enforced().await,
+            _ => {}
         }
         if change == Change::Restore {
             let mut memory = self.memory.lock().await;
@@ -120,6 +163,7 @@ impl Playground {
         let mut memory = self.memory.lock().await;
         let found = self.stage.objects.key(&change::name(place)).await?;
         if let Some(found) = &found {
+            memory.keep_end(found);
             for hash in memory.known.entry(uid(found).into()).or_default().iter() {
                 self.stage.clients.expect(*hash, Expected::Either);
             }
@@ -129,7 +173,7 @@ impl Playground {
         }
         let mut number = self.number.fetch_add(1, Ordering::Relaxed);
         match (change, &found) {
-            (Change::Create(_), None) | (Change::Rotate(_), Some(_)) => {
+            (Change::Create(_), None) | (Change::Rotate(_) | Change::Rename(..), Some(_)) => {
                 memory.brought.insert(place, number);
             }
             (Change::Return(_), None) => {
@@ -162,14 +206,32 @@ impl Playground {
         Ok(hash.into_iter().chain(in_secret.ok().flatten()).collect())
     }
 
-    /// Puts Redis' clock ahead. The operators' timers run on: all keys are to be looked at again.
+    fn cut(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
+        self.cut.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Cuts the link between the gate and Redis, or mends it. Connections are reset: an answer that came
+    /// late would put the gate's clock wrong by half of that.
+    fn cut_gate(&self, on: bool) {
+        let mut cut = self.cut();
+        *cut = on.then(|| cut.unwrap_or_else(Instant::now));
+        let network = if on { Network::Reset } else { Network::Good };
+        self.to_gate.set(network);
+    }
+
+    /// Puts Redis' clock ahead. The operators' timers run on: all keys are to be looked at again. The gate
+    /// is not cut off: its grace would be over after some jumps.
     async fn age(&self, seconds: i64) -> Result<()> {
+        self.cut_gate(false);
         let ahead = self.ahead.fetch_add(seconds, Ordering::Relaxed) + seconds;
         let before = self.stage.now().await?;
         self.clock.set(ahead)?;
         let noticed = async || {
             let passed = self.stage.now().await?.as_millis() - before.as_millis();
             ensure!(passed >= seconds * 1000, "only {passed} ms have passed");
+            let gate = self.stage.gate.now().context("a gate without a clock")?;
+            let passed = gate.as_millis() - before.as_millis();
+            ensure!(passed >= seconds * 1000, "{passed} ms at the gate");
             Ok(())
         };
         self.stage
@@ -182,9 +244,35 @@ impl Playground {
         Ok(())
     }
 
+    /// Waits until the gate refuses all keys that are suspended, have expired or do not begin yet, though
+    /// something hinders them: a missing plan, somebody else's Secret.
+    async fn enforced(&self) -> Result<()> {
+        let enforced = async || {
+            let keys = self.stage.objects.keys().await?;
+            let memory = self.memory.lock().await;
+            let now = self.stage.gate.now().context("a gate without a clock")?;
+            for key in keys.iter().filter(|key| is_restricted(key, now)) {
+                let known = memory.known.get(uid(key)).into_iter().flatten();
+                let all: BTreeSet<KeyHash> = known.copied().chain(named(key)).collect();
+                // What was stripped is accepted until a sweep, whoever names it now.
+                for hash in all.difference(&memory.unswept) {
+                    let accepted = self.stage.gate.account(hash)?.is_some();
+                    ensure!(!accepted, "{hash} is accepted: {key:?}");
+                }
+            }
+            Ok(())
+        };
+        let enforced = self
+            .stage
+            .wait("every restriction", SETTLED_WITHIN, enforced);
+        enforced.await.with_context(|| self.operators.log_ends())
+    }
+
     /// Waits until everything is as declared. What can never be made good ends the wait.
     pub async fn settle(&self) -> Result<()> {
         self.operators.go_on()?;
+        self.cut_gate(false);
+        self.enforced().await?;
         self.stage.objects.edit_api(&offering(true)).await?;
         let settled = async || {
             for key in self.stage.objects.keys().await? {
@@ -273,12 +361,12 @@ fn is_settled(key: &ApiKey) -> Result<()> {
 /// Looks after each change: in between it would see the same.
 async fn look(stage: Arc<Stage>, memory: Arc<Mutex<Memory>>, changed: Arc<Notify>) {
     loop {
-        changed.notified().await;
+        let _ = timeout(LOOK_AGAIN, changed.notified()).await;
         {
             let mut memory = memory.lock().await;
             let looked = look_once(&stage, &mut memory).await;
             let collected = match looked {
-                Ok(keys) => collect(&stage.objects, &keys).await,
+                Ok((keys, secrets)) => collect(&stage.objects, &keys, secrets).await,
                 Err(error) => Err(error),
             };
             // An API server that does not answer is asked again.
@@ -290,14 +378,35 @@ async fn look(stage: Arc<Stage>, memory: Arc<Mutex<Memory>>, changed: Arc<Notify
     }
 }
 
-async fn look_once(stage: &Stage, memory: &mut Memory) -> Result<Vec<ApiKey>> {
+async fn look_once(stage: &Stage, memory: &mut Memory) -> Result<(Vec<ApiKey>, Vec<Secret>)> {
+    let now = stage.gate.now();
     let keys = stage.objects.keys().await?;
-    note(stage, &keys, memory);
-    Ok(keys)
+    // After the status: a Secret that still holds the current key was not replaced before.
+    let secrets = stage.objects.secrets().await?;
+    let in_secrets = in_secrets(&keys, &secrets);
+    note(stage, &keys, &in_secrets, now, memory);
+    Ok((keys, secrets))
+}
+
+/// The keys in Secrets that stay: the others are about to be collected.
+fn in_secrets(keys: &[ApiKey], secrets: &[Secret]) -> BTreeSet<KeyHash> {
+    let living: BTreeSet<&str> = keys.iter().map(uid).collect();
+    let staying = secrets
+        .iter()
+        .filter(|secret| !is_collected(secret, &living));
+    staying
+        .filter_map(|secret| text_hash(secret).ok())
+        .collect()
 }
 
 /// What the clients must be answered from here on.
-fn note(stage: &Stage, keys: &[ApiKey], memory: &mut Memory) {
+fn note(
+    stage: &Stage,
+    keys: &[ApiKey],
+    in_secrets: &BTreeSet<KeyHash>,
+    now: Option<Timestamp>,
+    memory: &mut Memory,
+) {
     let living: BTreeSet<&str> = keys.iter().map(uid).collect();
     let Memory {
         known,
@@ -305,6 +414,7 @@ fn note(stage: &Stage, keys: &[ApiKey], memory: &mut Memory) {
         unswept,
         revoked,
         recalled,
+        ends,
         ..
     } = memory;
     known.retain(|uid, hashes| {
@@ -318,10 +428,9 @@ fn note(stage: &Stage, keys: &[ApiKey], memory: &mut Memory) {
         }
         is_living
     });
-    let now = stage.gate.now();
     for key in keys {
         let known = known.entry(uid(key).into()).or_default();
-        let named = expectations(key, now);
+        let named = expectations(key, in_secrets, ends, now);
         // In force at every gate: so is the end of those before.
         if shown(key, "Ready").starts_with("True/") {
             let before = known.iter().filter(|hash| !named.contains_key(*hash));
@@ -329,10 +438,10 @@ fn note(stage: &Stage, keys: &[ApiKey], memory: &mut Memory) {
         }
         for (hash, expected) in named {
             known.insert(hash);
-            let expected = match expected {
-                // Gates refuse it from the rebuild on, and the status says so a moment later.
-                Expected::Accepted if recalled.contains(&hash) => Expected::Either,
-                expected => expected,
+            // Gates refuse it from the rebuild on, and the status says so a moment later.
+            let expected = match recalled.contains(&hash) && expected.accepts() {
+                true => Expected::Either.into(),
+                false => expected,
             };
             stage.clients.expect(hash, expected);
         }
@@ -348,54 +457,21 @@ fn ended(stage: &Stage, hash: &KeyHash, unswept: &BTreeSet<KeyHash>) {
     stage.clients.expect(*hash, expected);
 }
 
-/// Of every key that spec and status name, at that time of the gate's.
-fn expectations(key: &ApiKey, now: Option<Timestamp>) -> BTreeMap<KeyHash, Expected> {
-    let mut expected = BTreeMap::new();
-    let brought = key.spec.material.hash.as_ref();
-    let brought = brought.and_then(|brought| brought.sha256.parse().ok());
-    expected.extend(brought.map(|hash| (hash, Expected::Either)));
-    let Some(status) = &key.status else {
-        return expected;
-    };
-    let announced = status.unrevealed.iter().map(|issued| &issued.hash);
-    let before = status.previous.iter().map(|issued| &issued.hash);
-    let others = announced.chain(before);
-    expected.extend(others.filter_map(|hash| Some((hash.parse().ok()?, Expected::Either))));
-    let end = key.spec.expiration_time;
-    let ends = end.is_some() || key.metadata.deletion_timestamp.is_some();
-    let has_ended = end
-        .zip(now)
-        .is_some_and(|(end, now)| end.plus(CLOCK_ERROR) <= now);
-    // A key that is replaced by itself, or of which the Secret is gone, may end before the status
-    // tells of another.
-    let rotation = &key.spec.rotation;
-    let is_steady =
-        rotation.period_seconds.is_none() && rotation.overlap_seconds >= LONG_OVERLAP.into();
-    let current = match shown(key, "Ready").as_str() {
-        "True/Active" | "False/Expired" if has_ended => Expected::Refused,
-        "True/Active" if !ends && is_steady => Expected::Accepted,
-        "True/Suspended" if !ends => Expected::Refused,
-        _ => Expected::Either,
-    };
-    let hash = status
-        .current
-        .as_ref()
-        .and_then(|issued| issued.hash.parse().ok());
-    expected.extend(hash.map(|hash| (hash, current)));
-    expected
-}
-
 /// What the garbage collector does.
-async fn collect(objects: &Objects, keys: &[ApiKey]) -> Result<()> {
+async fn collect(objects: &Objects, keys: &[ApiKey], secrets: Vec<Secret>) -> Result<()> {
     let living: BTreeSet<&str> = keys.iter().map(uid).collect();
-    for secret in objects.secrets().await? {
-        let owners = secret.metadata.owner_references.iter().flatten();
-        let mut owners = owners.map(|owner| owner.uid.as_str());
-        if owners.any(|owner| !living.contains(owner)) {
+    for secret in secrets {
+        if is_collected(&secret, &living) {
             delete(objects, secret).await?;
         }
     }
     Ok(())
+}
+
+fn is_collected(secret: &Secret, living: &BTreeSet<&str>) -> bool {
+    let owners = secret.metadata.owner_references.iter().flatten();
+    let mut owners = owners.map(|owner| owner.uid.as_str());
+    owners.any(|owner| !living.contains(owner))
 }
 
 async fn delete(objects: &Objects, secret: Secret) -> Result<()> {
