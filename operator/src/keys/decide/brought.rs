@@ -17,8 +17,15 @@ pub fn brought<H: Copy + Ord, P: Clone + Ord>(
     hash: H,
     sight: &Sight<H, P>,
 ) -> Goal<H, P> {
+    // One that was never in force gets no overlap.
+    let is_overlapping = |other: &H, held: &Terms<P>| {
+        held.retires.is_some() || replaced_by(seen, hash, sight) == Some(*other)
+    };
     let retires = |other: &H, held: &Terms<P>| {
-        (*other != hash).then(|| end(seen, spec, other, Some(held), sight))
+        (*other != hash).then(|| match is_overlapping(other, held) {
+            true => end(seen, spec, other, Some(held), sight),
+            false => sight.now,
+        })
     };
     // A hash that was replaced retires although something hinders its successor.
     let restricted = |refusal| {
@@ -50,7 +57,8 @@ pub fn brought<H: Copy + Ord, P: Clone + Ord>(
         return goal;
     }
     let before = replaceable(seen, hash, sight);
-    let mut records: BTreeMap<H, Terms<P>> = others(spec, hash, before, sight);
+    let only = replaced_by(seen, hash, sight);
+    let mut records: BTreeMap<H, Terms<P>> = others(spec, hash, only, sight);
     records.insert(hash, spec.terms.clone());
     if !seen.status.all.contains(&hash) {
         let is_reissue = false;
@@ -84,13 +92,20 @@ pub fn brought<H: Copy + Ord, P: Clone + Ord>(
     }
 }
 
-/// The hash that is in force and to be replaced, and has no end yet.
-fn replaceable<H: Copy + Ord, P>(seen: &Seen<H, P>, hash: H, sight: &Sight<H, P>) -> Option<H> {
+/// The hash that is in force and that this one takes the place of.
+fn replaced_by<H: Copy + Ord, P>(seen: &Seen<H, P>, hash: H, sight: &Sight<H, P>) -> Option<H> {
     seen.status.current.filter(|before| {
-        let held = sight.held.get(before).and_then(Option::as_ref);
         *before != hash
             && seen.status.revealed.contains(before)
-            && held.is_some_and(|held| held.retires.is_none())
+            && sight.held.get(before).is_some_and(Option::is_some)
+    })
+}
+
+/// The same, if it has no end yet.
+fn replaceable<H: Copy + Ord, P>(seen: &Seen<H, P>, hash: H, sight: &Sight<H, P>) -> Option<H> {
+    replaced_by(seen, hash, sight).filter(|before| {
+        let held = sight.held.get(before).and_then(Option::as_ref);
+        held.is_some_and(|held| held.retires.is_none())
     })
 }
 
@@ -129,20 +144,23 @@ fn end<H: Copy + Ord, P>(
     }
 }
 
-/// The other keys that stay published: the one that is to be replaced, or else one that was replaced and
-/// has not retired, which an overlap of 0 cuts at once, though it was declared later. Two keys work at most.
+/// The other keys that stay published: the one that is replaced, or else one that was replaced before, in
+/// their overlap, which is cut at once where none is declared any more. Two keys work at most.
 fn others<H: Copy + Ord, P: Clone>(
     spec: &Spec<H, P>,
     hash: H,
-    before: Option<H>,
+    replaced_now: Option<H>,
     sight: &Sight<H, P>,
 ) -> BTreeMap<H, Terms<P>> {
     let held = sight.held.iter();
     let held = held.filter_map(|(other, held)| Some((*other, held.as_ref()?)));
-    let stays = |(other, held): &(H, &Terms<P>)| match (before, held.retires) {
-        (Some(before), _) => *other == before,
-        (None, None) => false,
-        (None, retires) => !spec.rotation.overlap.is_zero() && !is_past(retires, sight),
+    let stays = |(other, held): &(H, &Terms<P>)| match held.retires {
+        None => replaced_now == Some(*other),
+        Some(at) => {
+            replaced_now.is_none_or(|replaced| replaced == *other)
+                && !spec.rotation.overlap.is_zero()
+                && !is_past(Some(at), sight)
+        }
     };
     held.filter(|(other, _)| *other != hash)
         .filter(stays)

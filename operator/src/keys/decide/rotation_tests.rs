@@ -291,6 +291,16 @@ fn an_edited_brought_hash_rotates_with_overlap() {
         ("as the status says", edited().sight(revoked).noted(1, SOON), "Declare [1 retires 1010]"),
         ("and though it is another's", edited().sight(taken).noted(1, SOON), "Declare [1 retires 1010]"),
         ("the end of another that still works is not forgotten for it", beside(), "Declare [1 retires 1010, 3 retires 1005]"),
+        (
+            "one that was never in force is cut at once, though something hinders its successor",
+            third().announced(&[1, 2, 3]).held(&[2]).retires(1, SOON).noted(1, SOON).hindered(),
+            "Declare [1 retires 1010]",
+        ),
+        (
+            "and the one that was in force works on beside the third",
+            third().announced(&[1, 2, 3]).held(&[]).retires(1, SOON).retires(2, SOON).noted(1, SOON),
+            "Declare [1 retires 1010, 3]",
+        ),
         ("one that was never in force goes at once", begun().revealed(&[]).held(&[1]), "Declare [2]"),
     ]);
 }
