@@ -254,7 +254,7 @@ impl Playground {
             for key in keys.iter().filter(|key| is_restricted(key, now)) {
                 let known = memory.known.get(uid(key)).into_iter().flatten();
                 let all: BTreeSet<KeyHash> = known.copied().chain(named(key)).collect();
-                // What was stripped is accepted until a sweep, whoever names it now.
+                // Keys of stripped ApiKeys are accepted until a sweep.
                 for hash in all.difference(&memory.unswept) {
                     let accepted = self.stage.gate.account(hash)?.is_some();
                     ensure!(!accepted, "{hash} is accepted: {key:?}");
