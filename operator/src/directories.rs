@@ -114,11 +114,14 @@ impl Directories {
     pub fn open(
         &self,
         api: &IssuedAt,
-        place: Place,
+        mut place: Place,
     ) -> Result<Arc<OpenDirectory>, InvalidInstance> {
         let mut open = self.all();
-        if let Some(known) = open.get(api).filter(|known| known.is_at(&place)) {
-            return Ok(Arc::clone(known));
+        if let Some(known) = open.get(api) {
+            if known.is_at(&place) {
+                return Ok(Arc::clone(known));
+            }
+            place.is_behind |= known.store() != place.store || known.is_behind();
         }
         let opened = Arc::new(OpenDirectory::new(api.clone(), place)?);
         if let Some(before) = open.insert(api.clone(), Arc::clone(&opened)) {
@@ -277,7 +280,7 @@ impl Directories {
         }
         *held = None;
         let writer = self.claim(open, source).await?;
-        if open.directory.observe().await?.needs_rebuild() {
+        if open.is_behind() || open.directory.observe().await?.needs_rebuild() {
             self.rebuild(open, &writer, source).await?;
         }
         *held = Some(writer.clone());

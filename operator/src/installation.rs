@@ -150,7 +150,11 @@ async fn pass(
     } else {
         report::out_of_scope(api)
     };
-    report::write(api, report::status(api, &report, now), context).await?;
+    let mut status = report::status(api, &report, now);
+    if let Some(store) = directory::claimed_in(api, context) {
+        status.directory_store = Some(store);
+    }
+    report::write(api, status, context).await?;
     Ok(())
 }
 
@@ -248,7 +252,7 @@ async fn installed(
     let rollout = match hindrance(api, context.scope) {
         Some(hindrance) => Rollout::untouched(api, hindrance),
         None => {
-            let is_claimed = directory::is_claimed(api, context);
+            let is_claimed = directory::claimed_in(api, context).is_some();
             match rollout::run(&mut children, &desired, is_claimed, portal).await {
                 Ok(rollout) => rollout,
                 Err(error) => Rollout::untouched(api, refusal(error)?),

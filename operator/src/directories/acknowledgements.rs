@@ -81,7 +81,7 @@ async fn look(
     let pending = open.waits.pending();
     let leases = open.directory.leases().await?;
     let mut pods = pods_of(open, &leases, pods, known).await?;
-    if !open.place.is_one_store {
+    if !open.place.is_one_store() {
         pods = unproven(pods, &leases);
     }
     let now = Instant::now();

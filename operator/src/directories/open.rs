@@ -65,16 +65,25 @@ pub struct Place {
     pub settings: ConnectionSettings,
     /// Changes when `settings` do.
     pub fingerprint: String,
-    /// What pods of gates carry that read this Redis; nothing if that cannot be known.
+    /// Tells this Redis from another one.
+    pub store: String,
+    /// The same of the Redis that the gates read, as their pods carry it; nothing if that cannot be known.
     pub gate_store: Option<String>,
-    /// Whether the gates' URL names the same host, port and database as `settings`.
-    pub is_one_store: bool,
+    /// Whether the directory was kept in another Redis last: what this one holds has missed changes.
+    pub is_behind: bool,
     /// The uid of the WaterDataApi's namespace.
     pub owner: String,
     /// The uid of the WaterDataApi: another one of the same name begins anew.
     pub api: String,
     /// The uid of an owner that may be taken over.
     pub take_over: Option<String>,
+}
+
+impl Place {
+    /// Whether the gates' URL names the same host, port and database as the operator's.
+    pub(super) fn is_one_store(&self) -> bool {
+        self.gate_store.as_ref() == Some(&self.store)
+    }
 }
 
 impl OpenDirectory {
@@ -99,6 +108,16 @@ impl OpenDirectory {
             held_back: Mutex::default(),
             closed: Notify::new(),
         })
+    }
+
+    /// What tells its Redis from another one.
+    pub fn store(&self) -> &str {
+        &self.place.store
+    }
+
+    /// Whether it has missed changes, though it may look whole, and was not rebuilt since.
+    pub(super) fn is_behind(&self) -> bool {
+        self.place.is_behind && !self.was_claimed()
     }
 
     /// The directory, for questions.
@@ -255,8 +274,7 @@ impl OpenDirectory {
 
     pub(super) fn is_at(&self, place: &Place) -> bool {
         self.place.fingerprint == place.fingerprint
-            && (&self.place.gate_store, self.place.is_one_store)
-                == (&place.gate_store, place.is_one_store)
+            && self.place.gate_store == place.gate_store
             && (&self.place.owner, &self.place.api) == (&place.owner, &place.api)
             && self.place.take_over == place.take_over
     }

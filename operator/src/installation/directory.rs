@@ -28,7 +28,7 @@ pub async fn keep_open(
     context: &Context,
 ) -> Result<(), InstallationError> {
     match secrets::redis(api, secret, &context.client).await {
-        Ok(redis) => open(api, &redis, context).await.map(drop),
+        Ok(redis) => open(api, None, &redis, context).await.map(drop),
         Err(error) if error.is_invalid() => {
             let (namespace, name) = (&api.namespace, &api.name);
             warn!(namespace, name, error = %error, "the key directory cannot be opened");
@@ -38,8 +38,10 @@ pub async fn keep_open(
     }
 }
 
+/// `former`: the Redis that its status names, if that can be read.
 async fn open(
     api: &ObjectMeta,
+    former: Option<&str>,
     redis: &Redis,
     context: &Context,
 ) -> Result<Arc<OpenDirectory>, InstallationError> {
@@ -54,8 +56,9 @@ async fn open(
         Place {
             settings: redis.settings.clone(),
             fingerprint: redis.fingerprint.clone(),
+            store: redis.store.clone(),
             gate_store: redis.gate_store.clone(),
-            is_one_store: redis.is_one_store,
+            is_behind: former.is_some_and(|former| *former != redis.store),
             owner: namespace.uid().unwrap_or_default(),
             api: api.uid.clone().unwrap_or_default(),
             take_over: annotations.and_then(|all| all.get(TAKE_OVER).cloned()),
@@ -71,7 +74,9 @@ pub async fn synchronise(
     context: &Context,
 ) -> Result<Finding, InstallationError> {
     let place = place(api);
-    let open = open(&api.metadata, redis, context).await?;
+    let status = api.status.as_ref();
+    let former = status.and_then(|status| status.directory_store.as_deref());
+    let open = open(&api.metadata, former, redis, context).await?;
     let written = context.directories.set_plans(&open, context).await;
     Ok(match written {
         Ok(()) => in_order(advice(&ask(&open, redis, &place, context).await)),
@@ -87,10 +92,10 @@ pub async fn synchronise(
     })
 }
 
-/// Whether this leadership has claimed the directory for this WaterDataApi.
-pub fn is_claimed(api: &WaterDataApi, context: &Context) -> bool {
-    let open = context.directories.get(&place(api));
-    open.is_some_and(|open| open.was_claimed())
+/// The Redis in which this leadership has claimed the directory for this WaterDataApi.
+pub fn claimed_in(api: &WaterDataApi, context: &Context) -> Option<String> {
+    let open = context.directories.get(&place(api))?;
+    open.was_claimed().then(|| open.store().to_owned())
 }
 
 /// Whether the directory's last sweep would have removed more than it may by itself.

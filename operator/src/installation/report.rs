@@ -74,6 +74,7 @@ pub fn status(api: &WaterDataApi, report: &Report, now: Timestamp) -> WaterDataA
         target_version: Some(tag.clone()),
         components: report.components.clone(),
         api_keys: report.keys,
+        directory_store: before.directory_store,
         conditions: stated(&before.conditions, findings, generation, now),
     }
 }

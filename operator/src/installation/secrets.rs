@@ -36,10 +36,10 @@ pub struct Redis {
     pub fingerprint: String,
     /// How the gates reach it, if that can be read.
     pub gate: Option<ConnectionSettings>,
-    /// Tells the gates' Redis from another one; nothing if it cannot be read.
+    /// Tells the operator's Redis from another one: its host, port and database.
+    pub store: String,
+    /// The same of the gates' Redis; nothing if it cannot be read.
     pub gate_store: Option<String>,
-    /// Whether both URLs name one host, port and database.
-    pub is_one_store: bool,
 }
 
 const POSTGRES: (&str, &[&str]) = ("spec.postgres.secretRef.name", &["owner-url", "reader-url"]);
@@ -63,12 +63,13 @@ pub async fn redis(api: &ObjectMeta, name: &str, client: &Client) -> Result<Redi
     // Never shown, so that it needs no secret salt.
     let salt = api.uid.as_deref().unwrap_or_default();
     let gate = ConnectionSettings::new(&url("gate-url"), ca).ok();
-    let store = gate.as_ref().map(ConnectionSettings::store);
+    // Shown in the status and on pods: they hold no user and no password.
+    let store =
+        |settings: &ConnectionSettings| fingerprint(salt.as_bytes(), settings.store().as_bytes());
     Ok(Redis {
         fingerprint: fingerprint(salt.as_bytes(), &known_by),
-        // Shown on pods. It holds no user and no password.
-        is_one_store: store == Some(settings.store()),
-        gate_store: store.map(|store| fingerprint(salt.as_bytes(), store.as_bytes())),
+        store: store(&settings),
+        gate_store: gate.as_ref().map(store),
         gate,
         settings,
         data,

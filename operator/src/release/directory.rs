@@ -166,7 +166,7 @@ async fn acknowledged(
     loop {
         let leases = directory.leases().await?;
         let mut pods = pods(client, api, redis.gate_store.as_deref()).await?;
-        if !redis.is_one_store {
+        if redis.gate_store.as_ref() != Some(&redis.store) {
             pods = unproven(pods, &leases);
         }
         let now = Instant::now();

@@ -106,8 +106,9 @@ fn open(
     let place = Place {
         settings: ConnectionSettings::new(&format!("redis://{redis}"), None)?,
         fingerprint: String::new(),
-        gate_store: None,
-        is_one_store: true,
+        store: String::new(),
+        gate_store: Some(String::new()),
+        is_behind: false,
         owner: "namespace".into(),
         api: "api".into(),
         take_over: None,

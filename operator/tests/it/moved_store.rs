@@ -2,12 +2,13 @@
 //! one accepts what is revoked in the new one, so a deletion waits for the end of its pod, however long
 //! that takes.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use anyhow::ensure;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
-use water_harness::Redis;
+use water_harness::{Process, Redis};
 
 use crate::Result;
 use crate::gate::{GRACE, Gate, end_pod};
@@ -37,20 +38,20 @@ async fn pause(world: &World) -> Result {
     Ok(())
 }
 
-/// Has these URLs name another Redis.
+/// Has these URLs name another Redis, and waits until the operator writes it.
 async fn move_store(world: &mut World, urls: &[&str], to: &Redis) -> Result {
+    let store = |api: &Value| api["status"]["directoryStore"].clone();
+    let before = store(&world.get("waterdataapi/water-data")?);
     let urls = urls.iter().map(|url| ((*url).to_owned(), to.url().into()));
     let urls: serde_json::Map<String, Value> = urls.collect();
     world.patch("secret/redis", &json!({ "stringData": urls }), &[])?;
     world.redis_url = to.url();
     let moved = async || {
-        let published = world.published().await?;
-        ensure!(published.len() == 1, "{published:?}");
+        let found = world.get("waterdataapi/water-data")?;
+        ensure!(store(&found) != before, "{}", found["status"]);
         Ok(())
     };
-    world
-        .wait("the keys in the new Redis", PATIENCE, moved)
-        .await
+    world.wait("the operator to move", PATIENCE, moved).await
 }
 
 /// Waits until the ApiKey's condition says of this pod that it reads another Redis.
@@ -113,4 +114,46 @@ async fn a_deletion_waits_for_gates_that_were_forgotten_when_the_operators_redis
     assert!(gate.accepts(&"b".repeat(64))?);
     end_pod(&world, &gate.name)?;
     world.gone("apikey/acme").await
+}
+
+/// Redis is moved, a key is revoked, and Redis is moved back. `meanwhile` is called before that.
+async fn moved_back(
+    namespace: &str,
+    digits: [char; 3],
+    meanwhile: impl FnOnce(&World, &Process) -> Result,
+) -> Result {
+    let (first, mut world, operator) = World::on_own_redis(namespace).await?;
+    let [revoked, kept, later] = digits;
+    world.in_force(&brought("revoked", revoked)).await?;
+    world.in_force(&brought("kept", kept)).await?;
+    let second = Redis::start().await?;
+    let urls = ["operator-url", "gate-url"];
+    move_store(&mut world, &urls, &second).await?;
+    world.kubectl(&["delete", "apikey", "revoked"])?;
+    meanwhile(&world, &operator)?;
+    move_store(&mut world, &urls, &first).await?;
+    world.in_force(&brought("later", later)).await?;
+    let published = world.directory()?.stored().await?;
+    let published: Vec<String> = published.keys().map(ToString::to_string).collect();
+    let mut wanted = [kept, later].map(|digit| digit.to_string().repeat(64));
+    wanted.sort();
+    assert_eq!(published, wanted);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_key_that_was_revoked_in_another_redis_is_not_revived_when_the_first_is_returned_to()
+-> Result {
+    moved_back("moved-back", ['c', 'd', 'e'], |_, _| Ok(())).await
+}
+
+#[tokio::test]
+async fn a_key_that_was_revoked_in_another_redis_is_not_revived_by_another_leader() -> Result {
+    let next = Cell::new(None);
+    moved_back("moved-back-led", ['f', '0', '1'], |world, operator| {
+        operator.kill()?;
+        next.set(Some(world.operator("operator-1")?));
+        Ok(())
+    })
+    .await
 }

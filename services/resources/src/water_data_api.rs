@@ -282,6 +282,11 @@ pub struct WaterDataApiStatus {
     /// How many ApiKeys there are.
     #[serde(default)]
     pub api_keys: ApiKeyCounts,
+    /// Tells the Redis that holds the key directory from another one. One that is returned to later has
+    /// missed changes, and is written anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16))]
+    pub directory_store: Option<String>,
     /// The conditions, such as Available, Progressing, DirectorySynced and Ready.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
