@@ -9,6 +9,7 @@
 
 pub mod acknowledgements;
 pub mod care;
+mod former;
 pub mod gates;
 pub mod health;
 mod open;

@@ -17,7 +17,7 @@ use water_keystore::{Observation, StoreError};
 use water_resources::ApiKey;
 
 use super::health::{Damage, damage, is_unguarded, miscount};
-use super::{OpenDirectory, acknowledgements, sweep};
+use super::{OpenDirectory, acknowledgements, former, sweep};
 use crate::clock;
 use crate::context::Context;
 use crate::events::Happening;
@@ -38,7 +38,8 @@ const USES_AT_ONCE: usize = 500;
 /// A rebuild is given up after this long, and begun again.
 const MEND_WITHIN: Duration = Duration::from_secs(15);
 
-/// Looks after a directory until another takes its place, or nothing refers to it any more.
+/// Looks after a directory until nothing refers to it any more. One that another has taken the place of is
+/// still written for as long as gates read it.
 pub async fn of(open: Arc<OpenDirectory>, context: Arc<Context>) {
     tokio::select! {
         () = open.closed() => {}
@@ -46,6 +47,7 @@ pub async fn of(open: Arc<OpenDirectory>, context: Arc<Context>) {
         never = observe(&open, &context) => match never {},
         never = sweep::follow(&open, &context) => match never {},
     }
+    former::follow(&open, &context).await;
 }
 
 async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {

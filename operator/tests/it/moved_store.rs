@@ -1,8 +1,9 @@
-//! Redis is moved while rollouts are stopped, or for the operator only: a gate that still reads the former
-//! one accepts what is revoked in the new one, so a deletion waits for the end of its pod, however long
-//! that takes.
+//! Redis is moved while rollouts are stopped, or for the operator only: a gate still reads the former one. The
+//! leader that knew it writes it too. A deletion waits for the end of the gate's pod, however long that takes,
+//! since another leader does not know the former Redis. And Redis is moved back.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::ensure;
@@ -71,9 +72,9 @@ async fn told(world: &World, pod: &str) -> Result {
 }
 
 #[tokio::test]
-async fn a_deletion_waits_without_limit_for_a_gate_that_reads_the_redis_before_the_present_one()
--> Result {
-    let (_former, mut world, _operator) = World::on_own_redis("moved-store").await?;
+async fn a_deletion_waits_without_limit_for_a_gate_whose_redis_no_leader_knows_any_more() -> Result
+{
+    let (_former, mut world, operator) = World::on_own_redis("moved-store").await?;
     complete(&world, "1.2.3").await?;
     world.in_force(&brought("acme", 'a')).await?;
     let gate = Gate::start(&world, "gate-0", GRACE).await?;
@@ -81,6 +82,8 @@ async fn a_deletion_waits_without_limit_for_a_gate_that_reads_the_redis_before_t
     let present = Redis::start().await?;
     pause(&world).await?;
     move_store(&mut world, &["operator-url", "gate-url"], &present).await?;
+    operator.kill()?;
+    let _next = world.operator("operator-1")?;
 
     world.kubectl(&["delete", "apikey", "acme", "--wait=false"])?;
     let asked = Instant::now();
@@ -98,22 +101,52 @@ async fn a_deletion_waits_without_limit_for_a_gate_that_reads_the_redis_before_t
     world.gone("apikey/acme").await
 }
 
-#[tokio::test]
-async fn a_deletion_waits_for_gates_that_were_forgotten_when_the_operators_redis_was_moved()
--> Result {
-    let (_former, mut world, _operator) = World::on_own_redis("moved-forgotten").await?;
+/// Waits until the gate accepts a key, or refuses it.
+async fn judged(world: &World, gate: &Gate, digit: char, is_accepted: bool) -> Result {
+    let hash = digit.to_string().repeat(64);
+    let what = format!("the gate to accept {digit}: {is_accepted}");
+    let judged = async || {
+        ensure!(gate.accepts(&hash)? == is_accepted, "{digit}");
+        Ok(())
+    };
+    world.wait(&what, PATIENCE, judged).await
+}
+
+/// These URLs name another Redis while a gate reads the former one. What is restricted then is refused by
+/// that gate, too, and a deletion waits for its end all the same.
+async fn written_too(namespace: &str, urls: &[&str]) -> Result {
+    let (_former, mut world, _operator) = World::on_own_redis(namespace).await?;
     complete(&world, "1.2.3").await?;
-    world.in_force(&brought("acme", 'b')).await?;
+    let [acme, other] = ['b', '2'];
+    world.in_force(&brought("acme", acme)).await?;
+    world.in_force(&brought("other", other)).await?;
     let gate = Gate::start(&world, "gate-0", GRACE).await?;
     of_template(&world, &gate.name)?;
     let present = Redis::start().await?;
-    move_store(&mut world, &["operator-url"], &present).await?;
+    pause(&world).await?;
+    move_store(&mut world, urls, &present).await?;
 
+    let suspend = |suspend: bool| json!({ "spec": { "suspend": suspend } });
+    world.patch("apikey/other", &suspend(true), &[])?;
+    judged(&world, &gate, other, false).await?;
+    world.patch("apikey/other", &suspend(false), &[])?;
+    judged(&world, &gate, other, true).await?;
     world.kubectl(&["delete", "apikey", "acme", "--wait=false"])?;
+    judged(&world, &gate, acme, false).await?;
     told(&world, &gate.name).await?;
-    assert!(gate.accepts(&"b".repeat(64))?);
     end_pod(&world, &gate.name)?;
     world.gone("apikey/acme").await
+}
+
+#[tokio::test]
+async fn a_gate_that_reads_the_redis_before_the_present_one_is_told_what_changes() -> Result {
+    written_too("moved-written", &["operator-url", "gate-url"]).await
+}
+
+#[tokio::test]
+async fn a_gate_that_was_forgotten_when_the_operators_redis_was_moved_is_told_what_changes()
+-> Result {
+    written_too("moved-forgotten", &["operator-url"]).await
 }
 
 /// Redis is moved, a key is revoked, and Redis is moved back. `meanwhile` is called before that.
@@ -134,10 +167,9 @@ async fn moved_back(
     move_store(&mut world, &urls, &first).await?;
     world.in_force(&brought("later", later)).await?;
     let published = world.directory()?.stored().await?;
-    let published: Vec<String> = published.keys().map(ToString::to_string).collect();
-    let mut wanted = [kept, later].map(|digit| digit.to_string().repeat(64));
-    wanted.sort();
-    assert_eq!(published, wanted);
+    let published: BTreeSet<String> = published.keys().map(ToString::to_string).collect();
+    let wanted = [kept, later].map(|digit| digit.to_string().repeat(64));
+    assert_eq!(published, wanted.into());
     Ok(())
 }
 
