@@ -50,7 +50,7 @@ pub struct Directories {
 
 /// A moment of a leadership: what was read from the caches since then may be old where a directory
 /// was claimed later.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Moment(u64);
 
 /// Every directory when it is opened, for [`care::of`].

@@ -65,7 +65,7 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
                 let was_unguarded = before.as_ref().is_some_and(is_unguarded);
                 let is_news = away || was_unguarded != is_unguarded(&seen);
                 away = false;
-                open.observe(Some(seen));
+                open.observe(seen);
                 let damage = damage.filter(|_| was_claimed);
                 if let Some(damage) = damage {
                     if known != Some(damage) {

@@ -1,7 +1,6 @@
 //! One directory, from its opening to the end of the leadership.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -25,37 +24,36 @@ pub struct OpenDirectory {
     pub(super) directory: Directory,
     /// `None` until claimed, and again after a write was refused.
     pub(super) writer: tokio::sync::Mutex<Option<Writer>>,
-    /// The latest term of which a command may still be under way.
-    doubted: AtomicU64,
-    /// The term of this leadership's last claim after which the caches had caught up; 0 before.
-    term: AtomicU64,
-    /// When they caught up for the last time.
-    caught_up: Mutex<Moment>,
-    /// Whether this leadership has ever claimed it.
-    claimed: AtomicBool,
     /// What the gates have not acknowledged yet.
     pub waits: Waits,
-    /// The plans as last written: a Redis that was wiped knows them no more.
-    plans: Mutex<Vec<Plan>>,
-    /// Records of ApiKeys that cannot be decoded, by uid: the cluster does not say them.
-    unreadable: Mutex<HashMap<Box<str>, Vec<Entry>>>,
-    /// Last uses that statuses do not show yet.
-    uses: Mutex<HashMap<KeyId, Timestamp>>,
-    /// What the last look showed; written by [`super::care`] only.
-    observed: Mutex<Option<Observation>>,
-    rebuilds: Mutex<Rebuilds>,
-    /// How many owners the last sweep would have removed, if that was too many.
-    held_back: Mutex<Option<usize>>,
+    known: Mutex<Known>,
     closed: Notify,
 }
 
-/// Why a directory had to be rebuilt.
+/// What this leadership knows of a directory.
 #[derive(Default)]
-struct Rebuilds {
+struct Known {
+    /// The latest term of which a command may still be under way.
+    doubted: u64,
+    /// The term of the last claim after which the caches had caught up; 0 before.
+    term: u64,
+    /// When they caught up for the last time.
+    caught_up: Moment,
+    was_claimed: bool,
+    /// The plans as last written: a Redis that was wiped knows them no more.
+    plans: Vec<Plan>,
+    /// Records of ApiKeys that cannot be decoded, by uid: the cluster does not say them.
+    unreadable: HashMap<Box<str>, Vec<Entry>>,
+    /// Last uses that statuses do not show yet.
+    uses: HashMap<KeyId, Timestamp>,
+    /// What the last look showed.
+    observed: Option<Observation>,
     /// Damage that was seen and is not repaired yet.
-    cause: Option<String>,
+    damage: Option<String>,
     /// Damage that was repaired and not reported yet.
-    untold: Option<String>,
+    repaired: Option<String>,
+    /// How many owners the last sweep would have removed, if that was too many.
+    held_back: Option<usize>,
 }
 
 /// How a directory is reached, and its owner.
@@ -95,19 +93,14 @@ impl OpenDirectory {
             api,
             place,
             writer: tokio::sync::Mutex::default(),
-            doubted: AtomicU64::new(0),
-            term: AtomicU64::new(0),
-            caught_up: Mutex::new(Moment(0)),
-            claimed: AtomicBool::new(false),
-            unreadable: Mutex::default(),
-            uses: Mutex::default(),
             waits: Waits::default(),
-            plans: Mutex::default(),
-            observed: Mutex::default(),
-            rebuilds: Mutex::default(),
-            held_back: Mutex::default(),
+            known: Mutex::default(),
             closed: Notify::new(),
         })
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What tells its Redis from another one.
@@ -127,73 +120,69 @@ impl OpenDirectory {
 
     /// What the last look showed of it and of its server.
     pub fn observed(&self) -> Option<Observation> {
-        lock(&self.observed).clone()
+        self.known().observed.clone()
     }
 
-    pub(super) fn observe(&self, seen: Option<Observation>) {
-        *lock(&self.observed) = seen;
+    pub(super) fn observe(&self, seen: Observation) {
+        self.known().observed = Some(seen);
     }
 
     /// Whether the caches had caught up with the cluster after this leadership's claim of that term.
     pub(super) fn has_caught_up_at(&self, term: u64) -> bool {
-        self.term.load(Ordering::Acquire) == term
+        self.known().term == term
     }
 
     pub(super) fn note_term(&self, term: u64) {
-        self.term.store(term, Ordering::Release);
+        self.known().term = term;
     }
 
     /// What was read of the cluster before this moment may be older than the claim.
     pub(super) fn is_caught_up_since(&self) -> Moment {
-        *lock(&self.caught_up)
+        self.known().caught_up
     }
 
     pub(super) fn note_caught_up(&self, at: Moment) {
-        *lock(&self.caught_up) = at;
+        self.known().caught_up = at;
     }
 
     pub(super) fn note_claim(&self) {
-        self.claimed.store(true, Ordering::Release);
+        self.known().was_claimed = true;
     }
 
     /// Whether this leadership has ever claimed it: before, there is nothing of ours to look after.
     pub fn was_claimed(&self) -> bool {
-        self.claimed.load(Ordering::Acquire)
+        self.known().was_claimed
     }
 
     /// What the directory will have to be rebuilt for.
     pub(super) fn note_damage(&self, cause: impl ToString) {
-        self.rebuilds().cause = Some(cause.to_string());
+        self.known().damage = Some(cause.to_string());
     }
 
     pub(super) fn note_rebuild(&self) {
-        let mut rebuilds = self.rebuilds();
-        rebuilds.untold = rebuilds.cause.take();
+        let mut known = self.known();
+        known.repaired = known.damage.take();
     }
 
     /// The damage that the latest rebuild repaired, if it was not taken before. The first rebuild of
     /// a leadership may repair none: it always happens.
     pub(super) fn take_rebuild(&self) -> Option<String> {
-        self.rebuilds().untold.take()
+        self.known().repaired.take()
     }
 
     /// Of how many ApiKeys that are gone the last sweep has kept the keys, since they were too many.
     pub fn held_back(&self) -> Option<usize> {
-        *lock(&self.held_back)
+        self.known().held_back
     }
 
     /// Answers what was so before.
     pub(super) fn note_held_back(&self, owners: Option<usize>) -> Option<usize> {
-        std::mem::replace(&mut lock(&self.held_back), owners)
-    }
-
-    fn rebuilds(&self) -> MutexGuard<'_, Rebuilds> {
-        lock(&self.rebuilds)
+        std::mem::replace(&mut self.known().held_back, owners)
     }
 
     /// Whether no earlier command of this writer can be carried out any more.
     pub(super) fn trusts(&self, writer: &Writer) -> bool {
-        writer.term() > self.doubted.load(Ordering::Acquire)
+        writer.term() > self.known().doubted
     }
 
     /// Remembers what is held of an ApiKey that cannot be decoded. A Redis that was wiped knows it no
@@ -212,12 +201,13 @@ impl OpenDirectory {
                 origin: origin.clone(),
             })
         });
-        lock(&self.unreadable).insert(owner.uid.clone(), entries.collect());
+        let entries = entries.collect();
+        self.known().unreadable.insert(owner.uid.clone(), entries);
     }
 
     /// The ApiKey can be decoded again, or is gone.
     pub fn forget_unreadable(&self, uid: &str) {
-        lock(&self.unreadable).remove(uid);
+        self.known().unreadable.remove(uid);
     }
 
     /// Every record that the directory holds with its owner, and those remembered of ApiKeys that
@@ -233,26 +223,26 @@ impl OpenDirectory {
                 origin: Origin::Generated,
             })
         });
-        let remembered = lock(&self.unreadable);
-        let remembered = remembered.values().flatten().cloned();
+        let known = self.known();
+        let remembered = known.unreadable.values().flatten().cloned();
         Ok(remembered.chain(stored).collect())
     }
 
     /// When a key was last used, if its status is to show that.
     pub fn last_use(&self, key: &KeyId) -> Option<Timestamp> {
-        lock(&self.uses).get(key).copied()
+        self.known().uses.get(key).copied()
     }
 
     pub(super) fn note_uses(&self, uses: HashMap<KeyId, Timestamp>) {
-        *lock(&self.uses) = uses;
+        self.known().uses = uses;
     }
 
     /// The plans that the directory has or, before Redis lost them, had.
     pub(super) async fn known_plans(&self) -> Result<Vec<Plan>, StoreError> {
         let mut plans = self.directory.plans().await?;
-        let remembered = lock(&self.plans);
-        for plan in remembered.iter() {
-            if plans.iter().all(|known| known.name != plan.name) {
+        let known = self.known();
+        for plan in &known.plans {
+            if plans.iter().all(|stored| stored.name != plan.name) {
                 plans.push(plan.clone());
             }
         }
@@ -260,7 +250,7 @@ impl OpenDirectory {
     }
 
     pub(super) fn remember_plans(&self, plans: &[Plan]) {
-        *lock(&self.plans) = plans.to_vec();
+        self.known().plans = plans.to_vec();
     }
 
     /// Another directory took its place.
@@ -316,11 +306,8 @@ impl<'a> Doubt<'a> {
 impl Drop for Doubt<'_> {
     fn drop(&mut self) {
         if !self.is_settled {
-            self.open.doubted.fetch_max(self.term, Ordering::AcqRel);
+            let mut known = self.open.known();
+            known.doubted = known.doubted.max(self.term);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
