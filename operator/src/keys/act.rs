@@ -122,8 +122,8 @@ fn retired(before: ApiKeyStatus, retiring: RetiringKey, declared: Option<KeyHash
     let declared = declared.map(|hash| hash.to_string());
     let again = before
         .previous
+        .map(|before| before.issued)
         .filter(|before| Some(&before.hash) == declared.as_ref());
-    let again = again.as_ref().map(record::issued_before);
     let unrevealed = again.into_iter().chain(before.unrevealed);
     ApiKeyStatus {
         unrevealed: unrevealed.take(UNREVEALED).collect(),

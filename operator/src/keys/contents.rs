@@ -312,7 +312,7 @@ fn newer(
 /// The retirement times of replaced keys, from the Secret and the status.
 fn retiring(status: &ApiKeyStatus, in_secret: Option<&Written>) -> HashMap<KeyHash, Timestamp> {
     let told = status.previous.as_ref();
-    let told = told.and_then(|before| Some((before.hash.parse().ok()?, before.retire_time)));
+    let told = told.and_then(|before| Some((before.issued.hash.parse().ok()?, before.retire_time)));
     let written = in_secret.and_then(|written| written.retiring.as_ref());
     // An annotation that was edited by hand must not end the key that the Secret holds.
     let current = in_secret.and_then(|written| Some(written.issued.as_ref()?.hash));

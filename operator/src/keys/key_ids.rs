@@ -51,7 +51,7 @@ fn claim(key: &ApiKey, id: &str) -> Claim {
     match &key.status {
         Some(status)
             if is_id(status.key_id.as_ref())
-                || is_id(status.previous.as_ref().map(|before| &before.key_id)) =>
+                || is_id(status.previous.as_ref().map(|before| &before.issued.key_id)) =>
         {
             Claim::InForce
         }

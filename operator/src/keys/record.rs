@@ -43,12 +43,8 @@ impl Issued {
 
     /// As a status says it of a key that works until then.
     pub fn retiring(&self, retire_time: Timestamp) -> RetiringKey {
-        let told = self.told();
         RetiringKey {
-            revision: told.revision,
-            hash: told.hash,
-            key_id: told.key_id,
-            issued_time: told.issued_time,
+            issued: self.told(),
             retire_time,
         }
     }
@@ -65,16 +61,6 @@ impl Issued {
             retires: terms.retires,
             revision: self.revision,
         }
-    }
-}
-
-/// A status' retiring key, as it was issued.
-pub fn issued_before(old: &RetiringKey) -> IssuedKey {
-    IssuedKey {
-        revision: old.revision,
-        hash: old.hash.clone(),
-        key_id: old.key_id.clone(),
-        issued_time: old.issued_time,
     }
 }
 

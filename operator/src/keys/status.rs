@@ -199,7 +199,7 @@ fn issue(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Option<Happening> {
         Some(old) if old == id => None,
         Some(old) => {
             let until = after.previous.as_ref();
-            let until = until.filter(|previous| previous.key_id == *old);
+            let until = until.filter(|previous| previous.issued.key_id == *old);
             let end = until.map_or("is refused".into(), |previous| {
                 format!("works until {}", previous.retire_time)
             });

@@ -130,10 +130,9 @@ impl Subject {
     /// The keys that the status names, the current one first. One that was edited by hand names fewer.
     pub fn announced(&self) -> Vec<Issued> {
         let status = &self.status;
-        let previous = status.previous.as_ref().map(record::issued_before);
-        let named = status.current.iter().chain(&status.unrevealed).cloned();
-        let named = named.chain(previous);
-        named.filter_map(|issued| Issued::read(&issued)).collect()
+        let previous = status.previous.as_ref().map(|previous| &previous.issued);
+        let named = status.current.iter().chain(&status.unrevealed);
+        named.chain(previous).filter_map(Issued::read).collect()
     }
 
     /// Every key that spec and status name, and the others that its Secret or this leader names.
@@ -196,8 +195,7 @@ impl Subject {
         let status = &self.status;
         let current = status.current.as_ref().and_then(Issued::read);
         let before = status.previous.as_ref();
-        let previous = before.map(record::issued_before);
-        let previous = previous.as_ref().and_then(Issued::read);
+        let previous = before.and_then(|before| Issued::read(&before.issued));
         let retires = before.map(|before| before.retire_time);
         let shown = status.key_id.as_deref();
         let revealed = current

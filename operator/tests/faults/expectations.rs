@@ -41,7 +41,7 @@ pub fn named(key: &ApiKey) -> BTreeSet<KeyHash> {
     let told = status.flat_map(|status| {
         let issued = status.current.iter().chain(&status.unrevealed);
         let issued = issued.map(|issued| &issued.hash);
-        issued.chain(status.previous.iter().map(|previous| &previous.hash))
+        issued.chain(status.previous.iter().map(|previous| &previous.issued.hash))
     });
     let all = brought.chain(told);
     all.filter_map(|hash| hash.parse().ok()).collect()
@@ -129,7 +129,7 @@ fn of_previous(
 ) -> Option<(KeyHash, Expectation)> {
     let status = key.status.as_ref()?;
     let previous = status.previous.as_ref()?;
-    let hash: KeyHash = previous.hash.parse().ok()?;
+    let hash: KeyHash = previous.issued.hash.parse().ok()?;
     if has_come(previous.retire_time, now) {
         let refused: Expectation = Expected::Refused.into();
         return Some((hash, refused.after(Some(previous.retire_time))));

@@ -153,7 +153,7 @@ fn valid(key: &ApiKey) -> impl Iterator<Item = KeyHash> {
     let status = key.status.iter();
     let hashes = status.flat_map(|status| {
         let current = status.current.iter().map(|issued| &issued.hash);
-        current.chain(status.previous.iter().map(|before| &before.hash))
+        current.chain(status.previous.iter().map(|before| &before.issued.hash))
     });
     hashes.filter_map(|hash| hash.parse().ok())
 }

@@ -375,18 +375,9 @@ pub struct Reissue {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetiringKey {
-    /// `spec.rotation.revision` when it was issued.
-    #[schemars(range(min = 0))]
-    pub revision: i64,
-    /// Its SHA-256.
-    #[schemars(schema_with = "schema::sha256")]
-    pub hash: String,
-    /// Its public name.
-    #[schemars(length(max = 12))]
-    pub key_id: String,
-    /// When it was published.
-    #[schemars(schema_with = "schema::timestamp")]
-    pub issued_time: Timestamp,
+    /// The key.
+    #[serde(flatten)]
+    pub issued: IssuedKey,
     /// It is refused from this time on.
     #[schemars(schema_with = "schema::timestamp")]
     pub retire_time: Timestamp,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use water_resources::api_key::{IssuedAt, Reissue, RetiringKey};
+use water_resources::api_key::{IssuedAt, Reissue};
 
 use super::*;
 use crate::conditions::Finding;
@@ -181,13 +181,7 @@ fn a_key_without_an_api_is_told_of_though_one_may_come_by_itself() {
 
 #[test]
 fn what_may_still_be_published_is_named_until_the_key_is_in_force() {
-    let retiring = RetiringKey {
-        revision: 0,
-        hash: "cd".repeat(32),
-        key_id: "cd".repeat(6),
-        issued_time: at(0),
-        retire_time: at(1),
-    };
+    let retiring = issued("cd").retiring(at(1));
     let before = ApiKeyStatus {
         previous: Some(retiring),
         unrevealed: vec![issued("ef").told()],

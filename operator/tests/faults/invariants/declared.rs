@@ -82,7 +82,7 @@ fn named(status: Option<&ApiKeyStatus>, now: Timestamp) -> BTreeSet<KeyHash> {
     let announced = status.unrevealed.iter().map(|issued| &issued.hash);
     let overlapping = status.previous.iter();
     let overlapping = overlapping.filter(|previous| previous.retire_time > now);
-    let overlapping = overlapping.map(|previous| &previous.hash);
+    let overlapping = overlapping.map(|previous| &previous.issued.hash);
     let hashes = current.chain(announced).chain(overlapping);
     hashes.filter_map(|hash| hash.parse().ok()).collect()
 }
@@ -90,7 +90,7 @@ fn named(status: Option<&ApiKeyStatus>, now: Timestamp) -> BTreeSet<KeyHash> {
 fn is_as_declared(facts: &Facts, key: &ApiKey, hash: &KeyHash) -> bool {
     let previous = key.status.as_ref();
     let previous = previous.and_then(|status| status.previous.as_ref());
-    let previous = previous.filter(|previous| previous.hash == hash.to_string());
+    let previous = previous.filter(|previous| previous.issued.hash == hash.to_string());
     let is_so = |record: &Record| {
         let is_suspended = record.state == KeyState::Suspended;
         record.plan == key.spec.plan

@@ -107,7 +107,7 @@ impl Key {
             expires_at: key.spec.expiration_time,
             last_used_at: status.and_then(|status| status.last_used_time),
             previous: previous(key, now).map(|previous| Previous {
-                key_id: previous.key_id.clone(),
+                key_id: previous.issued.key_id.clone(),
                 retires_at: previous.retire_time,
                 last_used_at: None,
             }),
@@ -157,7 +157,7 @@ pub fn key_ids(key: &ApiKey) -> impl Iterator<Item = String> {
         let previous = status
             .previous
             .as_ref()
-            .map(|previous| previous.key_id.clone());
+            .map(|previous| previous.issued.key_id.clone());
         [current, previous]
     });
     [Some(key_id(key))].into_iter().chain(told).flatten()
