@@ -345,8 +345,7 @@ fn awaiting(awaited: &Awaited) -> String {
     }
     let elsewhere = names(&awaited.elsewhere);
     format!(
-        "{message}; of these, the key gate-url of Redis' Secret names or named another Redis to {elsewhere}, which what \
-         changes here does not reach: correct it if it is wrong, let the rollout of the gates go on, or delete these \
-         pods, which are waited for until then"
+        "{message}; of these, the key gate-url of Redis' Secret names or named another Redis to {elsewhere}: correct it \
+         if it is wrong, let the rollout of the gates go on, or delete these pods, which are waited for until then"
     )
 }
