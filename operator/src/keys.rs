@@ -8,6 +8,7 @@
 mod act;
 pub mod admission;
 pub mod changes;
+mod claim;
 mod contents;
 pub mod decide;
 mod error;

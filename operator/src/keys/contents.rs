@@ -4,7 +4,6 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{Resource, ResourceExt};
 use water_domain::{KeyHash, Plan, Timestamp};
 use water_keystore::{Entry, Origin, Owner};
@@ -12,6 +11,7 @@ use water_resources::api_key::{ApiKeyStatus, IssuedAt};
 use water_resources::{ApiKey, WaterDataApi};
 
 use super::admission::{self, Labels};
+use super::claim::{Age, Claim};
 use super::decide::{earlier, stricter};
 use super::plans::plans;
 use super::record::{self, Issued};
@@ -130,7 +130,7 @@ impl Context {
                 Err(invalid) if invalid.metadata.deletion_timestamp.is_none() => {
                     let uid = invalid.metadata.uid.as_deref().unwrap_or_default();
                     let carried = by_owner.remove(uid).unwrap_or_default();
-                    let age = Age::of(&invalid.metadata.creation_timestamp, uid);
+                    let age = Age::of(&*key);
                     let labels =
                         namespaces.get(&invalid.metadata.namespace.clone().unwrap_or_default());
                     let is_admitted =
@@ -141,24 +141,6 @@ impl Context {
                 Err(_) => {}
             }
         }
-    }
-}
-
-/// How strong an ApiKey's claim to a hash is; the strongest comes first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Claim {
-    InForce,
-    Announced,
-}
-
-/// How old an ApiKey is: the oldest comes first.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Age(Option<Time>, String);
-
-impl Age {
-    /// That of the ApiKey with this uid.
-    pub fn of(created: &Option<Time>, uid: &str) -> Self {
-        Self(created.clone(), uid.to_owned())
     }
 }
 
@@ -291,7 +273,7 @@ fn entries(
                 None => Origin::Generated,
             },
         };
-        let age = Age::of(&key.meta().creation_timestamp, subject.uid());
+        let age = Age::of(key);
         (claim, age, entry)
     };
     announced.iter().filter(is_published).map(entry).collect()

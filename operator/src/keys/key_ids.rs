@@ -6,15 +6,7 @@ use kube::runtime::reflector::Store;
 use water_resources::ApiKey;
 use water_resources::api_key::{ApiKeyStatus, IssuedAt};
 
-use super::contents::Age;
-
-/// How strong an ApiKey's claim to a key id is; of equal claims that of the oldest ApiKey counts.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Claim {
-    InForce,
-    Announced,
-    Declared,
-}
+use super::claim::{Age, Claim};
 
 /// Whether another ApiKey of the WaterDataApi has the key id that this one declares.
 pub fn is_taken(key: &ApiKey, place: &IssuedAt, keys: &Store<DeserializeGuard<ApiKey>>) -> bool {
@@ -37,7 +29,7 @@ fn precedes(other: &ApiKey, key: &ApiKey, id: &str, place: &IssuedAt) -> bool {
     is_here
         && other.meta().uid != key.meta().uid
         && claim(other, id) != Claim::Declared
-        && (claim(other, id), age(other)) < (claim(key, id), age(key))
+        && (claim(other, id), Age::of(other)) < (claim(key, id), Age::of(key))
 }
 
 fn claim(key: &ApiKey, id: &str) -> Claim {
@@ -58,13 +50,6 @@ fn claim(key: &ApiKey, id: &str) -> Claim {
         Some(status) if is_announced(status) => Claim::Announced,
         _ => Claim::Declared,
     }
-}
-
-fn age(key: &ApiKey) -> Age {
-    Age::of(
-        &key.meta().creation_timestamp,
-        key.meta().uid.as_deref().unwrap_or_default(),
-    )
 }
 
 #[cfg(test)]
