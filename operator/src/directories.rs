@@ -167,39 +167,29 @@ impl Directories {
         origin: &Origin,
         hashes: &[KeyHash],
     ) -> Result<(Writer, Sight, Applied), DirectoryError> {
-        let sight = self.look(open, source, read, uid, origin, hashes).await;
-        self.counted(sight)
-    }
-
-    async fn look(
-        &self,
-        open: &OpenDirectory,
-        source: &dyn Source,
-        read: Moment,
-        uid: &str,
-        origin: &Origin,
-        hashes: &[KeyHash],
-    ) -> Result<(Writer, Sight, Applied), DirectoryError> {
-        for _ in 0..2 {
-            let writer = self.writer(open, source).await?;
-            if open.is_caught_up_since() > read {
-                return Err(DirectoryError::ReadBefore);
+        let look = async {
+            for _ in 0..2 {
+                let writer = self.writer(open, source).await?;
+                if open.is_caught_up_since() > read {
+                    return Err(DirectoryError::ReadBefore);
+                }
+                let sight = open.directory.sight(uid, origin, hashes).await?;
+                if sight.term > writer.term() {
+                    // Another leader has claimed it since: what it declares is not this one's to tell.
+                    drop(Doubt::of(open, &writer));
+                    continue;
+                }
+                if let Some(position) = sight.position {
+                    return Ok((writer, sight, position));
+                }
+                let seen = open.directory.observe().await?;
+                if let Some(damage) = damage(None, &seen, &open.place.owner) {
+                    self.restore(open, damage, source).await?;
+                }
             }
-            let sight = open.directory.sight(uid, origin, hashes).await?;
-            if sight.term > writer.term() {
-                // Another leader has claimed it since: what it declares is not this one's to tell.
-                drop(Doubt::of(open, &writer));
-                continue;
-            }
-            if let Some(position) = sight.position {
-                return Ok((writer, sight, position));
-            }
-            let seen = open.directory.observe().await?;
-            if let Some(damage) = damage(None, &seen, &open.place.owner) {
-                self.restore(open, damage, source).await?;
-            }
-        }
-        Err(WriteError::Unverified.into())
+            Err(WriteError::Unverified.into())
+        };
+        self.counted(look.await)
     }
 
     /// Writes a declaration that was decided on what [`Self::sight`] told, by its writer.
@@ -220,21 +210,15 @@ impl Directories {
         open: &OpenDirectory,
         source: &dyn Source,
     ) -> Result<(), DirectoryError> {
-        let written = self.write_plans(open, source).await;
-        self.counted(written)
-    }
-
-    async fn write_plans(
-        &self,
-        open: &OpenDirectory,
-        source: &dyn Source,
-    ) -> Result<(), DirectoryError> {
-        let writer = self.writer(open, source).await?;
-        let plans = source.plans(&open.api, open.known_plans().await?);
-        let doubt = Doubt::of(open, &writer);
-        doubt.settled_by(writer.set_plans(&plans).await)?;
-        open.remember_plans(&plans);
-        Ok(())
+        let write = async {
+            let writer = self.writer(open, source).await?;
+            let plans = source.plans(&open.api, open.known_plans().await?);
+            let doubt = Doubt::of(open, &writer);
+            doubt.settled_by(writer.set_plans(&plans).await)?;
+            open.remember_plans(&plans);
+            Ok(())
+        };
+        self.counted(write.await)
     }
 
     /// Forgets tombstones and last uses that are 90 days old.
