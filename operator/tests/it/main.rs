@@ -35,6 +35,7 @@ mod rights;
 mod rotation;
 mod standby;
 mod store_faults;
+mod store_refusals;
 mod sweep;
 mod tenants;
 mod turnover;
