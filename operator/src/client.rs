@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Namespace;
+use kube::api::PostParams;
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource};
 use water_resources::client::{self, ClientError};
 
+use crate::conditions::RECORD_MANAGER;
 use crate::config::Scope;
 
 /// Above a watch's own 60 s, so that only a dead connection meets it.
@@ -23,6 +25,14 @@ pub async fn connect() -> Result<Client, ClientError> {
 /// How everything is watched.
 pub fn watching() -> watcher::Config {
     watcher::Config::default().timeout(WATCH_SECONDS)
+}
+
+/// How statuses and Secrets are written.
+pub fn record_params() -> PostParams {
+    PostParams {
+        field_manager: Some(RECORD_MANAGER.into()),
+        ..PostParams::default()
+    }
 }
 
 /// Everything of a kind that may be looked at.

@@ -5,10 +5,7 @@
 
 use std::collections::HashMap;
 
-use kube::api::{
-    DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PropagationPolicy, TypeMeta,
-    ValidationDirective,
-};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, TypeMeta};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tracing::info;
@@ -176,13 +173,10 @@ impl Children {
                 }
             }
         }
-        let params = PatchParams {
-            force: true,
-            field_manager: Some(WORKLOAD_MANAGER.into()),
-            // Nothing is applied that the API server does not know.
-            field_validation: Some(ValidationDirective::Strict),
-            ..PatchParams::default()
-        };
+        // Nothing is applied that the API server does not know.
+        let params = PatchParams::apply(WORKLOAD_MANAGER)
+            .force()
+            .validation_strict();
         let applied = api
             .patch(name, &params, &Patch::Apply(&wanted))
             .await
@@ -204,12 +198,12 @@ impl Children {
             .filter(|child| !wanted.contains(child))
             .cloned()
             .collect();
-        let params = DeleteParams {
-            propagation_policy: Some(PropagationPolicy::Background),
-            ..DeleteParams::default()
-        };
         for (kind, name) in unwanted {
-            match self.api(kind).delete(&name, &params).await {
+            match self
+                .api(kind)
+                .delete(&name, &DeleteParams::background())
+                .await
+            {
                 Err(kube::Error::Api(status)) if status.is_not_found() => {}
                 deleted => {
                     deleted.map_err(failed("deleting", kind, &name))?;

@@ -11,9 +11,10 @@ use kube::api::ObjectMeta;
 use water_resources::WaterDataApi;
 
 use super::fingerprint::fingerprint;
-use super::own_secret::{self, is_random, params, random};
+use super::own_secret::{self, is_random, random};
 use super::render::IdentityFacts;
 use super::secret_error::SecretError;
+use crate::client::record_params;
 use crate::context::Context;
 
 /// What the gates sign with.
@@ -36,7 +37,7 @@ pub async fn read(api: &WaterDataApi, context: &Context) -> Result<Identity, Sec
         Some(secret) => secret,
         None => {
             secrets
-                .create(&params(), &own_secret::new(api, &name, KEYS)?)
+                .create(&record_params(), &own_secret::new(api, &name, KEYS)?)
                 .await?
         }
     };
@@ -55,7 +56,9 @@ pub async fn write(identity: Identity, context: &Context) -> Result<Identity, Se
     let (name, namespace) = (identity.0.name_any(), identity.0.namespace());
     let secrets = context.api::<Secret>(&namespace.unwrap_or_default());
     Ok(Identity(
-        secrets.replace(&name, &params(), &identity.0).await?,
+        secrets
+            .replace(&name, &record_params(), &identity.0)
+            .await?,
     ))
 }
 

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{ObjectMeta, PostParams};
+use kube::api::ObjectMeta;
 use kube::{Resource, ResourceExt};
 use water_resources::WaterDataApi;
 
 use super::render::MANAGED_BY;
 use super::secret_error::SecretError;
-use crate::conditions::RECORD_MANAGER;
 
 /// 256 bits, in hexadecimal.
 const LENGTH: usize = 64;
@@ -57,12 +56,4 @@ pub fn value<'a>(secret: &'a Secret, key: &str) -> &'a [u8] {
     let data = secret.data.as_ref();
     data.and_then(|data| data.get(key))
         .map_or(&[], |value| value.0.as_slice())
-}
-
-/// How such Secrets are written.
-pub fn params() -> PostParams {
-    PostParams {
-        field_manager: Some(RECORD_MANAGER.into()),
-        ..PostParams::default()
-    }
 }

@@ -11,9 +11,10 @@ use water_resources::portal::{Accounts, KeyOfConfigMap, Portal};
 use water_resources::{WaterDataApi, WaterDataApiSpec};
 
 use super::fingerprint::fingerprint;
-use super::own_secret::{self, is_random, params};
+use super::own_secret::{self, is_random};
 use super::render::{PortalFacts, SecretFacts};
 use super::secret_error::SecretError;
+use crate::client::record_params;
 use crate::context::Context;
 
 /// Seals what a browser keeps while its user signs in.
@@ -184,7 +185,7 @@ async fn seal_key(
         Some(secret) => secret,
         None => {
             let made = own_secret::new(api, &name, [SEAL_KEY])?;
-            secrets.create(&params(), &made).await?
+            secrets.create(&record_params(), &made).await?
         }
     };
     let key = own_secret::value(&secret, SEAL_KEY);

@@ -2,7 +2,6 @@
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::networking::v1::Ingress;
-use kube::api::PostParams;
 use kube::{Resource, ResourceExt};
 use water_domain::Timestamp;
 use water_resources::api_key::IssuedAt;
@@ -18,7 +17,8 @@ use super::progress;
 use super::question::QuestionError;
 use super::render::Part;
 use super::transitions::transitions;
-use crate::conditions::{Aspect, Finding, Outcome, RECORD_MANAGER, Reason, find, holds, stated};
+use crate::client::record_params;
+use crate::conditions::{Aspect, Finding, Outcome, Reason, find, holds, stated};
 use crate::context::Context;
 
 /// What a pass found out.
@@ -348,13 +348,9 @@ pub async fn write(
     let before = api.status.clone().unwrap_or_default();
     let mut changed = api.clone();
     changed.status = Some(status);
-    let params = PostParams {
-        field_manager: Some(RECORD_MANAGER.into()),
-        ..PostParams::default()
-    };
     let client = context.api::<WaterDataApi>(&api.namespace().unwrap_or_default());
     client
-        .replace_status(&api.name_any(), &params, &changed)
+        .replace_status(&api.name_any(), &record_params(), &changed)
         .await?;
     let happened = transitions(&before, &changed.status.unwrap_or_default());
     context.events.report(&api.object_ref(&()), &happened);

@@ -57,10 +57,7 @@ async fn tell(
     let outcome = Outcome::Stuck(Reason::Undecodable, message.clone());
     let conditions = stated(&before, outcome.findings().to_vec(), generation, now);
     let patch = json!({ "status": { "observedGeneration": generation, "conditions": conditions } });
-    let params = PatchParams {
-        field_manager: Some(RECORD_MANAGER.into()),
-        ..PatchParams::default()
-    };
+    let params = PatchParams::apply(RECORD_MANAGER);
     objects
         .patch_status(&api.name_any(), &params, &Patch::Merge(patch))
         .await?;

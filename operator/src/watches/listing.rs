@@ -76,11 +76,8 @@ pub async fn each<K: Resource + Clone>(
     mut tell: impl FnMut(Listed),
 ) -> kube::Result<Option<String>> {
     // No resourceVersion: the API server answers from etcd, or from a cache that is as new.
-    let mut params = ListParams {
-        label_selector: labels.map(Into::into),
-        limit: Some(PAGE),
-        ..ListParams::default()
-    };
+    let mut params = ListParams::default().limit(PAGE);
+    params.label_selector = labels.map(Into::into);
     let (client, objects) = (api.clone().into_client(), Request::new(api.resource_url()));
     loop {
         let page = objects
