@@ -3,22 +3,22 @@
 //! A pass brings one WaterDataApi closer to what is declared. It stops at the first step that is not
 //! done and comes back when a child changes, and every ten seconds anyway.
 
-pub mod advice;
-pub mod children;
-pub mod data;
-pub mod directory;
-pub mod drift;
+mod advice;
+mod children;
+mod data;
+mod directory;
+mod drift;
 mod fingerprint;
-pub mod identity;
-pub mod manifest;
+mod identity;
+mod manifest;
 mod own_secret;
-pub mod portal;
-pub mod progress;
-pub mod question;
+mod portal;
+mod progress;
+mod question;
 pub mod render;
-pub mod report;
-pub mod rollout;
-pub mod rotation;
+mod report;
+mod rollout;
+mod rotation;
 pub mod secret_error;
 pub mod secrets;
 mod strays;

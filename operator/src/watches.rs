@@ -3,7 +3,7 @@
 pub mod cache;
 pub mod health;
 pub mod listing;
-pub mod relist;
+mod relist;
 
 use std::fmt::Debug;
 use std::future::ready;
