@@ -1,4 +1,5 @@
-//! Whether a step is done: pure predicates over what the API server says of a child.
+//! Whether a step is done: pure predicates over what the API server says of a child. They answer what the
+//! rollout waits for or fails with; nothing of a step that is done.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
@@ -6,24 +7,9 @@ use k8s_openapi::api::networking::v1::Ingress;
 use kube::ResourceExt;
 use water_resources::water_data_api::ComponentStatus;
 
-/// How far a step is.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Step {
-    /// Done.
-    Complete,
-    /// On its way; in words.
-    Underway(String),
-    /// It will not get on by itself; in words.
-    Failed(String),
-}
+use crate::conditions::{Outcome, Reason};
 
-/// A child that was applied a moment ago.
-pub fn unknown() -> Step {
-    Step::Underway("the API server has not told of it yet".into())
-}
-
-/// The migration Job.
-pub fn migration(job: &Job) -> Step {
+pub fn migration(job: &Job) -> Option<Outcome> {
     let name = job.name_any();
     let conditions = job
         .status
@@ -33,25 +19,28 @@ pub fn migration(job: &Job) -> Step {
         .flatten();
     for condition in conditions.filter(|condition| condition.status == "True") {
         match condition.type_.as_str() {
-            "Complete" => return Step::Complete,
+            "Complete" => return None,
             "Failed" => {
-                return Step::Failed(format!(
-                    "the Job {name} failed ({}); look at its log and delete it to have it tried again",
-                    condition.reason.as_deref().unwrap_or("without a reason")
-                ));
+                let reason = condition.reason.as_deref().unwrap_or("without a reason");
+                let message = format!(
+                    "the Job {name} failed ({reason}); look at its log and delete it to have it tried again"
+                );
+                return Some(Outcome::Stuck(Reason::MigrationFailed, message));
             }
             _ => {}
         }
     }
-    Step::Underway(format!("the Job {name} runs"))
+    let message = format!("the Job {name} runs");
+    Some(Outcome::Underway(Reason::Migrating, message))
 }
 
 /// A Deployment: observed, every pod of the latest template, available, and no old pod left.
-pub fn deployment(deployment: &Deployment) -> Step {
+pub fn deployment(deployment: &Deployment) -> Option<Outcome> {
+    let underway = |message| Some(Outcome::Underway(Reason::RollingOut, message));
     let name = deployment.name_any();
     let status = deployment.status.clone().unwrap_or_default();
     if status.observed_generation < deployment.metadata.generation {
-        return Step::Underway(format!(
+        return underway(format!(
             "the Deployment {name} was not seen by its controller yet"
         ));
     }
@@ -60,10 +49,11 @@ pub fn deployment(deployment: &Deployment) -> Step {
             && condition.reason.as_deref() == Some("ProgressDeadlineExceeded")
     });
     if gave_up {
-        return Step::Failed(format!(
+        let message = format!(
             "the Deployment {name} made no progress within spec.rollout.progressDeadlineSeconds: \
              look at its newest pods, and set a spec.image.tag that works"
-        ));
+        );
+        return Some(Outcome::Stuck(Reason::RolloutFailed, message));
     }
     let desired = desired(deployment);
     let (updated, available) = (
@@ -72,9 +62,9 @@ pub fn deployment(deployment: &Deployment) -> Step {
     );
     let total = status.replicas.unwrap_or(0);
     if updated == desired && available == desired && total == desired {
-        return Step::Complete;
+        return None;
     }
-    Step::Underway(format!(
+    underway(format!(
         "the Deployment {name} has {updated} of {desired} pods of the latest template, {available} available, \
          {total} in all"
     ))
@@ -124,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    fn judged(status: Value) -> Step {
+    fn judged(status: Value) -> Option<Outcome> {
         let object = json!({
             "metadata": { "name": "gate", "generation": 2 },
             "spec": { "replicas": 2, "selector": {}, "template": {} },
@@ -139,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_rollout_is_complete_with_every_pod_new_and_no_old_one() {
-        assert_eq!(judged(rolled()), Step::Complete);
+        assert_eq!(judged(rolled()), None);
         for (field, value) in [
             ("observedGeneration", 1),
             ("replicas", 3),
@@ -148,9 +138,12 @@ mod tests {
         ] {
             let mut status = rolled();
             status[field] = value.into();
-            assert!(matches!(judged(status), Step::Underway(_)), "{field}");
+            assert!(
+                matches!(judged(status), Some(Outcome::Underway(..))),
+                "{field}"
+            );
         }
-        assert!(matches!(judged(json!({})), Step::Underway(_)));
+        assert!(matches!(judged(json!({})), Some(Outcome::Underway(..))));
     }
 
     #[test]
@@ -160,7 +153,7 @@ mod tests {
         let reason = "ProgressDeadlineExceeded";
         status["conditions"] =
             json!([{ "type": "Progressing", "status": "False", "reason": reason }]);
-        assert!(matches!(judged(status), Step::Failed(_)));
+        assert!(matches!(judged(status), Some(Outcome::Stuck(..))));
     }
 
     #[test]
@@ -170,21 +163,12 @@ mod tests {
             migration(&serde_json::from_value(job).unwrap())
         };
         let condition = |kind: &str| json!([{ "type": kind, "status": "True", "reason": "BackoffLimitExceeded" }]);
-        assert_eq!(
-            judged(json!([])),
-            Step::Underway("the Job migrate runs".into())
-        );
-        assert_eq!(judged(condition("Complete")), Step::Complete);
-        assert_eq!(
-            judged(condition("FailureTarget")),
-            Step::Underway("the Job migrate runs".into())
-        );
-        assert_eq!(
-            judged(condition("Failed")),
-            Step::Failed(
-                "the Job migrate failed (BackoffLimitExceeded); look at its log and delete it to have it tried again"
-                    .into()
-            )
-        );
+        let runs = Outcome::Underway(Reason::Migrating, "the Job migrate runs".into());
+        assert_eq!(judged(json!([])), Some(runs.clone()));
+        assert_eq!(judged(condition("Complete")), None);
+        assert_eq!(judged(condition("FailureTarget")), Some(runs));
+        let message = "the Job migrate failed (BackoffLimitExceeded); look at its log and delete it to have it tried again";
+        let failed = Outcome::Stuck(Reason::MigrationFailed, message.into());
+        assert_eq!(judged(condition("Failed")), Some(failed));
     }
 }

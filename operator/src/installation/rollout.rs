@@ -6,7 +6,7 @@ use water_resources::WaterDataApi;
 
 use super::children::{ChildError, Children};
 use super::manifest::{ChildKind, Desired, Manifest};
-use super::progress::{self, Step};
+use super::progress;
 use super::report::waiting;
 use crate::conditions::{Aspect, Finding, Outcome, Reason, holds};
 
@@ -38,17 +38,10 @@ impl Rollout {
         }
     }
 
-    fn underway(migrations: Finding, reason: Reason, message: String) -> Self {
+    fn past_migrations(outcome: Outcome) -> Self {
         Self {
-            migrations,
-            outcome: Outcome::Underway(reason, message),
-        }
-    }
-
-    fn failed(migrations: Finding, reason: Reason, message: String) -> Self {
-        Self {
-            migrations,
-            outcome: Outcome::Stuck(reason, message),
+            migrations: migrated(),
+            outcome,
         }
     }
 }
@@ -81,11 +74,10 @@ pub async fn run(
     }
     if let Some(manifest) = &desired.portal {
         if let Err(hindrance) = portal {
-            return Ok(Rollout::failed(
-                migrated(),
+            return Ok(Rollout::past_migrations(Outcome::Stuck(
                 Reason::PortalInvalid,
                 hindrance,
-            ));
+            )));
         }
         children.apply(manifest).await?;
         if let Some(unfinished) = unfinished(children, manifest)? {
@@ -94,10 +86,7 @@ pub async fn run(
     }
     children.prune(desired).await?;
     let outcome = Outcome::InForce(Reason::Complete, "everything is as declared".into());
-    Ok(Rollout {
-        migrations: migrated(),
-        outcome,
-    })
+    Ok(Rollout::past_migrations(outcome))
 }
 
 /// Applies the migration Job; answers how far it is, unless it is done.
@@ -107,21 +96,18 @@ async fn migrate(
 ) -> Result<Option<Rollout>, ChildError> {
     children.apply(&desired.migration).await?;
     let job: Option<Job> = children.get(ChildKind::Job, &desired.migration.name)?;
-    let step = job
-        .as_ref()
-        .map_or_else(progress::unknown, progress::migration);
-    let lacks = |reason, message: &str| Finding::lacks(Aspect::MigrationsComplete, reason, message);
-    Ok(match step {
-        Step::Complete => None,
-        Step::Underway(message) => {
-            let finding = lacks(Reason::Migrating, &message);
-            Some(Rollout::underway(finding, Reason::Migrating, message))
-        }
-        Step::Failed(message) => {
-            let finding = lacks(Reason::MigrationFailed, &message);
-            Some(Rollout::failed(finding, Reason::MigrationFailed, message))
-        }
-    })
+    let outcome = match &job {
+        Some(job) => progress::migration(job),
+        None => Some(untold(Reason::Migrating)),
+    };
+    Ok(outcome.map(|outcome| Rollout {
+        migrations: Finding::lacks(
+            Aspect::MigrationsComplete,
+            outcome.reason(),
+            outcome.message(),
+        ),
+        outcome,
+    }))
 }
 
 /// Applies the Deployments of the services and then the gate's; answers how far they are, unless
@@ -136,8 +122,8 @@ async fn deploy(
             let is_gate = manifest.name == desired.gate.name;
             if is_gate && !is_claimed && !children.is_made(manifest) {
                 let message = "the gate is rolled out once the key directory is claimed";
-                let rollout = Rollout::underway(migrated(), Reason::Waiting, message.into());
-                return Ok(Some(rollout));
+                let outcome = Outcome::Underway(Reason::Waiting, message.into());
+                return Ok(Some(Rollout::past_migrations(outcome)));
             }
             children.apply(manifest).await?;
         }
@@ -153,14 +139,16 @@ async fn deploy(
 /// How far a Deployment is, unless it is done.
 fn unfinished(children: &Children, manifest: &Manifest) -> Result<Option<Rollout>, ChildError> {
     let deployment: Option<Deployment> = children.get(ChildKind::Deployment, &manifest.name)?;
-    let step = deployment
-        .as_ref()
-        .map_or_else(progress::unknown, progress::deployment);
-    Ok(match step {
-        Step::Complete => None,
-        Step::Underway(message) => Some(Rollout::underway(migrated(), Reason::RollingOut, message)),
-        Step::Failed(message) => Some(Rollout::failed(migrated(), Reason::RolloutFailed, message)),
-    })
+    let outcome = match &deployment {
+        Some(deployment) => progress::deployment(deployment),
+        None => Some(untold(Reason::RollingOut)),
+    };
+    Ok(outcome.map(Rollout::past_migrations))
+}
+
+/// How far a child is that was applied a moment ago.
+fn untold(reason: Reason) -> Outcome {
+    Outcome::Underway(reason, "the API server has not told of it yet".into())
 }
 
 fn migrated() -> Finding {
