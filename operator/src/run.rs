@@ -15,7 +15,7 @@ use water_runtime::{BoxError, Drained, Latch, Process, Shutdown, shutdown::Stage
 use crate::caches::{Caches, Told};
 use crate::config::OperatorConfig;
 use crate::leading::{Means, lead};
-use crate::lease::{Election, Leadership};
+use crate::lease::Election;
 use crate::metrics::Metrics;
 use crate::release::ending;
 use crate::watches::health::Health;
@@ -122,7 +122,7 @@ async fn serve(
 
 async fn stand(means: Means<'_>, shutdown: &Shutdown) -> Result<Drained, BoxError> {
     loop {
-        let mut leadership: Leadership = tokio::select! {
+        let mut leadership = tokio::select! {
             leadership = means.election.win() => leadership,
             () = shutdown.reached(Stage::Draining) => return Ok(Drained::default()),
             () = means.health.until_hopeless() => return Err(WatchesFailed.into()),
@@ -130,35 +130,19 @@ async fn stand(means: Means<'_>, shutdown: &Shutdown) -> Result<Drained, BoxErro
         means.metrics.leading.set(1);
         // In this order: a process that was held for longer than its lease does not go on with what it
         // was doing.
-        let end = tokio::select! {
+        let ended = tokio::select! {
             biased;
-            () = leadership.lost() => End::Lost,
-            () = shutdown.reached(Stage::Draining) => End::Stopping,
-            () = lead(means) => End::Hopeless,
+            () = leadership.lost() => None,
+            () = shutdown.reached(Stage::Draining) => Some(Ok(Drained::default())),
+            () = lead(means) => Some(Err(WatchesFailed.into())),
         };
         means.metrics.leading.set(0);
-        match end {
-            // The API server may have been restored from an older state: a watch would go on after the
-            // state that is lost, and never tell of what comes before that.
-            End::Lost => means.caches.begin_anew(),
-            End::Stopping => {
-                leadership.release().await;
-                return Ok(Drained::default());
-            }
-            End::Hopeless => {
-                leadership.release().await;
-                return Err(WatchesFailed.into());
-            }
+        if let Some(served) = ended {
+            leadership.release().await;
+            return served;
         }
+        // The API server may have been restored from an older state: a watch would go on after the
+        // state that is lost, and never tell of what comes before that.
+        means.caches.begin_anew();
     }
-}
-
-/// Why a leadership ended.
-enum End {
-    /// Somebody else leads, or nobody can tell.
-    Lost,
-    /// The process stops.
-    Stopping,
-    /// The watches do not come back.
-    Hopeless,
 }
