@@ -8,8 +8,8 @@
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
-use kube::api::{ObjectMeta, PostParams};
-use kube::{Api, Client};
+use kube::api::PostParams;
+use kube::{Api, Client, ResourceExt};
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
@@ -106,24 +106,17 @@ impl Election {
 
     async fn attempt(&self, seen: &mut Option<Seen>) -> kube::Result<Option<Lease>> {
         let Some(lease) = self.api.get_opt(NAME).await? else {
-            return self.written(
-                self.api
-                    .create(&PostParams::default(), &self.record(None))
-                    .await,
-            );
+            let record = self.record(None);
+            return written(self.api.create(&PostParams::default(), &record).await);
         };
         if !self.is_free(&lease, seen) {
             return Ok(None);
         }
-        self.written(self.put(&lease).await)
+        self.put(&lease).await
     }
 
     fn is_free(&self, lease: &Lease, seen: &mut Option<Seen>) -> bool {
-        let holder = lease
-            .spec
-            .as_ref()
-            .and_then(|spec| spec.holder_identity.as_deref());
-        if holder.is_none_or(str::is_empty) || self.holds(lease) {
+        if holder(lease).is_none_or(str::is_empty) || self.holds(lease) {
             return true;
         }
         match seen {
@@ -142,60 +135,52 @@ impl Election {
     }
 
     fn holds(&self, lease: &Lease) -> bool {
-        lease
-            .spec
-            .as_ref()
-            .and_then(|spec| spec.holder_identity.as_ref())
-            == Some(&self.identity)
+        holder(lease) == Some(self.identity.as_str())
     }
 
-    async fn put(&self, lease: &Lease) -> kube::Result<Lease> {
-        self.api
-            .replace(NAME, &PostParams::default(), &self.record(Some(lease)))
-            .await
-    }
-
-    /// A refused write means that somebody else was faster.
-    fn written(&self, result: kube::Result<Lease>) -> kube::Result<Option<Lease>> {
-        match result {
-            Ok(lease) => Ok(Some(lease)),
-            Err(kube::Error::Api(status)) if status.code == 409 => Ok(None),
-            Err(error) => Err(error),
-        }
+    async fn put(&self, lease: &Lease) -> kube::Result<Option<Lease>> {
+        let (params, record) = (PostParams::default(), self.record(Some(lease)));
+        written(self.api.replace(NAME, &params, &record).await)
     }
 
     /// The record that names this candidate, in the place of `live`.
     fn record(&self, live: Option<&Lease>) -> Lease {
         let now = clock::shown_time();
-        let spec = live
-            .and_then(|lease| lease.spec.clone())
-            .unwrap_or_default();
-        let continued = live.is_some_and(|lease| self.holds(lease));
+        let Lease { mut metadata, spec } = live.cloned().unwrap_or_default();
+        metadata.name = Some(NAME.into());
+        let spec = spec.unwrap_or_default();
+        let (acquire_time, lease_transitions) = match live {
+            Some(live) if self.holds(live) => (spec.acquire_time, spec.lease_transitions),
+            Some(_) => {
+                let transitions = spec.lease_transitions.unwrap_or(0) + 1;
+                (Some(now.clone()), Some(transitions))
+            }
+            None => (Some(now.clone()), Some(0)),
+        };
         Lease {
-            metadata: match live {
-                Some(live) => live.metadata.clone(),
-                None => ObjectMeta {
-                    name: Some(NAME.into()),
-                    ..ObjectMeta::default()
-                },
-            },
+            metadata,
             spec: Some(LeaseSpec {
                 holder_identity: Some(self.identity.clone()),
                 lease_duration_seconds: i32::try_from(DURATION.as_secs()).ok(),
-                acquire_time: if continued {
-                    spec.acquire_time
-                } else {
-                    Some(now.clone())
-                },
+                acquire_time,
                 renew_time: Some(now),
-                lease_transitions: match live {
-                    None => Some(0),
-                    Some(_) if continued => spec.lease_transitions,
-                    Some(_) => Some(spec.lease_transitions.unwrap_or(0) + 1),
-                },
+                lease_transitions,
                 ..LeaseSpec::default()
             }),
         }
+    }
+}
+
+fn holder(lease: &Lease) -> Option<&str> {
+    lease.spec.as_ref()?.holder_identity.as_deref()
+}
+
+/// A refused write means that somebody else was faster.
+fn written(result: kube::Result<Lease>) -> kube::Result<Option<Lease>> {
+    match result {
+        Ok(lease) => Ok(Some(lease)),
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -246,7 +231,7 @@ impl Leadership {
             }
             let api = &self.election.api;
             let released = api.replace(NAME, &PostParams::default(), &free).await;
-            if self.election.written(released)?.is_some() {
+            if written(released)?.is_some() {
                 return Ok(());
             }
             // A renewal that was under way has changed the version.
@@ -258,11 +243,7 @@ impl Leadership {
     }
 
     async fn renew(&mut self) -> kube::Result<Renewal> {
-        if let Some(lease) = self
-            .election
-            .written(self.election.put(&self.lease).await)?
-        {
-            self.lease = lease;
+        if self.put().await? {
             return Ok(Renewal::Renewed);
         }
         // Somebody wrote the object: a taker, or an annotation by hand.
@@ -274,15 +255,19 @@ impl Leadership {
             return Ok(Renewal::WentBack);
         }
         self.lease = live;
-        let renewed = self
-            .election
-            .written(self.election.put(&self.lease).await)?;
-        let renewal = match renewed {
-            Some(_) => Renewal::Renewed,
-            None => Renewal::Taken,
+        Ok(match self.put().await? {
+            true => Renewal::Renewed,
+            false => Renewal::Taken,
+        })
+    }
+
+    /// Whether the API server took the record anew.
+    async fn put(&mut self) -> kube::Result<bool> {
+        let Some(lease) = self.election.put(&self.lease).await? else {
+            return Ok(false);
         };
-        self.lease = renewed.unwrap_or_else(|| self.lease.clone());
-        Ok(renewal)
+        self.lease = lease;
+        Ok(true)
     }
 }
 
@@ -290,23 +275,7 @@ impl Leadership {
 /// watches that ask for changes since then would stay silent. Versions of one kind are numbers that
 /// grow (KEP-5504).
 fn is_earlier(live: &Lease, written: &Lease) -> bool {
-    let version = |lease: &Lease| {
-        lease
-            .metadata
-            .resource_version
-            .as_ref()?
-            .parse::<u128>()
-            .ok()
-    };
+    let version = |lease: &Lease| lease.resource_version()?.parse::<u128>().ok();
     let versions = version(live).zip(version(written));
     versions.is_some_and(|(live, written)| live < written)
-}
-
-impl std::fmt::Debug for Leadership {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("Leadership")
-            .field("identity", &self.election.identity)
-            .finish_non_exhaustive()
-    }
 }
