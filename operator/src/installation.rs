@@ -45,7 +45,6 @@ use crate::clock;
 use crate::conditions::{Aspect, Finding, Outcome, Reason, holds};
 use crate::config::Scope;
 use crate::context::Context;
-use crate::metrics::{Kind, PassOutcome};
 use children::{ChildError, Children};
 use render::Source;
 use report::Report;
@@ -106,12 +105,7 @@ pub async fn reconcile(
     };
     let pass = tokio::time::timeout(PASS_WITHIN, pass(api, &context, clock::now()));
     let result = pass.await.unwrap_or(Err(InstallationError::TooLong));
-    let outcome = if result.is_ok() {
-        PassOutcome::Done
-    } else {
-        PassOutcome::Failed
-    };
-    context.metrics.pass(Kind::WaterDataApi, outcome);
+    context.metrics.pass("WaterDataApi", &result);
     match &result {
         Ok(()) => context.backoff.succeeded(&api.uid().unwrap_or_default()),
         Err(error) if error.is_conflict() => {}

@@ -41,7 +41,6 @@ use water_resources::ApiKey;
 use crate::backoff::{chance, spread};
 use crate::clock;
 use crate::context::Context;
-use crate::metrics::{Kind, PassOutcome};
 use act::Done;
 pub use error::KeyError;
 use error::PASS_WITHIN;
@@ -68,12 +67,7 @@ pub async fn reconcile(
 ) -> Result<Action, KeyError> {
     let pass = tokio::time::timeout(PASS_WITHIN, pass(&key, &context, clock::now()));
     let result = pass.await.unwrap_or(Err(KeyError::TooLong));
-    let outcome = if result.is_ok() {
-        PassOutcome::Done
-    } else {
-        PassOutcome::Failed
-    };
-    context.metrics.pass(Kind::ApiKey, outcome);
+    context.metrics.pass("ApiKey", &result);
     result
 }
 

@@ -1,8 +1,6 @@
 //! What the operator counts. No label comes from an object's name or an error's text.
 
-use std::sync::atomic::AtomicI64;
-
-use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
+use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -12,61 +10,30 @@ use water_keystore::Reason as StoreReason;
 /// The operator's metrics.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
-    /// 1 while this pod leads.
-    pub leading: Gauge<i64, AtomicI64>,
-    /// Passes over objects.
-    pub passes: Family<Pass, Counter>,
-    /// Watches that failed and are tried again.
-    pub watch_failures: Family<WatchedKind, Counter>,
-    /// 1 while a watch fails.
-    pub watches_failing: Family<WatchedKind, Gauge>,
-    /// What Redis did not do for the operator, by reason.
-    pub store_failures: Family<Refused, Counter>,
-    /// Rebuilds of key directories, the first of each included.
-    pub directory_rebuilds: Counter,
-    /// ApiKeys that were gone without a revocation, and whose keys a sweep withdrew.
-    pub swept_owners: Counter,
+    pub(crate) leading: Gauge,
+    passes: Family<Pass, Counter>,
+    watch_failures: Family<WatchedKind, Counter>,
+    watches_failing: Family<WatchedKind, Gauge>,
+    store_failures: Family<Refused, Counter>,
+    pub(crate) directory_rebuilds: Counter,
+    pub(crate) swept_owners: Counter,
 }
 
-/// A kind that is watched.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
-pub struct WatchedKind {
+struct WatchedKind {
     /// In the plural, as RBAC rules name it.
-    pub kind: &'static str,
+    kind: &'static str,
 }
 
-/// Why Redis did not do what was asked.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
-pub struct Refused {
-    /// One word.
-    pub reason: &'static str,
+struct Refused {
+    reason: &'static str,
 }
 
-/// A pass over one object.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
-pub struct Pass {
-    /// What was looked at.
-    pub kind: Kind,
-    /// What came of it.
-    pub outcome: PassOutcome,
-}
-
-/// What was looked at.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, EncodeLabelValue)]
-pub enum Kind {
-    /// An ApiKey.
-    ApiKey,
-    /// A WaterDataApi.
-    WaterDataApi,
-}
-
-/// What came of it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, EncodeLabelValue)]
-pub enum PassOutcome {
-    /// A whole pass.
-    Done,
-    /// Given up in the middle, to be tried again.
-    Failed,
+struct Pass {
+    kind: &'static str,
+    outcome: &'static str,
 }
 
 impl Metrics {
@@ -113,20 +80,22 @@ impl Metrics {
         );
     }
 
-    /// Notes how a watch is doing.
-    pub fn watch_is_failing(&self, kind: &'static str, fails: bool) {
+    pub(crate) fn watch_is_failing(&self, kind: &'static str, fails: bool) {
         let kind = WatchedKind { kind };
         self.watches_failing.get_or_create(&kind).set(fails.into());
+        if fails {
+            self.watch_failures.get_or_create(&kind).inc();
+        }
     }
 
-    /// Counts what Redis did not do.
-    pub fn store_failure(&self, reason: StoreReason) {
+    pub(crate) fn store_failure(&self, reason: StoreReason) {
         let reason = reason.as_str();
         self.store_failures.get_or_create(&Refused { reason }).inc();
     }
 
-    /// Counts a pass.
-    pub fn pass(&self, kind: Kind, outcome: PassOutcome) {
+    /// A pass that was given up in the middle is tried again.
+    pub(crate) fn pass<T, E>(&self, kind: &'static str, result: &Result<T, E>) {
+        let outcome = if result.is_ok() { "Done" } else { "Failed" };
         self.passes.get_or_create(&Pass { kind, outcome }).inc();
     }
 }

@@ -9,7 +9,7 @@ use kube::runtime::watcher;
 use tokio::time::{Instant, interval};
 use tracing::{info, warn};
 
-use crate::metrics::{Metrics, WatchedKind};
+use crate::metrics::Metrics;
 
 /// All watches failing for this long end the process.
 const HOPELESS: Duration = Duration::from_secs(300);
@@ -140,12 +140,6 @@ impl Probe {
                         .map_or(now, |failure| failure.logged),
                 });
                 self.health.metrics.watch_is_failing(watch.kind, true);
-                let kind = WatchedKind { kind: watch.kind };
-                self.health
-                    .metrics
-                    .watch_failures
-                    .get_or_create(&kind)
-                    .inc();
             }
         }
     }
