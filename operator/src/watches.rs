@@ -6,17 +6,13 @@ pub mod listing;
 mod relist;
 
 use std::fmt::Debug;
-use std::future::ready;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, stream};
-use kube::api::ObjectMeta;
 use kube::runtime::controller::Action;
-use kube::runtime::reflector::{self, Store};
 use kube::runtime::utils::Backoff;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Resource};
@@ -46,105 +42,6 @@ where
             pass.await
         })
     }
-}
-
-/// What a watch tells, kept in a store.
-pub struct Remembered<K: Resource<DynamicType = ()> + 'static> {
-    /// All that it told.
-    pub store: Store<K>,
-    /// What changed, deletions too. Not what a list shows: that is told at its end, by `told`.
-    pub changes: Changes<K>,
-    /// Begins the watch anew.
-    pub restart: Arc<Notify>,
-    /// The lists with which it has begun so far.
-    pub lists: Arc<Lists>,
-}
-
-/// Counts the lists with which a watch begins, the first and those after a break.
-#[derive(Default)]
-pub struct Lists {
-    begun: AtomicU64,
-    complete: AtomicU64,
-}
-
-impl Lists {
-    /// How many were begun.
-    pub fn begun(&self) -> u64 {
-        self.begun.load(Ordering::Acquire)
-    }
-
-    /// The number of the last one that came to its end; 0 before.
-    pub fn complete(&self) -> u64 {
-        self.complete.load(Ordering::Acquire)
-    }
-
-    fn note<K>(&self, event: &watcher::Event<K>) {
-        match event {
-            watcher::Event::Init => drop(self.begun.fetch_add(1, Ordering::AcqRel)),
-            watcher::Event::InitDone => self.complete.store(self.begun(), Ordering::Release),
-            _ => {}
-        }
-    }
-}
-
-/// Watches, and remembers; `told` is set once that is complete.
-pub fn remembered<K>(
-    api: Api<K>,
-    config: watcher::Config,
-    told: watch::Sender<bool>,
-    probe: Probe,
-) -> Remembered<K>
-where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
-{
-    let (store, writer) = reflector::store();
-    let (restart, lists) = (Arc::new(Notify::new()), Arc::<Lists>::default());
-    let counted = Arc::clone(&lists);
-    let events = begun_anew(api, config, Arc::clone(&restart))
-        .modify(|object| make_small(object.meta_mut()));
-    let changes = relist::with_lost_deletions(events, store.clone())
-        .reflect(writer)
-        .inspect(move |event| {
-            probe.note(event, Instant::now());
-            if let Ok(event) = event {
-                counted.note(event);
-            }
-            if matches!(event, Ok(watcher::Event::InitDone)) {
-                told.send_replace(true);
-            }
-        });
-    let changes = one_by_one(changes).boxed();
-    Remembered {
-        store,
-        changes,
-        restart,
-        lists,
-    }
-}
-
-/// What changed besides what lists show: behind passes over 10 000 listed objects, one that changes
-/// would wait for seconds.
-fn one_by_one<K>(
-    events: impl Stream<Item = Result<watcher::Event<K>, watcher::Error>> + Send,
-) -> impl Stream<Item = Result<K, watcher::Error>> + Send
-where
-    K: Send,
-{
-    let is_listed = |event: &Result<_, _>| matches!(event, Ok(watcher::Event::InitApply(_)));
-    events
-        .filter(move |event| ready(!is_listed(event)))
-        .touched_objects()
-}
-
-/// Thousands of them are remembered.
-fn make_small(meta: &mut ObjectMeta) {
-    // Half of an object's memory, and never looked at. Absent in a PUT it stays as it is.
-    meta.managed_fields = None;
-    // As decoded, each has room for four and holds one.
-    meta.finalizers.iter_mut().for_each(Vec::shrink_to_fit);
-    meta.owner_references
-        .iter_mut()
-        .for_each(Vec::shrink_to_fit);
 }
 
 /// Changed objects.
@@ -229,23 +126,7 @@ impl Backoff for NoPause {
 
 #[cfg(test)]
 mod tests {
-    use watcher::Event;
-
     use super::*;
-
-    #[tokio::test]
-    async fn what_a_list_shows_is_not_told_one_by_one() {
-        let list = [Event::Init, Event::InitApply(1), Event::InitApply(2)];
-        let lost = [Event::Delete(3), Event::InitDone];
-        let later = [Event::Apply(2), Event::Delete(1)];
-        let events = list.into_iter().chain(lost).chain(later);
-        let changes = one_by_one(stream::iter(events.map(Ok)));
-        let changes: Vec<i32> = changes
-            .filter_map(async |object| object.ok())
-            .collect()
-            .await;
-        assert_eq!(changes, [3, 2, 1]);
-    }
 
     #[test]
     fn patience_grows_to_five_seconds_give_or_take_a_quarter_and_begins_anew() {

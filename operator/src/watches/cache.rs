@@ -2,25 +2,34 @@
 
 use std::convert::Infallible;
 use std::fmt::Debug;
+use std::future::ready;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use kube::runtime::reflector::Store;
+use futures::{Stream, StreamExt};
+use kube::api::ObjectMeta;
+use kube::runtime::reflector::{self, Store};
+use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::{Notify, watch};
-use tokio::time::{sleep, timeout};
-use tracing::warn;
+use tokio::time::{Instant, sleep, timeout};
+use tracing::{debug, warn};
 
 use super::health::Health;
-use super::listing::{Listing, Versions, known, list};
-use super::{Changes, Lists, relist, remembered};
+use super::listing::{Listing, Versions, behind, known, list, stuck};
+use super::relist::with_lost_deletions;
+use super::{Changes, begun_anew};
 use crate::client::watching;
 
-/// A watch that is this far behind a list is begun anew.
-const SETTLED_WITHIN: Duration = Duration::from_secs(2);
 /// Between two comparisons with a list.
+const COMPARED_EVERY: Duration = Duration::from_secs(600);
+/// A watch is seconds behind a list at worst.
+const STUCK_AFTER: Duration = Duration::from_secs(30);
+/// A claim waits this long for a watch that is behind a list.
+const SETTLED_WITHIN: Duration = Duration::from_secs(2);
+/// Between two looks at the store.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// All objects of one kind.
@@ -38,6 +47,32 @@ pub struct Cache<K: Resource<DynamicType = ()> + 'static> {
     gave_up_first: AtomicBool,
 }
 
+/// Counts the lists with which a watch begins, the first and those after a break.
+#[derive(Default)]
+struct Lists {
+    begun: AtomicU64,
+    complete: AtomicU64,
+}
+
+impl Lists {
+    fn begun(&self) -> u64 {
+        self.begun.load(Ordering::Acquire)
+    }
+
+    /// The number of the last one that came to its end; 0 before.
+    fn complete(&self) -> u64 {
+        self.complete.load(Ordering::Acquire)
+    }
+
+    fn note<K>(&self, event: &watcher::Event<K>) {
+        match event {
+            watcher::Event::Init => drop(self.begun.fetch_add(1, Ordering::AcqRel)),
+            watcher::Event::InitDone => self.complete.store(self.begun(), Ordering::Release),
+            _ => {}
+        }
+    }
+}
+
 impl<K> Cache<K>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
@@ -52,32 +87,68 @@ where
         let config = labels
             .into_iter()
             .fold(watching(), |config, labels| config.labels(labels));
-        let told = watch::Sender::new(false);
-        let receiver = told.subscribe();
-        let watch = remembered(api.clone(), config, told, health.watch(kind));
+        let (store, writer) = reflector::store();
+        let (tell, told) = watch::channel(false);
+        let (restart, lists) = (Arc::<Notify>::default(), Arc::<Lists>::default());
+        let (counted, probe) = (Arc::clone(&lists), health.watch(kind));
+        let events = begun_anew(api.clone(), config, Arc::clone(&restart))
+            .modify(|object| make_small(object.meta_mut()));
+        let changes = with_lost_deletions(events, store.clone())
+            .reflect(writer)
+            .inspect(move |event| {
+                probe.note(event, Instant::now());
+                if let Ok(event) = event {
+                    counted.note(event);
+                }
+                if matches!(event, Ok(watcher::Event::InitDone)) {
+                    tell.send_replace(true);
+                }
+            });
         let cache = Self {
-            store: watch.store,
-            told: receiver,
+            store,
+            told,
             kind,
             api,
             labels,
-            restart: watch.restart,
-            lists: watch.lists,
+            restart,
+            lists,
             gave_up_first: AtomicBool::new(false),
         };
-        (cache, watch.changes)
+        (cache, one_by_one(changes).boxed())
     }
 
-    /// Compares the store with a list now and then: a watch that has missed something is begun anew.
+    /// Compares the store with a list now and then. A watch that goes on without telling of changes is begun
+    /// anew.
     pub async fn compare(&self) -> Infallible {
-        relist::look(
-            self.kind,
-            self.api.clone(),
-            self.labels,
-            self.store.clone(),
-            &self.restart,
-        )
-        .await
+        loop {
+            sleep(COMPARED_EVERY).await;
+            let kind = self.kind;
+            match self.missed().await {
+                Ok(0) => {}
+                Ok(objects) => {
+                    warn!(
+                        kind,
+                        objects, "a watch has missed changes and is begun anew"
+                    );
+                    self.begin_anew();
+                }
+                Err(error) => debug!(kind, error = %error, "cannot compare a watch with a list"),
+            }
+        }
+    }
+
+    async fn missed(&self) -> kube::Result<usize> {
+        let first = self.behind().await?;
+        if first.is_empty() {
+            return Ok(0);
+        }
+        sleep(STUCK_AFTER).await;
+        Ok(stuck(&first, &self.behind().await?))
+    }
+
+    async fn behind(&self) -> kube::Result<Versions> {
+        let listed = list(&self.api, self.labels).await?;
+        Ok(behind(&listed.versions, &known(&self.store)))
     }
 
     /// Returns once the store includes a list that began after this was called. A watch that stays
@@ -149,5 +220,52 @@ where
             }
             sleep(LOOK).await;
         }
+    }
+}
+
+/// What changed besides what lists show: behind passes over 10 000 listed objects, one that changes
+/// would wait for seconds.
+fn one_by_one<K>(
+    events: impl Stream<Item = Result<watcher::Event<K>, watcher::Error>> + Send,
+) -> impl Stream<Item = Result<K, watcher::Error>> + Send
+where
+    K: Send,
+{
+    let is_listed = |event: &Result<_, _>| matches!(event, Ok(watcher::Event::InitApply(_)));
+    events
+        .filter(move |event| ready(!is_listed(event)))
+        .touched_objects()
+}
+
+/// Thousands of them are remembered.
+fn make_small(meta: &mut ObjectMeta) {
+    // Half of an object's memory, and never looked at. Absent in a PUT it stays as it is.
+    meta.managed_fields = None;
+    // As decoded, each has room for four and holds one.
+    meta.finalizers.iter_mut().for_each(Vec::shrink_to_fit);
+    meta.owner_references
+        .iter_mut()
+        .for_each(Vec::shrink_to_fit);
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::stream;
+    use watcher::Event;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_a_list_shows_is_not_told_one_by_one() {
+        let list = [Event::Init, Event::InitApply(1), Event::InitApply(2)];
+        let lost = [Event::Delete(3), Event::InitDone];
+        let later = [Event::Apply(2), Event::Delete(1)];
+        let events = list.into_iter().chain(lost).chain(later);
+        let changes = one_by_one(stream::iter(events.map(Ok)));
+        let changes: Vec<i32> = changes
+            .filter_map(async |object| object.ok())
+            .collect()
+            .await;
+        assert_eq!(changes, [3, 2, 1]);
     }
 }

@@ -129,6 +129,21 @@ fn revision(version: &Option<String>) -> Option<u64> {
     version.as_ref()?.parse().ok()
 }
 
+/// Objects of which the watch tells something else than the list, with what the watch tells.
+pub fn behind(listed: &Versions, known: &Versions) -> Versions {
+    let objects = listed.keys().chain(known.keys());
+    let differing = objects.filter(|object| listed.get(object) != known.get(object));
+    differing
+        .map(|object| (object.clone(), known.get(object).cloned().flatten()))
+        .collect()
+}
+
+/// How many objects the watch was behind with twice, telling the same both times: it was not just slow.
+pub fn stuck(first: &Versions, second: &Versions) -> usize {
+    let same = |(object, told): &(&_, &Option<String>)| second.get(*object) == Some(*told);
+    first.iter().filter(same).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,5 +181,21 @@ mod tests {
         assert_eq!(lost(&[("deleted", "8")]), versions(&[]));
         assert_eq!(lost(&[("a", "8"), ("b", "9")]), versions(&[("a", "8")]));
         assert_eq!(lost(&[("gone", "11")]), versions(&[("gone", "11")]));
+    }
+
+    #[test]
+    fn a_watch_that_tells_the_same_twice_and_not_what_is_listed_has_missed_it() {
+        let known = versions(&[("a", "1"), ("b", "1"), ("gone", "1")]);
+        let first = behind(&versions(&[("a", "1"), ("b", "2"), ("new", "1")]), &known);
+        assert_eq!(stuck(&first, &first), 3);
+        let caught_up = versions(&[("a", "1"), ("b", "2"), ("new", "1")]);
+        assert_eq!(stuck(&first, &behind(&caught_up, &caught_up)), 0);
+    }
+
+    #[test]
+    fn an_object_that_changes_all_the_time_is_not_missed() {
+        let first = behind(&versions(&[("a", "2")]), &versions(&[("a", "1")]));
+        let second = behind(&versions(&[("a", "4")]), &versions(&[("a", "3")]));
+        assert_eq!(stuck(&first, &second), 0);
     }
 }
