@@ -5,7 +5,6 @@
 
 mod advice;
 mod children;
-mod data;
 mod directory;
 mod drift;
 mod fingerprint;
@@ -46,7 +45,7 @@ use crate::conditions::{Aspect, Finding, Outcome, Reason, holds};
 use crate::config::Scope;
 use crate::context::Context;
 use children::{ChildError, Children};
-use render::Source;
+use render::{Part, Source};
 use report::Report;
 use rollout::Rollout;
 use secret_error::SecretError;
@@ -277,15 +276,13 @@ async fn installed(
 }
 
 async fn loaded(api: &WaterDataApi) -> Finding {
-    let namespace = api.namespace().unwrap_or_default();
-    report::data(data::loaded(&api.name_any(), &namespace).await)
+    report::data(question::ask(api, Part::Departements, "/data").await)
 }
 
 /// Nothing where there is no portal.
 async fn sign_in(api: &WaterDataApi) -> Option<Finding> {
     let portal = api.spec.portal.as_ref()?;
-    let namespace = api.namespace().unwrap_or_default();
-    let told = data::provider(&api.name_any(), &namespace).await;
+    let told = question::ask(api, Part::Portal, "/provider").await;
     Some(report::sign_in(portal, told))
 }
 

@@ -1,4 +1,5 @@
-//! Questions to the admin port of an installation's pods, by their Service.
+//! What the operator asks the admin port of an installation's pods, by their Service: what data is loaded, and
+//! whether people can sign in.
 
 use std::time::Duration;
 
@@ -7,13 +8,34 @@ use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper::{Request, header};
 use hyper_util::rt::TokioIo;
+use kube::ResourceExt;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::net::TcpStream;
+use water_resources::WaterDataApi;
 
-use super::render::ADMIN_PORT;
+use super::render::{ADMIN_PORT, Part};
 
 /// They answer from memory.
 const WITHIN: Duration = Duration::from_secs(2);
+
+/// Rows of each public dataset, as departements answers at `/data`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+pub struct Loaded {
+    pub stress: u64,
+    pub risk: u64,
+}
+
+/// Whether the identity provider can be used, as a pod of the portal answers at `/provider`.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Provider {
+    /// Nothing: it has not looked yet.
+    pub usable: Option<bool>,
+    pub problem: String,
+    /// Whether what is wrong is the portal's client id or secret.
+    pub client_refused: bool,
+}
 
 /// Why it is not known.
 #[derive(Debug, thiserror::Error)]
@@ -42,12 +64,14 @@ pub enum QuestionError {
     Late(String),
 }
 
-/// Asks the pods behind the Service `service` of a namespace.
+/// Asks the pods of a part.
 pub async fn ask<T: DeserializeOwned>(
-    service: &str,
-    namespace: &str,
+    api: &WaterDataApi,
+    part: Part,
     path: &str,
 ) -> Result<T, QuestionError> {
+    let (name, namespace) = (api.name_any(), api.namespace().unwrap_or_default());
+    let service = format!("{name}-{}", part.component());
     let address = format!("{service}.{namespace}.svc:{ADMIN_PORT}");
     let asked = tokio::time::timeout(WITHIN, get(&address, path)).await;
     asked.unwrap_or(Err(QuestionError::Late(address)))
@@ -87,8 +111,6 @@ async fn get<T: DeserializeOwned>(address: &str, path: &str) -> Result<T, Questi
 mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
-
-    use serde::Deserialize;
 
     use super::*;
 

@@ -11,10 +11,9 @@ use water_resources::water_data_api::{ApiKeyCounts, ComponentStatus, WaterDataAp
 use water_resources::{ApiKey, Condition, WaterDataApi};
 
 use super::children::{ChildError, Children};
-use super::data::{Loaded, Provider};
 use super::manifest::ChildKind;
 use super::progress;
-use super::question::QuestionError;
+use super::question::{Loaded, Provider, QuestionError};
 use super::render::Part;
 use super::transitions::transitions;
 use crate::client::record_params;
