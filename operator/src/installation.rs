@@ -36,7 +36,7 @@ use water_keystore::InvalidInstance;
 use water_resources::WaterDataApi;
 use water_resources::api_key::IssuedAt;
 use water_resources::condition::ConditionStatus;
-use water_resources::water_data_api::{ApiKeyCounts, From};
+use water_resources::water_data_api::From;
 use water_resources::workload::OnFailure;
 
 use crate::backoff::{chance, spread};
@@ -204,20 +204,12 @@ async fn without_secrets(
     directory: Finding,
     context: &Context,
 ) -> Result<Report, InstallationError> {
-    let children = observe(api, context).await?;
-    Ok(Report {
-        components: report::components(api, &children)?,
-        rolled_out: false,
-        keys: count(api, context),
+    let children = Children::observe(api, context).await?;
+    let rollout = Rollout {
         migrations: report::waiting(Aspect::MigrationsComplete),
-        strays: strays::find(api, context).await,
-        directory,
-        data: loaded(api).await,
-        sign_in: sign_in(api).await,
-        exposure: report::exposure(api, &children)?,
-        sweep: directory::sweep(api, context),
         outcome: Outcome::Stuck(Reason::SecretInvalid, error.to_string()),
-    })
+    };
+    report(api, &children, directory, rollout, context).await
 }
 
 /// The children, as far as nothing hinders.
@@ -241,7 +233,7 @@ async fn installed(
         secrets: &secrets.facts,
     };
     let desired = render::render(source);
-    let mut children = observe(api, context).await?;
+    let mut children = Children::observe(api, context).await?;
     let rollout = match hindrance(api, context.scope) {
         Some(hindrance) => Rollout::untouched(api, hindrance),
         None => {
@@ -252,31 +244,35 @@ async fn installed(
             }
         }
     };
-    let rolled_out = matches!(rollout.outcome, Outcome::InForce(Reason::Complete, _));
-    if rolled_out {
+    if rollout.is_complete() {
         rotation::advance(api, &secrets.identity, &children, context, now).await?;
     }
-    Ok(Report {
-        components: report::components(api, &children)?,
-        rolled_out,
-        keys: count(api, context),
-        migrations: rollout.migrations,
-        data: loaded(api).await,
-        sign_in: sign_in(api).await,
-        exposure: report::exposure(api, &children)?,
-        sweep: directory::sweep(api, context),
-        strays: strays::find(api, context).await,
-        outcome: if directory.status == ConditionStatus::True {
-            rollout.outcome
-        } else {
-            directory::worse(rollout.outcome, &directory)
-        },
-        directory,
-    })
+    report(api, &children, directory, rollout, context).await
 }
 
-async fn loaded(api: &WaterDataApi) -> Finding {
-    report::data(question::ask(api, Part::Departements, "/data").await)
+async fn report(
+    api: &WaterDataApi,
+    children: &Children,
+    directory: Finding,
+    rollout: Rollout,
+    context: &Context,
+) -> Result<Report, InstallationError> {
+    let loaded = question::ask(api, Part::Departements, "/data").await;
+    let keys = context.all_keys();
+    let keys = keys.iter().filter_map(|key| key.0.as_ref().ok());
+    Ok(Report {
+        components: report::components(api, children)?,
+        rolled_out: rollout.is_complete(),
+        keys: report::count(&place(api), keys),
+        migrations: rollout.migrations,
+        data: report::data(loaded),
+        sign_in: sign_in(api).await,
+        exposure: report::exposure(api, children)?,
+        sweep: directory::sweep(api, context),
+        strays: strays::find(api, context).await,
+        outcome: directory::worse(rollout.outcome, &directory),
+        directory,
+    })
 }
 
 /// Nothing where there is no portal.
@@ -344,25 +340,6 @@ fn hindrance(api: &WaterDataApi, scope: Scope) -> Option<Outcome> {
         "rollouts are stopped while spec.paused is set; keys are issued and revoked as ever";
     spec.paused
         .then(|| Outcome::InForce(Reason::Paused, message.into()))
-}
-
-async fn observe(api: &WaterDataApi, context: &Context) -> Result<Children, ChildError> {
-    let (name, namespace) = (api.name_any(), api.namespace().unwrap_or_default());
-    Children::observe(
-        &context.client,
-        &namespace,
-        &name,
-        &api.uid().unwrap_or_default(),
-    )
-    .await
-}
-
-fn count(api: &WaterDataApi, context: &Context) -> ApiKeyCounts {
-    let keys = context.all_keys();
-    report::count(
-        &place(api),
-        keys.iter().filter_map(|key| key.0.as_ref().ok()),
-    )
 }
 
 fn place(api: &WaterDataApi) -> IssuedAt {

@@ -5,7 +5,9 @@
 
 use std::collections::HashMap;
 
-use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, TypeMeta};
+use kube::api::{
+    DeleteParams, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams, TypeMeta,
+};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tracing::info;
@@ -16,6 +18,7 @@ use super::fingerprint::short_hash;
 use super::manifest::{ChildKind, Desired, Manifest};
 use super::render::MANAGED_BY;
 use crate::conditions::WORKLOAD_MANAGER;
+use crate::context::Context;
 
 /// What was applied last, as a hash: fields that are no longer wanted show in nothing else.
 const APPLIED: &str = "waterdata.dev/applied";
@@ -79,36 +82,28 @@ pub struct Children {
 }
 
 impl Children {
-    /// Looks at all children of the WaterDataApi `name` with that uid.
-    pub async fn observe(
-        client: &Client,
-        namespace: &str,
-        name: &str,
-        owner: &str,
-    ) -> Result<Self, ChildError> {
+    /// Looks at all children of the WaterDataApi with that uid.
+    pub async fn observe(api: &WaterDataApi, context: &Context) -> Result<Self, ChildError> {
         let mut children = Self {
-            client: client.clone(),
-            namespace: namespace.into(),
-            api: name.into(),
-            owner: owner.into(),
+            client: context.client.clone(),
+            namespace: api.namespace().unwrap_or_default(),
+            api: api.name_any(),
+            owner: api.uid().unwrap_or_default(),
             live: HashMap::new(),
         };
         let selector = format!(
-            "{}={},app.kubernetes.io/instance={name}",
-            MANAGED_BY.0, MANAGED_BY.1
+            "{}={},app.kubernetes.io/instance={}",
+            MANAGED_BY.0, MANAGED_BY.1, children.api
         );
         let params = ListParams::default().labels(&selector);
         for kind in ChildKind::ALL {
             let listed = children.api(kind).list(&params).await;
-            let listed = listed.map_err(failed("listing", kind, "all"))?;
-            let own = listed
-                .items
-                .into_iter()
-                .filter(|child| children.owns(child));
-            let own: Vec<_> = own
-                .map(|child| ((kind, child.name_any()), typed(child, kind)))
-                .collect();
-            children.live.extend(own);
+            for child in listed.map_err(failed("listing", kind, "all"))? {
+                if owned_by(&children.owner, &child.metadata) {
+                    let child = typed(child, kind);
+                    children.live.insert((kind, child.name_any()), child);
+                }
+            }
         }
         Ok(children)
     }
@@ -192,12 +187,8 @@ impl Children {
             .all()
             .map(|manifest| (manifest.kind, manifest.name.clone()))
             .collect();
-        let unwanted: Vec<_> = self
-            .live
-            .keys()
-            .filter(|child| !wanted.contains(child))
-            .cloned()
-            .collect();
+        let live = self.live.keys().cloned();
+        let unwanted: Vec<_> = live.filter(|child| !wanted.contains(child)).collect();
         for (kind, name) in unwanted {
             match self
                 .api(kind)
@@ -218,10 +209,6 @@ impl Children {
     fn api(&self, kind: ChildKind) -> Api<DynamicObject> {
         Api::namespaced_with(self.client.clone(), &self.namespace, &kind.resource())
     }
-
-    fn owns(&self, child: &DynamicObject) -> bool {
-        owned_by(&self.owner, &child.metadata)
-    }
 }
 
 /// Items of a list come without their kind.
@@ -238,16 +225,13 @@ fn hash(manifest: &Manifest) -> String {
     short_hash(&[&manifest.body.to_string()])
 }
 
-fn owned_by(owner: &str, metadata: &kube::api::ObjectMeta) -> bool {
-    metadata
-        .owner_references
-        .iter()
-        .flatten()
-        .any(|reference| reference.uid == owner)
+fn owned_by(owner: &str, metadata: &ObjectMeta) -> bool {
+    let mut owners = metadata.owner_references.iter().flatten();
+    owners.any(|reference| reference.uid == owner)
 }
 
 /// Whether a WaterDataApi of that name owns the object; with another uid it is gone.
-fn was_owned_by(name: &str, metadata: &kube::api::ObjectMeta) -> bool {
+fn was_owned_by(name: &str, metadata: &ObjectMeta) -> bool {
     let mut owners = metadata.owner_references.iter().flatten();
     owners.any(|owner| owner.kind == WaterDataApi::kind(&()) && owner.name == name)
 }

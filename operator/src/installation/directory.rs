@@ -8,6 +8,7 @@ use tracing::warn;
 use water_keystore::WriteError;
 use water_resources::WaterDataApi;
 use water_resources::api_key::IssuedAt;
+use water_resources::condition::ConditionStatus;
 
 use super::advice::{advice, ask};
 use super::secrets::{self, Redis};
@@ -122,6 +123,9 @@ fn in_order(advice: Option<(Reason, String)>) -> Finding {
 
 /// A directory that is not in order is said first, unless somebody has to act on the children anyway.
 pub fn worse(outcome: Outcome, directory: &Finding) -> Outcome {
+    if directory.status == ConditionStatus::True {
+        return outcome;
+    }
     let mut message = directory.message.clone();
     // What waits for the directory.
     if let Outcome::Underway(Reason::Waiting, waiting) = &outcome {

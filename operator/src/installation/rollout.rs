@@ -38,6 +38,10 @@ impl Rollout {
         }
     }
 
+    pub fn is_complete(&self) -> bool {
+        matches!(self.outcome, Outcome::InForce(Reason::Complete, _))
+    }
+
     fn past_migrations(outcome: Outcome) -> Self {
         Self {
             migrations: migrated(),
