@@ -144,6 +144,7 @@ pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "water-ope
 /// All children of a WaterDataApi.
 pub fn render(source: Source<'_>) -> Desired {
     let portal = source.spec.portal.as_ref();
+    let ingress = source.spec.exposure.ingress.as_ref();
     let declared = Part::ALWAYS.into_iter().chain(portal.map(|_| Part::Portal));
     let serving = declared.clone().filter(|part| *part != Part::Migrations);
     let mut groundwork = Vec::new();
@@ -164,12 +165,7 @@ pub fn render(source: Source<'_>) -> Desired {
             workloads::deployment(source, Part::History),
         ],
         gate: workloads::deployment(source, Part::Gate),
-        exposure: source
-            .spec
-            .exposure
-            .ingress
-            .as_ref()
-            .map(|ingress| network::ingress(source, ingress)),
+        exposure: ingress.map(|ingress| network::ingress(source, ingress)),
         portal: portal.map(|_| workloads::deployment(source, Part::Portal)),
     }
 }
@@ -207,8 +203,13 @@ impl<'a> Source<'a> {
         labels
     }
 
+    /// A part's object of a kind that it has one of.
+    fn manifest(&self, kind: ChildKind, part: Part, spec: Value) -> Manifest {
+        self.named(kind, self.child(part), part, json!({ "spec": spec }))
+    }
+
     /// An object of this WaterDataApi; `rest` is all but kind and metadata.
-    fn manifest(&self, kind: ChildKind, name: String, part: Part, rest: Value) -> Manifest {
+    fn named(&self, kind: ChildKind, name: String, part: Part, rest: Value) -> Manifest {
         let resource = kind.resource();
         let mut body = json!({
             "apiVersion": resource.api_version,

@@ -20,10 +20,6 @@ pub fn migration(source: Source<'_>) -> Manifest {
         source.name,
         short_hash(&[&spec.to_string()])
     );
-    source.manifest(
-        ChildKind::Job,
-        name,
-        Part::Migrations,
-        json!({ "spec": spec }),
-    )
+    let spec = json!({ "spec": spec });
+    source.named(ChildKind::Job, name, Part::Migrations, spec)
 }

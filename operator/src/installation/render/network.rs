@@ -14,12 +14,7 @@ pub fn service(source: Source<'_>, part: Part) -> Manifest {
         ports.push(json!({ "name": "admin", "port": ADMIN_PORT, "targetPort": "admin" }));
     }
     let spec = json!({ "selector": source.selector(part), "ports": ports });
-    source.manifest(
-        ChildKind::Service,
-        source.child(part),
-        part,
-        json!({ "spec": spec }),
-    )
+    source.manifest(ChildKind::Service, part, spec)
 }
 
 /// The connections that a part's pods accept: anybody to gate and portal, these two alone to the services,
@@ -49,12 +44,7 @@ pub fn policy(source: Source<'_>, part: Part) -> Manifest {
         spec["policyTypes"] = json!(["Ingress", "Egress"]);
         spec["egress"] = egress(source, part).into();
     }
-    source.manifest(
-        ChildKind::NetworkPolicy,
-        source.child(part),
-        part,
-        json!({ "spec": spec }),
-    )
+    source.manifest(ChildKind::NetworkPolicy, part, spec)
 }
 
 /// DNS, the services for gate and portal, a collector of spans in the cluster, and the networks that are
@@ -114,12 +104,8 @@ pub fn ingress(source: Source<'_>, ingress: &IngressSpec) -> Manifest {
     if let Some(secret) = &ingress.tls_secret_name {
         spec["tls"] = json!([{ "hosts": [ingress.host], "secretName": secret }]);
     }
-    let mut manifest = source.manifest(
-        ChildKind::Ingress,
-        source.name.to_owned(),
-        Part::Gate,
-        json!({ "spec": spec }),
-    );
+    let spec = json!({ "spec": spec });
+    let mut manifest = source.named(ChildKind::Ingress, source.name.into(), Part::Gate, spec);
     if !ingress.annotations.is_empty() {
         manifest.body["metadata"]["annotations"] = json!(ingress.annotations);
     }

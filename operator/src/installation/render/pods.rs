@@ -23,7 +23,7 @@ pub const GATE_STORE: &str = "waterdata.dev/gate-store";
 /// The ServiceAccount of a part's pods, without rights and without a token.
 pub fn service_account(source: Source<'_>, part: Part) -> Manifest {
     let rest = json!({ "automountServiceAccountToken": false });
-    source.manifest(ChildKind::ServiceAccount, source.child(part), part, rest)
+    source.named(ChildKind::ServiceAccount, source.child(part), part, rest)
 }
 
 /// The pod template of a part.

@@ -21,24 +21,14 @@ pub fn deployment(source: Source<'_>, part: Part) -> Manifest {
         "revisionHistoryLimit": 3,
         "template": pods::template(source, part),
     });
-    source.manifest(
-        ChildKind::Deployment,
-        source.child(part),
-        part,
-        json!({ "spec": spec }),
-    )
+    source.manifest(ChildKind::Deployment, part, spec)
 }
 
 /// One pod at a time, so that a drain takes a part down never and is blocked never, not even by a
 /// single replica.
 pub fn disruption_budget(source: Source<'_>, part: Part) -> Manifest {
     let spec = json!({ "maxUnavailable": 1, "selector": { "matchLabels": source.selector(part) } });
-    source.manifest(
-        ChildKind::PodDisruptionBudget,
-        source.child(part),
-        part,
-        json!({ "spec": spec }),
-    )
+    source.manifest(ChildKind::PodDisruptionBudget, part, spec)
 }
 
 fn replicas(source: Source<'_>, part: Part) -> i32 {
