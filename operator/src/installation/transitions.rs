@@ -1,6 +1,6 @@
 //! The events between two statuses of a WaterDataApi: one for each transition.
 
-use water_resources::condition::ConditionStatus;
+use water_resources::condition::{Condition, ConditionStatus};
 use water_resources::water_data_api::WaterDataApiStatus;
 
 use crate::conditions::{Aspect, Reason, find, holds};
@@ -21,10 +21,8 @@ const ADVISED: [Reason; 8] = [
 /// What happened between two statuses.
 pub fn transitions(before: &WaterDataApiStatus, after: &WaterDataApiStatus) -> Vec<Happening> {
     let mut happened = Vec::new();
-    if let Some(target) = after
-        .target_version
-        .as_ref()
-        .filter(|_| after.target_version != before.target_version)
+    if after.target_version != before.target_version
+        && let Some(target) = &after.target_version
     {
         happened.push(Happening::normal(
             "RolloutStarted",
@@ -38,10 +36,8 @@ pub fn transitions(before: &WaterDataApiStatus, after: &WaterDataApiStatus) -> V
             "the database's schema is that of the version",
         ));
     }
-    if let Some(version) = after
-        .version
-        .as_ref()
-        .filter(|_| after.version != before.version)
+    if after.version != before.version
+        && let Some(version) = &after.version
     {
         happened.push(Happening::normal(
             "RolloutComplete",
@@ -54,35 +50,26 @@ pub fn transitions(before: &WaterDataApiStatus, after: &WaterDataApiStatus) -> V
             "both public datasets are loaded",
         ));
     }
+    // A condition that is told of for another reason than before, or for the first time.
+    let warning = |aspect, is_told: fn(&Condition) -> bool| {
+        let told = |conditions| find(conditions, aspect).filter(|condition| is_told(condition));
+        let now = told(&after.conditions)?;
+        let is_new = told(&before.conditions).is_none_or(|before| before.reason != now.reason);
+        is_new.then(|| Happening::warning(&now.reason, &now.message))
+    };
+    let is_advised = |condition: &Condition| {
+        let mut words = ADVISED.iter().map(|reason| reason.as_str());
+        words.any(|word| word == condition.reason)
+    };
     for aspect in [
         Aspect::DirectorySynced,
         Aspect::Degraded,
         Aspect::SignInReady,
     ] {
-        let advised = |status: &WaterDataApiStatus| {
-            find(&status.conditions, aspect)
-                .filter(|condition| {
-                    ADVISED
-                        .map(Reason::as_str)
-                        .contains(&condition.reason.as_str())
-                })
-                .map(|condition| (condition.reason.clone(), condition.message.clone()))
-        };
-        if let Some((reason, message)) = advised(after)
-            && advised(before).map(|(reason, _)| reason).as_ref() != Some(&reason)
-        {
-            happened.push(Happening::warning(reason, message));
-        }
+        happened.extend(warning(aspect, is_advised));
     }
-    let stalled = |status: &WaterDataApiStatus| {
-        find(&status.conditions, Aspect::Stalled)
-            .filter(|stalled| stalled.status == ConditionStatus::True)
-            .map(|stalled| (stalled.reason.clone(), stalled.message.clone()))
-    };
-    if let Some((reason, message)) = stalled(after)
-        && stalled(before).map(|(reason, _)| reason).as_ref() != Some(&reason)
-    {
-        happened.push(Happening::warning(reason, message));
-    }
+    happened.extend(warning(Aspect::Stalled, |stalled| {
+        stalled.status == ConditionStatus::True
+    }));
     happened
 }
