@@ -22,12 +22,10 @@ impl Backoff {
         spread(pause.min(longest), chance)
     }
 
-    /// The object is well again.
     pub fn succeeded(&self, uid: &str) {
         self.failures().remove(uid);
     }
 
-    /// Forgets objects that are gone.
     pub fn retain(&self, living: &HashSet<String>) {
         self.failures().retain(|uid, _| living.contains(uid));
     }

@@ -36,13 +36,9 @@ pub type Installation = DeserializeGuard<WaterDataApi>;
 /// The metadata of a key's Secret.
 pub type KeySecret = PartialObjectMeta<Secret>;
 
-/// The caches of one process.
 pub struct Caches {
-    /// ApiKeys.
     pub keys: Cache<Key>,
-    /// WaterDataApis.
     pub apis: Cache<Installation>,
-    /// Keys' Secrets.
     pub secrets: Cache<KeySecret>,
     follower: Mutex<Option<Follower>>,
     /// Counts the times at which a leader has to look at every ApiKey.
@@ -63,7 +59,6 @@ pub struct Follower {
     pub apis: UnboundedSender<ObjectRef<Installation>>,
 }
 
-/// What the watches tell.
 pub struct Told {
     keys: Changes<Key>,
     apis: Changes<Installation>,
@@ -204,7 +199,6 @@ impl Caches {
         self.tell_all(&follower);
     }
 
-    /// Returns once the watches have told of everything.
     pub async fn filled(&self) {
         tokio::join!(
             self.keys.filled(),

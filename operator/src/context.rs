@@ -24,17 +24,13 @@ use crate::keys::memory::Memory;
 use crate::keys::secret::Secrets;
 use crate::metrics::Metrics;
 
-/// What the controllers share.
 pub struct Context {
-    /// The API server.
     pub client: Client,
     /// Which namespaces may be looked at.
     pub scope: Scope,
-    /// The operator's own namespace.
     pub namespace: String,
     /// The namespaces in which WaterDataApis are rolled out.
     pub api_namespaces: Vec<String>,
-    /// Writes events.
     pub events: Events,
     /// What the watches have told; the stores below are theirs.
     pub caches: Arc<Caches>,
@@ -42,26 +38,18 @@ pub struct Context {
     pub keys: Store<DeserializeGuard<ApiKey>>,
     /// All WaterDataApis, likewise.
     pub apis: Store<DeserializeGuard<WaterDataApi>>,
-    /// All keys' Secrets.
     pub secrets: Secrets,
-    /// Asks for another pass over an ApiKey.
     pub revisit: mpsc::UnboundedSender<ObjectRef<DeserializeGuard<ApiKey>>>,
-    /// Asks for another pass over a WaterDataApi.
     pub revisit_apis: mpsc::UnboundedSender<ObjectRef<DeserializeGuard<WaterDataApi>>>,
     /// What is remembered of ApiKeys while this pod leads.
     pub memory: Memory,
-    /// The key directories, by WaterDataApi.
     pub directories: Directories,
-    /// The gates' pods.
     pub gate_pods: GatePods,
-    /// Failures in a row.
     pub backoff: Backoff,
-    /// Counters.
     pub metrics: Metrics,
 }
 
 impl Context {
-    /// An API of one namespace.
     pub fn api<K>(&self, namespace: &str) -> Api<K>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
@@ -69,12 +57,12 @@ impl Context {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    /// All ApiKeys that can be decoded.
+    /// Those that can be decoded.
     pub fn all_keys(&self) -> Vec<Arc<DeserializeGuard<ApiKey>>> {
         self.keys.state_filter(|key| key.0.is_ok())
     }
 
-    /// All WaterDataApis that can be decoded.
+    /// Those that can be decoded.
     pub fn all_apis(&self) -> Vec<WaterDataApi> {
         let apis = self.apis.state();
         apis.iter()
@@ -88,7 +76,6 @@ impl Context {
         self.apis.get(&at)
     }
 
-    /// The WaterDataApi of that place, if it can be decoded.
     pub fn decoded_api(&self, place: &IssuedAt) -> Option<WaterDataApi> {
         self.api_at(place)?.0.as_ref().ok().cloned()
     }
@@ -117,7 +104,6 @@ impl Context {
         }
     }
 
-    /// Asks for another pass over an ApiKey.
     pub fn revisit_key(&self, key: ObjectRef<DeserializeGuard<ApiKey>>) {
         // An error means that the controller is gone, and this pass about to be dropped.
         let _ = self.revisit.unbounded_send(key);
@@ -128,7 +114,6 @@ impl Context {
         self.revisit_key(ObjectRef::new(&owner.name).within(&owner.namespace));
     }
 
-    /// Asks for another pass over a WaterDataApi.
     pub fn revisit_api(&self, place: &IssuedAt) {
         let api = ObjectRef::new(&place.name).within(&place.namespace);
         let _ = self.revisit_apis.unbounded_send(api);

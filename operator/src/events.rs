@@ -20,7 +20,6 @@ use tracing::{info, warn};
 use crate::clock;
 use crate::conditions::bounded;
 
-/// The reporting controller.
 const CONTROLLER: &str = "water-operator";
 /// What the API server allows, in bytes.
 const LONGEST_NOTE: usize = 1024;
@@ -33,7 +32,6 @@ const AT_ONCE: usize = 8;
 /// A write is given up after this long.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// Something that happened to an object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Happening {
     /// Whether somebody should look.
@@ -45,7 +43,6 @@ pub struct Happening {
 }
 
 impl Happening {
-    /// Something expected.
     pub fn normal(reason: impl Into<String>, note: impl Into<String>) -> Self {
         Self {
             warning: false,
@@ -71,7 +68,6 @@ pub struct Events {
     pod: String,
 }
 
-/// Events waiting to be written.
 #[derive(Debug)]
 pub struct Queue(mpsc::Receiver<Event>);
 

@@ -19,7 +19,6 @@ const GATES: &str = "app.kubernetes.io/name=water-gate";
 /// Which WaterDataApi's gate it is.
 const INSTANCE: &str = "app.kubernetes.io/instance";
 
-/// The pods by namespace.
 pub struct GatePods(HashMap<String, Cache<Pod>>);
 
 impl GatePods {
@@ -66,7 +65,6 @@ pub async fn list(client: &Client, api: &IssuedAt) -> kube::Result<Vec<Pod>> {
     Ok(listed.items)
 }
 
-/// Fills the caches for as long as it runs.
 pub async fn keep(changes: Vec<Changes<Pod>>) -> Infallible {
     join_all(
         changes

@@ -53,26 +53,20 @@ use secrets::Secrets;
 
 /// Departements is asked for its data this often; Redis is looked at as often.
 const EVERY: Duration = Duration::from_secs(10);
-/// A pass is given up after this long.
 const PASS_WITHIN: Duration = Duration::from_secs(15);
 /// Between two tries of a pass that fails.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Why a pass was given up. It is tried again.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallationError {
-    /// The API server refused or was away.
     #[error("asking the API server: {0}")]
     Kube(#[from] kube::Error),
-    /// A child could not be written.
     #[error(transparent)]
     Child(#[from] ChildError),
-    /// A Secret could not be read.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// The name cannot be part of a key of Redis.
     #[error(transparent)]
     Instance(#[from] InvalidInstance),
-    /// It took too long.
     #[error("the pass took longer than {PASS_WITHIN:?}")]
     TooLong,
 }
@@ -90,7 +84,6 @@ impl InstallationError {
     }
 }
 
-/// One pass over a WaterDataApi, in the controller's words.
 pub async fn reconcile(
     api: Arc<DeserializeGuard<WaterDataApi>>,
     context: Arc<Context>,
@@ -113,7 +106,6 @@ pub async fn reconcile(
     result.map(|()| Action::requeue(spread(EVERY, chance())))
 }
 
-/// When a pass that was given up is tried again.
 pub fn retry(
     api: Arc<DeserializeGuard<WaterDataApi>>,
     error: &InstallationError,

@@ -53,19 +53,12 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// What a leader works with, and what outlives its leadership.
 #[derive(Clone, Copy)]
 pub struct Means<'a> {
-    /// The API server.
     pub client: &'a Client,
-    /// The settings.
     pub config: &'a OperatorConfig,
-    /// This process' candidacy.
     pub election: &'a Election,
-    /// What the watches have told.
     pub caches: &'a Arc<Caches>,
-    /// How the watches are doing.
     pub health: &'a Health,
-    /// Takes events.
     pub events: &'a Events,
-    /// Counters.
     pub metrics: &'a Metrics,
 }
 
@@ -205,7 +198,6 @@ fn with_child_triggers(
         )
 }
 
-/// Changes of the metadata of one kind, in the namespaces that hold WaterDataApis.
 fn metadata<K>(
     context: &Context,
     config: &watcher::Config,

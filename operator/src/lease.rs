@@ -43,9 +43,7 @@ pub struct Leadership {
     renewed: Instant,
 }
 
-/// What came of a renewal.
 enum Renewal {
-    /// The lease is still ours.
     Renewed,
     /// It is another's, or nobody's.
     Taken,

@@ -44,7 +44,6 @@ where
     }
 }
 
-/// Changed objects.
 pub type Changes<K> = BoxStream<'static, Result<K, watcher::Error>>;
 
 /// Changed objects, nothing remembered.

@@ -17,17 +17,13 @@ use crate::directories::health::is_unguarded;
 /// What the answers were. What could not be answered is not complained of.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Facts {
-    /// Whether the gates' Redis user may change the directory.
     pub gate_may_write: bool,
-    /// The server's `maxmemory-policy`.
     pub eviction_policy: Option<String>,
-    /// Whether a failover could undo a revocation.
     pub is_unguarded: bool,
     /// Two ApiKeys of one account with different plans, each as `namespace/name (plan)`.
     pub differing_plans: Option<[String; 2]>,
 }
 
-/// Asks Redis, and looks at the ApiKeys.
 pub async fn ask(
     open: &OpenDirectory,
     redis: &Redis,

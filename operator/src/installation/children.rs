@@ -26,46 +26,26 @@ const APPLIED: &str = "waterdata.dev/applied";
 /// Why a child was not brought to what it should be.
 #[derive(Debug, thiserror::Error)]
 pub enum ChildError {
-    /// The API server refused or was away.
     #[error("{attempt} {kind:?} {name}: {source}")]
     Kube {
-        /// What was tried.
         attempt: &'static str,
-        /// The child.
         kind: ChildKind,
-        /// Its name.
         name: String,
-        /// Why.
         source: kube::Error,
     },
-    /// It is somebody else's.
     #[error(
         "the {kind:?} {name} exists and is not this WaterDataApi's: delete it, or give the WaterDataApi another name"
     )]
-    Foreign {
-        /// The child.
-        kind: ChildKind,
-        /// Its name.
-        name: String,
-    },
+    Foreign { kind: ChildKind, name: String },
     /// It is that of an earlier WaterDataApi of the same name, and goes by itself.
     #[error(
         "the {kind:?} {name} is that of an earlier WaterDataApi of this name, and is deleted with it"
     )]
-    Leftover {
-        /// The child.
-        kind: ChildKind,
-        /// Its name.
-        name: String,
-    },
-    /// The API server answered with something else.
+    Leftover { kind: ChildKind, name: String },
     #[error("reading the {kind:?} {name}")]
     Shape {
-        /// The child.
         kind: ChildKind,
-        /// Its name.
         name: String,
-        /// Why.
         source: kube::core::dynamic::ParseDynamicObjectError,
     },
 }
@@ -74,9 +54,7 @@ pub enum ChildError {
 pub struct Children {
     client: Client,
     namespace: String,
-    /// The WaterDataApi's name.
     api: String,
-    /// Its uid.
     owner: String,
     live: HashMap<(ChildKind, String), DynamicObject>,
 }
@@ -108,7 +86,6 @@ impl Children {
         Ok(children)
     }
 
-    /// The child as this pass knows it.
     pub fn get<K>(&self, kind: ChildKind, name: &str) -> Result<Option<K>, ChildError>
     where
         K: Resource + DeserializeOwned,
@@ -181,7 +158,6 @@ impl Children {
         Ok(())
     }
 
-    /// Deletes the children that are not wanted any longer.
     pub async fn prune(&mut self, desired: &Desired) -> Result<(), ChildError> {
         let wanted: Vec<(ChildKind, String)> = desired
             .all()

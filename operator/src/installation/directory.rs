@@ -68,7 +68,6 @@ async fn open(
     Ok(opened?)
 }
 
-/// Opens the key directory and brings its plans to those declared.
 pub async fn synchronise(
     api: &WaterDataApi,
     redis: &Redis,

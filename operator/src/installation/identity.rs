@@ -63,7 +63,6 @@ pub async fn write(identity: Identity, context: &Context) -> Result<Identity, Se
 }
 
 impl Identity {
-    /// Salts the fingerprints of credentials.
     pub fn salt(&self) -> &[u8] {
         self.value(SALT)
     }
@@ -78,7 +77,6 @@ impl Identity {
         }
     }
 
-    /// The Secret's metadata.
     pub fn metadata(&self) -> &ObjectMeta {
         &self.0.metadata
     }

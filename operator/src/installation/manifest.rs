@@ -6,24 +6,16 @@ use serde_json::Value;
 /// The kinds of children that are applied, watched, repaired and pruned.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum ChildKind {
-    /// The account of a pod; it has no rights.
     ServiceAccount,
-    /// A stable address of a component.
     Service,
-    /// The connections that a component accepts.
     NetworkPolicy,
-    /// How many pods of a component a drain may take.
     PodDisruptionBudget,
-    /// The migration.
     Job,
-    /// A component's pods.
     Deployment,
-    /// The way in.
     Ingress,
 }
 
 impl ChildKind {
-    /// All of them.
     pub const ALL: [Self; 7] = [
         Self::ServiceAccount,
         Self::Service,
@@ -34,7 +26,6 @@ impl ChildKind {
         Self::Ingress,
     ];
 
-    /// What the API server calls the kind.
     pub fn resource(self) -> ApiResource {
         let (group, kind, plural) = match self {
             Self::ServiceAccount => ("", "ServiceAccount", "serviceaccounts"),
@@ -49,14 +40,10 @@ impl ChildKind {
     }
 }
 
-/// One child as it should be.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Manifest {
-    /// Its kind.
     pub kind: ChildKind,
-    /// Its name.
     pub name: String,
-    /// The whole object.
     pub body: Value,
 }
 
@@ -65,9 +52,7 @@ pub struct Manifest {
 pub struct Desired {
     /// What is in force as soon as it is written: ServiceAccounts, Services, policies, budgets.
     pub groundwork: Vec<Manifest>,
-    /// Brings the schema to the version.
     pub migration: Manifest,
-    /// departements and history.
     pub services: Vec<Manifest>,
     /// The gate, which needs the services.
     pub gate: Manifest,

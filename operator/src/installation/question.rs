@@ -37,29 +37,20 @@ pub struct Provider {
     pub client_refused: bool,
 }
 
-/// Why it is not known.
 #[derive(Debug, thiserror::Error)]
 pub enum QuestionError {
-    /// No pod, no network, no name.
     #[error("{address} cannot be reached: {source}")]
     Away {
-        /// Whom.
         address: String,
-        /// Why.
         source: std::io::Error,
     },
-    /// The connection broke.
     #[error("{address} gives no whole answer: {source}")]
     Broken {
-        /// Whom.
         address: String,
-        /// Why.
         source: hyper::Error,
     },
-    /// It answered with something else.
     #[error("{0} gives an unexpected answer")]
     Shape(String),
-    /// It took too long.
     #[error("{0} did not answer within {WITHIN:?}")]
     Late(String),
 }

@@ -24,30 +24,21 @@ pub const ADMIN_PORT: u16 = 9090;
 /// A WaterDataApi with what the operator knows about it beyond its spec.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// Its name, which the children's begin with.
     pub name: &'a str,
-    /// Its namespace.
     pub namespace: &'a str,
-    /// Its uid, which the children's owner references carry.
     pub uid: &'a str,
-    /// What is declared.
     pub spec: &'a WaterDataApiSpec,
-    /// The Secrets that the pods use.
     pub secrets: &'a SecretFacts,
 }
 
 /// What must be known of the Secrets in order to render: nothing of their content.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SecretFacts {
-    /// PostgreSQL's.
     pub postgres: StoreFacts,
-    /// Redis'.
     pub redis: StoreFacts,
     /// Tells the gates' Redis from another one; nothing if it cannot be read.
     pub gate_store: Option<String>,
-    /// The identity keys.
     pub identity: IdentityFacts,
-    /// What the portal alone uses.
     pub portal: PortalFacts,
 }
 
@@ -79,7 +70,6 @@ pub struct StoreFacts {
 }
 
 impl StoreFacts {
-    /// Whether the Secret has this key.
     pub fn has(&self, key: &str) -> bool {
         self.fingerprints.contains_key(key)
     }
@@ -92,15 +82,10 @@ impl StoreFacts {
 /// The parts of an installation that have pods.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// The proxy that authenticates and limits.
     Gate,
-    /// The service of stress and risk.
     Departements,
-    /// The service of the accounts' histories.
     History,
-    /// The migration Job.
     Migrations,
-    /// The account holders' portal, if one is declared.
     Portal,
 }
 
@@ -141,7 +126,6 @@ impl Part {
 /// The label that `kubectl get -l` and the operator find the children by.
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "water-operator");
 
-/// All children of a WaterDataApi.
 pub fn render(source: Source<'_>) -> Desired {
     let portal = source.spec.portal.as_ref();
     let ingress = source.spec.exposure.ingress.as_ref();
@@ -171,12 +155,10 @@ pub fn render(source: Source<'_>) -> Desired {
 }
 
 impl<'a> Source<'a> {
-    /// The name of a part's children.
     pub fn child(&self, part: Part) -> String {
         format!("{}-{}", self.name, part.component())
     }
 
-    /// The image of a part.
     pub fn image(&self, part: Part) -> String {
         format!(
             "{}/{}:{}",

@@ -20,22 +20,15 @@ use crate::client::record_params;
 use crate::conditions::{Aspect, Finding, Outcome, Reason, find, holds, stated};
 use crate::context::Context;
 
-/// What a pass found out.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Report {
-    /// The components that exist.
     pub components: Vec<ComponentStatus>,
     /// Whether every component runs the declared version.
     pub rolled_out: bool,
-    /// How many ApiKeys there are.
     pub keys: ApiKeyCounts,
-    /// `MigrationsComplete`.
     pub migrations: Finding,
-    /// `DirectorySynced`.
     pub directory: Finding,
-    /// `DataLoaded`.
     pub data: Finding,
-    /// `ExposureReady`.
     pub exposure: Finding,
     /// `SignInReady`, if there is a portal.
     pub sign_in: Option<Finding>,
@@ -47,7 +40,6 @@ pub struct Report {
     pub outcome: Outcome,
 }
 
-/// The status that a report makes of `api`.
 pub fn status(api: &WaterDataApi, report: &Report, now: Timestamp) -> WaterDataApiStatus {
     let before = api.status.clone().unwrap_or_default();
     let generation = api.meta().generation.unwrap_or_default();
@@ -297,7 +289,6 @@ pub fn exposure(api: &WaterDataApi, children: &Children) -> Result<Finding, Chil
     })
 }
 
-/// The components that exist.
 pub fn components(
     api: &WaterDataApi,
     children: &Children,

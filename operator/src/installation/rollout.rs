@@ -10,11 +10,8 @@ use super::progress;
 use super::report::waiting;
 use crate::conditions::{Aspect, Finding, Outcome, Reason, holds};
 
-/// How far the children are.
 pub struct Rollout {
-    /// `MigrationsComplete`.
     pub migrations: Finding,
-    /// `Ready`, `Reconciling` and `Stalled`.
     pub outcome: Outcome,
 }
 

@@ -32,7 +32,6 @@ const RETIRING: &str = "waterdata.dev/identity-retiring";
 /// A key is rotated this often; it never leaves the cluster, so once a quarter is plenty.
 const PERIOD: Duration = Duration::from_secs(90 * 86_400);
 
-/// What a rotation does next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// Current and next key change places.

@@ -5,50 +5,34 @@ use water_keystore::InvalidConnectionSettings;
 /// What is wrong with a Secret, and what to do. No value is ever shown.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// The API server refused or was away.
     #[error("asking the API server: {0}")]
     Kube(#[from] kube::Error),
-    /// It is not there.
     #[error(
         "{field} names the Secret {name}, which does not exist: create it with the keys {keys}"
     )]
     Missing {
-        /// The field of the spec.
         field: &'static str,
-        /// The Secret.
         name: String,
-        /// What it must have.
         keys: String,
     },
-    /// It lacks a key.
     #[error("the Secret {name}, which {field} names, lacks the key {key}: add it")]
     Incomplete {
-        /// The field of the spec.
         field: &'static str,
-        /// The Secret.
         name: String,
-        /// What it lacks.
         key: &'static str,
     },
-    /// The operator cannot use the Redis URL.
     #[error(
         "the key operator-url of the Secret {name}, which spec.redis.secretRef.name names: {source}"
     )]
     Redis {
-        /// The Secret.
         name: String,
-        /// Why.
         source: InvalidConnectionSettings,
     },
     /// Somebody else's Secret has the identity's name, or it was edited.
     #[error(
         "the Secret {name} does not hold the two identity keys and the salt: delete it, and it is made again"
     )]
-    Identity {
-        /// The Secret.
-        name: String,
-    },
-    /// The system has no randomness.
+    Identity { name: String },
     #[error("asking the system for random bytes: {0}")]
     Random(getrandom::Error),
 }

@@ -19,18 +19,14 @@ use super::render::{PortalFacts, SecretFacts, StoreFacts};
 use super::secret_error::SecretError;
 use crate::context::Context;
 
-/// What the operator took from the Secrets.
 pub struct Secrets {
-    /// For rendering.
     pub facts: SecretFacts,
-    /// For its rotation.
     pub identity: Identity,
 }
 
 /// What the operator took from Redis' Secret, which is all that the key directory needs.
 pub struct Redis {
     data: BTreeMap<String, ByteString>,
-    /// How the operator reaches it.
     pub settings: ConnectionSettings,
     /// Changes when `settings` do.
     pub fingerprint: String,

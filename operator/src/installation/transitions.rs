@@ -18,7 +18,6 @@ const ADVISED: [Reason; 8] = [
     Reason::ClientRefused,
 ];
 
-/// What happened between two statuses.
 pub fn transitions(before: &WaterDataApiStatus, after: &WaterDataApiStatus) -> Vec<Happening> {
     let mut happened = Vec::new();
     if after.target_version != before.target_version

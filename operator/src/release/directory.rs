@@ -27,7 +27,6 @@ use crate::installation::secrets::{self, Redis};
 use crate::keys::changes::Changes;
 use crate::keys::record;
 
-/// ApiKeys at once.
 const AT_ONCE: usize = 16;
 /// Between two looks at the gates.
 const LOOK: Duration = Duration::from_millis(200);
@@ -37,16 +36,12 @@ const WITHIN: Duration = Duration::from_secs(150);
 /// Why the keys may still be accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum ClearError {
-    /// The API server refused or was away.
     #[error("asking the API server: {0}")]
     Kube(#[from] kube::Error),
-    /// The WaterDataApi names no Secret.
     #[error("its spec.redis.secretRef.name is not a text: name the Secret of its Redis")]
     Unnamed,
-    /// Redis' Secret cannot be used.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// The name cannot be part of a key of Redis.
     #[error(transparent)]
     Instance(#[from] InvalidInstance),
     /// Redis did not answer a question.
@@ -60,13 +55,10 @@ pub enum ClearError {
         "the key directory is not complete: let an operator rebuild it, or release all namespaces"
     )]
     Incomplete,
-    /// The WaterDataApi is gone, and its gates are not.
     #[error("it is gone and gates of it still run, which accept its keys: delete {0}")]
     GatesRemain(String),
-    /// Redis or its gates did not answer in time.
     #[error("this took longer than {0:?}")]
     TooLong(Duration),
-    /// Gates have not acknowledged.
     #[error("gates that have not acknowledged: {0}")]
     Unacknowledged(String),
 }

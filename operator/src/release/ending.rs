@@ -117,7 +117,6 @@ async fn revoke_and_free(client: &Client, namespace: &str, held: Vec<Held>) -> b
     is_everything && released.kept.is_empty()
 }
 
-/// Returns once no gate of the WaterDataApi accepts a key of these.
 async fn refused(
     client: &Client,
     namespace: &str,

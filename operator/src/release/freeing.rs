@@ -8,7 +8,6 @@ use water_resources::ApiKey;
 use super::held::Held;
 use crate::keys::finalizer;
 
-/// ApiKeys at once.
 const AT_ONCE: usize = 16;
 /// Tries while somebody else writes the same ApiKey.
 const TRIES: usize = 5;

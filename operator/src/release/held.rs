@@ -13,20 +13,17 @@ use water_resources::api_key::IssuedAt;
 
 use crate::keys::finalizer;
 
-/// ApiKeys of one answer.
 const PAGE: u32 = 500;
 
 /// An ApiKey with the finalizer.
 #[derive(Clone, Debug)]
 pub struct Held {
-    /// Its metadata.
     pub meta: ObjectMeta,
     /// Where its keys were declared; `None`: nowhere.
     pub api: Option<IssuedAt>,
     /// The accounts that a tombstone of its keys bars. `None` for a brought hash whose account cannot
     /// be read.
     pub origin: Option<Origin>,
-    /// Every hash that its spec and its status name.
     pub hashes: BTreeSet<KeyHash>,
     /// Whether its keys are to be refused for good.
     pub is_deleting: bool,
@@ -67,7 +64,6 @@ pub fn by_api(held: &[Held]) -> HashMap<&IssuedAt, Vec<&Held>> {
 }
 
 impl Held {
-    /// Reads what it can.
     pub fn of(key: DynamicObject) -> Self {
         let (spec, status) = (&key.data["spec"], &key.data["status"]);
         let brought: Option<KeyHash> = parsed(&spec["material"]["hash"]["sha256"]);
@@ -89,7 +85,6 @@ impl Held {
         }
     }
 
-    /// Namespace and name.
     pub fn path(&self) -> String {
         format!(
             "{}/{}",

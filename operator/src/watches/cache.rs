@@ -32,9 +32,7 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(2);
 /// Between two looks at the store.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// All objects of one kind.
 pub struct Cache<K: Resource<DynamicType = ()> + 'static> {
-    /// The objects.
     pub store: Store<K>,
     /// Whether the watch has told of all.
     pub told: watch::Receiver<bool>,
@@ -189,7 +187,6 @@ where
         }
     }
 
-    /// Returns once the watch has told of everything.
     pub async fn filled(&self) {
         // An error would mean that the watch is gone, and with it all that could be told.
         let _ = self.told.clone().wait_for(|told| *told).await;

@@ -18,24 +18,20 @@ const HOPELESS: Duration = Duration::from_secs(300);
 const FORGOTTEN: Duration = Duration::from_secs(120);
 /// A failure that goes on is logged again after this long.
 const AGAIN: Duration = Duration::from_secs(60);
-/// Between two judgements.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// How the watches of one process are doing.
 #[derive(Clone, Debug)]
 pub struct Health {
     watches: Arc<Mutex<BTreeMap<u64, Watch>>>,
     metrics: Metrics,
 }
 
-/// One watch.
 #[derive(Debug)]
 struct Watch {
     kind: &'static str,
     failure: Option<Failure>,
 }
 
-/// Failures in a row.
 #[derive(Clone, Copy, Debug)]
 struct Failure {
     first: Instant,
@@ -51,7 +47,6 @@ pub struct Probe {
 }
 
 impl Health {
-    /// No watch yet.
     pub fn new(metrics: Metrics) -> Self {
         Self {
             watches: Arc::default(),
@@ -114,7 +109,6 @@ impl Health {
 }
 
 impl Probe {
-    /// Notes what the watch came up with.
     pub fn note<T>(&self, heard: &Result<T, watcher::Error>, now: Instant) {
         let mut watches = self.health.watches();
         let Some(watch) = watches.get_mut(&self.number) else {

@@ -16,9 +16,7 @@ pub type Versions = HashMap<(Option<String>, String), Option<String>>;
 
 /// All objects of a kind at one moment.
 pub struct Listing {
-    /// The objects.
     pub versions: Versions,
-    /// The resourceVersion of that moment.
     pub at: Option<String>,
 }
 
@@ -27,23 +25,17 @@ pub struct Listing {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Listed {
-    /// Its namespace, if it is in one.
     pub namespace: Option<String>,
-    /// Its name.
     pub name: String,
-    /// Which object of that name it is.
     pub uid: Option<String>,
-    /// Its version.
     pub resource_version: Option<String>,
 }
 
-/// An object of an answer.
 #[derive(Clone, Debug, Deserialize)]
 struct Item {
     metadata: Listed,
 }
 
-/// What a store knows.
 pub fn known<K>(store: &Store<K>) -> Versions
 where
     K: Resource<DynamicType = ()> + Clone + 'static,

@@ -18,7 +18,6 @@ pub const GATE_GRACE: Duration = Duration::from_secs(120);
 /// The key of a store's Secret that holds its authority's certificate.
 pub const CA_FILE: &str = "ca.crt";
 
-/// The variables of a part's container.
 pub fn variables(source: Source<'_>, part: Part) -> Vec<Value> {
     let spec = source.spec;
     let postgres = |key: &str| secret("WATER_POSTGRES_URL", &spec.postgres.secret_ref.name, key);
@@ -174,14 +173,11 @@ fn connections(source: Source<'_>, part: Part) -> i32 {
 
 /// Where a part finds the certificate of its store's authority, if the store's Secret has one.
 pub struct CertificateAuthority<'a> {
-    /// The Secret.
     pub secret: &'a str,
-    /// Where it is mounted.
     pub directory: &'static str,
     variable: &'static str,
 }
 
-/// The authority of the store that a part uses.
 pub fn certificate_authority(source: Source<'_>, part: Part) -> Option<CertificateAuthority<'_>> {
     let (facts, ca) = match part {
         Part::Gate | Part::Portal => (

@@ -7,7 +7,6 @@ use super::super::fingerprint::short_hash;
 use super::super::manifest::{ChildKind, Manifest};
 use super::{Part, Source, pods};
 
-/// The Job that brings the schema to the version.
 pub fn migration(source: Source<'_>) -> Manifest {
     let migrations = &source.spec.components.migrations;
     let spec = json!({

@@ -6,7 +6,6 @@ use water_resources::exposure::IngressSpec;
 use super::super::manifest::{ChildKind, Manifest};
 use super::{ADMIN_PORT, HTTP_PORT, Part, Source};
 
-/// The stable address of a serving part.
 pub fn service(source: Source<'_>, part: Part) -> Manifest {
     let mut ports = vec![json!({ "name": "http", "port": 80, "targetPort": "http" })];
     if matches!(part, Part::Departements | Part::Portal) {

@@ -26,7 +26,6 @@ pub fn service_account(source: Source<'_>, part: Part) -> Manifest {
     source.named(ChildKind::ServiceAccount, source.child(part), part, rest)
 }
 
-/// The pod template of a part.
 pub fn template(source: Source<'_>, part: Part) -> Value {
     let pull_secrets = source.spec.image.pull_secrets.iter();
     let mut spec = json!({

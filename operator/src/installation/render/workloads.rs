@@ -6,7 +6,6 @@ use water_resources::portal::Portal;
 use super::super::manifest::{ChildKind, Manifest};
 use super::{Part, Source, pods};
 
-/// A serving part's Deployment.
 pub fn deployment(source: Source<'_>, part: Part) -> Manifest {
     let rollout = &source.spec.rollout;
     let spec = json!({
