@@ -55,8 +55,7 @@ impl Happening {
     pub fn warning(reason: impl Into<String>, note: impl Into<String>) -> Self {
         Self {
             warning: true,
-            reason: reason.into(),
-            note: note.into(),
+            ..Self::normal(reason, note)
         }
     }
 }
@@ -68,17 +67,11 @@ pub struct Events {
     pod: String,
 }
 
-#[derive(Debug)]
-pub struct Queue(mpsc::Receiver<Event>);
-
 /// A queue of events that name `pod` as their reporter.
-pub fn queue(pod: &str) -> (Events, Queue) {
-    let (sender, receiver) = mpsc::channel(CAPACITY);
-    let events = Events {
-        queue: sender,
-        pod: pod.into(),
-    };
-    (events, Queue(receiver))
+pub fn queue(pod: &str) -> (Events, mpsc::Receiver<Event>) {
+    let (queue, waiting) = mpsc::channel(CAPACITY);
+    let pod = pod.into();
+    (Events { queue, pod }, waiting)
 }
 
 impl Events {
@@ -140,7 +133,7 @@ fn event(about: &ObjectReference, happening: &Happening, pod: &str) -> Event {
 
 /// Writes the queued events, until no [`Events`] is left that could queue more. One that cannot be
 /// written is not tried again: the status tells the same, and a terminating namespace accepts none.
-pub async fn write(client: &Client, Queue(mut queue): Queue) {
+pub async fn write(client: &Client, mut queue: mpsc::Receiver<Event>) {
     poll_fn(|context| queue.poll_recv(context))
         .for_each_concurrent(AT_ONCE, |event| create(client, event))
         .await;
@@ -187,7 +180,7 @@ mod tests {
         }
         drop(events);
         let mut waiting = 0;
-        while queue.0.recv().await.is_some() {
+        while queue.recv().await.is_some() {
             waiting += 1;
         }
         assert_eq!(waiting, CAPACITY);
