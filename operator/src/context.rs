@@ -3,11 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use futures::channel::mpsc;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{ListParams, ObjectMeta};
-use kube::core::DeserializeGuard;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Api, Client, Resource};
 use water_keystore::Owner;
@@ -15,7 +13,7 @@ use water_resources::api_key::IssuedAt;
 use water_resources::{ApiKey, WaterDataApi};
 
 use crate::backoff::Backoff;
-use crate::caches::Caches;
+use crate::caches::{Caches, Follower, Installation, Key};
 use crate::config::Scope;
 use crate::directories::{Directories, Namespaces};
 use crate::events::Events;
@@ -35,12 +33,11 @@ pub struct Context {
     /// What the watches have told; the stores below are theirs.
     pub caches: Arc<Caches>,
     /// All ApiKeys, as the watch last told; those that cannot be decoded too.
-    pub keys: Store<DeserializeGuard<ApiKey>>,
+    pub keys: Store<Key>,
     /// All WaterDataApis, likewise.
-    pub apis: Store<DeserializeGuard<WaterDataApi>>,
+    pub apis: Store<Installation>,
     pub secrets: Secrets,
-    pub revisit: mpsc::UnboundedSender<ObjectRef<DeserializeGuard<ApiKey>>>,
-    pub revisit_apis: mpsc::UnboundedSender<ObjectRef<DeserializeGuard<WaterDataApi>>>,
+    pub revisit: Follower,
     /// What is remembered of ApiKeys while this pod leads.
     pub memory: Memory,
     pub directories: Directories,
@@ -58,7 +55,7 @@ impl Context {
     }
 
     /// Those that can be decoded.
-    pub fn all_keys(&self) -> Vec<Arc<DeserializeGuard<ApiKey>>> {
+    pub fn all_keys(&self) -> Vec<Arc<Key>> {
         self.keys.state_filter(|key| key.0.is_ok())
     }
 
@@ -71,7 +68,7 @@ impl Context {
     }
 
     /// What stands at the place of a WaterDataApi, whether it can be decoded or not.
-    pub fn api_at(&self, place: &IssuedAt) -> Option<Arc<DeserializeGuard<WaterDataApi>>> {
+    pub fn api_at(&self, place: &IssuedAt) -> Option<Arc<Installation>> {
         let at = ObjectRef::new(&place.name).within(&place.namespace);
         self.apis.get(&at)
     }
@@ -104,9 +101,9 @@ impl Context {
         }
     }
 
-    pub fn revisit_key(&self, key: ObjectRef<DeserializeGuard<ApiKey>>) {
+    pub fn revisit_key(&self, key: ObjectRef<Key>) {
         // An error means that the controller is gone, and this pass about to be dropped.
-        let _ = self.revisit.unbounded_send(key);
+        let _ = self.revisit.keys.unbounded_send(key);
     }
 
     /// Asks for another pass over the ApiKey that owns records.
@@ -116,7 +113,7 @@ impl Context {
 
     pub fn revisit_api(&self, place: &IssuedAt) {
         let api = ObjectRef::new(&place.name).within(&place.namespace);
-        let _ = self.revisit_apis.unbounded_send(api);
+        let _ = self.revisit.apis.unbounded_send(api);
     }
 
     /// The labels of all namespaces that are looked at, read afresh.
@@ -144,10 +141,7 @@ impl Context {
 }
 
 /// The ApiKeys for which something holds; of those that can be decoded.
-pub fn keys_where(
-    keys: &Store<DeserializeGuard<ApiKey>>,
-    wanted: impl Fn(&ApiKey) -> bool,
-) -> Vec<ObjectRef<DeserializeGuard<ApiKey>>> {
+pub fn keys_where(keys: &Store<Key>, wanted: impl Fn(&ApiKey) -> bool) -> Vec<ObjectRef<Key>> {
     let found = keys.state_filter(|key| key.0.as_ref().is_ok_and(&wanted));
     found
         .iter()

@@ -66,8 +66,9 @@ pub struct Means<'a> {
 /// leadership is lost, which ends every pass under way.
 pub async fn lead(means: Means<'_>) {
     let Means { caches, health, .. } = means;
-    let (revisit, revisits) = mpsc::unbounded();
-    let (revisit_apis, api_revisits) = mpsc::unbounded();
+    let (keys, revisits) = mpsc::unbounded();
+    let (apis, api_revisits) = mpsc::unbounded();
+    let follower = Follower { keys, apis };
     let (directories, opened) = Directories::new(means.election.clone(), means.metrics.clone());
     let api_namespaces = means.config.api_namespaces();
     let (gate_pods, pod_changes) = GatePods::new(means.client, &api_namespaces, health);
@@ -81,18 +82,14 @@ pub async fn lead(means: Means<'_>) {
         keys: caches.keys.store.clone(),
         apis: caches.apis.store.clone(),
         secrets: Secrets::new(means.client.clone(), caches.secrets.store.clone()),
-        revisit: revisit.clone(),
-        revisit_apis: revisit_apis.clone(),
+        revisit: follower.clone(),
         memory: Memory::default(),
         directories,
         gate_pods,
         backoff: backoff::Backoff::default(),
         metrics: means.metrics.clone(),
     });
-    caches.follow(Follower {
-        keys: revisit,
-        apis: revisit_apis,
-    });
+    caches.follow(follower);
     let begun = watch::Sender::new(false);
     let (keys, apis) = (caches.keys.told.clone(), caches.apis.told.clone());
     let for_apis = vec![apis.clone(), begun.subscribe()];
