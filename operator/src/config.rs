@@ -45,19 +45,14 @@ pub enum Scope {
     Cluster,
 }
 
-/// Text that is no scope.
-#[derive(Debug, thiserror::Error)]
-#[error("it is neither Namespaced nor Cluster")]
-pub struct InvalidScope;
-
 impl FromStr for Scope {
-    type Err = InvalidScope;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, InvalidScope> {
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
             "Namespaced" => Ok(Self::Namespaced),
             "Cluster" => Ok(Self::Cluster),
-            _ => Err(InvalidScope),
+            _ => Err("it is neither Namespaced nor Cluster"),
         }
     }
 }
