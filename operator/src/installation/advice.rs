@@ -68,19 +68,11 @@ fn differing_plans<'a>(
         let first = names.entry(plan).or_insert_with(|| name.clone());
         *first = first.clone().min(name);
     }
-    let mut differing: Vec<[String; 2]> = by_account
-        .into_values()
-        .filter_map(|names| {
-            names
-                .into_values()
-                .take(2)
-                .collect::<Vec<_>>()
-                .try_into()
-                .ok()
-        })
-        .collect();
-    differing.sort();
-    differing.into_iter().next()
+    let first_two = |names: BTreeMap<_, String>| -> Option<[String; 2]> {
+        let mut names = names.into_values();
+        Some([names.next()?, names.next()?])
+    };
+    by_account.into_values().filter_map(first_two).min()
 }
 
 /// All that is to be said, and in one word the worst of it.

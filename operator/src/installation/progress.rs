@@ -11,12 +11,9 @@ use crate::conditions::{Outcome, Reason};
 
 pub fn migration(job: &Job) -> Option<Outcome> {
     let name = job.name_any();
-    let conditions = job
-        .status
-        .as_ref()
-        .and_then(|status| status.conditions.as_ref())
-        .into_iter()
-        .flatten();
+    let status = job.status.as_ref();
+    let conditions = status.and_then(|status| status.conditions.as_ref());
+    let conditions = conditions.into_iter().flatten();
     for condition in conditions.filter(|condition| condition.status == "True") {
         match condition.type_.as_str() {
             "Complete" => return None,
@@ -72,25 +69,19 @@ pub fn deployment(deployment: &Deployment) -> Option<Outcome> {
 
 /// Whether the controller of an Ingress gave it an address.
 pub fn has_address(ingress: &Ingress) -> bool {
-    let balancer = ingress
-        .status
-        .as_ref()
-        .and_then(|status| status.load_balancer.as_ref());
-    balancer
-        .and_then(|balancer| balancer.ingress.as_ref())
-        .is_some_and(|addresses| !addresses.is_empty())
+    let status = ingress.status.as_ref();
+    let balancer = status.and_then(|status| status.load_balancer.as_ref());
+    let addresses = balancer.and_then(|balancer| balancer.ingress.as_ref());
+    addresses.is_some_and(|addresses| !addresses.is_empty())
 }
 
 /// A component as the status shows it.
 pub fn component(name: &str, deployment: &Deployment) -> ComponentStatus {
     let status = deployment.status.clone().unwrap_or_default();
-    let pod = deployment
-        .spec
-        .as_ref()
-        .and_then(|spec| spec.template.spec.as_ref());
-    let image = pod
-        .and_then(|pod| pod.containers.first())
-        .and_then(|container| container.image.clone());
+    let spec = deployment.spec.as_ref();
+    let pod = spec.and_then(|spec| spec.template.spec.as_ref());
+    let container = pod.and_then(|pod| pod.containers.first());
+    let image = container.and_then(|container| container.image.clone());
     ComponentStatus {
         name: name.into(),
         desired: desired(deployment),
@@ -101,11 +92,8 @@ pub fn component(name: &str, deployment: &Deployment) -> ComponentStatus {
 }
 
 fn desired(deployment: &Deployment) -> i32 {
-    deployment
-        .spec
-        .as_ref()
-        .and_then(|spec| spec.replicas)
-        .unwrap_or(1)
+    let spec = deployment.spec.as_ref();
+    spec.and_then(|spec| spec.replicas).unwrap_or(1)
 }
 
 #[cfg(test)]

@@ -18,13 +18,10 @@ pub struct Rollout {
 impl Rollout {
     /// Nothing was touched: what is known of the migrations stays.
     pub fn untouched(api: &WaterDataApi, outcome: Outcome) -> Self {
-        let conditions = api
-            .status
-            .as_ref()
-            .map(|status| status.conditions.as_slice())
-            .unwrap_or_default();
-        let known = holds(conditions, Aspect::MigrationsComplete);
-        let migrations = if known {
+        let status = api.status.as_ref();
+        let is_known =
+            status.is_some_and(|status| holds(&status.conditions, Aspect::MigrationsComplete));
+        let migrations = if is_known {
             migrated()
         } else {
             waiting(Aspect::MigrationsComplete)

@@ -123,18 +123,13 @@ async fn is_settled(
 
 fn template_hash(deployment: &Deployment) -> Option<&str> {
     let template = deployment.spec.as_ref()?.template.metadata.as_ref()?;
-    template
-        .annotations
-        .as_ref()?
-        .get(CONFIG_HASH)
-        .map(String::as_str)
+    let annotations = template.annotations.as_ref()?;
+    annotations.get(CONFIG_HASH).map(String::as_str)
 }
 
 fn is_of_another_template(pod: &Pod, wanted: Option<&str>) -> bool {
-    let phase = pod
-        .status
-        .as_ref()
-        .and_then(|status| status.phase.as_deref());
+    let status = pod.status.as_ref();
+    let phase = status.and_then(|status| status.phase.as_deref());
     let has_ended = matches!(phase, Some("Succeeded" | "Failed"));
     !has_ended && pod.annotations().get(CONFIG_HASH).map(String::as_str) != wanted
 }
