@@ -32,16 +32,7 @@ pub struct Identity(Secret);
 /// Reads the Secret, and makes it when it is not there.
 pub async fn read(api: &WaterDataApi, context: &Context) -> Result<Identity, SecretError> {
     let name = format!("{}-identity", api.name_any());
-    let secrets = context.api::<Secret>(&api.namespace().unwrap_or_default());
-    let secret = match secrets.get_opt(&name).await? {
-        Some(secret) => secret,
-        None => {
-            secrets
-                .create(&record_params(), &own_secret::new(api, &name, KEYS)?)
-                .await?
-        }
-    };
-    let identity = Identity(secret);
+    let identity = Identity(own_secret::read_or_make(api, &name, KEYS, context).await?);
     if !(is_random(identity.value(CURRENT)) && is_random(identity.value(NEXT))) {
         return Err(SecretError::Identity { name });
     }

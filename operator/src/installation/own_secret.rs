@@ -10,6 +10,8 @@ use water_resources::WaterDataApi;
 
 use super::render::MANAGED_BY;
 use super::secret_error::SecretError;
+use crate::client::record_params;
+use crate::context::Context;
 
 /// 256 bits, in hexadecimal.
 const LENGTH: usize = 64;
@@ -36,6 +38,23 @@ pub fn new<const N: usize>(
         type_: Some("Opaque".into()),
         data: Some(data?),
         ..Secret::default()
+    })
+}
+
+/// The Secret as it is, or a new one.
+pub async fn read_or_make<const N: usize>(
+    api: &WaterDataApi,
+    name: &str,
+    keys: [&str; N],
+    context: &Context,
+) -> Result<Secret, SecretError> {
+    let secrets = context.api::<Secret>(&api.namespace().unwrap_or_default());
+    Ok(match secrets.get_opt(name).await? {
+        Some(secret) => secret,
+        None => {
+            let made = new(api, name, keys)?;
+            secrets.create(&record_params(), &made).await?
+        }
     })
 }
 

@@ -14,7 +14,6 @@ use super::fingerprint::fingerprint;
 use super::own_secret::{self, is_random};
 use super::render::{PortalFacts, SecretFacts};
 use super::secret_error::SecretError;
-use crate::client::record_params;
 use crate::context::Context;
 
 /// Seals what a browser keeps while its user signs in.
@@ -180,14 +179,7 @@ async fn seal_key(
     context: &Context,
 ) -> Result<Result<Vec<u8>, String>, SecretError> {
     let name = format!("{}-portal", api.name_any());
-    let secrets = context.api::<Secret>(&api.namespace().unwrap_or_default());
-    let secret = match secrets.get_opt(&name).await? {
-        Some(secret) => secret,
-        None => {
-            let made = own_secret::new(api, &name, [SEAL_KEY])?;
-            secrets.create(&record_params(), &made).await?
-        }
-    };
+    let secret = own_secret::read_or_make(api, &name, [SEAL_KEY], context).await?;
     let key = own_secret::value(&secret, SEAL_KEY);
     Ok(if is_random(key) {
         Ok(key.to_vec())
