@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::future::pending;
 
 use futures::StreamExt;
-use futures::future::join_all;
+use futures::stream::select_all;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
@@ -23,18 +24,14 @@ pub struct GatePods(HashMap<String, Cache<Pod>>);
 
 impl GatePods {
     /// Knows no pod before the watches are taken.
-    pub fn new(
-        client: &Client,
-        namespaces: &[String],
-        health: &Health,
-    ) -> (Self, Vec<Changes<Pod>>) {
+    pub fn new(client: &Client, namespaces: &[String], health: &Health) -> (Self, Changes<Pod>) {
         let watch = |namespace: &String| {
             let pods = Api::namespaced(client.clone(), namespace);
             let (cache, changes) = Cache::new("pods", pods, Some(GATES), health);
             ((namespace.clone(), cache), changes)
         };
         let (caches, changes): (_, Vec<_>) = namespaces.iter().map(watch).unzip();
-        (Self(caches), changes)
+        (Self(caches), select_all(changes).boxed())
     }
 
     /// The pods of a WaterDataApi's gates, as far as the watch has told; none in a namespace that holds
@@ -65,12 +62,7 @@ pub async fn list(client: &Client, api: &IssuedAt) -> kube::Result<Vec<Pod>> {
     Ok(listed.items)
 }
 
-pub async fn keep(changes: Vec<Changes<Pod>>) -> Infallible {
-    join_all(
-        changes
-            .into_iter()
-            .map(|changes| changes.for_each(async |_| {})),
-    )
-    .await;
-    std::future::pending().await
+pub async fn keep(changes: Changes<Pod>) -> Infallible {
+    changes.for_each(async |_| {}).await;
+    pending().await
 }
