@@ -59,6 +59,7 @@ words! {
         ExposureReady,
         /// A WaterDataApi with a portal: its identity provider can be used.
         SignInReady,
+        /// The declared state is in force.
         Ready,
         /// The operator works on it.
         Reconciling,
@@ -78,16 +79,23 @@ words! {
         Suspended,
         /// The key is answered 403: its plan does not open the API.
         PlanWithoutAccess,
+        /// The key's time has not come.
         NotYetValid,
+        /// The key's time is over.
         Expired,
+        /// The key is being revoked.
         Deleting,
         /// No WaterDataApi, or several, would accept the key.
         ApiAmbiguous,
+        /// The WaterDataApi does not exist.
         ApiNotFound,
+        /// The WaterDataApi does not accept keys of the namespace.
         NamespaceNotAdmitted,
         /// The namespace may not name the account.
         AccountNotBound,
+        /// The WaterDataApi has no such plan.
         PlanUnknown,
+        /// The Secret's name is taken.
         SecretConflict,
         /// Another ApiKey has the same key.
         KeyConflict,
@@ -97,6 +105,7 @@ words! {
         ReissueLimit,
         /// There is no Secret, since the key was brought along.
         NotNeeded,
+        /// The Secret holds the key.
         Written,
         /// An earlier step is not done.
         Waiting,
@@ -110,52 +119,79 @@ words! {
         GateMayWrite,
         /// The directory holds what is declared, on a Redis that evicts keys when its memory is full.
         EvictionAllowed,
+        /// The directory holds what is declared, and keys of one account have different plans.
         PlansDiffer,
         /// A gate that serves does not follow this directory.
         GateWithoutLease,
+        /// The API server refused or did not answer.
         ApiServerError,
+        /// Gates may still act on what was declared before.
         AwaitingGates,
+        /// Redis cannot be reached, or does not answer as it should.
         StoreUnavailable,
         /// Redis accepts no writes: it is a replica, or a primary without enough of them.
         StoreReadOnly,
+        /// Redis has no memory left.
         StoreOutOfMemory,
+        /// Redis still reads its dump.
         StoreLoading,
+        /// Redis refuses the user or the password.
         StoreWrongPassword,
         /// The Redis Cluster is down or moves its slots.
         StoreClusterDown,
+        /// The Redis user lacks a right.
         StoreDenied,
+        /// The directory belongs to another installation.
         DirectoryOwned,
         /// The spec asks for namespaces that the operator does not watch.
         ScopeTooNarrow,
+        /// A Secret that the spec names is missing or lacks a key.
         SecretInvalid,
+        /// What `spec.portal` says or names cannot be used.
         PortalInvalid,
         /// The spec uses a field that this version does not act on.
         NotSupported,
+        /// The object is admitted by the schema, and cannot be read.
         Undecodable,
+        /// The API server does not accept an object.
         Rejected,
         /// An object of a child's name belongs to somebody else.
         ObjectConflict,
+        /// Rollouts are stopped.
         Paused,
         /// Everything is as declared.
         Complete,
+        /// Children are being changed.
         RollingOut,
+        /// A rollout made no progress.
         RolloutFailed,
+        /// The migration Job runs.
         Migrating,
+        /// The migration Job gave up.
         MigrationFailed,
+        /// Enough pods answer.
         PodsReady,
+        /// Too few pods answer.
         PodsMissing,
+        /// The dataset is there.
         Loaded,
+        /// No dataset was loaded.
         NoData,
+        /// The service does not say.
         NotAnswering,
+        /// The identity provider answers as it should.
         ProviderUsable,
         /// The identity provider is away, or is not what it is said to be.
         ProviderUnusable,
+        /// The identity provider does not take the portal's client id or secret.
         ClientRefused,
         /// Nothing was asked for.
         NotConfigured,
         /// The controller has not given an address.
         AddressPending,
+        /// An address was given.
         AddressAssigned,
+        /// Nothing is wrong.
         Healthy,
     }
 }
@@ -163,8 +199,11 @@ words! {
 /// What the operator found out about one aspect.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
+    /// Which aspect.
     pub aspect: Aspect,
+    /// Whether it holds.
     pub status: ConditionStatus,
+    /// Why, in one word.
     pub reason: Reason,
     /// Why, in a sentence; what to do about it when it is somebody's turn.
     pub message: String,
@@ -174,14 +213,17 @@ pub struct Finding {
 const LONGEST_MESSAGE: usize = 1024;
 
 impl Finding {
+    /// The aspect holds.
     pub fn holds(aspect: Aspect, reason: Reason, message: impl Into<String>) -> Self {
         Self::new(aspect, ConditionStatus::True, reason, message)
     }
 
+    /// The aspect does not hold.
     pub fn lacks(aspect: Aspect, reason: Reason, message: impl Into<String>) -> Self {
         Self::new(aspect, ConditionStatus::False, reason, message)
     }
 
+    /// Nobody knows.
     pub fn unknown(aspect: Aspect, reason: Reason, message: impl Into<String>) -> Self {
         Self::new(aspect, ConditionStatus::Unknown, reason, message)
     }
@@ -201,6 +243,7 @@ impl Finding {
     }
 }
 
+/// At most so many bytes of a text, cut at a whole character.
 pub fn bounded(mut text: String, bytes: usize) -> String {
     text.truncate(text.floor_char_boundary(bytes));
     text
@@ -227,10 +270,12 @@ impl Outcome {
         }
     }
 
+    /// Why, in one word.
     pub fn reason(&self) -> Reason {
         self.words().0
     }
 
+    /// Why, in a sentence.
     pub fn message(&self) -> &str {
         self.words().1
     }
@@ -284,12 +329,14 @@ pub fn stated(
         .collect()
 }
 
+/// The condition about an aspect.
 pub fn find(conditions: &[Condition], aspect: Aspect) -> Option<&Condition> {
     conditions
         .iter()
         .find(|condition| condition.kind == aspect.as_str())
 }
 
+/// Whether the condition about an aspect is there and true.
 pub fn holds(conditions: &[Condition], aspect: Aspect) -> bool {
     find(conditions, aspect).is_some_and(|condition| condition.status == ConditionStatus::True)
 }
