@@ -340,13 +340,13 @@ async fn a_first_use_shows_within_a_minute_and_a_restart_writes_none() -> Result
     let settings = water_keystore::ConnectionSettings::new(&world.redis_url, None)?;
     let connection = settings.connect(water_keystore::connection::Purpose::Directory);
     let instance = water_keystore::Instance::new(&world.namespace, API)?;
-    let uses = water_keystore::LastUses::new(connection, instance);
+    let uses = water_keystore::Usage::new(connection, instance);
     let used = Timestamp::parse(
         issued["status"]["current"]["issuedTime"]
             .as_str()
             .context("a time")?,
     )?;
-    uses.write(&[(id.parse()?, used)]).await?;
+    uses.write_last_uses(&[(id.parse()?, used)]).await?;
     let shown = async || {
         let found = world.get("apikey/acme")?;
         let shown = found["status"]["lastUsedTime"].as_str().unwrap_or_default();
@@ -359,7 +359,7 @@ async fn a_first_use_shows_within_a_minute_and_a_restart_writes_none() -> Result
     // A later one does not show for ten minutes, restarted or not.
     let later = used.as_millis() + 1000;
     let later = Timestamp::from_millis(later).context("a time")?;
-    uses.write(&[(id.parse()?, later)]).await?;
+    uses.write_last_uses(&[(id.parse()?, later)]).await?;
     world.assert_restart_writes_nothing(&operator).await
 }
 

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use tracing::warn;
 use water_domain::Timestamp;
 use water_keystore::usage::Untold;
-use water_keystore::{LastUses, Record, Usage};
+use water_keystore::{Record, Usage};
 use water_runtime::telemetry::chain;
 
 use noted::{Noted, by_account};
@@ -31,7 +31,6 @@ pub struct Notes(Arc<Mutex<Noted>>);
 /// Tells what all workers have noted.
 #[derive(Debug)]
 pub struct LastUse {
-    last_uses: LastUses,
     usage: Usage,
     every: Duration,
     workers: Vec<Notes>,
@@ -41,9 +40,8 @@ pub struct LastUse {
 
 impl LastUse {
     /// Tells Redis as often as `every` says what so many workers have noted.
-    pub fn new(last_uses: LastUses, usage: Usage, every: Duration, workers: NonZeroUsize) -> Self {
+    pub fn new(usage: Usage, every: Duration, workers: NonZeroUsize) -> Self {
         Self {
-            last_uses,
             usage,
             every,
             workers: (0..workers.get()).map(|_| Notes::default()).collect(),
@@ -78,7 +76,7 @@ impl LastUse {
         }
         let keys: Vec<_> = uses.iter().flat_map(|used| used.keys.clone()).collect();
         let accounts = uses.len();
-        let (error, kept) = match self.last_uses.write(&keys).await {
+        let (error, kept) = match self.usage.write_last_uses(&keys).await {
             Err(error) => (error, uses),
             Ok(()) => match self.usage.add(uses).await {
                 Err(Untold { error, uses }) => (error, uses),
@@ -138,9 +136,8 @@ mod tests {
             let settings = ConnectionSettings::new(&redis.url(), None).unwrap();
             let instance = Instance::new("water", "last-use").unwrap();
             let connect = || settings.connect(Purpose::Directory);
-            let last_uses = LastUses::new(connect(), instance.clone());
             let usage = Usage::new(connect(), instance.clone());
-            let last_use = LastUse::new(last_uses, usage.clone(), every, NonZeroUsize::MIN);
+            let last_use = LastUse::new(usage.clone(), every, NonZeroUsize::MIN);
             Self {
                 directory: Directory::new(connect(), instance),
                 usage,

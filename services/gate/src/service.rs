@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper_util::service::TowerToHyperService;
 use water_http::{Representation, RequestIds, Signer, Spans};
 use water_keystore::connection::Purpose;
-use water_keystore::{LastUses, Limiter, Replica, Standby, Usage};
+use water_keystore::{Limiter, Replica, Standby, Usage};
 use water_runtime::listener::announce;
 use water_runtime::workers::{Worker, WorkerDied, Workers};
 use water_runtime::{BoxError, Connections, Drained, Process, Server};
@@ -104,9 +104,8 @@ impl Service {
 /// Last uses and usage are told over a connection of their own: the directory's is held by the feed.
 fn last_use(config: &Config, process: &mut Process) -> Arc<LastUse> {
     let connection = config.redis.connect(Purpose::Directory);
-    let usage = Usage::new(connection.clone(), config.instance.clone());
-    let last_uses = LastUses::new(connection, config.instance.clone());
-    let last_use = LastUse::new(last_uses, usage, last_use::EVERY, config.workers);
+    let usage = Usage::new(connection, config.instance.clone());
+    let last_use = LastUse::new(usage, last_use::EVERY, config.workers);
     let last_use = Arc::new(last_use);
     let running = Arc::clone(&last_use);
     process

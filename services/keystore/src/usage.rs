@@ -2,7 +2,7 @@
 //! requests, and when each of its keys was last used.
 //!
 //! One hash an account and day: `accepted` and `limited` are counts, every other field is a key id
-//! and its last use in ms.
+//! and its last use in ms. The last uses of all keys stand in one sorted set too, for the operator.
 
 pub(crate) mod day;
 
@@ -23,6 +23,8 @@ pub use day::UtcDay;
 const KEPT: Duration = Duration::from_secs(UtcDay::KEPT as u64 * 86_400);
 /// Accounts that are told of at once: enough that a batch takes no longer than Redis needs for it.
 const AT_ONCE: usize = 32;
+/// Keys in one command: Redis serves nobody else for the millisecond that it takes.
+const KEYS_PER_COMMAND: usize = 1000;
 
 static ADD: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("usage.lua")));
 
@@ -96,6 +98,20 @@ impl Usage {
             first.get_or_insert(error);
         }
         first.map_or(Ok(()), |error| Err(Untold { error, uses }))
+    }
+
+    /// Writes last uses for the operator, each unless a later one of the same key stands there
+    /// already. After an error some may have been written; writing them again changes nothing.
+    pub async fn write_last_uses(&self, uses: &[(KeyId, Timestamp)]) -> Result<(), StoreError> {
+        for part in uses.chunks(KEYS_PER_COMMAND) {
+            let mut command = cmd("ZADD");
+            command.arg(self.instance.used()).arg("GT");
+            for (key, at) in part {
+                command.arg(at.as_millis()).arg(key.as_str());
+            }
+            let () = self.connection.run("write last uses", &command).await?;
+        }
+        Ok(())
     }
 
     async fn add_one(&self, used: &Use) -> Result<(), StoreError> {

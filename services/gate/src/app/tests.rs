@@ -17,8 +17,8 @@ use water_harness::Redis;
 use water_http::RequestIds;
 use water_keystore::connection::Purpose;
 use water_keystore::{
-    ConnectionSettings, Contents, Directory, Entry, GateIdentity, Instance, KeyState, LastUses,
-    Origin, Owner, Record, Standby, Usage,
+    ConnectionSettings, Contents, Directory, Entry, GateIdentity, Instance, KeyState, Origin,
+    Owner, Record, Standby, Usage,
 };
 use water_runtime::telemetry::{Lines, subscriber};
 
@@ -52,13 +52,12 @@ async fn gate(redis: &Redis, key: &PlainKey<'_>, registry: &mut Registry) -> Gat
         directory: Arc::clone(&replica),
     });
     let nobody = || Arc::new(Resolver::new("127.0.0.1:1".parse().unwrap()));
-    let last_uses = LastUses::new(connect(Purpose::Directory), instance.clone());
     let usage = Usage::new(connect(Purpose::Directory), instance.clone());
     let one = NonZeroUsize::MIN;
     Gate {
         prefix: KeyPrefix::default(),
         guessing: Arc::default(),
-        last_use: LastUse::new(last_uses, usage, last_use::EVERY, one).notes(0),
+        last_use: LastUse::new(usage, last_use::EVERY, one).notes(0),
         limiter: Limiter::new(
             connect(Purpose::Limiter),
             instance,

@@ -12,8 +12,8 @@ use water_harness::Redis;
 use water_keystore::connection::Purpose;
 use water_keystore::usage::Use;
 use water_keystore::{
-    Allowance, Allowances, Began, ConnectionSettings, LastUses, Limiter, Quotas, SessionKeys,
-    Sessions, Standby, Usage, UtcDay, WebName, redis_acl,
+    Allowance, Allowances, Began, ConnectionSettings, Limiter, Quotas, SessionKeys, Sessions,
+    Standby, Usage, UtcDay, WebName, redis_acl,
 };
 
 use crate::site::*;
@@ -65,10 +65,8 @@ async fn operator_and_gate_can_do_their_work() {
     assert_eq!(operator.directory().all_held().await.unwrap().len(), 2);
     assert_eq!(writer.forget_old().await.unwrap(), 0);
     let used = [(record().key_id, Timestamp::from_millis(1_000).unwrap())];
-    LastUses::new(gate.connect(Purpose::Directory), gate.instance.clone())
-        .write(&used)
-        .await
-        .unwrap();
+    let told = Usage::new(gate.connect(Purpose::Directory), gate.instance.clone());
+    told.write_last_uses(&used).await.unwrap();
     let shown = operator.directory().last_used(&[record().key_id]).await;
     assert_eq!(shown.unwrap(), [Some(used[0].1)]);
     let usage = Use {
@@ -78,10 +76,7 @@ async fn operator_and_gate_can_do_their_work() {
         limited: 1,
         keys: used.to_vec(),
     };
-    Usage::new(gate.connect(Purpose::Directory), gate.instance.clone())
-        .add(vec![usage])
-        .await
-        .unwrap();
+    told.add(vec![usage]).await.unwrap();
     assert_eq!(running.live_gates().load(Ordering::Acquire), 1);
     running.leave().await.unwrap();
 
