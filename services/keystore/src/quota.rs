@@ -1,7 +1,6 @@
 //! How an account's limits stand, without charging anything: what the portal shows.
 
 use std::sync::LazyLock;
-use std::time::Duration;
 
 use redis::{Cmd, Script};
 use water_domain::{AccountId, Limits, Timestamp};
@@ -61,18 +60,10 @@ fn read(reply: &str, limits: Limits) -> Option<Quota> {
     let [now, minute, opens, day, ends] = numbers?[..] else {
         return None;
     };
-    let window = |limit: u32, used: i64, opens_in: i64| {
-        Some(Window {
-            limit,
-            // A key of a larger plan of the same account may have used more than this plan allows.
-            remaining: limit.saturating_sub(u32::try_from(used).ok()?),
-            opens_in: Duration::from_micros(opens_in.try_into().ok()?),
-        })
-    };
     Some(Quota {
         at: Timestamp::from_millis(now / 1000)?,
-        minute: window(limits.requests_per_minute.get(), minute, opens)?,
-        day: window(limits.requests_per_day.get(), day, ends)?,
+        minute: Window::new(limits.requests_per_minute.get(), minute, opens)?,
+        day: Window::new(limits.requests_per_day.get(), day, ends)?,
     })
 }
 

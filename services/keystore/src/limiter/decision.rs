@@ -48,7 +48,7 @@ impl WindowName {
 }
 
 impl Window {
-    fn new(limit: u32, used: i64, opens_in_micros: i64) -> Option<Self> {
+    pub(crate) fn new(limit: u32, used: i64, opens_in_micros: i64) -> Option<Self> {
         Some(Self {
             limit,
             // A key of a larger plan of the same account may have used more than this plan allows.
