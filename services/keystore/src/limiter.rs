@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use water_domain::{AccountId, Limits, Timestamp};
 
 use breaker::Breaker;
-pub use decision::{Decision, Window, WindowName};
+pub use decision::{Decision, Window};
 use latest::{Latest, Recall};
 use share::Now;
 pub use standby::{Standby, StandbyStatus, TooManyAccounts};

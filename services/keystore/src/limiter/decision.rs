@@ -28,25 +28,6 @@ pub struct Window {
     pub opens_in: Duration,
 }
 
-/// The windows' names in headers and problems.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum WindowName {
-    /// Any 60 000 ms.
-    Minute,
-    /// The UTC calendar day.
-    Day,
-}
-
-impl WindowName {
-    /// The policy's name in `RateLimit-Policy`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Minute => "minute",
-            Self::Day => "day",
-        }
-    }
-}
-
 impl Window {
     pub(crate) fn new(limit: u32, used: i64, opens_in_micros: i64) -> Option<Self> {
         Some(Self {
@@ -59,8 +40,12 @@ impl Window {
 
     /// Whole seconds until the next slot opens, rounded up: a client that waits so long finds it open.
     pub fn opens_in_seconds(&self) -> u64 {
-        self.opens_in.as_secs() + u64::from(self.opens_in.subsec_nanos() > 0)
+        whole_seconds(self.opens_in)
     }
+}
+
+fn whole_seconds(time: Duration) -> u64 {
+    time.as_secs() + u64::from(time.subsec_nanos() > 0)
 }
 
 impl Decision {
@@ -89,43 +74,24 @@ impl Decision {
         }
     }
 
-    /// The windows that refused the request; none when it was accepted.
-    pub fn violated(&self) -> impl Iterator<Item = WindowName> {
-        let windows = [
-            (WindowName::Minute, self.minute),
-            (WindowName::Day, self.day),
-        ];
-        let refused = !self.accepted;
-        let full =
-            move |(name, window): (_, Window)| (refused && window.remaining == 0).then_some(name);
-        windows.into_iter().filter_map(full)
-    }
-
     /// When a refused request would be accepted: the later slot, when both windows are full.
     /// `None`: it was accepted.
-    pub fn retry_after(&self) -> Option<Duration> {
-        self.violated().map(|name| self.window(name).opens_in).max()
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        let windows = [self.minute, self.day].into_iter();
+        let full = windows.filter(|window| !self.accepted && window.remaining == 0);
+        full.map(|window| window.opens_in).max()
     }
 
-    /// `retry_after` in whole seconds, rounded up and at least 1: the `Retry-After` header.
+    /// The time that a refused request has to wait, in whole seconds, rounded up and at least 1:
+    /// the `Retry-After` header.
     pub fn retry_after_seconds(&self) -> Option<u64> {
-        self.violated()
-            .map(|name| self.window(name).opens_in_seconds().max(1))
-            .max()
+        Some(whole_seconds(self.retry_after()?).max(1))
     }
 
     /// When `window` opens, in whole seconds since the epoch, rounded up: `X-RateLimit-Reset`.
     pub fn reset_epoch_seconds(&self, window: Window) -> i64 {
         let millis = self.at.as_millis() + window.opens_in.as_micros().div_ceil(1000) as i64;
         (millis + 999).div_euclid(1000)
-    }
-
-    /// One window by its name.
-    pub fn window(&self, name: WindowName) -> Window {
-        match name {
-            WindowName::Minute => self.minute,
-            WindowName::Day => self.day,
-        }
     }
 
     /// The same decision `elapsed` later, when nothing was charged since.
@@ -153,9 +119,8 @@ mod tests {
     }
 
     #[test]
-    fn an_accepted_request_violates_nothing_even_when_it_took_the_last_slot() {
+    fn an_accepted_request_waits_for_nothing_even_when_it_took_the_last_slot() {
         let decision = decision("1 0 3 60000000 3 1");
-        assert_eq!(decision.violated().count(), 0);
         assert_eq!(
             (decision.retry_after(), decision.minute.remaining),
             (None, 0)
@@ -163,9 +128,8 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_full_windows_and_waits_for_the_later() {
+    fn a_refusal_waits_for_the_later_of_the_full_windows() {
         let minute = decision("0 0 3 1500001 4 9000000");
-        assert_eq!(minute.violated().collect::<Vec<_>>(), [WindowName::Minute]);
         assert_eq!(minute.retry_after_seconds(), Some(2));
         let both = decision("0 0 3 1500001 5 9000000");
         assert_eq!(both.retry_after_seconds(), Some(9));
