@@ -215,10 +215,8 @@ impl Connection {
         attempt: &'static str,
         command: &Cmd,
     ) -> Result<T, StoreError> {
-        let current = self.wire.load_full();
-        let mut wire = Wire::clone(&current);
-        let result = self.looks.answered(command.query_async(&mut wire)).await;
-        result.map_err(|error| self.failed(attempt, error, &current))
+        self.answer(attempt, async |wire| command.query_async(wire).await)
+            .await
     }
 
     /// The same where nobody waits: there is time to make a connection first.
@@ -246,10 +244,8 @@ impl Connection {
         attempt: &'static str,
         commands: &Pipeline,
     ) -> Result<T, StoreError> {
-        let current = self.wire.load_full();
-        let mut wire = Wire::clone(&current);
-        let result = self.looks.answered(commands.query_async(&mut wire)).await;
-        result.map_err(|error| self.failed(attempt, error, &current))
+        self.answer(attempt, async |wire| commands.query_async(wire).await)
+            .await
     }
 
     /// Runs `script` by a command that names its hash, and loads it first where Redis does not know it.
@@ -260,19 +256,14 @@ impl Connection {
         script: &Script,
         command: &Cmd,
     ) -> Result<T, StoreError> {
-        let current = self.wire.load_full();
-        let mut wire = Wire::clone(&current);
-        let answer = async {
-            match command.query_async(&mut wire).await {
-                Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-                    script.load_async(&mut wire).await?;
-                    command.query_async(&mut wire).await
-                }
-                answer => answer,
+        let ask = async |wire: &mut Wire| match command.query_async(wire).await {
+            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+                script.load_async(wire).await?;
+                command.query_async(wire).await
             }
+            answer => answer,
         };
-        let result = self.looks.answered(answer).await;
-        result.map_err(|error| self.failed(attempt, error, &current))
+        self.answer(attempt, ask).await
     }
 
     /// Runs a script by its hash, and loads it first where Redis does not know it.
@@ -281,9 +272,19 @@ impl Connection {
         attempt: &'static str,
         script: &ScriptInvocation<'_>,
     ) -> Result<T, StoreError> {
+        self.answer(attempt, async |wire| script.invoke_async(wire).await)
+            .await
+    }
+
+    /// What Redis answers to `ask`, if it does so in time.
+    async fn answer<T>(
+        &self,
+        attempt: &'static str,
+        ask: impl AsyncFnOnce(&mut Wire) -> RedisResult<T>,
+    ) -> Result<T, StoreError> {
         let current = self.wire.load_full();
         let mut wire = Wire::clone(&current);
-        let result = self.looks.answered(script.invoke_async(&mut wire)).await;
+        let result = self.looks.answered(ask(&mut wire)).await;
         result.map_err(|error| self.failed(attempt, error, &current))
     }
 
