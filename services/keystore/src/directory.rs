@@ -10,6 +10,7 @@
 //!
 //! [`Instance`] names the keys of Redis; the scripts say what stands in each.
 
+mod batches;
 pub mod claimed;
 mod clock;
 pub mod contents;
@@ -114,11 +115,6 @@ impl water_domain::Fault for WriteError {
         }
     }
 }
-
-/// Shards in one pipeline, when all are read.
-pub(crate) const SHARDS_PER_BATCH: usize = 16;
-/// Pipelines under way at once: measured, more gains nothing.
-pub(crate) const BATCHES_IN_FLIGHT: usize = 8;
 
 impl Directory {
     /// The directory of `instance`. Sends nothing yet.

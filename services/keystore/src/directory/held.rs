@@ -1,14 +1,13 @@
 //! The index: what the directory holds of each owner, in one entry by its uid. Scripts read and write
-//! it (`held.lua` has its form); it is read whole for the sweep.
+//! it (`held.lua` has its form); it is read whole to look at what they have done.
 
 use std::collections::{BTreeSet, HashMap};
+use std::pin::pin;
 
-use futures::{StreamExt, TryStreamExt, stream};
-use redis::pipe;
+use futures::TryStreamExt;
 use water_domain::KeyHash;
 
-use super::BATCHES_IN_FLIGHT;
-use super::contents::batches;
+use super::batches;
 use super::scripts::number;
 use crate::connection::Connection;
 use crate::failure::StoreError;
@@ -58,21 +57,14 @@ pub(super) async fn read_all(
     connection: &Connection,
     instance: &Instance,
 ) -> Result<HashMap<Box<str>, Held>, StoreError> {
-    let entries = stream::iter(batches()).map(|shards| async move {
-        let mut commands = pipe();
-        for shard in shards {
-            commands.cmd("HGETALL").arg(instance.held(shard));
-        }
-        let attempt = "read what is held of all ApiKeys";
-        let replies: Vec<Vec<(Vec<u8>, Vec<u8>)>> = connection.run_all(attempt, &commands).await?;
-        Ok::<_, StoreError>(replies.concat())
-    });
+    let attempt = "read what is held of all ApiKeys";
+    let keys = |shard| [instance.held(shard)];
+    let mut batches = pin!(batches::read(connection, attempt, "HGETALL", keys));
     let mut all = HashMap::new();
-    let mut entries = entries.buffered(BATCHES_IN_FLIGHT);
-    while let Some(entries) = entries.try_next().await? {
-        let held = entries
-            .iter()
-            .filter_map(|(uid, stored)| Held::decode(uid, stored));
+    while let Some(replies) = batches.try_next().await? {
+        let replies: Vec<Vec<(Vec<u8>, Vec<u8>)>> = replies;
+        let entries = replies.iter().flatten();
+        let held = entries.filter_map(|(uid, stored)| Held::decode(uid, stored));
         all.extend(held.map(|held| (held.owner.uid.clone(), held)));
     }
     Ok(all)

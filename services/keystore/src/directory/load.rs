@@ -1,15 +1,14 @@
 //! Loading the whole directory: note the feed's end, read `meta`, read all shards, then follow the
 //! feed up to a second reading of `meta`, with which the result must agree.
 
-use futures::{StreamExt, TryStreamExt, stream};
-use redis::{Value, cmd, pipe};
+use futures::{TryStreamExt, stream};
+use redis::{Value, cmd};
 use water_domain::{KeyHash, Plan};
 
-use super::contents::batches;
 use super::feed::{Setback, extend, round, usable};
 use super::scripts::hash;
 use super::snapshot::{LoadedShard, Snapshot};
-use super::{BATCHES_IN_FLIGHT, plans};
+use super::{batches, plans};
 use crate::connection::Connection;
 use crate::failure::StoreError;
 use crate::keys::Instance;
@@ -104,16 +103,10 @@ async fn read_shards(
     connection: &Connection,
     instance: &Instance,
 ) -> Result<Vec<LoadedShard>, StoreError> {
-    let batches = stream::iter(batches()).map(|batch| async move {
-        let mut commands = pipe();
-        for shard in batch {
-            commands.cmd("HGETALL").arg(instance.records(shard));
-        }
-        let replies: Vec<Value> = connection.run_all(ATTEMPT, &commands).await?;
-        Ok(stream::iter(replies.into_iter().map(read_shard)))
-    });
+    let keys = |shard| [instance.records(shard)];
+    let batches = batches::read(connection, ATTEMPT, "HGETALL", keys);
     batches
-        .buffered(BATCHES_IN_FLIGHT)
+        .map_ok(|replies| stream::iter(replies.into_iter().map(read_shard)))
         .try_flatten()
         .try_collect()
         .await
