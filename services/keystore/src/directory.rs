@@ -29,22 +29,16 @@ pub mod sight;
 mod snapshot;
 pub mod writer;
 
-use std::collections::HashMap;
-
 use redis::{Value, cmd, pipe};
 use water_domain::key::Shard;
-use water_domain::{KeyHash, KeyId, Plan, Timestamp};
+use water_domain::{KeyId, Plan, Timestamp};
 
 use crate::connection::{Connection, ConnectionSettings};
 use crate::failure::StoreError;
 use crate::keys::Instance;
-use contents::Stored;
-use declaration::Origin;
-use held::Held;
 use lease::Leases;
-use meta::{Counts, Meta, Observation};
+use meta::{Meta, Observation};
 use scripts::{CLAIM, LEASES, Reply};
-use sight::Sight;
 use writer::Writer;
 
 /// The operator's view of one instance's directory: everything that needs no claim.
@@ -180,33 +174,6 @@ impl Directory {
             .iter()
             .filter_map(|(name, value)| plans::decode(name, value));
         Ok(plans.collect())
-    }
-
-    /// All records with their owners, to be compared with what is declared. Not one moment's
-    /// picture: what changes meanwhile may be seen before or after.
-    pub async fn stored(&self) -> Result<HashMap<KeyHash, Stored>, StoreError> {
-        contents::read_stored(&self.connection, &self.instance).await
-    }
-
-    /// How many fields the directory has: others than [`Meta::counts`] mean that Redis evicted some.
-    pub async fn counts(&self) -> Result<Counts, StoreError> {
-        contents::count(&self.connection, &self.instance).await
-    }
-
-    /// What is held of the owner with this uid, and what stands in the way of `hashes` when an owner
-    /// of this origin declares them: all that a declaration is decided by.
-    pub async fn sight(
-        &self,
-        uid: &str,
-        origin: &Origin,
-        hashes: &[KeyHash],
-    ) -> Result<Sight, StoreError> {
-        sight::look(&self.connection, &self.instance, uid, origin, hashes).await
-    }
-
-    /// What is held of every owner, by its uid. Not one moment's picture, as [`Directory::stored`].
-    pub async fn all_held(&self) -> Result<HashMap<Box<str>, Held>, StoreError> {
-        held::read_all(&self.connection, &self.instance).await
     }
 
     /// When each of these keys was last used, as far as the gates have told.

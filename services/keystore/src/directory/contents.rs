@@ -7,12 +7,10 @@ use futures::TryStreamExt;
 use redis::cmd;
 use water_domain::{KeyHash, Plan};
 
-use super::batches;
 use super::declaration::Origin;
 use super::meta::Counts;
-use crate::connection::Connection;
+use super::{Directory, batches};
 use crate::failure::StoreError;
-use crate::keys::Instance;
 use crate::owner::Owner;
 use crate::record::{Record, UndecodableRecord};
 
@@ -49,61 +47,60 @@ pub struct Stored {
 
 type Fields = Vec<(Vec<u8>, Vec<u8>)>;
 
-pub(super) async fn read_stored(
-    connection: &Connection,
-    instance: &Instance,
-) -> Result<HashMap<KeyHash, Stored>, StoreError> {
-    let attempt = "read all key records";
-    let keys = |shard| [instance.records(shard), instance.owners(shard)];
-    let mut batches = pin!(batches::read(connection, attempt, "HGETALL", keys));
-    let mut stored = HashMap::new();
-    while let Some(replies) = batches.try_next().await? {
-        let replies: Vec<Fields> = replies;
-        let mut replies = replies.into_iter();
-        while let Some((records, owners)) = replies.next().zip(replies.next()) {
-            let mut owners: HashMap<Vec<u8>, Vec<u8>> = owners.into_iter().collect();
-            for (field, packed) in records {
-                let owner = owners
-                    .remove(&field)
-                    .and_then(|text| String::from_utf8(text).ok());
-                // A field that is no hash was not written by an operator; the count gives it away.
-                let Ok(hash) = field.try_into().map(KeyHash::from_bytes) else {
-                    continue;
-                };
-                let found = Stored {
-                    record: Record::decode(&packed),
-                    owner: owner.as_deref().and_then(Owner::decode),
-                };
-                stored.insert(hash, found);
+impl Directory {
+    /// All records with their owners, to be compared with what is declared. Not one moment's
+    /// picture: what changes meanwhile may be seen before or after.
+    pub async fn stored(&self) -> Result<HashMap<KeyHash, Stored>, StoreError> {
+        let attempt = "read all key records";
+        let keys = |shard| [self.instance.records(shard), self.instance.owners(shard)];
+        let mut batches = pin!(batches::read(&self.connection, attempt, "HGETALL", keys));
+        let mut stored = HashMap::new();
+        while let Some(replies) = batches.try_next().await? {
+            let replies: Vec<Fields> = replies;
+            let mut replies = replies.into_iter();
+            while let Some((records, owners)) = replies.next().zip(replies.next()) {
+                let mut owners: HashMap<Vec<u8>, Vec<u8>> = owners.into_iter().collect();
+                for (field, packed) in records {
+                    let owner = owners
+                        .remove(&field)
+                        .and_then(|text| String::from_utf8(text).ok());
+                    // A field that is no hash was not written by an operator; the count gives it away.
+                    let Ok(hash) = field.try_into().map(KeyHash::from_bytes) else {
+                        continue;
+                    };
+                    let found = Stored {
+                        record: Record::decode(&packed),
+                        owner: owner.as_deref().and_then(Owner::decode),
+                    };
+                    stored.insert(hash, found);
+                }
             }
         }
+        Ok(stored)
     }
-    Ok(stored)
-}
 
-pub(super) async fn count(
-    connection: &Connection,
-    instance: &Instance,
-) -> Result<Counts, StoreError> {
-    let attempt = "count all key records";
-    let keys = |shard| {
-        [
-            instance.records(shard),
-            instance.owners(shard),
-            instance.held(shard),
-        ]
-    };
-    let mut batches = pin!(batches::read(connection, attempt, "HLEN", keys));
-    let mut counts = Counts::default();
-    while let Some(lengths) = batches.try_next().await? {
-        let lengths: Vec<u64> = lengths;
-        for shard in lengths.chunks_exact(3) {
-            counts.records += shard[0];
-            counts.owners += shard[1];
-            counts.held += shard[2];
+    /// How many fields the directory has: others than its `meta` counts mean that Redis evicted some.
+    pub async fn counts(&self) -> Result<Counts, StoreError> {
+        let attempt = "count all key records";
+        let keys = |shard| {
+            [
+                self.instance.records(shard),
+                self.instance.owners(shard),
+                self.instance.held(shard),
+            ]
+        };
+        let mut batches = pin!(batches::read(&self.connection, attempt, "HLEN", keys));
+        let mut counts = Counts::default();
+        while let Some(lengths) = batches.try_next().await? {
+            let lengths: Vec<u64> = lengths;
+            for shard in lengths.chunks_exact(3) {
+                counts.records += shard[0];
+                counts.owners += shard[1];
+                counts.held += shard[2];
+            }
         }
+        let command = cmd("HLEN").arg(self.instance.revoked()).to_owned();
+        counts.revoked = self.connection.run(attempt, &command).await?;
+        Ok(counts)
     }
-    let command = cmd("HLEN").arg(instance.revoked()).to_owned();
-    counts.revoked = connection.run(attempt, &command).await?;
-    Ok(counts)
 }

@@ -7,11 +7,9 @@ use std::pin::pin;
 use futures::TryStreamExt;
 use water_domain::KeyHash;
 
-use super::batches;
 use super::scripts::number;
-use crate::connection::Connection;
+use super::{Directory, batches};
 use crate::failure::StoreError;
-use crate::keys::Instance;
 use crate::owner::Owner;
 
 /// What the directory holds of one owner.
@@ -52,22 +50,22 @@ impl Held {
     }
 }
 
-/// All entries that can be read. The counts give the others away.
-pub(super) async fn read_all(
-    connection: &Connection,
-    instance: &Instance,
-) -> Result<HashMap<Box<str>, Held>, StoreError> {
-    let attempt = "read what is held of all ApiKeys";
-    let keys = |shard| [instance.held(shard)];
-    let mut batches = pin!(batches::read(connection, attempt, "HGETALL", keys));
-    let mut all = HashMap::new();
-    while let Some(replies) = batches.try_next().await? {
-        let replies: Vec<Vec<(Vec<u8>, Vec<u8>)>> = replies;
-        let entries = replies.iter().flatten();
-        let held = entries.filter_map(|(uid, stored)| Held::decode(uid, stored));
-        all.extend(held.map(|held| (held.owner.uid.clone(), held)));
+impl Directory {
+    /// What is held of every owner, by its uid, as far as it can be read: the counts give the rest
+    /// away. Not one moment's picture, as [`Directory::stored`].
+    pub async fn all_held(&self) -> Result<HashMap<Box<str>, Held>, StoreError> {
+        let attempt = "read what is held of all ApiKeys";
+        let keys = |shard| [self.instance.held(shard)];
+        let mut batches = pin!(batches::read(&self.connection, attempt, "HGETALL", keys));
+        let mut all = HashMap::new();
+        while let Some(replies) = batches.try_next().await? {
+            let replies: Vec<Vec<(Vec<u8>, Vec<u8>)>> = replies;
+            let entries = replies.iter().flatten();
+            let held = entries.filter_map(|(uid, stored)| Held::decode(uid, stored));
+            all.extend(held.map(|held| (held.owner.uid.clone(), held)));
+        }
+        Ok(all)
     }
-    Ok(all)
 }
 
 #[cfg(test)]

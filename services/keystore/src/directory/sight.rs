@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use water_domain::{KeyHash, Timestamp};
 
+use super::Directory;
 use super::claimed::Applied;
 use super::declaration::Origin;
 use super::scripts::{Reply, SIGHT, hash, moment, number};
-use crate::connection::Connection;
 use crate::failure::StoreError;
-use crate::keys::Instance;
 use crate::owner;
 use crate::record::Record;
 
@@ -38,32 +37,36 @@ pub struct Sight {
 
 const ATTEMPT: &str = "look at what is held of an ApiKey";
 
-/// Asks once, and again with the hashes that the index names besides those that were asked.
-pub(super) async fn look(
-    connection: &Connection,
-    instance: &Instance,
-    uid: &str,
-    origin: &Origin,
-    asked: &[KeyHash],
-) -> Result<Sight, StoreError> {
-    let mut hashes: BTreeSet<KeyHash> = asked.iter().copied().collect();
-    loop {
-        let mut call = SIGHT.key(instance.meta());
-        call.key(instance.revoked())
-            .key(instance.held(owner::shard(uid)));
-        call.arg(uid).arg(origin.account());
-        for hash in &hashes {
-            call.key(instance.records(hash.shard()))
-                .key(instance.owners(hash.shard()));
-            call.arg(hash.as_bytes());
-        }
-        let reply: Reply = connection.run_script(ATTEMPT, &call).await?;
-        match reply.more() {
-            Some(more) => hashes.extend(more),
-            None => {
-                let fields = reply.done(ATTEMPT).ok();
-                let sight = fields.and_then(|fields| Sight::read(&fields));
-                return sight.ok_or_else(|| StoreError::unexpected(ATTEMPT));
+impl Directory {
+    /// What is held of the owner with this uid, and what stands in the way of `hashes` when an owner
+    /// of this origin declares them: all that a declaration is decided by.
+    pub async fn sight(
+        &self,
+        uid: &str,
+        origin: &Origin,
+        hashes: &[KeyHash],
+    ) -> Result<Sight, StoreError> {
+        let instance = &self.instance;
+        let mut hashes: BTreeSet<KeyHash> = hashes.iter().copied().collect();
+        loop {
+            let mut call = SIGHT.key(instance.meta());
+            call.key(instance.revoked())
+                .key(instance.held(owner::shard(uid)));
+            call.arg(uid).arg(origin.account());
+            for hash in &hashes {
+                call.key(instance.records(hash.shard()))
+                    .key(instance.owners(hash.shard()));
+                call.arg(hash.as_bytes());
+            }
+            let reply: Reply = self.connection.run_script(ATTEMPT, &call).await?;
+            match reply.more() {
+                // The index names these besides.
+                Some(more) => hashes.extend(more),
+                None => {
+                    let fields = reply.done(ATTEMPT).ok();
+                    let sight = fields.and_then(|fields| Sight::read(&fields));
+                    return sight.ok_or_else(|| StoreError::unexpected(ATTEMPT));
+                }
             }
         }
     }
