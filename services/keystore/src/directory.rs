@@ -41,7 +41,7 @@ use meta::{Meta, Observation};
 use scripts::{CLAIM, LEASES, Reply};
 use writer::Writer;
 
-/// The operator's view of one instance's directory: everything that needs no claim.
+/// One instance's directory, as far as it needs no claim.
 #[derive(Clone, Debug)]
 pub struct Directory {
     connection: Connection,
@@ -151,8 +151,7 @@ impl Directory {
 
     /// What `meta` and the server say: cheap enough for once a second.
     pub async fn observe(&self) -> Result<Observation, StoreError> {
-        let attempt = "observe the key directory";
-        meta::observe(&self.connection, &self.instance, attempt).await
+        meta::observe(self, "observe the key directory").await
     }
 
     /// The gates' leases and the generation in which they count, read in one script. Leases that
@@ -167,13 +166,8 @@ impl Directory {
 
     /// The plans as they stand; one of another form is left out.
     pub async fn plans(&self) -> Result<Vec<Plan>, StoreError> {
-        let mut command = cmd("HGETALL");
-        command.arg(self.instance.plans());
-        let fields: Vec<(String, String)> = self.connection.run("read the plans", &command).await?;
-        let plans = fields
-            .iter()
-            .filter_map(|(name, value)| plans::decode(name, value));
-        Ok(plans.collect())
+        let plans = self.read_plans("read the plans").await?;
+        Ok(plans.into_iter().flatten().collect())
     }
 
     /// When each of these keys was last used, as far as the gates have told.

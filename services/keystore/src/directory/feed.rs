@@ -3,13 +3,12 @@
 use redis::cmd;
 use redis::streams::{StreamId, StreamReadReply};
 
+use super::Directory;
 use super::meta::{Meta, Observation, observe};
 use super::plans;
 use super::scripts::{hash, number};
 use super::snapshot::{Event, Snapshot};
-use crate::connection::Connection;
 use crate::failure::StoreError;
-use crate::keys::Instance;
 
 /// One entry of the feed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,19 +54,21 @@ const BLOCK_MILLIS: usize = 1000;
 /// questions, since both keys may be on different servers while their slot moves, and the second may
 /// be held open only once the first is answered.
 pub(super) async fn round(
-    connection: &Connection,
-    instance: &Instance,
+    directory: &Directory,
     after: &str,
     wait: bool,
 ) -> Result<Round, Setback> {
     let attempt = "follow the feed";
-    let seen = observe(connection, instance, attempt).await?;
+    let seen = observe(directory, attempt).await?;
     let mut command = cmd("XREAD");
     if wait {
         command.arg("BLOCK").arg(BLOCK_MILLIS);
     }
-    command.arg("STREAMS").arg(instance.feed()).arg(after);
-    let reply: Option<StreamReadReply> = connection.run(attempt, &command).await?;
+    command
+        .arg("STREAMS")
+        .arg(directory.instance.feed())
+        .arg(after);
+    let reply: Option<StreamReadReply> = directory.connection.run(attempt, &command).await?;
     let ids = reply
         .into_iter()
         .flat_map(|reply| reply.keys)

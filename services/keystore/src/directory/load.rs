@@ -3,15 +3,13 @@
 
 use futures::{TryStreamExt, stream};
 use redis::{Value, cmd};
-use water_domain::{KeyHash, Plan};
+use water_domain::KeyHash;
 
 use super::feed::{Setback, extend, round, usable};
 use super::scripts::hash;
 use super::snapshot::{LoadedShard, Snapshot};
-use super::{batches, plans};
-use crate::connection::Connection;
+use super::{Directory, batches};
 use crate::failure::StoreError;
-use crate::keys::Instance;
 
 const ATTEMPT: &str = "load the key directory";
 
@@ -21,26 +19,26 @@ pub(super) struct Loaded {
     pub(super) after: String,
 }
 
-pub(super) async fn load(connection: &Connection, instance: &Instance) -> Result<Loaded, Setback> {
-    let after = feed_end(connection, instance).await?;
+pub(super) async fn load(directory: &Directory) -> Result<Loaded, Setback> {
+    let after = feed_end(directory).await?;
     // Everything up to this `seq` is in the shards that are read from here on.
-    let start = round(connection, instance, &after, false).await?.seen;
+    let start = round(directory, &after, false).await?.seen;
     let meta = usable(&start)?;
-    let plans = read_plans(connection, instance).await?;
-    let shards = read_shards(connection, instance).await?;
+    let plans = directory.read_plans(ATTEMPT).await?.into_iter();
+    let plans = plans.collect::<Option<_>>().ok_or(Setback::Unreadable)?;
+    let shards = read_shards(directory).await?;
     let loaded = Snapshot::new(meta.generation, meta.seq, shards, plans);
-    catch_up(connection, instance, loaded, after).await
+    catch_up(directory, loaded, after).await
 }
 
 /// Applies what changed while the shards were read, and compares the count where both readings
 /// stand at the same `seq`.
 async fn catch_up(
-    connection: &Connection,
-    instance: &Instance,
+    directory: &Directory,
     loaded: Snapshot,
     after: String,
 ) -> Result<Loaded, Setback> {
-    let mut caught_up = round(connection, instance, &after, false).await?;
+    let mut caught_up = round(directory, &after, false).await?;
     let meta = usable(&caught_up.seen)?;
     if meta.generation != loaded.generation {
         return Err(Setback::Rebuilt);
@@ -74,37 +72,23 @@ async fn catch_up(
 }
 
 /// The id of the feed's last entry; `0-0` stands before the first.
-pub(super) async fn feed_end(
-    connection: &Connection,
-    instance: &Instance,
-) -> Result<String, StoreError> {
+pub(super) async fn feed_end(directory: &Directory) -> Result<String, StoreError> {
     let mut command = cmd("XREVRANGE");
     command
-        .arg(instance.feed())
+        .arg(directory.instance.feed())
         .arg("+")
         .arg("-")
         .arg("COUNT")
         .arg(1);
-    let last: redis::streams::StreamRangeReply = connection.run(ATTEMPT, &command).await?;
+    let last: redis::streams::StreamRangeReply =
+        directory.connection.run(ATTEMPT, &command).await?;
     let id = last.ids.into_iter().next().map(|entry| entry.id);
     Ok(id.unwrap_or_else(|| "0-0".into()))
 }
 
-async fn read_plans(connection: &Connection, instance: &Instance) -> Result<Vec<Plan>, Setback> {
-    let command = cmd("HGETALL").arg(instance.plans()).to_owned();
-    let fields: Vec<(String, String)> = connection.run(ATTEMPT, &command).await?;
-    let plans = fields
-        .iter()
-        .map(|(name, value)| plans::decode(name, value));
-    plans.collect::<Option<_>>().ok_or(Setback::Unreadable)
-}
-
-async fn read_shards(
-    connection: &Connection,
-    instance: &Instance,
-) -> Result<Vec<LoadedShard>, StoreError> {
-    let keys = |shard| [instance.records(shard)];
-    let batches = batches::read(connection, ATTEMPT, "HGETALL", keys);
+async fn read_shards(directory: &Directory) -> Result<Vec<LoadedShard>, StoreError> {
+    let keys = |shard| [directory.instance.records(shard)];
+    let batches = batches::read(&directory.connection, ATTEMPT, "HGETALL", keys);
     batches
         .map_ok(|replies| stream::iter(replies.into_iter().map(read_shard)))
         .try_flatten()

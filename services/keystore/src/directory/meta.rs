@@ -3,9 +3,8 @@
 use redis::pipe;
 use serde::Deserialize;
 
-use crate::connection::Connection;
+use super::Directory;
 use crate::failure::StoreError;
-use crate::keys::Instance;
 
 /// `meta`: one JSON object, so that a person can read it and scripts can decode it.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
@@ -136,14 +135,14 @@ impl Observation {
 
 /// Reads `meta`, and asks the server that holds it about itself.
 pub(super) async fn observe(
-    connection: &Connection,
-    instance: &Instance,
+    directory: &Directory,
     attempt: &'static str,
 ) -> Result<Observation, StoreError> {
     let mut commands = pipe();
-    commands.cmd("GET").arg(instance.meta());
+    commands.cmd("GET").arg(directory.instance.meta());
     commands.cmd("INFO").arg("replication");
-    let (meta, info): (Option<Vec<u8>>, String) = connection.run_all(attempt, &commands).await?;
+    let (meta, info): (Option<Vec<u8>>, String) =
+        directory.connection.run_all(attempt, &commands).await?;
     Observation::read(meta.as_deref(), &info).ok_or_else(|| StoreError::unexpected(attempt))
 }
 

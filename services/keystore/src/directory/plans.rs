@@ -2,18 +2,22 @@
 
 use std::num::NonZeroU32;
 
+use redis::cmd;
 use water_domain::{Limits, Plan, PlanName};
+
+use super::Directory;
+use crate::failure::StoreError;
 
 const NO_ACCESS: &str = "-";
 
-pub(crate) fn encode(limits: Option<Limits>) -> String {
+pub(super) fn encode(limits: Option<Limits>) -> String {
     match limits {
         None => NO_ACCESS.into(),
         Some(limits) => format!("{} {}", limits.requests_per_minute, limits.requests_per_day),
     }
 }
 
-pub(crate) fn decode(name: &str, value: &str) -> Option<Plan> {
+pub(super) fn decode(name: &str, value: &str) -> Option<Plan> {
     let name: PlanName = name.parse().ok()?;
     if value == NO_ACCESS {
         return Some(Plan { name, limits: None });
@@ -28,6 +32,20 @@ pub(crate) fn decode(name: &str, value: &str) -> Option<Plan> {
         name,
         limits: Some(limits),
     })
+}
+
+impl Directory {
+    /// Each plan as it stands; `None`: it has another form.
+    pub(super) async fn read_plans(
+        &self,
+        attempt: &'static str,
+    ) -> Result<Vec<Option<Plan>>, StoreError> {
+        let mut command = cmd("HGETALL");
+        command.arg(self.instance.plans());
+        let fields: Vec<(String, String)> = self.connection.run(attempt, &command).await?;
+        let plans = fields.iter().map(|(name, value)| decode(name, value));
+        Ok(plans.collect())
+    }
 }
 
 #[cfg(test)]

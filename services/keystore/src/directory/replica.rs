@@ -21,6 +21,7 @@ use status::Progress;
 pub use status::ReplicaStatus;
 pub use view::View;
 
+use super::Directory;
 use super::clock::Clock;
 use super::feed::{Setback, follow, round};
 use super::lease::GateMode;
@@ -50,8 +51,7 @@ pub struct GateIdentity {
 /// The copy and what keeps it up. One task [`Replica::run`]s it; any thread reads.
 #[derive(Debug)]
 pub struct Replica {
-    connection: Connection,
-    instance: Instance,
+    directory: Directory,
     identity: GateIdentity,
     /// Replaced by `run` only; `None` until the first complete load.
     snapshot: ArcSwapOption<Snapshot>,
@@ -70,8 +70,7 @@ impl Replica {
     /// ([`crate::connection::Purpose::Directory`]).
     pub fn new(connection: Connection, instance: Instance, identity: GateIdentity) -> Self {
         Self {
-            connection,
-            instance,
+            directory: Directory::new(connection, instance),
             identity,
             snapshot: ArcSwapOption::empty(),
             clock: Clock::new(Instant::now()),
@@ -154,9 +153,13 @@ impl Replica {
     /// Gives the lease back, so that no revocation waits for this gate. To be called once every
     /// request is drained and `run` is no longer polled.
     pub async fn leave(&self) -> Result<(), StoreError> {
+        let Directory {
+            connection,
+            instance,
+        } = &self.directory;
         let mut command = redis::cmd("HDEL");
-        command.arg(self.instance.gates()).arg(&self.identity.pod);
-        self.connection.run("give the lease back", &command).await
+        command.arg(instance.gates()).arg(&self.identity.pod);
+        connection.run("give the lease back", &command).await
     }
 
     /// The lease stands before the first shard is read: a deletion that this load may miss must
@@ -164,10 +167,10 @@ impl Replica {
     /// not renew.
     async fn reload(&self) -> Result<Option<String>, Interruption> {
         let outcome = async {
-            feed_end(&self.connection, &self.instance).await?;
+            feed_end(&self.directory).await?;
             self.replied();
             self.renew().await?;
-            load(&self.connection, &self.instance).await
+            load(&self.directory).await
         };
         let loaded = outcome.await.map_err(|setback| Interruption {
             setback,
@@ -198,7 +201,7 @@ impl Replica {
                     self.renew().await?;
                 }
                 let wait = self.progress().may_wait();
-                round(&self.connection, &self.instance, &after, wait).await
+                round(&self.directory, &after, wait).await
             };
             let read = match read.await {
                 Ok(read) => read,
@@ -250,7 +253,7 @@ impl Replica {
         } else {
             GateMode::Serving
         };
-        let mut call = LEASE.key(self.instance.gates());
+        let mut call = LEASE.key(self.directory.instance.gates());
         call.arg(&self.identity.pod)
             .arg(&self.identity.uid)
             .arg(generation)
@@ -258,8 +261,11 @@ impl Replica {
             .arg(self.identity.grace.as_millis() as u64)
             .arg(mode.as_str());
         let sent = Instant::now();
-        let (seconds, micros, gates): (i64, i64, u32) =
-            self.connection.run_script("renew the lease", &call).await?;
+        let (seconds, micros, gates): (i64, i64, u32) = self
+            .directory
+            .connection
+            .run_script("renew the lease", &call)
+            .await?;
         let received = Instant::now();
         self.clock
             .set(seconds * 1000 + micros / 1000, sent, received);
