@@ -60,7 +60,7 @@ fn ready_since(pod: &Pod) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use water_keystore::{GateLease, GateMode};
+    use water_keystore::GateLease;
 
     use super::*;
 
@@ -99,7 +99,6 @@ mod tests {
             seq: 1,
             grace: Duration::ZERO,
             renewed: Timestamp::from_millis(0).unwrap(),
-            mode: GateMode::Serving,
         };
         assert!(!is_stray(
             &pod(Some(LONG_AGO)),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use water_domain::Timestamp;
-use water_keystore::{GateLease, GateMode};
+use water_keystore::GateLease;
 
 use super::*;
 
@@ -22,7 +22,6 @@ fn lease(pod: &str, generation: u64, seq: u64, silent: Duration) -> GateLease {
         seq,
         grace: Duration::from_secs(120),
         renewed: Timestamp::from_millis(NOW - silent.as_millis() as i64).unwrap(),
-        mode: GateMode::Serving,
     }
 }
 

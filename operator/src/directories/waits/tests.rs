@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use water_domain::Timestamp;
-use water_keystore::{GateLease, GateMode, Leases};
+use water_keystore::{GateLease, Leases};
 
 use super::super::gates::{GatePod, Missed};
 use super::*;
@@ -43,7 +43,6 @@ fn gate_beside(present: u64, generation: u64, seq: u64) -> Gates {
         seq,
         grace: Duration::from_secs(120),
         renewed: now,
-        mode: GateMode::Serving,
     };
     Gates {
         leases: Leases {

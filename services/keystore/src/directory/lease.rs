@@ -6,6 +6,7 @@ use serde::Deserialize;
 use water_domain::Timestamp;
 
 use super::claimed::Applied;
+use super::scripts::{moment, number};
 
 /// A gate's word on how far its copy of the directory has come.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,31 +23,6 @@ pub struct GateLease {
     pub grace: Duration,
     /// Redis' time at its last renewal.
     pub renewed: Timestamp,
-    /// What it is doing.
-    pub mode: GateMode,
-}
-
-/// What a gate is doing.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum GateMode {
-    /// Has no complete copy yet: every request is answered 503.
-    Loading,
-    /// Serves from a complete copy.
-    Serving,
-    /// A word of a later version.
-    #[serde(other)]
-    Unknown,
-}
-
-impl GateMode {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Loading => "loading",
-            Self::Serving => "serving",
-            Self::Unknown => "unknown",
-        }
-    }
 }
 
 /// All leases, and what is needed to judge them.
@@ -116,21 +92,18 @@ impl Leases {
 
     /// Reads the reply of `leases.lua`.
     pub(super) fn read(reply: &[Vec<u8>]) -> Option<Self> {
-        let text = |bytes: &Vec<u8>| String::from_utf8(bytes.clone()).ok();
         let (head, leases) = reply.split_at_checked(2)?;
-        let now = Timestamp::from_millis(text(&head[0])?.parse().ok()?)?;
-        let generation = match text(&head[1])?.as_str() {
-            "" => None,
-            number => Some(number.parse().ok()?),
-        };
         let mut gates = leases
             .chunks_exact(2)
-            .filter_map(|pair| GateLease::decode(text(&pair[0])?, &pair[1]))
+            .filter_map(|pair| GateLease::decode(&pair[0], &pair[1]))
             .collect::<Vec<_>>();
         gates.sort_by(|one, other| one.pod.cmp(&other.pod));
         Some(Self {
-            now,
-            generation,
+            now: moment(&head[0])?,
+            generation: match &head[1][..] {
+                b"" => None,
+                generation => Some(number(generation)?),
+            },
             gates,
         })
     }
@@ -144,20 +117,18 @@ struct StoredLease {
     seq: u64,
     grace: u64,
     renewed: i64,
-    mode: GateMode,
 }
 
 impl GateLease {
-    fn decode(pod: String, stored: &[u8]) -> Option<Self> {
+    fn decode(pod: &[u8], stored: &[u8]) -> Option<Self> {
         let stored: StoredLease = serde_json::from_slice(stored).ok()?;
         Some(Self {
-            pod,
+            pod: str::from_utf8(pod).ok()?.into(),
             uid: stored.uid,
             generation: stored.generation,
             seq: stored.seq,
             grace: Duration::from_millis(stored.grace),
             renewed: Timestamp::from_millis(stored.renewed)?,
-            mode: stored.mode,
         })
     }
 }
@@ -220,6 +191,6 @@ mod tests {
     #[test]
     fn a_lease_of_a_later_version_is_still_read() {
         let lease = r#"{"uid":"u","generation":1,"seq":1,"grace":1,"renewed":1,"mode":"dreaming","more":1}"#;
-        assert_eq!(leases(lease).gates[0].mode, GateMode::Unknown);
+        assert_eq!(leases(lease).gates[0].seq, 1);
     }
 }

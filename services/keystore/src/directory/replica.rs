@@ -24,7 +24,6 @@ pub use view::View;
 use super::Directory;
 use super::clock::Clock;
 use super::feed::{Setback, follow, round};
-use super::lease::GateMode;
 use super::load::{Loaded, feed_end, load};
 use super::scripts::LEASE;
 use super::snapshot::Snapshot;
@@ -248,10 +247,11 @@ impl Replica {
     async fn renew(&self) -> Result<(), StoreError> {
         let snapshot = self.snapshot.load_full();
         let (generation, seq) = snapshot.map_or((0, 0), |served| (served.generation, served.seq));
+        // Read by people, and by an operator of the version before.
         let mode = if generation == 0 {
-            GateMode::Loading
+            "loading"
         } else {
-            GateMode::Serving
+            "serving"
         };
         let mut call = LEASE.key(self.directory.instance.gates());
         call.arg(&self.identity.pod)
@@ -259,7 +259,7 @@ impl Replica {
             .arg(generation)
             .arg(seq)
             .arg(self.identity.grace.as_millis() as u64)
-            .arg(mode.as_str());
+            .arg(mode);
         let sent = Instant::now();
         let (seconds, micros, gates): (i64, i64, u32) = self
             .directory

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use water_harness::{Network, Proxy, Redis, wait_until};
-use water_keystore::{Acknowledgement, Applied, GateMode, Leases, Writer};
+use water_keystore::{Acknowledgement, Applied, Leases, Writer};
 
 use crate::site::*;
 
@@ -54,10 +54,14 @@ async fn a_lease_says_who_the_gate_is_and_how_long_it_may_serve() {
         (lease.pod.as_str(), lease.uid.as_str()),
         ("gate-1", "uid-of-gate-1")
     );
-    assert_eq!(
-        (lease.grace.as_secs(), lease.mode),
-        (120, GateMode::Serving)
-    );
+    assert_eq!(lease.grace.as_secs(), 120);
+    let stored: String = redis::cmd("HGET")
+        .arg(site.instance.gates())
+        .arg("gate-1")
+        .query_async(&mut site.vandal().await)
+        .await
+        .unwrap();
+    assert!(stored.contains(r#""mode":"serving""#), "{stored}");
 }
 
 #[tokio::test]
