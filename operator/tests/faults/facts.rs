@@ -5,8 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::Secret;
 use water_domain::KeyHash;
-use water_keystore::directory::contents::Stored;
-use water_keystore::{Held, Observation};
+use water_keystore::{Held, Observation, Stored};
 use water_resources::ApiKey;
 
 use crate::objects::{Objects, RawKey};

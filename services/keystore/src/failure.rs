@@ -140,7 +140,7 @@ impl StoreError {
     }
 
     /// Whether Redis may have done what was asked all the same: it was sent, and nothing refused it.
-    pub fn may_have_run(&self) -> bool {
+    pub(crate) fn may_have_run(&self) -> bool {
         match self.reason {
             Reason::Slow | Reason::Unexpected => true,
             // A connection that was not made carried nothing.

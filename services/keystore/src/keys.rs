@@ -117,7 +117,7 @@ impl Instance {
 
     /// String: written and forgotten by a limiter that tries whether Redis takes writes again. No
     /// account's counters end with `p`.
-    pub fn probe(&self) -> String {
+    pub(crate) fn probe(&self) -> String {
         format!("wd:rl:{{probe}}:{self}:p")
     }
 
@@ -147,18 +147,18 @@ impl Instance {
     }
 
     /// Sorted set: the sessions of one subject → when each began, in ms.
-    pub fn sessions_of_subject(&self, subject: &WebName) -> String {
+    pub(crate) fn sessions_of_subject(&self, subject: &WebName) -> String {
         self.web(subject, "u")
     }
 
     /// Sorted set: the sessions that came of one session at the identity provider → when each began,
     /// in ms.
-    pub fn sessions_of_provider(&self, session: &WebName) -> String {
+    pub(crate) fn sessions_of_provider(&self, session: &WebName) -> String {
         self.web(session, "i")
     }
 
     /// String: what the portal takes once was taken.
-    pub fn taken(&self, once: &WebName) -> String {
+    pub(crate) fn taken(&self, once: &WebName) -> String {
         self.web(once, "j")
     }
 

@@ -5,24 +5,24 @@
 //! [`Replica`] and asks a [`Limiter`], behind which a [`Standby`] decides while Redis cannot. Both
 //! sides share [`Record`], and every name comes from an [`Instance`].
 
-pub mod acl;
-pub mod allowance;
+mod acl;
+mod allowance;
 pub mod connection;
-pub mod directory;
+mod directory;
 mod failure;
-pub mod keys;
-pub mod limiter;
-pub mod owner;
-pub mod quota;
-pub mod record;
-pub mod sessions;
+mod keys;
+mod limiter;
+mod owner;
+mod quota;
+mod record;
+mod sessions;
 pub mod usage;
 
 pub use acl::{PasswordHash, redis_acl};
 pub use allowance::{Allowance, Allowances};
 pub use connection::{Connection, ConnectionSettings, InvalidConnectionSettings};
 pub use directory::claimed::Applied;
-pub use directory::contents::{Contents, Entry};
+pub use directory::contents::{Contents, Entry, Stored};
 pub use directory::declaration::{Declaration, Declared, HashRefusal, Origin};
 pub use directory::held::Held;
 pub use directory::lease::{Acknowledgement, GateLease, Leases, MARGIN};
