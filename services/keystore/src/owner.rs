@@ -29,14 +29,10 @@ impl Owner {
             name: name.into(),
         })
     }
-
-    /// The shard of the index that has this owner's entry.
-    pub(crate) fn shard(&self) -> Shard {
-        shard(&self.uid)
-    }
 }
 
-/// The shard of the index for a uid: by its SHA-256, as a key's is.
+/// The shard of the index that has the entry of the owner with this uid: by its SHA-256, as a
+/// key's is.
 pub(crate) fn shard(uid: &str) -> Shard {
     KeyHash::from_bytes(Sha256::digest(uid).into()).shard()
 }

@@ -10,7 +10,7 @@ use super::WriteError;
 use super::claimed::{Applied, Claimed};
 use super::scripts::{DECLARE, Reply, hash, moment, number};
 use crate::failure::StoreError;
-use crate::owner::Owner;
+use crate::owner::{self, Owner};
 use crate::record::Record;
 
 /// Everything that the directory shall hold of one owner from now on. What it holds besides goes.
@@ -112,7 +112,7 @@ impl Declaration {
         let mut call = claimed.call(&DECLARE);
         call.key(instance.feed())
             .key(instance.revoked())
-            .key(instance.held(self.owner.shard()));
+            .key(instance.held(owner::shard(&self.owner.uid)));
         call.arg(self.number)
             .arg(&*self.owner.uid)
             .arg(self.owner.to_string())

@@ -13,7 +13,7 @@ use super::meta::Meta;
 use super::scripts::{REBUILD_BEGIN, REBUILD_END, REBUILD_HELD, REBUILD_SHARDS, hash};
 use super::{WriteError, held, plans};
 use crate::failure::StoreError;
-use crate::owner::Owner;
+use crate::owner::{self, Owner};
 
 /// What a rebuild has left.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -109,7 +109,7 @@ fn index<'a>(entries: &'a [Vec<Entry>], left_out: &[KeyHash]) -> Vec<Index<'a>> 
     }
     let mut shards: Vec<Index> = Shard::all().map(|_| Vec::new()).collect();
     for (owner, hashes) in owners.into_values() {
-        shards[owner.shard().index()].push((owner, hashes));
+        shards[owner::shard(&owner.uid).index()].push((owner, hashes));
     }
     shards
 }
