@@ -217,7 +217,7 @@ impl OpenDirectory {
         let stored = stored.into_iter().filter_map(|(hash, stored)| {
             Some(Entry {
                 hash,
-                record: stored.record.ok()?,
+                record: stored.record?,
                 owner: stored.owner?,
                 // A tombstone that bars one account was left by its removal: it is not stored.
                 origin: Origin::Generated,

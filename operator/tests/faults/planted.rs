@@ -59,7 +59,8 @@ type Edit<'a> = &'a dyn Fn(&mut Record);
 /// The record of a key.
 async fn record(stage: &Stage, hash: &KeyHash) -> Result<Record> {
     let stored = stage.world.directory()?.stored().await?;
-    Ok(stored.get(hash).context("no record")?.record.clone()?)
+    let record = stored.get(hash).and_then(|stored| stored.record.clone());
+    record.context("no record")
 }
 
 /// Declares by hand, as an operator would that is out of its mind.

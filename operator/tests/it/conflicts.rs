@@ -104,7 +104,7 @@ async fn two_keys_with_one_hash_have_one_winner_and_the_loser_takes_over() -> Re
         let stored = world.directory()?.stored().await?;
         let accounts: Vec<String> = stored
             .values()
-            .filter_map(|stored| Some(stored.record.as_ref().ok()?.account.to_string()))
+            .filter_map(|stored| Some(stored.record.as_ref()?.account.to_string()))
             .collect();
         ensure!(accounts == ["other"], "{accounts:?}");
         Ok(())

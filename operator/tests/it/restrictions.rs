@@ -26,7 +26,8 @@ async fn holds(world: &World, wanted: &[impl AsRef<str> + std::fmt::Debug]) -> R
 async fn record(world: &World, digit: char) -> anyhow::Result<Record> {
     let hash: KeyHash = digit.to_string().repeat(64).parse()?;
     let stored = world.directory()?.stored().await?;
-    Ok(stored.get(&hash).context("a record")?.record.clone()?)
+    let record = stored.get(&hash).and_then(|stored| stored.record.clone());
+    record.context("a record")
 }
 
 /// A WaterDataApi with one more plan.

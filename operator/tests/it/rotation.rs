@@ -340,8 +340,8 @@ async fn end_of(world: &World, digit: char) -> anyhow::Result<Timestamp> {
     let hash: KeyHash = digit.to_string().repeat(64).parse()?;
     let ends = async || {
         let stored = world.directory()?.stored().await?;
-        let record = stored.get(&hash).context("no record")?.record.clone()?;
-        record.retires.context("no end")
+        let record = stored.get(&hash).and_then(|stored| stored.record.as_ref());
+        record.context("no record")?.retires.context("no end")
     };
     world.wait("the hash to have an end", PATIENCE, ends).await
 }

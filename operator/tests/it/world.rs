@@ -316,7 +316,7 @@ impl World {
         let stored = self.directory()?.stored().await?;
         let mut records = Vec::new();
         for found in stored.values() {
-            let record = found.record.clone()?;
+            let record = found.record.as_ref().context("undecodable")?;
             records.push(format!(
                 "{} {} {:?}",
                 record.key_id, record.plan, record.state

@@ -37,6 +37,6 @@ pub use keys::{Instance, InvalidInstance, WebName};
 pub use limiter::{Decision, Limiter, Standby, StandbyStatus, TooManyAccounts, Window};
 pub use owner::Owner;
 pub use quota::{Quota, Quotas};
-pub use record::{KeyState, Record, Standing, UndecodableRecord};
+pub use record::{KeyState, Record, Standing};
 pub use sessions::{Began, SessionKeys, Sessions};
 pub use usage::{Usage, UtcDay};

@@ -54,11 +54,6 @@ pub enum Standing {
     NotYetValid,
 }
 
-/// Bytes that are no record of a version that this build knows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("a key record is of an unknown version or damaged")]
-pub struct UndecodableRecord;
-
 const VERSION: u8 = 1;
 const SUSPENDED: u8 = 1;
 const NOT_BEFORE: u8 = 1 << 1;
@@ -110,15 +105,11 @@ impl Record {
         packed
     }
 
-    /// Reads the packed form.
-    pub fn decode(packed: &[u8]) -> Result<Self, UndecodableRecord> {
+    /// Reads the packed form. `None`: it is damaged, or of a version that this build does not know.
+    pub fn decode(packed: &[u8]) -> Option<Self> {
         let mut rest = packed;
-        let record = read(&mut rest).ok_or(UndecodableRecord)?;
-        if rest.is_empty() {
-            Ok(record)
-        } else {
-            Err(UndecodableRecord)
-        }
+        let record = read(&mut rest)?;
+        rest.is_empty().then_some(record)
     }
 }
 

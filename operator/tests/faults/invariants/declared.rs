@@ -100,7 +100,7 @@ fn is_as_declared(facts: &Facts, key: &ApiKey, hash: &KeyHash) -> bool {
             && ends_as_declared(record, key.spec.expiration_time, previous)
     };
     let stored = facts.stored.get(hash);
-    stored.is_some_and(|stored| stored.record.as_ref().is_ok_and(is_so))
+    stored.is_some_and(|stored| stored.record.as_ref().is_some_and(is_so))
 }
 
 /// A replaced key keeps an end of its own, and the time that the status names.

@@ -12,7 +12,7 @@ use super::meta::Counts;
 use super::{Directory, batches};
 use crate::failure::StoreError;
 use crate::owner::Owner;
-use crate::record::{Record, UndecodableRecord};
+use crate::record::Record;
 
 /// All that a directory shall hold.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -39,8 +39,8 @@ pub struct Entry {
 /// What stands in the directory under one hash.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stored {
-    /// The record, or that it cannot be decoded.
-    pub record: Result<Record, UndecodableRecord>,
+    /// `None`: it cannot be decoded.
+    pub record: Option<Record>,
     /// `None`: missing or unreadable.
     pub owner: Option<Owner>,
 }

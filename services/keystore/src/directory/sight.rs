@@ -89,7 +89,7 @@ impl Sight {
             let (hash, value) = (hash(&three[1])?, &three[2]);
             match &three[0][..] {
                 b"held" => {
-                    sight.records.insert(hash, Record::decode(value).ok());
+                    sight.records.insert(hash, Record::decode(value));
                 }
                 b"barred" => {
                     sight.barred.insert(hash, moment(value)?);

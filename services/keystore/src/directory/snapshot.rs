@@ -64,7 +64,7 @@ impl Snapshot {
 
     pub(super) fn record(&self, hash: &KeyHash) -> Option<Record> {
         let packed = self.shards[hash.shard().index()].get(hash)?;
-        Record::decode(packed).ok()
+        Record::decode(packed)
     }
 
     pub(super) fn plan(&self, name: &PlanName) -> Option<&Plan> {
@@ -97,7 +97,7 @@ impl Snapshot {
 
 /// 1 for a record that cannot be decoded.
 fn bad(packed: Option<&[u8]>) -> usize {
-    usize::from(packed.is_some_and(|packed| Record::decode(packed).is_err()))
+    usize::from(packed.is_some_and(|packed| Record::decode(packed).is_none()))
 }
 
 /// A shard as it came from Redis.

@@ -137,7 +137,7 @@ async fn a_hash_of_another_owner_is_neither_taken_nor_removed_nor_revoked() {
     let stored = site.directory().stored().await.unwrap();
     assert_eq!(stored.len(), 1);
     assert_eq!(stored[&hash(1)].owner, Some(owner_of(hash(1))));
-    assert_eq!(stored[&hash(1)].record, Ok(record()));
+    assert_eq!(stored[&hash(1)].record, Some(record()));
     let sight = site.sight(&intruder, &[hash(1), hash(2), hash(3)]).await;
     assert_eq!(sight.taken, [hash(1)].into());
     assert!(
@@ -206,7 +206,7 @@ async fn a_replaced_hash_retires_although_its_successor_is_refused() {
     assert_eq!(declared.refused.len(), 2);
     let stored = site.directory().stored().await.unwrap();
     assert!(!stored.contains_key(&hash(3)));
-    assert_eq!(stored[&hash(4)].record, Ok(suspended()));
+    assert_eq!(stored[&hash(4)].record, Some(suspended()));
 }
 
 #[tokio::test]

@@ -52,12 +52,12 @@ fn any_bytes_are_a_record_or_refused_and_a_record_is_read_back_as_it_was() {
     let mutator = Mutator::new(records(), setting("WATER_FUZZ_SEED", 1));
     let mut decoded = 0;
     for input in mutator.take(inputs as usize) {
-        let Ok(record) = Record::decode(&input) else {
+        let Some(record) = Record::decode(&input) else {
             continue;
         };
         decoded += 1;
         let packed = record.encode();
-        assert_eq!(Record::decode(&packed), Ok(record), "{input:x?}");
+        assert_eq!(Record::decode(&packed), Some(record), "{input:x?}");
         assert!(packed.len() <= input.len(), "{input:x?}");
     }
     println!("{inputs} inputs, {decoded} of them records");

@@ -148,7 +148,7 @@ async fn stored_records_read_back_with_their_owners() {
     let writer = site.ready().await;
     site.write(&writer, holding_as(hash(1), suspended())).await;
     let stored = site.directory().stored().await.unwrap();
-    assert_eq!(stored[&hash(1)].record, Ok(suspended()));
+    assert_eq!(stored[&hash(1)].record, Some(suspended()));
     assert_eq!(stored[&hash(1)].owner, Some(owner_of(hash(1))));
 }
 

@@ -133,7 +133,7 @@ pub async fn packed(with: &[String]) -> Result<()> {
     let map = RwLock::new(map);
     compete(keys, before, |numbers| {
         let map = map.read().expect("nothing panics");
-        let decoded = |number| Record::decode(map.get(&hash(number))?).ok();
+        let decoded = |number| Record::decode(map.get(&hash(number))?);
         numbers
             .iter()
             .try_for_each(|&number| found(number, decoded(number)))
