@@ -9,6 +9,7 @@ use water_domain::{AccountId, KeyHash, Timestamp};
 use super::WriteError;
 use super::claimed::{Applied, Claimed};
 use super::scripts::{DECLARE, Reply, hash, moment, number};
+use super::writer::Writer;
 use crate::failure::StoreError;
 use crate::owner::{self, Owner};
 use crate::record::Record;
@@ -133,22 +134,29 @@ impl Declaration {
     }
 }
 
-/// Writes a declaration. The script is run again only where it has named hashes of the index that it
-/// must be given too, and has done nothing else.
-pub(super) async fn declare(
-    claimed: &Claimed,
-    declaration: &Declaration,
-) -> Result<Declared, WriteError> {
-    let mut hashes = declaration.hashes();
-    loop {
-        if hashes.len() > MOST_HASHES {
-            return Err(WriteError::TooManyHashes);
-        }
-        let call = declaration.call(claimed, &hashes);
-        let reply: Reply = claimed.connection.run_script(ATTEMPT, &call).await?;
-        match reply.more() {
-            Some(more) => hashes.extend(more),
-            None => return read(&reply.done(ATTEMPT)?),
+impl Writer {
+    /// Makes what the directory holds of one owner exactly what is declared. What the owner holds and
+    /// the declaration does not name is removed, and what restricts is written, although some of its
+    /// hashes may be refused. What stands already is not written again; the answer is then the
+    /// directory's present position, which includes the earlier write.
+    ///
+    /// After an error without an answer the declaration may have been written, or may be yet. Another
+    /// declaration or claim keeps it from that; the caller must not repeat it.
+    pub async fn declare(&self, declaration: &Declaration) -> Result<Declared, WriteError> {
+        let claimed = &self.0;
+        let _shared = claimed.rebuilding.read().await;
+        let mut hashes = declaration.hashes();
+        loop {
+            if hashes.len() > MOST_HASHES {
+                return Err(WriteError::TooManyHashes);
+            }
+            let call = declaration.call(claimed, &hashes);
+            let reply: Reply = claimed.connection.run_script(ATTEMPT, &call).await?;
+            match reply.more() {
+                // The index names these, and the script must be given them too. It has done nothing.
+                Some(more) => hashes.extend(more),
+                None => return read(&reply.done(ATTEMPT)?),
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ use super::claimed::{Applied, Claimed};
 use super::contents::{Contents, Entry};
 use super::meta::Meta;
 use super::scripts::{REBUILD_BEGIN, REBUILD_END, REBUILD_HELD, REBUILD_SHARDS, hash};
+use super::writer::Writer;
 use super::{WriteError, held, plans};
 use crate::failure::StoreError;
 use crate::owner::{self, Owner};
@@ -29,20 +30,31 @@ pub struct Rebuilt {
 const SHARDS_PER_SCRIPT: usize = 64;
 const ATTEMPT: &str = "rebuild the key directory";
 
-pub(super) async fn run(claimed: &Claimed, wanted: Contents) -> Result<Rebuilt, WriteError> {
-    let generation = begin(claimed, &wanted).await?;
-    let all: Vec<Shard> = Shard::all().collect();
-    let entries = by_shard(wanted.entries);
-    let mut left_out = Vec::new();
-    for part in all.chunks(SHARDS_PER_SCRIPT) {
-        left_out.extend(write_records(claimed, generation, part, &entries).await?);
+impl Writer {
+    /// Replaces everything by what `wanted` returns, under a new generation. `wanted` is called
+    /// when no other write of this writer is under way, and others wait until the rebuild is over,
+    /// so that none is lost. What a tombstone bars is left out.
+    ///
+    /// Gates keep their copies until the rebuild is complete. When it fails midway the directory
+    /// stays incomplete, and must be rebuilt.
+    pub async fn rebuild(&self, wanted: impl FnOnce() -> Contents) -> Result<Rebuilt, WriteError> {
+        let claimed = &self.0;
+        let _alone = claimed.rebuilding.write().await;
+        let wanted = wanted();
+        let generation = begin(claimed, &wanted).await?;
+        let all: Vec<Shard> = Shard::all().collect();
+        let entries = by_shard(wanted.entries);
+        let mut left_out = Vec::new();
+        for part in all.chunks(SHARDS_PER_SCRIPT) {
+            left_out.extend(write_records(claimed, generation, part, &entries).await?);
+        }
+        let index = index(&entries, &left_out);
+        for part in all.chunks(SHARDS_PER_SCRIPT) {
+            write_index(claimed, generation, part, &index).await?;
+        }
+        let meta = end(claimed, generation, &index).await?;
+        Ok(Rebuilt { meta, left_out })
     }
-    let index = index(&entries, &left_out);
-    for part in all.chunks(SHARDS_PER_SCRIPT) {
-        write_index(claimed, generation, part, &index).await?;
-    }
-    let meta = end(claimed, generation, &index).await?;
-    Ok(Rebuilt { meta, left_out })
 }
 
 async fn begin(claimed: &Claimed, wanted: &Contents) -> Result<u64, WriteError> {

@@ -6,9 +6,6 @@ use tokio::sync::RwLock;
 use water_domain::Plan;
 
 use super::claimed::{Applied, Claimed};
-use super::contents::Contents;
-use super::declaration::{self, Declaration, Declared};
-use super::rebuild::{self, Rebuilt};
 use super::scripts::{FORGET, PLANS, number};
 use super::{WriteError, plans};
 use crate::connection::Connection;
@@ -18,7 +15,7 @@ use crate::keys::Instance;
 /// Writes one instance's directory under one term. A later claim, by anybody, makes every call fail
 /// with [`WriteError::Fenced`]. Clones share the term.
 #[derive(Clone, Debug)]
-pub struct Writer(Arc<Claimed>);
+pub struct Writer(pub(super) Arc<Claimed>);
 
 /// Tombstones and last uses that one script looks through: a millisecond in which Redis serves nobody
 /// else.
@@ -38,18 +35,6 @@ impl Writer {
     /// The term under which this writes.
     pub fn term(&self) -> u64 {
         self.0.term
-    }
-
-    /// Makes what the directory holds of one owner exactly what is declared. What the owner holds and
-    /// the declaration does not name is removed, and what restricts is written, although some of its
-    /// hashes may be refused. What stands already is not written again; the answer is then the
-    /// directory's present position, which includes the earlier write.
-    ///
-    /// After an error without an answer the declaration may have been written, or may be yet. Another
-    /// declaration or claim keeps it from that; the caller must not repeat it.
-    pub async fn declare(&self, declaration: &Declaration) -> Result<Declared, WriteError> {
-        let _shared = self.0.rebuilding.read().await;
-        declaration::declare(&self.0, declaration).await
     }
 
     /// Makes the directory's plans exactly these, in one script.
@@ -88,16 +73,5 @@ impl Writer {
                 return Ok(forgotten);
             }
         }
-    }
-
-    /// Replaces everything by what `wanted` returns, under a new generation. `wanted` is called
-    /// when no other write of this writer is under way, and others wait until the rebuild is over,
-    /// so that none is lost. What a tombstone bars is left out.
-    ///
-    /// Gates keep their copies until the rebuild is complete. When it fails midway the directory
-    /// stays incomplete, and must be rebuilt.
-    pub async fn rebuild(&self, wanted: impl FnOnce() -> Contents) -> Result<Rebuilt, WriteError> {
-        let _alone = self.0.rebuilding.write().await;
-        rebuild::run(&self.0, wanted()).await
     }
 }
