@@ -9,17 +9,17 @@ use std::collections::BTreeMap;
 pub type Quantities = BTreeMap<String, IntOrString>;
 
 /// RFC 3339. Longer than any printed moment, so that the API server can bound the cost of rules.
-pub fn timestamp(_: &mut SchemaGenerator) -> Schema {
+pub(crate) fn timestamp(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "format": "date-time", "maxLength": 64 })
 }
 
 /// A SHA-256 as 64 lower-case hexadecimal digits.
-pub fn sha256(_: &mut SchemaGenerator) -> Schema {
+pub(crate) fn sha256(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "pattern": "^[0-9a-f]{64}$", "maxLength": 64 })
 }
 
 /// Quantities by resource name.
-pub fn quantities(_: &mut SchemaGenerator) -> Schema {
+pub(crate) fn quantities(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
         "maxProperties": 16,
@@ -33,7 +33,7 @@ pub fn quantities(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// A label selector, of which only `matchLabels` is read.
-pub fn match_labels(_: &mut SchemaGenerator) -> Schema {
+pub(crate) fn match_labels(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
         "maxProperties": 16,
@@ -42,7 +42,7 @@ pub fn match_labels(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// Annotations that are handed on to a child.
-pub fn annotations(_: &mut SchemaGenerator) -> Schema {
+pub(crate) fn annotations(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
         "maxProperties": 64,
