@@ -31,14 +31,13 @@ pub mod writer;
 
 use redis::{Value, cmd, pipe};
 use water_domain::key::Shard;
-use water_domain::{KeyId, Plan, Timestamp};
+use water_domain::{KeyId, Timestamp};
 
 use crate::connection::{Connection, ConnectionSettings};
 use crate::failure::StoreError;
 use crate::keys::Instance;
-use lease::Leases;
-use meta::{Meta, Observation};
-use scripts::{CLAIM, LEASES, Reply};
+use meta::Meta;
+use scripts::{CLAIM, Reply};
 use writer::Writer;
 
 /// One instance's directory, as far as it needs no claim.
@@ -147,27 +146,6 @@ impl Directory {
             meta.term,
         );
         Ok((writer, meta))
-    }
-
-    /// What `meta` and the server say: cheap enough for once a second.
-    pub async fn observe(&self) -> Result<Observation, StoreError> {
-        meta::observe(self, "observe the key directory").await
-    }
-
-    /// The gates' leases and the generation in which they count, read in one script. Leases that
-    /// nobody renewed for an hour are dropped.
-    pub async fn leases(&self) -> Result<Leases, StoreError> {
-        let attempt = "read the gates' leases";
-        let mut call = LEASES.key(self.instance.gates());
-        call.key(self.instance.meta());
-        let reply: Vec<Vec<u8>> = self.connection.run_script(attempt, &call).await?;
-        Leases::read(&reply).ok_or_else(|| StoreError::unexpected(attempt))
-    }
-
-    /// The plans as they stand; one of another form is left out.
-    pub async fn plans(&self) -> Result<Vec<Plan>, StoreError> {
-        let plans = self.read_plans("read the plans").await?;
-        Ok(plans.into_iter().flatten().collect())
     }
 
     /// When each of these keys was last used, as far as the gates have told.

@@ -4,7 +4,7 @@ use redis::cmd;
 use redis::streams::{StreamId, StreamReadReply};
 
 use super::Directory;
-use super::meta::{Meta, Observation, observe};
+use super::meta::{Meta, Observation};
 use super::plans;
 use super::scripts::{hash, number};
 use super::snapshot::{Event, Snapshot};
@@ -59,7 +59,7 @@ pub(super) async fn round(
     wait: bool,
 ) -> Result<Round, Setback> {
     let attempt = "follow the feed";
-    let seen = observe(directory, attempt).await?;
+    let seen = directory.observe_to(attempt).await?;
     let mut command = cmd("XREAD");
     if wait {
         command.arg("BLOCK").arg(BLOCK_MILLIS);

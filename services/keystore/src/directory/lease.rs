@@ -5,8 +5,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use water_domain::Timestamp;
 
+use super::Directory;
 use super::claimed::Applied;
-use super::scripts::{moment, number};
+use super::scripts::{LEASES, moment, number};
+use crate::failure::StoreError;
 
 /// A gate's word on how far its copy of the directory has come.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,6 +57,18 @@ pub enum Acknowledgement {
 /// How long after its grace a silent gate is still waited for: clocks, pauses, a renewal under way.
 pub const MARGIN: Duration = Duration::from_secs(10);
 
+impl Directory {
+    /// The gates' leases and the generation in which they count, read in one script. Leases that
+    /// nobody renewed for an hour are dropped.
+    pub async fn leases(&self) -> Result<Leases, StoreError> {
+        let attempt = "read the gates' leases";
+        let mut call = LEASES.key(self.instance.gates());
+        call.key(self.instance.meta());
+        let reply: Vec<Vec<u8>> = self.connection.run_script(attempt, &call).await?;
+        Leases::read(&reply).ok_or_else(|| StoreError::unexpected(attempt))
+    }
+}
+
 impl Leases {
     /// How `lease` stands to a change. Leases must have been read after the change was written.
     ///
@@ -91,7 +105,7 @@ impl Leases {
     }
 
     /// Reads the reply of `leases.lua`.
-    pub(super) fn read(reply: &[Vec<u8>]) -> Option<Self> {
+    fn read(reply: &[Vec<u8>]) -> Option<Self> {
         let (head, leases) = reply.split_at_checked(2)?;
         let mut gates = leases
             .chunks_exact(2)

@@ -133,17 +133,24 @@ impl Observation {
     }
 }
 
-/// Reads `meta`, and asks the server that holds it about itself.
-pub(super) async fn observe(
-    directory: &Directory,
-    attempt: &'static str,
-) -> Result<Observation, StoreError> {
-    let mut commands = pipe();
-    commands.cmd("GET").arg(directory.instance.meta());
-    commands.cmd("INFO").arg("replication");
-    let (meta, info): (Option<Vec<u8>>, String) =
-        directory.connection.run_all(attempt, &commands).await?;
-    Observation::read(meta.as_deref(), &info).ok_or_else(|| StoreError::unexpected(attempt))
+impl Directory {
+    /// What `meta` and the server say: cheap enough for once a second.
+    pub async fn observe(&self) -> Result<Observation, StoreError> {
+        self.observe_to("observe the key directory").await
+    }
+
+    /// The same; `attempt` completes "cannot …" in the error.
+    pub(super) async fn observe_to(
+        &self,
+        attempt: &'static str,
+    ) -> Result<Observation, StoreError> {
+        let mut commands = pipe();
+        commands.cmd("GET").arg(self.instance.meta());
+        commands.cmd("INFO").arg("replication");
+        let (meta, info): (Option<Vec<u8>>, String) =
+            self.connection.run_all(attempt, &commands).await?;
+        Observation::read(meta.as_deref(), &info).ok_or_else(|| StoreError::unexpected(attempt))
+    }
 }
 
 #[cfg(test)]
