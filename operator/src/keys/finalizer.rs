@@ -32,7 +32,7 @@ pub async fn add(key: &ApiKey, api: &Api<ApiKey>) -> kube::Result<ApiKey> {
         "finalizers": finalizers,
         "labels": { ACCOUNT_LABEL: key.spec.account_id },
     } });
-    let (params, patch) = (params(), Patch::Merge(patch));
+    let (params, patch) = (PatchParams::apply(RECORD_MANAGER), Patch::Merge(patch));
     api.patch(&key.name_any(), &params, &patch).await
 }
 
@@ -45,7 +45,11 @@ pub async fn remove(meta: &ObjectMeta, api: &Api<ApiKey>) -> kube::Result<()> {
     } });
     let name = meta.name.as_deref().unwrap_or_default();
     match api
-        .patch_metadata(name, &params(), &Patch::Merge(patch))
+        .patch_metadata(
+            name,
+            &PatchParams::apply(RECORD_MANAGER),
+            &Patch::Merge(patch),
+        )
         .await
     {
         Ok(_) => Ok(()),
@@ -57,11 +61,4 @@ pub async fn remove(meta: &ObjectMeta, api: &Api<ApiKey>) -> kube::Result<()> {
 fn others(meta: &ObjectMeta) -> impl Iterator<Item = &str> {
     let all = meta.finalizers.iter().flatten().map(String::as_str);
     all.filter(|name| *name != NAME)
-}
-
-fn params() -> PatchParams {
-    PatchParams {
-        field_manager: Some(RECORD_MANAGER.into()),
-        ..PatchParams::default()
-    }
 }

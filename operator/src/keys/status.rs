@@ -1,7 +1,7 @@
 //! How a report is written: a status when something changed, and one event for each transition.
 
 use kube::ResourceExt;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use water_domain::Timestamp;
 use water_resources::api_key::ApiKeyStatus;
@@ -10,6 +10,7 @@ use water_resources::{ApiKey, Condition};
 
 use super::subject::{Subject, dynamic};
 use super::verdict::{InForce, Report};
+use crate::client::record_params;
 use crate::conditions::{Aspect, Outcome, RECORD_MANAGER, Reason, find, holds, stated};
 use crate::context::Context;
 use crate::events::Happening;
@@ -67,17 +68,13 @@ pub fn status(
 
 /// Replaces the status, in the version that was read.
 pub async fn put(key: &ApiKey, status: ApiKeyStatus, context: &Context) -> kube::Result<()> {
-    let params = PostParams {
-        field_manager: Some(RECORD_MANAGER.into()),
-        ..PostParams::default()
-    };
     let changed = ApiKey {
         status: Some(status),
         ..key.clone()
     };
     let api = context.api::<ApiKey>(&key.namespace().unwrap_or_default());
     let written = api
-        .replace_status(&key.name_any(), &params, &changed)
+        .replace_status(&key.name_any(), &record_params(), &changed)
         .await?;
     context.memory.keep_written(&written);
     Ok(())
@@ -111,10 +108,7 @@ pub async fn write(subject: &Subject, status: ApiKeyStatus, context: &Context) -
                 "conditions": status.conditions,
             },
         });
-        let params = PatchParams {
-            field_manager: Some(RECORD_MANAGER.into()),
-            ..PatchParams::default()
-        };
+        let params = PatchParams::apply(RECORD_MANAGER);
         let api = dynamic(&context.client, subject.namespace());
         api.patch_status(subject.name(), &params, &Patch::Merge(patch))
             .await?;

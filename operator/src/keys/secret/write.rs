@@ -3,13 +3,14 @@
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
-use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{ObjectMeta, Patch, PatchParams};
 use serde_json::{Value, json};
 use water_domain::PlainKey;
 use water_resources::{ApiKey, WaterDataApi};
 
 use super::marks::{Handed, Marks, PREVIOUS, RETIRES, base_url, data, marks, owners};
 use super::{Secrets, Written};
+use crate::client::record_params;
 use crate::conditions::RECORD_MANAGER;
 use crate::keys::record::Issued;
 use crate::keys::subject::secret_name;
@@ -48,10 +49,7 @@ impl Secrets {
             data: Some(data(plain, handed.issued, api)),
             ..Secret::default()
         };
-        let params = PostParams {
-            field_manager: Some(RECORD_MANAGER.into()),
-            ..PostParams::default()
-        };
+        let params = record_params();
         let created = self
             .beside::<Secret>(&key.metadata)
             .create(&params, &secret)
@@ -112,10 +110,7 @@ impl Secrets {
             },
             "data": data,
         });
-        let params = PatchParams {
-            field_manager: Some(RECORD_MANAGER.into()),
-            ..PatchParams::default()
-        };
+        let params = PatchParams::apply(RECORD_MANAGER);
         let name = before.meta.name.as_deref().unwrap_or_default();
         let secrets = self.beside::<Secret>(&key.metadata);
         let patched = secrets.patch(name, &params, &Patch::Merge(patch)).await;
