@@ -9,7 +9,7 @@ use kube::api::{ListParams, ObjectMeta};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Api, Client, Resource};
 use water_keystore::Owner;
-use water_resources::api_key::IssuedAt;
+use water_resources::api_key::ApiName;
 use water_resources::{ApiKey, WaterDataApi};
 
 use crate::backoff::Backoff;
@@ -68,12 +68,12 @@ impl Context {
     }
 
     /// What stands at the place of a WaterDataApi, whether it can be decoded or not.
-    pub fn api_at(&self, place: &IssuedAt) -> Option<Arc<Installation>> {
+    pub fn api_at(&self, place: &ApiName) -> Option<Arc<Installation>> {
         let at = ObjectRef::new(&place.name).within(&place.namespace);
         self.apis.get(&at)
     }
 
-    pub fn decoded_api(&self, place: &IssuedAt) -> Option<WaterDataApi> {
+    pub fn decoded_api(&self, place: &ApiName) -> Option<WaterDataApi> {
         self.api_at(place)?.0.as_ref().ok().cloned()
     }
 
@@ -91,7 +91,7 @@ impl Context {
     }
 
     /// Asks for another pass over every ApiKey that is, or might become, one of that WaterDataApi.
-    pub fn revisit_keys_of(&self, place: &IssuedAt) {
+    pub fn revisit_keys_of(&self, place: &ApiName) {
         let concerned = |key: &ApiKey| {
             let issued = key.status.as_ref().and_then(|status| status.api.as_ref());
             issued.is_none_or(|issued| issued == place)
@@ -111,7 +111,7 @@ impl Context {
         self.revisit_key(ObjectRef::new(&owner.name).within(&owner.namespace));
     }
 
-    pub fn revisit_api(&self, place: &IssuedAt) {
+    pub fn revisit_api(&self, place: &ApiName) {
         let api = ObjectRef::new(&place.name).within(&place.namespace);
         let _ = self.revisit.apis.unbounded_send(api);
     }

@@ -28,7 +28,7 @@ use water_keystore::{
     Applied, Contents, Declaration, Declared, Entry, InvalidInstance, Origin,
     Reason as StoreReason, Sight, StoreError, WriteError, Writer,
 };
-use water_resources::api_key::IssuedAt;
+use water_resources::api_key::ApiName;
 
 use crate::conditions::Reason;
 use crate::lease::Election;
@@ -42,7 +42,7 @@ pub struct Directories {
     election: Election,
     metrics: Metrics,
     /// By WaterDataApi. An entry outlives its WaterDataApi, so that keys can still be revoked.
-    open: Mutex<HashMap<IssuedAt, Arc<OpenDirectory>>>,
+    open: Mutex<HashMap<ApiName, Arc<OpenDirectory>>>,
     opened: mpsc::UnboundedSender<Arc<OpenDirectory>>,
     /// How often the caches have caught up with the cluster after a claim.
     caught_up: AtomicU64,
@@ -61,14 +61,14 @@ pub trait Source: Sync {
     /// Returns once what the cluster says includes everything that had happened when this was called.
     fn caught_up(&self) -> BoxFuture<'_, kube::Result<()>>;
     /// The declared plans, and those of `stored` that published keys may still name.
-    fn plans(&self, api: &IssuedAt, stored: Vec<Plan>) -> Vec<Plan>;
+    fn plans(&self, api: &ApiName, stored: Vec<Plan>) -> Vec<Plan>;
     /// The labels of the namespaces that ApiKeys may be in; empty if the WaterDataApi admits keys without them.
-    fn namespaces<'a>(&'a self, api: &'a IssuedAt) -> BoxFuture<'a, kube::Result<Namespaces>>;
+    fn namespaces<'a>(&'a self, api: &'a ApiName) -> BoxFuture<'a, kube::Result<Namespaces>>;
     /// Whether the cluster does not say everything of some key, so that what the directory held of it
     /// counts. Reading that costs a look at everything.
-    fn is_to_be_carried(&self, api: &IssuedAt) -> bool;
+    fn is_to_be_carried(&self, api: &ApiName) -> bool;
     /// Every key to be published; `former` are those that the directory held, or none.
-    fn entries(&self, api: &IssuedAt, namespaces: &Namespaces, former: &[Entry]) -> Vec<Entry>;
+    fn entries(&self, api: &ApiName, namespaces: &Namespaces, former: &[Entry]) -> Vec<Entry>;
 }
 
 /// The labels of namespaces, by their names.
@@ -114,7 +114,7 @@ impl Directories {
     /// The directory of a WaterDataApi at a place; the connection is made when first used.
     pub fn open(
         &self,
-        api: &IssuedAt,
+        api: &ApiName,
         mut place: Place,
     ) -> Result<Arc<OpenDirectory>, InvalidInstance> {
         let mut open = self.all();
@@ -134,7 +134,7 @@ impl Directories {
     }
 
     /// The directory of a WaterDataApi, if it was opened.
-    pub fn get(&self, api: &IssuedAt) -> Option<Arc<OpenDirectory>> {
+    pub fn get(&self, api: &ApiName) -> Option<Arc<OpenDirectory>> {
         self.all().get(api).map(Arc::clone)
     }
 
@@ -145,7 +145,7 @@ impl Directories {
         }
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<IssuedAt, Arc<OpenDirectory>>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<ApiName, Arc<OpenDirectory>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -9,7 +9,7 @@ use futures::stream::select_all;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
-use water_resources::api_key::IssuedAt;
+use water_resources::api_key::ApiName;
 
 use crate::watches::Changes;
 use crate::watches::cache::Cache;
@@ -36,7 +36,7 @@ impl GatePods {
 
     /// The pods of a WaterDataApi's gates, as far as the watch has told; none in a namespace that holds
     /// no WaterDataApi.
-    pub fn of(&self, api: &IssuedAt) -> Vec<Pod> {
+    pub fn of(&self, api: &ApiName) -> Vec<Pod> {
         let Some(cache) = self.0.get(&api.namespace) else {
             return Vec::new();
         };
@@ -46,7 +46,7 @@ impl GatePods {
     }
 
     /// Returns once [`GatePods::of`] includes every pod that there was when this was called.
-    pub async fn caught_up(&self, api: &IssuedAt) -> kube::Result<()> {
+    pub async fn caught_up(&self, api: &ApiName) -> kube::Result<()> {
         match self.0.get(&api.namespace) {
             Some(cache) => cache.caught_up().await,
             None => Ok(()),
@@ -55,7 +55,7 @@ impl GatePods {
 }
 
 /// The pods of a WaterDataApi's gates, asked for afresh.
-pub async fn list(client: &Client, api: &IssuedAt) -> kube::Result<Vec<Pod>> {
+pub async fn list(client: &Client, api: &ApiName) -> kube::Result<Vec<Pod>> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), &api.namespace);
     let selector = format!("{GATES},{INSTANCE}={}", api.name);
     let listed = pods.list(&ListParams::default().labels(&selector)).await?;

@@ -34,7 +34,7 @@ use tracing::{debug, warn};
 use water_domain::Timestamp;
 use water_keystore::InvalidInstance;
 use water_resources::WaterDataApi;
-use water_resources::api_key::IssuedAt;
+use water_resources::api_key::ApiName;
 use water_resources::condition::ConditionStatus;
 use water_resources::water_data_api::From;
 use water_resources::workload::OnFailure;
@@ -334,8 +334,8 @@ fn hindrance(api: &WaterDataApi, scope: Scope) -> Option<Outcome> {
         .then(|| Outcome::InForce(Reason::Paused, message.into()))
 }
 
-fn place(api: &WaterDataApi) -> IssuedAt {
-    IssuedAt {
+fn place(api: &WaterDataApi) -> ApiName {
+    ApiName {
         namespace: api.namespace().unwrap_or_default(),
         name: api.name_any(),
     }

@@ -11,7 +11,7 @@ use water_keystore::{
     ConnectionSettings, Directory, Entry, Instance, InvalidInstance, Observation, Origin, Owner,
     Record, StoreError, WriteError, Writer,
 };
-use water_resources::api_key::IssuedAt;
+use water_resources::api_key::ApiName;
 
 use super::Moment;
 use super::waits::Waits;
@@ -19,7 +19,7 @@ use super::waits::Waits;
 /// One directory, claimed or not.
 pub struct OpenDirectory {
     /// The WaterDataApi that it belongs to.
-    pub api: IssuedAt,
+    pub api: ApiName,
     pub(super) place: Place,
     pub(super) directory: Directory,
     /// `None` until claimed, and again after a write was refused.
@@ -85,7 +85,7 @@ impl Place {
 }
 
 impl OpenDirectory {
-    pub(super) fn new(api: IssuedAt, place: Place) -> Result<Self, InvalidInstance> {
+    pub(super) fn new(api: ApiName, place: Place) -> Result<Self, InvalidInstance> {
         let instance = Instance::new(&api.namespace, &api.name)?;
         let connection = place.settings.connect(Purpose::Directory);
         Ok(Self {

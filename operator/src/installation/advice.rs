@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use kube::ResourceExt;
 use water_domain::{AccountId, PlanName};
 use water_resources::ApiKey;
-use water_resources::api_key::IssuedAt;
+use water_resources::api_key::ApiName;
 
 use super::secrets::Redis;
 use crate::conditions::Reason;
@@ -24,12 +24,7 @@ pub struct Facts {
     pub differing_plans: Option<[String; 2]>,
 }
 
-pub async fn ask(
-    open: &OpenDirectory,
-    redis: &Redis,
-    place: &IssuedAt,
-    context: &Context,
-) -> Facts {
+pub async fn ask(open: &OpenDirectory, redis: &Redis, place: &ApiName, context: &Context) -> Facts {
     let directory = open.directory();
     let gate_may_write = match &redis.gate {
         Some(gate) => directory.lets_write(gate).await.unwrap_or(false),
@@ -48,7 +43,7 @@ pub async fn ask(
 /// The first two ApiKeys of one account that name different plans. Both are judged on the account's
 /// counters, each by its own plan's limits.
 fn differing_plans<'a>(
-    place: &IssuedAt,
+    place: &ApiName,
     keys: impl Iterator<Item = &'a ApiKey>,
 ) -> Option<[String; 2]> {
     let issued = |key: &&ApiKey| {
@@ -144,7 +139,7 @@ mod tests {
 
     #[test]
     fn plans_differ_within_an_account_only() {
-        let place = IssuedAt {
+        let place = ApiName {
             namespace: "water".into(),
             name: "water-data".into(),
         };

@@ -7,7 +7,7 @@ use kube::api::ObjectMeta;
 use tracing::warn;
 use water_keystore::WriteError;
 use water_resources::WaterDataApi;
-use water_resources::api_key::IssuedAt;
+use water_resources::api_key::ApiName;
 use water_resources::condition::ConditionStatus;
 
 use super::advice::{advice, ask};
@@ -46,7 +46,7 @@ async fn open(
     redis: &Redis,
     context: &Context,
 ) -> Result<Arc<OpenDirectory>, InstallationError> {
-    let place = IssuedAt {
+    let place = ApiName {
         namespace: api.namespace.clone().unwrap_or_default(),
         name: api.name.clone().unwrap_or_default(),
     };

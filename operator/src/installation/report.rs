@@ -4,7 +4,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::networking::v1::Ingress;
 use kube::{Resource, ResourceExt};
 use water_domain::Timestamp;
-use water_resources::api_key::IssuedAt;
+use water_resources::api_key::ApiName;
 use water_resources::condition::ConditionStatus;
 use water_resources::portal::Portal;
 use water_resources::water_data_api::{ApiKeyCounts, ComponentStatus, WaterDataApiStatus};
@@ -310,7 +310,7 @@ pub fn waiting(aspect: Aspect) -> Finding {
 }
 
 /// How many ApiKeys are issued at a place.
-pub fn count<'a>(place: &IssuedAt, keys: impl Iterator<Item = &'a ApiKey>) -> ApiKeyCounts {
+pub fn count<'a>(place: &ApiName, keys: impl Iterator<Item = &'a ApiKey>) -> ApiKeyCounts {
     let mut counts = ApiKeyCounts::default();
     for status in keys
         .filter_map(|key| key.status.as_ref())

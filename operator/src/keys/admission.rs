@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kube::ResourceExt;
 use water_domain::AccountId;
-use water_resources::api_key::{ApiRef, IssuedAt};
+use water_resources::api_key::{ApiName, ApiRef};
 use water_resources::water_data_api::{AccountBinding, From};
 use water_resources::{ApiKey, WaterDataApi};
 
@@ -50,7 +50,7 @@ pub fn resolve(
     labels: &Labels,
     apis: &[WaterDataApi],
     scope: Scope,
-) -> Result<IssuedAt, Refusal> {
+) -> Result<ApiName, Refusal> {
     let namespace = key.namespace().unwrap_or_default();
     if let Some(issued) = key.status.as_ref().and_then(|status| status.api.clone()) {
         return Ok(issued);
@@ -60,7 +60,7 @@ pub fn resolve(
         namespace: named,
     }) = &key.spec.api_ref
     {
-        return Ok(IssuedAt {
+        return Ok(ApiName {
             namespace: named.clone().unwrap_or(namespace),
             name: name.clone(),
         });
@@ -74,7 +74,7 @@ pub fn resolve(
     match &admitting[..] {
         [only] => {
             let (namespace, name) = only.split_once('/').expect("made with a slash above");
-            Ok(IssuedAt {
+            Ok(ApiName {
                 namespace: namespace.into(),
                 name: name.into(),
             })
@@ -98,7 +98,7 @@ pub fn resolve(
 }
 
 /// The WaterDataApi that a key names does not exist.
-pub fn not_found(place: &IssuedAt) -> Refusal {
+pub fn not_found(place: &ApiName) -> Refusal {
     Refusal {
         reason: Reason::ApiNotFound,
         message: format!(
@@ -109,7 +109,7 @@ pub fn not_found(place: &IssuedAt) -> Refusal {
 }
 
 /// The WaterDataApi exists and cannot be decoded.
-pub fn unreadable(place: &IssuedAt) -> Refusal {
+pub fn unreadable(place: &ApiName) -> Refusal {
     Refusal {
         reason: Reason::ApiNotFound,
         message: format!(

@@ -7,7 +7,7 @@ use futures::future::{BoxFuture, ready};
 use kube::{Resource, ResourceExt};
 use water_domain::{KeyHash, Plan, Timestamp};
 use water_keystore::{Entry, Origin, Owner};
-use water_resources::api_key::{ApiKeyStatus, IssuedAt};
+use water_resources::api_key::{ApiKeyStatus, ApiName};
 use water_resources::{ApiKey, WaterDataApi};
 
 use super::admission::{self, Labels};
@@ -28,7 +28,7 @@ impl Source for Context {
         self.caches.caught_up().boxed()
     }
 
-    fn plans(&self, place: &IssuedAt, stored: Vec<Plan>) -> Vec<Plan> {
+    fn plans(&self, place: &ApiName, stored: Vec<Plan>) -> Vec<Plan> {
         let api = self.decoded_api(place);
         let declared = api.as_ref().map(plans).unwrap_or_default();
         let keys = self.keys.state();
@@ -40,7 +40,7 @@ impl Source for Context {
         )
     }
 
-    fn namespaces<'a>(&'a self, place: &'a IssuedAt) -> BoxFuture<'a, kube::Result<Namespaces>> {
+    fn namespaces<'a>(&'a self, place: &'a ApiName) -> BoxFuture<'a, kube::Result<Namespaces>> {
         let api = self.decoded_api(place);
         match api.filter(admission::needs_labels) {
             Some(_) => self.all_namespaces().boxed(),
@@ -48,7 +48,7 @@ impl Source for Context {
         }
     }
 
-    fn is_to_be_carried(&self, place: &IssuedAt) -> bool {
+    fn is_to_be_carried(&self, place: &ApiName) -> bool {
         let api = self.decoded_api(place);
         let is_carried = |key: &ApiKey| {
             let status = key.status.as_ref();
@@ -61,7 +61,7 @@ impl Source for Context {
         keys.any(|key| key.0.as_ref().map_or(true, is_carried))
     }
 
-    fn entries(&self, place: &IssuedAt, namespaces: &Namespaces, former: &[Entry]) -> Vec<Entry> {
+    fn entries(&self, place: &ApiName, namespaces: &Namespaces, former: &[Entry]) -> Vec<Entry> {
         let mut candidates = Vec::new();
         self.each_entry(place, namespaces, former, |candidate| {
             candidates.push(candidate);
@@ -75,7 +75,7 @@ impl Context {
     /// declare, such as those of an ApiKey whose namespace has lost a label.
     pub fn differing(
         &self,
-        place: &IssuedAt,
+        place: &ApiName,
         namespaces: &Namespaces,
         stored: &[Entry],
     ) -> HashSet<Owner> {
@@ -104,7 +104,7 @@ impl Context {
     /// Tells of what each ApiKey declares for the directory; several may declare one hash.
     fn each_entry(
         &self,
-        place: &IssuedAt,
+        place: &ApiName,
         namespaces: &Namespaces,
         former: &[Entry],
         mut tell: impl FnMut((Claim, Age, Entry)),
@@ -159,7 +159,7 @@ fn ranked<T>(
 /// its brought hash has replaced.
 fn of_key(
     key: &ApiKey,
-    place: &IssuedAt,
+    place: &ApiName,
     admission: Admission,
     context: &Context,
     former: &[&Entry],
@@ -208,7 +208,7 @@ fn may_stay(
 
 fn entries(
     key: &ApiKey,
-    place: &IssuedAt,
+    place: &ApiName,
     admission: Admission,
     in_secret: Option<&Written>,
     former: &[&Entry],
@@ -325,7 +325,7 @@ fn is_ended(subject: &Subject, announced: &[Issued], shown: Option<&str>, before
 /// Whether the key is hindered in a way that leaves it published on its earlier plan, as its status
 /// tells: `Accepted` and `SecretReady` do; `Ready` may have been overwritten since, when the object
 /// could not be decoded.
-fn is_hindered(key: &ApiKey, place: &IssuedAt) -> bool {
+fn is_hindered(key: &ApiKey, place: &ApiName) -> bool {
     let hindrances = [Reason::PlanUnknown, Reason::ApiNotFound];
     let status = key.status.as_ref();
     let status = status.filter(|status| status.api.as_ref() == Some(place));
@@ -360,7 +360,7 @@ fn is_told(key: &ApiKey) -> bool {
 /// A key that is hindered, not looked at since it was edited, or cannot be decoded may name any.
 fn retained<'a>(
     keys: impl Iterator<Item = Option<&'a ApiKey>>,
-    place: &IssuedAt,
+    place: &ApiName,
     mut declared: Vec<Plan>,
     stored: Vec<Plan>,
 ) -> Vec<Plan> {

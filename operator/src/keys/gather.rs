@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use kube::core::DeserializeGuard;
 use water_domain::{KeyHash, PlanName, Timestamp};
-use water_resources::api_key::IssuedAt;
+use water_resources::api_key::ApiName;
 use water_resources::{ApiKey, WaterDataApi};
 
 use super::admission::{self, Refusal};
@@ -29,7 +29,7 @@ pub struct Scene {
     /// The ApiKey.
     pub subject: Subject,
     /// The WaterDataApi that it belongs to, or would.
-    pub place: Option<IssuedAt>,
+    pub place: Option<ApiName>,
     /// The same, if it exists and can be decoded.
     pub api: Option<WaterDataApi>,
     /// Why it is not admitted.
@@ -131,7 +131,7 @@ pub async fn gather(
 /// The WaterDataApi of an ApiKey, and whether it admits the key.
 struct Membership {
     /// The WaterDataApi in whose directory the key is or may be declared.
-    place: Option<IssuedAt>,
+    place: Option<ApiName>,
     /// The same, if it exists and can be decoded.
     api: Option<WaterDataApi>,
     /// What it says.

@@ -4,12 +4,12 @@ use kube::Resource;
 use kube::core::DeserializeGuard;
 use kube::runtime::reflector::Store;
 use water_resources::ApiKey;
-use water_resources::api_key::{ApiKeyStatus, IssuedAt};
+use water_resources::api_key::{ApiKeyStatus, ApiName};
 
 use super::claim::{Age, Claim};
 
 /// Whether another ApiKey of the WaterDataApi has the key id that this one declares.
-pub fn is_taken(key: &ApiKey, place: &IssuedAt, keys: &Store<DeserializeGuard<ApiKey>>) -> bool {
+pub fn is_taken(key: &ApiKey, place: &ApiName, keys: &Store<DeserializeGuard<ApiKey>>) -> bool {
     let declared = key.spec.material.hash.as_ref();
     let Some(id) = declared.and_then(|brought| brought.key_id.as_deref()) else {
         return false;
@@ -23,7 +23,7 @@ pub fn is_taken(key: &ApiKey, place: &IssuedAt, keys: &Store<DeserializeGuard<Ap
     keys.find(is_better).is_some()
 }
 
-fn precedes(other: &ApiKey, key: &ApiKey, id: &str, place: &IssuedAt) -> bool {
+fn precedes(other: &ApiKey, key: &ApiKey, id: &str, place: &ApiName) -> bool {
     let status = other.status.as_ref();
     let is_here = status.is_some_and(|status| status.api.as_ref() == Some(place));
     is_here
@@ -60,8 +60,8 @@ mod tests {
 
     const ID: &str = "AAAAbbbb0000";
 
-    fn place() -> IssuedAt {
-        IssuedAt {
+    fn place() -> ApiName {
+        ApiName {
             namespace: "team".into(),
             name: "water-data".into(),
         }

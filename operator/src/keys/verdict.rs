@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use water_domain::{KeyHash, Timestamp};
-use water_resources::api_key::{IssuedAt, REISSUES, RetiringKey};
+use water_resources::api_key::{ApiName, REISSUES, RetiringKey};
 
 use super::error::{KeyError, outcome};
 use super::gather::Scene;
@@ -40,7 +40,7 @@ pub struct InForce {
     /// The key.
     pub issued: Issued,
     /// Where it is in force.
-    pub api: Option<IssuedAt>,
+    pub api: Option<ApiName>,
     /// The key before it, while that works.
     pub previous: Option<RetiringKey>,
     /// When it will be replaced by itself.

@@ -17,7 +17,7 @@ use water_keystore::{
     WriteError, Writer,
 };
 use water_resources::WaterDataApi;
-use water_resources::api_key::IssuedAt;
+use water_resources::api_key::ApiName;
 
 use super::held::Held;
 use crate::directories::gates::{GatePod, Gates, Missed, missed, unproven};
@@ -67,7 +67,7 @@ pub enum ClearError {
 /// there.
 pub async fn clear(
     client: &Client,
-    api: &IssuedAt,
+    api: &ApiName,
     keys: &[&Held],
     is_all: bool,
 ) -> Result<(), ClearError> {
@@ -148,7 +148,7 @@ async fn declare(
 /// Waits until no gate acts on what was there before.
 async fn acknowledged(
     client: &Client,
-    api: &IssuedAt,
+    api: &ApiName,
     redis: &Redis,
     directory: &Directory,
     change: Applied,
@@ -186,12 +186,12 @@ async fn acknowledged(
 }
 
 /// The names of its gates' pods that have not ended.
-pub async fn gates(client: &Client, api: &IssuedAt) -> kube::Result<Vec<String>> {
+pub async fn gates(client: &Client, api: &ApiName) -> kube::Result<Vec<String>> {
     let pods = pods(client, api, None).await?;
     Ok(pods.into_iter().map(|pod| pod.name).collect())
 }
 
-async fn pods(client: &Client, api: &IssuedAt, store: Option<&str>) -> kube::Result<Vec<GatePod>> {
+async fn pods(client: &Client, api: &ApiName, store: Option<&str>) -> kube::Result<Vec<GatePod>> {
     let pods = gate_pods::list(client, api).await?;
     let pods = pods.iter().filter_map(|pod| GatePod::of(pod, store));
     Ok(pods.collect())

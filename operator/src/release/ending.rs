@@ -11,7 +11,7 @@ use std::time::Duration;
 use kube::Client;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
-use water_resources::api_key::IssuedAt;
+use water_resources::api_key::ApiName;
 
 use super::directory::{self, ClearError};
 use super::freeing::free;
@@ -120,7 +120,7 @@ async fn revoke_and_free(client: &Client, namespace: &str, held: Vec<Held>) -> b
 async fn refused(
     client: &Client,
     namespace: &str,
-    api: &IssuedAt,
+    api: &ApiName,
     keys: &[&Held],
 ) -> Result<(), ClearError> {
     let cleared = timeout(ATTEMPT, directory::clear(client, api, keys, false)).await;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use water_domain::{AccountId, KeyHash};
 use water_keystore::Origin;
 use water_resources::ApiKey;
-use water_resources::api_key::IssuedAt;
+use water_resources::api_key::ApiName;
 
 use crate::keys::finalizer;
 
@@ -20,7 +20,7 @@ const PAGE: u32 = 500;
 pub struct Held {
     pub meta: ObjectMeta,
     /// Where its keys were declared; `None`: nowhere.
-    pub api: Option<IssuedAt>,
+    pub api: Option<ApiName>,
     /// The accounts that a tombstone of its keys bars. `None` for a brought hash whose account cannot
     /// be read.
     pub origin: Option<Origin>,
@@ -53,8 +53,8 @@ pub async fn held(client: &Client, namespace: Option<&str>) -> kube::Result<Vec<
 }
 
 /// The ApiKeys by the WaterDataApi that their keys were declared to.
-pub fn by_api(held: &[Held]) -> HashMap<&IssuedAt, Vec<&Held>> {
-    let mut by_api: HashMap<&IssuedAt, Vec<&Held>> = HashMap::new();
+pub fn by_api(held: &[Held]) -> HashMap<&ApiName, Vec<&Held>> {
+    let mut by_api: HashMap<&ApiName, Vec<&Held>> = HashMap::new();
     for key in held {
         if let Some(api) = &key.api {
             by_api.entry(api).or_default().push(key);

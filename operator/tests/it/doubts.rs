@@ -23,7 +23,7 @@ use water_operator::directories::{
 };
 use water_operator::lease::Election;
 use water_operator::metrics::Metrics;
-use water_resources::api_key::IssuedAt;
+use water_resources::api_key::ApiName;
 
 use crate::Result;
 use crate::world::{API, World};
@@ -38,19 +38,19 @@ impl Source for Nothing {
         ready(Ok(())).boxed()
     }
 
-    fn plans(&self, _: &IssuedAt, stored: Vec<Plan>) -> Vec<Plan> {
+    fn plans(&self, _: &ApiName, stored: Vec<Plan>) -> Vec<Plan> {
         stored
     }
 
-    fn namespaces<'a>(&'a self, _: &'a IssuedAt) -> BoxFuture<'a, kube::Result<Namespaces>> {
+    fn namespaces<'a>(&'a self, _: &'a ApiName) -> BoxFuture<'a, kube::Result<Namespaces>> {
         ready(Ok(Namespaces::new())).boxed()
     }
 
-    fn is_to_be_carried(&self, _: &IssuedAt) -> bool {
+    fn is_to_be_carried(&self, _: &ApiName) -> bool {
         false
     }
 
-    fn entries(&self, _: &IssuedAt, _: &Namespaces, _: &[Entry]) -> Vec<Entry> {
+    fn entries(&self, _: &ApiName, _: &Namespaces, _: &[Entry]) -> Vec<Entry> {
         Vec::new()
     }
 }
@@ -113,7 +113,7 @@ fn open(
         api: "api".into(),
         take_over: None,
     };
-    let api = IssuedAt {
+    let api = ApiName {
         namespace: world.namespace.clone(),
         name: API.into(),
     };

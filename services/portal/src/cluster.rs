@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use tracing::warn;
 use water_domain::{Limits, PlanName};
 use water_keystore::Instance;
-use water_resources::api_key::{ApiRef, IssuedAt};
+use water_resources::api_key::{ApiName, ApiRef};
 use water_resources::water_data_api::{self, PlanSpec};
 use water_resources::{ApiKey, WaterDataApi};
 use water_runtime::Latch;
@@ -43,13 +43,13 @@ pub struct Cluster {
     /// A key that this version cannot read hides no other.
     listed: Api<DeserializeGuard<ApiKey>>,
     installations: Api<WaterDataApi>,
-    place: IssuedAt,
+    place: ApiName,
 }
 
 impl Cluster {
     /// Of the API server that a client asks. Nothing is asked yet.
     pub fn new(client: Client, instance: &Instance) -> Self {
-        let place = IssuedAt {
+        let place = ApiName {
             namespace: instance.namespace().to_owned(),
             name: instance.name().to_owned(),
         };

@@ -273,7 +273,7 @@ pub struct ApiKeyStatus {
     pub observed_generation: Option<i64>,
     /// The WaterDataApi that accepts the key; decided once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub api: Option<IssuedAt>,
+    pub api: Option<ApiName>,
     /// The last state that every gate has acknowledged: a reason of `Ready`, such as Active, Suspended or Expired. It stays
     /// while a change waits for a gate or for Redis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -328,11 +328,11 @@ pub struct ApiKeyStatus {
 /// The label of keys' Secrets, by which they are watched; its value is the ApiKey's name.
 pub const KEY_LABEL: &str = "waterdata.dev/api-key";
 
-/// The WaterDataApi that a key was issued for.
+/// Names a WaterDataApi, such as the one that a key was issued for.
 #[derive(
     Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema,
 )]
-pub struct IssuedAt {
+pub struct ApiName {
     /// Its namespace.
     #[schemars(length(max = 63))]
     pub namespace: String,

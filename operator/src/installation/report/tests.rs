@@ -176,7 +176,7 @@ fn each_transition_is_told_once() {
 
 #[test]
 fn keys_are_counted_by_what_their_status_says() {
-    let place = IssuedAt {
+    let place = ApiName {
         namespace: "water".into(),
         name: "water-data".into(),
     };

@@ -66,7 +66,7 @@ fn none_and_several_are_ambiguous_and_say_what_to_write() {
 #[test]
 fn what_was_resolved_once_stays() {
     let mut key = key();
-    let place = IssuedAt {
+    let place = ApiName {
         namespace: "water".into(),
         name: "first".into(),
     };

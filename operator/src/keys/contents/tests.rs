@@ -13,8 +13,8 @@ fn at(text: &str) -> Timestamp {
     Timestamp::parse(text).unwrap()
 }
 
-fn place() -> IssuedAt {
-    IssuedAt {
+fn place() -> ApiName {
+    ApiName {
         namespace: "team".into(),
         name: "water-data".into(),
     }

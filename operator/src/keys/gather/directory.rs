@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use water_domain::{KeyHash, PlanName, Timestamp};
 use water_keystore::{Origin, Record, Writer};
-use water_resources::api_key::IssuedAt;
+use water_resources::api_key::ApiName;
 use water_resources::condition::ConditionStatus;
 
 use super::Scene;
@@ -116,7 +116,7 @@ impl Scene {
     /// What a directory that is not open means.
     async fn unopened(
         &mut self,
-        place: &IssuedAt,
+        place: &ApiName,
         context: &Context,
     ) -> Result<Directory<KeyHash, PlanName>, KeyError> {
         let (namespace, name) = (&place.namespace, &place.name);

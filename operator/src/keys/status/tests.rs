@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use water_resources::api_key::{IssuedAt, Reissue};
+use water_resources::api_key::{ApiName, Reissue};
 
 use super::*;
 use crate::conditions::Finding;
@@ -24,7 +24,7 @@ fn at(millis: i64) -> Timestamp {
 fn report(outcome: Outcome) -> Report {
     let in_force = InForce {
         issued: issued("ab"),
-        api: Some(IssuedAt {
+        api: Some(ApiName {
             namespace: "team".into(),
             name: "water-data".into(),
         }),
