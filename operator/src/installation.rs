@@ -126,7 +126,8 @@ async fn pass(
 ) -> Result<(), InstallationError> {
     if api.metadata.deletion_timestamp.is_some() {
         // Children go with their owner; the directory stays for the keys that are revoked from it.
-        return directory::keep_open(&api.metadata, &api.spec.redis.secret_ref.name, context).await;
+        let (told, secret) = (directory::told_store(api), &api.spec.redis.secret_ref.name);
+        return directory::keep_open(&api.metadata, told, secret, context).await;
     }
     let report = if context.api_namespaces.contains(&place(api).namespace) {
         look(api, context, now).await?

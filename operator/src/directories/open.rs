@@ -67,7 +67,7 @@ pub struct Place {
     pub store: String,
     /// The same of the Redis that the gates read, as their pods carry it; nothing if that cannot be known.
     pub gate_store: Option<String>,
-    /// Whether the directory was kept in another Redis last: what this one holds has missed changes.
+    /// Whether another Redis may have been written since this one: what this one holds has missed changes.
     pub is_behind: bool,
     /// The uid of the WaterDataApi's namespace.
     pub owner: String,

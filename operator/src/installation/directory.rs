@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use kube::ResourceExt;
-use kube::api::ObjectMeta;
+use kube::api::{ApiResource, DynamicObject, ObjectMeta, Patch, PatchParams};
+use kube::{Api, ResourceExt};
+use serde_json::json;
 use tracing::warn;
 use water_keystore::WriteError;
 use water_resources::WaterDataApi;
@@ -13,7 +14,7 @@ use water_resources::condition::ConditionStatus;
 use super::advice::{advice, ask};
 use super::secrets::{self, Redis};
 use super::{InstallationError, place};
-use crate::conditions::{Aspect, Finding, Outcome, Reason};
+use crate::conditions::{Aspect, Finding, Outcome, RECORD_MANAGER, Reason};
 use crate::context::Context;
 use crate::directories::sweep::ALLOW;
 use crate::directories::{DirectoryError, OpenDirectory, Place};
@@ -25,11 +26,12 @@ const TAKE_OVER: &str = "waterdata.dev/take-over";
 /// and revoked all the same: one that cannot be decoded, or that is being deleted.
 pub async fn keep_open(
     api: &ObjectMeta,
+    told: Option<&str>,
     secret: &str,
     context: &Context,
 ) -> Result<(), InstallationError> {
     match secrets::redis(api, secret, &context.client).await {
-        Ok(redis) => open(api, None, &redis, context).await.map(drop),
+        Ok(redis) => open(api, told, &redis, context).await.map(drop),
         Err(error) if error.is_invalid() => {
             let (namespace, name) = (&api.namespace, &api.name);
             warn!(namespace, name, error = %error, "the key directory cannot be opened");
@@ -39,10 +41,11 @@ pub async fn keep_open(
     }
 }
 
-/// `former`: the Redis that its status names, if that can be read.
+/// `told`: the Redis that the status names. Before another one is written the status names none, so that
+/// no leader takes the first one's directory for whole when it is returned to.
 async fn open(
     api: &ObjectMeta,
-    former: Option<&str>,
+    told: Option<&str>,
     redis: &Redis,
     context: &Context,
 ) -> Result<Arc<OpenDirectory>, InstallationError> {
@@ -50,6 +53,10 @@ async fn open(
         namespace: api.namespace.clone().unwrap_or_default(),
         name: api.name.clone().unwrap_or_default(),
     };
+    let is_told = told == Some(&redis.store);
+    if told.is_some() && !is_told {
+        forget_store(&place, context).await?;
+    }
     let namespace = context.namespace(&place.namespace).await?;
     let annotations = api.annotations.as_ref();
     let opened = context.directories.open(
@@ -59,7 +66,7 @@ async fn open(
             fingerprint: redis.fingerprint.clone(),
             store: redis.store.clone(),
             gate_store: redis.gate_store.clone(),
-            is_behind: former.is_some_and(|former| *former != redis.store),
+            is_behind: !is_told,
             owner: namespace.uid().unwrap_or_default(),
             api: api.uid.clone().unwrap_or_default(),
             take_over: annotations.and_then(|all| all.get(TAKE_OVER).cloned()),
@@ -68,15 +75,25 @@ async fn open(
     Ok(opened?)
 }
 
+/// Takes the Redis out of the status, whether the rest can be decoded or not.
+async fn forget_store(place: &ApiName, context: &Context) -> kube::Result<()> {
+    let kind = ApiResource::erase::<WaterDataApi>(&());
+    let apis: Api<DynamicObject> =
+        Api::namespaced_with(context.client.clone(), &place.namespace, &kind);
+    let patch = Patch::Merge(json!({ "status": { "directoryStore": null } }));
+    let params = PatchParams::apply(RECORD_MANAGER);
+    apis.patch_status(&place.name, &params, &patch).await?;
+    Ok(())
+}
+
+/// Opens the key directory and brings its plans to those declared.
 pub async fn synchronise(
     api: &WaterDataApi,
     redis: &Redis,
     context: &Context,
 ) -> Result<Finding, InstallationError> {
     let place = place(api);
-    let status = api.status.as_ref();
-    let former = status.and_then(|status| status.directory_store.as_deref());
-    let open = open(&api.metadata, former, redis, context).await?;
+    let open = open(&api.metadata, told_store(api), redis, context).await?;
     let written = context.directories.set_plans(&open, context).await;
     Ok(match written {
         Ok(()) => in_order(advice(&ask(&open, redis, &place, context).await)),
@@ -90,6 +107,11 @@ pub async fn synchronise(
         ),
         Err(error) => Finding::lacks(Aspect::DirectorySynced, error.reason(), error.to_string()),
     })
+}
+
+/// The Redis that the status names.
+pub fn told_store(api: &WaterDataApi) -> Option<&str> {
+    api.status.as_ref()?.directory_store.as_deref()
 }
 
 /// The Redis in which this leadership has claimed the directory for this WaterDataApi.

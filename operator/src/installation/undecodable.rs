@@ -30,7 +30,10 @@ pub async fn pass(
         return Ok(());
     }
     match live.data["spec"]["redis"]["secretRef"]["name"].as_str() {
-        Some(secret) => directory::keep_open(&live.metadata, secret, context).await,
+        Some(secret) => {
+            let told = live.data["status"]["directoryStore"].as_str();
+            directory::keep_open(&live.metadata, told, secret, context).await
+        }
         None => Ok(()),
     }
 }

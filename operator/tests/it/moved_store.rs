@@ -14,7 +14,10 @@ use water_harness::{Process, Redis};
 use crate::Result;
 use crate::gate::{GRACE, Gate, end_pod};
 use crate::installation::complete;
+use crate::restrictions::spoil_api;
 use crate::world::{API, PATIENCE, World, api, brought};
+
+const BOTH: [&str; 2] = ["operator-url", "gate-url"];
 
 /// When a gate without a lease that could read this directory only would have stopped serving: after
 /// its grace and ten seconds, with as much again for a busy machine.
@@ -39,17 +42,24 @@ async fn pause(world: &World) -> Result {
     Ok(())
 }
 
-/// Has these URLs name another Redis, and waits until the operator writes it.
-async fn move_store(world: &mut World, urls: &[&str], to: &Redis) -> Result {
-    let store = |api: &Value| api["status"]["directoryStore"].clone();
-    let before = store(&world.get("waterdataapi/water-data")?);
+/// Has these URLs name another Redis.
+fn name_store(world: &mut World, urls: &[&str], to: &Redis) -> Result {
     let urls = urls.iter().map(|url| ((*url).to_owned(), to.url().into()));
     let urls: serde_json::Map<String, Value> = urls.collect();
     world.patch("secret/redis", &json!({ "stringData": urls }), &[])?;
     world.redis_url = to.url();
+    Ok(())
+}
+
+/// The same, and waits until the operator writes it.
+async fn move_store(world: &mut World, urls: &[&str], to: &Redis) -> Result {
+    let store = |api: &Value| api["status"]["directoryStore"].clone();
+    let before = store(&world.get("waterdataapi/water-data")?);
+    name_store(world, urls, to)?;
     let moved = async || {
         let found = world.get("waterdataapi/water-data")?;
-        ensure!(store(&found) != before, "{}", found["status"]);
+        let now = store(&found);
+        ensure!(now.is_string() && now != before, "{}", found["status"]);
         Ok(())
     };
     world.wait("the operator to move", PATIENCE, moved).await
@@ -81,7 +91,7 @@ async fn a_deletion_waits_without_limit_for_a_gate_whose_redis_no_leader_knows_a
     of_template(&world, &gate.name)?;
     let present = Redis::start().await?;
     pause(&world).await?;
-    move_store(&mut world, &["operator-url", "gate-url"], &present).await?;
+    move_store(&mut world, &BOTH, &present).await?;
     operator.kill()?;
     let _next = world.operator("operator-1")?;
 
@@ -140,7 +150,7 @@ async fn written_too(namespace: &str, urls: &[&str]) -> Result {
 
 #[tokio::test]
 async fn a_gate_that_reads_the_redis_before_the_present_one_is_told_what_changes() -> Result {
-    written_too("moved-written", &["operator-url", "gate-url"]).await
+    written_too("moved-written", &BOTH).await
 }
 
 #[tokio::test]
@@ -160,11 +170,10 @@ async fn moved_back(
     world.in_force(&brought("revoked", revoked)).await?;
     world.in_force(&brought("kept", kept)).await?;
     let second = Redis::start().await?;
-    let urls = ["operator-url", "gate-url"];
-    move_store(&mut world, &urls, &second).await?;
+    move_store(&mut world, &BOTH, &second).await?;
     world.kubectl(&["delete", "apikey", "revoked"])?;
     meanwhile(&world, &operator)?;
-    move_store(&mut world, &urls, &first).await?;
+    move_store(&mut world, &BOTH, &first).await?;
     world.in_force(&brought("later", later)).await?;
     let published = world.directory()?.stored().await?;
     let published: BTreeSet<String> = published.keys().map(ToString::to_string).collect();
@@ -188,4 +197,29 @@ async fn a_key_that_was_revoked_in_another_redis_is_not_revived_by_another_leade
         Ok(())
     })
     .await
+}
+
+#[tokio::test]
+async fn a_key_that_was_revoked_in_another_redis_is_not_revived_beside_an_api_that_cannot_be_read()
+-> Result {
+    let (first, mut world, operator) = World::on_own_redis("moved-back-unread").await?;
+    world.in_force(&brought("revoked", '3')).await?;
+    world.in_force(&brought("kept", '4')).await?;
+    let second = Redis::start().await?;
+    move_store(&mut world, &BOTH, &second).await?;
+    world.kubectl(&["delete", "apikey", "revoked"])?;
+    operator.kill()?;
+    spoil_api(&world)?;
+    name_store(&mut world, &BOTH, &first)?;
+    let _next = world.operator("operator-1")?;
+    world.patch("apikey/kept", &json!({ "spec": { "suspend": true } }), &[])?;
+    let suspended = "444444444444 Enterprise Suspended".to_owned();
+    let published = async || {
+        let published = world.published().await?;
+        ensure!(published.contains(&suspended), "{published:?}");
+        Ok(published)
+    };
+    let published = world.wait("the suspension", PATIENCE, published).await?;
+    assert_eq!(published, [suspended]);
+    Ok(())
 }

@@ -256,6 +256,14 @@ async fn under_a_later_leader(
     Ok((world, next))
 }
 
+/// Makes the WaterDataApi one that the schema admits and that cannot be decoded.
+pub fn spoil_api(world: &World) -> Result {
+    // The schema bounds no number among the quantities, and the operator reads 32 bits.
+    let requests = json!({ "requests": { "memory": 3_000_000_000_u64 } });
+    let spec = json!({ "components": { "gate": { "resources": requests } } });
+    world.patch("waterdataapi/water-data", &json!({ "spec": spec }), &[])
+}
+
 /// Suspends the key of that digit and deletes its ApiKey, and sees both act.
 async fn can_be_suspended_and_deleted(world: &World, digit: char) -> Result {
     world.patch("apikey/acme", &json!({ "spec": { "suspend": true } }), &[])?;
@@ -267,13 +275,7 @@ async fn can_be_suspended_and_deleted(world: &World, digit: char) -> Result {
 
 #[tokio::test]
 async fn an_api_that_cannot_be_read_holds_up_no_restriction() -> Result {
-    let spoil = |world: &World| {
-        // The schema bounds no number among the quantities, and the operator reads 32 bits.
-        let requests = json!({ "requests": { "memory": 3_000_000_000_u64 } });
-        let spec = json!({ "components": { "gate": { "resources": requests } } });
-        world.patch("waterdataapi/water-data", &json!({ "spec": spec }), &[])
-    };
-    let (world, _next) = under_a_later_leader("unreadable-apis-key", '8', spoil).await?;
+    let (world, _next) = under_a_later_leader("unreadable-apis-key", '8', spoil_api).await?;
     can_be_suspended_and_deleted(&world, '8').await
 }
 
