@@ -7,14 +7,14 @@
 //! unless it is complete and on the server that completed it. From then on it is looked after
 //! ([`care`]) until the leadership ends.
 
-pub mod acknowledgements;
-pub mod care;
+mod acknowledgements;
+pub(crate) mod care;
 mod former;
-pub mod gates;
-pub mod health;
+pub(crate) mod gates;
+pub(crate) mod health;
 mod open;
-pub mod sweep;
-pub mod waits;
+pub(crate) mod sweep;
+pub(crate) mod waits;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,7 +37,7 @@ use health::{Damage, damage};
 use open::Doubt;
 pub use open::{OpenDirectory, Place};
 
-/// All directories of this leadership.
+/// The key directories of one leadership.
 pub struct Directories {
     election: Election,
     metrics: Metrics,
@@ -98,7 +98,7 @@ pub enum DirectoryError {
 }
 
 impl Directories {
-    /// No directory yet.
+    /// Knows no directory yet.
     pub fn new(election: Election, metrics: Metrics) -> (Self, Opened) {
         let (sender, opened) = mpsc::unbounded();
         let directories = Self {

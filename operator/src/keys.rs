@@ -6,22 +6,22 @@
 //! coming back later, never a held worker.
 
 mod act;
-pub mod admission;
-pub mod changes;
+mod admission;
+pub(crate) mod changes;
 mod claim;
 mod contents;
 pub mod decide;
 mod error;
-pub mod finalizer;
+pub(crate) mod finalizer;
 mod gather;
 mod key_ids;
-pub mod memory;
+pub(crate) mod memory;
 mod plans;
-pub mod record;
-pub mod secret;
+pub(crate) mod record;
+pub(crate) mod secret;
 pub mod seen;
 mod standing;
-pub mod status;
+mod status;
 pub mod step;
 mod subject;
 mod times;

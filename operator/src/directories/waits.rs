@@ -31,7 +31,6 @@ pub enum Standing {
 pub struct Mark {
     /// The directory's generation: a rebuild may have undone what was acknowledged.
     pub generation: u64,
-    /// The owner's number.
     pub number: u64,
     /// Whether the owner was revoked for good.
     pub is_last: bool,
@@ -84,7 +83,6 @@ impl Waits {
         note.map(|note| note.standing.clone())
     }
 
-    /// Removes the note of this owner.
     pub fn forget(&self, uid: &str) {
         self.notes().remove(uid);
     }

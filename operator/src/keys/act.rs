@@ -24,7 +24,6 @@ use crate::directories::DirectoryError;
 use crate::directories::waits::Mark;
 use crate::events::Happening;
 
-/// What came of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Done {
     /// The next pass follows at once.
@@ -35,7 +34,6 @@ pub enum Done {
     Released,
 }
 
-/// Takes one step.
 pub async fn act(
     scene: &Scene,
     step: Step<KeyHash, PlanName>,

@@ -12,7 +12,6 @@ use super::seen::Admission;
 use crate::conditions::Reason;
 use crate::config::Scope;
 
-/// Labels of a namespace.
 pub type Labels = BTreeMap<String, String>;
 
 /// The prefix of the namespace label that allows ApiKeys to name an account.

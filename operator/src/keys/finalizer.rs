@@ -7,7 +7,6 @@ use water_resources::ApiKey;
 
 use crate::conditions::RECORD_MANAGER;
 
-/// The finalizer's name.
 pub const NAME: &str = "waterdata.dev/revoke";
 /// The label that names the account, of an ApiKey and of its Secret.
 pub const ACCOUNT_LABEL: &str = "waterdata.dev/account";

@@ -26,7 +26,6 @@ pub use directory::Reading;
 
 /// What a pass has read: [`Seen`] to decide by, the rest to carry the decision out.
 pub struct Scene {
-    /// The ApiKey.
     pub subject: Subject,
     /// The WaterDataApi that it belongs to, or would.
     pub place: Option<ApiName>,

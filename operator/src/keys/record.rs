@@ -10,13 +10,11 @@ use super::seen::Terms;
 /// What never changes of a key after it was issued.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Issued {
-    /// Its SHA-256.
     pub hash: KeyHash,
     /// Its public name.
     pub key_id: KeyId,
     /// The revision that asked for it.
     pub revision: u32,
-    /// When it was issued.
     pub time: Timestamp,
 }
 

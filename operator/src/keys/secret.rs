@@ -33,20 +33,17 @@ pub use write::Outcome;
 /// What stands under the Secret's name.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Found {
-    /// Nothing.
     Missing,
     /// This ApiKey's Secret.
     Own(Box<Written>),
     /// A Secret of an ApiKey of the same namespace and name, and of another uid.
     Orphan(Box<Written>),
-    /// Somebody else's.
     Foreign,
 }
 
 /// A key's Secret by its metadata.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Written {
-    /// The metadata.
     pub meta: ObjectMeta,
     /// The key that it says it holds; `None`: its annotations name none.
     pub issued: Option<Issued>,
@@ -115,7 +112,6 @@ pub struct Secrets {
 
 /// What a pass has found under the name of a Secret.
 pub struct Inspected {
-    /// The Secret.
     pub found: Found,
     /// The same to decide by, with what its text says.
     pub seen: seen::Secret<KeyHash>,

@@ -24,7 +24,6 @@ pub const REINSTATE: &str = "waterdata.dev/reinstate";
 
 /// An ApiKey, newest version known.
 pub struct Subject {
-    /// Its metadata.
     pub meta: ObjectMeta,
     /// The whole object, or why it cannot be decoded.
     pub key: Result<ApiKey, String>,
@@ -106,17 +105,14 @@ impl Subject {
         self.key.as_ref().ok().map(|key| &key.spec)
     }
 
-    /// The uid.
     pub fn uid(&self) -> &str {
         self.meta.uid.as_deref().unwrap_or_default()
     }
 
-    /// The namespace.
     pub fn namespace(&self) -> &str {
         self.meta.namespace.as_deref().unwrap_or_default()
     }
 
-    /// The name.
     pub fn name(&self) -> &str {
         self.meta.name.as_deref().unwrap_or_default()
     }

@@ -37,9 +37,7 @@ pub struct Report {
 /// What a status says of a key in force.
 #[derive(Clone, PartialEq, Debug)]
 pub struct InForce {
-    /// The key.
     pub issued: Issued,
-    /// Where it is in force.
     pub api: Option<ApiName>,
     /// The key before it, while that works.
     pub previous: Option<RetiringKey>,

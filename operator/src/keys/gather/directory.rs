@@ -22,13 +22,11 @@ use crate::keys::seen::{Directory, Secret, Sight};
 
 /// A directory, and what it holds of the ApiKey.
 pub struct Reading {
-    /// The directory.
     pub open: Arc<OpenDirectory>,
     /// Under the term that was claimed before it was read.
     pub writer: Writer,
     /// Whose records are read.
     pub origin: Origin,
-    /// The records themselves.
     pub records: BTreeMap<KeyHash, Option<Record>>,
     /// Whether every gate has acknowledged them.
     pub standing: Standing,

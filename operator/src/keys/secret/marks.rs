@@ -59,7 +59,6 @@ pub fn is_as_declared(key: &ApiKey, written: &Written, api: &WaterDataApi) -> bo
 /// A key, and the one that it takes the place of until that retires.
 #[derive(Clone, Copy, Debug)]
 pub struct Handed<'a> {
-    /// The key.
     pub issued: &'a Issued,
     /// The one before it, and from when on that is refused.
     pub retiring: Option<(&'a Issued, Timestamp)>,

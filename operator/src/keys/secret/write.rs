@@ -15,7 +15,6 @@ use crate::conditions::RECORD_MANAGER;
 use crate::keys::record::Issued;
 use crate::keys::subject::secret_name;
 
-/// What became of a write.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Outcome {
     /// It is done; the Secret's metadata.
