@@ -126,6 +126,7 @@ impl Directories {
         }
         let opened = Arc::new(OpenDirectory::new(api.clone(), place)?);
         if let Some(before) = open.insert(api.clone(), Arc::clone(&opened)) {
+            opened.inherit(&before);
             before.close();
         }
         // An error means that the leadership is over, and this pass about to be dropped.
@@ -323,7 +324,9 @@ impl Directories {
         source: &dyn Source,
     ) -> Result<(), DirectoryError> {
         let stored = open.known_plans().await?;
-        let former = if source.is_to_be_carried(&open.api) {
+        let former = if open.is_behind() {
+            open.remembered()
+        } else if source.is_to_be_carried(&open.api) {
             open.former().await?
         } else {
             Vec::new()

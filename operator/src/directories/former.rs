@@ -1,20 +1,21 @@
 //! The directory in a Redis that gates still read, although another one took its place.
 //!
 //! A rollout that moves the gates takes minutes, and a paused one has no end. Until the last of these pods
-//! is gone, whatever the cluster declares is written here, too. A leader that begins meanwhile cannot do
-//! that: nothing names this Redis any more. Deletions wait for these pods in any case.
+//! is gone, whatever the cluster declares is written here, too, under the term that this leadership has
+//! here. It is never claimed again: both may be one Redis under two names, and the other directory's claim
+//! ends this. A leader that begins meanwhile cannot write here: nothing names this Redis any more. Deletions
+//! wait for these pods in any case.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
-use kube::ResourceExt;
+use kube::{Resource, ResourceExt};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tracing::{debug, info};
 use water_domain::KeyHash;
-use water_keystore::{Declaration, Entry, Origin, Owner, Record};
+use water_keystore::{Declaration, Entry, Origin, Owner, Record, StoreError, WriteError, Writer};
 
-use super::sweep::SweepError;
-use super::{DirectoryError, Moment, OpenDirectory, Source};
+use super::{OpenDirectory, Source};
 use crate::context::Context;
 
 /// Between two comparisons with the cluster.
@@ -22,11 +23,39 @@ const EVERY: Duration = Duration::from_secs(1);
 /// A comparison is given up after this long.
 const WITHIN: Duration = Duration::from_secs(15);
 
-/// Writes it for as long as a gate reads it, unless it takes the other one's place again.
-pub async fn follow(open: &OpenDirectory, context: &Context) {
-    if !open.was_claimed() {
-        return;
+/// Why it was not written. It is tried again, unless it is another's now.
+#[derive(Debug, thiserror::Error)]
+enum FormerError {
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("listing namespaces: {0}")]
+    Kube(#[from] kube::Error),
+}
+
+impl FormerError {
+    /// Whether the term or the data is lost: all of it would have to be claimed anew.
+    fn is_final(&self) -> bool {
+        matches!(
+            self,
+            Self::Write(
+                WriteError::Fenced { .. }
+                    | WriteError::Owned { .. }
+                    | WriteError::Schema { .. }
+                    | WriteError::Wiped
+                    | WriteError::Unverified
+                    | WriteError::Interrupted
+            )
+        )
     }
+}
+
+/// Writes it for as long as a gate reads it, and nobody else has claimed it.
+pub async fn follow(open: &OpenDirectory, context: &Context) {
+    let Some(writer) = open.writer.lock().await.clone() else {
+        return;
+    };
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // Before Redis has answered, every gate may be one of them.
@@ -34,18 +63,21 @@ pub async fn follow(open: &OpenDirectory, context: &Context) {
     let mut has_answered = false;
     loop {
         ticks.tick().await;
-        if let Ok(leases) = open.directory.leases().await {
+        let leases = open.directory.leases().await;
+        if let Ok(leases) = &leases {
             if !has_answered {
                 readers.clear();
             }
             has_answered = true;
-            readers.extend(leases.gates.into_iter().map(|lease| lease.uid));
+            readers.extend(leases.gates.iter().map(|lease| lease.uid.clone()));
         }
-        if readers.is_disjoint(&gates(open, context)) || is_superseded(open, context) {
+        if readers.is_disjoint(&gates(open, context)) {
             return;
         }
-        let written = timeout(WITHIN, write(open, context)).await;
-        match written {
+        if leases.is_err() {
+            continue;
+        }
+        match timeout(WITHIN, write(open, &writer, context)).await {
             Ok(Ok(0)) => {}
             Ok(Ok(owners)) => info!(
                 namespace = open.api.namespace,
@@ -53,6 +85,7 @@ pub async fn follow(open: &OpenDirectory, context: &Context) {
                 owners,
                 "wrote the key directory in the former Redis, which gates still read"
             ),
+            Ok(Err(error)) if error.is_final() => return,
             Ok(Err(error)) => debug!(error = %error, "cannot write the former Redis"),
             Err(_) => debug!("writing the former Redis took longer than {WITHIN:?}"),
         }
@@ -65,67 +98,71 @@ fn gates(open: &OpenDirectory, context: &Context) -> HashSet<String> {
     pods.iter().filter_map(ResourceExt::uid).collect()
 }
 
-/// Whether its Redis is in use again, or no directory is any more.
-fn is_superseded(open: &OpenDirectory, context: &Context) -> bool {
-    let present = context.directories.get(&open.api);
-    present.is_none_or(|present| present.store() == open.store())
-}
-
-/// Declares anew what differs from the cluster. Answers for how many ApiKeys.
-async fn write(open: &OpenDirectory, context: &Context) -> Result<usize, SweepError> {
-    let read = context.directories.moment();
-    context.directories.set_plans(open, context).await?;
-    let stored = open.former().await.map_err(DirectoryError::from)?;
+/// Declares anew what differs from the cluster. Answers for how many ApiKeys. Keys whose ApiKey is gone stay:
+/// only a sweep may take them for orphans.
+async fn write(
+    open: &OpenDirectory,
+    writer: &Writer,
+    context: &Context,
+) -> Result<usize, FormerError> {
+    let plans = context.plans(&open.api, open.known_plans().await?);
+    writer.set_plans(&plans).await?;
+    let stored = open.former().await?;
     let namespaces = context.namespaces(&open.api).await?;
-    let differing = context.differing(&open.api, &namespaces, &stored);
+    let mut differing = context.differing(&open.api, &namespaces, &stored);
     if differing.is_empty() {
         return Ok(0);
     }
+    let keys = context.keys.state();
+    let living: HashSet<&str> = keys
+        .iter()
+        .filter_map(|key| key.meta().uid.as_deref())
+        .collect();
+    differing.retain(|owner| living.contains(&*owner.uid));
     let mut declared: HashMap<Box<str>, Vec<Entry>> = HashMap::new();
     for entry in context.entries(&open.api, &namespaces, &stored) {
         let of_owner = declared.entry(entry.owner.uid.clone()).or_default();
         of_owner.push(entry);
     }
+    let mut written = 0;
     for owner in &differing {
         let entries = declared.remove(&owner.uid).unwrap_or_default();
-        declare(open, owner, entries, read, context).await?;
+        match declare(open, writer, owner, entries).await {
+            Ok(is_whole) => written += usize::from(is_whole),
+            Err(error) if error.is_final() => return Err(error),
+            // The others are not kept by it.
+            Err(error) => debug!(error = %error, "cannot declare an ApiKey in the former Redis"),
+        }
     }
-    Ok(differing.len())
+    Ok(written)
 }
 
-/// Without tombstones, which the other Redis has.
+/// Without tombstones, which the other Redis has. Answers whether no hash was refused.
 async fn declare(
     open: &OpenDirectory,
+    writer: &Writer,
     owner: &Owner,
     entries: Vec<Entry>,
-    read: Moment,
-    context: &Context,
-) -> Result<(), DirectoryError> {
-    let directories = &context.directories;
+) -> Result<bool, FormerError> {
     let origin = entries.first().map(|entry| entry.origin.clone());
     let origin = origin.unwrap_or(Origin::Generated);
-    let sight = directories.sight(open, context, read, &owner.uid, &origin, &[]);
-    let (writer, sight, _) = sight.await?;
+    let sight = open.directory.sight(&owner.uid, &origin, &[]).await?;
     let records: BTreeMap<KeyHash, Record> = entries
         .into_iter()
         .map(|entry| (entry.hash, entry.record))
         .collect();
     let is_undeclared = |hash: &&KeyHash| !records.contains_key(hash);
+    let withdrawn = sight.records.keys().filter(is_undeclared).copied();
     let declaration = Declaration {
         owner: owner.clone(),
         number: sight.number,
-        withdrawn: sight
-            .records
-            .keys()
-            .filter(is_undeclared)
-            .copied()
-            .collect(),
+        withdrawn: withdrawn.collect(),
         records,
         revoked: BTreeSet::new(),
         reinstated: BTreeMap::new(),
         origin,
         is_last: false,
     };
-    directories.declare(open, &writer, &declaration).await?;
-    Ok(())
+    let declared = writer.declare(&declaration).await?;
+    Ok(declared.refused.is_empty())
 }

@@ -223,9 +223,28 @@ impl OpenDirectory {
                 origin: Origin::Generated,
             })
         });
-        let known = self.known();
-        let remembered = known.unreadable.values().flatten().cloned();
-        Ok(remembered.chain(stored).collect())
+        Ok(self.remembered().into_iter().chain(stored).collect())
+    }
+
+    /// The records remembered of ApiKeys that cannot be decoded.
+    pub(super) fn remembered(&self) -> Vec<Entry> {
+        self.known()
+            .unreadable
+            .values()
+            .flatten()
+            .cloned()
+            .collect()
+    }
+
+    /// Takes over what the cluster does not say from the directory whose place it takes.
+    pub(super) fn inherit(&self, before: &Self) {
+        let (plans, unreadable) = {
+            let before = before.known();
+            (before.plans.clone(), before.unreadable.clone())
+        };
+        let mut known = self.known();
+        known.plans = plans;
+        known.unreadable = unreadable;
     }
 
     /// When a key was last used, if its status is to show that.
@@ -237,13 +256,13 @@ impl OpenDirectory {
         self.known().uses = uses;
     }
 
-    /// The plans that the directory has or, before Redis lost them, had.
+    /// The plans that this leadership has written, and others that the directory has.
     pub(super) async fn known_plans(&self) -> Result<Vec<Plan>, StoreError> {
-        let mut plans = self.directory.plans().await?;
-        let known = self.known();
-        for plan in &known.plans {
-            if plans.iter().all(|stored| stored.name != plan.name) {
-                plans.push(plan.clone());
+        let stored = self.directory.plans().await?;
+        let mut plans = self.known().plans.clone();
+        for plan in stored {
+            if plans.iter().all(|known| known.name != plan.name) {
+                plans.push(plan);
             }
         }
         Ok(plans)

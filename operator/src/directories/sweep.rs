@@ -43,11 +43,9 @@ pub const ALLOW: &str = "waterdata.dev/sweep-up-to";
 
 /// Why a sweep failed. The next one follows in a minute.
 #[derive(Debug, thiserror::Error)]
-pub enum SweepError {
-    /// Redis or the directory refused.
+enum SweepError {
     #[error(transparent)]
     Directory(#[from] DirectoryError),
-    /// The API server did not say what there is.
     #[error("listing ApiKeys or namespaces: {0}")]
     Kube(#[from] kube::Error),
 }

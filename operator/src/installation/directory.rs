@@ -22,6 +22,10 @@ use crate::directories::{DirectoryError, OpenDirectory, Place};
 /// The uid of a namespace whose directory may be taken over.
 const TAKE_OVER: &str = "waterdata.dev/take-over";
 
+/// In the place of a Redis, in the status: the directory is whole in none. (An operator of the version before
+/// names none at all, and may have left it whole.)
+const NO_STORE: &str = "";
+
 /// Opens the key directory of a WaterDataApi that is not rolled out, so that its keys can be restricted
 /// and revoked all the same: one that cannot be decoded, or that is being deleted.
 pub async fn keep_open(
@@ -41,8 +45,8 @@ pub async fn keep_open(
     }
 }
 
-/// `told`: the Redis that the status names. Before another one is written the status names none, so that
-/// no leader takes the first one's directory for whole when it is returned to.
+/// `told`: the Redis that the status names. Before another one is written the status is told to name
+/// [`NO_STORE`], so that no leader takes the first one's directory for whole when it is returned to.
 async fn open(
     api: &ObjectMeta,
     told: Option<&str>,
@@ -53,8 +57,8 @@ async fn open(
         namespace: api.namespace.clone().unwrap_or_default(),
         name: api.name.clone().unwrap_or_default(),
     };
-    let is_told = told == Some(&redis.store);
-    if told.is_some() && !is_told {
+    let is_behind = told.is_some_and(|told| *told != redis.store);
+    if is_behind && told != Some(NO_STORE) {
         forget_store(&place, context).await?;
     }
     let namespace = context.namespace(&place.namespace).await?;
@@ -66,7 +70,7 @@ async fn open(
             fingerprint: redis.fingerprint.clone(),
             store: redis.store.clone(),
             gate_store: redis.gate_store.clone(),
-            is_behind: !is_told,
+            is_behind,
             owner: namespace.uid().unwrap_or_default(),
             api: api.uid.clone().unwrap_or_default(),
             take_over: annotations.and_then(|all| all.get(TAKE_OVER).cloned()),
@@ -80,7 +84,7 @@ async fn forget_store(place: &ApiName, context: &Context) -> kube::Result<()> {
     let kind = ApiResource::erase::<WaterDataApi>(&());
     let apis: Api<DynamicObject> =
         Api::namespaced_with(context.client.clone(), &place.namespace, &kind);
-    let patch = Patch::Merge(json!({ "status": { "directoryStore": null } }));
+    let patch = Patch::Merge(json!({ "status": { "directoryStore": NO_STORE } }));
     let params = PatchParams::apply(RECORD_MANAGER);
     apis.patch_status(&place.name, &params, &patch).await?;
     Ok(())

@@ -6,15 +6,15 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
-use water_harness::{Process, Redis};
+use water_harness::{Process, Proxy, Redis};
 
 use crate::Result;
 use crate::gate::{GRACE, Gate, end_pod};
 use crate::installation::complete;
-use crate::restrictions::spoil_api;
+use crate::restrictions::{holds, spoil_api, unreadable};
 use crate::world::{API, PATIENCE, World, api, brought};
 
 const BOTH: [&str; 2] = ["operator-url", "gate-url"];
@@ -43,11 +43,11 @@ async fn pause(world: &World) -> Result {
 }
 
 /// Has these URLs name another Redis.
-fn name_store(world: &mut World, urls: &[&str], to: &Redis) -> Result {
-    let urls = urls.iter().map(|url| ((*url).to_owned(), to.url().into()));
+fn name_store(world: &mut World, urls: &[&str], to: &str) -> Result {
+    let urls = urls.iter().map(|url| ((*url).to_owned(), to.into()));
     let urls: serde_json::Map<String, Value> = urls.collect();
     world.patch("secret/redis", &json!({ "stringData": urls }), &[])?;
-    world.redis_url = to.url();
+    world.redis_url = to.into();
     Ok(())
 }
 
@@ -55,11 +55,11 @@ fn name_store(world: &mut World, urls: &[&str], to: &Redis) -> Result {
 async fn move_store(world: &mut World, urls: &[&str], to: &Redis) -> Result {
     let store = |api: &Value| api["status"]["directoryStore"].clone();
     let before = store(&world.get("waterdataapi/water-data")?);
-    name_store(world, urls, to)?;
+    name_store(world, urls, &to.url())?;
     let moved = async || {
         let found = world.get("waterdataapi/water-data")?;
         let now = store(&found);
-        ensure!(now.is_string() && now != before, "{}", found["status"]);
+        ensure!(now != "" && now != before, "{}", found["status"]);
         Ok(())
     };
     world.wait("the operator to move", PATIENCE, moved).await
@@ -159,6 +159,41 @@ async fn a_gate_that_was_forgotten_when_the_operators_redis_was_moved_is_told_wh
     written_too("moved-forgotten", &["operator-url"]).await
 }
 
+#[tokio::test]
+async fn another_name_of_the_same_redis_costs_one_claim() -> Result {
+    let (redis, mut world, _operator) = World::on_own_redis("moved-name").await?;
+    complete(&world, "1.2.3").await?;
+    world.in_force(&brought("acme", '5')).await?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    let name = Proxy::before(redis.address()).await?;
+    let url = format!("redis://{}/", name.address());
+    name_store(&mut world, &BOTH, &url)?;
+    let suspend = |suspend: bool| json!({ "spec": { "suspend": suspend } });
+    let turned = async |is_suspended: bool| {
+        world.patch("apikey/acme", &suspend(is_suspended), &[])?;
+        judged(&world, &gate, '5', !is_suspended).await
+    };
+    let term = async || {
+        let seen = world.directory()?.observe().await?;
+        seen.meta.map(|meta| meta.term).context("no directory")
+    };
+    let before = term().await?;
+    let claimed = async || {
+        ensure!(term().await? > before, "not claimed by its other name");
+        Ok(())
+    };
+    world.wait("the claim", PATIENCE, claimed).await?;
+    turned(true).await?;
+    let (claimed, begun) = (term().await?, Instant::now());
+    // A directory that two write is claimed by turns, once a second.
+    while begun.elapsed() < Duration::from_secs(5) {
+        turned(false).await?;
+        turned(true).await?;
+    }
+    assert_eq!(term().await?, claimed);
+    Ok(())
+}
+
 /// Redis is moved, a key is revoked, and Redis is moved back. `meanwhile` is called before that.
 async fn moved_back(
     namespace: &str,
@@ -210,7 +245,7 @@ async fn a_key_that_was_revoked_in_another_redis_is_not_revived_beside_an_api_th
     world.kubectl(&["delete", "apikey", "revoked"])?;
     operator.kill()?;
     spoil_api(&world)?;
-    name_store(&mut world, &BOTH, &first)?;
+    name_store(&mut world, &BOTH, &first.url())?;
     let _next = world.operator("operator-1")?;
     world.patch("apikey/kept", &json!({ "spec": { "suspend": true } }), &[])?;
     let suspended = "444444444444 Enterprise Suspended".to_owned();
@@ -222,4 +257,17 @@ async fn a_key_that_was_revoked_in_another_redis_is_not_revived_beside_an_api_th
     let published = world.wait("the suspension", PATIENCE, published).await?;
     assert_eq!(published, [suspended]);
     Ok(())
+}
+
+#[tokio::test]
+async fn a_key_that_cannot_be_read_moves_with_the_directory() -> Result {
+    let (first, mut world, _operator) = World::on_own_redis("moved-unreadable").await?;
+    unreadable(&world, '6').await?;
+    let second = Redis::start().await?;
+    move_store(&mut world, &BOTH, &second).await?;
+    holds(&world, &["666666666666 Enterprise Active"]).await?;
+    world.patch("apikey/comma", &json!({ "spec": { "suspend": true } }), &[])?;
+    holds(&world, &["666666666666 Enterprise Suspended"]).await?;
+    move_store(&mut world, &BOTH, &first).await?;
+    holds(&world, &["666666666666 Enterprise Suspended"]).await
 }

@@ -11,7 +11,7 @@ use crate::gate::{GRACE, Gate};
 use crate::world::{PATIENCE, World, api, brought, key, shown};
 
 /// Waits until the directory holds exactly these.
-async fn holds(world: &World, wanted: &[impl AsRef<str> + std::fmt::Debug]) -> Result {
+pub async fn holds(world: &World, wanted: &[impl AsRef<str> + std::fmt::Debug]) -> Result {
     let published = async || {
         let published = world.published().await?;
         let wanted = wanted.iter().map(AsRef::as_ref);
@@ -180,7 +180,7 @@ async fn a_brought_key_that_is_deleted_before_it_was_in_force_is_dead_before_it_
 }
 
 /// Makes a key unreadable that was in force.
-async fn unreadable(world: &World, digit: char) -> Result {
+pub async fn unreadable(world: &World, digit: char) -> Result {
     world.in_force(&brought("comma", digit)).await?;
     let comma = json!({ "spec": { "notBefore": "2026-01-01T00:00:00,5Z" } });
     world.patch("apikey/comma", &comma, &[])?;

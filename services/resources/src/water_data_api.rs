@@ -282,8 +282,8 @@ pub struct WaterDataApiStatus {
     /// How many ApiKeys there are.
     #[serde(default)]
     pub api_keys: ApiKeyCounts,
-    /// Tells the Redis that holds the whole key directory from another one. Any other is written anew before it
-    /// is used.
+    /// Tells the Redis that holds the whole key directory from another one, which is written anew before it is
+    /// used. Empty while none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16))]
     pub directory_store: Option<String>,
