@@ -89,8 +89,8 @@ pub enum DirectoryError {
     /// Another pod leads.
     #[error("another operator leads")]
     NotLeading,
-    /// The API server did not say what there is after a claim.
-    #[error("listing what the key directory shall hold, after a claim: {0}")]
+    /// The API server did not say what there is.
+    #[error("listing what the key directory shall hold: {0}")]
     Cluster(#[source] kube::Error),
     /// What the caller has read of the cluster is older than the claim: read again.
     #[error("the key directory was claimed after the cluster was read")]

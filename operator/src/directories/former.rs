@@ -13,43 +13,15 @@ use kube::{Resource, ResourceExt};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tracing::{debug, info};
 use water_domain::KeyHash;
-use water_keystore::{Declaration, Entry, Origin, Owner, Record, StoreError, WriteError, Writer};
+use water_keystore::{Declaration, Entry, Origin, Owner, Record, WriteError, Writer};
 
-use super::{OpenDirectory, Source};
+use super::{DirectoryError, OpenDirectory, Source};
 use crate::context::Context;
 
 /// Between two comparisons with the cluster.
 const EVERY: Duration = Duration::from_secs(1);
 /// A comparison is given up after this long.
 const WITHIN: Duration = Duration::from_secs(15);
-
-/// Why it was not written. It is tried again, unless it is another's now.
-#[derive(Debug, thiserror::Error)]
-enum FormerError {
-    #[error(transparent)]
-    Write(#[from] WriteError),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error("listing namespaces: {0}")]
-    Kube(#[from] kube::Error),
-}
-
-impl FormerError {
-    /// Whether the term or the data is lost: all of it would have to be claimed anew.
-    fn is_final(&self) -> bool {
-        matches!(
-            self,
-            Self::Write(
-                WriteError::Fenced { .. }
-                    | WriteError::Owned { .. }
-                    | WriteError::Schema { .. }
-                    | WriteError::Wiped
-                    | WriteError::Unverified
-                    | WriteError::Interrupted
-            )
-        )
-    }
-}
 
 /// Writes it for as long as a gate reads it, and nobody else has claimed it.
 pub async fn follow(open: &OpenDirectory, context: &Context) {
@@ -85,7 +57,7 @@ pub async fn follow(open: &OpenDirectory, context: &Context) {
                 owners,
                 "wrote the key directory in the former Redis, which gates still read"
             ),
-            Ok(Err(error)) if error.is_final() => return,
+            Ok(Err(error)) if is_lost(&error) => return,
             Ok(Err(error)) => debug!(error = %error, "cannot write the former Redis"),
             Err(_) => debug!("writing the former Redis took longer than {WITHIN:?}"),
         }
@@ -104,11 +76,12 @@ async fn write(
     open: &OpenDirectory,
     writer: &Writer,
     context: &Context,
-) -> Result<usize, FormerError> {
+) -> Result<usize, DirectoryError> {
     let plans = context.plans(&open.api, open.known_plans().await?);
     writer.set_plans(&plans).await?;
     let stored = open.former().await?;
-    let namespaces = context.namespaces(&open.api).await?;
+    let namespaces = context.namespaces(&open.api).await;
+    let namespaces = namespaces.map_err(DirectoryError::Cluster)?;
     let mut differing = context.differing(&open.api, &namespaces, &stored);
     if differing.is_empty() {
         return Ok(0);
@@ -129,7 +102,7 @@ async fn write(
         let entries = declared.remove(&owner.uid).unwrap_or_default();
         match declare(open, writer, owner, entries).await {
             Ok(is_whole) => written += usize::from(is_whole),
-            Err(error) if error.is_final() => return Err(error),
+            Err(error) if is_lost(&error) => return Err(error),
             // The others are not kept by it.
             Err(error) => debug!(error = %error, "cannot declare an ApiKey in the former Redis"),
         }
@@ -143,7 +116,7 @@ async fn declare(
     writer: &Writer,
     owner: &Owner,
     entries: Vec<Entry>,
-) -> Result<bool, FormerError> {
+) -> Result<bool, DirectoryError> {
     let origin = entries.first().map(|entry| entry.origin.clone());
     let origin = origin.unwrap_or(Origin::Generated);
     let sight = open.directory.sight(&owner.uid, &origin, &[]).await?;
@@ -165,4 +138,16 @@ async fn declare(
     };
     let declared = writer.declare(&declaration).await?;
     Ok(declared.refused.is_empty())
+}
+
+/// Whether the term or the data is lost: it would have to be claimed anew.
+fn is_lost(error: &DirectoryError) -> bool {
+    use WriteError::{Fenced, Interrupted, Owned, Schema, Unverified, Wiped};
+    let DirectoryError::Write(error) = error else {
+        return false;
+    };
+    matches!(
+        error,
+        Fenced { .. } | Owned { .. } | Schema { .. } | Wiped | Unverified | Interrupted
+    )
 }

@@ -45,8 +45,8 @@ pub async fn keep_open(
     }
 }
 
-/// `told`: the Redis that the status names. Before another one is written the status is told to name
-/// [`NO_STORE`], so that no leader takes the first one's directory for whole when it is returned to.
+/// `told`: the Redis that the status names. It becomes [`NO_STORE`] before another Redis is written, so that
+/// no leader takes the first one's directory for whole when it is returned to.
 async fn open(
     api: &ObjectMeta,
     told: Option<&str>,
