@@ -90,6 +90,14 @@ impl Writer {
         Self { waiting, ..self }
     }
 
+    /// Ends the connection once the server has undone what was given up: a load that was refused has no
+    /// lock any more.
+    pub async fn close(self) {
+        // The driver has only put the ROLLBACK into its queue. A connection that fails has ended what
+        // it began.
+        let _ = self.client.batch_execute("").await;
+    }
+
     /// Begins a load of `dataset`, which no other load changes meanwhile. A dry run holds up nobody:
     /// it compares with the content of one moment, which other loads may change.
     async fn begin_load(&mut self, dataset: &str, load: &Load) -> Result<Transaction<'_>, Error> {

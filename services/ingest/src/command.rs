@@ -73,13 +73,17 @@ async fn load(arguments: LoadArguments, now: Timestamp) -> Result<(), Failure> {
     };
     let source = open(&arguments.file)?;
     let (summary, result) = load::run(&mut writer, source, job).await;
+    writer.close().await;
     summary::print(&summary)?;
     result
 }
 
 async fn delete(arguments: &DeleteArguments) -> Result<(), Failure> {
     let ids = Ids::of(arguments)?;
-    delete::run(&mut connect(Form::Text).await?, ids, arguments).await
+    let mut writer = connect(Form::Text).await?;
+    let result = delete::run(&mut writer, ids, arguments).await;
+    writer.close().await;
+    result
 }
 
 async fn purge(arguments: PurgeArguments) -> Result<(), Failure> {
@@ -95,6 +99,7 @@ async fn purge(arguments: PurgeArguments) -> Result<(), Failure> {
         return summary::print(&json!({ "account": account, "lifted": lifted }));
     }
     let purged = writer.purge(&account, &purged_by, dry_run).await;
+    writer.close().await;
     let purged = purged.map_err(|error| failure::of_load(error, account.as_str()))?;
     summary::print(&json!({
         "account": account,

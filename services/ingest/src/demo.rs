@@ -64,15 +64,18 @@ async fn load_all(arguments: &DemoArguments, now: Timestamp) -> Result<(), Failu
     }
     let mut writer = connect(Form::Text).await?;
     let mut loads = Vec::new();
+    let mut result = Ok(());
     for (job, source) in jobs {
-        let (summary, result) = load::run(&mut writer, source, job).await;
+        let (summary, loaded) = load::run(&mut writer, source, job).await;
         loads.push(summary);
+        result = loaded;
         if result.is_err() {
-            summary::print(&json!({ "seed": arguments.seed, "loads": loads }))?;
-            return result;
+            break;
         }
     }
-    summary::print(&json!({ "seed": arguments.seed, "loads": loads }))
+    writer.close().await;
+    summary::print(&json!({ "seed": arguments.seed, "loads": loads }))?;
+    result
 }
 
 /// Everything but the register's levels is invented.

@@ -127,3 +127,21 @@ async fn a_load_that_has_waited_long_enough_gives_up_and_says_why() {
         assert_eq!(ended(second).await.0, Some(1));
     }
 }
+
+#[tokio::test]
+async fn a_refused_load_ends_after_its_lock() {
+    let base = Base::new().await;
+    let proxy = PostgresProxy::before(base.database.address())
+        .await
+        .unwrap();
+    proxy.stop_at(Point::Text("ROLLBACK"), Moment::Before, Fault::Hold);
+    let mut load = start(
+        &base,
+        "load stress stress.csv --as-of 2026-02-01",
+        proxy.address(),
+    );
+    timeout(SOON, proxy.reached()).await.unwrap();
+    assert_eq!(load.try_wait().unwrap(), None);
+    proxy.go_on();
+    assert_eq!(ended(load).await.0, Some(3));
+}
