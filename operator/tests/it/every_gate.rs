@@ -49,7 +49,7 @@ async fn a_deleted_key_is_refused_by_each_of_three_gates_within_a_second_of_the_
     };
     world.wait("all keys", PATIENCE, all).await?;
 
-    let proxy = world.cluster.proxy().await?;
+    let proxy = world.cluster.proxy();
     let mut api_server = proxy.connect().await?;
     let mut latencies = Vec::new();
     for (number, key) in keys.iter().enumerate() {

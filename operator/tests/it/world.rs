@@ -242,13 +242,25 @@ impl World {
         self.kubectl(&arguments).map(drop)
     }
 
-    /// An object, such as `apikey/acme`.
+    /// An object, such as `apikey/acme`, as kubectl shows it.
     pub fn get(&self, object: &str) -> Result<Value> {
-        Ok(serde_json::from_str(&self.kubectl(&[
-            "get",
-            object,
-            "--output=json",
-        ])?)?)
+        let (kind, name) = object.split_once('/').context("a kind and a name")?;
+        let Some((group, plural)) = place_of(kind) else {
+            let shown = self.kubectl(&["get", object, "--output=json"])?;
+            return Ok(serde_json::from_str(&shown)?);
+        };
+        let mut found = self.look(&format!(
+            "{group}/namespaces/{}/{plural}/{name}",
+            self.namespace
+        ))?;
+        let metadata = found["metadata"].as_object_mut();
+        metadata.context("an object")?.remove("managedFields");
+        Ok(found)
+    }
+
+    /// What the API server has at a path.
+    pub fn look(&self, path: &str) -> Result<Value> {
+        Ok(serde_json::from_str(&self.cluster.proxy().get(path)?)?)
     }
 
     /// Waits until a condition reads `<status>/<reason>`, and returns the object.
@@ -278,9 +290,10 @@ impl World {
 
     /// The reasons of the events about an object, oldest first, each as often as it was told.
     pub fn events(&self, name: &str) -> Result<Vec<String>> {
-        let selector = format!("--field-selector=involvedObject.name={name}");
-        let list = self.kubectl(&["get", "events", &selector, "--output=json"])?;
-        let list: Value = serde_json::from_str(&list)?;
+        let events = format!("/api/v1/namespaces/{}/events", self.namespace);
+        let list = self.look(&format!(
+            "{events}?fieldSelector=involvedObject.name={name}"
+        ))?;
         let mut events: Vec<&Value> = list["items"].as_array().context("a list")?.iter().collect();
         events.sort_by_key(|event| event["eventTime"].as_str().unwrap_or_default().to_owned());
         let told = |event: &Value| {
@@ -325,6 +338,24 @@ impl World {
         records.sort();
         Ok(records)
     }
+}
+
+/// Where the API server has the kinds that waits look at many times a second: the group and version
+/// in its paths, and the plural.
+fn place_of(kind: &str) -> Option<(&'static str, &'static str)> {
+    Some(match kind {
+        "apikey" => ("/apis/waterdata.dev/v1", "apikeys"),
+        "waterdataapi" => ("/apis/waterdata.dev/v1", "waterdataapis"),
+        "configmap" => ("/api/v1", "configmaps"),
+        "pod" => ("/api/v1", "pods"),
+        "secret" => ("/api/v1", "secrets"),
+        "service" => ("/api/v1", "services"),
+        "deployment" => ("/apis/apps/v1", "deployments"),
+        "lease" => ("/apis/coordination.k8s.io/v1", "leases"),
+        "ingress" => ("/apis/networking.k8s.io/v1", "ingresses"),
+        "networkpolicy" => ("/apis/networking.k8s.io/v1", "networkpolicies"),
+        _ => return None,
+    })
 }
 
 /// A condition as `<status>/<reason>`.

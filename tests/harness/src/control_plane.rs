@@ -10,6 +10,7 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::Arc,
     time::Duration,
 };
 
@@ -39,6 +40,7 @@ pub struct ControlPlane {
     directory: PathBuf,
     kubectl: PathBuf,
     kubeconfig: String,
+    proxy: Arc<ApiProxy>,
 }
 
 impl ControlPlane {
@@ -74,6 +76,8 @@ impl ControlPlane {
         let etcd = start_etcd(&node, &directory, &etcd_ports, room)?;
         let api_server = start_api_server(&node, &directory, &etcd_ports[0], &port)?;
         let kubectl = programs::named(&node, "kubectl");
+        let proxy = ApiProxy::start(&kubectl, &admin_kubeconfig(&directory)).await?;
+        let proxy = Arc::new(proxy);
         let control_plane = Self {
             api_server,
             etcd,
@@ -83,6 +87,7 @@ impl ControlPlane {
             directory,
             kubectl,
             kubeconfig,
+            proxy,
         };
         control_plane.ready().await?;
         Ok(control_plane)
@@ -90,10 +95,7 @@ impl ControlPlane {
 
     /// Waits until the API server is ready, the roles that RBAC starts with included.
     pub async fn ready(&self) -> Result<()> {
-        let ready = async || match self.kubectl(&["get", "--raw=/readyz"])?.as_str() {
-            "ok" => Ok(()),
-            other => bail!("/readyz answered {other}"),
-        };
+        let ready = async || self.proxy.get("/readyz").map(drop);
         self.api_server.ready(START, ready).await
     }
 
@@ -109,7 +111,7 @@ impl ControlPlane {
 
     /// The administrator's kubeconfig, as a file.
     pub fn kubeconfig_path(&self) -> PathBuf {
-        self.directory.join("admin.kubeconfig")
+        admin_kubeconfig(&self.directory)
     }
 
     /// A kubeconfig with the rights of a ServiceAccount that exists, valid for a day.
@@ -154,10 +156,10 @@ impl ControlPlane {
         self.kubectl(&["apply", "--server-side", "-f", &file.to_string_lossy()])
     }
 
-    /// The API server over plain HTTP, as the administrator: for requests by the thousand, each of
-    /// which would be a kubectl otherwise.
-    pub async fn proxy(&self) -> Result<ApiProxy> {
-        ApiProxy::start(&self.kubectl, &self.kubeconfig_path()).await
+    /// The API server over plain HTTP, as the administrator: for looking at objects again and again,
+    /// and for requests by the thousand. A kubectl takes a twentieth of a second of a core.
+    pub fn proxy(&self) -> Arc<ApiProxy> {
+        Arc::clone(&self.proxy)
     }
 
     /// The file to which the API server appends an audit event, one line of JSON without bodies, for
@@ -261,6 +263,10 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
+fn admin_kubeconfig(directory: &Path) -> PathBuf {
+    directory.join("admin.kubeconfig")
+}
+
 fn url(port: &Port) -> String {
     format!("https://{}", port.address())
 }
@@ -271,7 +277,7 @@ fn write_files(directory: &Path, authority: &Authority, kubeconfig: &str) -> Res
     server.write(directory, "api-server")?;
     authority.write(directory, "authority")?;
     certificates::write_token_keys(directory, "tokens")?;
-    certificates::write_private(&directory.join("admin.kubeconfig"), kubeconfig)?;
+    certificates::write_private(&admin_kubeconfig(directory), kubeconfig)?;
     let policy = json!({
         "apiVersion": "audit.k8s.io/v1",
         "kind": "Policy",

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use base64::Engine;
@@ -20,7 +21,7 @@ const PAGE: usize = 500;
 
 /// The API server.
 pub struct Api {
-    proxy: ApiProxy,
+    proxy: Arc<ApiProxy>,
 }
 
 /// One connection to it.
@@ -33,9 +34,9 @@ pub type Texts = BTreeMap<String, Box<str>>;
 
 impl Api {
     /// Asks as the administrator.
-    pub async fn new(control_plane: &ControlPlane) -> Result<Self> {
-        let proxy = control_plane.proxy().await?;
-        Ok(Self { proxy })
+    pub fn new(control_plane: &ControlPlane) -> Self {
+        let proxy = control_plane.proxy();
+        Self { proxy }
     }
 
     /// A new connection.

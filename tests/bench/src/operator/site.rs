@@ -57,7 +57,7 @@ impl Site {
             control_plane.apply(&object.to_string())?;
         }
         Ok(Self {
-            api: Api::new(&control_plane).await?,
+            api: Api::new(&control_plane),
             control_plane,
             store,
             instance,

@@ -52,7 +52,7 @@ impl Cluster {
         control_plane.apply(&namespace.to_string())?;
         control_plane.apply(&chart::rendered(NAMESPACE, "portal", &VALUES)?)?;
         control_plane.apply(&installation().to_string())?;
-        let api = Api::new(&control_plane).await?;
+        let api = Api::new(&control_plane);
         eprintln!("making {} ApiKeys", scale.others + scale.keys);
         let others = async |session: &mut Session, number: usize| {
             let account = format!("account-{:04}", number / KEYS_EACH);
