@@ -3,13 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::mpsc::{Receiver, channel};
-use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 
-use crate::process::run_reporting;
+use crate::process::{cargo_command, run_reporting};
 use crate::progress::Step;
 use crate::project::project;
 
@@ -75,43 +73,15 @@ pub fn binary(package: &str) -> Command {
     Command::new(project().join(folder()).join(package))
 }
 
-/// A build of all binaries in a thread of its own.
-pub struct Build {
-    lines: Receiver<String>,
-    ended: JoinHandle<Result<()>>,
-}
-
-impl Build {
-    /// Starts it.
-    pub fn start() -> Self {
-        let (said, lines) = channel();
-        // The receiver is gone when the command has failed.
-        let ended = thread::spawn(move || build(&mut |line| drop(said.send(line.to_owned()))));
-        Self { lines, ended }
-    }
-
-    /// Waits for its end, saying what it does.
-    pub fn finish(self, step: &Step) -> Result<()> {
-        for line in self.lines {
-            step.say(line.trim_start());
-        }
-        let ended = self.ended.join();
-        ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    }
-}
-
 /// Builds all binaries. Their version is given to their images, so that it does not matter here.
-fn build(report: &mut dyn FnMut(&str)) -> Result<()> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command
-        .args(["build", "--profile", PROFILE, "--bins"])
+pub fn build(step: &Step) -> Result<()> {
+    let mut cargo = cargo_command(&["build", "--profile", PROFILE, "--bins"], &[]);
+    cargo
         .args(["--target", &target()])
         .args(PACKAGES.iter().flat_map(|package| ["--package", package]))
-        .current_dir(project())
         .env("RUSTFLAGS", "-C target-feature=+crt-static")
         .env_remove("CARGO_TARGET_DIR");
-    run_reporting(&mut command, report)
+    run_reporting(&mut cargo, &mut |line| step.say(line.trim_start()))
 }
 
 /// The files below `path`, without tests and npm's packages: they are in no image.

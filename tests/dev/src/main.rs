@@ -1,6 +1,7 @@
 //! `cargo dev`: a real single-node Kubernetes cluster on this machine, with the product on it.
 
 mod accounts;
+mod background;
 mod bench;
 mod binaries;
 mod browser;

@@ -98,7 +98,8 @@ pub fn cargo_searched(
     cargo_ended(arguments, status.context("cargo's output")?)
 }
 
-fn cargo_command(arguments: &[&str], variables: &[(&str, String)]) -> Command {
+/// Cargo in the checkout.
+pub fn cargo_command(arguments: &[&str], variables: &[(&str, String)]) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     command

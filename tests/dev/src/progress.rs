@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::io::{IsTerminal, stderr};
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -20,9 +21,17 @@ pub struct Progress {
 /// A step that is under way: it can say what it is doing.
 pub struct Step {
     name: String,
-    bar: Option<ProgressBar>,
+    shown: Shown,
     started: Instant,
     said: Cell<Duration>,
+}
+
+/// Where a step says what it does.
+enum Shown {
+    Bar(ProgressBar),
+    Lines,
+    /// Somebody else shows it.
+    Told(Sender<String>),
 }
 
 impl Progress {
@@ -67,18 +76,25 @@ impl Progress {
 
 impl Step {
     fn start(name: &str, terminal: bool) -> Self {
-        let bar = terminal.then(|| {
-            let bar = ProgressBar::new_spinner().with_prefix(name.to_owned());
-            bar.set_style(style("{spinner} {prefix} {elapsed} {wide_msg:.dim}"));
-            bar.enable_steady_tick(Duration::from_millis(100));
-            bar
-        });
         if !terminal {
             eprintln!("{name} …");
+            return Self::of(name, Shown::Lines);
         }
+        let bar = ProgressBar::new_spinner().with_prefix(name.to_owned());
+        bar.set_style(style("{spinner} {prefix} {elapsed} {wide_msg:.dim}"));
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Self::of(name, Shown::Bar(bar))
+    }
+
+    /// A step without a name of its own: what it says is sent on.
+    pub fn told_to(told: Sender<String>) -> Self {
+        Self::of("", Shown::Told(told))
+    }
+
+    fn of(name: &str, shown: Shown) -> Self {
         Self {
             name: name.to_owned(),
-            bar,
+            shown,
             started: clock(),
             said: Cell::new(Duration::ZERO),
         }
@@ -86,22 +102,23 @@ impl Step {
 
     /// Says what the step is doing at this moment.
     pub fn say(&self, message: &str) {
-        if let Some(bar) = &self.bar {
-            bar.set_message(message.to_owned());
-        } else if self.started.elapsed() - self.said.get() >= PLAIN_INTERVAL {
-            self.said.set(self.started.elapsed());
-            eprintln!(
-                "{} … {:.0} s: {message}",
-                self.name,
-                self.started.elapsed().as_secs_f64()
-            );
+        let taken = self.started.elapsed();
+        match &self.shown {
+            Shown::Bar(bar) => bar.set_message(message.to_owned()),
+            Shown::Lines if taken - self.said.get() >= PLAIN_INTERVAL => {
+                self.said.set(taken);
+                eprintln!("{} … {:.0} s: {message}", self.name, taken.as_secs_f64());
+            }
+            Shown::Lines => {}
+            // Nobody listens any more once something else has failed.
+            Shown::Told(told) => drop(told.send(message.to_owned())),
         }
     }
 
     /// Says how many of how many parts are done, as a bar where there is room for one.
     pub fn count(&self, done: usize, all: usize, message: &str) {
-        match &self.bar {
-            Some(bar) if all > 0 => {
+        match &self.shown {
+            Shown::Bar(bar) if all > 0 => {
                 bar.set_style(style(
                     "{spinner} {prefix} {elapsed} {bar:24} {pos}/{len} {wide_msg:.dim}",
                 ));
@@ -114,7 +131,7 @@ impl Step {
     }
 
     fn finish(&self, succeeded: bool, taken: Duration) {
-        if let Some(bar) = &self.bar {
+        if let Shown::Bar(bar) = &self.shown {
             bar.finish_and_clear();
         }
         let mark = if succeeded { "✓" } else { "✗" };

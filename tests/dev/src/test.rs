@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
-use crate::binaries::Build;
+use crate::background::Background;
 use crate::cluster::Cluster;
 use crate::clusters::{Claimed, Clusters, Purpose};
 use crate::faults::{self, Outcomes};
@@ -72,25 +72,25 @@ pub fn run(only: Option<&str>, all_faults: bool) -> Result<()> {
 /// Installs and builds what the parts run: pages and binaries for the whole system only.
 fn prepare(whole_system: bool) -> Result<()> {
     let mut progress = Progress::new();
-    progress.step("Debian packages", |step| {
+    // Beside the Go programs, which leave a core idle while they are downloaded and linked.
+    let rest = Background::start(move |step| {
         packages::install_missing(&packages::CLUSTER, step)?;
         packages::install_missing(&packages::BENCHMARKS, step)?;
         packages::install_missing(&packages::TESTS, step)?;
-        packages::install_missing(&packages::BROWSER, step)
-    })?;
-    if whole_system {
-        progress.step("Pages of the portal", web::build)?;
-    }
-    // Beside the Go programs, which leave a core idle while they are downloaded and linked.
-    let build = whole_system.then(Build::start);
+        packages::install_missing(&packages::BROWSER, step)?;
+        if whole_system {
+            web::build(step)?;
+            binaries::build(step)?;
+        }
+        Ok(())
+    });
     progress.step(
         "Kubernetes and its companions, built from Go modules",
         programs::build_missing,
     )?;
-    if let Some(build) = build {
-        progress.step("Binaries", |step| build.finish(step))?;
-    }
-    Ok(())
+    progress.step("Debian packages, pages and binaries", |step| {
+        rest.finish(step)
+    })
 }
 
 /// The parts of a run in their order. The summary is told of one that this machine cannot run.
@@ -226,7 +226,7 @@ fn whole_system(outcomes: &mut Outcomes) -> Result<()> {
         up::provide_images(
             cluster,
             &binaries::after(&product::installed_version(cluster)?),
-            Build::start(),
+            Background::start(binaries::build),
             progress,
         )?;
         let variables = environment::variables(cluster)?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::binaries::Build;
+use crate::background::Background;
 use crate::cluster::Cluster;
 use crate::clusters::Clusters;
 use crate::credentials::Credentials;
@@ -54,7 +54,7 @@ pub fn start(
     progress.step("Pages of the portal", web::build)?;
     let version = binaries::version()?;
     // Beside the Go programs, which leave a core idle while they are downloaded and linked.
-    let build = Build::start();
+    let build = Background::start(binaries::build);
     start_node(cluster, lifetime, progress)?;
     provide_images(cluster, &version, build, progress)?;
     let credentials = Credentials::read(&cluster.folder)?;
@@ -78,7 +78,7 @@ pub fn start(
 pub fn provide_images(
     cluster: &Cluster,
     version: &str,
-    build: Build,
+    build: Background,
     progress: &mut Progress,
 ) -> Result<()> {
     progress.step("Binaries", |step| build.finish(step))?;
@@ -97,7 +97,12 @@ pub fn images_of(version: Option<String>) -> Result<()> {
     };
     let progress = &mut Progress::new();
     progress.step("Pages of the portal", web::build)?;
-    provide_images(&claimed.cluster, &version, Build::start(), progress)?;
+    provide_images(
+        &claimed.cluster,
+        &version,
+        Background::start(binaries::build),
+        progress,
+    )?;
     println!("{version}");
     Ok(())
 }
