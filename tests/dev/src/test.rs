@@ -1,9 +1,11 @@
 //! `cargo dev test`: every check and every test, on a cluster of its own, with one summary at the end.
 
 use std::path::PathBuf;
+use std::process::Command;
+use std::thread::available_parallelism;
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::background::Background;
 use crate::cluster::Cluster;
@@ -12,8 +14,8 @@ use crate::faults::{self, Outcomes};
 use crate::interruption::Interruption;
 use crate::leftovers::Lists;
 use crate::namespace::Lifetime;
-use crate::process::{cargo, cargo_searched};
-use crate::progress::Progress;
+use crate::process::{cargo, cargo_command, cargo_searched, run_reporting};
+use crate::progress::{Progress, Step};
 use crate::project::project;
 use crate::{binaries, browser, down, environment, packages, product, programs, unused, up, web};
 
@@ -26,6 +28,12 @@ const SEQUENCES: &str = "200";
 
 /// The part that needs the product's binaries.
 const WHOLE_SYSTEM: &str = "whole-system tests on a cluster";
+
+/// The tests that need a cluster.
+const WHOLE_SYSTEM_TESTS: [&str; 3] = ["test", "--package", "water-e2e"];
+
+/// All the others.
+const COMPONENT_TESTS: [&str; 4] = ["test", "--workspace", "--exclude", "water-e2e"];
 
 /// What became of each part of the run.
 struct Summary {
@@ -108,11 +116,11 @@ fn parts(all_faults: bool, summary: &mut Summary) -> Vec<(&'static str, Part)> {
         summary.note("dependencies: not checked, since cargo-deny is not installed (cargo install cargo-deny)");
     }
     parts.extend([
-        ("unit and component tests", unit_and_component_tests as Part),
+        (WHOLE_SYSTEM, whole_system as Part),
         ("three rounds of a cluster leave nothing behind", |_| {
             three_rounds()
         }),
-        (WHOLE_SYSTEM, whole_system),
+        ("unit and component tests", unit_and_component_tests),
     ]);
     if all_faults {
         parts.push(("faults that take long", long_faults));
@@ -170,10 +178,30 @@ impl Summary {
     }
 }
 
+/// Builds the programs of both, giving way to whatever else runs.
+fn build_tests(step: &Step) -> Result<()> {
+    for tests in [&WHOLE_SYSTEM_TESTS[..], &COMPONENT_TESTS] {
+        let cargo = cargo_command(&[tests, &["--no-run"]].concat(), &[]);
+        let mut nice = Command::new("nice");
+        nice.args(["-n", "19"])
+            .arg(cargo.get_program())
+            .args(cargo.get_args())
+            .current_dir(project());
+        run_reporting(&mut nice, &mut |line| step.say(line.trim_start()))?;
+    }
+    Ok(())
+}
+
 fn unit_and_component_tests(outcomes: &mut Outcomes) -> Result<()> {
-    let workspace = ["test", "--workspace", "--exclude", "water-e2e"];
-    let arguments = [&workspace[..], &["--no-fail-fast", "--", "--show-output"]].concat();
-    cargo_searched(&arguments, &[], |line| outcomes.read(line))
+    let arguments = [
+        &COMPONENT_TESTS[..],
+        &["--no-fail-fast", "--", "--show-output"],
+    ]
+    .concat();
+    let processors = available_parallelism().context("cannot count the processors")?;
+    // Most tests wait for servers most of their time.
+    let threads = ("RUST_TEST_THREADS", (processors.get() + 2).to_string());
+    cargo_searched(&arguments, &[threads], |line| outcomes.read(line))
 }
 
 /// What `cargo test` leaves out since it takes minutes: the model's wider bounds, tests, kills, restarts,
@@ -230,21 +258,18 @@ fn whole_system(outcomes: &mut Outcomes) -> Result<()> {
             progress,
         )?;
         let variables = environment::variables(cluster)?;
+        // Browsers wait most of their time. All the other tests need the machine.
+        let build = Background::start(build_tests);
         let in_browser = browser::run(cluster);
-        let tested = cargo_searched(
-            // What passing tests print are the figures that they measured.
-            &[
-                "test",
-                "--package",
-                "water-e2e",
-                "--no-fail-fast",
-                "--",
-                "--show-output",
-            ],
-            &variables,
-            |line| outcomes.read(line),
-        );
-        tested.and(in_browser)
+        let built = progress.step("Test programs", |step| build.finish(step));
+        // What passing tests print are the figures that they measured.
+        let arguments = [
+            &WHOLE_SYSTEM_TESTS[..],
+            &["--no-fail-fast", "--", "--show-output"],
+        ]
+        .concat();
+        let tested = cargo_searched(&arguments, &variables, |line| outcomes.read(line));
+        built.and(tested).and(in_browser)
     })
 }
 
