@@ -19,21 +19,46 @@ use crate::progress::{Progress, Step};
 use crate::project::project;
 use crate::{binaries, browser, down, environment, packages, product, programs, unused, up, web};
 
-/// One line of the summary: an error makes the whole run fail. Parts with tests note what became of
-/// each.
-type Part = fn(&mut Outcomes) -> Result<()>;
+/// One line of the summary.
+#[derive(Clone, Copy)]
+struct Part {
+    name: &'static str,
+    /// The cargo command that compiles what it runs.
+    compile: Option<&'static [&'static str]>,
+    /// An error makes the whole run fail.
+    run: fn(&mut Run) -> Result<()>,
+}
+
+/// What the parts of a run share.
+struct Run {
+    /// Parts with tests note what became of each.
+    outcomes: Outcomes,
+    /// The cargo commands that compile what the parts run.
+    compile: Vec<&'static [&'static str]>,
+}
 
 /// How many random sequences of changes and faults a run with all faults tries.
 const SEQUENCES: &str = "200";
 
 /// The part that needs the product's binaries.
-const WHOLE_SYSTEM: &str = "whole-system tests on a cluster";
+const WHOLE_SYSTEM: Part = Part {
+    name: "whole-system tests on a cluster",
+    compile: Some(&["test", "--package", "water-e2e", "--no-run"]),
+    run: whole_system,
+};
 
-/// The tests that need a cluster.
-const WHOLE_SYSTEM_TESTS: [&str; 3] = ["test", "--package", "water-e2e"];
+/// All tests that need no cluster.
+const COMPONENTS: Part = Part {
+    name: "unit and component tests",
+    compile: Some(&["test", "--workspace", "--exclude", "water-e2e", "--no-run"]),
+    run: unit_and_component_tests,
+};
 
-/// All the others.
-const COMPONENT_TESTS: [&str; 4] = ["test", "--workspace", "--exclude", "water-e2e"];
+const LINTS: Part = Part {
+    name: "lints",
+    compile: Some(&["lint"]),
+    run: |_| cargo(&["lint"], &[]),
+};
 
 /// What became of each part of the run.
 struct Summary {
@@ -47,23 +72,26 @@ struct Summary {
 pub fn run(only: Option<&str>, all_faults: bool) -> Result<()> {
     let interruption = Interruption::watch()?;
     let is_wanted = |name: &str| only.is_none_or(|wanted| name.contains(wanted));
-    prepare(is_wanted(WHOLE_SYSTEM))?;
+    prepare(is_wanted(WHOLE_SYSTEM.name))?;
     let mut summary = Summary {
         lines: Vec::new(),
         failed: false,
     };
     let mut parts = parts(all_faults, &mut summary);
-    parts.retain(|(name, _)| is_wanted(name));
-    let mut outcomes = Outcomes::default();
-    for (name, part) in parts {
+    parts.retain(|part| is_wanted(part.name));
+    let mut run = Run {
+        outcomes: Outcomes::default(),
+        compile: parts.iter().filter_map(|part| part.compile).collect(),
+    };
+    for part in parts {
         if interruption.has_come() {
-            summary.fail(name, "not run: interrupted");
+            summary.fail(part.name, "not run: interrupted");
         } else {
-            summary.run(name, || part(&mut outcomes));
+            summary.run(part.name, || (part.run)(&mut run));
         }
     }
     if all_faults && only.is_none() && !interruption.has_come() {
-        let (held, all) = faults::write(outcomes)?;
+        let (held, all) = faults::write(run.outcomes)?;
         summary.note(&format!(
             "faults: {held} of {all} held, as {} says",
             faults::REPORT
@@ -102,28 +130,33 @@ fn prepare(whole_system: bool) -> Result<()> {
 }
 
 /// The parts of a run in their order. The summary is told of one that this machine cannot run.
-fn parts(all_faults: bool, summary: &mut Summary) -> Vec<(&'static str, Part)> {
-    let mut parts: Vec<(&str, Part)> = vec![
-        ("formatting", |_| cargo(&["fmt", "--all", "--check"], &[])),
-        ("lints", |_| cargo(&["lint"], &[])),
-        ("unused dependencies and files", |_| unused::check()),
+fn parts(all_faults: bool, summary: &mut Summary) -> Vec<Part> {
+    let part = |name, run| Part {
+        name,
+        compile: None,
+        run,
+    };
+    let mut parts = vec![
+        part("formatting", |_| cargo(&["fmt", "--all", "--check"], &[])),
+        part("unused dependencies and files", |_| unused::check()),
     ];
     if is_on_path("cargo-deny") {
-        parts.push(("dependencies", |_| {
+        parts.push(part("dependencies", |_| {
             cargo(&["deny", "check", "bans", "licenses", "sources"], &[])
         }));
     } else {
         summary.note("dependencies: not checked, since cargo-deny is not installed (cargo install cargo-deny)");
     }
     parts.extend([
-        (WHOLE_SYSTEM, whole_system as Part),
-        ("three rounds of a cluster leave nothing behind", |_| {
+        WHOLE_SYSTEM,
+        LINTS,
+        part("three rounds of a cluster leave nothing behind", |_| {
             three_rounds()
         }),
-        ("unit and component tests", unit_and_component_tests),
+        COMPONENTS,
     ]);
     if all_faults {
-        parts.push(("faults that take long", long_faults));
+        parts.push(part("faults that take long", long_faults));
     }
     parts
 }
@@ -178,35 +211,40 @@ impl Summary {
     }
 }
 
-/// Builds the programs of both, giving way to whatever else runs.
-fn build_tests(step: &Step) -> Result<()> {
-    for tests in [&WHOLE_SYSTEM_TESTS[..], &COMPONENT_TESTS] {
-        let cargo = cargo_command(&[tests, &["--no-run"]].concat(), &[]);
+/// Compiles what the parts of a run need, giving way to whatever else runs.
+fn compile(commands: &[&[&str]], step: &Step) {
+    for command in commands {
+        let cargo = cargo_command(command, &[]);
         let mut nice = Command::new("nice");
         nice.args(["-n", "19"])
             .arg(cargo.get_program())
             .args(cargo.get_args())
             .current_dir(project());
-        run_reporting(&mut nice, &mut |line| step.say(line.trim_start()))?;
+        // What does not compile fails its own part.
+        let _ = run_reporting(&mut nice, &mut |line| step.say(line.trim_start()));
     }
-    Ok(())
 }
 
-fn unit_and_component_tests(outcomes: &mut Outcomes) -> Result<()> {
+fn unit_and_component_tests(run: &mut Run) -> Result<()> {
     let arguments = [
-        &COMPONENT_TESTS[..],
-        &["--no-fail-fast", "--", "--show-output"],
-    ]
-    .concat();
+        "test",
+        "--workspace",
+        "--exclude",
+        "water-e2e",
+        "--no-fail-fast",
+        "--",
+        "--show-output",
+    ];
     let processors = available_parallelism().context("cannot count the processors")?;
     // Most tests wait for servers most of their time.
     let threads = ("RUST_TEST_THREADS", (processors.get() + 2).to_string());
-    cargo_searched(&arguments, &[threads], |line| outcomes.read(line))
+    cargo_searched(&arguments, &[threads], |line| run.outcomes.read(line))
 }
 
 /// What `cargo test` leaves out since it takes minutes: the model's wider bounds, tests, kills, restarts,
 /// and random sequences.
-fn long_faults(outcomes: &mut Outcomes) -> Result<()> {
+fn long_faults(run: &mut Run) -> Result<()> {
+    let outcomes = &mut run.outcomes;
     let variables = [
         ("WATER_FAULTS", "all".to_owned()),
         ("WATER_FAULT_SEQUENCES", SEQUENCES.to_owned()),
@@ -242,7 +280,7 @@ fn three_rounds() -> Result<()> {
     Ok(())
 }
 
-fn whole_system(outcomes: &mut Outcomes) -> Result<()> {
+fn whole_system(run: &mut Run) -> Result<()> {
     on_a_cluster(|cluster, progress| {
         up::start(
             cluster,
@@ -259,17 +297,24 @@ fn whole_system(outcomes: &mut Outcomes) -> Result<()> {
         )?;
         let variables = environment::variables(cluster)?;
         // Browsers wait most of their time. All the other tests need the machine.
-        let build = Background::start(build_tests);
+        let commands = run.compile.clone();
+        let compiled = Background::start(move |step| {
+            compile(&commands, step);
+            Ok(())
+        });
         let in_browser = browser::run(cluster);
-        let built = progress.step("Test programs", |step| build.finish(step));
-        // What passing tests print are the figures that they measured.
+        progress.step("Test programs and lints", |step| compiled.finish(step))?;
         let arguments = [
-            &WHOLE_SYSTEM_TESTS[..],
-            &["--no-fail-fast", "--", "--show-output"],
-        ]
-        .concat();
-        let tested = cargo_searched(&arguments, &variables, |line| outcomes.read(line));
-        built.and(tested).and(in_browser)
+            "test",
+            "--package",
+            "water-e2e",
+            "--no-fail-fast",
+            "--",
+            // What passing tests print are the figures that they measured.
+            "--show-output",
+        ];
+        let tested = cargo_searched(&arguments, &variables, |line| run.outcomes.read(line));
+        tested.and(in_browser)
     })
 }
 
