@@ -19,15 +19,8 @@ use crate::progress::{Progress, Step};
 use crate::project::project;
 use crate::{binaries, browser, down, environment, packages, product, programs, unused, up, web};
 
-/// One line of the summary.
-#[derive(Clone, Copy)]
-struct Part {
-    name: &'static str,
-    /// The cargo command that compiles what it runs.
-    compile: Option<&'static [&'static str]>,
-    /// An error makes the whole run fail.
-    run: fn(&mut Run) -> Result<()>,
-}
+/// One line of the summary: an error makes the whole run fail.
+type Part = fn(&mut Run) -> Result<()>;
 
 /// What the parts of a run share.
 struct Run {
@@ -41,24 +34,25 @@ struct Run {
 const SEQUENCES: &str = "200";
 
 /// The part that needs the product's binaries.
-const WHOLE_SYSTEM: Part = Part {
-    name: "whole-system tests on a cluster",
-    compile: Some(&["test", "--package", "water-e2e", "--no-run"]),
-    run: whole_system,
-};
+const WHOLE_SYSTEM: &str = "whole-system tests on a cluster";
+const COMPONENTS: &str = "unit and component tests";
+const LINTS: &str = "lints";
 
-/// All tests that need no cluster.
-const COMPONENTS: Part = Part {
-    name: "unit and component tests",
-    compile: Some(&["test", "--workspace", "--exclude", "water-e2e", "--no-run"]),
-    run: unit_and_component_tests,
-};
+/// In a folder of their own: what compiles them does not keep cargo from beginning a test.
+const LINT: &[&str] = &["--config", "build.target-dir='target/lints'", "lint"];
 
-const LINTS: Part = Part {
-    name: "lints",
-    compile: Some(&["lint"]),
-    run: |_| cargo(&["lint"], &[]),
-};
+/// What parts run is compiled by these commands, in this order.
+const COMPILED: [(&str, &[&str]); 3] = [
+    (
+        WHOLE_SYSTEM,
+        &["test", "--package", "water-e2e", "--no-run"],
+    ),
+    (
+        COMPONENTS,
+        &["test", "--workspace", "--exclude", "water-e2e", "--no-run"],
+    ),
+    (LINTS, LINT),
+];
 
 /// What became of each part of the run.
 struct Summary {
@@ -72,22 +66,23 @@ struct Summary {
 pub fn run(only: Option<&str>, all_faults: bool) -> Result<()> {
     let interruption = Interruption::watch()?;
     let is_wanted = |name: &str| only.is_none_or(|wanted| name.contains(wanted));
-    prepare(is_wanted(WHOLE_SYSTEM.name))?;
+    prepare(is_wanted(WHOLE_SYSTEM))?;
     let mut summary = Summary {
         lines: Vec::new(),
         failed: false,
     };
     let mut parts = parts(all_faults, &mut summary);
-    parts.retain(|part| is_wanted(part.name));
+    parts.retain(|(name, _)| is_wanted(name));
+    let compiled = COMPILED.iter().filter(|(part, _)| is_wanted(part));
     let mut run = Run {
         outcomes: Outcomes::default(),
-        compile: parts.iter().filter_map(|part| part.compile).collect(),
+        compile: compiled.map(|(_, command)| *command).collect(),
     };
-    for part in parts {
+    for (name, part) in parts {
         if interruption.has_come() {
-            summary.fail(part.name, "not run: interrupted");
+            summary.fail(name, "not run: interrupted");
         } else {
-            summary.run(part.name, || (part.run)(&mut run));
+            summary.run(name, || part(&mut run));
         }
     }
     if all_faults && only.is_none() && !interruption.has_come() {
@@ -130,33 +125,28 @@ fn prepare(whole_system: bool) -> Result<()> {
 }
 
 /// The parts of a run in their order. The summary is told of one that this machine cannot run.
-fn parts(all_faults: bool, summary: &mut Summary) -> Vec<Part> {
-    let part = |name, run| Part {
-        name,
-        compile: None,
-        run,
-    };
-    let mut parts = vec![
-        part("formatting", |_| cargo(&["fmt", "--all", "--check"], &[])),
-        part("unused dependencies and files", |_| unused::check()),
+fn parts(all_faults: bool, summary: &mut Summary) -> Vec<(&'static str, Part)> {
+    let mut parts: Vec<(&str, Part)> = vec![
+        ("formatting", |_| cargo(&["fmt", "--all", "--check"], &[])),
+        ("unused dependencies and files", |_| unused::check()),
     ];
     if is_on_path("cargo-deny") {
-        parts.push(part("dependencies", |_| {
+        parts.push(("dependencies", |_| {
             cargo(&["deny", "check", "bans", "licenses", "sources"], &[])
         }));
     } else {
         summary.note("dependencies: not checked, since cargo-deny is not installed (cargo install cargo-deny)");
     }
     parts.extend([
-        WHOLE_SYSTEM,
-        LINTS,
-        part("three rounds of a cluster leave nothing behind", |_| {
+        (WHOLE_SYSTEM, whole_system as Part),
+        (LINTS, |_| cargo(LINT, &[])),
+        ("three rounds of a cluster leave nothing behind", |_| {
             three_rounds()
         }),
-        COMPONENTS,
+        (COMPONENTS, unit_and_component_tests),
     ]);
     if all_faults {
-        parts.push(part("faults that take long", long_faults));
+        parts.push(("faults that take long", long_faults));
     }
     parts
 }
@@ -211,7 +201,7 @@ impl Summary {
     }
 }
 
-/// Compiles what the parts of a run need, giving way to whatever else runs.
+/// Compiles what the parts of a run need, in their order, giving way to whatever else runs.
 fn compile(commands: &[&[&str]], step: &Step) {
     for command in commands {
         let cargo = cargo_command(command, &[]);
@@ -296,14 +286,13 @@ fn whole_system(run: &mut Run) -> Result<()> {
             progress,
         )?;
         let variables = environment::variables(cluster)?;
-        // Browsers wait most of their time. All the other tests need the machine.
+        // Browsers and these tests wait most of their time.
         let commands = run.compile.clone();
         let compiled = Background::start(move |step| {
             compile(&commands, step);
             Ok(())
         });
         let in_browser = browser::run(cluster);
-        progress.step("Test programs and lints", |step| compiled.finish(step))?;
         let arguments = [
             "test",
             "--package",
@@ -314,6 +303,7 @@ fn whole_system(run: &mut Run) -> Result<()> {
             "--show-output",
         ];
         let tested = cargo_searched(&arguments, &variables, |line| run.outcomes.read(line));
+        progress.step("Test programs and lints", |step| compiled.finish(step))?;
         tested.and(in_browser)
     })
 }
