@@ -4,9 +4,11 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use water_harness::{Process, Proxy, Redis};
@@ -15,6 +17,7 @@ use crate::Result;
 use crate::gate::{GRACE, Gate, end_pod};
 use crate::installation::complete;
 use crate::restrictions::{holds, spoil_api, unreadable};
+use crate::sweep::strip;
 use crate::world::{API, PATIENCE, World, api, brought};
 
 const BOTH: [&str; 2] = ["operator-url", "gate-url"];
@@ -122,12 +125,15 @@ async fn judged(world: &World, gate: &Gate, digit: char, is_accepted: bool) -> R
     world.wait(&what, PATIENCE, judged).await
 }
 
-/// These URLs name another Redis while a gate reads the former one. What is restricted then is refused by
-/// that gate, too, and a deletion waits for its end all the same.
-async fn written_too(namespace: &str, urls: &[&str]) -> Result {
-    let (_former, mut world, _operator) = World::on_own_redis(namespace).await?;
+/// These URLs name another Redis while a gate reads the former one. The keys of `acme` and `other` are in
+/// force in both. What is answered last keeps the stores running.
+async fn moved_ahead(
+    namespace: &str,
+    urls: &[&str],
+    [acme, other]: [char; 2],
+) -> anyhow::Result<(World, Gate, Arc<Process>, impl Sized)> {
+    let (former, mut world, operator) = World::on_own_redis(namespace).await?;
     complete(&world, "1.2.3").await?;
-    let [acme, other] = ['b', '2'];
     world.in_force(&brought("acme", acme)).await?;
     world.in_force(&brought("other", other)).await?;
     let gate = Gate::start(&world, "gate-0", GRACE).await?;
@@ -135,8 +141,18 @@ async fn written_too(namespace: &str, urls: &[&str]) -> Result {
     let present = Redis::start().await?;
     pause(&world).await?;
     move_store(&mut world, urls, &present).await?;
+    Ok((world, gate, operator, (former, present)))
+}
 
-    let suspend = |suspend: bool| json!({ "spec": { "suspend": suspend } });
+fn suspend(suspend: bool) -> Value {
+    json!({ "spec": { "suspend": suspend } })
+}
+
+/// What is restricted after a move is refused by the gate that reads the former Redis, too, and a deletion
+/// waits for its end all the same.
+async fn written_too(namespace: &str, urls: &[&str]) -> Result {
+    let digits @ [acme, other] = ['b', '2'];
+    let (world, gate, _operator, _stores) = moved_ahead(namespace, urls, digits).await?;
     world.patch("apikey/other", &suspend(true), &[])?;
     judged(&world, &gate, other, false).await?;
     world.patch("apikey/other", &suspend(false), &[])?;
@@ -160,6 +176,21 @@ async fn a_gate_that_was_forgotten_when_the_operators_redis_was_moved_is_told_wh
 }
 
 #[tokio::test]
+async fn a_stripped_key_stays_in_the_former_redis_where_no_sweep_counts() -> Result {
+    let digits @ [acme, other] = ['7', '8'];
+    let (world, gate, operator, _stores) = moved_ahead("moved-stripped", &BOTH, digits).await?;
+    // It would put the finalizer back.
+    operator.signal(Signal::SIGSTOP)?;
+    strip(&world, "acme")?;
+    operator.signal(Signal::SIGCONT)?;
+    world.patch("apikey/other", &suspend(true), &[])?;
+    judged(&world, &gate, other, false).await?;
+    // The comparison that wrote the suspension knew that this ApiKey is gone.
+    assert!(gate.accepts(&acme.to_string().repeat(64))?);
+    Ok(())
+}
+
+#[tokio::test]
 async fn another_name_of_the_same_redis_costs_one_claim() -> Result {
     let (redis, mut world, _operator) = World::on_own_redis("moved-name").await?;
     complete(&world, "1.2.3").await?;
@@ -168,7 +199,6 @@ async fn another_name_of_the_same_redis_costs_one_claim() -> Result {
     let name = Proxy::before(redis.address()).await?;
     let url = format!("redis://{}/", name.address());
     name_store(&mut world, &BOTH, &url)?;
-    let suspend = |suspend: bool| json!({ "spec": { "suspend": suspend } });
     let turned = async |is_suspended: bool| {
         world.patch("apikey/acme", &suspend(is_suspended), &[])?;
         judged(&world, &gate, '5', !is_suspended).await
@@ -247,7 +277,7 @@ async fn a_key_that_was_revoked_in_another_redis_is_not_revived_beside_an_api_th
     spoil_api(&world)?;
     name_store(&mut world, &BOTH, &first.url())?;
     let _next = world.operator("operator-1")?;
-    world.patch("apikey/kept", &json!({ "spec": { "suspend": true } }), &[])?;
+    world.patch("apikey/kept", &suspend(true), &[])?;
     let suspended = "444444444444 Enterprise Suspended".to_owned();
     let published = async || {
         let published = world.published().await?;
@@ -266,7 +296,7 @@ async fn a_key_that_cannot_be_read_moves_with_the_directory() -> Result {
     let second = Redis::start().await?;
     move_store(&mut world, &BOTH, &second).await?;
     holds(&world, &["666666666666 Enterprise Active"]).await?;
-    world.patch("apikey/comma", &json!({ "spec": { "suspend": true } }), &[])?;
+    world.patch("apikey/comma", &suspend(true), &[])?;
     holds(&world, &["666666666666 Enterprise Suspended"]).await?;
     move_store(&mut world, &BOTH, &first).await?;
     holds(&world, &["666666666666 Enterprise Suspended"]).await

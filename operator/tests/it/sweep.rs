@@ -18,7 +18,7 @@ const TWO_SWEEPS: Duration = Duration::from_secs(120);
 const EVERY: Duration = Duration::from_secs(60);
 
 /// Takes the finalizer away and deletes the ApiKey, as somebody in a hurry does.
-fn strip(world: &World, name: &str) -> Result {
+pub fn strip(world: &World, name: &str) -> Result {
     let object = format!("apikey/{name}");
     world.patch(&object, &json!({"metadata": {"finalizers": null}}), &[])?;
     world.kubectl(&["delete", &object])?;
