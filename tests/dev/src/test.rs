@@ -1,4 +1,5 @@
-//! `cargo dev test`: every check and every test, on a cluster of its own, with one summary at the end.
+//! `cargo dev test`: every check and every test, on a cluster of its own, with what failed and one summary
+//! at the end.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -84,6 +85,10 @@ pub fn run(only: Option<&str>, all_faults: bool) -> Result<()> {
         } else {
             summary.run(name, || part(&mut run));
         }
+    }
+    for (test, printed) in run.outcomes.failures() {
+        eprintln!("\n── {test} failed");
+        printed.iter().for_each(|line| eprintln!("{line}"));
     }
     if all_faults && only.is_none() && !interruption.has_come() {
         let (held, all) = faults::write(run.outcomes)?;

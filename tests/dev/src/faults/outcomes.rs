@@ -1,7 +1,7 @@
 //! What became of each test, read from what libtest prints with `--show-output`, and of each target
 //! of a recorded measurement.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::Value;
 
@@ -28,28 +28,57 @@ pub struct Outcomes {
     measured: BTreeMap<String, String>,
     /// The test whose output follows.
     shown: Option<String>,
+    /// What each test that failed printed last.
+    failures: BTreeMap<String, VecDeque<String>>,
 }
+
+/// A test that prints more shows these last lines of it again: its panic is among them.
+const FAILURE_LINES: usize = 60;
 
 impl Outcomes {
     /// Reads the next line.
     pub fn read(&mut self, line: &str) {
-        let line = line.trim();
-        if let Some((test, ended)) = ended(line) {
-            // Of two tests of one path the one that failed counts.
-            let before = self.ended.entry(test.to_owned()).or_insert(ended);
-            *before = (*before).max(ended);
-        } else if let Some(test) = between(line, "---- ", " stdout ----") {
+        let (printed, line) = (line.trim_end(), line.trim());
+        if let Some(test) = between(line, "---- ", " stdout ----") {
             self.shown = Some(test.to_owned());
-        } else if let Some(seconds) = between(line, "converged after ", " s")
-            && let (Some(test), Ok(seconds)) = (&self.shown, seconds.parse::<f64>())
-        {
-            let before = self.converged.entry(test.clone()).or_insert(seconds);
-            *before = before.max(seconds);
-        } else if let Some((_, told)) = line.split_once(" has ")
-            && let (Some(test), Some((requests, _))) = (&self.shown, told.split_once(" requests;"))
-        {
-            self.requests.insert(test.clone(), requests.to_owned());
+        } else if ["successes:", "failures:"].contains(&line) {
+            self.shown = None;
+        } else if let Some((test, ended)) = ended(line) {
+            self.note_end(test, ended);
+        } else if let Some(test) = &self.shown {
+            if let Some(lines) = self.failures.get_mut(test)
+                && !is_backtrace(line)
+            {
+                lines.push_back(printed.to_owned());
+                if lines.len() > FAILURE_LINES {
+                    lines.pop_front();
+                }
+            }
+            if let Some(seconds) = between(line, "converged after ", " s")
+                && let Ok(seconds) = seconds.parse::<f64>()
+            {
+                let before = self.converged.entry(test.clone()).or_insert(seconds);
+                *before = before.max(seconds);
+            } else if let Some((_, told)) = line.split_once(" has ")
+                && let Some((requests, _)) = told.split_once(" requests;")
+            {
+                self.requests.insert(test.clone(), requests.to_owned());
+            }
         }
+    }
+
+    fn note_end(&mut self, test: &str, ended: Ended) {
+        // Of two tests of one path the one that failed counts.
+        let before = self.ended.entry(test.to_owned()).or_insert(ended);
+        *before = (*before).max(ended);
+        if ended == Ended::Failed {
+            self.failures.entry(test.to_owned()).or_default();
+        }
+    }
+
+    /// The tests that failed, each with the last lines that it printed.
+    pub fn failures(&self) -> impl Iterator<Item = (&String, &VecDeque<String>)> {
+        self.failures.iter()
     }
 
     /// The test runs again, and longer: what became of it before does not count.
@@ -95,6 +124,12 @@ fn ended(line: &str) -> Option<(&str, Ended)> {
         "FAILED" => Some((test, Ended::Failed)),
         _ => None,
     }
+}
+
+/// A frame of a backtrace, or where its source is.
+fn is_backtrace(line: &str) -> bool {
+    let number = line.split(": ").next().unwrap_or_default();
+    number.parse::<u32>().is_ok() || line.starts_with("at ")
 }
 
 fn between<'a>(line: &'a str, before: &str, after: &str) -> Option<&'a str> {
@@ -156,6 +191,28 @@ mod tests {
         let shown = "---- a stdout ----";
         let read = outcomes(&[shown, "Create has 31 requests; killed 30 times"]);
         assert_eq!(read.described("a"), "a (31 requests)");
+    }
+
+    #[test]
+    fn a_test_that_failed_shows_what_it_printed_last() {
+        let long = ["a line"; FAILURE_LINES];
+        let lines = [
+            &["test a ... ok", "test b ... FAILED", "successes:"][..],
+            &[
+                "---- a stdout ----",
+                "of a",
+                "failures:",
+                "---- b stdout ----",
+            ],
+            &long,
+            &["  its panic", "   0: main", "      at main.rs:1"],
+            &["failures:", "    b"],
+        ];
+        let read = outcomes(&lines.concat());
+        let failures: Vec<_> = read.failures().collect();
+        let printed = [&long[1..], &["  its panic"]].concat();
+        let printed = printed.into_iter().map(str::to_owned).collect();
+        assert_eq!(failures, [(&"b".to_owned(), &printed)]);
     }
 
     #[test]
