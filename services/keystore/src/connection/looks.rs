@@ -9,7 +9,8 @@ use std::array::from_fn;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -75,7 +76,7 @@ impl Looks {
         answer: impl Future<Output = RedisResult<T>>,
     ) -> RedisResult<T> {
         let _waiting = self.shared.wait();
-        let late = &self.shared.late[self.shared.taken.load(Relaxed) % LOOKS];
+        let late = &self.shared.late[self.shared.taken.load(Acquire) % LOOKS];
         let (mut answer, late) = (pin!(answer), pin!(late.notified()));
         tokio::select! {
             biased;
@@ -106,8 +107,10 @@ async fn look(shared: Arc<Shared>, every: Duration) {
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while shared.waiting.load(Relaxed) > 0 {
             looks.tick().await;
-            let taken = shared.taken.fetch_add(1, Relaxed) + 1;
+            let taken = shared.taken.load(Relaxed) + 1;
+            // Notify first: a question that finds the new number must not be told of this look.
             shared.late[taken % LOOKS].notify_waiters();
+            shared.taken.store(taken, Release);
         }
     }
 }
@@ -154,6 +157,21 @@ mod tests {
         };
         assert_eq!(looks.answered(answer).await.unwrap(), "answer");
         assert!(asked.elapsed() >= 2 * TIME);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_question_that_is_asked_while_a_look_is_taken_has_its_time() {
+        let looks = Looks::for_answers_within(TIME / 10);
+        let begun = Instant::now();
+        while begun.elapsed() < 10 * TIME {
+            let answer = async {
+                for _ in 0..3 {
+                    yield_now().await;
+                }
+                Ok("answer")
+            };
+            assert_eq!(looks.answered(answer).await.unwrap(), "answer");
+        }
     }
 
     #[tokio::test]
