@@ -29,8 +29,8 @@ const LONGEST_INSTANCE: usize = 128;
 const CAPACITY: usize = 4096;
 /// Events written at once.
 const AT_ONCE: usize = 8;
-/// A write is given up after this long.
-const WITHIN: Duration = Duration::from_secs(5);
+/// A write is given up after this long. Nobody waits for it, and it is not tried again.
+const WITHIN: Duration = Duration::from_secs(30);
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Happening {
