@@ -52,6 +52,16 @@ impl World {
         format!("system:serviceaccount:{}:{ACCOUNT}", self.namespace)
     }
 
+    /// How often the operators' Lease was read.
+    pub fn lease_looks(&self) -> Result<usize> {
+        let is_look = |event: &&Value| {
+            event["verb"] == "get"
+                && event["objectRef"]["resource"] == "leases"
+                && event["user"]["username"] == self.user().as_str()
+        };
+        Ok(self.cluster.audit_events()?.iter().filter(is_look).count())
+    }
+
     /// How many passes over WaterDataApis there were: each lists its Ingresses once.
     pub fn passes(&self) -> Result<usize> {
         let is_look = |event: &&Value| {

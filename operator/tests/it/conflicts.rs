@@ -9,8 +9,8 @@ use water_domain::KeyHash;
 use crate::Result;
 use crate::world::{PATIENCE, World, api, brought, key};
 
-/// A loser takes over this soon after what it waits for is free.
-const SOON: Duration = Duration::from_secs(5);
+/// A loser takes over within 5 s, and on a busy machine still before any other look at an ApiKey.
+const SOON: Duration = Duration::from_secs(20);
 
 #[tokio::test]
 async fn a_foreign_secret_is_never_touched() -> Result {

@@ -65,7 +65,7 @@ async fn a_gate_that_is_stuck_is_waited_for_once_and_not_by_each_change() -> Res
     let gate = Gate::start(&world, "gate-0", Duration::from_secs(1)).await?;
     gate.fall_silent();
     let generation = async || {
-        let seen = world.directory()?.observe().await?;
+        let seen = world.observe().await?;
         anyhow::Ok(seen.verified().map(|meta| meta.generation))
     };
     let former = generation().await?;
@@ -88,6 +88,6 @@ async fn a_gate_that_is_stuck_is_waited_for_once_and_not_by_each_change() -> Res
     let first = deleted("key-0")?;
     assert!(first > Duration::from_secs(10), "{first:?}");
     let second = deleted("key-1")?;
-    assert!(second < Duration::from_secs(5), "{second:?}");
+    assert!(second < Duration::from_secs(10), "{second:?}");
     Ok(())
 }

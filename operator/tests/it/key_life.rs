@@ -42,24 +42,14 @@ async fn a_key_is_issued_suspended_resumed_and_revoked() -> Result {
     world.kubectl(&["delete", "apikey", "acme"])?;
     world.gone("apikey/acme").await?;
     assert_eq!(world.published().await?, Vec::<String>::new());
-    let told = async || {
-        let events = world.events("acme")?;
-        ensure!(
-            events
-                == [
-                    "KeyIssued",
-                    "PlanChanged",
-                    "KeySuspended",
-                    "KeyResumed",
-                    "KeyRevoked"
-                ],
-            "{events:?}"
-        );
-        Ok(())
-    };
-    world
-        .wait("the event of the revocation", PATIENCE, told)
-        .await
+    let events = [
+        "KeyIssued",
+        "PlanChanged",
+        "KeySuspended",
+        "KeyResumed",
+        "KeyRevoked",
+    ];
+    world.told("acme", &events).await
 }
 
 #[tokio::test]
@@ -91,35 +81,42 @@ async fn the_secret_alone_has_the_text_and_hashes_to_what_is_published() -> Resu
 #[tokio::test]
 async fn an_edited_hash_takes_the_place_of_the_old_one_for_good() -> Result {
     let (world, _operator) = World::running("key-hash").await?;
-    world.in_force(&cut("partner", 'a')).await?;
+    becomes_current(&world, &cut("partner", 'a')).await?;
     assert_eq!(world.published().await?, ["aaaaaaaaaaaa Enterprise Active"]);
-    world.apply(&cut("partner", 'b'))?;
-    let replaced = async || {
-        let published = world.published().await?;
-        ensure!(
-            published == ["bbbbbbbbbbbb Enterprise Active"],
-            "{published:?}"
-        );
-        Ok(())
-    };
-    world.wait("the new hash", PATIENCE, replaced).await?;
+    becomes_current(&world, &cut("partner", 'b')).await?;
+    assert_eq!(world.published().await?, ["bbbbbbbbbbbb Enterprise Active"]);
     world.apply(&cut("partner", 'a'))?;
     let stalled = world
         .condition("apikey/partner", "Stalled", "True/RevokedInStore")
         .await?;
     assert_eq!(world.published().await?, Vec::<String>::new());
     world.in_force(&reinstated(&stalled)?).await?;
-    assert_eq!(
-        world.events("partner")?,
-        [
-            "KeyIssued",
-            "KeyRotated",
-            "RevokedInStore",
-            "KeyReinstated",
-            "KeyRotated"
-        ]
-    );
-    Ok(())
+    let events = [
+        "KeyIssued",
+        "KeyRotated",
+        "RevokedInStore",
+        "KeyReinstated",
+        "KeyRotated",
+    ];
+    world.told("partner", &events).await
+}
+
+/// Applies a brought key and waits until the status says that its hash is in force.
+async fn becomes_current(world: &World, key: &Value) -> Result {
+    world.apply(key)?;
+    let hash = key["spec"]["material"]["hash"]["sha256"].as_str();
+    let current = async || {
+        let found = world.get("apikey/partner")?;
+        ensure!(shown(&found, "Ready") == "True/Active", "{found}");
+        ensure!(
+            found["status"]["current"]["hash"].as_str() == hash,
+            "{found}"
+        );
+        Ok(())
+    };
+    world
+        .wait("the hash to be in force", PATIENCE, current)
+        .await
 }
 
 /// A brought key that leaves a replaced hash no overlap.
@@ -145,39 +142,23 @@ fn reinstated(stalled: &Value) -> anyhow::Result<Value> {
 #[tokio::test]
 async fn a_reinstatement_that_is_left_in_the_manifest_lifts_no_later_tombstone() -> Result {
     let (world, _operator) = World::running("key-reinstated").await?;
-    let ready = async |key: &Value| -> Result {
-        world.apply(key)?;
-        let hash = key["spec"]["material"]["hash"]["sha256"].as_str();
-        let current = async || {
-            let found = world.get("apikey/partner")?;
-            ensure!(shown(&found, "Ready") == "True/Active", "{found}");
-            ensure!(
-                found["status"]["current"]["hash"].as_str() == hash,
-                "{found}"
-            );
-            Ok(())
-        };
-        world
-            .wait("the hash to be in force", PATIENCE, current)
-            .await
-    };
     let stalled = async |key: &Value| -> anyhow::Result<Value> {
         world.apply(key)?;
         world
             .condition("apikey/partner", "Stalled", "True/RevokedInStore")
             .await
     };
-    ready(&cut("partner", 'a')).await?;
-    ready(&cut("partner", 'b')).await?;
+    becomes_current(&world, &cut("partner", 'a')).await?;
+    becomes_current(&world, &cut("partner", 'b')).await?;
     let left = reinstated(&stalled(&cut("partner", 'a')).await?)?;
-    ready(&left).await?;
+    becomes_current(&world, &left).await?;
     let mut third = left.clone();
     third["spec"]["material"] = cut("partner", 'c')["spec"]["material"].clone();
-    ready(&third).await?;
+    becomes_current(&world, &third).await?;
     // Hash a is revoked again, at another time than the annotation says.
     let again = stalled(&left).await?;
     assert_eq!(world.published().await?, Vec::<String>::new());
-    ready(&reinstated(&again)?).await?;
+    becomes_current(&world, &reinstated(&again)?).await?;
     let told = async || {
         let events = world.events("partner")?;
         let times = events.iter().filter(|reason| *reason == "KeyReinstated");
@@ -206,22 +187,27 @@ async fn times_decide_and_an_expired_key_says_so() -> Result {
         .condition("apikey/late", "Ready", "False/Expired")
         .await?;
     assert_eq!(shown(&late, "Stalled"), "True/Expired");
-    assert_eq!(world.events("late")?, ["KeyExpired"]);
-    Ok(())
+    world.told("late", &["KeyExpired"]).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn time_acts_though_nobody_asks_for_another_look() -> Result {
     let (world, _operator) = World::running("key-alone").await?;
     let gate = Gate::start(&world, "gate-0", GRACE).await?;
-    let now = gate.now().context("Redis' time")?;
-    let soon = |seconds| now.plus(Duration::from_secs(seconds)).to_string();
-    let mut times = brought("times", '1');
-    times["spec"]["notBefore"] = soon(8).into();
-    times["spec"]["expirationTime"] = soon(16).into();
-    world.apply(&times)?;
+    let soon = Duration::from_secs(20);
+    let boundary = gate.now().context("Redis' time")?.plus(soon).to_string();
+    let mut begins = brought("begins", '0');
+    begins["spec"]["notBefore"] = boundary.as_str().into();
+    let mut ends = brought("ends", '1');
+    ends["spec"]["expirationTime"] = boundary.into();
+    world.apply(&begins)?;
+    world.apply(&ends)?;
+    for (name, before) in [("begins", "True/NotYetValid"), ("ends", "True/Active")] {
+        let key = format!("apikey/{name}");
+        world.condition(&key, "Ready", before).await?;
+    }
     let mut rotated = brought("rotated", '2');
-    rotated["spec"]["rotation"] = json!({ "overlapSeconds": 8 });
+    rotated["spec"]["rotation"] = json!({ "overlapSeconds": soon.as_secs() });
     world.in_force(&rotated).await?;
     rotated["spec"]["material"]["hash"]["sha256"] = "3".repeat(64).into();
     world.apply(&rotated)?;
@@ -231,18 +217,17 @@ async fn time_acts_though_nobody_asks_for_another_look() -> Result {
         Ok(())
     };
     world.wait("the overlap", PATIENCE, with_old).await?;
-    for (at, reason) in [(8, "True/Active"), (16, "False/Expired")] {
-        world.condition("apikey/times", "Ready", reason).await?;
-        let late = gate.now().context("Redis' time")?.as_millis() - now.as_millis() - at * 1000;
-        ensure!(late < 10_000, "{reason} was told {late} ms late");
+    // Keys at rest are looked at after 450 s at the earliest: nobody waits for that here.
+    for (name, after) in [("begins", "True/Active"), ("ends", "False/Expired")] {
+        let key = format!("apikey/{name}");
+        world.condition(&key, "Ready", after).await?;
     }
     let alone = async || {
         let found = world.get("apikey/rotated")?;
         ensure!(found["status"]["previous"].is_null(), "{found}");
         Ok(())
     };
-    let soon = Duration::from_secs(10);
-    world.wait("the end of the overlap", soon, alone).await
+    world.wait("the end of the overlap", PATIENCE, alone).await
 }
 
 #[tokio::test]
@@ -280,12 +265,7 @@ async fn a_key_that_is_made_expired_is_told_to_be_usable_only_once_it_is_renewed
     world
         .condition("apikey/acme", "Ready", "True/Active")
         .await?;
-    let told = async || {
-        let events = world.events("acme")?;
-        ensure!(events == ["KeyExpired", "KeyRenewed"], "{events:?}");
-        Ok(())
-    };
-    world.wait("the event of the renewal", PATIENCE, told).await
+    world.told("acme", &["KeyExpired", "KeyRenewed"]).await
 }
 
 #[tokio::test]
@@ -313,17 +293,15 @@ async fn a_deletion_waits_for_redis_and_says_so() -> Result {
 #[tokio::test]
 async fn a_restart_without_changes_writes_nothing() -> Result {
     let (world, operator) = World::running("key-restart").await?;
-    world.apply(&key("acme"))?;
+    world.in_force(&key("acme")).await?;
     world.in_force(&brought("partner", 'e')).await?;
-    world
-        .condition("apikey/partner", "Ready", "True/Active")
-        .await?;
     let counted = world
         .condition("waterdataapi/water-data", "Ready", "False/Migrating")
         .await?;
     let keys_counted = async || {
-        let keys = world.get("waterdataapi/water-data")?["status"]["apiKeys"]["synced"].clone();
-        ensure!(keys == 2, "{keys} counted in {counted}");
+        let keys = world.get("waterdataapi/water-data")?["status"]["apiKeys"].clone();
+        let all_count = keys["synced"] == 2 && keys["active"] == 2;
+        ensure!(all_count, "{keys} counted in {counted}");
         Ok(())
     };
     world
@@ -379,11 +357,8 @@ async fn key_and_secret_carry_the_label_of_their_account() -> Result {
 #[tokio::test]
 async fn a_wiped_directory_is_rebuilt_by_the_next_leader() -> Result {
     let (redis, world, operator) = World::on_own_redis("key-wiped").await?;
-    world.apply(&key("acme"))?;
+    world.in_force(&key("acme")).await?;
     world.in_force(&brought("partner", 'f')).await?;
-    world
-        .condition("apikey/partner", "Ready", "True/Active")
-        .await?;
     let before = world.published().await?;
     operator.stop(PATIENCE).await?;
     redis.command(&["FLUSHALL"]).await?;

@@ -46,7 +46,7 @@ async fn running(namespace: &str) -> anyhow::Result<(World, Arc<Process>)> {
 
 /// Where the key directory stands, and what the status announces.
 async fn standing(world: &World) -> anyhow::Result<(u64, String)> {
-    let seen = world.directory()?.observe().await?;
+    let seen = world.observe().await?;
     let meta = seen.verified().context("a whole directory")?;
     Ok((meta.seq, current(&world.get("apikey/acme")?)?))
 }

@@ -83,7 +83,7 @@ async fn a_label_is_no_edit_and_its_version_is_remembered() -> Result {
         let writes = world.writes()?;
         Ok(writes
             .iter()
-            .filter(|write| write.contains("secrets/"))
+            .filter(|write| write.contains("secrets/acme-apikey"))
             .count())
     };
     let before = writes(&world)?;

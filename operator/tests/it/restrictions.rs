@@ -171,12 +171,7 @@ async fn a_brought_key_that_is_deleted_before_it_was_in_force_is_dead_before_it_
     gate.follow();
     world.gone("apikey/partner").await?;
     assert_eq!(gate.keys(), 0);
-    let told = async || {
-        let events = world.events("partner")?;
-        ensure!(events == ["KeyRevoked"], "{events:?}");
-        Ok(())
-    };
-    world.wait("its revocation's event", PATIENCE, told).await
+    world.told("partner", &["KeyRevoked"]).await
 }
 
 /// Makes a key unreadable that was in force.
@@ -358,7 +353,7 @@ async fn a_key_that_cannot_be_read_stalls_only_itself_and_can_be_deleted() -> Re
         ],
     )
     .await?;
-    assert_eq!(world.events("comma")?, ["KeyIssued", "Undecodable"]);
+    world.told("comma", &["KeyIssued", "Undecodable"]).await?;
     world.kubectl(&["delete", "apikey", "comma"])?;
     holds(&world, &["cccccccccccc Enterprise Active"]).await?;
     world.apply(&brought("comma", 'b'))?;
@@ -381,7 +376,7 @@ async fn a_rebuild_keeps_a_key_that_cannot_be_read() -> Result {
     redis.start_again().await?;
     let _next = world.operator("operator-1")?;
     let rebuilt = async || {
-        let seen = world.directory()?.observe().await?;
+        let seen = world.observe().await?;
         ensure!(!seen.needs_rebuild(), "{seen:?}");
         Ok(())
     };

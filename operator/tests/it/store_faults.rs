@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use nix::sys::signal::Signal;
-use serde_json::{Value, json};
+use serde_json::Value;
 use water_harness::{HttpClient, Process, Redis};
 
 use crate::Result;
 use crate::gate::{GRACE, Gate};
+use crate::sweep::strip;
 use crate::world::{PATIENCE, World, api, brought, key};
 
 /// A world on a Redis of its own, with a generated and a brought key in force.
@@ -29,7 +30,7 @@ async fn with_keys(namespace: &str) -> anyhow::Result<(Redis, World, Arc<Process
 }
 
 async fn generation(world: &World) -> anyhow::Result<u64> {
-    let seen = world.directory()?.observe().await?;
+    let seen = world.observe().await?;
     let meta = seen.verified().map(|meta| meta.generation);
     meta.ok_or_else(|| anyhow::anyhow!("the directory is not whole: {seen:?}"))
 }
@@ -158,9 +159,7 @@ async fn a_rebuild_brings_no_key_back_whose_apikey_vanished_while_a_gate_was_awa
         .await?;
     // Without its finalizer no pass sees its end.
     operator.signal(Signal::SIGSTOP)?;
-    let stripped = json!({ "metadata": { "finalizers": null } });
-    world.patch("apikey/acme", &stripped, &[])?;
-    world.kubectl(&["delete", "apikey", "acme"])?;
+    strip(&world, "acme").await?;
     operator.signal(Signal::SIGCONT)?;
     let earlier = generation(&world).await?;
     redis.command(&["FLUSHALL"]).await?;

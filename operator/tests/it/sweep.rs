@@ -13,15 +13,31 @@ use crate::gate::{GRACE, Gate};
 use crate::world::{API, PATIENCE, World, brought, shown};
 
 /// Two sweeps, the first ten seconds after the start, and a margin.
-const TWO_SWEEPS: Duration = Duration::from_secs(120);
+const TWO_SWEEPS: Duration = Duration::from_secs(300);
 /// Between two sweeps.
 const EVERY: Duration = Duration::from_secs(60);
 
-/// Takes the finalizer away and deletes the ApiKey, as somebody in a hurry does.
-pub fn strip(world: &World, name: &str) -> Result {
-    let object = format!("apikey/{name}");
-    world.patch(&object, &json!({"metadata": {"finalizers": null}}), &[])?;
-    world.kubectl(&["delete", &object])?;
+/// Takes the finalizer away and deletes the ApiKey, as somebody in a hurry does: a leader that stands
+/// still meanwhile leads on.
+pub async fn strip(world: &World, name: &str) -> Result {
+    let path = format!(
+        "/apis/waterdata.dev/v1/namespaces/{}/apikeys/{name}",
+        world.namespace
+    );
+    let patch = r#"{"metadata":{"finalizers":null}}"#;
+    let length = patch.len();
+    let mut api_server = world.cluster.proxy().connect().await?;
+    for request in [
+        format!(
+            "PATCH {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/merge-patch+json\r\n\
+             Content-Length: {length}\r\n\r\n{patch}"
+        ),
+        format!("DELETE {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"),
+    ] {
+        api_server.send(request).await?;
+        let answer = api_server.answer().await?;
+        ensure!(answer.status == 200, "{answer:?}");
+    }
     Ok(())
 }
 
@@ -38,7 +54,7 @@ async fn stripped(namespace: &str, names: &[&str]) -> anyhow::Result<World> {
     }
     running.stop(PATIENCE).await?;
     for name in names {
-        strip(&world, name)?;
+        strip(&world, name).await?;
     }
     Redis::shared()
         .await?

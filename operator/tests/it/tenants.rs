@@ -282,7 +282,7 @@ fn the_clusters_own_roles_are_never_given_secrets() -> Result {
     Ok(())
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_namespace_with_200_keys_is_gone_within_a_minute_of_its_deletion() -> Result {
     let world = World::of_all_namespaces("outlives-tenant", &[]).await?;
     let _controller = world.cluster.start_namespace_controller()?;

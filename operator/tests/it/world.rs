@@ -11,12 +11,14 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use water_harness::{ControlPlane, Process, Program, Proxy, Redis, scratch_directory, wait_until};
 use water_keystore::connection::Purpose;
-use water_keystore::{ConnectionSettings, Directory, Instance};
+use water_keystore::{ConnectionSettings, Directory, Instance, Leases, Observation};
 
 use crate::rights::{self, ACCOUNT};
 
 /// Long enough for a busy machine; what is fast is measured elsewhere.
 pub const PATIENCE: Duration = Duration::from_secs(180);
+/// What a look into the directory waits for: Redis answers late on a busy machine.
+const REDIS: &str = "Redis to answer";
 /// The name of every WaterDataApi, since a world has one.
 pub const API: &str = "water-data";
 /// The operator's program of this version.
@@ -324,9 +326,22 @@ impl World {
         ))
     }
 
+    /// What the directory says of itself.
+    pub async fn observe(&self) -> Result<Observation> {
+        let ask = async || Ok(self.directory()?.observe().await?);
+        self.wait(REDIS, PATIENCE, ask).await
+    }
+
+    /// The gates' leases.
+    pub async fn leases(&self) -> Result<Leases> {
+        let ask = async || Ok(self.directory()?.leases().await?);
+        self.wait(REDIS, PATIENCE, ask).await
+    }
+
     /// Key ids in the directory, each with its plan and whether it is suspended.
     pub async fn published(&self) -> Result<Vec<String>> {
-        let stored = self.directory()?.stored().await?;
+        let ask = async || Ok(self.directory()?.stored().await?);
+        let stored = self.wait(REDIS, PATIENCE, ask).await?;
         let mut records = Vec::new();
         for found in stored.values() {
             let record = found.record.as_ref().context("undecodable")?;
