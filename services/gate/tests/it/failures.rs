@@ -45,7 +45,7 @@ async fn a_redis_that_stays_slow_is_as_good_as_none_past_the_grace() {
     let redis = Redis::start().await.unwrap();
     let proxy = Proxy::before(redis.address()).await.unwrap();
     let url = format!("redis://{}/", proxy.address());
-    let settings = [("WATER_REDIS_URL", &*url), ("WATER_GRACE_SECONDS", "2")];
+    let settings = [("WATER_REDIS_URL", &*url), ("WATER_GRACE_SECONDS", "10")];
     let site = Site::start_unready(&redis, &settings).await;
     site.ready().await;
     let key = site.key().await;
@@ -66,7 +66,7 @@ async fn a_redis_that_stays_slow_is_as_good_as_none_past_the_grace() {
 #[tokio::test]
 async fn past_the_grace_redis_away_is_503_for_every_key_and_over_when_it_is_back() {
     let redis = Redis::start().await.unwrap();
-    let site = Site::start_unready(&redis, &[("WATER_GRACE_SECONDS", "2")]).await;
+    let site = Site::start_unready(&redis, &[("WATER_GRACE_SECONDS", "10")]).await;
     site.ready().await;
     let key = site.key().await;
     assert_eq!(site.get(TARGET, &key).await.status, 200);

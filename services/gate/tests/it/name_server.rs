@@ -61,10 +61,14 @@ impl NameServer {
         self.shared.asked.load(Ordering::Relaxed)
     }
 
-    /// A gate that asks this server and nobody else.
+    /// A gate that asks this server and nobody else, and waits half a minute for an answer.
     pub async fn site(&self, settings: &[(&str, &str)]) -> Site {
         let file = scratch_directory("resolver").unwrap().join("resolv.conf");
-        std::fs::write(&file, format!("nameserver {}\n", self.address)).unwrap();
+        let lines = format!(
+            "nameserver {}\noptions timeout:30 attempts:1\n",
+            self.address
+        );
+        std::fs::write(&file, lines).unwrap();
         let file = [("WATER_TEST_RESOLVER", file.to_str().unwrap())];
         let mount = "mount --bind \"$WATER_TEST_RESOLVER\" /etc/resolv.conf && exec \"$0\"";
         let shell = ["unshare", "--mount", "sh", "-c", mount];

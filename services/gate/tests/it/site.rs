@@ -107,6 +107,20 @@ impl Site {
         ask(&self.admin, path).await
     }
 
+    /// Waits until the gate counts one request for which it could not connect to the history service in
+    /// time, and so did not wait for an answer until the deadline.
+    pub async fn gave_up_connecting(&self) {
+        let failure = r#"service_failures_total{service="history",reason="connect_slow"} 1"#;
+        let counted = async || -> Result<()> {
+            let metrics = self.admin("/metrics").await?;
+            ensure!(metrics.text()?.contains(failure), "{metrics:?}");
+            Ok(())
+        };
+        wait_until("the failure to be counted", SOON, counted)
+            .await
+            .unwrap();
+    }
+
     /// Where the gate answers requests.
     pub fn address(&self) -> SocketAddr {
         self.http.address()

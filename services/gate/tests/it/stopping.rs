@@ -15,7 +15,7 @@ const TARGET: &str = "/api/v1/stress";
 
 #[tokio::test]
 async fn a_gate_that_was_asked_to_stop_is_unready_and_goes_on_serving() {
-    let site = Site::start().await;
+    let site = Site::start_with(&[("WATER_STOP_DELAY_SECONDS", "600")]).await;
     let key = site.key().await;
     site.gate.signal(Signal::SIGTERM).unwrap();
     let unready = async || -> Result<()> {
@@ -28,6 +28,8 @@ async fn a_gate_that_was_asked_to_stop_is_unready_and_goes_on_serving() {
         (answer.status, answer.header("connection")),
         (200, Some("close"))
     );
+    // A second signal skips the rest of the delay.
+    site.gate.signal(Signal::SIGTERM).unwrap();
     let status = site.gate.ended(SOON).await.unwrap();
     assert!(
         status.success() && site.gate.log().contains("drained in time"),
