@@ -25,7 +25,7 @@ impl RedisCluster {
             let bus_port = format!("cluster-port {}", port.number());
             let lines = [
                 "cluster-enabled yes",
-                "cluster-node-timeout 1000",
+                "cluster-node-timeout 3000",
                 &bus_port,
             ];
             let master = Redis::start_with(&lines).await?;

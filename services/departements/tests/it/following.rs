@@ -1,8 +1,6 @@
 //! How the database is followed: a silent server, a listening connection that ends, and values of
 //! a newer version.
 
-use std::time::Duration;
-
 use anyhow::ensure;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -96,13 +94,9 @@ async fn a_server_that_falls_silent_is_told_of_and_followed_again_when_it_speaks
         ensure!(log.contains(warning), "{log}");
         Ok(())
     };
-    wait_until(
-        "a failure to be counted and told",
-        Duration::from_secs(5),
-        told,
-    )
-    .await
-    .unwrap();
+    wait_until("a failure to be counted and told", SOON, told)
+        .await
+        .unwrap();
     let list = service.list().await;
     assert_eq!(
         (list.status, &list.json().unwrap()["count"]),
@@ -120,9 +114,7 @@ async fn a_server_that_falls_silent_is_told_of_and_followed_again_when_it_speaks
         ensure!(list.json()?["count"] == 2, "{list:?}");
         Ok(())
     };
-    wait_until("the new load", Duration::from_secs(5), served)
-        .await
-        .unwrap();
+    wait_until("the new load", SOON, served).await.unwrap();
 }
 
 #[tokio::test]
@@ -137,7 +129,7 @@ async fn a_server_that_accepts_and_says_nothing_is_noticed_and_needs_no_restart_
         ensure!(!metrics.text()?.contains(none), "{metrics:?}");
         Ok(())
     };
-    wait_until("a failure to be counted", Duration::from_secs(5), counted)
+    wait_until("a failure to be counted", SOON, counted)
         .await
         .unwrap();
     let unready = service.admin("/ready").await;
@@ -153,7 +145,7 @@ async fn a_server_that_accepts_and_says_nothing_is_noticed_and_needs_no_restart_
         ensure!(service.admin("/ready").await.status == 200, "not ready");
         Ok(())
     };
-    wait_until("the service to be ready", Duration::from_secs(5), back)
+    wait_until("the service to be ready", SOON, back)
         .await
         .unwrap();
 }

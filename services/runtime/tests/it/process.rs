@@ -4,20 +4,24 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, raise};
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 use water_runtime::shutdown::Stage;
 use water_runtime::{BoxError, Drained, Process, program};
 
 use crate::server::LONG;
 
+/// A signal reaches every process frame of this test binary: one test at a time.
+static SIGNALS: Mutex<()> = Mutex::const_new(());
+
 async fn drains(shutdown: water_runtime::Shutdown) -> Result<Drained, Infallible> {
     shutdown.reached(Stage::Draining).await;
     Ok(Drained::default())
 }
 
-/// Signals reach every process frame of this test binary, so that all that wait for one are here.
 #[tokio::test]
 async fn a_signal_stops_the_process_after_its_delay_and_a_second_one_at_once() {
+    let _alone = SIGNALS.lock().await;
     let mut process = Process::start(program!()).unwrap();
     let delay = Duration::from_millis(200);
     let server = drains(process.shutdown.clone());
@@ -43,6 +47,7 @@ async fn a_signal_stops_the_process_after_its_delay_and_a_second_one_at_once() {
 
 #[tokio::test]
 async fn the_end_of_a_background_task_ends_the_process_with_an_error() {
+    let _alone = SIGNALS.lock().await;
     let mut process = Process::start(program!()).unwrap();
     process.tasks.spawn("feed", async {});
     let server = drains(process.shutdown.clone());
@@ -53,6 +58,7 @@ async fn the_end_of_a_background_task_ends_the_process_with_an_error() {
 
 #[tokio::test]
 async fn a_server_that_ends_by_itself_ends_the_process_with_an_error() {
+    let _alone = SIGNALS.lock().await;
     let mut process = Process::start(program!()).unwrap();
     let early = async { Err::<Drained, BoxError>("planted".into()) };
     let error = process.finish(LONG, early).await.unwrap_err();

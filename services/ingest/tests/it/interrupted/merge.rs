@@ -47,7 +47,11 @@ async fn a_loader_killed_while_a_merge_runs_leaves_the_old_data_or_the_new() {
     let proxy = PostgresProxy::before(base.database.address())
         .await
         .unwrap();
-    let whole = duration(&base, &proxy).await;
+    // The shortest of three: a busy machine makes others longer.
+    let mut whole = Duration::MAX;
+    for _ in 0..3 {
+        whole = whole.min(duration(&base, &proxy).await);
+    }
     assert_eq!(base.state().await, old);
     let (mut tried, mut hit, mut stored) = (0, 0, 0);
     while hit < KILLS {
