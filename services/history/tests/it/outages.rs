@@ -99,11 +99,11 @@ async fn a_query_whose_asker_left_is_cancelled() {
         .unwrap();
     let told = async || {
         let log = postgres.process().log();
-        let (asked, overdue) = ("due to user request", "due to statement timeout");
-        ensure!(log.contains(asked) && !log.contains(overdue), "{log}");
+        let (left, overdue) = ("connection to client lost", "statement timeout");
+        ensure!(log.contains(left) && !log.contains(overdue), "{log}");
         Ok(())
     };
-    wait_until("the server to say who ended it", SOON, told)
+    wait_until("the server to say why", SOON, told)
         .await
         .unwrap();
 }
