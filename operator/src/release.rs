@@ -24,7 +24,7 @@ pub use freeing::Released;
 use freeing::free;
 use held::{by_api, held};
 
-/// A Lease that nobody renews is free by then, and on a busy machine its look is late.
+/// A Lease that nobody renews is free after half of this; a busy machine looks late.
 const LEADING_WITHIN: Duration = Duration::from_secs(2 * lease::DURATION.as_secs());
 
 /// Why nothing more was released.
