@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use anyhow::{bail, ensure};
-use water_harness::{Process, Redis};
+use water_harness::{Port, Process, Redis};
 
 use crate::Result;
 use crate::store_faults::{admin_address, metrics};
@@ -144,7 +144,9 @@ async fn a_redis_that_loads_its_data_says_so() -> Result {
 
 #[tokio::test]
 async fn a_cluster_that_lacks_its_slots_is_down() -> Result {
-    let redis = Redis::start_with(&["cluster-enabled yes"]).await?;
+    let port = Port::reserve()?;
+    let bus = format!("cluster-port {}", port.number());
+    let redis = Redis::start_with(&["cluster-enabled yes", &bus]).await?;
     let world = World::with_redis("refused-cluster", &redis.url()).await?;
     world.apply(&api())?;
     let operator = world.operator("operator-0")?;
