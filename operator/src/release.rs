@@ -24,7 +24,7 @@ pub use freeing::Released;
 use freeing::free;
 use held::{by_api, held};
 
-/// A Lease that nobody renews is free after half of this; a busy machine looks late.
+/// Twice as long as it takes a Lease that nobody renews to become free.
 const LEADING_WITHIN: Duration = Duration::from_secs(2 * lease::DURATION.as_secs());
 
 /// Why nothing more was released.
