@@ -102,6 +102,7 @@ async fn get<T: DeserializeOwned>(address: &str, path: &str) -> Result<T, Questi
 mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
+    use water_harness::Port;
 
     use super::*;
 
@@ -142,13 +143,9 @@ mod tests {
 
     #[tokio::test]
     async fn nobody_there_is_none() {
-        let free = TcpListener::bind("127.0.0.1:0")
-            .await
-            .unwrap()
-            .local_addr()
-            .unwrap();
+        let port = Port::reserve().unwrap();
         assert!(matches!(
-            get::<Counted>(&free.to_string(), "/data").await,
+            get::<Counted>(&port.address().to_string(), "/data").await,
             Err(QuestionError::Away { .. })
         ));
     }

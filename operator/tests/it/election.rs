@@ -106,7 +106,7 @@ fn numbered(world: &World, number: usize) -> Value {
 }
 
 #[tokio::test]
-async fn a_killed_leaders_successor_acts_within_twenty_seconds() -> Result {
+async fn a_killed_leaders_successor_acts_once_the_lease_has_run_out() -> Result {
     let (world, first) = World::running("killed").await?;
     issued(&world, "before").await?;
     let term = world.observe().await?.meta.unwrap().term;

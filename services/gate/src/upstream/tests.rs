@@ -1,9 +1,12 @@
 //! The client against a small server whose every byte the test decides.
 
+use std::net::SocketAddr;
+
 use http::Method;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
+use water_harness::Port;
 
 use super::*;
 
@@ -12,9 +15,13 @@ const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
 /// A listener and a client of it.
 async fn service(bounds: Bounds) -> (TcpListener, Upstream) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let resolver = Arc::new(Resolver::new(address.parse().unwrap()));
-    (listener, Upstream::new(resolver, bounds))
+    let upstream = client_of(listener.local_addr().unwrap(), bounds);
+    (listener, upstream)
+}
+
+fn client_of(address: SocketAddr, bounds: Bounds) -> Upstream {
+    let resolver = Resolver::new(address.to_string().parse().unwrap());
+    Upstream::new(Arc::new(resolver), bounds)
 }
 
 /// Accepts one connection and gives each request on it the next of these answers; then closes.
@@ -182,15 +189,14 @@ async fn an_old_connection_is_replaced_so_that_new_pods_get_their_share() {
 
 #[tokio::test]
 async fn a_service_that_fails_five_times_is_away_until_it_answers() {
-    let (listener, upstream) = service(Bounds::default()).await;
-    let address = listener.local_addr().unwrap();
-    drop(listener);
+    let port = Port::reserve().unwrap();
+    let upstream = client_of(port.address(), Bounds::default());
     for _ in 0..5 {
         assert!(!upstream.is_away(Instant::now()));
         assert_eq!(failure(&upstream).await, "connect");
     }
     assert!(upstream.is_away(Instant::now()));
-    let listener = TcpListener::bind(address).await.unwrap();
+    let listener = TcpListener::bind(port.address()).await.unwrap();
     let server = in_background(listener, &[&[OK]]);
     assert_eq!(send(&upstream).await.unwrap(), "{}");
     assert!(!upstream.is_away(Instant::now()));

@@ -180,8 +180,10 @@ async fn who_shows_no_key_cannot_make_the_gate_hold_what_he_pipelines() {
     let grown = site.resident_kib() - before;
     let each = grown / holding.len();
     println!("256 connections that pipelined hold {grown} KiB of the gate, {each} KiB each");
-    // 91 KiB were measured on a busy machine. A gate that kept all that a client sent would hold 1 800.
-    assert!(each <= 256, "{each} KiB, and a head may have 32");
+    // hyper's buffer doubles until a head of 32 KiB fits behind what is not parsed yet, so up to 64 KiB.
+    // A request under way keeps the one that its head lies in, and hyper takes another. A gate that kept
+    // all that a client sent would hold 1 800.
+    assert!(each <= 2 * 64, "{each} KiB");
 }
 
 #[tokio::test]

@@ -108,7 +108,7 @@ async fn who_may_not_ask_does_not_keep_a_service_away() {
 }
 
 #[tokio::test]
-async fn a_service_that_was_killed_leaves_the_other_alone_and_is_back_at_once() {
+async fn a_service_that_was_killed_leaves_the_other_alone_and_is_asked_again_once_it_is_back() {
     let port = Port::reserve().unwrap();
     let address = port.address();
     let service = Recorder::start_at(address).await;
