@@ -251,7 +251,7 @@ pub fn bounded(mut text: String, bytes: usize) -> String {
 
 /// How far the operator is, which decides the three conditions of kstatus.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Outcome {
+pub enum Readiness {
     /// The declared state is in force.
     InForce(Reason, String),
     /// The operator works on it or waits for something that comes by itself.
@@ -260,7 +260,7 @@ pub enum Outcome {
     Stuck(Reason, String),
 }
 
-impl Outcome {
+impl Readiness {
     /// What it means that no WaterDataApi accepts an ApiKey. One that is missing may be on its way:
     /// both kinds are often applied together, and kstatus calls what is `Stalled` failed.
     pub fn refused(reason: Reason, message: impl Into<String>) -> Self {
@@ -372,11 +372,11 @@ mod tests {
     #[test]
     fn exactly_one_of_the_three_conditions_of_kstatus_holds() {
         let outcome =
-            |make: fn(Reason, String) -> Outcome| make(Reason::Active, String::new()).findings();
+            |make: fn(Reason, String) -> Readiness| make(Reason::Active, String::new()).findings();
         for findings in [
-            outcome(Outcome::InForce),
-            outcome(Outcome::Underway),
-            outcome(Outcome::Stuck),
+            outcome(Readiness::InForce),
+            outcome(Readiness::Underway),
+            outcome(Readiness::Stuck),
         ] {
             let holding = findings
                 .iter()

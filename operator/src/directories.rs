@@ -13,8 +13,8 @@ mod former;
 pub(crate) mod gates;
 pub(crate) mod health;
 mod open;
+pub(crate) mod pending;
 pub(crate) mod sweep;
-pub(crate) mod waits;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,8 +25,8 @@ use futures::future::BoxFuture;
 use tracing::info;
 use water_domain::{Fault, KeyHash, Plan};
 use water_keystore::{
-    Applied, Contents, Declaration, Declared, Entry, InvalidInstance, Origin,
-    Reason as StoreReason, Sight, StoreError, WriteError, Writer,
+    Applied, Contents, Declaration, Declared, Entry, InvalidInstance, Origin, OwnerSnapshot,
+    Reason as StoreReason, StoreError, WriteError, Writer,
 };
 use water_resources::api_key::ApiName;
 
@@ -34,8 +34,8 @@ use crate::conditions::Reason;
 use crate::lease::Election;
 use crate::metrics::Metrics;
 use health::{Damage, damage};
-use open::Doubt;
-pub use open::{OpenDirectory, Place};
+use open::UnansweredWrite;
+pub use open::{Location, OpenDirectory};
 
 /// The key directories of one leadership.
 pub struct Directories {
@@ -48,16 +48,16 @@ pub struct Directories {
     caught_up: AtomicU64,
 }
 
-/// A moment of a leadership: what was read from the caches since then may be old where a directory
-/// was claimed later.
+/// Counts how often the caches have caught up with the cluster after a claim. What a pass reads of them is
+/// as old as the epoch in which it began, and may be too old for a directory that was claimed in a later one.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Moment(u64);
+pub struct CacheEpoch(u64);
 
 /// Every directory when it is opened, for [`care::of`].
 pub type Opened = mpsc::UnboundedReceiver<Arc<OpenDirectory>>;
 
 /// What the cluster says that the directory of a WaterDataApi shall hold.
-pub trait Source: Sync {
+pub trait DesiredState: Sync {
     /// Returns once what the cluster says includes everything that had happened when this was called.
     fn caught_up(&self) -> BoxFuture<'_, kube::Result<()>>;
     /// The declared plans, and those of `stored` that published keys may still name.
@@ -115,7 +115,7 @@ impl Directories {
     pub fn open(
         &self,
         api: &ApiName,
-        mut place: Place,
+        mut place: Location,
     ) -> Result<Arc<OpenDirectory>, InvalidInstance> {
         let mut open = self.all();
         if let Some(known) = open.get(api) {
@@ -150,38 +150,38 @@ impl Directories {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The present moment: a pass takes it before it reads anything of the cluster.
-    pub fn moment(&self) -> Moment {
-        Moment(self.caught_up.load(Ordering::Acquire))
+    /// The present epoch: a pass takes it before it reads anything of the cluster.
+    pub fn epoch(&self) -> CacheEpoch {
+        CacheEpoch(self.caught_up.load(Ordering::Acquire))
     }
 
     /// What the directory holds of one ApiKey, and where it stands, for a caller that has read the
-    /// cluster since `read`. Read under a claim that no command of this leader which is still under way
+    /// cluster since `epoch`. Read under a claim that no command of this leader which is still under way
     /// shares; claims the directory when that was not done or was lost, and rebuilds it when Redis does
     /// not hold it whole.
-    pub async fn sight(
+    pub async fn owner_snapshot(
         &self,
         open: &OpenDirectory,
-        source: &dyn Source,
-        read: Moment,
+        source: &dyn DesiredState,
+        epoch: CacheEpoch,
         uid: &str,
         origin: &Origin,
         hashes: &[KeyHash],
-    ) -> Result<(Writer, Sight, Applied), DirectoryError> {
+    ) -> Result<(Writer, OwnerSnapshot, Applied), DirectoryError> {
         let look = async {
             for _ in 0..2 {
                 let writer = self.writer(open, source).await?;
-                if open.is_caught_up_since() > read {
+                if open.caught_up() > epoch {
                     return Err(DirectoryError::ReadBefore);
                 }
-                let sight = open.directory.sight(uid, origin, hashes).await?;
-                if sight.term > writer.term() {
+                let snapshot = open.directory.owner_snapshot(uid, origin, hashes).await?;
+                if snapshot.term > writer.term() {
                     // Another leader has claimed it since: what it declares is not this one's to tell.
-                    drop(Doubt::of(open, &writer));
+                    drop(UnansweredWrite::of(open, &writer));
                     continue;
                 }
-                if let Some(position) = sight.position {
-                    return Ok((writer, sight, position));
+                if let Some(position) = snapshot.position {
+                    return Ok((writer, snapshot, position));
                 }
                 let seen = open.directory.observe().await?;
                 if let Some(damage) = damage(None, &seen, &open.place.owner) {
@@ -193,15 +193,15 @@ impl Directories {
         self.counted(look.await)
     }
 
-    /// Writes a declaration that was decided on what [`Self::sight`] told, by its writer.
+    /// Writes a declaration that was decided on an [`OwnerSnapshot`], by its writer.
     pub async fn declare(
         &self,
         open: &OpenDirectory,
         writer: &Writer,
         declaration: &Declaration,
     ) -> Result<Declared, DirectoryError> {
-        let doubt = Doubt::of(open, writer);
-        let declared = doubt.settled_by(writer.declare(declaration).await);
+        let write = UnansweredWrite::of(open, writer);
+        let declared = write.answered_by(writer.declare(declaration).await);
         self.counted(declared.map_err(Into::into))
     }
 
@@ -209,28 +209,28 @@ impl Directories {
     pub async fn set_plans(
         &self,
         open: &OpenDirectory,
-        source: &dyn Source,
+        source: &dyn DesiredState,
     ) -> Result<(), DirectoryError> {
-        let write = async {
+        let done = async {
             let writer = self.writer(open, source).await?;
             let plans = source.plans(&open.api, open.known_plans().await?);
-            let doubt = Doubt::of(open, &writer);
-            doubt.settled_by(writer.set_plans(&plans).await)?;
+            let write = UnansweredWrite::of(open, &writer);
+            write.answered_by(writer.set_plans(&plans).await)?;
             open.remember_plans(&plans);
             Ok(())
         };
-        self.counted(write.await)
+        self.counted(done.await)
     }
 
     /// Forgets tombstones and last uses that are 90 days old.
     pub(crate) async fn forget_old(
         &self,
         open: &OpenDirectory,
-        source: &dyn Source,
+        source: &dyn DesiredState,
     ) -> Result<(), DirectoryError> {
         let writer = self.writer(open, source).await?;
-        let doubt = Doubt::of(open, &writer);
-        doubt.settled_by(writer.forget_old().await)?;
+        let write = UnansweredWrite::of(open, &writer);
+        write.answered_by(writer.forget_old().await)?;
         Ok(())
     }
 
@@ -240,7 +240,7 @@ impl Directories {
         &self,
         open: &OpenDirectory,
         damage: Damage,
-        source: &dyn Source,
+        source: &dyn DesiredState,
     ) -> Result<(), DirectoryError> {
         let mut held = open.writer.lock().await;
         let shows = damage.shows_in_meta();
@@ -258,7 +258,7 @@ impl Directories {
     async fn writer(
         &self,
         open: &OpenDirectory,
-        source: &dyn Source,
+        source: &dyn DesiredState,
     ) -> Result<Writer, DirectoryError> {
         let mut held = open.writer.lock().await;
         if let Some(writer) = held.as_ref().filter(|writer| open.trusts(writer)) {
@@ -279,7 +279,7 @@ impl Directories {
     async fn claim(
         &self,
         open: &OpenDirectory,
-        source: &dyn Source,
+        source: &dyn DesiredState,
     ) -> Result<Writer, DirectoryError> {
         let before = open.directory.observe().await?.meta;
         let before = before.map(|meta| meta.term);
@@ -292,7 +292,7 @@ impl Directories {
         if before.is_none_or(|term| !open.has_caught_up_at(term)) {
             source.caught_up().await.map_err(DirectoryError::Cluster)?;
             let count = self.caught_up.fetch_add(1, Ordering::AcqRel);
-            open.note_caught_up(Moment(count + 1));
+            open.note_caught_up(CacheEpoch(count + 1));
         }
         open.note_term(writer.term());
         Ok(writer)
@@ -321,7 +321,7 @@ impl Directories {
         &self,
         open: &OpenDirectory,
         writer: &Writer,
-        source: &dyn Source,
+        source: &dyn DesiredState,
     ) -> Result<(), DirectoryError> {
         let stored = open.known_plans().await?;
         let former = if open.is_behind() {

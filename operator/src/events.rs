@@ -33,7 +33,7 @@ const AT_ONCE: usize = 8;
 const WITHIN: Duration = Duration::from_secs(30);
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Happening {
+pub struct Transition {
     /// Whether somebody should look.
     pub warning: bool,
     /// One word, such as `KeyIssued`.
@@ -42,7 +42,7 @@ pub struct Happening {
     pub note: String,
 }
 
-impl Happening {
+impl Transition {
     pub fn normal(reason: impl Into<String>, note: impl Into<String>) -> Self {
         Self {
             warning: false,
@@ -77,16 +77,16 @@ pub fn queue(pod: &str) -> (Events, mpsc::Receiver<Event>) {
 impl Events {
     /// Logs what happened and queues it. Waits for nobody: an API server that hangs must not hold up
     /// a revocation.
-    pub fn report(&self, about: &ObjectReference, happenings: &[Happening]) {
-        for happening in happenings {
-            log(about, happening);
+    pub fn report(&self, about: &ObjectReference, transitions: &[Transition]) {
+        for transition in transitions {
+            log(about, transition);
             if self
                 .queue
-                .try_send(event(about, happening, &self.pod))
+                .try_send(event(about, transition, &self.pod))
                 .is_err()
             {
                 warn!(
-                    reason = happening.reason,
+                    reason = transition.reason,
                     "an event is lost, since too many wait for the API server"
                 );
             }
@@ -94,10 +94,10 @@ impl Events {
     }
 }
 
-fn log(about: &ObjectReference, happening: &Happening) {
+fn log(about: &ObjectReference, transition: &Transition) {
     let (kind, namespace, name) = (&about.kind, &about.namespace, &about.name);
-    let Happening { reason, note, .. } = happening;
-    if happening.warning {
+    let Transition { reason, note, .. } = transition;
+    if transition.warning {
         warn!(kind, namespace, name, reason, "{note}");
     } else {
         info!(kind, namespace, name, reason, "{note}");
@@ -105,10 +105,10 @@ fn log(about: &ObjectReference, happening: &Happening) {
 }
 
 /// Named by its time, as client-go does: `kubectl describe` shows events of one second by their names.
-fn event(about: &ObjectReference, happening: &Happening, pod: &str) -> Event {
+fn event(about: &ObjectReference, transition: &Transition, pod: &str) -> Event {
     let time = clock::shown_time();
     let object = about.name.as_deref().unwrap_or_default();
-    let word = if happening.warning {
+    let word = if transition.warning {
         "Warning"
     } else {
         "Normal"
@@ -121,9 +121,9 @@ fn event(about: &ObjectReference, happening: &Happening, pod: &str) -> Event {
         },
         event_time: Some(time),
         type_: Some(word.into()),
-        reason: Some(happening.reason.clone()),
-        action: Some(happening.reason.clone()),
-        note: Some(bounded(happening.note.clone(), LONGEST_NOTE)),
+        reason: Some(transition.reason.clone()),
+        action: Some(transition.reason.clone()),
+        note: Some(bounded(transition.note.clone(), LONGEST_NOTE)),
         regarding: Some(about.clone()),
         reporting_controller: Some(CONTROLLER.into()),
         reporting_instance: Some(bounded(pod.into(), LONGEST_INSTANCE)),
@@ -167,8 +167,8 @@ mod tests {
 
     #[test]
     fn a_note_is_cut_at_a_whole_character() {
-        let happening = Happening::normal("KeyIssued", "é".repeat(1000));
-        let event = event(&about(), &happening, "operator-0");
+        let transition = Transition::normal("KeyIssued", "é".repeat(1000));
+        let event = event(&about(), &transition, "operator-0");
         assert_eq!(event.note.unwrap().len(), LONGEST_NOTE);
     }
 
@@ -176,7 +176,7 @@ mod tests {
     async fn a_full_queue_holds_nobody_up() {
         let (events, mut queue) = queue("operator-0");
         for _ in 0..=CAPACITY {
-            events.report(&about(), &[Happening::normal("KeyIssued", "")]);
+            events.report(&about(), &[Transition::normal("KeyIssued", "")]);
         }
         drop(events);
         let mut waiting = 0;

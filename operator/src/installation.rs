@@ -41,7 +41,7 @@ use water_resources::workload::OnFailure;
 
 use crate::backoff::{chance, spread};
 use crate::clock;
-use crate::conditions::{Aspect, Finding, Outcome, Reason, holds};
+use crate::conditions::{Aspect, Finding, Readiness, Reason, holds};
 use crate::config::Scope;
 use crate::context::Context;
 use children::{ChildError, Children};
@@ -200,7 +200,7 @@ async fn without_secrets(
     let children = Children::observe(api, context).await?;
     let rollout = Rollout {
         migrations: report::waiting(Aspect::MigrationsComplete),
-        outcome: Outcome::Stuck(Reason::SecretInvalid, error.to_string()),
+        outcome: Readiness::Stuck(Reason::SecretInvalid, error.to_string()),
     };
     report(api, &children, directory, rollout, context).await
 }
@@ -285,23 +285,23 @@ fn is_news(api: &WaterDataApi, directory: &Finding) -> bool {
 }
 
 /// What somebody has to do about a child; an error that passes by itself is tried again.
-fn refusal(error: ChildError) -> Result<Outcome, ChildError> {
+fn refusal(error: ChildError) -> Result<Readiness, ChildError> {
     let message = error.to_string();
     match error {
-        ChildError::Foreign { .. } => Ok(Outcome::Stuck(Reason::ObjectConflict, message)),
-        ChildError::Leftover { .. } => Ok(Outcome::Underway(Reason::Waiting, message)),
+        ChildError::Foreign { .. } => Ok(Readiness::Stuck(Reason::ObjectConflict, message)),
+        ChildError::Leftover { .. } => Ok(Readiness::Underway(Reason::Waiting, message)),
         ChildError::Kube {
             source: kube::Error::Api(status),
             ..
         } if status.is_forbidden() || status.is_invalid() => {
-            Ok(Outcome::Stuck(Reason::Rejected, message))
+            Ok(Readiness::Stuck(Reason::Rejected, message))
         }
         error => Err(error),
     }
 }
 
 /// What keeps the children from being touched.
-fn hindrance(api: &WaterDataApi, scope: Scope) -> Option<Outcome> {
+fn hindrance(api: &WaterDataApi, scope: Scope) -> Option<Readiness> {
     let spec = &api.spec;
     let components = [
         &spec.components.gate,
@@ -310,12 +310,12 @@ fn hindrance(api: &WaterDataApi, scope: Scope) -> Option<Outcome> {
     ];
     let unsupported = |field: &str, instead: &str| {
         let message = format!("{field} is not acted on by this version of the operator: {instead}");
-        Some(Outcome::Stuck(Reason::NotSupported, message))
+        Some(Readiness::Stuck(Reason::NotSupported, message))
     };
     if spec.api_keys.allowed_namespaces.from != From::Same && scope == Scope::Namespaced {
         let message = "spec.apiKeys.allowedNamespaces asks for more than the operator's namespace: install the \
                        chart with rbac.scope: Cluster, or set from: Same";
-        return Some(Outcome::Stuck(Reason::ScopeTooNarrow, message.into()));
+        return Some(Readiness::Stuck(Reason::ScopeTooNarrow, message.into()));
     }
     if components
         .iter()
@@ -332,7 +332,7 @@ fn hindrance(api: &WaterDataApi, scope: Scope) -> Option<Outcome> {
     let message =
         "rollouts are stopped while spec.paused is set; keys are issued and revoked as ever";
     spec.paused
-        .then(|| Outcome::InForce(Reason::Paused, message.into()))
+        .then(|| Readiness::InForce(Reason::Paused, message.into()))
 }
 
 fn place(api: &WaterDataApi) -> ApiName {

@@ -17,10 +17,10 @@ mod gather;
 mod key_ids;
 pub(crate) mod memory;
 mod plans;
+mod readiness;
 pub(crate) mod record;
 pub(crate) mod secret;
 pub mod seen;
-mod standing;
 mod status;
 pub mod step;
 mod subject;
@@ -44,7 +44,7 @@ use crate::context::Context;
 use act::Done;
 pub use error::KeyError;
 use error::PASS_WITHIN;
-use gather::Scene;
+use gather::Gathered;
 use step::{Hindrance, Refusal, Verdict};
 
 /// When nothing happens.
@@ -91,7 +91,7 @@ async fn pass(
     now: Timestamp,
 ) -> Result<Action, KeyError> {
     // What this leadership began with may be older than the claim of a directory.
-    let read = context.directories.moment();
+    let epoch = context.directories.epoch();
     let Some(watched) = context.keys.get(&ObjectRef::from_obj(watched)) else {
         return Ok(Action::await_change());
     };
@@ -99,41 +99,43 @@ async fn pass(
     if context.memory.is_released(uid) {
         return Ok(Action::await_change());
     }
-    let mut scene = match gather::gather(&watched, read, context, now).await {
+    let mut gathered = match gather::gather(&watched, epoch, context, now).await {
         Err(KeyError::ReadBefore) => return Ok(Action::requeue(Duration::ZERO)),
         gathered => gathered?,
     };
-    let (verdict, step) = decide::decide(&scene.seen);
+    let (verdict, step) = decide::decide(&gathered.seen);
     let verdict = match step {
         None => verdict,
-        Some(step) => match act::act(&scene, step, context).await {
+        Some(step) => match act::act(&gathered, step, context).await {
             Ok(Done::Step) => return Ok(Action::requeue(Duration::ZERO)),
-            Ok(Done::Nothing) => return Ok(Action::requeue(hindered(&scene, HINDERED, context))),
+            Ok(Done::Nothing) => {
+                return Ok(Action::requeue(hindered(&gathered, HINDERED, context)));
+            }
             Ok(Done::Released) => Verdict::Released,
-            Err(error) => verdict::of_failure(&mut scene, error)?,
+            Err(error) => verdict::of_failure(&mut gathered, error)?,
         },
     };
     if verdict == Verdict::Released {
         return Ok(Action::await_change());
     }
-    if !verdict::is_news(&scene, &verdict) {
+    if !verdict::is_news(&gathered, &verdict) {
         return Ok(Action::requeue(verdict::TOLD_AFTER));
     }
-    report(&scene, &verdict, context, now).await?;
-    Ok(Action::requeue(pause(&scene, &verdict, context)))
+    report(&gathered, &verdict, context, now).await?;
+    Ok(Action::requeue(pause(&gathered, &verdict, context)))
 }
 
 async fn report(
-    scene: &Scene,
+    gathered: &Gathered,
     verdict: &Verdict<KeyHash>,
     context: &Context,
     now: Timestamp,
 ) -> Result<(), KeyError> {
-    let subject = &scene.subject;
-    let report = if scene.seen.is_deleting {
-        verdict::deleting(scene, verdict)
+    let subject = &gathered.subject;
+    let report = if gathered.seen.is_deleting {
+        verdict::deleting(gathered, verdict)
     } else {
-        verdict::living(scene, verdict)
+        verdict::living(gathered, verdict)
     };
     let generation = subject.meta.generation.unwrap_or_default();
     let status = status::status(subject.status.clone(), &report, generation, now);
@@ -145,23 +147,23 @@ async fn report(
 }
 
 /// When to look again, if nothing happens before.
-fn pause(scene: &Scene, verdict: &Verdict<KeyHash>, context: &Context) -> Duration {
+fn pause(gathered: &Gathered, verdict: &Verdict<KeyHash>, context: &Context) -> Duration {
     match verdict {
         Verdict::InForce(hash) => {
-            context.backoff.succeeded(scene.subject.uid());
+            context.backoff.succeeded(gathered.subject.uid());
             let idle = spread(IDLE, chance());
-            times::next_boundary(scene, hash).map_or(idle, |left| soon_after(left).min(idle))
+            times::next_boundary(gathered, hash).map_or(idle, |left| soon_after(left).min(idle))
         }
         Verdict::Refused(Refusal::NotAdmitted) => spread(REFUSED, chance()),
         Verdict::Refused(Refusal::Taken | Refusal::SecretConflict) => spread(TAKEN, chance()),
         Verdict::Refused(Refusal::ReissueLimit(until)) => {
-            times::left(scene, *until).map_or(HINDERED, |left| soon_after(left).min(IDLE))
+            times::left(gathered, *until).map_or(HINDERED, |left| soon_after(left).min(IDLE))
         }
         Verdict::Refused(Refusal::Revoked(_) | Refusal::OwnerRevoked | Refusal::Undecodable) => {
             spread(IDLE, chance())
         }
-        Verdict::Held(Hindrance::GatesRemain) => hindered(scene, POD_ENDS, context),
-        _ => hindered(scene, HINDERED, context),
+        Verdict::Held(Hindrance::GatesRemain) => hindered(gathered, POD_ENDS, context),
+        _ => hindered(gathered, HINDERED, context),
     }
 }
 
@@ -169,8 +171,8 @@ fn soon_after(left: Duration) -> Duration {
     left.saturating_add(spread(AFTER, chance()))
 }
 
-fn hindered(scene: &Scene, longest: Duration, context: &Context) -> Duration {
+fn hindered(gathered: &Gathered, longest: Duration, context: &Context) -> Duration {
     context
         .backoff
-        .failed(scene.subject.uid(), longest, chance())
+        .failed(gathered.subject.uid(), longest, chance())
 }

@@ -52,7 +52,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 /// What a leader works with, and what outlives its leadership.
 #[derive(Clone, Copy)]
-pub struct Means<'a> {
+pub struct LeaderResources<'a> {
     pub client: &'a Client,
     pub config: &'a OperatorConfig,
     pub election: &'a Election,
@@ -64,30 +64,31 @@ pub struct Means<'a> {
 
 /// Runs the controllers. Returns only when all watches have failed for minutes; dropped when the
 /// leadership is lost, which ends every pass under way.
-pub async fn lead(means: Means<'_>) {
-    let Means { caches, health, .. } = means;
+pub async fn lead(resources: LeaderResources<'_>) {
+    let LeaderResources { caches, health, .. } = resources;
     let (keys, revisits) = mpsc::unbounded();
     let (apis, api_revisits) = mpsc::unbounded();
     let follower = Follower { keys, apis };
-    let (directories, opened) = Directories::new(means.election.clone(), means.metrics.clone());
-    let api_namespaces = means.config.api_namespaces();
-    let (gate_pods, pod_changes) = GatePods::new(means.client, &api_namespaces, health);
+    let (directories, opened) =
+        Directories::new(resources.election.clone(), resources.metrics.clone());
+    let api_namespaces = resources.config.api_namespaces();
+    let (gate_pods, pod_changes) = GatePods::new(resources.client, &api_namespaces, health);
     let context = Arc::new(Context {
-        client: means.client.clone(),
-        scope: means.config.scope,
-        namespace: means.config.pod_namespace.clone(),
+        client: resources.client.clone(),
+        scope: resources.config.scope,
+        namespace: resources.config.pod_namespace.clone(),
         api_namespaces,
-        events: means.events.clone(),
+        events: resources.events.clone(),
         caches: Arc::clone(caches),
         keys: caches.keys.store.clone(),
         apis: caches.apis.store.clone(),
-        secrets: Secrets::new(means.client.clone(), caches.secrets.store.clone()),
+        secrets: Secrets::new(resources.client.clone(), caches.secrets.store.clone()),
         revisit: follower.clone(),
         memory: Memory::default(),
         directories,
         gate_pods,
         backoff: backoff::Backoff::default(),
-        metrics: means.metrics.clone(),
+        metrics: resources.metrics.clone(),
     });
     caches.follow(follower);
     let begun = watch::Sender::new(false);

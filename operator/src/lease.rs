@@ -52,7 +52,7 @@ enum Renewal {
 }
 
 /// The record as somebody else's, and since when it has not changed.
-struct Seen {
+struct ObservedLease {
     version: Option<String>,
     since: Instant,
 }
@@ -76,7 +76,7 @@ impl Election {
 
     /// Waits until this candidate leads.
     pub async fn win(&self) -> Leadership {
-        let mut seen: Option<Seen> = None;
+        let mut seen: Option<ObservedLease> = None;
         loop {
             let asked = Instant::now();
             match timeout(RENEW_DEADLINE, self.attempt(&mut seen)).await {
@@ -102,7 +102,7 @@ impl Election {
         Ok(lease.is_some_and(|lease| self.holds(&lease)))
     }
 
-    async fn attempt(&self, seen: &mut Option<Seen>) -> kube::Result<Option<Lease>> {
+    async fn attempt(&self, seen: &mut Option<ObservedLease>) -> kube::Result<Option<Lease>> {
         let Some(lease) = self.api.get_opt(NAME).await? else {
             let record = self.record(None);
             return written(self.api.create(&PostParams::default(), &record).await);
@@ -113,7 +113,7 @@ impl Election {
         self.put(&lease).await
     }
 
-    fn is_free(&self, lease: &Lease, seen: &mut Option<Seen>) -> bool {
+    fn is_free(&self, lease: &Lease, seen: &mut Option<ObservedLease>) -> bool {
         if holder(lease).is_none_or(str::is_empty) || self.holds(lease) {
             return true;
         }
@@ -123,7 +123,7 @@ impl Election {
             }
             _ => {
                 let version = lease.metadata.resource_version.clone();
-                *seen = Some(Seen {
+                *seen = Some(ObservedLease {
                     version,
                     since: Instant::now(),
                 });

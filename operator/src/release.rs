@@ -7,8 +7,8 @@
 
 mod directory;
 pub mod ending;
+mod finalized;
 mod freeing;
-mod held;
 
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ use tokio::time::timeout;
 
 use crate::lease::{self, Election, Leadership};
 use directory::ClearError;
+use finalized::{by_api, finalized};
 pub use freeing::Released;
 use freeing::free;
-use held::{by_api, held};
 
 /// Twice as long as it takes a Lease that nobody renews to become free.
 const LEADING_WITHIN: Duration = Duration::from_secs(2 * lease::DURATION.as_secs());
@@ -103,8 +103,8 @@ async fn any_lost(leaderships: &mut [Leadership]) {
 }
 
 async fn release(client: &Client, namespace: Option<&str>) -> Result<Released, ReleaseError> {
-    let held = held(client, namespace).await?;
-    for (api, keys) in by_api(&held) {
+    let finalized = finalized(client, namespace).await?;
+    for (api, keys) in by_api(&finalized) {
         let cleared = directory::clear(client, api, &keys, namespace.is_none()).await;
         cleared.map_err(|source| ReleaseError::Accepted {
             namespace: api.namespace.clone(),
@@ -112,5 +112,5 @@ async fn release(client: &Client, namespace: Option<&str>) -> Result<Released, R
             source,
         })?;
     }
-    Ok(free(client, held.iter()).await)
+    Ok(free(client, finalized.iter()).await)
 }

@@ -14,7 +14,7 @@ use water_runtime::{BoxError, Drained, Latch, Process, Shutdown, shutdown::Stage
 
 use crate::caches::{Caches, Told};
 use crate::config::OperatorConfig;
-use crate::leading::{Means, lead};
+use crate::leading::{LeaderResources, lead};
 use crate::lease::Election;
 use crate::metrics::Metrics;
 use crate::release::ending;
@@ -79,7 +79,7 @@ async fn work(
     let mut writing = pin!(events::write(client, queue));
     let health = Health::new(metrics.clone());
     let (caches, told) = Caches::new(client, config.scope, &config.pod_namespace, &health);
-    let means = Means {
+    let resources = LeaderResources {
         client,
         config,
         election,
@@ -88,7 +88,7 @@ async fn work(
         events: &events,
         metrics,
     };
-    let served = serve(means, told, ready.filled, shutdown);
+    let served = serve(resources, told, ready.filled, shutdown);
     // The queue outlives a leadership; `served` ends first, since it holds the queue open.
     let (served, writing) = match select(pin!(served), writing.as_mut()).await {
         Either::Left((served, writing)) => (served, writing),
@@ -102,47 +102,47 @@ async fn work(
 
 /// Keeps the caches and leads whenever it is elected, until the process stops.
 async fn serve(
-    means: Means<'_>,
+    resources: LeaderResources<'_>,
     told: Told,
     filled: Latch,
     shutdown: &Shutdown,
 ) -> Result<Drained, BoxError> {
     let fill = async {
-        means.caches.filled().await;
+        resources.caches.filled().await;
         filled.set();
         pending().await
     };
     tokio::select! {
         biased;
-        served = stand(means, shutdown) => served,
-        () = means.caches.keep(told) => Err(WatchesFailed.into()),
+        served = stand(resources, shutdown) => served,
+        () = resources.caches.keep(told) => Err(WatchesFailed.into()),
         never = fill => never,
     }
 }
 
-async fn stand(means: Means<'_>, shutdown: &Shutdown) -> Result<Drained, BoxError> {
+async fn stand(resources: LeaderResources<'_>, shutdown: &Shutdown) -> Result<Drained, BoxError> {
     loop {
         let mut leadership = tokio::select! {
-            leadership = means.election.win() => leadership,
+            leadership = resources.election.win() => leadership,
             () = shutdown.reached(Stage::Draining) => return Ok(Drained::default()),
-            () = means.health.until_hopeless() => return Err(WatchesFailed.into()),
+            () = resources.health.until_hopeless() => return Err(WatchesFailed.into()),
         };
-        means.metrics.leading.set(1);
+        resources.metrics.leading.set(1);
         // In this order: a process that was held for longer than its lease does not go on with what it
         // was doing.
         let ended = tokio::select! {
             biased;
             () = leadership.lost() => None,
             () = shutdown.reached(Stage::Draining) => Some(Ok(Drained::default())),
-            () = lead(means) => Some(Err(WatchesFailed.into())),
+            () = lead(resources) => Some(Err(WatchesFailed.into())),
         };
-        means.metrics.leading.set(0);
+        resources.metrics.leading.set(0);
         if let Some(served) = ended {
             leadership.release().await;
             return served;
         }
         // The API server may have been restored from an older state: a watch would go on after the
         // state that is lost, and never tell of what comes before that.
-        means.caches.begin_anew();
+        resources.caches.begin_anew();
     }
 }

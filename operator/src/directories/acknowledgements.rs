@@ -14,7 +14,7 @@ use tracing::debug;
 use water_keystore::{Leases, Owner, StoreError};
 
 use super::OpenDirectory;
-use super::gates::{GatePod, Gates, Missed, missed, unproven};
+use super::gates::{GatePod, Gates, MissingLeases, missed, unproven};
 use crate::gate_pods::GatePods;
 
 /// Between a write and the first look: a gate on a healthy Redis has acknowledged by then.
@@ -37,9 +37,9 @@ enum LookError {
 
 /// What earlier looks have shown.
 #[derive(Default)]
-struct Known {
+struct FormerLooks {
     /// A gate that is stuck is waited for once, and not by each change.
-    missed: Missed,
+    missed: MissingLeases,
     /// The generation in which the API server was last asked for the pods.
     generation: Option<u64>,
     /// Uids of leases whose pods are gone.
@@ -49,14 +49,14 @@ struct Known {
 /// Looks at the gates while a declaration waits, often at first, and calls `tell` with the owner of each
 /// declaration that has come into force.
 pub async fn follow(open: &OpenDirectory, pods: &GatePods, tell: impl Fn(&Owner)) -> Infallible {
-    let mut known = Known::default();
+    let mut known = FormerLooks::default();
     loop {
-        open.waits.begun().await;
+        open.pending.begun().await;
         let mut pause = FIRST;
-        while open.waits.is_anybody_waiting() {
+        while open.pending.is_anybody_waiting() {
             tokio::select! {
                 () = sleep(pause) => pause = (pause * 2).min(LONGEST),
-                () = open.waits.another() => {
+                () = open.pending.another() => {
                     sleep(FIRST).await;
                     pause = FIRST;
                 }
@@ -76,9 +76,9 @@ pub async fn follow(open: &OpenDirectory, pods: &GatePods, tell: impl Fn(&Owner)
 async fn look(
     open: &OpenDirectory,
     pods: &GatePods,
-    known: &mut Known,
+    known: &mut FormerLooks,
 ) -> Result<Vec<Owner>, LookError> {
-    let pending = open.waits.pending();
+    let awaited = open.pending.awaited();
     let leases = open.directory.leases().await?;
     let mut pods = pods_of(open, &leases, pods, known).await?;
     if !open.place.is_one_store() {
@@ -91,7 +91,7 @@ async fn look(
         pods,
         missed: known.missed.clone(),
     };
-    Ok(open.waits.judge(pending, &gates, now))
+    Ok(open.pending.judge(awaited, &gates, now))
 }
 
 /// Every pod that may have a copy of the directory.
@@ -99,7 +99,7 @@ async fn pods_of(
     open: &OpenDirectory,
     leases: &Leases,
     pods: &GatePods,
-    known: &mut Known,
+    known: &mut FormerLooks,
 ) -> kube::Result<Vec<GatePod>> {
     let without_pod = |found: &[GatePod]| -> HashSet<String> {
         let uids = leases.gates.iter().map(|lease| &lease.uid);

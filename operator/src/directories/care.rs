@@ -20,7 +20,7 @@ use super::health::{Damage, damage, is_unguarded, miscount};
 use super::{OpenDirectory, acknowledgements, former, sweep};
 use crate::clock;
 use crate::context::Context;
-use crate::events::Happening;
+use crate::events::Transition;
 
 /// Between two looks at the directory and its server.
 const EVERY: Duration = Duration::from_secs(1);
@@ -94,7 +94,7 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
                 debug!(error = %error, "cannot read when keys were last used");
             }
             let living = context.forget_gone();
-            open.waits.retain(&living);
+            open.pending.retain(&living);
         }
         close_unused(open, context);
     }
@@ -195,7 +195,7 @@ fn tell(open: &OpenDirectory, cause: &str, context: &Context) {
     context.revisit_keys_of(&open.api);
     if let Some(api) = context.decoded_api(&open.api) {
         let note = format!("the key directory was rebuilt from the cluster: {cause}");
-        let happened = [Happening::warning("DirectoryRebuilt", note)];
+        let happened = [Transition::warning("DirectoryRebuilt", note)];
         let about = api.object_ref(&());
         context.events.report(&about, &happened);
     }

@@ -15,7 +15,7 @@ use tracing::{debug, info};
 use water_domain::KeyHash;
 use water_keystore::{Declaration, Entry, Origin, Owner, Record, WriteError, Writer};
 
-use super::{DirectoryError, OpenDirectory, Source};
+use super::{DesiredState, DirectoryError, OpenDirectory};
 use crate::context::Context;
 
 /// Between two comparisons with the cluster.
@@ -70,7 +70,7 @@ fn gates(open: &OpenDirectory, context: &Context) -> HashSet<String> {
     pods.iter().filter_map(ResourceExt::uid).collect()
 }
 
-/// Declares anew what differs from the cluster. Answers for how many ApiKeys. Keys whose ApiKey is gone stay:
+/// Declares anew what differs from the cluster; returns for how many ApiKeys. Keys whose ApiKey is gone stay:
 /// only a sweep may take them for orphans.
 async fn write(
     open: &OpenDirectory,
@@ -110,7 +110,7 @@ async fn write(
     Ok(written)
 }
 
-/// Without tombstones, which the other Redis has. Answers whether no hash was refused.
+/// Without tombstones, which the other Redis has. Returns whether no hash was refused.
 async fn declare(
     open: &OpenDirectory,
     writer: &Writer,
@@ -119,16 +119,19 @@ async fn declare(
 ) -> Result<bool, DirectoryError> {
     let origin = entries.first().map(|entry| entry.origin.clone());
     let origin = origin.unwrap_or(Origin::Generated);
-    let sight = open.directory.sight(&owner.uid, &origin, &[]).await?;
+    let snapshot = open
+        .directory
+        .owner_snapshot(&owner.uid, &origin, &[])
+        .await?;
     let records: BTreeMap<KeyHash, Record> = entries
         .into_iter()
         .map(|entry| (entry.hash, entry.record))
         .collect();
     let is_undeclared = |hash: &&KeyHash| !records.contains_key(hash);
-    let withdrawn = sight.records.keys().filter(is_undeclared).copied();
+    let withdrawn = snapshot.records.keys().filter(is_undeclared).copied();
     let declaration = Declaration {
         owner: owner.clone(),
-        number: sight.number,
+        number: snapshot.number,
         withdrawn: withdrawn.collect(),
         records,
         revoked: BTreeSet::new(),

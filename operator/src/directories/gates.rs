@@ -100,7 +100,7 @@ fn running(pod: &Pod) -> Option<Timestamp> {
 
 /// Pods that should have a lease in the present generation and have none, by uid.
 #[derive(Clone, Default, PartialEq, Debug)]
-pub struct Missed {
+pub struct MissingLeases {
     /// The generation in which they are missed. In another one Redis may have lost what came since.
     generation: Option<u64>,
     pods: HashMap<String, Absence>,
@@ -116,7 +116,12 @@ struct Absence {
 }
 
 /// The pods that are missed at `now`. A missed pod stays missed until it has a lease or is gone.
-pub fn missed(before: &Missed, leases: &Leases, pods: &[GatePod], now: Instant) -> Missed {
+pub fn missed(
+    before: &MissingLeases,
+    leases: &Leases,
+    pods: &[GatePod],
+    now: Instant,
+) -> MissingLeases {
     let absent = |pod: &GatePod| {
         let (lease, earlier) = (leases.of(&pod.uid), before.pods.get(&pod.uid));
         let is_missed = match lease {
@@ -132,13 +137,13 @@ pub fn missed(before: &Missed, leases: &Leases, pods: &[GatePod], now: Instant) 
         let since = unchanged.map_or(now, |earlier| earlier.since);
         is_missed.then(|| (pod.uid.clone(), Absence { renewed, since }))
     };
-    Missed {
+    MissingLeases {
         generation: leases.generation,
         pods: pods.iter().filter_map(absent).collect(),
     }
 }
 
-impl Missed {
+impl MissingLeases {
     fn names(&self, pod: &GatePod) -> bool {
         self.pods.contains_key(&pod.uid)
     }
@@ -159,12 +164,12 @@ pub struct Gates {
     /// What the API server says of them.
     pub pods: Vec<GatePod>,
     /// See [`missed`].
-    pub missed: Missed,
+    pub missed: MissingLeases,
 }
 
 /// Pods that are waited for, by name.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub struct Awaited {
+pub struct AwaitedPods {
     /// All of them.
     pub pods: BTreeSet<String>,
     /// Those of them that read another Redis: only their end ends the wait.
@@ -173,11 +178,11 @@ pub struct Awaited {
 
 impl Gates {
     /// The pods that must be waited for before `change` is in force everywhere.
-    pub fn awaited(&self, change: &Applied, now: Instant) -> Awaited {
+    pub fn awaited(&self, change: &Applied, now: Instant) -> AwaitedPods {
         let pods = || self.pods.iter().filter(|pod| self.awaits(pod, change, now));
         let is_elsewhere = |pod: &&GatePod| pod.is_elsewhere && self.leases.of(&pod.uid).is_none();
         let name = |pod: &GatePod| pod.name.clone();
-        Awaited {
+        AwaitedPods {
             pods: pods().map(name).collect(),
             elsewhere: pods().filter(is_elsewhere).map(name).collect(),
         }

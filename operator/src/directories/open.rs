@@ -13,32 +13,32 @@ use water_keystore::{
 };
 use water_resources::api_key::ApiName;
 
-use super::Moment;
-use super::waits::Waits;
+use super::CacheEpoch;
+use super::pending::PendingDeclarations;
 
 /// One directory, claimed or not.
 pub struct OpenDirectory {
     /// The WaterDataApi that it belongs to.
     pub api: ApiName,
-    pub(super) place: Place,
+    pub(super) place: Location,
     pub(super) directory: Directory,
     /// `None` until claimed, and again after a write was refused.
     pub(super) writer: tokio::sync::Mutex<Option<Writer>>,
     /// What the gates have not acknowledged yet.
-    pub waits: Waits,
-    known: Mutex<Known>,
+    pub pending: PendingDeclarations,
+    known: Mutex<DirectoryState>,
     closed: Notify,
 }
 
 /// What this leadership knows of a directory.
 #[derive(Default)]
-struct Known {
+struct DirectoryState {
     /// The latest term of which a command may still be under way.
-    doubted: u64,
+    unanswered: u64,
     /// The term of the last claim after which the caches had caught up; 0 before.
     term: u64,
     /// When they caught up for the last time.
-    caught_up: Moment,
+    caught_up: CacheEpoch,
     was_claimed: bool,
     /// The plans as last written: a Redis that was wiped knows them no more.
     plans: Vec<Plan>,
@@ -58,7 +58,7 @@ struct Known {
 
 /// How a directory is reached, and its owner.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Location {
     /// How Redis is reached.
     pub settings: ConnectionSettings,
     /// Changes when `settings` do.
@@ -77,7 +77,7 @@ pub struct Place {
     pub take_over: Option<String>,
 }
 
-impl Place {
+impl Location {
     /// Whether the gates' URL names the same host, port and database as the operator's.
     pub(super) fn is_one_store(&self) -> bool {
         self.gate_store.as_ref() == Some(&self.store)
@@ -85,7 +85,7 @@ impl Place {
 }
 
 impl OpenDirectory {
-    pub(super) fn new(api: ApiName, place: Place) -> Result<Self, InvalidInstance> {
+    pub(super) fn new(api: ApiName, place: Location) -> Result<Self, InvalidInstance> {
         let instance = Instance::new(&api.namespace, &api.name)?;
         let connection = place.settings.connect(Purpose::Directory);
         Ok(Self {
@@ -93,13 +93,13 @@ impl OpenDirectory {
             api,
             place,
             writer: tokio::sync::Mutex::default(),
-            waits: Waits::default(),
+            pending: PendingDeclarations::default(),
             known: Mutex::default(),
             closed: Notify::new(),
         })
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, DirectoryState> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -136,12 +136,12 @@ impl OpenDirectory {
         self.known().term = term;
     }
 
-    /// What was read of the cluster before this moment may be older than the claim.
-    pub(super) fn is_caught_up_since(&self) -> Moment {
+    /// The epoch that the claim began: what was read of the cluster in an earlier one is too old.
+    pub(super) fn caught_up(&self) -> CacheEpoch {
         self.known().caught_up
     }
 
-    pub(super) fn note_caught_up(&self, at: Moment) {
+    pub(super) fn note_caught_up(&self, at: CacheEpoch) {
         self.known().caught_up = at;
     }
 
@@ -175,14 +175,14 @@ impl OpenDirectory {
         self.known().held_back
     }
 
-    /// Answers what was so before.
+    /// Returns what was so before.
     pub(super) fn note_held_back(&self, owners: Option<usize>) -> Option<usize> {
         std::mem::replace(&mut self.known().held_back, owners)
     }
 
     /// Whether no earlier command of this writer can be carried out any more.
     pub(super) fn trusts(&self, writer: &Writer) -> bool {
-        writer.term() > self.known().doubted
+        writer.term() > self.known().unanswered
     }
 
     /// Remembers what is held of an ApiKey that cannot be decoded. A Redis that was wiped knows it no
@@ -281,7 +281,7 @@ impl OpenDirectory {
         self.closed.notified().await;
     }
 
-    pub(super) fn is_at(&self, place: &Place) -> bool {
+    pub(super) fn is_at(&self, place: &Location) -> bool {
         self.place.fingerprint == place.fingerprint
             && self.place.gate_store == place.gate_store
             && (&self.place.owner, &self.place.api) == (&place.owner, &place.api)
@@ -291,23 +291,26 @@ impl OpenDirectory {
 
 /// A write under way. Unless it is answered, by a refusal or otherwise, it may be carried out later:
 /// its term is given up, and the next claim's refuses it.
-pub(super) struct Doubt<'a> {
+pub(super) struct UnansweredWrite<'a> {
     open: &'a OpenDirectory,
     term: u64,
-    is_settled: bool,
+    is_answered: bool,
 }
 
-impl<'a> Doubt<'a> {
+impl<'a> UnansweredWrite<'a> {
     pub(super) fn of(open: &'a OpenDirectory, writer: &Writer) -> Self {
         Self {
             open,
             term: writer.term(),
-            is_settled: false,
+            is_answered: false,
         }
     }
 
     /// The call has returned.
-    pub(super) fn settled_by<T>(mut self, outcome: Result<T, WriteError>) -> Result<T, WriteError> {
+    pub(super) fn answered_by<T>(
+        mut self,
+        outcome: Result<T, WriteError>,
+    ) -> Result<T, WriteError> {
         match &outcome {
             Err(WriteError::Store(_) | WriteError::Fenced { .. }) => {}
             Err(
@@ -316,17 +319,17 @@ impl<'a> Doubt<'a> {
                 info!(error = %refusal, "claiming the key directory again");
                 self.open.note_damage(refusal);
             }
-            _ => self.is_settled = true,
+            _ => self.is_answered = true,
         }
         outcome
     }
 }
 
-impl Drop for Doubt<'_> {
+impl Drop for UnansweredWrite<'_> {
     fn drop(&mut self) {
-        if !self.is_settled {
+        if !self.is_answered {
             let mut known = self.open.known();
-            known.doubted = known.doubted.max(self.term);
+            known.unanswered = known.unanswered.max(self.term);
         }
     }
 }

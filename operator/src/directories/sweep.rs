@@ -17,11 +17,11 @@ use water_domain::Fault;
 use water_keystore::{Declaration, Origin, Owner};
 use water_resources::ApiKey;
 
-use super::{DirectoryError, Moment, OpenDirectory, Source};
+use super::{CacheEpoch, DesiredState, DirectoryError, OpenDirectory};
 use crate::client::watched;
 use crate::config::Scope;
 use crate::context::Context;
-use crate::events::Happening;
+use crate::events::Transition;
 use crate::keys::changes::Changes;
 use crate::watches::listing;
 
@@ -75,13 +75,13 @@ pub async fn follow(open: &OpenDirectory, context: &Context) -> Infallible {
     }
 }
 
-/// Answers the owners of which this sweep has seen no ApiKey.
+/// Returns the owners of which this sweep has seen no ApiKey.
 async fn sweep(
     open: &OpenDirectory,
     context: &Context,
     before: &HashSet<Box<str>>,
 ) -> Result<HashSet<Box<str>>, SweepError> {
-    let read = context.directories.moment();
+    let epoch = context.directories.epoch();
     // The directory first: a key that is declared in between has an ApiKey that the list shows.
     let stored = open.former().await.map_err(DirectoryError::from)?;
     let living = living(&context.client, context.scope, &context.namespace).await?;
@@ -108,7 +108,7 @@ async fn sweep(
     if held_back.is_none() {
         let mut removed = 0;
         for owner in &removable {
-            match withdraw(open, owner, read, context).await {
+            match withdraw(open, owner, epoch, context).await {
                 Ok(()) => removed += 1,
                 Err(error) if error.is_transient() => return Err(error.into()),
                 // The others are not kept by it; the next sweep tries it again.
@@ -160,27 +160,27 @@ fn allowance(open: &OpenDirectory, context: &Context) -> usize {
 async fn withdraw(
     open: &OpenDirectory,
     owner: &Owner,
-    read: Moment,
+    epoch: CacheEpoch,
     context: &Context,
 ) -> Result<(), DirectoryError> {
     let directories = &context.directories;
     let origin = Origin::Generated;
-    let (writer, sight, _) = directories
-        .sight(open, context, read, &owner.uid, &origin, &[])
+    let (writer, snapshot, _) = directories
+        .owner_snapshot(open, context, epoch, &owner.uid, &origin, &[])
         .await?;
     let declaration = Declaration {
         owner: owner.clone(),
-        number: sight.number,
+        number: snapshot.number,
         records: BTreeMap::new(),
-        withdrawn: sight.records.keys().copied().collect(),
+        withdrawn: snapshot.records.keys().copied().collect(),
         revoked: BTreeSet::new(),
         reinstated: BTreeMap::new(),
         origin,
         is_last: false,
     };
-    if !sight.is_gone {
+    if !snapshot.is_gone {
         directories.declare(open, &writer, &declaration).await?;
-        Changes::of(&sight.records, &declaration).told(&declaration);
+        Changes::of(&snapshot.records, &declaration).told(&declaration);
     }
     open.forget_unreadable(&owner.uid);
     Ok(())
@@ -203,7 +203,7 @@ fn tell(open: &OpenDirectory, removed: usize, context: &Context) {
         );
         context.events.report(
             &api.object_ref(&()),
-            &[Happening::warning("KeysSwept", note)],
+            &[Transition::warning("KeysSwept", note)],
         );
     }
 }

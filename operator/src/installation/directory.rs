@@ -14,10 +14,10 @@ use water_resources::condition::ConditionStatus;
 use super::advice::{advice, ask};
 use super::secrets::{self, Redis};
 use super::{InstallationError, place};
-use crate::conditions::{Aspect, Finding, Outcome, RECORD_MANAGER, Reason};
+use crate::conditions::{Aspect, Finding, RECORD_MANAGER, Readiness, Reason};
 use crate::context::Context;
 use crate::directories::sweep::ALLOW;
-use crate::directories::{DirectoryError, OpenDirectory, Place};
+use crate::directories::{DirectoryError, Location, OpenDirectory};
 
 /// The uid of a namespace whose directory may be taken over.
 const TAKE_OVER: &str = "waterdata.dev/take-over";
@@ -65,7 +65,7 @@ async fn open(
     let annotations = api.annotations.as_ref();
     let opened = context.directories.open(
         &place,
-        Place {
+        Location {
             settings: redis.settings.clone(),
             fingerprint: redis.fingerprint.clone(),
             store: redis.store.clone(),
@@ -147,18 +147,18 @@ fn in_order(advice: Option<(Reason, String)>) -> Finding {
 }
 
 /// A directory that is not in order is said first, unless somebody has to act on the children anyway.
-pub fn worse(outcome: Outcome, directory: &Finding) -> Outcome {
+pub fn worse(outcome: Readiness, directory: &Finding) -> Readiness {
     if directory.status == ConditionStatus::True {
         return outcome;
     }
     let mut message = directory.message.clone();
     // What waits for the directory.
-    if let Outcome::Underway(Reason::Waiting, waiting) = &outcome {
+    if let Readiness::Underway(Reason::Waiting, waiting) = &outcome {
         message = format!("{message}; {waiting}");
     }
     match (outcome, directory.reason) {
-        (stuck @ Outcome::Stuck(..), _) => stuck,
-        (_, Reason::DirectoryOwned) => Outcome::Stuck(Reason::DirectoryOwned, message),
-        (_, reason) => Outcome::Underway(reason, message),
+        (stuck @ Readiness::Stuck(..), _) => stuck,
+        (_, Reason::DirectoryOwned) => Readiness::Stuck(Reason::DirectoryOwned, message),
+        (_, reason) => Readiness::Underway(reason, message),
     }
 }

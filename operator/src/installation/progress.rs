@@ -7,9 +7,9 @@ use k8s_openapi::api::networking::v1::Ingress;
 use kube::ResourceExt;
 use water_resources::water_data_api::ComponentStatus;
 
-use crate::conditions::{Outcome, Reason};
+use crate::conditions::{Readiness, Reason};
 
-pub fn migration(job: &Job) -> Option<Outcome> {
+pub fn migration(job: &Job) -> Option<Readiness> {
     let name = job.name_any();
     let status = job.status.as_ref();
     let conditions = status.and_then(|status| status.conditions.as_ref());
@@ -22,18 +22,18 @@ pub fn migration(job: &Job) -> Option<Outcome> {
                 let message = format!(
                     "the Job {name} failed ({reason}); look at its log and delete it to have it tried again"
                 );
-                return Some(Outcome::Stuck(Reason::MigrationFailed, message));
+                return Some(Readiness::Stuck(Reason::MigrationFailed, message));
             }
             _ => {}
         }
     }
     let message = format!("the Job {name} runs");
-    Some(Outcome::Underway(Reason::Migrating, message))
+    Some(Readiness::Underway(Reason::Migrating, message))
 }
 
 /// A Deployment: observed, every pod of the latest template, available, and no old pod left.
-pub fn deployment(deployment: &Deployment) -> Option<Outcome> {
-    let underway = |message| Some(Outcome::Underway(Reason::RollingOut, message));
+pub fn deployment(deployment: &Deployment) -> Option<Readiness> {
+    let underway = |message| Some(Readiness::Underway(Reason::RollingOut, message));
     let name = deployment.name_any();
     let status = deployment.status.clone().unwrap_or_default();
     if status.observed_generation < deployment.metadata.generation {
@@ -50,7 +50,7 @@ pub fn deployment(deployment: &Deployment) -> Option<Outcome> {
             "the Deployment {name} made no progress within spec.rollout.progressDeadlineSeconds: \
              look at its newest pods, and set a spec.image.tag that works"
         );
-        return Some(Outcome::Stuck(Reason::RolloutFailed, message));
+        return Some(Readiness::Stuck(Reason::RolloutFailed, message));
     }
     let desired = desired(deployment);
     let (updated, available) = (
@@ -102,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    fn judged(status: Value) -> Option<Outcome> {
+    fn judged(status: Value) -> Option<Readiness> {
         let object = json!({
             "metadata": { "name": "gate", "generation": 2 },
             "spec": { "replicas": 2, "selector": {}, "template": {} },
@@ -127,11 +127,11 @@ mod tests {
             let mut status = rolled();
             status[field] = value.into();
             assert!(
-                matches!(judged(status), Some(Outcome::Underway(..))),
+                matches!(judged(status), Some(Readiness::Underway(..))),
                 "{field}"
             );
         }
-        assert!(matches!(judged(json!({})), Some(Outcome::Underway(..))));
+        assert!(matches!(judged(json!({})), Some(Readiness::Underway(..))));
     }
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
         let reason = "ProgressDeadlineExceeded";
         status["conditions"] =
             json!([{ "type": "Progressing", "status": "False", "reason": reason }]);
-        assert!(matches!(judged(status), Some(Outcome::Stuck(..))));
+        assert!(matches!(judged(status), Some(Readiness::Stuck(..))));
     }
 
     #[test]
@@ -151,12 +151,12 @@ mod tests {
             migration(&serde_json::from_value(job).unwrap())
         };
         let condition = |kind: &str| json!([{ "type": kind, "status": "True", "reason": "BackoffLimitExceeded" }]);
-        let runs = Outcome::Underway(Reason::Migrating, "the Job migrate runs".into());
+        let runs = Readiness::Underway(Reason::Migrating, "the Job migrate runs".into());
         assert_eq!(judged(json!([])), Some(runs.clone()));
         assert_eq!(judged(condition("Complete")), None);
         assert_eq!(judged(condition("FailureTarget")), Some(runs));
         let message = "the Job migrate failed (BackoffLimitExceeded); look at its log and delete it to have it tried again";
-        let failed = Outcome::Stuck(Reason::MigrationFailed, message.into());
+        let failed = Readiness::Stuck(Reason::MigrationFailed, message.into());
         assert_eq!(judged(condition("Failed")), Some(failed));
     }
 }

@@ -17,7 +17,7 @@ use super::question::{Loaded, Provider, QuestionError};
 use super::render::Part;
 use super::transitions::transitions;
 use crate::client::record_params;
-use crate::conditions::{Aspect, Finding, Outcome, Reason, find, holds, stated};
+use crate::conditions::{Aspect, Finding, Readiness, Reason, find, holds, stated};
 use crate::context::Context;
 
 #[derive(Clone, PartialEq, Debug)]
@@ -37,7 +37,7 @@ pub struct Report {
     /// Gates that serve and do not follow the directory, by their pods' names.
     pub strays: Vec<String>,
     /// `Ready`, `Reconciling` and `Stalled`; `Progressing` follows.
-    pub outcome: Outcome,
+    pub outcome: Readiness,
 }
 
 pub fn status(api: &WaterDataApi, report: &Report, now: Timestamp) -> WaterDataApiStatus {
@@ -98,7 +98,7 @@ pub fn out_of_scope(api: &WaterDataApi) -> Report {
         sign_in: None,
         sweep: None,
         strays: Vec::new(),
-        outcome: Outcome::Stuck(Reason::ScopeTooNarrow, message),
+        outcome: Readiness::Stuck(Reason::ScopeTooNarrow, message),
     }
 }
 
@@ -113,7 +113,7 @@ pub fn interrupted(
     let before = api.status.clone().unwrap_or_default();
     let generation = api.meta().generation.unwrap_or_default();
     let reason = Reason::ApiServerError;
-    let outcome = Outcome::Underway(reason, error.into());
+    let outcome = Readiness::Underway(reason, error.into());
     let mut findings = outcome.findings().to_vec();
     if !is_open {
         findings.push(Finding::lacks(Aspect::DirectorySynced, reason, error));
@@ -186,16 +186,18 @@ fn degraded(report: &Report) -> Finding {
 /// As a Deployment has it: true while rolling out and when done, false when it cannot go on.
 fn progressing(report: &Report) -> Finding {
     match &report.outcome {
-        Outcome::InForce(Reason::Paused, message) => {
+        Readiness::InForce(Reason::Paused, message) => {
             Finding::lacks(Aspect::Progressing, Reason::Paused, message)
         }
-        Outcome::InForce(..) => Finding::holds(
+        Readiness::InForce(..) => Finding::holds(
             Aspect::Progressing,
             Reason::Complete,
             "every pod runs what is declared",
         ),
-        Outcome::Underway(reason, message) => Finding::holds(Aspect::Progressing, *reason, message),
-        Outcome::Stuck(reason, message) => Finding::lacks(Aspect::Progressing, *reason, message),
+        Readiness::Underway(reason, message) => {
+            Finding::holds(Aspect::Progressing, *reason, message)
+        }
+        Readiness::Stuck(reason, message) => Finding::lacks(Aspect::Progressing, *reason, message),
     }
 }
 

@@ -8,16 +8,16 @@ use super::children::{ChildError, Children};
 use super::manifest::{ChildKind, Desired, Manifest};
 use super::progress;
 use super::report::waiting;
-use crate::conditions::{Aspect, Finding, Outcome, Reason, holds};
+use crate::conditions::{Aspect, Finding, Readiness, Reason, holds};
 
 pub struct Rollout {
     pub migrations: Finding,
-    pub outcome: Outcome,
+    pub outcome: Readiness,
 }
 
 impl Rollout {
     /// Nothing was touched: what is known of the migrations stays.
-    pub fn untouched(api: &WaterDataApi, outcome: Outcome) -> Self {
+    pub fn untouched(api: &WaterDataApi, outcome: Readiness) -> Self {
         let status = api.status.as_ref();
         let is_known =
             status.is_some_and(|status| holds(&status.conditions, Aspect::MigrationsComplete));
@@ -33,10 +33,10 @@ impl Rollout {
     }
 
     pub fn is_complete(&self) -> bool {
-        matches!(self.outcome, Outcome::InForce(Reason::Complete, _))
+        matches!(self.outcome, Readiness::InForce(Reason::Complete, _))
     }
 
-    fn past_migrations(outcome: Outcome) -> Self {
+    fn past_migrations(outcome: Readiness) -> Self {
         Self {
             migrations: migrated(),
             outcome,
@@ -72,7 +72,7 @@ pub async fn run(
     }
     if let Some(manifest) = &desired.portal {
         if let Err(hindrance) = portal {
-            return Ok(Rollout::past_migrations(Outcome::Stuck(
+            return Ok(Rollout::past_migrations(Readiness::Stuck(
                 Reason::PortalInvalid,
                 hindrance,
             )));
@@ -83,7 +83,7 @@ pub async fn run(
         }
     }
     children.prune(desired).await?;
-    let outcome = Outcome::InForce(Reason::Complete, "everything is as declared".into());
+    let outcome = Readiness::InForce(Reason::Complete, "everything is as declared".into());
     Ok(Rollout::past_migrations(outcome))
 }
 
@@ -120,7 +120,7 @@ async fn deploy(
             let is_gate = manifest.name == desired.gate.name;
             if is_gate && !is_claimed && !children.is_made(manifest) {
                 let message = "the gate is rolled out once the key directory is claimed";
-                let outcome = Outcome::Underway(Reason::Waiting, message.into());
+                let outcome = Readiness::Underway(Reason::Waiting, message.into());
                 return Ok(Some(Rollout::past_migrations(outcome)));
             }
             children.apply(manifest).await?;
@@ -145,8 +145,8 @@ fn unfinished(children: &Children, manifest: &Manifest) -> Result<Option<Rollout
 }
 
 /// How far a child is that was applied a moment ago.
-fn untold(reason: Reason) -> Outcome {
-    Outcome::Underway(reason, "the API server has not told of it yet".into())
+fn untold(reason: Reason) -> Readiness {
+    Readiness::Underway(reason, "the API server has not told of it yet".into())
 }
 
 fn migrated() -> Finding {

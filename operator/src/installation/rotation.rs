@@ -20,7 +20,7 @@ use super::identity::{self, Identity};
 use super::manifest::ChildKind;
 use super::render::{CONFIG_HASH, Part};
 use crate::context::Context;
-use crate::events::Happening;
+use crate::events::Transition;
 
 /// On the WaterDataApi: any word that was not there before asks for a rotation. On the Secret: the
 /// word that was heard last.
@@ -82,11 +82,11 @@ pub async fn advance(
     };
     identity::write(changed, context).await?;
     let happened = match step {
-        Step::Swap => Happening::normal(
+        Step::Swap => Transition::normal(
             "IdentityRotating",
             "the gates are rolled to sign with the next identity key",
         ),
-        Step::Renew => Happening::normal(
+        Step::Renew => Transition::normal(
             "IdentityRotated",
             "the old identity key has ended: the services are rolled to refuse it",
         ),

@@ -4,7 +4,7 @@ use water_resources::condition::{Condition, ConditionStatus};
 use water_resources::water_data_api::WaterDataApiStatus;
 
 use crate::conditions::{Aspect, Reason, find, holds};
-use crate::events::Happening;
+use crate::events::Transition;
 
 /// What does not keep a WaterDataApi from being ready, and is an event when it begins.
 const ADVISED: [Reason; 8] = [
@@ -18,19 +18,19 @@ const ADVISED: [Reason; 8] = [
     Reason::ClientRefused,
 ];
 
-pub fn transitions(before: &WaterDataApiStatus, after: &WaterDataApiStatus) -> Vec<Happening> {
+pub fn transitions(before: &WaterDataApiStatus, after: &WaterDataApiStatus) -> Vec<Transition> {
     let mut happened = Vec::new();
     if after.target_version != before.target_version
         && let Some(target) = &after.target_version
     {
-        happened.push(Happening::normal(
+        happened.push(Transition::normal(
             "RolloutStarted",
             format!("rolling out version {target}"),
         ));
     }
     let became = |aspect| holds(&after.conditions, aspect) && !holds(&before.conditions, aspect);
     if became(Aspect::MigrationsComplete) {
-        happened.push(Happening::normal(
+        happened.push(Transition::normal(
             "MigrationsComplete",
             "the database's schema is that of the version",
         ));
@@ -38,13 +38,13 @@ pub fn transitions(before: &WaterDataApiStatus, after: &WaterDataApiStatus) -> V
     if after.version != before.version
         && let Some(version) = &after.version
     {
-        happened.push(Happening::normal(
+        happened.push(Transition::normal(
             "RolloutComplete",
             format!("every pod runs version {version}"),
         ));
     }
     if became(Aspect::DataLoaded) {
-        happened.push(Happening::normal(
+        happened.push(Transition::normal(
             "DataLoaded",
             "both public datasets are loaded",
         ));
@@ -54,7 +54,7 @@ pub fn transitions(before: &WaterDataApiStatus, after: &WaterDataApiStatus) -> V
         let told = |conditions| find(conditions, aspect).filter(|condition| is_told(condition));
         let now = told(&after.conditions)?;
         let is_new = told(&before.conditions).is_none_or(|before| before.reason != now.reason);
-        is_new.then(|| Happening::warning(&now.reason, &now.message))
+        is_new.then(|| Transition::warning(&now.reason, &now.message))
     };
     let is_advised = |condition: &Condition| {
         let mut words = ADVISED.iter().map(|reason| reason.as_str());

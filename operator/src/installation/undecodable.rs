@@ -9,9 +9,9 @@ use water_domain::Timestamp;
 use water_resources::{Condition, WaterDataApi};
 
 use super::{InstallationError, directory};
-use crate::conditions::{Aspect, Outcome, RECORD_MANAGER, Reason, find, stated};
+use crate::conditions::{Aspect, RECORD_MANAGER, Readiness, Reason, find, stated};
 use crate::context::Context;
-use crate::events::Happening;
+use crate::events::Transition;
 
 /// Opens its key directory, and tells.
 pub async fn pass(
@@ -57,14 +57,14 @@ async fn tell(
         return Ok(());
     }
     let message = format!("the WaterDataApi cannot be read: {}", invalid.error);
-    let outcome = Outcome::Stuck(Reason::Undecodable, message.clone());
+    let outcome = Readiness::Stuck(Reason::Undecodable, message.clone());
     let conditions = stated(&before, outcome.findings().to_vec(), generation, now);
     let patch = json!({ "status": { "observedGeneration": generation, "conditions": conditions } });
     let params = PatchParams::apply(RECORD_MANAGER);
     objects
         .patch_status(&api.name_any(), &params, &Patch::Merge(patch))
         .await?;
-    let happened = Happening::warning(Reason::Undecodable.as_str(), message);
+    let happened = Transition::warning(Reason::Undecodable.as_str(), message);
     context.events.report(&api.object_ref(&()), &[happened]);
     Ok(())
 }

@@ -12,17 +12,17 @@ use water_resources::{ApiKey, WaterDataApi};
 
 use super::changes::Changes;
 use super::error::KeyError;
-use super::gather::{Reading, Scene};
+use super::gather::{DirectoryReading, Gathered};
 use super::memory::MadeKey;
 use super::record::{self, Issued};
-use super::secret::{Handed, Outcome};
-use super::seen::Terms;
+use super::secret::{IssuedPair, Outcome};
+use super::seen::KeyRules;
 use super::step::{Declaration, Handover, Release, Step};
 use super::{finalizer, status};
 use crate::context::Context;
 use crate::directories::DirectoryError;
-use crate::directories::waits::Mark;
-use crate::events::Happening;
+use crate::directories::pending::DeclarationId;
+use crate::events::Transition;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Done {
@@ -35,82 +35,88 @@ pub enum Done {
 }
 
 pub async fn act(
-    scene: &Scene,
+    gathered: &Gathered,
     step: Step<KeyHash, PlanName>,
     context: &Context,
 ) -> Result<Done, KeyError> {
     match step {
-        Step::Finalize => finalize(scene, context).await,
-        Step::Make => make(scene, context),
-        Step::Announce { hash, is_reissue } => announce(scene, hash, is_reissue, context).await,
-        Step::Retire { hash, at } => retire(scene, hash, at, context).await,
-        Step::Declare(declaration) => declare(scene, declaration, context).await,
+        Step::Finalize => finalize(gathered, context).await,
+        Step::Make => make(gathered, context),
+        Step::Announce { hash, is_reissue } => announce(gathered, hash, is_reissue, context).await,
+        Step::Retire { hash, at } => retire(gathered, hash, at, context).await,
+        Step::Declare(declaration) => declare(gathered, declaration, context).await,
         Step::Reveal(handover) | Step::Replace(handover) => {
-            hand_over(scene, handover, context).await
+            hand_over(gathered, handover, context).await
         }
-        Step::Amend => amend(scene, context).await,
-        Step::Release(release) => let_go(scene, release, context).await,
+        Step::Amend => amend(gathered, context).await,
+        Step::Release(release) => let_go(gathered, release, context).await,
     }
 }
 
-async fn finalize(scene: &Scene, context: &Context) -> Result<Done, KeyError> {
-    let written = finalizer::add(decoded(scene)?, &api(scene, context)).await?;
+async fn finalize(gathered: &Gathered, context: &Context) -> Result<Done, KeyError> {
+    let written = finalizer::add(decoded(gathered)?, &api(gathered, context)).await?;
     context.memory.keep_written(&written);
     Ok(Done::Step)
 }
 
-fn make(scene: &Scene, context: &Context) -> Result<Done, KeyError> {
+fn make(gathered: &Gathered, context: &Context) -> Result<Done, KeyError> {
     let mut random = [0; 48];
     getrandom::fill(&mut random)?;
     let plain = PlainKey::generate(&KeyPrefix::default(), &random);
-    let spec = scene.seen.spec.as_ref();
+    let spec = gathered.seen.spec.as_ref();
     let wanted = spec.map_or(0, |spec| spec.rotation.revision);
     let issued = Issued {
         hash: plain.hash(),
         key_id: plain.key_id(),
-        revision: wanted.max(scene.seen.status.revision),
-        time: reading(scene)?.now,
+        revision: wanted.max(gathered.seen.status.revision),
+        time: reading(gathered)?.now,
     };
     let made = MadeKey {
         plain,
         issued,
         is_overtaken: false,
     };
-    context.memory.keep_made(scene.subject.uid(), made);
+    context.memory.keep_made(gathered.subject.uid(), made);
     Ok(Done::Step)
 }
 
 async fn announce(
-    scene: &Scene,
+    gathered: &Gathered,
     hash: KeyHash,
     is_reissue: bool,
     context: &Context,
 ) -> Result<Done, KeyError> {
-    let key = decoded(scene)?;
-    let issued = scene.issued.get(&hash).ok_or(KeyError::Unread("a key"))?;
+    let key = decoded(gathered)?;
+    let issued = gathered
+        .issued
+        .get(&hash)
+        .ok_or(KeyError::Unread("a key"))?;
     let reissue = Reissue {
         key_id: issued.key_id.to_string(),
-        time: reading(scene)?.now,
+        time: reading(gathered)?.now,
     };
     let reissue = is_reissue.then_some(reissue);
     let announced = ApiKeyStatus {
-        api: scene.place.clone(),
-        ..announced(scene.subject.status.clone(), issued.told(), reissue)
+        api: gathered.place.clone(),
+        ..announced(gathered.subject.status.clone(), issued.told(), reissue)
     };
     status::put(key, announced, context).await?;
     Ok(Done::Step)
 }
 
 async fn retire(
-    scene: &Scene,
+    gathered: &Gathered,
     hash: KeyHash,
     at: Timestamp,
     context: &Context,
 ) -> Result<Done, KeyError> {
-    let issued = scene.issued.get(&hash).ok_or(KeyError::Unread("a key"))?;
-    let before = scene.subject.status.clone();
-    let status = retired(before, issued.retiring(at), scene.subject.brought);
-    status::put(decoded(scene)?, status, context).await?;
+    let issued = gathered
+        .issued
+        .get(&hash)
+        .ok_or(KeyError::Unread("a key"))?;
+    let before = gathered.subject.status.clone();
+    let status = retired(before, issued.retiring(at), gathered.subject.brought);
+    status::put(decoded(gathered)?, status, context).await?;
     Ok(Done::Step)
 }
 
@@ -168,14 +174,14 @@ fn reissues(before: &ApiKeyStatus, reissue: Option<Reissue>) -> Vec<Reissue> {
 }
 
 async fn declare(
-    scene: &Scene,
+    gathered: &Gathered,
     wanted: Declaration<KeyHash, PlanName>,
     context: &Context,
 ) -> Result<Done, KeyError> {
-    let reading = reading(scene)?;
-    let owner = record::owner(&scene.subject.meta);
+    let reading = reading(gathered)?;
+    let owner = record::owner(&gathered.subject.meta);
     let (number, is_last) = (wanted.number, wanted.is_last);
-    let declaration = declaration(scene, reading, wanted, owner.clone())?;
+    let declaration = declaration(gathered, reading, wanted, owner.clone())?;
     let directories = &context.directories;
     let declared = match directories
         .declare(&reading.open, &reading.writer, &declaration)
@@ -189,8 +195,10 @@ async fn declare(
         Err(error) => return Err(error.into()),
     };
     let happened = Changes::of(&reading.records, &declaration).told(&declaration);
-    context.events.report(&scene.subject.reference(), &happened);
-    let mark = Mark {
+    context
+        .events
+        .report(&gathered.subject.reference(), &happened);
+    let id = DeclarationId {
         generation: declared.applied.generation,
         // What is gone has no number any more.
         number: if is_last { 0 } else { declared.number },
@@ -198,25 +206,25 @@ async fn declare(
     };
     reading
         .open
-        .waits
-        .begin(&owner, mark, declared.applied, Instant::now());
+        .pending
+        .begin(&owner, id, declared.applied, Instant::now());
     let is_done = declared.refused.is_empty() && (is_last || declared.number != number);
     Ok(if is_done { Done::Step } else { Done::Nothing })
 }
 
 fn declaration(
-    scene: &Scene,
-    reading: &Reading,
+    gathered: &Gathered,
+    reading: &DirectoryReading,
     wanted: Declaration<KeyHash, PlanName>,
     owner: Owner,
 ) -> Result<water_keystore::Declaration, KeyError> {
-    let account = scene.subject.account.as_ref();
-    let record = |(hash, terms): (KeyHash, Terms<PlanName>)| {
-        let record = match (scene.issued.get(&hash), reading.records.get(&hash)) {
+    let account = gathered.subject.account.as_ref();
+    let record = |(hash, rules): (KeyHash, KeyRules<PlanName>)| {
+        let record = match (gathered.issued.get(&hash), reading.records.get(&hash)) {
             (Some(issued), _) => {
-                issued.record(account.ok_or(KeyError::Unread("an account"))?, &terms)
+                issued.record(account.ok_or(KeyError::Unread("an account"))?, &rules)
             }
-            (None, Some(Some(held))) => record::with_terms(held, &terms),
+            (None, Some(Some(held))) => record::with_rules(held, &rules),
             (None, _) => return Err(KeyError::Unread("a key")),
         };
         Ok((hash, record))
@@ -236,24 +244,28 @@ fn declaration(
 
 /// Creates the Secret, or writes the existing one.
 async fn hand_over(
-    scene: &Scene,
+    gathered: &Gathered,
     handover: Handover<KeyHash>,
     context: &Context,
 ) -> Result<Done, KeyError> {
-    let (uid, key, api) = (scene.subject.uid(), decoded(scene)?, installation(scene)?);
-    let made = scene.made.as_ref();
+    let (uid, key, api) = (
+        gathered.subject.uid(),
+        decoded(gathered)?,
+        installation(gathered)?,
+    );
+    let made = gathered.made.as_ref();
     let made = made.filter(|made| made.issued.hash == handover.hash);
     let made = made.ok_or(KeyError::Unread("a key's text"))?;
     let retiring = handover.retiring;
-    let before = retiring.and_then(|(hash, at)| Some((scene.issued.get(&hash)?, at)));
-    let handed = Handed {
+    let before = retiring.and_then(|(hash, at)| Some((gathered.issued.get(&hash)?, at)));
+    let pair = IssuedPair {
         issued: &made.issued,
         retiring: before,
     };
     let (plain, secrets) = (&made.plain, &context.secrets);
-    let written = match &scene.secret {
-        None => secrets.create(key, plain, &handed, api).await?,
-        Some(secret) => secrets.replace(key, plain, &handed, api, secret).await?,
+    let written = match &gathered.secret {
+        None => secrets.create(key, plain, &pair, api).await?,
+        Some(secret) => secrets.replace(key, plain, &pair, api, secret).await?,
     };
     match written {
         Outcome::Done(meta) => {
@@ -279,9 +291,9 @@ async fn hand_over(
     }
 }
 
-async fn amend(scene: &Scene, context: &Context) -> Result<Done, KeyError> {
-    let (key, api) = (decoded(scene)?, installation(scene)?);
-    let secret = scene.secret.as_ref();
+async fn amend(gathered: &Gathered, context: &Context) -> Result<Done, KeyError> {
+    let (key, api) = (decoded(gathered)?, installation(gathered)?);
+    let secret = gathered.secret.as_ref();
     let (secret, issued) = secret
         .and_then(|secret| Some((secret, secret.issued.as_ref()?)))
         .ok_or(KeyError::Unread("a Secret"))?;
@@ -292,7 +304,7 @@ async fn amend(scene: &Scene, context: &Context) -> Result<Done, KeyError> {
             "its labels, annotations or owners are changed back when they are written".into(),
         )),
         Outcome::Done(meta) => {
-            let subject = &scene.subject;
+            let subject = &gathered.subject;
             info!(
                 namespace = subject.namespace(), name = subject.name(), key.id = %issued.key_id,
                 "wrote what else is declared into the key's Secret"
@@ -307,20 +319,24 @@ async fn amend(scene: &Scene, context: &Context) -> Result<Done, KeyError> {
     }
 }
 
-async fn let_go(scene: &Scene, release: Release, context: &Context) -> Result<Done, KeyError> {
-    let subject = &scene.subject;
-    finalizer::remove(&subject.meta, &api(scene, context)).await?;
+async fn let_go(
+    gathered: &Gathered,
+    release: Release,
+    context: &Context,
+) -> Result<Done, KeyError> {
+    let subject = &gathered.subject;
+    finalizer::remove(&subject.meta, &api(gathered, context)).await?;
     context.memory.release(subject.uid());
-    if let Some(reading) = &scene.reading {
-        reading.open.waits.forget(subject.uid());
+    if let Some(reading) = &gathered.reading {
+        reading.open.pending.forget(subject.uid());
     }
     let happened = match release {
         Release::Revoked => {
             let key_id = subject.status.key_id.as_ref();
             let key = key_id.map_or("its key".into(), |key_id| format!("key {key_id}"));
-            Happening::normal("KeyRevoked", format!("{key} is refused for good"))
+            Transition::normal("KeyRevoked", format!("{key} is refused for good"))
         }
-        Release::Unreachable => Happening::warning(
+        Release::Unreachable => Transition::warning(
             "KeyNotRevoked",
             "the WaterDataApi is gone and no gate of it runs, so nothing accepts the key; its Redis was not \
              reached, and a WaterDataApi that is created again rebuilds the key directory without it",
@@ -332,23 +348,23 @@ async fn let_go(scene: &Scene, release: Release, context: &Context) -> Result<Do
     Ok(Done::Released)
 }
 
-fn decoded(scene: &Scene) -> Result<&ApiKey, KeyError> {
-    let key = scene.subject.key.as_ref();
+fn decoded(gathered: &Gathered) -> Result<&ApiKey, KeyError> {
+    let key = gathered.subject.key.as_ref();
     key.map_err(|_| KeyError::Unread("an ApiKey that can be decoded"))
 }
 
-fn installation(scene: &Scene) -> Result<&WaterDataApi, KeyError> {
-    let api = scene.api.as_ref();
+fn installation(gathered: &Gathered) -> Result<&WaterDataApi, KeyError> {
+    let api = gathered.api.as_ref();
     api.ok_or(KeyError::Unread("a WaterDataApi"))
 }
 
-fn reading(scene: &Scene) -> Result<&Reading, KeyError> {
-    let reading = scene.reading.as_ref();
+fn reading(gathered: &Gathered) -> Result<&DirectoryReading, KeyError> {
+    let reading = gathered.reading.as_ref();
     reading.ok_or(KeyError::Unread("a directory"))
 }
 
-fn api(scene: &Scene, context: &Context) -> Api<ApiKey> {
-    context.api(scene.subject.namespace())
+fn api(gathered: &Gathered, context: &Context) -> Api<ApiKey> {
+    context.api(gathered.subject.namespace())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use tracing::info;
 use water_domain::KeyHash;
 use water_keystore::{Declaration, Owner, Record};
 
-use crate::events::Happening;
+use crate::events::Transition;
 
 /// How many keys of an ApiKey a declaration changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,7 +16,7 @@ pub struct Changes {
     changed: usize,
     removed: usize,
     reinstated: usize,
-    happened: Vec<Happening>,
+    happened: Vec<Transition>,
 }
 
 impl Changes {
@@ -38,7 +38,7 @@ impl Changes {
                 let note = format!("the revocation of key {} is lifted", record.key_id);
                 changes
                     .happened
-                    .push(Happening::normal("KeyReinstated", note));
+                    .push(Transition::normal("KeyReinstated", note));
             }
             match held.get(hash) {
                 None => changes.published += 1,
@@ -55,7 +55,7 @@ impl Changes {
     }
 
     /// Tells the log, and returns the events.
-    pub fn told(self, declaration: &Declaration) -> Vec<Happening> {
+    pub fn told(self, declaration: &Declaration) -> Vec<Transition> {
         let Owner {
             namespace, name, ..
         } = &declaration.owner;
@@ -74,12 +74,12 @@ impl Changes {
     }
 }
 
-fn replan(before: &Record, after: &Record) -> Option<Happening> {
+fn replan(before: &Record, after: &Record) -> Option<Transition> {
     let note = || {
         let (key_id, old, new) = (&after.key_id, &before.plan, &after.plan);
         format!("key {key_id} has the plan {new} instead of {old}")
     };
-    (before.plan != after.plan).then(|| Happening::normal("PlanChanged", note()))
+    (before.plan != after.plan).then(|| Transition::normal("PlanChanged", note()))
 }
 
 #[cfg(test)]
@@ -148,11 +148,11 @@ mod tests {
         ];
         let changes = Changes::of(&held, &declaration(&declared, &["e"]));
         let happened = vec![
-            Happening::normal(
+            Transition::normal(
                 "PlanChanged",
                 "key abcdefabcdef has the plan Enterprise instead of Free",
             ),
-            Happening::normal(
+            Transition::normal(
                 "KeyReinstated",
                 "the revocation of key abcdefabcdef is lifted",
             ),

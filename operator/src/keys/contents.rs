@@ -16,14 +16,14 @@ use super::decide::{earlier, stricter};
 use super::plans::plans;
 use super::record::{self, Issued};
 use super::secret::{Found, Written};
-use super::seen::{Admission, Terms};
+use super::seen::{Admission, KeyRules};
 use super::subject::{Subject, secret_name};
 use crate::conditions::{Aspect, Reason, find, holds};
 use crate::config::Scope;
 use crate::context::Context;
-use crate::directories::{Namespaces, Source};
+use crate::directories::{DesiredState, Namespaces};
 
-impl Source for Context {
+impl DesiredState for Context {
     fn caught_up(&self) -> BoxFuture<'_, kube::Result<()>> {
         self.caches.caught_up().boxed()
     }
@@ -243,15 +243,15 @@ fn entries(
     let declared = record::declared(&key.spec);
     let entry = |issued: &Issued| {
         let stored = former.iter().find(|entry| entry.hash == issued.hash);
-        let (terms, held) = match stored {
+        let (rules, held) = match stored {
             Some(stored) => {
-                let held = record::terms(&stored.record);
-                let terms = if is_hindered {
+                let held = record::rules(&stored.record);
+                let rules = if is_hindered {
                     stricter(&held, &declared, &BTreeSet::new())
                 } else {
                     declared.clone()
                 };
-                (terms, held.retires)
+                (rules, held.retires)
             }
             None => (declared.clone(), None),
         };
@@ -266,7 +266,7 @@ fn entries(
         };
         let entry = Entry {
             hash: issued.hash,
-            record: issued.record(&key.spec.account_id, &Terms { retires, ..terms }),
+            record: issued.record(&key.spec.account_id, &KeyRules { retires, ..rules }),
             owner: record::owner(key.meta()),
             origin: match subject.brought {
                 Some(_) => Origin::Brought(key.spec.account_id.clone()),

@@ -9,7 +9,7 @@
 mod brought;
 mod generated;
 mod goal;
-mod terms;
+mod rules;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ use super::step::{Declaration, Hindrance, Refusal, Release, Step, Verdict};
 use brought::brought;
 use generated::generated;
 use goal::Goal;
-pub use terms::{earlier, stricter};
+pub use rules::{earlier, stricter};
 
 /// The state of the ApiKey, and the next step. The verdict counts only when there is no step.
 pub fn decide<H, P>(seen: &Seen<H, P>) -> (Verdict<H>, Option<Step<H, P>>)
@@ -35,21 +35,21 @@ where
     if !seen.has_finalizer || !seen.has_label {
         return (Verdict::Underway, Some(Step::Finalize));
     }
-    let sight = match &seen.directory {
-        Directory::Open(sight) => sight,
+    let directory = match &seen.directory {
+        Directory::Open(directory) => directory,
         Directory::Away => return (Verdict::Held(Hindrance::Directory), None),
         Directory::Unnamed | Directory::Lost { .. } => {
             return (Verdict::Refused(Refusal::NotAdmitted), None);
         }
     };
-    if sight.is_gone {
+    if directory.is_gone {
         return (Verdict::Refused(Refusal::OwnerRevoked), None);
     }
     let goal = match spec.material {
-        Material::Brought(hash) => brought(seen, spec, hash, sight),
-        Material::Generated => generated(seen, spec, sight),
+        Material::Brought(hash) => brought(seen, spec, hash, directory),
+        Material::Generated => generated(seen, spec, directory),
     };
-    goal.next(sight)
+    goal.next(directory)
 }
 
 /// What is published of an ApiKey that cannot be decoded stays, with the restrictions that can be read. It is
@@ -60,11 +60,13 @@ where
     P: Clone + Ord,
 {
     let step = match &seen.directory {
-        Directory::Open(sight) if seen.admission == Admission::Refused => {
-            Goal::withdrawn(Refusal::NotAdmitted, sight).next(sight).1
+        Directory::Open(directory) if seen.admission == Admission::Refused => {
+            Goal::withdrawn(Refusal::NotAdmitted, directory)
+                .next(directory)
+                .1
         }
-        Directory::Open(sight) => {
-            Goal::kept(&seen.restrictions, sight).and_then(|goal| goal.next(sight).1)
+        Directory::Open(directory) => {
+            Goal::kept(&seen.restrictions, directory).and_then(|goal| goal.next(directory).1)
         }
         _ => None,
     };
@@ -82,15 +84,15 @@ fn deletion<H: Copy + Ord, P>(seen: &Seen<H, P>) -> (Verdict<H>, Option<Step<H, 
         Directory::Away => (Verdict::Held(Hindrance::Directory), None),
         Directory::Lost { gates: true } => (Verdict::Held(Hindrance::GatesRemain), None),
         Directory::Lost { gates: false } => release(Release::Unreachable),
-        Directory::Open(sight) if !sight.is_gone => {
+        Directory::Open(directory) if !directory.is_gone => {
             let declaration = Declaration {
-                number: sight.number,
+                number: directory.number,
                 records: BTreeMap::new(),
                 withdrawn: BTreeSet::new(),
                 revoked: seen
                     .named
                     .iter()
-                    .chain(sight.held.keys())
+                    .chain(directory.held.keys())
                     .copied()
                     .collect(),
                 reinstated: BTreeMap::new(),
@@ -98,7 +100,7 @@ fn deletion<H: Copy + Ord, P>(seen: &Seen<H, P>) -> (Verdict<H>, Option<Step<H, 
             };
             (Verdict::Underway, Some(Step::Declare(declaration)))
         }
-        Directory::Open(sight) if !sight.is_acknowledged => (Verdict::Awaiting, None),
+        Directory::Open(directory) if !directory.is_acknowledged => (Verdict::Awaiting, None),
         Directory::Open(_) => release(Release::Revoked),
     }
 }

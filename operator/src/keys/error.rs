@@ -5,7 +5,7 @@ use std::time::Duration;
 use water_domain::Fault;
 use water_keystore::WriteError;
 
-use crate::conditions::{Outcome, Reason};
+use crate::conditions::{Readiness, Reason};
 use crate::directories::DirectoryError;
 
 /// A pass is given up after this long; what hangs must not hold a worker.
@@ -52,15 +52,15 @@ impl KeyError {
 }
 
 /// What a status says of a directory that cannot be read or written.
-pub fn outcome(error: &DirectoryError) -> Outcome {
+pub fn outcome(error: &DirectoryError) -> Readiness {
     match error {
-        DirectoryError::Write(WriteError::Owned { .. }) => Outcome::Stuck(
+        DirectoryError::Write(WriteError::Owned { .. }) => Readiness::Stuck(
             Reason::DirectoryOwned,
             "the WaterDataApi's key directory belongs to another installation: see the WaterDataApi's status".into(),
         ),
         error if error.is_transient() => {
-            Outcome::Underway(error.reason(), format!("{error}: tried again until it works"))
+            Readiness::Underway(error.reason(), format!("{error}: tried again until it works"))
         }
-        error => Outcome::Stuck(error.reason(), error.to_string()),
+        error => Readiness::Stuck(error.reason(), error.to_string()),
     }
 }

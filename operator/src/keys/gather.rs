@@ -19,13 +19,13 @@ use super::seen::{Admission, Directory, Seen};
 use super::subject::Subject;
 use super::{finalizer, key_ids, plans};
 use crate::client;
-use crate::conditions::Outcome;
+use crate::conditions::Readiness;
 use crate::context::Context;
-use crate::directories::Moment;
-pub use directory::Reading;
+use crate::directories::CacheEpoch;
+pub use directory::DirectoryReading;
 
 /// What a pass has read: [`Seen`] to decide by, the rest to carry the decision out.
-pub struct Scene {
+pub struct Gathered {
     pub subject: Subject,
     /// The WaterDataApi that it belongs to, or would.
     pub place: Option<ApiName>,
@@ -40,22 +40,22 @@ pub struct Scene {
     /// The key that is made and not revealed.
     pub made: Option<Arc<MadeKey>>,
     /// The directory and what it holds; `None`: it cannot be read, or need not be.
-    pub reading: Option<Reading>,
+    pub reading: Option<DirectoryReading>,
     /// Why the directory cannot be read.
-    pub trouble: Option<Outcome>,
+    pub trouble: Option<Readiness>,
     /// Gates' pods that are left of a WaterDataApi that is gone.
     pub remaining: BTreeSet<String>,
     /// What to decide by.
     pub seen: Seen<KeyHash, PlanName>,
 }
 
-/// Reads everything about one ApiKey, which the caller has found in the cache since `read`.
+/// Reads everything about one ApiKey, which the caller has found in the cache since `epoch`.
 pub async fn gather(
     watched: &DeserializeGuard<ApiKey>,
-    read: Moment,
+    epoch: CacheEpoch,
     context: &Context,
     now: Timestamp,
-) -> Result<Scene, KeyError> {
+) -> Result<Gathered, KeyError> {
     let subject = Subject::of(watched, &context.memory, &context.client).await?;
     let membership = membership(&subject, context).await?;
     let (admission, api) = (membership.admission, membership.api.as_ref());
@@ -90,7 +90,7 @@ pub async fn gather(
     let issued = subject.issued(others.cloned(), now);
     let wider_plans = api.zip(subject.spec());
     let wider_plans = wider_plans.map(|(api, spec)| plans::wider(api, &spec.plan));
-    let mut scene = Scene {
+    let mut gathered = Gathered {
         seen: Seen {
             is_deleting,
             has_finalizer,
@@ -121,10 +121,10 @@ pub async fn gather(
         trouble: None,
         remaining: BTreeSet::new(),
     };
-    if is_prepared || scene.seen.spec.is_none() {
-        scene.seen.directory = scene.read(read, context).await?;
+    if is_prepared || gathered.seen.spec.is_none() {
+        gathered.seen.directory = gathered.read(epoch, context).await?;
     }
-    Ok(scene)
+    Ok(gathered)
 }
 
 /// The WaterDataApi of an ApiKey, and whether it admits the key.

@@ -5,7 +5,7 @@ use water_domain::{AccountId, KeyHash, KeyId, PlanName, Timestamp};
 use water_keystore::{KeyState, Owner, Record};
 use water_resources::api_key::{ApiKeySpec, IssuedKey, RetiringKey};
 
-use super::seen::Terms;
+use super::seen::KeyRules;
 
 /// What never changes of a key after it was issued.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,15 +48,15 @@ impl Issued {
     }
 
     /// What the gates shall know of the key.
-    pub fn record(&self, account: &AccountId, terms: &Terms<PlanName>) -> Record {
+    pub fn record(&self, account: &AccountId, rules: &KeyRules<PlanName>) -> Record {
         Record {
             key_id: self.key_id.clone(),
             account: account.clone(),
-            plan: terms.plan.clone(),
-            state: state(terms),
-            not_before: terms.not_before,
-            expires: terms.expires,
-            retires: terms.retires,
+            plan: rules.plan.clone(),
+            state: state(rules),
+            not_before: rules.not_before,
+            expires: rules.expires,
+            retires: rules.retires,
             revision: self.revision,
         }
     }
@@ -73,8 +73,8 @@ pub fn owner(meta: &ObjectMeta) -> Owner {
 }
 
 /// How a spec wants its keys to be judged.
-pub fn declared(spec: &ApiKeySpec) -> Terms<PlanName> {
-    Terms {
+pub fn declared(spec: &ApiKeySpec) -> KeyRules<PlanName> {
+    KeyRules {
         plan: spec.plan.clone(),
         suspended: spec.suspend,
         not_before: spec.not_before,
@@ -84,8 +84,8 @@ pub fn declared(spec: &ApiKeySpec) -> Terms<PlanName> {
 }
 
 /// How a record judges its key.
-pub fn terms(record: &Record) -> Terms<PlanName> {
-    Terms {
+pub fn rules(record: &Record) -> KeyRules<PlanName> {
+    KeyRules {
         plan: record.plan.clone(),
         suspended: record.state == KeyState::Suspended,
         not_before: record.not_before,
@@ -95,19 +95,19 @@ pub fn terms(record: &Record) -> Terms<PlanName> {
 }
 
 /// A record of the same key on other terms.
-pub fn with_terms(record: &Record, terms: &Terms<PlanName>) -> Record {
+pub fn with_rules(record: &Record, rules: &KeyRules<PlanName>) -> Record {
     Record {
-        plan: terms.plan.clone(),
-        state: state(terms),
-        not_before: terms.not_before,
-        expires: terms.expires,
-        retires: terms.retires,
+        plan: rules.plan.clone(),
+        state: state(rules),
+        not_before: rules.not_before,
+        expires: rules.expires,
+        retires: rules.retires,
         ..record.clone()
     }
 }
 
-fn state(terms: &Terms<PlanName>) -> KeyState {
-    if terms.suspended {
+fn state(rules: &KeyRules<PlanName>) -> KeyState {
+    if rules.suspended {
         KeyState::Suspended
     } else {
         KeyState::Active

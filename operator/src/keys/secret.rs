@@ -5,7 +5,7 @@
 //! from metadata alone. Its text is read only at a version that neither this leader nor the status
 //! knows; its hash is then remembered.
 
-mod marks;
+mod metadata;
 mod write;
 
 use std::collections::{HashMap, HashSet};
@@ -26,8 +26,8 @@ use super::memory::{MadeKey, lock, version};
 use super::record::Issued;
 use super::seen::{self, Admission, Content};
 use super::subject::Subject;
-pub use marks::Handed;
-use marks::{CURRENT, OWNER, OWNER_UID, PREVIOUS, RETIRES, is_as_declared};
+pub use metadata::IssuedPair;
+use metadata::{CURRENT, OWNER, OWNER_UID, PREVIOUS, RETIRES, is_as_declared};
 pub use write::Outcome;
 
 /// What stands under the Secret's name.
@@ -107,7 +107,7 @@ impl Written {
 pub struct Secrets {
     client: Client,
     watched: Store<PartialObjectMeta<Secret>>,
-    kept: Kept,
+    kept: HashCache,
 }
 
 /// What a pass has found under the name of a Secret.
@@ -123,7 +123,7 @@ impl Secrets {
         Self {
             client,
             watched,
-            kept: Kept::default(),
+            kept: HashCache::default(),
         }
     }
 
@@ -261,7 +261,7 @@ impl Secrets {
 
 /// What this leader has written or read, by the uid of the ApiKey.
 #[derive(Default)]
-struct Kept(Mutex<HashMap<String, KeptSecret>>);
+struct HashCache(Mutex<HashMap<String, KeptSecret>>);
 
 /// A key's Secret as this leader wrote or read it.
 struct KeptSecret {
@@ -271,7 +271,7 @@ struct KeptSecret {
     text: Option<KeyHash>,
 }
 
-impl Kept {
+impl HashCache {
     fn keep(&self, uid: &str, mut meta: ObjectMeta, text: Option<KeyHash>) {
         // Five times the rest.
         meta.managed_fields = None;

@@ -43,7 +43,7 @@ pub struct Seen<H, P> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Spec<H, P> {
     /// How each of its keys is to be judged.
-    pub terms: Terms<P>,
+    pub rules: KeyRules<P>,
     /// Where its key comes from.
     pub material: Material<H>,
     /// When another key takes its place.
@@ -83,7 +83,7 @@ pub enum Material<H> {
 
 /// How the gates judge one key.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Terms<P> {
+pub struct KeyRules<P> {
     /// The plan whose limits it has.
     pub plan: P,
     /// Refused until it is resumed.
@@ -167,7 +167,7 @@ pub enum Directory<H, P> {
     /// The status names no WaterDataApi yet: nothing was ever declared.
     Unnamed,
     /// It was read.
-    Open(Sight<H, P>),
+    Open(DirectoryContent<H, P>),
     /// It cannot be read at present.
     Away,
     /// The WaterDataApi is gone, and with it the way to its Redis.
@@ -179,11 +179,11 @@ pub enum Directory<H, P> {
 
 /// What the directory holds of an ApiKey.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sight<H, P> {
+pub struct DirectoryContent<H, P> {
     /// The number that a declaration must name.
     pub number: u64,
     /// Records; `None`: one that cannot be read, or that says something else of the key.
-    pub held: BTreeMap<H, Option<Terms<P>>>,
+    pub held: BTreeMap<H, Option<KeyRules<P>>>,
     /// Hashes that are revoked for this ApiKey, and since when.
     pub barred: BTreeMap<H, Timestamp>,
     /// Hashes that another ApiKey holds.

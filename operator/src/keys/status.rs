@@ -11,9 +11,9 @@ use water_resources::{ApiKey, Condition};
 use super::subject::{Subject, dynamic};
 use super::verdict::{InForce, Report};
 use crate::client::record_params;
-use crate::conditions::{Aspect, Outcome, RECORD_MANAGER, Reason, find, holds, stated};
+use crate::conditions::{Aspect, RECORD_MANAGER, Readiness, Reason, find, holds, stated};
 use crate::context::Context;
-use crate::events::Happening;
+use crate::events::Transition;
 
 /// The status that a report makes of the one before.
 pub fn status(
@@ -81,9 +81,9 @@ pub async fn put(key: &ApiKey, status: ApiKeyStatus, context: &Context) -> kube:
 }
 
 /// The state that every gate has acknowledged; `None` while a change waits.
-fn standing(outcome: &Outcome) -> Option<String> {
+fn standing(outcome: &Readiness) -> Option<String> {
     match outcome {
-        Outcome::InForce(reason, _) | Outcome::Stuck(reason @ Reason::Expired, _) => {
+        Readiness::InForce(reason, _) | Readiness::Stuck(reason @ Reason::Expired, _) => {
             Some(reason.to_string())
         }
         _ => None,
@@ -131,31 +131,31 @@ fn withdrawn(status: &ApiKeyStatus) -> Option<&Condition> {
 }
 
 /// What happened between two statuses.
-pub fn transitions(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Vec<Happening> {
+pub fn transitions(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Vec<Transition> {
     let (was, is) = (before.standing.as_deref(), after.standing.as_deref());
     let became = |reason: Reason| is == Some(reason.as_str()) && was != is;
     let ceased = |reason: Reason| was == Some(reason.as_str()) && was != is;
-    let mut happened: Vec<Happening> = issue(before, after).into_iter().collect();
+    let mut happened: Vec<Transition> = issue(before, after).into_iter().collect();
     if became(Reason::Suspended) {
-        happened.push(Happening::normal(
+        happened.push(Transition::normal(
             "KeySuspended",
             "the key is refused until it is resumed",
         ));
     }
     if ceased(Reason::Suspended) && holds(&after.conditions, Aspect::Ready) {
-        happened.push(Happening::normal(
+        happened.push(Transition::normal(
             "KeyResumed",
             "the key is no longer suspended",
         ));
     }
     if ceased(Reason::Expired) && is == Some(Reason::Active.as_str()) {
-        happened.push(Happening::normal(
+        happened.push(Transition::normal(
             "KeyRenewed",
             "the key can be used: spec.expirationTime is to come",
         ));
     }
     if became(Reason::Expired) {
-        happened.push(Happening::warning(
+        happened.push(Transition::warning(
             "KeyExpired",
             "the key is refused: spec.expirationTime has passed",
         ));
@@ -163,10 +163,10 @@ pub fn transitions(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Vec<Happening
         && stalled.reason != Reason::Expired.as_str()
     {
         let word = withdrawn(after).map_or(stalled.reason.as_str(), |_| "KeyWithdrawn");
-        happened.push(Happening::warning(word, stalled.message.clone()));
+        happened.push(Transition::warning(word, stalled.message.clone()));
     }
     if withdrawn(before).is_some() && refused(after).is_none() {
-        happened.push(Happening::normal(
+        happened.push(Transition::normal(
             "KeyAdmitted",
             "the key is admitted and published again",
         ));
@@ -176,7 +176,7 @@ pub fn transitions(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Vec<Happening
 
 /// The event about a first or another key in the Secret. A first key that is already expired gets none: KeyExpired
 /// follows.
-fn issue(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Option<Happening> {
+fn issue(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Option<Transition> {
     let id = after.key_id.as_ref()?;
     match &before.key_id {
         None if after.standing.as_deref() == Some(Reason::Expired.as_str()) => None,
@@ -188,7 +188,7 @@ fn issue(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Option<Happening> {
                 Some(ready) => format!("key {id} is issued: {}", ready.message),
                 None => format!("key {id} can be used"),
             };
-            Some(Happening::normal("KeyIssued", note))
+            Some(Transition::normal("KeyIssued", note))
         }
         Some(old) if old == id => None,
         Some(old) => {
@@ -201,9 +201,9 @@ fn issue(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Option<Happening> {
             let is_reissue = after.reissues.iter().any(|reissue| reissue.key_id == *id);
             Some(if is_reissue {
                 let note = format!("the Secret was gone or changed: {note}");
-                Happening::warning("SecretReissued", note)
+                Transition::warning("SecretReissued", note)
             } else {
-                Happening::normal("KeyRotated", note)
+                Transition::normal("KeyRotated", note)
             })
         }
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use water_domain::Timestamp;
 
-use super::seen::Terms;
+use super::seen::KeyRules;
 
 /// The next step: one write. The next pass reads what it has changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -56,7 +56,7 @@ pub struct Declaration<H, P> {
     /// The number that was read.
     pub number: u64,
     /// Keys that the gates shall know.
-    pub records: BTreeMap<H, Terms<P>>,
+    pub records: BTreeMap<H, KeyRules<P>>,
     /// Keys whose removal leaves no tombstone.
     pub withdrawn: BTreeSet<H>,
     /// Keys to revoke although the directory may not hold them.

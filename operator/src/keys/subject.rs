@@ -159,7 +159,7 @@ impl Subject {
             (Some(_), brought) => Material::Brought(brought?),
         };
         Some(Spec {
-            terms: record::declared(&key.spec),
+            rules: record::declared(&key.spec),
             material,
             rotation: self.rotation()?,
             reinstate: self.reinstated(),

@@ -7,16 +7,16 @@ use water_domain::{KeyHash, Timestamp};
 use water_resources::api_key::{ApiName, REISSUES, RetiringKey};
 
 use super::error::{KeyError, outcome};
-use super::gather::Scene;
+use super::gather::Gathered;
+use super::readiness::readiness;
 use super::record::Issued;
 use super::seen::Secret;
-use super::standing::standing;
 use super::step::{Hindrance, Refusal, Verdict};
 use super::subject::REINSTATE;
 use super::times::{next_rotation, previous};
-use crate::conditions::{Aspect, Finding, Outcome, Reason};
-use crate::directories::gates::Awaited;
-use crate::directories::waits::Standing;
+use crate::conditions::{Aspect, Finding, Readiness, Reason};
+use crate::directories::gates::AwaitedPods;
+use crate::directories::pending::DeclarationState;
 
 /// The status reports a wait for gates after this long. Most waits are over by then.
 pub const TOLD_AFTER: Duration = Duration::from_secs(1);
@@ -27,7 +27,7 @@ pub struct Report {
     /// `Accepted`, `SecretReady` and `Synced`, as far as anything is found out about them.
     pub findings: Vec<Finding>,
     /// `Ready`, `Reconciling` and `Stalled`.
-    pub outcome: Outcome,
+    pub outcome: Readiness,
     /// The gates' pods that have not acknowledged what was declared.
     pub waiting_for: BTreeSet<String>,
     /// The key that is in force at every gate, and that its owner can have.
@@ -50,7 +50,7 @@ pub struct InForce {
 }
 
 impl Report {
-    fn new(findings: Vec<Finding>, outcome: Outcome) -> Self {
+    fn new(findings: Vec<Finding>, outcome: Readiness) -> Self {
         Self {
             findings,
             outcome,
@@ -61,10 +61,10 @@ impl Report {
 }
 
 /// The verdict after a failed step. An error that no status can explain is returned.
-pub fn of_failure(scene: &mut Scene, error: KeyError) -> Result<Verdict<KeyHash>, KeyError> {
+pub fn of_failure(gathered: &mut Gathered, error: KeyError) -> Result<Verdict<KeyHash>, KeyError> {
     match error {
         KeyError::Directory(error) => {
-            scene.trouble = Some(outcome(&error));
+            gathered.trouble = Some(outcome(&error));
             Ok(Verdict::Held(Hindrance::Directory))
         }
         KeyError::Rejected(message) => Ok(Verdict::Refused(Refusal::SecretRejected(message))),
@@ -73,11 +73,11 @@ pub fn of_failure(scene: &mut Scene, error: KeyError) -> Result<Verdict<KeyHash>
 }
 
 /// Whether the status is to be written: not for a wait for gates that has just begun.
-pub fn is_news(scene: &Scene, verdict: &Verdict<KeyHash>) -> bool {
-    let standing = scene.reading.as_ref().map(|reading| &reading.standing);
-    match (verdict, standing) {
+pub fn is_news(gathered: &Gathered, verdict: &Verdict<KeyHash>) -> bool {
+    let state = gathered.reading.as_ref().map(|reading| &reading.state);
+    match (verdict, state) {
         (Verdict::Underway | Verdict::Released, _) => false,
-        (Verdict::Awaiting, Some(Standing::Awaiting { since, .. })) => {
+        (Verdict::Awaiting, Some(DeclarationState::Awaiting { since, .. })) => {
             since.elapsed() >= TOLD_AFTER
         }
         _ => true,
@@ -85,22 +85,22 @@ pub fn is_news(scene: &Scene, verdict: &Verdict<KeyHash>) -> bool {
 }
 
 /// The report of an ApiKey that is being deleted: what it waits for.
-pub fn deleting(scene: &Scene, verdict: &Verdict<KeyHash>) -> Report {
+pub fn deleting(gathered: &Gathered, verdict: &Verdict<KeyHash>) -> Report {
     let awaited = match verdict {
-        Verdict::Held(Hindrance::GatesRemain) => Awaited {
-            pods: scene.remaining.clone(),
-            ..Awaited::default()
+        Verdict::Held(Hindrance::GatesRemain) => AwaitedPods {
+            pods: gathered.remaining.clone(),
+            ..AwaitedPods::default()
         },
-        _ => awaited(scene),
+        _ => awaited(gathered),
     };
-    let message = match (verdict, &scene.trouble) {
+    let message = match (verdict, &gathered.trouble) {
         (Verdict::Held(Hindrance::Directory), Some(trouble)) => {
             let trouble = trouble.message();
             format!("{trouble}: the key is revoked as soon as that works")
         }
         _ => awaiting(&awaited),
     };
-    let outcome = Outcome::Underway(Reason::Deleting, message);
+    let outcome = Readiness::Underway(Reason::Deleting, message);
     Report {
         waiting_for: awaited.pods,
         ..Report::new(vec![lacks(Aspect::Synced, &outcome)], outcome)
@@ -108,38 +108,44 @@ pub fn deleting(scene: &Scene, verdict: &Verdict<KeyHash>) -> Report {
 }
 
 /// The report of an ApiKey that lives.
-pub fn living(scene: &Scene, verdict: &Verdict<KeyHash>) -> Report {
-    let awaited = awaited(scene);
-    let hindered = |outcome: Outcome| {
+pub fn living(gathered: &Gathered, verdict: &Verdict<KeyHash>) -> Report {
+    let awaited = awaited(gathered);
+    let hindered = |outcome: Readiness| {
         let synced = lacks(Aspect::Synced, &outcome);
-        Report::new(vec![accepted(scene), secret_ready(scene), synced], outcome)
+        Report::new(
+            vec![accepted(gathered), secret_ready(gathered), synced],
+            outcome,
+        )
     };
     let report = match verdict {
-        Verdict::InForce(hash) => in_force(scene, hash).unwrap_or_else(|| {
+        Verdict::InForce(hash) => in_force(gathered, hash).unwrap_or_else(|| {
             let message = "what is in force is read again".into();
-            hindered(Outcome::Underway(Reason::Waiting, message))
+            hindered(Readiness::Underway(Reason::Waiting, message))
         }),
-        Verdict::Refused(refusal) => refused(scene, refusal),
+        Verdict::Refused(refusal) => refused(gathered, refusal),
         Verdict::Held(Hindrance::Directory) => {
             let unknown =
-                || Outcome::Underway(Reason::StoreUnavailable, "it cannot be read".into());
-            hindered(scene.trouble.clone().unwrap_or_else(unknown))
+                || Readiness::Underway(Reason::StoreUnavailable, "it cannot be read".into());
+            hindered(gathered.trouble.clone().unwrap_or_else(unknown))
         }
         Verdict::Held(Hindrance::SecretRemains) => {
-            let name = scene.subject.secret_name().unwrap_or_default();
+            let name = gathered.subject.secret_name().unwrap_or_default();
             let message = format!(
                 "the Secret {name} of a deleted ApiKey of this name is still there: a key is issued once it is \
                  collected"
             );
-            without_secret(scene, Outcome::Underway(Reason::Waiting, message))
+            without_secret(gathered, Readiness::Underway(Reason::Waiting, message))
         }
         Verdict::Held(Hindrance::Terminating) => {
             let message = "the namespace is being deleted: no key is issued in it";
-            without_secret(scene, Outcome::Underway(Reason::Waiting, message.into()))
+            without_secret(
+                gathered,
+                Readiness::Underway(Reason::Waiting, message.into()),
+            )
         }
         _ => {
-            let outcome = Outcome::Underway(Reason::AwaitingGates, awaiting(&awaited));
-            let findings = vec![accepted(scene), secret_ready(scene), holds_declared()];
+            let outcome = Readiness::Underway(Reason::AwaitingGates, awaiting(&awaited));
+            let findings = vec![accepted(gathered), secret_ready(gathered), holds_declared()];
             Report::new(findings, outcome)
         }
     };
@@ -150,15 +156,15 @@ pub fn living(scene: &Scene, verdict: &Verdict<KeyHash>) -> Report {
 }
 
 /// `None` if something is missing that the decision needs.
-fn in_force(scene: &Scene, hash: &KeyHash) -> Option<Report> {
-    let issued = scene.issued.get(hash)?;
-    let reading = scene.reading.as_ref()?;
+fn in_force(gathered: &Gathered, hash: &KeyHash) -> Option<Report> {
+    let issued = gathered.issued.get(hash)?;
+    let reading = gathered.reading.as_ref()?;
     let record = reading.records.get(hash)?.as_ref()?;
-    let mut plans = scene.api.as_ref()?.spec.plans.iter();
+    let mut plans = gathered.api.as_ref()?.spec.plans.iter();
     let plan = plans.find(|plan| plan.name == record.plan)?;
-    let outcome = standing(record, plan, reading.now);
-    let secret = scene.subject.secret_name();
-    let version = scene.secret.as_ref();
+    let outcome = readiness(record, plan, reading.now);
+    let secret = gathered.subject.secret_name();
+    let version = gathered.secret.as_ref();
     let version = version.and_then(|secret| secret.meta.resource_version.clone());
     let brought = "the key was brought along by its hash";
     let secret_ready = match &secret {
@@ -167,38 +173,38 @@ fn in_force(scene: &Scene, hash: &KeyHash) -> Option<Report> {
     };
     let in_force = InForce {
         issued: issued.clone(),
-        api: scene.place.clone(),
-        previous: previous(scene, hash),
-        next_rotation: next_rotation(scene, issued),
+        api: gathered.place.clone(),
+        previous: previous(gathered, hash),
+        next_rotation: next_rotation(gathered, issued),
         secret: secret.map(|name| (name, version)),
         last_used: reading.open.last_use(&issued.key_id),
     };
-    let findings = vec![accepted(scene), secret_ready, holds_declared()];
+    let findings = vec![accepted(gathered), secret_ready, holds_declared()];
     Some(Report {
         in_force: Some(in_force),
         ..Report::new(findings, outcome)
     })
 }
 
-fn refused(scene: &Scene, refusal: &Refusal) -> Report {
-    let stuck = |reason, message: String| Outcome::Stuck(reason, message);
-    let name = || scene.subject.secret_name().unwrap_or_default();
+fn refused(gathered: &Gathered, refusal: &Refusal) -> Report {
+    let stuck = |reason, message: String| Readiness::Stuck(reason, message);
+    let name = || gathered.subject.secret_name().unwrap_or_default();
     let outcome = match refusal {
-        Refusal::NotAdmitted => return not_admitted(scene),
+        Refusal::NotAdmitted => return not_admitted(gathered),
         Refusal::Undecodable => {
-            let error = scene.subject.key.as_ref().err();
+            let error = gathered.subject.key.as_ref().err();
             let error = error.map_or("", String::as_str);
             let message = format!("the ApiKey cannot be read: {error}");
             return Report::new(Vec::new(), stuck(Reason::Undecodable, message));
         }
-        Refusal::SecretConflict => return without_secret(scene, conflict(scene)),
+        Refusal::SecretConflict => return without_secret(gathered, conflict(gathered)),
         Refusal::SecretRejected(error) => {
             let message = format!("the API server does not accept the Secret {}: {error}", name());
-            return without_secret(scene, stuck(Reason::Rejected, message));
+            return without_secret(gathered, stuck(Reason::Rejected, message));
         }
         Refusal::Revoked(at) => stuck(
             Reason::RevokedInStore,
-            match scene.subject.brought {
+            match gathered.subject.brought {
                 Some(hash) => format!(
                     "spec.material.hash.sha256 was revoked before: bring another key, or annotate the ApiKey with \
                      {REINSTATE}: {}@{at} to accept it again",
@@ -214,7 +220,7 @@ fn refused(scene: &Scene, refusal: &Refusal) -> Report {
             "this ApiKey was deleted before and came back: create it again under another name".into(),
         ),
         Refusal::Taken => {
-            let field = if scene.seen.is_id_taken { "keyId" } else { "sha256" };
+            let field = if gathered.seen.is_id_taken { "keyId" } else { "sha256" };
             let message = format!(
                 "spec.material.hash.{field} is another ApiKey's: bring another key, or delete the other ApiKey"
             );
@@ -226,27 +232,27 @@ fn refused(scene: &Scene, refusal: &Refusal) -> Report {
                  key is issued at {until}, or as soon as spec.rotation.revision is raised",
                 name()
             );
-            return without_secret(scene, stuck(Reason::ReissueLimit, message));
+            return without_secret(gathered, stuck(Reason::ReissueLimit, message));
         }
     };
     let findings = [
-        accepted(scene),
-        secret_ready(scene),
+        accepted(gathered),
+        secret_ready(gathered),
         lacks(Aspect::Synced, &outcome),
     ];
     Report::new(findings.into(), outcome)
 }
 
 /// A missing WaterDataApi may come by itself; anything else somebody has to change.
-fn not_admitted(scene: &Scene) -> Report {
-    let (reason, message) = match &scene.refusal {
+fn not_admitted(gathered: &Gathered) -> Report {
+    let (reason, message) = match &gathered.refusal {
         Some(refusal) => (refusal.reason, refusal.message.clone()),
         None => (
             Reason::ApiAmbiguous,
             "no WaterDataApi admits the key".into(),
         ),
     };
-    let outcome = Outcome::refused(reason, message);
+    let outcome = Readiness::refused(reason, message);
     let waits = |aspect| Finding::lacks(aspect, Reason::Waiting, "the key is not admitted");
     let waits = [waits(Aspect::SecretReady), waits(Aspect::Synced)];
     let findings = [lacks(Aspect::Accepted, &outcome)].into_iter().chain(waits);
@@ -254,20 +260,20 @@ fn not_admitted(scene: &Scene) -> Report {
 }
 
 /// The Secret stands in the way.
-fn without_secret(scene: &Scene, outcome: Outcome) -> Report {
+fn without_secret(gathered: &Gathered, outcome: Readiness) -> Report {
     let secret = lacks(Aspect::SecretReady, &outcome);
     Report::new(
-        vec![accepted(scene), secret, waits(Aspect::Synced)],
+        vec![accepted(gathered), secret, waits(Aspect::Synced)],
         outcome,
     )
 }
 
 /// Always reported, since a rebuild leaves out keys that are not accepted.
-fn accepted(scene: &Scene) -> Finding {
-    if let Some(refusal) = &scene.refusal {
+fn accepted(gathered: &Gathered) -> Finding {
+    if let Some(refusal) = &gathered.refusal {
         return Finding::lacks(Aspect::Accepted, refusal.reason, &refusal.message);
     }
-    let place = scene.place.as_ref();
+    let place = gathered.place.as_ref();
     let (namespace, name) = place.map_or(("", ""), |place| {
         (place.namespace.as_str(), place.name.as_str())
     });
@@ -275,21 +281,21 @@ fn accepted(scene: &Scene) -> Finding {
     Finding::holds(Aspect::Accepted, Reason::Admitted, message)
 }
 
-fn conflict(scene: &Scene) -> Outcome {
-    let name = scene.subject.secret_name().unwrap_or_default();
+fn conflict(gathered: &Gathered) -> Readiness {
+    let name = gathered.subject.secret_name().unwrap_or_default();
     let message = format!(
         "the Secret {name} exists and is not this ApiKey's: delete it, or create another ApiKey with another \
          spec.material.generated.secretName"
     );
-    Outcome::Stuck(Reason::SecretConflict, message)
+    Readiness::Stuck(Reason::SecretConflict, message)
 }
 
 /// Always reported, since a rebuild keeps the published keys of an ApiKey with `SecretConflict`.
-fn secret_ready(scene: &Scene) -> Finding {
-    if scene.seen.secret == Secret::Foreign {
-        return lacks(Aspect::SecretReady, &conflict(scene));
+fn secret_ready(gathered: &Gathered) -> Finding {
+    if gathered.seen.secret == Secret::Foreign {
+        return lacks(Aspect::SecretReady, &conflict(gathered));
     }
-    let written = scene.subject.status.secret_name.as_deref();
+    let written = gathered.subject.status.secret_name.as_deref();
     written.map_or_else(|| waits(Aspect::SecretReady), secret_holds)
 }
 
@@ -314,19 +320,21 @@ fn waits(aspect: Aspect) -> Finding {
 }
 
 /// The finding of an aspect that is not true because of an outcome.
-fn lacks(aspect: Aspect, outcome: &Outcome) -> Finding {
+fn lacks(aspect: Aspect, outcome: &Readiness) -> Finding {
     Finding::lacks(aspect, outcome.reason(), outcome.message())
 }
 
-fn awaited(scene: &Scene) -> Awaited {
-    match scene.reading.as_ref().map(|reading| &reading.standing) {
-        Some(Standing::Awaiting { gates, since }) if since.elapsed() >= TOLD_AFTER => gates.clone(),
-        _ => Awaited::default(),
+fn awaited(gathered: &Gathered) -> AwaitedPods {
+    match gathered.reading.as_ref().map(|reading| &reading.state) {
+        Some(DeclarationState::Awaiting { gates, since }) if since.elapsed() >= TOLD_AFTER => {
+            gates.clone()
+        }
+        _ => AwaitedPods::default(),
     }
 }
 
 /// Names the gates that are waited for, in a sentence.
-fn awaiting(awaited: &Awaited) -> String {
+fn awaiting(awaited: &AwaitedPods) -> String {
     let names = |pods: &BTreeSet<String>| {
         let names: Vec<&str> = pods.iter().map(String::as_str).collect();
         names.join(", ")

@@ -19,8 +19,8 @@ use water_keystore::{
 use water_resources::WaterDataApi;
 use water_resources::api_key::ApiName;
 
-use super::held::Held;
-use crate::directories::gates::{GatePod, Gates, Missed, missed, unproven};
+use super::finalized::FinalizedKey;
+use crate::directories::gates::{GatePod, Gates, MissingLeases, missed, unproven};
 use crate::gate_pods;
 use crate::installation::secret_error::SecretError;
 use crate::installation::secrets::{self, Redis};
@@ -68,7 +68,7 @@ pub enum ClearError {
 pub async fn clear(
     client: &Client,
     api: &ApiName,
-    keys: &[&Held],
+    keys: &[&FinalizedKey],
     is_all: bool,
 ) -> Result<(), ClearError> {
     let kind = ApiResource::erase::<WaterDataApi>(&());
@@ -113,17 +113,19 @@ pub async fn clear(
 async fn declare(
     directory: &Directory,
     writer: &Writer,
-    key: &Held,
+    key: &FinalizedKey,
 ) -> Result<Applied, ClearError> {
     let owner = record::owner(&key.meta);
     let hashes: Vec<_> = key.hashes.iter().copied().collect();
     let origin = key.origin.clone().unwrap_or(Origin::Generated);
-    let sight = directory.sight(&owner.uid, &origin, &hashes).await?;
-    if sight.is_gone {
+    let snapshot = directory
+        .owner_snapshot(&owner.uid, &origin, &hashes)
+        .await?;
+    if snapshot.is_gone {
         // An operator has revoked it for good.
-        return Ok(sight.position.ok_or(WriteError::Unverified)?);
+        return Ok(snapshot.position.ok_or(WriteError::Unverified)?);
     }
-    let held: BTreeSet<_> = sight.records.keys().copied().collect();
+    let held: BTreeSet<_> = snapshot.records.keys().copied().collect();
     let is_revoked = key.is_deleting && key.origin.is_some();
     let (withdrawn, revoked) = if is_revoked {
         (BTreeSet::new(), held.union(&key.hashes).copied().collect())
@@ -132,7 +134,7 @@ async fn declare(
     };
     let declaration = Declaration {
         owner,
-        number: sight.number,
+        number: snapshot.number,
         records: BTreeMap::new(),
         withdrawn,
         revoked,
@@ -141,7 +143,7 @@ async fn declare(
         is_last: key.is_deleting,
     };
     let applied = writer.declare(&declaration).await?.applied;
-    Changes::of(&sight.records, &declaration).told(&declaration);
+    Changes::of(&snapshot.records, &declaration).told(&declaration);
     Ok(applied)
 }
 
@@ -154,7 +156,7 @@ async fn acknowledged(
     change: Applied,
 ) -> Result<(), ClearError> {
     let begin = Instant::now();
-    let (mut known, mut told) = (Missed::default(), String::new());
+    let (mut known, mut told) = (MissingLeases::default(), String::new());
     loop {
         let leases = directory.leases().await?;
         let mut pods = pods(client, api, redis.gate_store.as_deref()).await?;

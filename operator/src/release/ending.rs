@@ -14,8 +14,8 @@ use tracing::{info, warn};
 use water_resources::api_key::ApiName;
 
 use super::directory::{self, ClearError};
+use super::finalized::{FinalizedKey, by_api, finalized};
 use super::freeing::free;
-use super::held::{Held, by_api, held};
 use crate::client;
 use crate::lease::Election;
 
@@ -68,9 +68,9 @@ async fn lead(client: &Client, namespace: &str, election: &Election) {
 async fn until_none_is_held(client: &Client, namespace: &str) {
     loop {
         // A finalizer that was on its way when this process stopped leading shows in the next list.
-        let is_done = match held(client, Some(namespace)).await {
-            Ok(held) if held.is_empty() => return,
-            Ok(held) => revoke_and_free(client, namespace, held).await,
+        let is_done = match finalized(client, Some(namespace)).await {
+            Ok(finalized) if finalized.is_empty() => return,
+            Ok(finalized) => revoke_and_free(client, namespace, finalized).await,
             Err(error) => {
                 warn!(error = %error, "cannot list the ApiKeys");
                 false
@@ -83,16 +83,17 @@ async fn until_none_is_held(client: &Client, namespace: &str) {
 }
 
 /// Revokes and frees what it can, and answers whether that was everything.
-async fn revoke_and_free(client: &Client, namespace: &str, held: Vec<Held>) -> bool {
+async fn revoke_and_free(client: &Client, namespace: &str, finalized: Vec<FinalizedKey>) -> bool {
     // They are not marked as deleted before the pods have ended, and nothing can save them.
-    let deleted = |key| Held {
+    let deleted = |key| FinalizedKey {
         is_deleting: true,
         ..key
     };
-    let held: Vec<Held> = held.into_iter().map(deleted).collect();
+    let finalized: Vec<FinalizedKey> = finalized.into_iter().map(deleted).collect();
     let mut is_everything = true;
-    let mut freeable: Vec<&Held> = held.iter().filter(|key| key.api.is_none()).collect();
-    for (api, keys) in by_api(&held) {
+    let mut freeable: Vec<&FinalizedKey> =
+        finalized.iter().filter(|key| key.api.is_none()).collect();
+    for (api, keys) in by_api(&finalized) {
         match refused(client, namespace, api, &keys).await {
             Ok(()) => freeable.extend(keys),
             Err(error) => {
@@ -121,7 +122,7 @@ async fn refused(
     client: &Client,
     namespace: &str,
     api: &ApiName,
-    keys: &[&Held],
+    keys: &[&FinalizedKey],
 ) -> Result<(), ClearError> {
     let cleared = timeout(ATTEMPT, directory::clear(client, api, keys, false)).await;
     let Err(error) = cleared.unwrap_or(Err(ClearError::TooLong(ATTEMPT))) else {

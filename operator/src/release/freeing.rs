@@ -5,7 +5,7 @@ use kube::api::ObjectMeta;
 use kube::{Api, Client};
 use water_resources::ApiKey;
 
-use super::held::Held;
+use super::finalized::FinalizedKey;
 use crate::keys::finalizer;
 
 const AT_ONCE: usize = 16;
@@ -22,7 +22,7 @@ pub struct Released {
 }
 
 /// Frees the ApiKeys; one that cannot be freed stops no other.
-pub async fn free<'a>(client: &Client, keys: impl Iterator<Item = &'a Held>) -> Released {
+pub async fn free<'a>(client: &Client, keys: impl Iterator<Item = &'a FinalizedKey>) -> Released {
     let outcomes = stream::iter(keys)
         .map(async |key| {
             let freed = free_one(client, key.meta.clone()).await;

@@ -61,7 +61,7 @@ where
     Ok(Listing { versions, at })
 }
 
-/// The same, told one by one. Answers the resourceVersion of that moment.
+/// The same, told one by one. Returns the resourceVersion of that moment.
 pub async fn each<K: Resource + Clone>(
     api: &Api<K>,
     labels: Option<&str>,

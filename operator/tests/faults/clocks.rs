@@ -144,7 +144,7 @@ impl Waiting {
     }
 }
 
-/// Waits until that is told of a key. Answers its hash.
+/// Waits until that is told of a key. Returns its hash.
 async fn told(stage: &Stage, name: &str, wanted: &str) -> Result<KeyHash> {
     let told = async || {
         let key = stage.objects.key(name).await?.context("no ApiKey")?;

@@ -74,14 +74,16 @@ async fn declare(
     let (writer, _) = directory.claim(&meta.owner, &meta.api, None).await?;
     let key = stage.objects.key(NAME).await?.context("no ApiKey")?;
     let uid = key.metadata.uid.context("no uid")?;
-    let sight = directory.sight(&uid, &Origin::Generated, &[]).await?;
+    let snapshot = directory
+        .owner_snapshot(&uid, &Origin::Generated, &[])
+        .await?;
     let declaration = Declaration {
         owner: Owner {
             uid: uid.into(),
             namespace: stage.world.namespace.as_str().into(),
             name: NAME.into(),
         },
-        number: sight.number,
+        number: snapshot.number,
         records,
         withdrawn,
         revoked: BTreeSet::new(),

@@ -93,7 +93,7 @@ impl Askers {
         }
     }
 
-    /// Waits until every gate was asked with every key once more. Answers how many answers were right
+    /// Waits until every gate was asked with every key once more. Returns how many answers were right
     /// so far; an error names the wrong ones.
     pub async fn all_right(&self) -> Result<u64> {
         let before = lock(&self.asked).rounds.clone();

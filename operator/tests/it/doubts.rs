@@ -19,7 +19,7 @@ use water_domain::{KeyHash, Plan};
 use water_harness::{Network, Proxy, Redis};
 use water_keystore::{ConnectionSettings, Declaration, Entry, KeyState, Origin, Owner, Record};
 use water_operator::directories::{
-    Directories, DirectoryError, Namespaces, OpenDirectory, Place, Source,
+    DesiredState, Directories, DirectoryError, Location, Namespaces, OpenDirectory,
 };
 use water_operator::lease::Election;
 use water_operator::metrics::Metrics;
@@ -32,7 +32,7 @@ use crate::world::{API, World};
 #[derive(Default)]
 struct Nothing(AtomicU64);
 
-impl Source for Nothing {
+impl DesiredState for Nothing {
     fn caught_up(&self) -> BoxFuture<'_, kube::Result<()>> {
         self.0.fetch_add(1, Ordering::Relaxed);
         ready(Ok(())).boxed()
@@ -103,7 +103,7 @@ fn open(
     world: &World,
     redis: SocketAddr,
 ) -> anyhow::Result<Arc<OpenDirectory>> {
-    let place = Place {
+    let place = Location {
         settings: ConnectionSettings::new(&format!("redis://{redis}"), None)?,
         fingerprint: String::new(),
         store: String::new(),
@@ -127,34 +127,34 @@ async fn what_was_read_before_anothers_claim_was_answered_decides_nothing() -> R
     let (first, second) = (leader(&world).await?, leader(&world).await?);
     let cluster = Nothing::default();
     let at = open(&first, &world, redis.address())?;
-    let sight = async |read| {
-        let sight = first.sight(&at, &cluster, read, "u", &Origin::Generated, &[]);
-        sight.await
+    let snapshot = async |read| {
+        let snapshot = first.owner_snapshot(&at, &cluster, read, "u", &Origin::Generated, &[]);
+        snapshot.await
     };
     let is_outdated =
-        |sight: Option<DirectoryError>| matches!(sight, Some(DirectoryError::ReadBefore));
-    let before = first.moment();
-    assert!(is_outdated(sight(before).await.err()), "the first claim");
-    let since = first.moment();
-    sight(since).await?;
+        |snapshot: Option<DirectoryError>| matches!(snapshot, Some(DirectoryError::ReadBefore));
+    let before = first.epoch();
+    assert!(is_outdated(snapshot(before).await.err()), "the first claim");
+    let since = first.epoch();
+    snapshot(since).await?;
     assert_eq!(cluster.0.load(Ordering::Relaxed), 1);
     // Another leader's claim, after which this one's caches may be behind again.
     let theirs = open(&second, &world, redis.address())?;
-    let claim = second.sight(
+    let claim = second.owner_snapshot(
         &theirs,
         &cluster,
-        second.moment(),
+        second.epoch(),
         "u",
         &Origin::Generated,
         &[],
     );
     assert!(is_outdated(claim.await.err()));
     assert!(
-        is_outdated(sight(since).await.err()),
+        is_outdated(snapshot(since).await.err()),
         "a claim after another's"
     );
     assert_eq!(cluster.0.load(Ordering::Relaxed), 3);
-    sight(first.moment()).await?;
+    snapshot(first.epoch()).await?;
     Ok(())
 }
 
@@ -166,18 +166,18 @@ async fn a_declaration_without_an_answer_gives_its_claim_up_before_anything_is_d
     let directories = leader(&world).await?;
     let open = open(&directories, &world, proxy.address())?;
     let cluster = Nothing::default();
-    let sight = async || {
-        let read = directories.moment();
+    let snapshot = async || {
+        let read = directories.epoch();
         directories
-            .sight(&open, &cluster, read, "u", &Origin::Generated, &[])
+            .owner_snapshot(&open, &cluster, read, "u", &Origin::Generated, &[])
             .await
     };
 
-    assert!(matches!(sight().await, Err(DirectoryError::ReadBefore)));
-    let (writer, seen, _) = sight().await?;
+    assert!(matches!(snapshot().await, Err(DirectoryError::ReadBefore)));
+    let (writer, seen, _) = snapshot().await?;
     let suspended = declaration(seen.number, KeyState::Suspended)?;
     directories.declare(&open, &writer, &suspended).await?;
-    let (same, seen, _) = sight().await?;
+    let (same, seen, _) = snapshot().await?;
     assert_eq!(same.term(), writer.term(), "an answer came");
 
     // Resumed; the pass ends at its deadline, and its command is still on its way.
@@ -187,13 +187,13 @@ async fn a_declaration_without_an_answer_gives_its_claim_up_before_anything_is_d
     assert!(timeout(Duration::from_millis(100), lost).await.is_err());
     proxy.set(Network::Good);
 
-    let (next, seen, _) = sight().await?;
+    let (next, seen, _) = snapshot().await?;
     assert!(next.term() > writer.term(), "term {}", next.term());
     // Nothing comes after what was seen: the same number holds, and the old writer is refused.
     let late = directories.declare(&open, &writer, &resumed).await;
     let late = late.err().context("a refusal")?;
     assert!(late.to_string().contains("later leader"), "{late}");
-    let (next, again, _) = sight().await?;
+    let (next, again, _) = snapshot().await?;
     assert_eq!((again.number, &again.records), (seen.number, &seen.records));
     let suspended = declaration(again.number, KeyState::Suspended)?;
     directories.declare(&open, &next, &suspended).await?;

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use water_domain::{AccountId, KeyHash, Timestamp};
 use water_harness::Redis;
 use water_keystore::connection::Purpose;
-use water_keystore::{ConnectionSettings, GateIdentity, Instance, Replica, Standing};
+use water_keystore::{ConnectionSettings, GateIdentity, Instance, Replica, Validity};
 
 use crate::rights::ACCOUNT;
 use crate::world::{API, World};
@@ -95,7 +95,7 @@ impl Gate {
     pub fn account(&self, hash: &KeyHash) -> Result<Option<AccountId>> {
         let view = self.replica.view().context("no copy")?;
         let record = view.record(hash);
-        let record = record.filter(|record| record.standing(view.now()) == Standing::Active);
+        let record = record.filter(|record| record.validity(view.now()) == Validity::Active);
         Ok(record.map(|record| record.account.clone()))
     }
 
@@ -126,7 +126,7 @@ pub enum Started {
     After,
 }
 
-/// A gate's pod, ready or not. Answers its uid.
+/// A gate's pod, ready or not. Returns its uid.
 pub fn pod(world: &World, name: &str, ready: bool, started: Started) -> Result<String> {
     world.apply(&json!({
         "apiVersion": "v1", "kind": "Pod",

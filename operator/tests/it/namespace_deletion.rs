@@ -71,7 +71,7 @@ async fn a_stopping_operator_revokes_the_keys_of_its_deleted_namespace_and_lets_
     assert_eq!(gate.keys(), 0, "before it ended");
     assert_eq!(world.published().await?, Vec::<String>::new());
     let sight = world.directory()?;
-    let sight = sight.sight(uid, &Origin::Generated, &[]).await?;
+    let sight = sight.owner_snapshot(uid, &Origin::Generated, &[]).await?;
     assert!(sight.is_gone, "revoked for good");
     let lease = world.get("lease/water-operator")?;
     assert_eq!(lease["spec"]["holderIdentity"], "");

@@ -130,7 +130,7 @@ async fn most_keys_are_withdrawn_only_when_somebody_allows_it() -> Result {
 }
 
 /// Turns the suspension of every record around, as nothing of the product does: bit 0 of its second
-/// byte. Answers the count of records.
+/// byte. Returns the count of records.
 const TURN_AROUND: &str = "\
     local turned = 0 \
     for _, shard in ipairs(redis.call('KEYS', ARGV[1])) do \

@@ -2,7 +2,7 @@
 
 use water_domain::KeyPrefix;
 use water_http::Problem;
-use water_keystore::{Record, Standing, View};
+use water_keystore::{Record, Validity, View};
 
 use crate::credentials::{CredentialsError, presented_key};
 use crate::grace::Grace;
@@ -48,12 +48,12 @@ pub fn authenticate(
     if grace.is_over() {
         return Err(away(DirectoryAway::GraceIsOver));
     }
-    match record.standing(view.now()) {
-        Standing::Active => Ok((record, view)),
-        Standing::Retired => Err(Problem::invalid_key()),
-        Standing::Expired => Err(Problem::key_expired()),
-        Standing::Suspended => Err(Problem::key_suspended()),
-        Standing::NotYetValid => Err(Problem::key_not_yet_valid()),
+    match record.validity(view.now()) {
+        Validity::Active => Ok((record, view)),
+        Validity::Retired => Err(Problem::invalid_key()),
+        Validity::Expired => Err(Problem::key_expired()),
+        Validity::Suspended => Err(Problem::key_suspended()),
+        Validity::NotYetValid => Err(Problem::key_not_yet_valid()),
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tracing::warn;
 use water_domain::Timestamp;
-use water_keystore::usage::Untold;
+use water_keystore::usage::UnsentUsage;
 use water_keystore::{Record, Usage};
 use water_runtime::telemetry::chain;
 
@@ -79,7 +79,7 @@ impl LastUse {
         let (error, kept) = match self.usage.write_last_uses(&keys).await {
             Err(error) => (error, uses),
             Ok(()) => match self.usage.add(uses).await {
-                Err(Untold { error, uses }) => (error, uses),
+                Err(UnsentUsage { error, uses }) => (error, uses),
                 Ok(()) => return,
             },
         };

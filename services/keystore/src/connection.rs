@@ -1,9 +1,9 @@
 //! A connection to Redis that comes back by itself, never repeats a command, answers within a
 //! stated time and cannot be printed. Redis may be one server or a Redis Cluster.
 
+mod lazy;
 mod looks;
 mod redirection;
-mod wire;
 
 use std::fmt;
 use std::io;
@@ -21,8 +21,8 @@ use redis::{
 use tokio::time::timeout;
 
 use crate::failure::{Reason, StoreError};
+use lazy::{LazyConnection, Server};
 use looks::Looks;
-use wire::{Server, Wire};
 
 /// Where Redis is and how to be let in. Has no `Display`, and a `Debug` without content.
 #[derive(Clone)]
@@ -77,7 +77,7 @@ impl Purpose {
         }
     }
 
-    fn open(self, server: &Server) -> Wire {
+    fn open(self, server: &Server) -> LazyConnection {
         // `Looks` keep the time.
         let backstop = 2 * self.response_timeout().max(self.connect_timeout());
         server.open(self.connect_timeout(), backstop)
@@ -139,7 +139,7 @@ impl ConnectionSettings {
     /// connection then lives.
     pub fn connect(&self, purpose: Purpose) -> Connection {
         Connection {
-            wire: Arc::new(ArcSwap::from_pointee(purpose.open(&self.server))),
+            inner: Arc::new(ArcSwap::from_pointee(purpose.open(&self.server))),
             looks: Arc::new(Looks::for_answers_within(purpose.response_timeout())),
             server: self.server.clone(),
             purpose,
@@ -203,7 +203,7 @@ fn cluster_of(
 #[derive(Clone)]
 pub struct Connection {
     server: Server,
-    wire: Arc<ArcSwap<Wire>>,
+    inner: Arc<ArcSwap<LazyConnection>>,
     looks: Arc<Looks>,
     purpose: Purpose,
 }
@@ -215,7 +215,7 @@ impl Connection {
         attempt: &'static str,
         command: &Cmd,
     ) -> Result<T, StoreError> {
-        self.answer(attempt, async |wire| command.query_async(wire).await)
+        self.answer(attempt, async |inner| command.query_async(inner).await)
             .await
     }
 
@@ -225,11 +225,11 @@ impl Connection {
         attempt: &'static str,
         command: &Cmd,
     ) -> Result<T, StoreError> {
-        let current = self.wire.load_full();
-        let mut wire = Wire::clone(&current);
+        let current = self.inner.load_full();
+        let mut inner = LazyConnection::clone(&current);
         let answer = timeout(
             self.purpose.connect_timeout(),
-            command.query_async(&mut wire),
+            command.query_async(&mut inner),
         )
         .await;
         let result =
@@ -244,7 +244,7 @@ impl Connection {
         attempt: &'static str,
         commands: &Pipeline,
     ) -> Result<T, StoreError> {
-        self.answer(attempt, async |wire| commands.query_async(wire).await)
+        self.answer(attempt, async |inner| commands.query_async(inner).await)
             .await
     }
 
@@ -256,10 +256,10 @@ impl Connection {
         script: &Script,
         command: &Cmd,
     ) -> Result<T, StoreError> {
-        let ask = async |wire: &mut Wire| match command.query_async(wire).await {
+        let ask = async |inner: &mut LazyConnection| match command.query_async(inner).await {
             Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-                script.load_async(wire).await?;
-                command.query_async(wire).await
+                script.load_async(inner).await?;
+                command.query_async(inner).await
             }
             answer => answer,
         };
@@ -272,7 +272,7 @@ impl Connection {
         attempt: &'static str,
         script: &ScriptInvocation<'_>,
     ) -> Result<T, StoreError> {
-        self.answer(attempt, async |wire| script.invoke_async(wire).await)
+        self.answer(attempt, async |inner| script.invoke_async(inner).await)
             .await
     }
 
@@ -280,24 +280,29 @@ impl Connection {
     async fn answer<T>(
         &self,
         attempt: &'static str,
-        ask: impl AsyncFnOnce(&mut Wire) -> RedisResult<T>,
+        ask: impl AsyncFnOnce(&mut LazyConnection) -> RedisResult<T>,
     ) -> Result<T, StoreError> {
-        let current = self.wire.load_full();
-        let mut wire = Wire::clone(&current);
-        let result = self.looks.answered(ask(&mut wire)).await;
+        let current = self.inner.load_full();
+        let mut inner = LazyConnection::clone(&current);
+        let result = self.looks.answered(ask(&mut inner)).await;
         result.map_err(|error| self.failed(attempt, error, &current))
     }
 
     /// Gives the connection up for a new one, made when next used.
     pub(crate) fn reopen(&self) {
-        self.wire.store(Arc::new(self.purpose.open(&self.server)));
+        self.inner.store(Arc::new(self.purpose.open(&self.server)));
     }
 
     /// Left alone, a connection would repeat a refused handshake (a wrong password, too many clients)
     /// for ever, and go on asking an end that is gone without a word or no longer the primary. Of the
     /// limiter's many questions some are late without any of this: it says by itself when to
     /// [`Connection::reopen`].
-    fn failed(&self, attempt: &'static str, error: RedisError, current: &Arc<Wire>) -> StoreError {
+    fn failed(
+        &self,
+        attempt: &'static str,
+        error: RedisError,
+        current: &Arc<LazyConnection>,
+    ) -> StoreError {
         let error = StoreError::new(attempt, error);
         let gone = match error.reason() {
             Reason::WrongPassword | Reason::Unexpected => true,
@@ -305,7 +310,7 @@ impl Connection {
         };
         if gone {
             let next = Arc::new(self.purpose.open(&self.server));
-            self.wire.compare_and_swap(current, next);
+            self.inner.compare_and_swap(current, next);
         }
         error
     }

@@ -20,12 +20,12 @@ pub mod held;
 pub mod lease;
 mod load;
 pub mod meta;
+pub mod owner_snapshot;
 mod plans;
 pub mod rebuild;
 pub mod replica;
 mod scripts;
 mod shard;
-pub mod sight;
 mod snapshot;
 pub mod writer;
 

@@ -22,7 +22,7 @@ use water_domain::{AccountId, Limits, Timestamp};
 
 use breaker::Breaker;
 pub use decision::{Decision, Window};
-use latest::{Latest, Recall};
+use latest::{CacheLookup, Latest};
 use share::Now;
 pub use standby::{Standby, StandbyStatus, TooManyAccounts};
 
@@ -43,14 +43,14 @@ pub struct Limiter {
     connection: Connection,
     instance: Instance,
     standby: Arc<Standby>,
-    memory: Mutex<Memory>,
+    memory: Mutex<DecisionMemory>,
     /// Wakes [`Limiter::attend`] after a failure.
     trouble: Notify,
 }
 
 /// What one worker has learned from its answers.
 #[derive(Debug)]
-struct Memory {
+struct DecisionMemory {
     latest: Latest,
     breaker: Breaker,
 }
@@ -59,7 +59,7 @@ impl Limiter {
     /// A limiter over a connection for [`crate::connection::Purpose::Limiter`]; its `standby` is
     /// shared by all limiters of the process.
     pub fn new(connection: Connection, instance: Instance, standby: Arc<Standby>) -> Self {
-        let memory = Memory {
+        let memory = DecisionMemory {
             latest: Latest::new(standby.changes.clone()),
             breaker: Breaker::default(),
         };
@@ -84,14 +84,14 @@ impl Limiter {
         now: Timestamp,
     ) -> Result<Decision, TooManyAccounts> {
         let asked = Instant::now();
-        let (recall, given_up) = {
+        let (look_up, given_up) = {
             let memory = self.memory();
-            let recall = memory.latest.recall(account, limits, asked);
-            (recall, memory.breaker.is_open())
+            let look_up = memory.latest.look_up(account, limits, asked);
+            (look_up, memory.breaker.is_open())
         };
-        let version = match recall {
-            Recall::Refused(refusal) => return Ok(refusal),
-            Recall::Ask(version) => version,
+        let version = match look_up {
+            CacheLookup::Refused(refusal) => return Ok(refusal),
+            CacheLookup::Ask(version) => version,
         };
         if given_up {
             return self.charge_here(account, limits, now, true);
@@ -151,7 +151,7 @@ impl Limiter {
         self.trouble.notify_one();
     }
 
-    fn memory(&self) -> MutexGuard<'_, Memory> {
+    fn memory(&self) -> MutexGuard<'_, DecisionMemory> {
         // It is whole between any two statements.
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -41,7 +41,7 @@ pub enum KeyState {
 
 /// How a key stands at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Standing {
+pub enum Validity {
     /// Good.
     Active,
     /// Its successor has taken over: answered like an unknown key.
@@ -62,18 +62,18 @@ const RETIRES: u8 = 1 << 3;
 
 impl Record {
     /// How the key stands at `now`, which is Redis' time.
-    pub fn standing(&self, now: Timestamp) -> Standing {
+    pub fn validity(&self, now: Timestamp) -> Validity {
         let reached = |moment: Option<Timestamp>| moment.is_some_and(|moment| now >= moment);
         if reached(self.retires) {
-            Standing::Retired
+            Validity::Retired
         } else if reached(self.expires) {
-            Standing::Expired
+            Validity::Expired
         } else if self.state == KeyState::Suspended {
-            Standing::Suspended
+            Validity::Suspended
         } else if self.not_before.is_some_and(|moment| now < moment) {
-            Standing::NotYetValid
+            Validity::NotYetValid
         } else {
-            Standing::Active
+            Validity::Active
         }
     }
 

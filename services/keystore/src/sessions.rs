@@ -43,7 +43,7 @@ pub struct SessionKeys {
 
 /// When a session began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Began {
+pub struct SessionStart {
     /// Its reader was sent to the identity provider.
     pub asked: Timestamp,
     /// Its reader came back.
@@ -86,7 +86,7 @@ impl Sessions {
         &self,
         keys: &SessionKeys,
         sealed: &[u8],
-        began: Began,
+        began: SessionStart,
         length: Duration,
     ) -> Result<bool, StoreError> {
         for index in self.indexes(keys) {

@@ -45,7 +45,7 @@ pub struct Use {
 
 /// What Redis did not take.
 #[derive(Debug)]
-pub struct Untold {
+pub struct UnsentUsage {
     /// The first failure.
     pub error: StoreError,
     /// What may be told again: nothing of it has been counted. What Redis may have counted is not among it.
@@ -81,7 +81,7 @@ impl Usage {
 
     /// Adds uses. What may have been counted is not told again: a few requests too few are a
     /// smaller error than the same ones twice.
-    pub async fn add(&self, uses: Vec<Use>) -> Result<(), Untold> {
+    pub async fn add(&self, uses: Vec<Use>) -> Result<(), UnsentUsage> {
         let outcomes = stream::iter(uses)
             .map(|used| async move { self.add_one(&used).await.map_err(|error| (used, error)) })
             .buffer_unordered(AT_ONCE);
@@ -97,7 +97,7 @@ impl Usage {
             }
             first.get_or_insert(error);
         }
-        first.map_or(Ok(()), |error| Err(Untold { error, uses }))
+        first.map_or(Ok(()), |error| Err(UnsentUsage { error, uses }))
     }
 
     /// Writes last uses for the operator, each unless a later one of the same key stands there

@@ -8,7 +8,7 @@ use water_domain::{Limits, Timestamp};
 use water_harness::Redis;
 use water_http::{Received, RequestIds, TrustedProxies};
 use water_keystore::connection::Purpose;
-use water_keystore::{Began, Connection, ConnectionSettings, Instance};
+use water_keystore::{Connection, ConnectionSettings, Instance, SessionStart};
 
 use crate::claims::{Grant, Role};
 use crate::member::Member;
@@ -54,8 +54,8 @@ pub fn session(account: &str, plan: &str, role: Role) -> Session {
 
 /// Somebody with this role in this account, as a session says.
 /// A sign-in that took no time.
-pub fn at_once(now: Timestamp) -> Began {
-    Began {
+pub fn at_once(now: Timestamp) -> SessionStart {
+    SessionStart {
         asked: now,
         signed_in: now,
     }

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue};
 use tracing::warn;
 use water_domain::Timestamp;
 use water_http::Problem;
-use water_keystore::{Began, SessionKeys, WebName};
+use water_keystore::{SessionKeys, SessionStart, WebName};
 
 use crate::cookie;
 use crate::provider::{Ended, LogoutToken};
@@ -76,7 +76,7 @@ impl Sessions {
     pub async fn begin(
         &self,
         session: &Session,
-        began: Began,
+        began: SessionStart,
     ) -> Result<Option<HeaderValue>, Problem> {
         let cookie: Cookie = random::bytes()?;
         let keys = self.keys(&cookie, session);

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use tracing::{info, warn};
 use water_domain::{PlanName, Timestamp};
 use water_http::{Code, Problem, Query, Received};
-use water_keystore::Began;
+use water_keystore::SessionStart;
 use water_runtime::telemetry::chain;
 
 use crate::asked::Response;
@@ -163,7 +163,7 @@ impl SignIn {
         let session = self.session(exchanged?, now)?;
         // A browser has one session: whatever its cookie opened until now is over.
         self.sessions.end(&request.headers, now).await?;
-        let began = Began {
+        let began = SessionStart {
             asked: pending.at,
             signed_in: now,
         };

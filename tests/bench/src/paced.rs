@@ -12,7 +12,7 @@ use crate::load::Slice;
 /// answer: its own queue is not what is measured.
 const PACE: Duration = Duration::from_millis(40);
 
-/// Lets all ask for a slice. Answers the time that 99 of 100 answers took at most.
+/// Lets all ask for a slice. Returns the time that 99 of 100 answers took at most.
 pub async fn p99(
     askers: impl ExactSizeIterator<Item = impl AsyncFnMut() -> Result<()>>,
     slice: Slice,

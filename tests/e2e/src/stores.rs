@@ -15,7 +15,7 @@ impl Cluster {
         output(Command::new("pg_dump").arg(format!("--dbname={url}")))
     }
 
-    /// Gives the services' role of the database another password, by its URL with the present one. Answers
+    /// Gives the services' role of the database another password, by its URL with the present one. Returns
     /// the URL with the new one.
     pub fn change_readers_password(&self, url: &str, password: &str) -> Result<String> {
         let (start, rest) = url.split_once("://water_reader:").context("another role")?;

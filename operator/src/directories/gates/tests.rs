@@ -44,8 +44,8 @@ fn started(name: &str, running: i64) -> GatePod {
 }
 
 /// The pods that are missed at the first look.
-fn missed_first(leases: &Leases, pods: &[GatePod], now: Instant) -> Missed {
-    missed(&Missed::default(), leases, pods, now)
+fn missed_first(leases: &Leases, pods: &[GatePod], now: Instant) -> MissingLeases {
+    missed(&MissingLeases::default(), leases, pods, now)
 }
 
 /// The gates that are awaited after looks that have shown the same for so long.

@@ -1,7 +1,7 @@
 //! The conditions and events of an installation's life.
 
 use super::*;
-use crate::events::Happening;
+use crate::events::Transition;
 use crate::sample;
 
 fn part(name: &str, ready: i32) -> ComponentStatus {
@@ -14,10 +14,10 @@ fn part(name: &str, ready: i32) -> ComponentStatus {
     }
 }
 
-fn report(outcome: Outcome, ready: i32) -> Report {
+fn report(outcome: Readiness, ready: i32) -> Report {
     Report {
         components: vec![part("gate", ready), part("departements", 2)],
-        rolled_out: matches!(outcome, Outcome::InForce(Reason::Complete, _)),
+        rolled_out: matches!(outcome, Readiness::InForce(Reason::Complete, _)),
         keys: ApiKeyCounts::default(),
         migrations: Finding::holds(Aspect::MigrationsComplete, Reason::Complete, ""),
         directory: Finding::holds(Aspect::DirectorySynced, Reason::Published, ""),
@@ -34,12 +34,12 @@ fn report(outcome: Outcome, ready: i32) -> Report {
 }
 
 fn complete() -> Report {
-    report(Outcome::InForce(Reason::Complete, String::new()), 2)
+    report(Readiness::InForce(Reason::Complete, String::new()), 2)
 }
 
 fn failed() -> Report {
     report(
-        Outcome::Stuck(Reason::RolloutFailed, "no progress".into()),
+        Readiness::Stuck(Reason::RolloutFailed, "no progress".into()),
         1,
     )
 }
@@ -68,7 +68,7 @@ fn replicas_without_a_guard_are_warned_of_once() {
     let (before, after) = (made(&complete()), made(&unguarded));
     assert_eq!(
         transitions(&before, &after),
-        [Happening::warning("ReplicasUnguarded", "set it")]
+        [Transition::warning("ReplicasUnguarded", "set it")]
     );
     assert_eq!(transitions(&after, &after), []);
 }
@@ -80,7 +80,7 @@ fn a_gate_that_does_not_follow_the_directory_is_warned_of_once() {
     let (before, after) = (made(&complete()), made(&stray));
     let told: Vec<String> = transitions(&before, &after)
         .into_iter()
-        .map(|happening| happening.reason)
+        .map(|transition| transition.reason)
         .collect();
     assert_eq!(told, ["GateWithoutLease"]);
     assert_eq!(transitions(&after, &after), []);
@@ -141,7 +141,7 @@ fn missing_data_is_no_obstacle_and_is_said() {
 
 #[test]
 fn without_a_pod_of_each_component_nothing_is_available() {
-    let silent = report(Outcome::Underway(Reason::RollingOut, String::new()), 0);
+    let silent = report(Readiness::Underway(Reason::RollingOut, String::new()), 0);
     assert_eq!(
         shown(&made(&silent), Aspect::Available),
         "False/PodsMissing: no pod of gate answers"
@@ -153,7 +153,7 @@ fn each_transition_is_told_once() {
     let mut told = Vec::new();
     let mut before = WaterDataApiStatus::default();
     for report in [
-        report(Outcome::Underway(Reason::RollingOut, String::new()), 0),
+        report(Readiness::Underway(Reason::RollingOut, String::new()), 0),
         complete(),
         complete(),
         failed(),
@@ -162,7 +162,7 @@ fn each_transition_is_told_once() {
         told.extend(
             transitions(&before, &after)
                 .into_iter()
-                .map(|happening| happening.reason),
+                .map(|transition| transition.reason),
         );
         before = after;
     }
@@ -249,10 +249,10 @@ fn whether_people_can_sign_in_is_told_where_there_is_a_portal() {
         holds(&away.conditions, Aspect::Ready),
         "keys work all the same"
     );
-    let reasons = |happened: Vec<Happening>| -> Vec<String> {
+    let reasons = |happened: Vec<Transition>| -> Vec<String> {
         happened
             .into_iter()
-            .map(|happening| happening.reason)
+            .map(|transition| transition.reason)
             .collect()
     };
     assert_eq!(reasons(transitions(&fine, &away)), ["ProviderUnusable"]);

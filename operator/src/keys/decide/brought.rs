@@ -6,47 +6,47 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use water_domain::Timestamp;
 
-use super::goal::{Goal, Then};
-use super::terms::{is_past, replaced, retirement};
-use crate::keys::seen::{Admission, Seen, Sight, Spec, Terms};
+use super::goal::{FollowUp, Goal};
+use super::rules::{is_past, replaced, retirement};
+use crate::keys::seen::{Admission, DirectoryContent, KeyRules, Seen, Spec};
 use crate::keys::step::{Declaration, Refusal, Step};
 
 pub fn brought<H: Copy + Ord, P: Clone + Ord>(
     seen: &Seen<H, P>,
     spec: &Spec<H, P>,
     hash: H,
-    sight: &Sight<H, P>,
+    directory: &DirectoryContent<H, P>,
 ) -> Goal<H, P> {
     // One that was never in force gets no overlap.
-    let is_overlapping = |other: &H, held: &Terms<P>| {
-        held.retires.is_some() || replaced_by(seen, hash, sight) == Some(*other)
+    let is_overlapping = |other: &H, held: &KeyRules<P>| {
+        held.retires.is_some() || replaced_by(seen, hash, directory) == Some(*other)
     };
-    let retires = |other: &H, held: &Terms<P>| {
+    let retires = |other: &H, held: &KeyRules<P>| {
         (*other != hash).then(|| match is_overlapping(other, held) {
-            true => end(seen, spec, other, Some(held), sight),
-            false => sight.now,
+            true => end(seen, spec, other, Some(held), directory),
+            false => directory.now,
         })
     };
     // A hash that was replaced retires although something hinders its successor.
     let restricted = |refusal| {
-        let goal = Goal::restricted(seen, spec, sight, refusal, retires);
-        match untold(seen, spec, hash, sight) {
+        let goal = Goal::restricted(seen, spec, directory, refusal, retires);
+        match untold(seen, spec, hash, directory) {
             Some(step) => Goal {
-                then: Then::First(step),
+                then: FollowUp::First(step),
                 ..goal
             },
             None => goal,
         }
     };
     match seen.admission {
-        Admission::Refused => return Goal::withdrawn(Refusal::NotAdmitted, sight),
+        Admission::Refused => return Goal::withdrawn(Refusal::NotAdmitted, directory),
         Admission::Hindered => return restricted(Refusal::NotAdmitted),
         Admission::Admitted => {}
     }
-    let revoked = sight.barred.get(&hash).copied();
+    let revoked = directory.barred.get(&hash).copied();
     let refusal = match revoked {
         Some(at) if spec.reinstate != Some(at) => Some(Refusal::Revoked(at)),
-        _ if sight.taken.contains(&hash) || seen.is_id_taken => Some(Refusal::Taken),
+        _ if directory.taken.contains(&hash) || seen.is_id_taken => Some(Refusal::Taken),
         _ => None,
     };
     if let Some(refusal) = refusal {
@@ -56,34 +56,37 @@ pub fn brought<H: Copy + Ord, P: Clone + Ord>(
         }
         return goal;
     }
-    let before = replaceable(seen, hash, sight);
-    let only = replaced_by(seen, hash, sight);
-    let mut records: BTreeMap<H, Terms<P>> = others(spec, hash, only, sight);
-    records.insert(hash, spec.terms.clone());
+    let before = replaceable(seen, hash, directory);
+    let only = replaced_by(seen, hash, directory);
+    let mut records: BTreeMap<H, KeyRules<P>> = others(spec, hash, only, directory);
+    records.insert(hash, spec.rules.clone());
     if !seen.status.all.contains(&hash) {
         let is_reissue = false;
-        return Goal::new(records, Then::First(Step::Announce { hash, is_reissue }));
+        return Goal::new(
+            records,
+            FollowUp::First(Step::Announce { hash, is_reissue }),
+        );
     }
     let then = match before {
-        None => Then::Stands(hash),
+        None => FollowUp::Stands(hash),
         Some(before) => {
-            let held = sight.held.get(&before).and_then(Option::as_ref);
-            let retires = Some(end(seen, spec, &before, held, sight));
+            let held = directory.held.get(&before).and_then(Option::as_ref);
+            let retires = Some(end(seen, spec, &before, held, directory));
             let mut records = records.clone();
             records
                 .entry(before)
-                .and_modify(|terms| terms.retires = retires);
-            records.retain(|_, terms| !is_past(terms.retires, sight));
+                .and_modify(|rules| rules.retires = retires);
+            records.retain(|_, rules| !is_past(rules.retires, directory));
             let declaration = Step::Declare(Declaration {
-                number: sight.number,
+                number: directory.number,
                 records,
                 withdrawn: BTreeSet::new(),
                 revoked: BTreeSet::new(),
                 reinstated: BTreeMap::new(),
                 is_last: false,
             });
-            let untold = untold(seen, spec, hash, sight);
-            Then::Acknowledged(untold.unwrap_or(declaration))
+            let untold = untold(seen, spec, hash, directory);
+            FollowUp::Acknowledged(untold.unwrap_or(declaration))
         }
     };
     Goal {
@@ -93,18 +96,26 @@ pub fn brought<H: Copy + Ord, P: Clone + Ord>(
 }
 
 /// The hash that is in force and that this one takes the place of.
-fn replaced_by<H: Copy + Ord, P>(seen: &Seen<H, P>, hash: H, sight: &Sight<H, P>) -> Option<H> {
+fn replaced_by<H: Copy + Ord, P>(
+    seen: &Seen<H, P>,
+    hash: H,
+    directory: &DirectoryContent<H, P>,
+) -> Option<H> {
     seen.status.current.filter(|before| {
         *before != hash
             && seen.status.revealed.contains(before)
-            && sight.held.get(before).is_some_and(Option::is_some)
+            && directory.held.get(before).is_some_and(Option::is_some)
     })
 }
 
 /// The same, if it has no end yet.
-fn replaceable<H: Copy + Ord, P>(seen: &Seen<H, P>, hash: H, sight: &Sight<H, P>) -> Option<H> {
-    replaced_by(seen, hash, sight).filter(|before| {
-        let held = sight.held.get(before).and_then(Option::as_ref);
+fn replaceable<H: Copy + Ord, P>(
+    seen: &Seen<H, P>,
+    hash: H,
+    directory: &DirectoryContent<H, P>,
+) -> Option<H> {
+    replaced_by(seen, hash, directory).filter(|before| {
+        let held = directory.held.get(before).and_then(Option::as_ref);
         held.is_some_and(|held| held.retires.is_none())
     })
 }
@@ -115,16 +126,16 @@ fn untold<H: Copy + Ord, P>(
     seen: &Seen<H, P>,
     spec: &Spec<H, P>,
     hash: H,
-    sight: &Sight<H, P>,
+    directory: &DirectoryContent<H, P>,
 ) -> Option<Step<H, P>> {
-    let before = replaceable(seen, hash, sight)?;
+    let before = replaceable(seen, hash, directory)?;
     let is_told = |(told, _): (H, Timestamp)| {
-        told == before || told != hash && sight.held.contains_key(&told)
+        told == before || told != hash && directory.held.contains_key(&told)
     };
-    let held = sight.held.get(&before).and_then(Option::as_ref);
+    let held = directory.held.get(&before).and_then(Option::as_ref);
     let step = Step::Retire {
         hash: before,
-        at: retirement(held, spec, sight),
+        at: retirement(held, spec, directory),
     };
     (!seen.status.retiring.is_some_and(is_told)).then_some(step)
 }
@@ -135,12 +146,12 @@ fn end<H: Copy + Ord, P>(
     seen: &Seen<H, P>,
     spec: &Spec<H, P>,
     before: &H,
-    held: Option<&Terms<P>>,
-    sight: &Sight<H, P>,
+    held: Option<&KeyRules<P>>,
+    directory: &DirectoryContent<H, P>,
 ) -> Timestamp {
     match seen.status.retiring {
         Some((told, at)) if told == *before && !spec.rotation.overlap.is_zero() => at,
-        _ => retirement(held, spec, sight),
+        _ => retirement(held, spec, directory),
     }
 }
 
@@ -150,16 +161,16 @@ fn others<H: Copy + Ord, P: Clone>(
     spec: &Spec<H, P>,
     hash: H,
     replaced_now: Option<H>,
-    sight: &Sight<H, P>,
-) -> BTreeMap<H, Terms<P>> {
-    let held = sight.held.iter();
+    directory: &DirectoryContent<H, P>,
+) -> BTreeMap<H, KeyRules<P>> {
+    let held = directory.held.iter();
     let held = held.filter_map(|(other, held)| Some((*other, held.as_ref()?)));
-    let stays = |(other, held): &(H, &Terms<P>)| match held.retires {
+    let stays = |(other, held): &(H, &KeyRules<P>)| match held.retires {
         None => replaced_now == Some(*other),
         Some(at) => {
             replaced_now.is_none_or(|replaced| replaced == *other)
                 && !spec.rotation.overlap.is_zero()
-                && !is_past(Some(at), sight)
+                && !is_past(Some(at), directory)
         }
     };
     held.filter(|(other, _)| *other != hash)

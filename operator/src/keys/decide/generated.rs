@@ -7,9 +7,11 @@ use std::time::Duration;
 use water_domain::Timestamp;
 use water_resources::api_key::REISSUES;
 
-use super::goal::{Goal, Then};
-use super::terms::{earlier, is_past, replaced, retirement};
-use crate::keys::seen::{Admission, Announced, Content, Secret, Seen, Sight, Spec, Terms};
+use super::goal::{FollowUp, Goal};
+use super::rules::{earlier, is_past, replaced, retirement};
+use crate::keys::seen::{
+    Admission, Announced, Content, DirectoryContent, KeyRules, Secret, Seen, Spec,
+};
 use crate::keys::step::{Handover, Hindrance, Refusal, Step, Verdict};
 
 /// At most [`REISSUES`] keys are issued within this time because the Secret was deleted or edited.
@@ -18,45 +20,45 @@ const REISSUES_WITHIN: Duration = Duration::from_secs(600);
 pub fn generated<H: Copy + Ord, P: Clone + Ord>(
     seen: &Seen<H, P>,
     spec: &Spec<H, P>,
-    sight: &Sight<H, P>,
+    directory: &DirectoryContent<H, P>,
 ) -> Goal<H, P> {
     let retiring = match seen.secret {
         Secret::Own(content) => content.retiring,
         _ => None,
     };
     let is_cut = spec.rotation.overlap.is_zero();
-    let retires = |hash: &H, _: &Terms<P>| {
+    let retires = |hash: &H, _: &KeyRules<P>| {
         let retiring = retiring.filter(|(retiring, _)| retiring == hash);
-        retiring.map(|(_, at)| if is_cut { sight.now } else { at })
+        retiring.map(|(_, at)| if is_cut { directory.now } else { at })
     };
-    let restricted = |refusal| Goal::restricted(seen, spec, sight, refusal, retires);
+    let restricted = |refusal| Goal::restricted(seen, spec, directory, refusal, retires);
     match seen.admission {
-        Admission::Refused => return Goal::withdrawn(Refusal::NotAdmitted, sight),
+        Admission::Refused => return Goal::withdrawn(Refusal::NotAdmitted, directory),
         Admission::Hindered => return restricted(Refusal::NotAdmitted),
         Admission::Admitted => {}
     }
     match seen.secret {
-        Secret::Own(content) if is_believed(seen, content.hash, sight) => {
-            if is_due(seen, spec, content.hash, sight) {
-                renewed(seen, spec, false, sight)
+        Secret::Own(content) if is_believed(seen, content.hash, directory) => {
+            if is_due(seen, spec, content.hash, directory) {
+                renewed(seen, spec, false, directory)
             } else {
-                settled(seen, spec, content, sight)
+                settled(seen, spec, content, directory)
             }
         }
-        Secret::Missing => renewed(seen, spec, !seen.status.revealed.is_empty(), sight),
-        Secret::Own(_) | Secret::Edited => renewed(seen, spec, true, sight),
-        Secret::Orphan { content, .. } if is_adoptable(seen, content.hash, sight) => {
+        Secret::Missing => renewed(seen, spec, !seen.status.revealed.is_empty(), directory),
+        Secret::Own(_) | Secret::Edited => renewed(seen, spec, true, directory),
+        Secret::Orphan { content, .. } if is_adoptable(seen, content.hash, directory) => {
             let (hash, is_reissue) = (content.hash, false);
             let step = if seen.status.all.contains(&hash) {
                 Step::Amend
             } else {
                 Step::Announce { hash, is_reissue }
             };
-            Goal::new(BTreeMap::new(), Then::First(step))
+            Goal::new(BTreeMap::new(), FollowUp::First(step))
         }
         Secret::Orphan { is_collected, .. } if is_collected && seen.status.revealed.is_empty() => {
             Goal {
-                then: Then::Stays(Verdict::Held(Hindrance::SecretRemains)),
+                then: FollowUp::Stays(Verdict::Held(Hindrance::SecretRemains)),
                 ..restricted(Refusal::SecretConflict)
             }
         }
@@ -65,9 +67,13 @@ pub fn generated<H: Copy + Ord, P: Clone + Ord>(
 }
 
 /// Whether the key in the Secret was announced or published for this ApiKey, and not replaced since.
-fn is_believed<H: Copy + Ord, P>(seen: &Seen<H, P>, hash: H, sight: &Sight<H, P>) -> bool {
+fn is_believed<H: Copy + Ord, P>(
+    seen: &Seen<H, P>,
+    hash: H,
+    directory: &DirectoryContent<H, P>,
+) -> bool {
     let status = &seen.status;
-    let held = sight.held.get(&hash);
+    let held = directory.held.get(&hash);
     let retires = held.and_then(Option::as_ref).and_then(|held| held.retires);
     let is_ours = status.all.contains(&hash) || held.is_some();
     is_ours
@@ -76,17 +82,21 @@ fn is_believed<H: Copy + Ord, P>(seen: &Seen<H, P>, hash: H, sight: &Sight<H, P>
 }
 
 /// Whether the key in a restored Secret may be adopted: not by an ApiKey that has another key.
-fn is_adoptable<H: Copy + Ord, P>(seen: &Seen<H, P>, hash: H, sight: &Sight<H, P>) -> bool {
+fn is_adoptable<H: Copy + Ord, P>(
+    seen: &Seen<H, P>,
+    hash: H,
+    directory: &DirectoryContent<H, P>,
+) -> bool {
     let has_another = seen
         .status
         .revealed
         .iter()
         .any(|revealed| *revealed != hash);
-    is_free(&hash, sight) && !has_another
+    is_free(&hash, directory) && !has_another
 }
 
-fn is_free<H: Ord, P>(hash: &H, sight: &Sight<H, P>) -> bool {
-    !sight.barred.contains_key(hash) && !sight.taken.contains(hash)
+fn is_free<H: Ord, P>(hash: &H, directory: &DirectoryContent<H, P>) -> bool {
+    !directory.barred.contains_key(hash) && !directory.taken.contains(hash)
 }
 
 /// Whether the key in the Secret is to be replaced. An announced replacement is always completed, since
@@ -96,7 +106,7 @@ fn is_due<H: Copy + Ord, P>(
     seen: &Seen<H, P>,
     spec: &Spec<H, P>,
     hash: H,
-    sight: &Sight<H, P>,
+    directory: &DirectoryContent<H, P>,
 ) -> bool {
     let Announced {
         revision,
@@ -110,7 +120,7 @@ fn is_due<H: Copy + Ord, P>(
         .rotation
         .period
         .and_then(|period| Some(issued.as_ref()?.plus(period)));
-    let is_too_old = is_past(ends, sight) && !is_past(spec.terms.expires, sight);
+    let is_too_old = is_past(ends, directory) && !is_past(spec.rules.expires, directory);
     is_told && (spec.rotation.revision > *revision || is_too_old || !all.is_subset(revealed))
 }
 
@@ -119,32 +129,34 @@ fn settled<H: Copy + Ord, P: Clone + Ord>(
     seen: &Seen<H, P>,
     spec: &Spec<H, P>,
     content: Content<H>,
-    sight: &Sight<H, P>,
+    directory: &DirectoryContent<H, P>,
 ) -> Goal<H, P> {
     let hash = content.hash;
     let mut records = BTreeMap::new();
     if let Some((before, at)) = content.retiring
         && before != hash
         && !spec.rotation.overlap.is_zero()
-        && (seen.status.all.contains(&before) || sight.held.contains_key(&before))
-        && is_free(&before, sight)
+        && (seen.status.all.contains(&before) || directory.held.contains_key(&before))
+        && is_free(&before, directory)
     {
-        let held = sight.held.get(&before).and_then(Option::as_ref);
-        let terms = replaced(held, spec);
-        let retires = earlier(terms.retires, Some(at));
-        if !is_past(retires, sight) {
-            records.insert(before, Terms { retires, ..terms });
+        let held = directory.held.get(&before).and_then(Option::as_ref);
+        let rules = replaced(held, spec);
+        let retires = earlier(rules.retires, Some(at));
+        if !is_past(retires, directory) {
+            records.insert(before, KeyRules { retires, ..rules });
         }
     }
-    let then = match sight.barred.get(&hash) {
-        Some(&at) => Then::Stays(Verdict::Refused(Refusal::Revoked(at))),
-        None if sight.taken.contains(&hash) => Then::Stays(Verdict::Refused(Refusal::Taken)),
+    let then = match directory.barred.get(&hash) {
+        Some(&at) => FollowUp::Stays(Verdict::Refused(Refusal::Revoked(at))),
+        None if directory.taken.contains(&hash) => {
+            FollowUp::Stays(Verdict::Refused(Refusal::Taken))
+        }
         None => {
-            records.insert(hash, spec.terms.clone());
+            records.insert(hash, spec.rules.clone());
             if content.is_as_declared {
-                Then::Stands(hash)
+                FollowUp::Stands(hash)
             } else {
-                Then::Next(Step::Amend)
+                FollowUp::Next(Step::Amend)
             }
         }
     };
@@ -152,7 +164,7 @@ fn settled<H: Copy + Ord, P: Clone + Ord>(
         **other != hash && seen.status.all.contains(other) && !seen.status.revealed.contains(other)
     };
     Goal {
-        withdrawn: sight.held.keys().filter(is_unseen).copied().collect(),
+        withdrawn: directory.held.keys().filter(is_unseen).copied().collect(),
         ..Goal::new(records, then)
     }
 }
@@ -163,10 +175,10 @@ fn renewed<H: Copy + Ord, P: Clone + Ord>(
     seen: &Seen<H, P>,
     spec: &Spec<H, P>,
     is_lost: bool,
-    sight: &Sight<H, P>,
+    directory: &DirectoryContent<H, P>,
 ) -> Goal<H, P> {
     let status = &seen.status;
-    let held = |hash: &H| sight.held.get(hash).and_then(Option::as_ref);
+    let held = |hash: &H| directory.held.get(hash).and_then(Option::as_ref);
     let is_retiring = |hash: &H| held(hash).is_some_and(|held| held.retires.is_some());
     // Not the current key, though it may be retiring: its successor was lost before the status told of it.
     let is_replaced = |hash: &H| {
@@ -174,52 +186,56 @@ fn renewed<H: Copy + Ord, P: Clone + Ord>(
     };
     let is_next_announced = seen.made.is_some_and(|made| status.all.contains(&made));
     let before = status.current.filter(|hash| {
-        status.revealed.contains(hash) && is_free(hash, sight) && !is_replaced(hash)
+        status.revealed.contains(hash) && is_free(hash, directory) && !is_replaced(hash)
     });
     let is_reissue = is_lost && spec.rotation.revision <= status.revision;
     let is_begun = !status.all.is_subset(&status.revealed);
-    let halted = match exhausted(&status.reissues, sight.now) {
+    let halted = match exhausted(&status.reissues, directory.now) {
         _ if seen.is_terminating => Some(Verdict::Held(Hindrance::Terminating)),
         Some(until) if is_reissue && !is_begun => {
             Some(Verdict::Refused(Refusal::ReissueLimit(until)))
         }
         _ => None,
     };
-    let terms = |hash: &H| {
+    let rules = |hash: &H| {
         let is_next_replaced = halted.is_none() && before == Some(*hash);
         if is_replaced(hash) || is_retiring(hash) || is_next_replaced {
             replaced(held(hash), spec)
         } else {
-            spec.terms.clone()
+            spec.rules.clone()
         }
     };
     // A record that cannot be decoded is dropped: gates cannot decode it either, and the status does not
     // hold its terms.
-    let readable = sight.held.iter().filter(|(_, held)| held.is_some());
-    let records: BTreeMap<H, Terms<P>> = status
+    let readable = directory.held.iter().filter(|(_, held)| held.is_some());
+    let records: BTreeMap<H, KeyRules<P>> = status
         .all
         .iter()
         .chain(readable.map(|(hash, _)| hash))
-        .filter(|hash| is_free(*hash, sight))
+        .filter(|hash| is_free(*hash, directory))
         // Two keys work at most, besides those that the status has not told of.
-        .filter(|hash| !is_replaced(hash) || sight.held.contains_key(hash) && !is_next_announced)
-        .map(|hash| (*hash, terms(hash)))
-        .filter(|(_, terms)| !is_past(terms.retires, sight))
+        .filter(|hash| {
+            !is_replaced(hash) || directory.held.contains_key(hash) && !is_next_announced
+        })
+        .map(|hash| (*hash, rules(hash)))
+        .filter(|(_, rules)| !is_past(rules.retires, directory))
         .collect();
     let handover = |hash| Handover {
         hash,
-        retiring: before.map(|before| (before, retirement(held(&before), spec, sight))),
+        retiring: before.map(|before| (before, retirement(held(&before), spec, directory))),
     };
     let then = match (halted, seen.made) {
-        (Some(verdict), _) => Then::Stays(verdict),
-        (None, Some(hash)) if !is_next_announced => Then::Next(Step::Announce { hash, is_reissue }),
+        (Some(verdict), _) => FollowUp::Stays(verdict),
+        (None, Some(hash)) if !is_next_announced => {
+            FollowUp::Next(Step::Announce { hash, is_reissue })
+        }
         (None, Some(made)) if records.contains_key(&made) => {
-            Then::Acknowledged(match seen.secret {
+            FollowUp::Acknowledged(match seen.secret {
                 Secret::Missing => Step::Reveal(handover(made)),
                 _ => Step::Replace(handover(made)),
             })
         }
-        (None, _) => Then::Next(Step::Make),
+        (None, _) => FollowUp::Next(Step::Make),
     };
     Goal::new(records, then)
 }

@@ -4,24 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use water_domain::Timestamp;
 
-use super::terms::{earlier, is_past, stricter};
-use crate::keys::seen::{Restrictions, Seen, Sight, Spec, Terms};
+use super::rules::{earlier, is_past, stricter};
+use crate::keys::seen::{DirectoryContent, KeyRules, Restrictions, Seen, Spec};
 use crate::keys::step::{Declaration, Refusal, Step, Verdict};
 
 /// What the directory shall hold, and what follows once it does.
 pub struct Goal<H, P> {
     /// The keys that the gates shall know.
-    pub records: BTreeMap<H, Terms<P>>,
+    pub records: BTreeMap<H, KeyRules<P>>,
     /// Keys whose removal leaves no tombstone.
     pub withdrawn: BTreeSet<H>,
     /// Tombstones to lift, each by its time.
     pub reinstated: BTreeMap<H, Timestamp>,
     /// What follows.
-    pub then: Then<H, P>,
+    pub then: FollowUp<H, P>,
 }
 
 /// What follows once the directory holds what it shall.
-pub enum Then<H, P> {
+pub enum FollowUp<H, P> {
     /// A step that must come before the declaration.
     First(Step<H, P>),
     /// A step that can follow at once.
@@ -36,7 +36,7 @@ pub enum Then<H, P> {
 
 impl<H: Copy + Ord, P: Clone + Ord> Goal<H, P> {
     /// These records and nothing else.
-    pub fn new(records: BTreeMap<H, Terms<P>>, then: Then<H, P>) -> Self {
+    pub fn new(records: BTreeMap<H, KeyRules<P>>, then: FollowUp<H, P>) -> Self {
         Self {
             records,
             withdrawn: BTreeSet::new(),
@@ -47,13 +47,13 @@ impl<H: Copy + Ord, P: Clone + Ord> Goal<H, P> {
 
     /// Nothing is published, for a reason that somebody has to remove.
     pub fn refused(refusal: Refusal) -> Self {
-        Self::new(BTreeMap::new(), Then::Stays(Verdict::Refused(refusal)))
+        Self::new(BTreeMap::new(), FollowUp::Stays(Verdict::Refused(refusal)))
     }
 
     /// The same, and what was published may come back.
-    pub fn withdrawn(refusal: Refusal, sight: &Sight<H, P>) -> Self {
+    pub fn withdrawn(refusal: Refusal, directory: &DirectoryContent<H, P>) -> Self {
         Self {
-            withdrawn: sight.held.keys().copied().collect(),
+            withdrawn: directory.held.keys().copied().collect(),
             ..Self::refused(refusal)
         }
     }
@@ -63,18 +63,18 @@ impl<H: Copy + Ord, P: Clone + Ord> Goal<H, P> {
     pub fn restricted(
         seen: &Seen<H, P>,
         spec: &Spec<H, P>,
-        sight: &Sight<H, P>,
+        directory: &DirectoryContent<H, P>,
         refusal: Refusal,
-        replaced: impl Fn(&H, &Terms<P>) -> Option<Timestamp>,
+        replaced: impl Fn(&H, &KeyRules<P>) -> Option<Timestamp>,
     ) -> Self {
         let mut goal = Self::refused(refusal);
-        for (&hash, held) in &sight.held {
+        for (&hash, held) in &directory.held {
             match held {
                 Some(held) => {
                     let retires = earlier(held.retires, replaced(&hash, held));
-                    if !is_past(retires, sight) {
-                        let terms = stricter(held, &spec.terms, &seen.wider_plans);
-                        goal.records.insert(hash, Terms { retires, ..terms });
+                    if !is_past(retires, directory) {
+                        let rules = stricter(held, &spec.rules, &seen.wider_plans);
+                        goal.records.insert(hash, KeyRules { retires, ..rules });
                     }
                 }
                 // No gate can read it either; its plan is unknown.
@@ -88,32 +88,32 @@ impl<H: Copy + Ord, P: Clone + Ord> Goal<H, P> {
 
     /// What is published stays, with these restrictions. `None`: some of it cannot be decoded either, and would
     /// be removed by a declaration.
-    pub fn kept(restrictions: &Restrictions, sight: &Sight<H, P>) -> Option<Self> {
-        let restricted = |(hash, held): (&H, &Option<Terms<P>>)| {
+    pub fn kept(restrictions: &Restrictions, directory: &DirectoryContent<H, P>) -> Option<Self> {
+        let restricted = |(hash, held): (&H, &Option<KeyRules<P>>)| {
             let held = held.clone()?;
-            let terms = Terms {
+            let rules = KeyRules {
                 suspended: held.suspended || restrictions.suspended,
                 expires: earlier(held.expires, restrictions.expires),
                 ..held
             };
-            Some((*hash, terms))
+            Some((*hash, rules))
         };
-        let records: Option<_> = sight.held.iter().map(restricted).collect();
-        let then = Then::Stays(Verdict::Refused(Refusal::Undecodable));
+        let records: Option<_> = directory.held.iter().map(restricted).collect();
+        let then = FollowUp::Stays(Verdict::Refused(Refusal::Undecodable));
         Some(Self::new(records?, then))
     }
 
     /// The one thing to do on the way there.
-    pub fn next(self, sight: &Sight<H, P>) -> (Verdict<H>, Option<Step<H, P>>) {
-        if let Then::First(step) = self.then {
+    pub fn next(self, directory: &DirectoryContent<H, P>) -> (Verdict<H>, Option<Step<H, P>>) {
+        if let FollowUp::First(step) = self.then {
             return (Verdict::Underway, Some(step));
         }
-        let is_held = |(hash, terms): (&H, &Terms<P>)| {
-            sight.held.get(hash).and_then(Option::as_ref) == Some(terms)
+        let is_held = |(hash, rules): (&H, &KeyRules<P>)| {
+            directory.held.get(hash).and_then(Option::as_ref) == Some(rules)
         };
-        if self.records.len() != sight.held.len() || !self.records.iter().all(is_held) {
+        if self.records.len() != directory.held.len() || !self.records.iter().all(is_held) {
             let declaration = Declaration {
-                number: sight.number,
+                number: directory.number,
                 records: self.records,
                 withdrawn: self.withdrawn,
                 revoked: BTreeSet::new(),
@@ -123,11 +123,11 @@ impl<H: Copy + Ord, P: Clone + Ord> Goal<H, P> {
             return (Verdict::Underway, Some(Step::Declare(declaration)));
         }
         match self.then {
-            Then::First(step) | Then::Next(step) => (Verdict::Underway, Some(step)),
-            Then::Stays(verdict) => (verdict, None),
-            _ if !sight.is_acknowledged => (Verdict::Awaiting, None),
-            Then::Acknowledged(step) => (Verdict::Underway, Some(step)),
-            Then::Stands(hash) => (Verdict::InForce(hash), None),
+            FollowUp::First(step) | FollowUp::Next(step) => (Verdict::Underway, Some(step)),
+            FollowUp::Stays(verdict) => (verdict, None),
+            _ if !directory.is_acknowledged => (Verdict::Awaiting, None),
+            FollowUp::Acknowledged(step) => (Verdict::Underway, Some(step)),
+            FollowUp::Stands(hash) => (Verdict::InForce(hash), None),
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::tests::{Case, NOW, OVERLAP, at, check, generated, issued, partner, terms};
+use super::tests::{Case, NOW, OVERLAP, at, check, generated, issued, partner, rules};
 use super::*;
-use crate::keys::seen::{Admission, Content, Secret, Sight, Spec, Terms};
+use crate::keys::seen::{Admission, Content, DirectoryContent, KeyRules, Secret, Spec};
 
 /// When a key retires that is replaced now.
 const SOON: i64 = NOW + OVERLAP;
@@ -18,18 +18,18 @@ fn cut(spec: &mut Spec<u8, u8>) {
 }
 
 fn until(case: Case, hash: u8, time: i64) -> Case {
-    let terms = Terms {
+    let rules = KeyRules {
         expires: Some(at(time)),
-        ..terms()
+        ..rules()
     };
-    case.sight(|sight| sight.held.extend([(hash, Some(terms))]))
+    case.directory(|directory| directory.held.extend([(hash, Some(rules))]))
 }
 
 fn suspended(case: Case) -> Case {
-    let case = case.declared(|spec| spec.terms.suspended = true);
-    case.sight(|sight| {
-        let held = sight.held.values_mut().flatten();
-        held.for_each(|terms| terms.suspended = true);
+    let case = case.declared(|spec| spec.rules.suspended = true);
+    case.directory(|directory| {
+        let held = directory.held.values_mut().flatten();
+        held.for_each(|rules| rules.suspended = true);
     })
 }
 
@@ -69,7 +69,7 @@ fn a_rotation_leaves_no_instant_without_a_key() {
         ("during the overlap", overlapping(), "InForce(2)"),
         (
             "whose end is the old one's by Redis' clock",
-            overlapping().sight(|sight| sight.now = at(SOON)),
+            overlapping().directory(|directory| directory.now = at(SOON)),
             "Declare [2]",
         ),
         ("an overlap that is taken back ends at once", overlapping().declared(cut), "Declare [2]"),
@@ -95,7 +95,7 @@ fn a_rotation_leaves_no_instant_without_a_key() {
 #[test]
 #[rustfmt::skip]
 fn an_old_key_never_outlives_its_own_end() {
-    let later = |spec: &mut Spec<u8, u8>| spec.terms.expires = Some(at(9000));
+    let later = |spec: &mut Spec<u8, u8>| spec.rules.expires = Some(at(9000));
     let both = |end| until(rotating().held(&[1, 2]), 1, end).declared(later);
     let next = |case| until(case, 2, 9000);
     check(&[
@@ -113,7 +113,7 @@ fn a_period_is_judged_by_redis_clock() {
         let issued = issued().with(|case| case.status.issued = Some(at(NOW - age)));
         issued.declared(|spec| spec.rotation.period = Some(Duration::from_millis(60)))
     };
-    let ends = |time| move |spec: &mut Spec<u8, u8>| spec.terms.expires = Some(at(time));
+    let ends = |time| move |spec: &mut Spec<u8, u8>| spec.rules.expires = Some(at(time));
     check(&[
         ("too old", aged(60), "Make"),
         ("not yet", aged(59), "InForce(1)"),
@@ -157,10 +157,10 @@ fn a_rotation_waits_for_nothing_but_hindrances_and_is_carried_through() {
             issued()
                 .declared(raised)
                 .held(&[])
-                .sight(|sight| sight.barred.extend([(1, at(5))])),
+                .directory(|directory| directory.barred.extend([(1, at(5))])),
             "Make",
         ),
-        ("and retires nothing", rotating().held(&[2]).sight(|sight| sight.barred.extend([(1, at(5))])), "Replace(2)"),
+        ("and retires nothing", rotating().held(&[2]).directory(|directory| directory.barred.extend([(1, at(5))])), "Replace(2)"),
         ("an edited Secret does not delay it", restored(issued().declared(raised)), "Make"),
     ]);
 }
@@ -226,7 +226,7 @@ fn three_reissues_in_ten_minutes_are_enough() {
             case.secret = Secret::Missing;
             case.status.reissues = reissues;
         });
-        lost.sight(|sight| sight.now = minutes(now))
+        lost.directory(|directory| directory.now = minutes(now))
     };
     check(&[
         ("two", lost(&[1, 2], 3), "Make"),
@@ -236,7 +236,7 @@ fn three_reissues_in_ten_minutes_are_enough() {
         ("what was announced is carried through", lost(&[1, 2, 3], 4).announced(&[1, 2]).held(&[1, 2]), "Make"),
         (
             "restrictions act meanwhile",
-            lost(&[1, 2, 3], 4).declared(|spec| spec.terms.suspended = true),
+            lost(&[1, 2, 3], 4).declared(|spec| spec.rules.suspended = true),
             "Declare [1 suspended]",
         ),
     ]);
@@ -257,9 +257,9 @@ fn an_edited_brought_hash_rotates_with_overlap() {
     };
     let retiring = || begun().held(&[1, 2]).noted(1, SOON);
     let back = || told().noted(1, SOON).declared(|spec| spec.material = Material::Brought(1));
-    let revoked = |sight: &mut Sight<u8, u8>| sight.barred.extend([(2, at(5))]);
-    let beside = || edited().retires(3, 1005).noted(3, 1005).sight(revoked);
-    let taken = |sight: &mut Sight<u8, u8>| sight.taken.extend([2]);
+    let revoked = |directory: &mut DirectoryContent<u8, u8>| directory.barred.extend([(2, at(5))]);
+    let beside = || edited().retires(3, 1005).noted(3, 1005).directory(revoked);
+    let taken = |directory: &mut DirectoryContent<u8, u8>| directory.taken.extend([2]);
     check(&[
         ("announced first", edited(), "Announce(2)"),
         ("then declared beside the old one", begun(), "Declare [1, 2]"),
@@ -274,7 +274,7 @@ fn an_edited_brought_hash_rotates_with_overlap() {
         ("both are in force", begun().held(&[2]).retires(1, SOON), "InForce(2)"),
         ("and stay so", told(), "InForce(2)"),
         ("unless the overlap is ended", told().declared(cut), "Declare [2]"),
-        ("until then", told().sight(|sight| sight.now = at(SOON)), "Declare [2]"),
+        ("until then", told().directory(|directory| directory.now = at(SOON)), "Declare [2]"),
         ("never past its own end", until(begun().held(&[1, 2]), 1, 1005), "Retire(1) at 1005"),
         ("corrected before it was in force", third(), "Announce(3)"),
         ("no hash is forgotten", third().announced(&[1, 2, 3]).held(&[1, 2]), "Declare [1, 3]"),
@@ -287,9 +287,9 @@ fn an_edited_brought_hash_rotates_with_overlap() {
         ),
         ("an edit taken back", told().declared(|spec| spec.material = Material::Brought(1)), "Declare [1, 2]"),
         ("lets the other one retire", back().held(&[1, 2]), "Retire(2) at 1010"),
-        ("the old one retires though the new one is revoked", edited().sight(revoked), "Retire(1) at 1010"),
-        ("as the status says", edited().sight(revoked).noted(1, SOON), "Declare [1 retires 1010]"),
-        ("and though it is another's", edited().sight(taken).noted(1, SOON), "Declare [1 retires 1010]"),
+        ("the old one retires though the new one is revoked", edited().directory(revoked), "Retire(1) at 1010"),
+        ("as the status says", edited().directory(revoked).noted(1, SOON), "Declare [1 retires 1010]"),
+        ("and though it is another's", edited().directory(taken).noted(1, SOON), "Declare [1 retires 1010]"),
         ("the end of another that still works is not forgotten for it", beside(), "Declare [1 retires 1010, 3 retires 1005]"),
         (
             "one that was never in force is cut at once, though something hinders its successor",
@@ -319,15 +319,15 @@ fn a_secret_of_an_apikey_that_is_gone_is_adopted() {
     let secret = |case: &mut Case| left(case, false);
     let orphan = || generated().with(secret);
     let collected = || generated().with(|case| left(case, true));
-    let revoked = |sight: &mut Sight<_, _>| sight.barred.extend([(5, at(5))]);
+    let revoked = |directory: &mut DirectoryContent<_, _>| directory.barred.extend([(5, at(5))]);
     check(&[
         ("announced", orphan(), "Announce(5)"),
         ("then taken over", orphan().announced(&[5]), "Amend"),
         ("then published", orphan().announced(&[5]).secret(5, None), "Declare [5]"),
         ("though its owner is named", collected(), "Announce(5)"),
-        ("not where its key was revoked", orphan().sight(revoked), "Refused(SecretConflict)"),
-        ("which is waited for where it went with its ApiKey", collected().sight(revoked), "Held(SecretRemains)"),
-        ("nor where another has it", orphan().sight(|sight| sight.taken.extend([5])), "Refused(SecretConflict)"),
+        ("not where its key was revoked", orphan().directory(revoked), "Refused(SecretConflict)"),
+        ("which is waited for where it went with its ApiKey", collected().directory(revoked), "Held(SecretRemains)"),
+        ("nor where another has it", orphan().directory(|directory| directory.taken.extend([5])), "Refused(SecretConflict)"),
         ("nor in the place of another key", issued().with(secret), "Refused(SecretConflict)"),
         ("which stays published", issued().with(|case| left(case, true)), "Refused(SecretConflict)"),
         ("nor without admission", orphan().with(|case| case.admission = Admission::Refused), "Refused(NotAdmitted)"),

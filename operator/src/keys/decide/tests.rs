@@ -6,7 +6,7 @@ use water_domain::Timestamp;
 
 use super::*;
 use crate::keys::seen::{
-    Admission, Announced, Content, Restrictions, Rotation, Secret, Sight, Spec, Terms,
+    Admission, Announced, Content, DirectoryContent, KeyRules, Restrictions, Rotation, Secret, Spec,
 };
 use crate::keys::step::Handover;
 
@@ -23,8 +23,8 @@ pub(super) fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(millis).unwrap()
 }
 
-pub(super) fn terms() -> Terms<u8> {
-    Terms {
+pub(super) fn rules() -> KeyRules<u8> {
+    KeyRules {
         plan: PLAN,
         suspended: false,
         not_before: None,
@@ -41,7 +41,7 @@ fn new(material: Material<u8>) -> Case {
         has_label: true,
         is_terminating: false,
         spec: Some(Spec {
-            terms: terms(),
+            rules: rules(),
             material,
             rotation: Rotation {
                 revision: 0,
@@ -66,7 +66,7 @@ fn new(material: Material<u8>) -> Case {
         secret: Secret::Missing,
         made: None,
         is_id_taken: false,
-        directory: Directory::Open(Sight {
+        directory: Directory::Open(DirectoryContent {
             number: 7,
             held: BTreeMap::new(),
             barred: BTreeMap::new(),
@@ -104,9 +104,9 @@ fn undecodable_but(suspended: bool, expires: Option<Timestamp>) -> Case {
 }
 
 fn suspended_before() -> Case {
-    undecodable_but(false, None).sight(|sight| {
-        let held = sight.held.values_mut().flatten();
-        held.for_each(|terms| terms.suspended = true);
+    undecodable_but(false, None).directory(|directory| {
+        let held = directory.held.values_mut().flatten();
+        held.for_each(|rules| rules.suspended = true);
     })
 }
 
@@ -121,9 +121,9 @@ impl Case {
         self
     }
 
-    pub(super) fn sight(self, change: impl FnOnce(&mut Sight<u8, u8>)) -> Self {
+    pub(super) fn directory(self, change: impl FnOnce(&mut DirectoryContent<u8, u8>)) -> Self {
         self.with(|case| match &mut case.directory {
-            Directory::Open(sight) => change(sight),
+            Directory::Open(directory) => change(directory),
             _ => panic!("the directory is not open"),
         })
     }
@@ -147,8 +147,8 @@ impl Case {
     }
 
     pub(super) fn held(self, hashes: &[u8]) -> Self {
-        let held = |hash: &u8| (*hash, Some(terms()));
-        self.sight(|sight| sight.held = hashes.iter().map(held).collect())
+        let held = |hash: &u8| (*hash, Some(rules()));
+        self.directory(|directory| directory.held = hashes.iter().map(held).collect())
     }
 
     pub(super) fn made(self, hash: u8) -> Self {
@@ -156,7 +156,7 @@ impl Case {
     }
 
     pub(super) fn unacknowledged(self) -> Self {
-        self.sight(|sight| sight.is_acknowledged = false)
+        self.directory(|directory| directory.is_acknowledged = false)
     }
 
     pub(super) fn declared(self, change: impl FnOnce(&mut Spec<u8, u8>)) -> Self {
@@ -175,11 +175,11 @@ impl Case {
 
     /// This key is held and retires then.
     pub(super) fn retires(self, hash: u8, time: i64) -> Self {
-        let terms = Terms {
+        let rules = KeyRules {
             retires: Some(at(time)),
-            ..terms()
+            ..rules()
         };
-        self.sight(|sight| sight.held.extend([(hash, Some(terms))]))
+        self.directory(|directory| directory.held.extend([(hash, Some(rules))]))
     }
 
     fn deleting(self) -> Self {
@@ -203,13 +203,13 @@ fn decided(case: &Case) -> String {
             format!("Announce({hash}){}", if is_reissue { " again" } else { "" })
         }
         (_, Some(Step::Retire { hash, at })) => format!("Retire({hash}) at {}", at.as_millis()),
-        (_, Some(Step::Reveal(handover))) => format!("Reveal{}", handed(&handover)),
-        (_, Some(Step::Replace(handover))) => format!("Replace{}", handed(&handover)),
+        (_, Some(Step::Reveal(handover))) => format!("Reveal{}", pair(&handover)),
+        (_, Some(Step::Replace(handover))) => format!("Replace{}", pair(&handover)),
         (_, Some(step)) => format!("{step:?}"),
     }
 }
 
-fn handed(handover: &Handover<u8>) -> String {
+fn pair(handover: &Handover<u8>) -> String {
     let retiring = handover.retiring.map_or_else(String::new, |(before, at)| {
         format!(" {before} retires {}", at.as_millis())
     });
@@ -218,18 +218,18 @@ fn handed(handover: &Handover<u8>) -> String {
 
 fn told(declaration: &Declaration<u8, u8>) -> String {
     assert_eq!(declaration.number, 7);
-    let record = |(hash, terms): (&u8, &Terms<u8>)| {
+    let record = |(hash, rules): (&u8, &KeyRules<u8>)| {
         let mut told = format!("{hash}");
-        if terms.plan != PLAN {
-            told += &format!(" on {}", terms.plan);
+        if rules.plan != PLAN {
+            told += &format!(" on {}", rules.plan);
         }
-        if terms.suspended {
+        if rules.suspended {
             told += " suspended";
         }
         for (word, time) in [
-            ("from", terms.not_before),
-            ("until", terms.expires),
-            ("retires", terms.retires),
+            ("from", rules.not_before),
+            ("until", rules.expires),
+            ("retires", rules.retires),
         ] {
             if let Some(time) = time {
                 told += &format!(" {word} {}", time.as_millis());
@@ -313,21 +313,21 @@ fn a_leader_that_was_lost_may_still_reveal_its_key() {
 #[test]
 #[rustfmt::skip]
 fn suspend_resume_plan_and_expiry_are_one_write() {
-    let suspend = |spec: &mut Spec<u8, u8>| spec.terms.suspended = true;
-    let held = |change: fn(&mut Terms<u8>)| {
-        partner().sight(|sight| change(sight.held.get_mut(&1).unwrap().as_mut().unwrap()))
+    let suspend = |spec: &mut Spec<u8, u8>| spec.rules.suspended = true;
+    let held = |change: fn(&mut KeyRules<u8>)| {
+        partner().directory(|directory| change(directory.held.get_mut(&1).unwrap().as_mut().unwrap()))
     };
     check(&[
         ("suspend", issued().declared(suspend), "Declare [1 suspended]"),
-        ("resume", held(|terms| terms.suspended = true), "Declare [1]"),
-        ("another plan", partner().declared(|spec| spec.terms.plan = 2), "Declare [1 on 2]"),
-        ("expiry", partner().declared(|spec| spec.terms.expires = Some(at(5000))), "Declare [1 until 5000]"),
-        ("a later one", held(|terms| terms.expires = Some(at(5000))), "Declare [1]"),
-        ("notBefore", partner().declared(|spec| spec.terms.not_before = Some(at(5))), "Declare [1 from 5]"),
+        ("resume", held(|rules| rules.suspended = true), "Declare [1]"),
+        ("another plan", partner().declared(|spec| spec.rules.plan = 2), "Declare [1 on 2]"),
+        ("expiry", partner().declared(|spec| spec.rules.expires = Some(at(5000))), "Declare [1 until 5000]"),
+        ("a later one", held(|rules| rules.expires = Some(at(5000))), "Declare [1]"),
+        ("notBefore", partner().declared(|spec| spec.rules.not_before = Some(at(5))), "Declare [1 from 5]"),
         ("nothing changed", partner(), "InForce(1)"),
         (
             "a record that cannot be read is written again",
-            partner().sight(|sight| sight.held = BTreeMap::from([(1, None)])),
+            partner().directory(|directory| directory.held = BTreeMap::from([(1, None)])),
             "Declare [1]",
         ),
     ]);
@@ -337,9 +337,9 @@ fn suspend_resume_plan_and_expiry_are_one_write() {
 #[rustfmt::skip]
 fn delete() {
     let gone = |case: Case| {
-        case.deleting().sight(|sight| {
-            sight.held.clear();
-            sight.is_gone = true;
+        case.deleting().directory(|directory| {
+            directory.held.clear();
+            directory.is_gone = true;
         })
     };
     let named = || issued().announced(&[3, 2, 1]).held(&[1, 4]).deleting();
@@ -369,13 +369,13 @@ fn delete() {
 #[rustfmt::skip]
 fn a_restriction_is_never_held_up() {
     let suspend = |spec: &mut Spec<u8, u8>| {
-        spec.terms.suspended = true;
-        spec.terms.not_before = Some(at(4));
-        spec.terms.expires = Some(at(5000));
+        spec.rules.suspended = true;
+        spec.rules.not_before = Some(at(4));
+        spec.rules.expires = Some(at(5000));
     };
     let widen = |case: Case| {
-        case.sight(|sight| {
-            let held = sight.held.get_mut(&1).unwrap().as_mut().unwrap();
+        case.directory(|directory| {
+            let held = directory.held.get_mut(&1).unwrap().as_mut().unwrap();
             held.suspended = true;
             held.expires = Some(at(5000));
             held.not_before = Some(at(4));
@@ -383,9 +383,9 @@ fn a_restriction_is_never_held_up() {
     };
     let foreign = || issued().with(|case| case.secret = Secret::Foreign);
     let on = |case: Case, plan| {
-        case.sight(|sight| sight.held.get_mut(&1).unwrap().as_mut().unwrap().plan = plan)
+        case.directory(|directory| directory.held.get_mut(&1).unwrap().as_mut().unwrap().plan = plan)
     };
-    let unreadable = |case: Case| case.sight(|sight| sight.held.extend([(2, None)]));
+    let unreadable = |case: Case| case.directory(|directory| directory.held.extend([(2, None)]));
     let edited = |spec: &mut Spec<u8, u8>| spec.material = Material::Brought(2);
     check(&[
         (
@@ -395,7 +395,7 @@ fn a_restriction_is_never_held_up() {
         ),
         (
             "the plan is unknown: the old one stays",
-            issued().hindered().declared(|spec| spec.terms.plan = 2),
+            issued().hindered().declared(|spec| spec.rules.plan = 2),
             "Refused(NotAdmitted)",
         ),
         ("what widens waits", widen(issued().hindered()), "Refused(NotAdmitted)"),
@@ -415,7 +415,7 @@ fn a_restriction_is_never_held_up() {
         ("which are never taken back", suspended_before(), "Refused(Undecodable)"),
         (
             "or a record that cannot be decoded either",
-            undecodable_but(true, None).sight(|sight| sight.held = BTreeMap::from([(1, None)])),
+            undecodable_but(true, None).directory(|directory| directory.held = BTreeMap::from([(1, None)])),
             "Refused(Undecodable)",
         ),
         (
@@ -451,7 +451,7 @@ fn a_foreign_secret_is_never_touched() {
 #[test]
 #[rustfmt::skip]
 fn two_keys_with_one_hash() {
-    let taken = || brought().sight(|sight| sight.taken.extend([1]));
+    let taken = || brought().directory(|directory| directory.taken.extend([1]));
     check(&[
         ("the loser announces nothing", taken(), "Refused(Taken)"),
         ("and takes over", brought(), "Announce(1)"),
@@ -467,7 +467,7 @@ fn two_keys_with_one_hash() {
 #[test]
 #[rustfmt::skip]
 fn a_revoked_hash_comes_back() {
-    let revoked = |case: Case| case.sight(|sight| sight.barred.extend([(1, at(5))]));
+    let revoked = |case: Case| case.directory(|directory| directory.barred.extend([(1, at(5))]));
     let asked = |time| revoked(brought()).declared(|spec| spec.reinstate = Some(at(time)));
     let time = "Refused(Revoked(Timestamp(5)))";
     check(&[

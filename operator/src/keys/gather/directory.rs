@@ -9,19 +9,19 @@ use water_keystore::{Origin, Record, Writer};
 use water_resources::api_key::ApiName;
 use water_resources::condition::ConditionStatus;
 
-use super::Scene;
-use crate::conditions::{Aspect, Outcome, Reason, find, holds};
+use super::Gathered;
+use crate::conditions::{Aspect, Readiness, Reason, find, holds};
 use crate::context::Context;
 use crate::directories::gates::GatePod;
-use crate::directories::waits::{Mark, Standing};
-use crate::directories::{DirectoryError, Moment, OpenDirectory};
+use crate::directories::pending::{DeclarationId, DeclarationState};
+use crate::directories::{CacheEpoch, DirectoryError, OpenDirectory};
 use crate::gate_pods;
 use crate::keys::error::{KeyError, outcome};
 use crate::keys::record;
-use crate::keys::seen::{Directory, Secret, Sight};
+use crate::keys::seen::{Directory, DirectoryContent, Secret};
 
 /// A directory, and what it holds of the ApiKey.
-pub struct Reading {
+pub struct DirectoryReading {
     pub open: Arc<OpenDirectory>,
     /// Under the term that was claimed before it was read.
     pub writer: Writer,
@@ -29,16 +29,16 @@ pub struct Reading {
     pub origin: Origin,
     pub records: BTreeMap<KeyHash, Option<Record>>,
     /// Whether every gate has acknowledged them.
-    pub standing: Standing,
+    pub state: DeclarationState,
     /// Redis' time.
     pub now: Timestamp,
 }
 
-impl Scene {
-    /// Reads what the directory holds of the ApiKey, of which everything else was read since that moment.
+impl Gathered {
+    /// Reads what the directory holds of the ApiKey, of which everything else was read since `epoch`.
     pub(super) async fn read(
         &mut self,
-        since: Moment,
+        epoch: CacheEpoch,
         context: &Context,
     ) -> Result<Directory<KeyHash, PlanName>, KeyError> {
         let Some(place) = &self.place else {
@@ -56,8 +56,8 @@ impl Scene {
         let uid = self.subject.uid();
         let read = context
             .directories
-            .sight(&open, context, since, uid, &origin, &asked);
-        let (writer, sight, position) = match read.await {
+            .owner_snapshot(&open, context, epoch, uid, &origin, &asked);
+        let (writer, snapshot, position) = match read.await {
             Ok(read) => read,
             Err(DirectoryError::ReadBefore) => return Err(KeyError::ReadBefore),
             Err(error) => {
@@ -65,48 +65,48 @@ impl Scene {
                 return Ok(Directory::Away);
             }
         };
-        let mark = Mark {
+        let id = DeclarationId {
             generation: position.generation,
-            number: sight.number,
-            is_last: sight.is_gone,
+            number: snapshot.number,
+            is_last: snapshot.is_gone,
         };
-        let is_nothing = sight.records.is_empty() && !sight.is_gone;
+        let is_nothing = snapshot.records.is_empty() && !snapshot.is_gone;
         let owner = record::owner(&self.subject.meta);
-        let standing = match open.waits.standing(&owner.uid, mark) {
-            Some(standing) => standing,
-            None if is_nothing || self.is_told() => Standing::InForce,
-            None => open.waits.begin(&owner, mark, position, Instant::now()),
+        let state = match open.pending.state(&owner.uid, id) {
+            Some(state) => state,
+            None if is_nothing || self.is_told() => DeclarationState::InForce,
+            None => open.pending.begin(&owner, id, position, Instant::now()),
         };
         match self.subject.key {
             Ok(_) => open.forget_unreadable(uid),
-            Err(_) => open.remember_unreadable(&owner, &origin, &sight.records),
+            Err(_) => open.remember_unreadable(&owner, &origin, &snapshot.records),
         }
-        let held = sight.records.iter();
+        let held = snapshot.records.iter();
         let held = held.map(|(hash, record)| {
             (
                 *hash,
                 record
                     .as_ref()
                     .filter(|record| self.fits(hash, record))
-                    .map(record::terms),
+                    .map(record::rules),
             )
         });
-        let seen = Sight {
-            number: sight.number,
+        let seen = DirectoryContent {
+            number: snapshot.number,
             held: held.collect(),
-            barred: sight.barred,
-            taken: sight.taken,
-            is_gone: sight.is_gone,
-            is_acknowledged: standing == Standing::InForce,
-            now: sight.now,
+            barred: snapshot.barred,
+            taken: snapshot.taken,
+            is_gone: snapshot.is_gone,
+            is_acknowledged: state == DeclarationState::InForce,
+            now: snapshot.now,
         };
-        self.reading = Some(Reading {
+        self.reading = Some(DirectoryReading {
             open,
             writer,
             origin,
-            records: sight.records,
-            standing,
-            now: sight.now,
+            records: snapshot.records,
+            state,
+            now: snapshot.now,
         });
         Ok(Directory::Open(seen))
     }
@@ -143,7 +143,7 @@ impl Scene {
         let message = format!(
             "the key directory of the WaterDataApi {namespace}/{name} cannot be opened: {message}"
         );
-        self.trouble = Some(Outcome::Underway(Reason::Waiting, message));
+        self.trouble = Some(Readiness::Underway(Reason::Waiting, message));
         Ok(Directory::Away)
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use water_resources::ApiKey;
 use water_resources::api_key::{DeletionPolicy, Generated};
 
-use super::marks::{BASE_URL, Marks, data, marks, owners};
+use super::metadata::{BASE_URL, SecretMetadata, data, metadata, owners};
 use super::*;
 use crate::sample;
 
@@ -26,10 +26,10 @@ fn at(millis: i64) -> Timestamp {
 fn meta(key: &ApiKey) -> ObjectMeta {
     let (current, before) = (issued("ab"), (issued("cd"), at(5000)));
     let api = sample::api("water-data", "team");
-    let Marks {
+    let SecretMetadata {
         labels,
         annotations,
-    } = marks(key, &Handed::of(&current, Some(&before)), &api);
+    } = metadata(key, &IssuedPair::of(&current, Some(&before)), &api);
     ObjectMeta {
         labels: Some(labels),
         annotations: Some(annotations),
@@ -158,7 +158,7 @@ fn version_of(version: &str) -> ObjectMeta {
 
 #[test]
 fn a_secret_that_was_written_counts_until_the_watch_shows_it() {
-    let kept = Kept::default();
+    let kept = HashCache::default();
     kept.keep("uid", version_of("10"), None);
     let newer = |version| kept.newer("uid", &version_of(version));
     assert!(newer("9").is_some());
@@ -169,7 +169,7 @@ fn a_secret_that_was_written_counts_until_the_watch_shows_it() {
 
 #[test]
 fn who_wrote_which_field_of_a_secret_is_not_kept() {
-    let kept = Kept::default();
+    let kept = HashCache::default();
     let mut written = version_of("10");
     written.managed_fields = Some(Vec::new());
     kept.keep("uid", written, None);
@@ -179,7 +179,7 @@ fn who_wrote_which_field_of_a_secret_is_not_kept() {
 
 #[test]
 fn the_secret_of_an_apikey_that_is_gone_is_forgotten() {
-    let kept = Kept::default();
+    let kept = HashCache::default();
     kept.keep("uid", version_of("10"), None);
     kept.retain(&HashSet::new());
     assert_eq!(kept.text_at("uid", Some(&"10".into())), None);

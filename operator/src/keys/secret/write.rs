@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use water_domain::PlainKey;
 use water_resources::{ApiKey, WaterDataApi};
 
-use super::marks::{Handed, Marks, PREVIOUS, RETIRES, base_url, data, marks, owners};
+use super::metadata::{
+    IssuedPair, PREVIOUS, RETIRES, SecretMetadata, base_url, data, metadata, owners,
+};
 use super::{Secrets, Written};
 use crate::client::record_params;
 use crate::conditions::RECORD_MANAGER;
@@ -31,21 +33,21 @@ impl Secrets {
         &self,
         key: &ApiKey,
         plain: &PlainKey<'_>,
-        handed: &Handed<'_>,
+        pair: &IssuedPair<'_>,
         api: &WaterDataApi,
     ) -> kube::Result<Outcome> {
-        let marks = marks(key, handed, api);
+        let metadata = metadata(key, pair, api);
         let secret = Secret {
             metadata: ObjectMeta {
                 name: Some(secret_name(key)),
                 namespace: key.namespace(),
                 owner_references: Some(owners(key, &[])),
-                labels: Some(marks.labels),
-                annotations: Some(marks.annotations),
+                labels: Some(metadata.labels),
+                annotations: Some(metadata.annotations),
                 ..ObjectMeta::default()
             },
             type_: Some("Opaque".into()),
-            data: Some(data(plain, handed.issued, api)),
+            data: Some(data(plain, pair.issued, api)),
             ..Secret::default()
         };
         let params = record_params();
@@ -61,12 +63,13 @@ impl Secrets {
         &self,
         key: &ApiKey,
         plain: &PlainKey<'_>,
-        handed: &Handed<'_>,
+        pair: &IssuedPair<'_>,
         api: &WaterDataApi,
         before: &Written,
     ) -> kube::Result<Outcome> {
-        let data = json!(data(plain, handed.issued, api));
-        self.patch(key, before, marks(key, handed, api), data).await
+        let data = json!(data(plain, pair.issued, api));
+        self.patch(key, before, metadata(key, pair, api), data)
+            .await
     }
 
     /// Brings everything but the text up to date, likewise.
@@ -78,8 +81,8 @@ impl Secrets {
         before: &Written,
     ) -> kube::Result<Outcome> {
         let data = json!({ "base-url": ByteString(base_url(api).into_bytes()) });
-        let marks = marks(key, &Handed::of(issued, before.retiring.as_ref()), api);
-        self.patch(key, before, marks, data).await
+        let metadata = metadata(key, &IssuedPair::of(issued, before.retiring.as_ref()), api);
+        self.patch(key, before, metadata, data).await
     }
 
     /// Others' labels, annotations, owners and data stay.
@@ -87,14 +90,14 @@ impl Secrets {
         &self,
         key: &ApiKey,
         before: &Written,
-        marks: Marks,
+        metadata: SecretMetadata,
         data: Value,
     ) -> kube::Result<Outcome> {
         let owners = owners(
             key,
             before.meta.owner_references.as_deref().unwrap_or_default(),
         );
-        let mut annotations = json!(marks.annotations);
+        let mut annotations = json!(metadata.annotations);
         for absent in PREVIOUS.iter().chain([&RETIRES]) {
             if annotations[absent].is_null() {
                 annotations[absent] = Value::Null;
@@ -103,7 +106,7 @@ impl Secrets {
         let patch = json!({
             "metadata": {
                 "resourceVersion": before.meta.resource_version,
-                "labels": marks.labels,
+                "labels": metadata.labels,
                 "annotations": annotations,
                 "ownerReferences": owners,
             },

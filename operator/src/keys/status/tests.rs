@@ -21,7 +21,7 @@ fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(millis).unwrap()
 }
 
-fn report(outcome: Outcome) -> Report {
+fn report(outcome: Readiness) -> Report {
     let in_force = InForce {
         issued: issued("ab"),
         api: Some(ApiName {
@@ -46,7 +46,7 @@ fn report(outcome: Outcome) -> Report {
 }
 
 fn in_force(reason: Reason) -> Report {
-    report(Outcome::InForce(reason, String::new()))
+    report(Readiness::InForce(reason, String::new()))
 }
 
 /// The events of a life that goes through these reports.
@@ -56,7 +56,7 @@ fn events(reports: &[Report]) -> Vec<String> {
     for report in reports {
         let after = status(before.clone(), report, 1, at(0));
         let happened = transitions(&before, &after);
-        told.extend(happened.into_iter().map(|happening| happening.reason));
+        told.extend(happened.into_iter().map(|transition| transition.reason));
         before = after;
     }
     told
@@ -66,7 +66,7 @@ fn events(reports: &[Report]) -> Vec<String> {
 fn a_life_tells_each_transition_once() {
     let active = in_force(Reason::Active);
     let suspended = in_force(Reason::Suspended);
-    let expired = report(Outcome::Stuck(Reason::Expired, String::new()));
+    let expired = report(Readiness::Stuck(Reason::Expired, String::new()));
     let life = [
         active.clone(),
         active.clone(),
@@ -91,14 +91,14 @@ fn a_key_that_begins_suspended_tells_both() {
 
 #[test]
 fn a_key_that_begins_expired_is_never_told_to_be_usable_before_it_is_renewed() {
-    let expired = report(Outcome::Stuck(Reason::Expired, String::new()));
+    let expired = report(Readiness::Stuck(Reason::Expired, String::new()));
     let life = [expired.clone(), expired, in_force(Reason::Active)];
     assert_eq!(events(&life), ["KeyExpired", "KeyRenewed"]);
 }
 
 #[test]
 fn a_hindrance_is_told_once_and_issues_nothing() {
-    let mut conflict = report(Outcome::Stuck(Reason::SecretConflict, "taken".into()));
+    let mut conflict = report(Readiness::Stuck(Reason::SecretConflict, "taken".into()));
     conflict.in_force = None;
     assert_eq!(
         events(&[conflict.clone(), conflict, in_force(Reason::Active)]),
@@ -108,7 +108,7 @@ fn a_hindrance_is_told_once_and_issues_nothing() {
 
 #[test]
 fn a_store_that_is_away_for_a_moment_is_no_event() {
-    let away = report(Outcome::Underway(Reason::StoreUnavailable, String::new()));
+    let away = report(Readiness::Underway(Reason::StoreUnavailable, String::new()));
     assert_eq!(
         events(&[in_force(Reason::Active), away, in_force(Reason::Active)]),
         ["KeyIssued"]
@@ -118,7 +118,7 @@ fn a_store_that_is_away_for_a_moment_is_no_event() {
 #[test]
 fn waiting_for_gates_on_the_way_neither_hides_nor_repeats_a_transition() {
     let (active, suspended) = (in_force(Reason::Active), in_force(Reason::Suspended));
-    let waits = report(Outcome::Underway(Reason::AwaitingGates, String::new()));
+    let waits = report(Readiness::Underway(Reason::AwaitingGates, String::new()));
     let life = [
         active.clone(),
         waits.clone(),
@@ -160,7 +160,10 @@ fn another_key_is_a_rotation_or_a_reissue() {
 
 #[test]
 fn lost_admission_withdraws_and_another_publishes_again() {
-    let refused = report(Outcome::Stuck(Reason::NamespaceNotAdmitted, String::new()));
+    let refused = report(Readiness::Stuck(
+        Reason::NamespaceNotAdmitted,
+        String::new(),
+    ));
     assert_eq!(
         events(&[in_force(Reason::Active), refused, in_force(Reason::Active)]),
         ["KeyIssued", "KeyWithdrawn", "KeyAdmitted"]
@@ -169,7 +172,7 @@ fn lost_admission_withdraws_and_another_publishes_again() {
 
 #[test]
 fn a_key_without_an_api_is_told_of_though_one_may_come_by_itself() {
-    let mut ambiguous = report(Outcome::Underway(Reason::ApiAmbiguous, "name one".into()));
+    let mut ambiguous = report(Readiness::Underway(Reason::ApiAmbiguous, "name one".into()));
     ambiguous.in_force = None;
     let finding = Finding::lacks(Aspect::Accepted, Reason::ApiAmbiguous, "name one");
     ambiguous.findings = vec![finding];
@@ -205,7 +208,7 @@ fn a_deletion_keeps_what_it_says_nothing_about() {
     let deleting = Report {
         findings: vec![Finding::lacks(Aspect::Synced, Reason::Deleting, "")],
         in_force: None,
-        ..report(Outcome::Underway(Reason::Deleting, String::new()))
+        ..report(Readiness::Underway(Reason::Deleting, String::new()))
     };
     let after = status(before, &deleting, 2, at(1));
     assert_eq!(after.conditions.len(), 6);

@@ -2,7 +2,7 @@
 //! model follows them with objects of its own.
 
 use water_operator::keys::decide::{earlier, stricter};
-use water_operator::keys::seen::Terms;
+use water_operator::keys::seen::KeyRules;
 
 use crate::cluster::{Admits, Object, Phase, Secret};
 use crate::mistake::Mistake;
@@ -103,7 +103,7 @@ fn of_key(
         (None, Some(current)) => *hash == current || retires(*hash).is_some(),
         (None, None) => true,
     };
-    let declared = Terms {
+    let declared = KeyRules {
         plan: (),
         suspended: spec.suspended,
         not_before: None,
@@ -119,11 +119,11 @@ fn of_key(
     let record = |hash: u8| {
         let held = former.get(hash);
         let held = held.filter(|held| usize::from(held.owner) == key || spec.brought.is_some());
-        let terms = match held {
+        let rules = match held {
             Some(held) if is_hindered(system, object) => {
-                stricter(&held.terms(), &declared, &Default::default())
+                stricter(&held.rules(), &declared, &Default::default())
             }
-            Some(held) => Terms {
+            Some(held) => KeyRules {
                 retires: held.retires.map(at),
                 ..declared.clone()
             },
@@ -131,9 +131,9 @@ fn of_key(
         };
         let retires = match spec.brought {
             Some(brought) if brought == hash => None,
-            _ => earlier(terms.retires, retires(hash).map(at)),
+            _ => earlier(rules.retires, retires(hash).map(at)),
         };
-        (hash, Record::of(key as u8, &Terms { retires, ..terms }))
+        (hash, Record::of(key as u8, &KeyRules { retires, ..rules }))
     };
     all.iter().filter(is_published).map(record).collect()
 }

@@ -42,7 +42,7 @@ pub struct Cache {
     pub secrets: [Secret; KEYS],
 }
 
-/// `keys::memory` and `directories::waits`, of one key.
+/// `keys::memory` and `directories::pending`, of one key.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Memory {
     /// The key that was made and not revealed.
@@ -60,7 +60,7 @@ pub struct Note {
     pub in_force: bool,
 }
 
-/// `directories::waits::Mark`.
+/// `directories::pending::DeclarationId`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Mark {
     pub generation: u8,

@@ -54,10 +54,10 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn declare() -> impl Strategy<Value = Step> {
-    let terms = (any::<bool>(), prop::option::of(0..4_u8));
+    let rules = (any::<bool>(), prop::option::of(0..4_u8));
     (
         0..KEYS,
-        btree_map(0..HASHES, terms, 0..4),
+        btree_map(0..HASHES, rules, 0..4),
         btree_set(0..HASHES, 0..3),
         btree_set(0..HASHES, 0..2),
         prop::bool::weighted(0.05),
@@ -252,7 +252,7 @@ impl Pair {
                 let hashes = |hashes: &BTreeSet<u8>| hashes.iter().copied().map(key_hash).collect();
                 let records = records.iter();
                 let records =
-                    records.map(|(hash, terms)| Ok((key_hash(*hash), stored(*hash, *terms)?)));
+                    records.map(|(hash, rules)| Ok((key_hash(*hash), stored(*hash, *rules)?)));
                 let declaration = keystore::Declaration {
                     owner: owner(*key),
                     number: self.numbers[*key] + u64::from(*is_outdated),
@@ -290,12 +290,12 @@ impl Pair {
         let all: Vec<KeyHash> = (0..HASHES).map(key_hash).collect();
         let hash_of = |hash: &KeyHash| hash.as_bytes()[31];
         for key in 0..KEYS {
-            let sight = self
+            let snapshot = self
                 .directory
-                .sight(&owner(key).uid, &origin(key)?, &all)
+                .owner_snapshot(&owner(key).uid, &origin(key)?, &all)
                 .await?;
             let mut held = Records::default();
-            for (hash, record) in &sight.records {
+            for (hash, record) in &snapshot.records {
                 let record = record.as_ref().context("a record")?;
                 let record = Record {
                     owner: key as u8,
@@ -313,7 +313,7 @@ impl Pair {
                 held == modelled,
                 "held of {key}: {held:?}, and the model {modelled:?}"
             );
-            let barred: Hashes = sight.barred.keys().map(hash_of).collect();
+            let barred: Hashes = snapshot.barred.keys().map(hash_of).collect();
             let bars: Hashes = (0..HASHES)
                 .filter(|hash| self.store.bars(key, *hash))
                 .collect();
@@ -321,7 +321,7 @@ impl Pair {
                 barred == bars,
                 "barred for {key}: {barred:?}, and the model {bars:?}"
             );
-            let taken: Hashes = sight.taken.iter().map(hash_of).collect();
+            let taken: Hashes = snapshot.taken.iter().map(hash_of).collect();
             let takes = (0..HASHES).filter(|hash| self.store.is_taken(key, *hash, None));
             let takes: Hashes = takes.collect();
             ensure!(
@@ -329,21 +329,21 @@ impl Pair {
                 "taken from {key}: {taken:?}, and the model {takes:?}"
             );
             ensure!(
-                sight.is_gone == self.store.gone[key],
+                snapshot.is_gone == self.store.gone[key],
                 "{key} is gone: {}",
-                sight.is_gone
+                snapshot.is_gone
             );
             let has_changed = self.store.numbers[key] != before.numbers[key];
             ensure!(
-                (sight.number != self.numbers[key]) == has_changed
-                    && (sight.number == 0) == (self.store.numbers[key] == 0),
+                (snapshot.number != self.numbers[key]) == has_changed
+                    && (snapshot.number == 0) == (self.store.numbers[key] == 0),
                 "{key} has the number {} after {}, and the model {} after {}",
-                sight.number,
+                snapshot.number,
                 self.numbers[key],
                 self.store.numbers[key],
                 before.numbers[key],
             );
-            self.numbers[key] = sight.number;
+            self.numbers[key] = snapshot.number;
         }
         let position = self.directory.observe().await?;
         let is_whole = self.store.meta.is_some_and(|meta| meta.complete);

@@ -98,8 +98,8 @@ fn declaration(
     object: &Object,
 ) -> Declaration {
     let mut records = Records::default();
-    for (hash, terms) in &wanted.records {
-        records.put(*hash, Record::of(key as u8, terms));
+    for (hash, rules) in &wanted.records {
+        records.put(*hash, Record::of(key as u8, rules));
     }
     Declaration {
         term: system.leaders[number].term,
@@ -123,12 +123,12 @@ fn report(verdict: Verdict<u8>, seen: &Seen<u8, ()>, object: &Object) -> Option<
     let status = match verdict {
         _ if object.phase == Phase::Deleting => return None,
         Verdict::InForce(hash) => {
-            let Directory::Open(sight) = &seen.directory else {
+            let Directory::Open(directory) = &seen.directory else {
                 return None;
             };
-            let mut held = sight.held.iter().filter(|(other, _)| **other != hash);
+            let mut held = directory.held.iter().filter(|(other, _)| **other != hash);
             let previous =
-                held.find_map(|(other, terms)| Some((*other, tick(terms.as_ref()?.retires?))));
+                held.find_map(|(other, rules)| Some((*other, tick(rules.as_ref()?.retires?))));
             Status {
                 named: true,
                 current: Some(hash),

@@ -53,23 +53,23 @@ fn without_current(mut wanted: Wanted<u8, ()>, seen: &Seen<u8, ()>) -> Wanted<u8
     let current = seen.status.current.filter(|_| is_next_announced);
     wanted
         .records
-        .retain(|hash, terms| Some(*hash) != current || terms.retires.is_none());
+        .retain(|hash, rules| Some(*hash) != current || rules.retires.is_none());
     wanted
 }
 
 /// Declares the end of a hash.
 fn ended(hash: u8, at: Timestamp, seen: &Seen<u8, ()>) -> Option<Step<u8, ()>> {
-    let Directory::Open(sight) = &seen.directory else {
+    let Directory::Open(directory) = &seen.directory else {
         return None;
     };
-    let held = sight.held.iter();
+    let held = directory.held.iter();
     let mut records: BTreeMap<_, _> = held
-        .filter_map(|(hash, terms)| Some((*hash, terms.clone()?)))
+        .filter_map(|(hash, rules)| Some((*hash, rules.clone()?)))
         .collect();
-    let terms = records.get_mut(&hash)?;
-    terms.retires = Some(at);
+    let rules = records.get_mut(&hash)?;
+    rules.retires = Some(at);
     Some(Step::Declare(Wanted {
-        number: sight.number,
+        number: directory.number,
         records,
         withdrawn: Default::default(),
         revoked: Default::default(),
@@ -82,7 +82,7 @@ fn ended(hash: u8, at: Timestamp, seen: &Seen<u8, ()>) -> Option<Step<u8, ()>> {
 /// then revealed.
 fn withdrawing(wanted: Wanted<u8, ()>, seen: &Seen<u8, ()>) -> Option<Step<u8, ()>> {
     let made = seen.made.filter(|made| seen.status.all.contains(made));
-    let (Some(hash), Directory::Open(sight)) = (made, &seen.directory) else {
+    let (Some(hash), Directory::Open(directory)) = (made, &seen.directory) else {
         return Some(Step::Declare(wanted));
     };
     let is_seen = |other: &u8| *other == hash || seen.status.revealed.contains(other);
@@ -90,7 +90,7 @@ fn withdrawing(wanted: Wanted<u8, ()>, seen: &Seen<u8, ()>) -> Option<Step<u8, (
         .records
         .into_iter()
         .partition(|(other, _)| is_seen(other));
-    if !records.keys().eq(sight.held.keys()) {
+    if !records.keys().eq(directory.held.keys()) {
         return Some(Step::Declare(Wanted {
             records,
             withdrawn: unseen.into_keys().collect(),
@@ -101,5 +101,5 @@ fn withdrawing(wanted: Wanted<u8, ()>, seen: &Seen<u8, ()>) -> Option<Step<u8, (
         hash,
         retiring: None,
     });
-    sight.is_acknowledged.then_some(reveal)
+    directory.is_acknowledged.then_some(reveal)
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use water_domain::Timestamp;
-use water_operator::keys::seen::Terms;
+use water_operator::keys::seen::KeyRules;
 
 /// Keys that there may be.
 pub const KEYS: usize = 2;
@@ -59,8 +59,8 @@ pub struct Record {
 }
 
 impl Record {
-    pub fn terms(&self) -> Terms<()> {
-        Terms {
+    pub fn rules(&self) -> KeyRules<()> {
+        KeyRules {
             plan: (),
             suspended: self.suspended,
             not_before: None,
@@ -69,11 +69,11 @@ impl Record {
         }
     }
 
-    pub fn of(owner: u8, terms: &Terms<()>) -> Self {
+    pub fn of(owner: u8, rules: &KeyRules<()>) -> Self {
         Self {
             owner,
-            suspended: terms.suspended,
-            retires: terms.retires.map(tick),
+            suspended: rules.suspended,
+            retires: rules.retires.map(tick),
         }
     }
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use water_operator::keys::seen::{
-    Admission, Announced, Content, Directory, Material, Restrictions, Rotation, Secret as Found,
-    Seen, Sight, Spec, Terms,
+    Admission, Announced, Content, Directory, DirectoryContent, KeyRules, Material, Restrictions,
+    Rotation, Secret as Found, Seen, Spec,
 };
 
 use crate::cluster::{Admits, Object, Phase, Secret};
@@ -121,7 +121,7 @@ fn admission(system: &System, is_deleting: bool) -> Admission {
 
 fn spec(object: &Object, overlap: bool) -> Spec<u8, ()> {
     Spec {
-        terms: Terms {
+        rules: KeyRules {
             plan: (),
             suspended: object.spec.suspended,
             not_before: None,
@@ -178,11 +178,11 @@ fn directory(
                 .and(object.spec.brought.into_iter().collect())
                 .has(hash)
     };
-    let held: BTreeMap<u8, Option<Terms<()>>> = store
+    let held: BTreeMap<u8, Option<KeyRules<()>>> = store
         .records
         .of(key)
         .filter(|(hash, _)| is_known(*hash))
-        .map(|(hash, record)| (hash, Some(record.terms())))
+        .map(|(hash, record)| (hash, Some(record.rules())))
         .collect();
     let asked = named.and(held.keys().copied().collect());
     let (is_gone, stored) = (store.gone[key], store.numbers[key]);
@@ -226,7 +226,7 @@ fn directory(
         Some(Mistake::ReleaseUnacknowledged) => is_gone,
         _ => false,
     };
-    Some(Directory::Open(Sight {
+    Some(Directory::Open(DirectoryContent {
         number: u64::from(stored),
         held,
         barred,

@@ -1,4 +1,4 @@
-//! The directory in Redis, as `claim.lua`, `declare.lua`, `sight.lua` and the rebuild's scripts leave it.
+//! The directory in Redis, as `claim.lua`, `declare.lua`, `directory.lua` and the rebuild's scripts leave it.
 //!
 //! A round of the feed is read to its end, so that a gate which continues in one generation on one
 //! server comes to what `records` holds: the feed itself is not part of the state. Evictions are left

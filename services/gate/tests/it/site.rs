@@ -182,10 +182,13 @@ impl Site {
     /// That the key's owner holds nothing from now on.
     pub async fn revocation(&self, key: &Key) -> Declaration {
         let (owner, origin) = (key.owner(), Origin::Generated);
-        let sight = self.directory.sight(&owner.uid, &origin, &[]).await;
+        let snapshot = self
+            .directory
+            .owner_snapshot(&owner.uid, &origin, &[])
+            .await;
         Declaration {
             owner,
-            number: sight.unwrap().number,
+            number: snapshot.unwrap().number,
             records: BTreeMap::new(),
             withdrawn: BTreeSet::new(),
             revoked: BTreeSet::new(),

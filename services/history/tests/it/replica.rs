@@ -159,7 +159,8 @@ async fn a_replica_that_is_behind_a_token_or_cursor_is_503_until_it_has_caught_u
 }
 
 #[tokio::test]
-async fn a_replica_that_is_away_is_503_and_touches_no_departement_and_is_read_again_when_it_is_back() {
+async fn a_replica_that_is_away_is_503_and_touches_no_departement_and_is_read_again_when_it_is_back()
+ {
     let site = Site::start().await;
     let service = site.service_on(&[&site.replica]).await;
     let reader = site.database.url_as("water_reader");

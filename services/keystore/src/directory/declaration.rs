@@ -19,7 +19,7 @@ use crate::record::Record;
 pub struct Declaration {
     /// The ApiKey that declares.
     pub owner: Owner,
-    /// The number that [`super::sight::Sight`] told: another one refuses the declaration. 0: nothing
+    /// The number that [`super::owner_snapshot::OwnerSnapshot`] told: another one refuses the declaration. 0: nothing
     /// was declared before.
     pub number: u64,
     /// What the gates shall know of each key.

@@ -19,14 +19,14 @@ pub(super) struct FeedEntry {
 }
 
 /// What one look at the feed showed. `seen` was read first, so that entries reach its `seq`.
-pub(super) struct Round {
+pub(super) struct FeedRead {
     pub(super) seen: Observation,
     pub(super) entries: Vec<FeedEntry>,
 }
 
 /// Why a copy cannot be continued, or a load is not used. The copy that is there stays.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Setback {
+pub(super) enum FeedFailure {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("the key directory has no readable meta: Redis lost its data")]
@@ -57,7 +57,7 @@ pub(super) async fn round(
     directory: &Directory,
     after: &str,
     wait: bool,
-) -> Result<Round, Setback> {
+) -> Result<FeedRead, FeedFailure> {
     let attempt = "follow the feed";
     let seen = directory.observe_to(attempt).await?;
     let mut command = cmd("XREAD");
@@ -74,9 +74,9 @@ pub(super) async fn round(
         .flat_map(|reply| reply.keys)
         .flat_map(|key| key.ids);
     let entries: Option<Vec<FeedEntry>> = ids.map(read_entry).collect();
-    Ok(Round {
+    Ok(FeedRead {
         seen,
-        entries: entries.ok_or(Setback::Unreadable)?,
+        entries: entries.ok_or(FeedFailure::Unreadable)?,
     })
 }
 
@@ -100,25 +100,28 @@ fn read_entry(mut entry: StreamId) -> Option<FeedEntry> {
 }
 
 /// The directory's meta, if a gate may use what it describes.
-pub(super) fn usable(seen: &Observation) -> Result<&Meta, Setback> {
-    let meta = seen.meta.as_ref().ok_or(Setback::Missing)?;
+pub(super) fn usable(seen: &Observation) -> Result<&Meta, FeedFailure> {
+    let meta = seen.meta.as_ref().ok_or(FeedFailure::Missing)?;
     if !meta.complete {
-        Err(Setback::Incomplete)
+        Err(FeedFailure::Incomplete)
     } else if seen.verified().is_none() {
-        Err(Setback::Unverified)
+        Err(FeedFailure::Unverified)
     } else {
         Ok(meta)
     }
 }
 
 /// `snapshot` with the round's changes, or why it cannot be continued. `None`: nothing happened.
-pub(super) fn follow(snapshot: &Snapshot, round: Round) -> Result<Option<Snapshot>, Setback> {
+pub(super) fn follow(
+    snapshot: &Snapshot,
+    round: FeedRead,
+) -> Result<Option<Snapshot>, FeedFailure> {
     let meta = usable(&round.seen)?;
     if meta.generation != snapshot.generation {
-        return Err(Setback::Rebuilt);
+        return Err(FeedFailure::Rebuilt);
     }
     if meta.seq < snapshot.seq {
-        return Err(Setback::Gap {
+        return Err(FeedFailure::Gap {
             from: snapshot.seq,
             to: meta.seq,
         });
@@ -126,7 +129,7 @@ pub(super) fn follow(snapshot: &Snapshot, round: Round) -> Result<Option<Snapsho
     let next = extend(snapshot, round.entries)?;
     let reached = next.as_ref().unwrap_or(snapshot).seq;
     if reached < meta.seq {
-        return Err(Setback::Behind {
+        return Err(FeedFailure::Behind {
             feed: reached,
             meta: meta.seq,
         });
@@ -138,14 +141,14 @@ pub(super) fn follow(snapshot: &Snapshot, round: Round) -> Result<Option<Snapsho
 pub(super) fn extend(
     snapshot: &Snapshot,
     entries: Vec<FeedEntry>,
-) -> Result<Option<Snapshot>, Setback> {
+) -> Result<Option<Snapshot>, FeedFailure> {
     if entries.is_empty() {
         return Ok(None);
     }
     let mut next = snapshot.clone();
     for entry in entries {
         if entry.seq != next.seq + 1 {
-            return Err(Setback::Gap {
+            return Err(FeedFailure::Gap {
                 from: next.seq,
                 to: entry.seq,
             });

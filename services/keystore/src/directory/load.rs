@@ -5,7 +5,7 @@ use futures::{TryStreamExt, stream};
 use redis::{Value, cmd};
 use water_domain::KeyHash;
 
-use super::feed::{Setback, extend, round, usable};
+use super::feed::{FeedFailure, extend, round, usable};
 use super::scripts::hash;
 use super::snapshot::{LoadedShard, Snapshot};
 use super::{Directory, batches};
@@ -19,13 +19,15 @@ pub(super) struct Loaded {
     pub(super) after: String,
 }
 
-pub(super) async fn load(directory: &Directory) -> Result<Loaded, Setback> {
+pub(super) async fn load(directory: &Directory) -> Result<Loaded, FeedFailure> {
     let after = feed_end(directory).await?;
     // Everything up to this `seq` is in the shards that are read from here on.
     let start = round(directory, &after, false).await?.seen;
     let meta = usable(&start)?;
     let plans = directory.read_plans(ATTEMPT).await?.into_iter();
-    let plans = plans.collect::<Option<_>>().ok_or(Setback::Unreadable)?;
+    let plans = plans
+        .collect::<Option<_>>()
+        .ok_or(FeedFailure::Unreadable)?;
     let shards = read_shards(directory).await?;
     let loaded = Snapshot::new(meta.generation, meta.seq, shards, plans);
     catch_up(directory, loaded, after).await
@@ -37,11 +39,11 @@ async fn catch_up(
     directory: &Directory,
     loaded: Snapshot,
     after: String,
-) -> Result<Loaded, Setback> {
+) -> Result<Loaded, FeedFailure> {
     let mut caught_up = round(directory, &after, false).await?;
     let meta = usable(&caught_up.seen)?;
     if meta.generation != loaded.generation {
-        return Err(Setback::Rebuilt);
+        return Err(FeedFailure::Rebuilt);
     }
     let after = caught_up
         .entries
@@ -55,14 +57,14 @@ async fn catch_up(
 
     let snapshot = extend(&loaded, caught_up.entries)?.unwrap_or(loaded);
     if snapshot.seq != meta.seq {
-        return Err(Setback::Behind {
+        return Err(FeedFailure::Behind {
             feed: snapshot.seq,
             meta: meta.seq,
         });
     }
     let stored = snapshot.keys() as u64;
     if stored != meta.count {
-        return Err(Setback::Count {
+        return Err(FeedFailure::Count {
             stored,
             counted: meta.count,
         });

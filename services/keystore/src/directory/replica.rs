@@ -23,7 +23,7 @@ pub use view::View;
 
 use super::Directory;
 use super::clock::Clock;
-use super::feed::{Setback, follow, round};
+use super::feed::{FeedFailure, follow, round};
 use super::load::{Loaded, feed_end, load};
 use super::scripts::LEASE;
 use super::snapshot::Snapshot;
@@ -140,8 +140,8 @@ impl Replica {
             };
             after = match outcome {
                 Ok(after) => after,
-                Err(Interruption { setback, after }) => {
-                    self.set_back(&setback, after.is_none());
+                Err(Interruption { failure, after }) => {
+                    self.set_back(&failure, after.is_none());
                     tokio::time::sleep(RETRY_AFTER).await;
                     after
                 }
@@ -171,8 +171,8 @@ impl Replica {
             self.renew().await?;
             load(&self.directory).await
         };
-        let loaded = outcome.await.map_err(|setback| Interruption {
-            setback,
+        let loaded = outcome.await.map_err(|failure| Interruption {
+            failure,
             after: None,
         })?;
         let Loaded { snapshot, after } = loaded;
@@ -205,13 +205,13 @@ impl Replica {
             let read = match read.await {
                 Ok(read) => read,
                 // A failure of Redis says nothing about the copy: the next round's checks do.
-                Err(setback @ Setback::Store(_)) => {
+                Err(failure @ FeedFailure::Store(_)) => {
                     return Err(Interruption {
-                        setback,
+                        failure,
                         after: Some(after),
                     });
                 }
-                Err(setback) => return Ok(self.needs_reload(&setback)),
+                Err(failure) => return Ok(self.needs_reload(&failure)),
             };
             self.replied();
             let last = read.entries.last().map(|entry| entry.id.clone());
@@ -219,7 +219,7 @@ impl Replica {
             match follow(&snapshot, read) {
                 Ok(None) => {}
                 Ok(Some(next)) => self.publish(next),
-                Err(setback) => return Ok(self.needs_reload(&setback)),
+                Err(failure) => return Ok(self.needs_reload(&failure)),
             }
             self.progress().caught_up();
             after = last.unwrap_or(after);
@@ -233,8 +233,8 @@ impl Replica {
         }
     }
 
-    fn needs_reload(&self, setback: &Setback) -> Option<String> {
-        self.set_back(setback, true);
+    fn needs_reload(&self, failure: &FeedFailure) -> Option<String> {
+        self.set_back(failure, true);
         None
     }
 
@@ -275,9 +275,9 @@ impl Replica {
         Ok(())
     }
 
-    fn set_back(&self, setback: &Setback, needs_reload: bool) {
-        if self.progress().set_back(setback, needs_reload) {
-            tracing::warn!(error = %setback, "the copy of the key directory cannot be kept up");
+    fn set_back(&self, failure: &FeedFailure, needs_reload: bool) {
+        if self.progress().set_back(failure, needs_reload) {
+            tracing::warn!(error = %failure, "the copy of the key directory cannot be kept up");
         }
     }
 
@@ -289,7 +289,7 @@ impl Replica {
 
 /// What stopped the work, and the feed's entry from which to go on; `None`: with a reload.
 struct Interruption {
-    setback: Setback,
+    failure: FeedFailure,
     after: Option<String>,
 }
 

@@ -21,7 +21,12 @@ macro_rules! script {
 
 script!(CLAIM, "claim.lua");
 script!(DECLARE, "tombstone.lua", "held.lua", "declare.lua");
-script!(SIGHT, "tombstone.lua", "held.lua", "sight.lua");
+script!(
+    OWNER_SNAPSHOT,
+    "tombstone.lua",
+    "held.lua",
+    "owner_snapshot.lua"
+);
 script!(PLANS, "replace.lua", "plans.lua");
 script!(REBUILD_BEGIN, "replace.lua", "rebuild_begin.lua");
 script!(

@@ -29,7 +29,7 @@ impl Breaker {
         }
     }
 
-    /// A question `asked` then was found to have failed `now`. Answers whether the breaker opened
+    /// A question `asked` then was found to have failed `now`. Returns whether the breaker opened
     /// just then.
     ///
     /// One pause of Redis fails all questions that are under way: together they count once.
@@ -42,7 +42,7 @@ impl Breaker {
         self.failures == FAILURES
     }
 
-    /// A probe has found Redis back. Answers whether the breaker was open.
+    /// A probe has found Redis back. Returns whether the breaker was open.
     pub(super) fn close(&mut self) -> bool {
         std::mem::take(self).is_open()
     }

@@ -18,14 +18,14 @@ const CAPACITY: usize = 10_000;
 /// One worker's memory of decisions, in two halves: a full one takes the other's place.
 #[derive(Debug)]
 pub(super) struct Latest {
-    young: HashMap<AccountId, Known>,
-    old: HashMap<AccountId, Known>,
+    young: HashMap<AccountId, CachedDecision>,
+    old: HashMap<AccountId, CachedDecision>,
     changes: Arc<AtomicU64>,
 }
 
 /// A decision of Redis.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
+pub(super) struct CachedDecision {
     pub(super) decision: Decision,
     /// Before the script ran, so that a slot is never taken for closed when it is open.
     pub(super) asked: Instant,
@@ -36,7 +36,7 @@ pub(super) struct Known {
 
 /// What is known about a request before Redis is asked.
 #[derive(PartialEq, Eq, Debug)]
-pub(super) enum Recall {
+pub(super) enum CacheLookup {
     /// It would be refused again.
     Refused(Decision),
     /// Nothing: ask, and give this number back with the decision. A change of a key or plan while
@@ -54,17 +54,17 @@ impl Latest {
     }
 
     /// The last decision about this account, whatever its age.
-    pub(super) fn of(&self, account: &AccountId) -> Option<&Known> {
+    pub(super) fn of(&self, account: &AccountId) -> Option<&CachedDecision> {
         self.young.get(account).or_else(|| self.old.get(account))
     }
 
     /// The refusal of this account under these limits, if it still holds at `now`.
-    pub(super) fn recall(&self, account: &AccountId, limits: Limits, now: Instant) -> Recall {
+    pub(super) fn look_up(&self, account: &AccountId, limits: Limits, now: Instant) -> CacheLookup {
         let version = self.changes.load(Ordering::Acquire);
-        let holds = |known: &&Known| known.version == version && known.limits == limits;
+        let holds = |known: &&CachedDecision| known.version == version && known.limits == limits;
         let refusal = self.of(account).filter(holds);
         let decision = refusal.and_then(|known| known.still_refused(now));
-        decision.map_or(Recall::Ask(version), Recall::Refused)
+        decision.map_or(CacheLookup::Ask(version), CacheLookup::Refused)
     }
 
     /// Notes a decision, with the moment and the number from before it was asked for.
@@ -76,7 +76,7 @@ impl Latest {
         asked: Instant,
         version: u64,
     ) {
-        let known = Known {
+        let known = CachedDecision {
             decision,
             asked,
             limits,
@@ -94,7 +94,7 @@ impl Latest {
     }
 }
 
-impl Known {
+impl CachedDecision {
     #[cfg(test)]
     pub(super) fn new(decision: Decision, limits: Limits, asked: Instant) -> Self {
         Self {
@@ -157,9 +157,9 @@ mod tests {
     impl Asked {
         fn again(&self, limits: Limits, after: Duration) -> Option<Decision> {
             let account = "acme".parse().unwrap();
-            match self.latest.recall(&account, limits, self.at + after) {
-                Recall::Refused(decision) => Some(decision),
-                Recall::Ask(_) => None,
+            match self.latest.look_up(&account, limits, self.at + after) {
+                CacheLookup::Refused(decision) => Some(decision),
+                CacheLookup::Ask(_) => None,
             }
         }
     }
@@ -180,7 +180,7 @@ mod tests {
             let reply = format!("0 0 1 {minute_opens} 1000 9000000000");
             let decision = Decision::read(&reply, limits(3)).unwrap();
             let asked = Instant::now();
-            Known::new(decision, limits(3), asked).still_refused(asked + after)
+            CachedDecision::new(decision, limits(3), asked).still_refused(asked + after)
         };
         let held = again(30_000_000, Duration::from_millis(29_999)).unwrap();
         assert_eq!((held.minute.remaining, held.day.remaining), (2, 0));

@@ -14,7 +14,7 @@ use water_harness::Redis;
 
 use super::SOURCE;
 use super::decision::Decision;
-use super::latest::{Latest, Recall};
+use super::latest::{CacheLookup, Latest};
 use super::share::{Now, Share};
 
 /// In µs, somewhere in a day.
@@ -91,13 +91,13 @@ impl World {
     fn request(&mut self, gate: usize) {
         let here = self.both_clocks().here;
         let gate = gate % self.gates.len();
-        let recall = self.gates[gate]
+        let look_up = self.gates[gate]
             .latest
-            .recall(&self.account, self.limits, here);
-        let decision = match recall {
-            Recall::Refused(_) => return,
-            Recall::Ask(_) if self.away => self.ask_the_share(gate),
-            Recall::Ask(version) => self.ask_redis(gate, version),
+            .look_up(&self.account, self.limits, here);
+        let decision = match look_up {
+            CacheLookup::Refused(_) => return,
+            CacheLookup::Ask(_) if self.away => self.ask_the_share(gate),
+            CacheLookup::Ask(version) => self.ask_redis(gate, version),
         };
         if decision.accepted {
             self.admitted.push((self.now, !self.away));
@@ -132,11 +132,11 @@ impl World {
         }
         let here = self.both_clocks().here;
         for gate in 0..self.gates.len() {
-            let Some(debt) = self.gates[gate].share.settle(here) else {
+            let Some(uncharged) = self.gates[gate].share.settle(here) else {
                 continue;
             };
-            let mut arguments = vec![0, 0, debt.day, debt.of_day.into()];
-            for (age, requests) in debt.moments(here) {
+            let mut arguments = vec![0, 0, uncharged.day, uncharged.of_day.into()];
+            for (age, requests) in uncharged.slots(here) {
                 arguments.extend([age as i64, requests.into()]);
             }
             self.call(&arguments);

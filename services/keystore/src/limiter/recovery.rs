@@ -8,13 +8,13 @@ use futures::{StreamExt, stream};
 use tokio::time::{Instant, sleep};
 use water_domain::AccountId;
 
-use super::share::Debt;
+use super::share::UnchargedRequests;
 use super::{CHARGE, Limiter, SOURCE};
 use crate::failure::StoreError;
 
 /// Between two probes. Two seconds after Redis is back everything shall be exact again.
 const PROBE_EVERY: Duration = Duration::from_millis(500);
-/// Debts under way at once.
+/// Charges under way at once.
 const IN_FLIGHT: usize = 64;
 
 impl Limiter {
@@ -41,7 +41,7 @@ impl Limiter {
         }
     }
 
-    /// One probe, and if it succeeds all debts. Answers whether Redis decides again.
+    /// One probe, and if it succeeds, charges what is owed. Returns whether Redis decides again.
     async fn recover(&self) -> bool {
         let asked = Instant::now();
         if let Err(error) = self.probe().await {
@@ -51,7 +51,7 @@ impl Limiter {
             return false;
         }
         self.standby.succeeded();
-        self.pay().await;
+        self.charge_all().await;
         if self.memory().breaker.close() {
             self.standby.closed();
         }
@@ -69,26 +69,30 @@ impl Limiter {
             .await
     }
 
-    /// Charges what was admitted without Redis. What a failure leaves unpaid is paid after the next
+    /// Charges what was admitted without Redis. What a failure leaves uncharged follows after the next
     /// probe, except where it may have been charged: that is never repeated.
-    async fn pay(&self) {
-        let debts = self.standby.settle(Instant::now());
-        let paying = stream::iter(debts).map(|(account, debt)| async move {
-            if let Err(error) = self.charge_debt(&account, &debt).await {
+    async fn charge_all(&self) {
+        let uncharged = self.standby.settle(Instant::now());
+        let charging = stream::iter(uncharged).map(|(account, uncharged)| async move {
+            if let Err(error) = self.charge_later(&account, &uncharged).await {
                 self.standby.failed(error.reason(), Instant::now());
                 if !error.may_have_run() {
-                    self.standby.owe(account, debt);
+                    self.standby.owe(account, uncharged);
                 }
             }
         });
-        paying.buffer_unordered(IN_FLIGHT).collect::<()>().await;
+        charging.buffer_unordered(IN_FLIGHT).collect::<()>().await;
     }
 
-    async fn charge_debt(&self, account: &AccountId, debt: &Debt) -> Result<(), StoreError> {
+    async fn charge_later(
+        &self,
+        account: &AccountId,
+        uncharged: &UnchargedRequests,
+    ) -> Result<(), StoreError> {
         let mut call = CHARGE.key(self.instance.minute(account));
         call.key(self.instance.day(account));
-        call.arg(0).arg(0).arg(debt.day).arg(debt.of_day);
-        for (age, requests) in debt.moments(Instant::now()) {
+        call.arg(0).arg(0).arg(uncharged.day).arg(uncharged.of_day);
+        for (age, requests) in uncharged.slots(Instant::now()) {
             call.arg(age).arg(requests);
         }
         self.connection

@@ -9,15 +9,15 @@ use tokio::time::Instant;
 use water_domain::{Limits, Timestamp};
 
 use super::decision::{Decision, Window};
-use super::latest::Known;
+use super::latest::CachedDecision;
 
 const WINDOW: Duration = Duration::from_secs(60);
 const DAY_MILLIS: i64 = 86_400_000;
-/// Requests that come this close together count as one moment, the last of them: so an account
-/// takes at most 240 moments, about 6 KB, whatever its limit.
+/// Requests that come this close together share a slot, at the time of the last of them: so an account
+/// takes at most 240 slots, about 6 KB, whatever its limit.
 const GRAIN: Duration = Duration::from_millis(250);
 
-/// A moment on both clocks: windows slide on this machine's monotonic one, days begin on Redis'.
+/// A time on both clocks: windows slide on this machine's monotonic one, days begin on Redis'.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Now {
     pub(super) here: Instant,
@@ -38,7 +38,7 @@ impl Now {
 
 /// Requests that came within a [`GRAIN`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Moment {
+struct Slot {
     /// The first of them.
     since: Instant,
     /// The last of them: none is forgotten before its time.
@@ -48,7 +48,7 @@ struct Moment {
     seed: bool,
 }
 
-impl Moment {
+impl Slot {
     fn one(at: Instant, seed: bool) -> Self {
         Self {
             since: at,
@@ -64,7 +64,7 @@ impl Moment {
 pub(super) struct Share {
     /// Of the last minute, oldest first: admitted here, or by the gate's part of what Redis had
     /// counted.
-    used: VecDeque<Moment>,
+    used: VecDeque<Slot>,
     /// The decision from which that part was taken.
     seeded: Option<Instant>,
     day: i64,
@@ -73,30 +73,30 @@ pub(super) struct Share {
     /// Admitted here in `day` and not charged to Redis yet.
     owed_of_day: u32,
     /// Admitted here and not charged to Redis yet, oldest first.
-    owed: VecDeque<Moment>,
+    owed: VecDeque<Slot>,
 }
 
 /// What is to be charged to Redis for requests that were admitted without it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Debt {
+pub(super) struct UnchargedRequests {
     pub(super) day: i64,
     pub(super) of_day: u32,
-    moments: Vec<Moment>,
+    slots: Vec<Slot>,
 }
 
-impl Debt {
-    /// The age in µs and number of the requests of each moment.
-    pub(super) fn moments(&self, now: Instant) -> impl Iterator<Item = (u64, u32)> {
+impl UnchargedRequests {
+    /// The age in µs and number of the requests of each slot.
+    pub(super) fn slots(&self, now: Instant) -> impl Iterator<Item = (u64, u32)> {
         let age = move |at| now.saturating_duration_since(at).as_micros() as u64;
-        let moments = self.moments.iter();
-        moments.map(move |moment| (age(moment.at), moment.requests))
+        let slots = self.slots.iter();
+        slots.map(move |slot| (age(slot.at), slot.requests))
     }
 }
 
 impl Share {
     /// Takes this gate's part of what Redis counted when it last decided: of the minute spread
     /// evenly from the oldest request to the decision, which is how a steady client sends.
-    pub(super) fn seed(&mut self, known: &Known, gates: u32, now: Now) {
+    pub(super) fn seed(&mut self, known: &CachedDecision, gates: u32, now: Now) {
         if self.seeded >= Some(known.asked) {
             return;
         }
@@ -116,11 +116,10 @@ impl Share {
             .min(newest);
         let step = (newest - oldest) / part.max(1);
         let own = take(&mut self.used).into_iter();
-        let seeds = (0..part).map(|number| Moment::one(newest - step * number, true));
-        let mut all: Vec<Moment> = own.filter(|moment| !moment.seed).chain(seeds).collect();
-        all.sort_by_key(|moment| moment.at);
-        all.into_iter()
-            .for_each(|moment| push(&mut self.used, moment));
+        let seeds = (0..part).map(|number| Slot::one(newest - step * number, true));
+        let mut all: Vec<Slot> = own.filter(|slot| !slot.seed).chain(seeds).collect();
+        all.sort_by_key(|slot| slot.at);
+        all.into_iter().for_each(|slot| push(&mut self.used, slot));
     }
 
     /// Admits one request if both parts have room. `owed`: it is to be charged to Redis later; it
@@ -132,10 +131,10 @@ impl Share {
         let day_part = part(limits.requests_per_day.get(), gates);
         let accepted = total(&self.used) < minute_part && self.used_of_day() < day_part;
         if accepted {
-            let moment = Moment::one(now.here, false);
-            push(&mut self.used, moment);
+            let slot = Slot::one(now.here, false);
+            push(&mut self.used, slot);
             if owed {
-                push(&mut self.owed, moment);
+                push(&mut self.owed, slot);
                 self.owed_of_day += 1;
             } else {
                 self.used_before += 1;
@@ -160,23 +159,23 @@ impl Share {
     }
 
     /// Takes what is owed, to charge it. The share stays used until it is a window old.
-    pub(super) fn settle(&mut self, now: Instant) -> Option<Debt> {
+    pub(super) fn settle(&mut self, now: Instant) -> Option<UnchargedRequests> {
         forget_old(&mut self.owed, now);
-        let debt = Debt {
+        let uncharged = UnchargedRequests {
             day: self.day,
             of_day: take(&mut self.owed_of_day),
-            moments: take(&mut self.owed).into(),
+            slots: take(&mut self.owed).into(),
         };
-        (debt.of_day > 0 || !debt.moments.is_empty()).then_some(debt)
+        (uncharged.of_day > 0 || !uncharged.slots.is_empty()).then_some(uncharged)
     }
 
     /// Redis did not take it: it is owed as before.
-    pub(super) fn owe(&mut self, debt: Debt) {
-        if debt.day == self.day {
-            self.owed_of_day += debt.of_day;
+    pub(super) fn owe(&mut self, uncharged: UnchargedRequests) {
+        if uncharged.day == self.day {
+            self.owed_of_day += uncharged.of_day;
         }
         let since = take(&mut self.owed);
-        self.owed = debt.moments.into_iter().chain(since).collect();
+        self.owed = uncharged.slots.into_iter().chain(since).collect();
     }
 
     /// Whether forgetting it would change nothing that lasts: nothing is owed nor in the window.
@@ -198,12 +197,12 @@ impl Share {
     /// Until the request leaves the window that blocks the next one, or will.
     fn opens_in(&self, part: u32, now: Instant) -> Duration {
         let mut blocking = total(&self.used).saturating_sub(part) + 1;
-        let leaves = self.used.iter().find(|moment| {
-            blocking = blocking.saturating_sub(moment.requests);
+        let leaves = self.used.iter().find(|slot| {
+            blocking = blocking.saturating_sub(slot.requests);
             blocking == 0
         });
-        leaves.map_or(Duration::ZERO, |moment| {
-            (moment.at + WINDOW).saturating_duration_since(now)
+        leaves.map_or(Duration::ZERO, |slot| {
+            (slot.at + WINDOW).saturating_duration_since(now)
         })
     }
 }
@@ -217,27 +216,27 @@ fn used(window: Window) -> u32 {
     window.limit.saturating_sub(window.remaining)
 }
 
-fn total(moments: &VecDeque<Moment>) -> u32 {
-    moments.iter().map(|moment| moment.requests).sum()
+fn total(slots: &VecDeque<Slot>) -> u32 {
+    slots.iter().map(|slot| slot.requests).sum()
 }
 
 /// Adds what is not older than the last.
-fn push(moments: &mut VecDeque<Moment>, moment: Moment) {
-    match moments.back_mut() {
-        Some(last) if last.seed == moment.seed && moment.at < last.since + GRAIN => {
-            last.at = moment.at;
-            last.requests += moment.requests;
+fn push(slots: &mut VecDeque<Slot>, slot: Slot) {
+    match slots.back_mut() {
+        Some(last) if last.seed == slot.seed && slot.at < last.since + GRAIN => {
+            last.at = slot.at;
+            last.requests += slot.requests;
         }
-        _ => moments.push_back(moment),
+        _ => slots.push_back(slot),
     }
 }
 
-fn forget_old(moments: &mut VecDeque<Moment>, now: Instant) {
-    while moments
+fn forget_old(slots: &mut VecDeque<Slot>, now: Instant) {
+    while slots
         .front()
-        .is_some_and(|moment| now.saturating_duration_since(moment.at) >= WINDOW)
+        .is_some_and(|slot| now.saturating_duration_since(slot.at) >= WINDOW)
     {
-        moments.pop_front();
+        slots.pop_front();
     }
 }
 

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use water_domain::{AccountId, Limits};
 
 use super::decision::Decision;
-use super::latest::Known;
-use super::share::{Debt, Now, Share};
+use super::latest::CachedDecision;
+use super::share::{Now, Share, UnchargedRequests};
 use crate::directory::replica::Replica;
 use crate::failure::Reason;
 
@@ -119,7 +119,7 @@ impl Standby {
         &self,
         account: &AccountId,
         limits: Limits,
-        known: Option<&Known>,
+        known: Option<&CachedDecision>,
         now: Now,
         owed: bool,
     ) -> Result<Decision, TooManyAccounts> {
@@ -140,7 +140,7 @@ impl Standby {
     }
 
     /// Takes all that is owed to Redis.
-    pub(super) fn settle(&self, now: Instant) -> Vec<(AccountId, Debt)> {
+    pub(super) fn settle(&self, now: Instant) -> Vec<(AccountId, UnchargedRequests)> {
         let mut shares = self.shares();
         let owing = shares.by_account.iter_mut();
         owing
@@ -148,13 +148,13 @@ impl Standby {
             .collect()
     }
 
-    /// Puts a debt back that Redis did not take.
-    pub(super) fn owe(&self, account: AccountId, debt: Debt) {
+    /// Puts back what Redis did not take.
+    pub(super) fn owe(&self, account: AccountId, uncharged: UnchargedRequests) {
         self.shares()
             .by_account
             .entry(account)
             .or_default()
-            .owe(debt);
+            .owe(uncharged);
     }
 
     /// Forgets what is over, and answers whether nothing is left.

@@ -112,13 +112,13 @@ fn a_key_is_valid_at_not_before_and_expired_at_its_expiry() {
         expires: Some(at(2000)),
         ..record()
     };
-    for (now, standing) in [
-        (999, Standing::NotYetValid),
-        (1000, Standing::Active),
-        (1999, Standing::Active),
-        (2000, Standing::Expired),
+    for (now, validity) in [
+        (999, Validity::NotYetValid),
+        (1000, Validity::Active),
+        (1999, Validity::Active),
+        (2000, Validity::Expired),
     ] {
-        assert_eq!(record.standing(at(now)), standing, "at {now}");
+        assert_eq!(record.validity(at(now)), validity, "at {now}");
     }
 }
 
@@ -130,6 +130,6 @@ fn a_retired_key_stays_retired_whatever_else_is_declared() {
         retires: Some(at(10)),
         ..record()
     };
-    assert_eq!(record.standing(at(9)), Standing::Suspended);
-    assert_eq!(record.standing(at(10)), Standing::Retired);
+    assert_eq!(record.validity(at(9)), Validity::Suspended);
+    assert_eq!(record.validity(at(10)), Validity::Retired);
 }

@@ -12,8 +12,8 @@ use water_harness::Redis;
 use water_keystore::connection::Purpose;
 use water_keystore::usage::Use;
 use water_keystore::{
-    Allowance, Allowances, Began, ConnectionSettings, Limiter, Quotas, SessionKeys, Sessions,
-    Standby, Usage, UtcDay, WebName, redis_acl,
+    Allowance, Allowances, ConnectionSettings, Limiter, Quotas, SessionKeys, SessionStart,
+    Sessions, Standby, Usage, UtcDay, WebName, redis_acl,
 };
 
 use crate::site::*;
@@ -217,7 +217,7 @@ async fn the_portal_keeps_and_ends_its_sessions() {
         Duration::from_hours(1),
     );
     sessions.check().await.unwrap();
-    let began = Began {
+    let began = SessionStart {
         asked: now,
         signed_in: now,
     };

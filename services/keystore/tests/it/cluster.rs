@@ -166,16 +166,16 @@ async fn a_directory_that_is_about_to_move_takes_what_needs_no_new_key_of_redis(
     let alone = unpublished.find(is_alone).unwrap();
     let owner = owner_of(hash(3));
     let replacement = Declaration {
-        number: operator.sight(&owner, &[]).await.number,
+        number: operator.owner_snapshot(&owner, &[]).await.number,
         ..declaration(owner.clone(), [(alone, record())])
     };
     let refused = writer.declare(&replacement).await.unwrap_err();
     assert!(is_cluster_down(&refused), "{refused}");
     let seen = directory.observe().await.unwrap();
     assert_eq!(seen.verified().map(|meta| meta.seq), Some(change.seq));
-    let sight = operator.sight(&owner, &[]).await;
-    assert!(sight.records.contains_key(&hash(3)) && sight.barred.is_empty());
-    assert_eq!(sight.number, replacement.number);
+    let snapshot = operator.owner_snapshot(&owner, &[]).await;
+    assert!(snapshot.records.contains_key(&hash(3)) && snapshot.barred.is_empty());
+    assert_eq!(snapshot.number, replacement.number);
 }
 
 #[tokio::test]

@@ -54,16 +54,21 @@ async fn a_declaration_leaves_exactly_what_it_names() {
     assert_eq!(held, [(owner.uid.clone(), expected)].into());
     let stored = site.directory().stored().await.unwrap();
     assert_eq!(stored.into_keys().collect::<BTreeSet<_>>(), hashes);
-    let sight = site.sight(&owner, &[hash(1), hash(2), hash(9)]).await;
-    assert_eq!(sight.records.into_keys().collect::<BTreeSet<_>>(), hashes);
-    let barred = sight.barred.into_keys().collect::<Vec<_>>();
+    let snapshot = site
+        .owner_snapshot(&owner, &[hash(1), hash(2), hash(9)])
+        .await;
+    assert_eq!(
+        snapshot.records.into_keys().collect::<BTreeSet<_>>(),
+        hashes
+    );
+    let barred = snapshot.barred.into_keys().collect::<Vec<_>>();
     assert_eq!(
         barred,
         BTreeSet::from([hash(1), hash(2)])
             .into_iter()
             .collect::<Vec<_>>()
     );
-    assert_eq!(sight.position, Some(last.applied));
+    assert_eq!(snapshot.position, Some(last.applied));
 }
 
 #[tokio::test]
@@ -82,11 +87,11 @@ async fn a_declaration_that_was_decided_before_another_one_changes_nothing() {
     };
     let second = writer.declare(&withdrawn).await.unwrap();
     assert_eq!(second.number, first.number, "nothing was left to withdraw");
-    let (stored, sight) = (
+    let (stored, snapshot) = (
         site.directory().stored().await.unwrap(),
-        site.sight(&owner_of(hash(1)), &[]).await,
+        site.owner_snapshot(&owner_of(hash(1)), &[]).await,
     );
-    assert!(stored.is_empty() && sight.number == first.number);
+    assert!(stored.is_empty() && snapshot.number == first.number);
 }
 
 #[tokio::test]
@@ -96,7 +101,7 @@ async fn a_number_that_was_used_once_never_comes_back() {
     let published = site.declare(&writer, holding(hash(1))).await.unwrap();
     let withdrawn = site.declare(&writer, withdrawing(hash(1))).await.unwrap();
     writer.rebuild(|| contents([hash(1)])).await.unwrap();
-    let rebuilt = site.sight(&owner_of(hash(1)), &[]).await.number;
+    let rebuilt = site.owner_snapshot(&owner_of(hash(1)), &[]).await.number;
     assert!(published.number < withdrawn.number && withdrawn.number < rebuilt);
     for number in [0, published.number, withdrawn.number] {
         let delayed = Declaration {
@@ -138,10 +143,12 @@ async fn a_hash_of_another_owner_is_neither_taken_nor_removed_nor_revoked() {
     assert_eq!(stored.len(), 1);
     assert_eq!(stored[&hash(1)].owner, Some(owner_of(hash(1))));
     assert_eq!(stored[&hash(1)].record, Some(record()));
-    let sight = site.sight(&intruder, &[hash(1), hash(2), hash(3)]).await;
-    assert_eq!(sight.taken, [hash(1)].into());
+    let snapshot = site
+        .owner_snapshot(&intruder, &[hash(1), hash(2), hash(3)])
+        .await;
+    assert_eq!(snapshot.taken, [hash(1)].into());
     assert!(
-        sight
+        snapshot
             .barred
             .into_keys()
             .eq(BTreeSet::from([hash(2), hash(3)]))
@@ -233,9 +240,11 @@ async fn the_last_declaration_revokes_everything_and_no_other_follows() {
             .await;
         assert!(matches!(refused, Err(WriteError::OwnerGone)), "{refused:?}");
     }
-    let sight = site.sight(&owner_of(hash(1)), &[hash(1), hash(2)]).await;
-    assert!(sight.is_gone && sight.records.is_empty());
-    assert_eq!(sight.barred.len(), 2);
+    let snapshot = site
+        .owner_snapshot(&owner_of(hash(1)), &[hash(1), hash(2)])
+        .await;
+    assert!(snapshot.is_gone && snapshot.records.is_empty());
+    assert_eq!(snapshot.barred.len(), 2);
     let rebuilt = writer
         .rebuild(|| contents([hash(1), hash(3)]))
         .await
@@ -328,7 +337,7 @@ async fn an_undecodable_record_is_seen_and_replaced() {
         .arg(hash(1).as_bytes())
         .arg("of a later version");
     site.vandalise(&mut spoil).await;
-    let seen = async || site.sight(&owner_of(hash(1)), &[]).await.records;
+    let seen = async || site.owner_snapshot(&owner_of(hash(1)), &[]).await.records;
     assert_eq!(seen().await, BTreeMap::from([(hash(1), None)]));
     site.publish(&writer, hash(1)).await;
     assert_eq!(seen().await, BTreeMap::from([(hash(1), Some(record()))]));

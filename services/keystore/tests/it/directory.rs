@@ -94,9 +94,9 @@ async fn a_sight_tells_the_term_of_the_last_claim() {
     let site = Site::new().await;
     let owner = owner_of(hash(1));
     let first = site.ready().await;
-    assert_eq!(site.sight(&owner, &[]).await.term, first.term());
+    assert_eq!(site.owner_snapshot(&owner, &[]).await.term, first.term());
     let second = site.claim().await;
-    assert_eq!(site.sight(&owner, &[]).await.term, second.term());
+    assert_eq!(site.owner_snapshot(&owner, &[]).await.term, second.term());
 }
 
 #[tokio::test]
@@ -113,7 +113,10 @@ async fn a_meta_that_cannot_be_read_is_not_trusted_and_a_claim_heals_it() {
         let directory = site.directory();
         assert!(directory.observe().await.unwrap().needs_rebuild());
         assert_eq!(directory.leases().await.unwrap().generation, None);
-        assert_eq!(site.sight(&owner_of(hash(1)), &[]).await.position, None);
+        assert_eq!(
+            site.owner_snapshot(&owner_of(hash(1)), &[]).await.position,
+            None
+        );
         let refused = site.declare(&writer, revoking(hash(1))).await.unwrap_err();
         assert!(
             matches!(refused, WriteError::Wiped),

@@ -33,7 +33,7 @@ impl<'a> Former<'a> {
         Self { site, term }
     }
 
-    /// Carries out one change: `put`, `reinstate`, `revoke` or `withdraw`. Answers the reply's word.
+    /// Carries out one change: `put`, `reinstate`, `revoke` or `withdraw`. Returns the reply's word.
     async fn change(&self, op: &str, hash: KeyHash) -> String {
         let (script, instance) = (former!("change.lua"), &self.site.instance);
         let mut call = script.key(instance.meta());

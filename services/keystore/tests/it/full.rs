@@ -64,7 +64,7 @@ async fn a_full_redis_takes_the_last_word_of_an_owner_that_held_nothing() {
         ..revoking(hash(2))
     };
     site.write(&writer, last).await;
-    assert!(site.sight(&owner_of(hash(2)), &[]).await.is_gone);
+    assert!(site.owner_snapshot(&owner_of(hash(2)), &[]).await.is_gone);
 }
 
 #[tokio::test]

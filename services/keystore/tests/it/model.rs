@@ -90,19 +90,24 @@ async fn facts(site: &Site) -> Facts {
     for owner in 0..OWNERS {
         let uid = owner_named(&name(owner)).uid;
         let origin = plain::origin(owner);
-        let sight = directory.sight(&uid, &origin, &hashes).await.unwrap();
-        let records = sight.records.iter().map(|(hash, record)| {
+        let snapshot = directory
+            .owner_snapshot(&uid, &origin, &hashes)
+            .await
+            .unwrap();
+        let records = snapshot.records.iter().map(|(hash, record)| {
             let record = record.as_ref().unwrap();
             (number_of(hash), *record == suspended())
         });
         facts.records.push(records.collect());
-        let barred = sight.barred.iter();
+        let barred = snapshot.barred.iter();
         let barred = barred.map(|(hash, time)| (number_of(hash), time.as_millis()));
         facts.barred.push(barred.collect());
-        facts.taken.push(numbers(sight.taken.into_iter().collect()));
-        facts.gone.push(sight.is_gone);
-        facts.numbers.push(sight.number);
-        facts.now = sight.now.as_millis();
+        facts
+            .taken
+            .push(numbers(snapshot.taken.into_iter().collect()));
+        facts.gone.push(snapshot.is_gone);
+        facts.numbers.push(snapshot.number);
+        facts.now = snapshot.now.as_millis();
     }
     let vandal = &mut site.vandal().await;
     facts.tombstones = tombstones(site, vandal, &hashes).await;

@@ -117,7 +117,7 @@ async fn a_rebuild_during_which_redis_restarted_is_not_complete() {
     assert!(site.directory().observe().await.unwrap().needs_rebuild());
 }
 
-/// Makes a rebuild that is under way look as if it had begun on another server. Answers whether
+/// Makes a rebuild that is under way look as if it had begun on another server. Returns whether
 /// one is under way.
 async fn seems_restarted(site: &Site) -> bool {
     let script = "local meta = cjson.decode(redis.call('GET', KEYS[1])) \

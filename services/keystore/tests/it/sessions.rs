@@ -5,7 +5,7 @@ use std::time::Duration;
 use water_domain::Timestamp;
 use water_harness::{Interceptor, Redis};
 use water_keystore::connection::Purpose;
-use water_keystore::{Began, ConnectionSettings, SessionKeys, Sessions, WebName};
+use water_keystore::{ConnectionSettings, SessionKeys, SessionStart, Sessions, WebName};
 
 use crate::site::Site;
 
@@ -52,8 +52,8 @@ async fn begin(sessions: &Sessions, keys: &SessionKeys, seconds: i64) {
 }
 
 /// A sign-in that took no time.
-fn began(seconds: i64) -> Began {
-    Began {
+fn began(seconds: i64) -> SessionStart {
+    SessionStart {
         asked: at(seconds),
         signed_in: at(seconds),
     }

@@ -6,7 +6,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinHandle;
 use water_harness::Interceptor;
 use water_keystore::connection::Purpose;
-use water_keystore::{Began, SessionKeys, Sessions};
+use water_keystore::{SessionKeys, SessionStart, Sessions};
 
 use crate::sessions::{HOURS, at, keys, lives, watched};
 use crate::site::Site;
@@ -125,7 +125,7 @@ async fn end(sessions: Sessions, keys: SessionKeys, named: Named, seconds: i64) 
 
 /// A sign-in of a minute.
 async fn begin(sessions: Sessions, keys: SessionKeys, asked: i64) -> bool {
-    let began = Began {
+    let began = SessionStart {
         asked: at(asked),
         signed_in: at(asked + 60),
     };

@@ -13,7 +13,8 @@ use water_harness::Redis;
 use water_keystore::connection::Purpose;
 use water_keystore::{
     Applied, Connection, ConnectionSettings, Contents, Declaration, Declared, Directory,
-    GateIdentity, Instance, Limiter, Origin, Owner, Replica, Sight, Standby, WriteError, Writer,
+    GateIdentity, Instance, Limiter, Origin, Owner, OwnerSnapshot, Replica, Standby, WriteError,
+    Writer,
 };
 
 pub use running::{RunningGate, RunningLimiter};
@@ -84,10 +85,12 @@ impl Site {
     }
 
     /// What the directory says of an owner whose keys were generated, and of these hashes.
-    pub async fn sight(&self, owner: &Owner, hashes: &[KeyHash]) -> Sight {
-        let sight = self.directory();
-        let sight = sight.sight(&owner.uid, &Origin::Generated, hashes).await;
-        sight.unwrap()
+    pub async fn owner_snapshot(&self, owner: &Owner, hashes: &[KeyHash]) -> OwnerSnapshot {
+        let snapshot = self.directory();
+        let snapshot = snapshot
+            .owner_snapshot(&owner.uid, &Origin::Generated, hashes)
+            .await;
+        snapshot.unwrap()
     }
 
     /// Declares with the number that the directory tells.
@@ -96,7 +99,7 @@ impl Site {
         writer: &Writer,
         mut declaration: Declaration,
     ) -> Result<Declared, WriteError> {
-        declaration.number = self.sight(&declaration.owner, &[]).await.number;
+        declaration.number = self.owner_snapshot(&declaration.owner, &[]).await.number;
         writer.declare(&declaration).await
     }
 

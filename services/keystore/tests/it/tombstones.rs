@@ -95,7 +95,7 @@ async fn a_key_revoked_while_its_record_was_absent_does_not_come_back_either() {
     let writer = site.ready().await;
     site.revoke(&writer, hash(1)).await;
     let refused = site.declare(&writer, holding(hash(1))).await.unwrap();
-    assert!(time_of(&refused, hash(1)) <= site.sight(&owner_of(hash(1)), &[]).await.now);
+    assert!(time_of(&refused, hash(1)) <= site.owner_snapshot(&owner_of(hash(1)), &[]).await.now);
 }
 
 #[tokio::test]
@@ -114,8 +114,12 @@ async fn a_generated_keys_tombstone_bars_everybody_and_a_brought_ones_its_accoun
             (brought("other"), is_everyone),
         ] {
             let uid = format!("uid-of-{number}");
-            let sight = site.directory().sight(&uid, &asks, &[hash]).await.unwrap();
-            assert_eq!(sight.barred.contains_key(&hash), is_barred, "{asks:?}");
+            let snapshot = site
+                .directory()
+                .owner_snapshot(&uid, &asks, &[hash])
+                .await
+                .unwrap();
+            assert_eq!(snapshot.barred.contains_key(&hash), is_barred, "{asks:?}");
             let next = anew(&format!("{asks:?} {number}"), asks, hash);
             let was_published = is_published(&site, &writer, next.clone()).await;
             assert_eq!(was_published, !is_barred, "{next:?}");
@@ -181,7 +185,7 @@ async fn a_reinstatement_lifts_the_tombstone_of_its_time_and_no_other() {
     // Left in the manifest it is not news, and lifts no later one.
     let again = site.declare(&writer, reinstated.clone()).await.unwrap();
     assert!(again.refused.is_empty() && again.applied.seq == meta.seq);
-    let now = async || site.sight(&owner_of(hash(1)), &[]).await.now;
+    let now = async || site.owner_snapshot(&owner_of(hash(1)), &[]).await.now;
     while now().await == at {}
     site.revoke(&writer, hash(1)).await;
     let later = site.declare(&writer, reinstated).await.unwrap();
@@ -195,7 +199,7 @@ async fn a_revocation_that_is_repeated_keeps_its_time() {
     site.revoke(&writer, hash(1)).await;
     let key = holding(hash(1));
     let first = time_of(&site.declare(&writer, key.clone()).await.unwrap(), hash(1));
-    let now = async || site.sight(&owner_of(hash(1)), &[]).await.now;
+    let now = async || site.owner_snapshot(&owner_of(hash(1)), &[]).await.now;
     while now().await == first {}
     site.revoke(&writer, hash(1)).await;
     let again = time_of(&site.declare(&writer, key).await.unwrap(), hash(1));
@@ -206,7 +210,7 @@ async fn a_revocation_that_is_repeated_keeps_its_time() {
 async fn a_tombstone_of_the_version_before_bars_everybody_and_can_be_lifted() {
     let site = Site::new().await;
     let writer = site.ready().await;
-    let at = site.sight(&owner_of(hash(1)), &[]).await.now;
+    let at = site.owner_snapshot(&owner_of(hash(1)), &[]).await.now;
     engrave(&site, hash(1).as_bytes(), at.as_millis().to_string()).await;
     let key = anew("brought", brought("acme"), hash(1));
     let refused = site.declare(&writer, key.clone()).await.unwrap();
@@ -241,8 +245,11 @@ async fn of_two_tombstones_that_bar_a_key_each_is_lifted_by_its_own_time() {
     assert_eq!(barred(2000).await, 1000);
     site.write(&writer, with(1000)).await;
     let others = brought("other");
-    let sight = site.directory().sight("uid", &others, &[hash(1)]).await;
-    assert_eq!(sight.unwrap().barred[&hash(1)].as_millis(), 3000);
+    let snapshot = site
+        .directory()
+        .owner_snapshot("uid", &others, &[hash(1)])
+        .await;
+    assert_eq!(snapshot.unwrap().barred[&hash(1)].as_millis(), 3000);
 }
 
 #[tokio::test]
@@ -264,7 +271,11 @@ async fn a_tombstone_that_cannot_be_read_bars_everybody_and_is_not_forgotten() {
 async fn tombstones_and_last_uses_are_forgotten_after_ninety_days_and_not_before() {
     let site = Site::new().await;
     let writer = site.ready().await;
-    let now = site.sight(&owner_of(hash(1)), &[]).await.now.as_millis();
+    let now = site
+        .owner_snapshot(&owner_of(hash(1)), &[])
+        .await
+        .now
+        .as_millis();
     let (old, young) = (now - 90 * DAY, now - 90 * DAY + 60_000);
     let old_and_young = format!("acme={old} other={young}");
     engrave(&site, hash(1).as_bytes(), old.to_string()).await;
@@ -295,18 +306,21 @@ async fn tombstones_and_last_uses_are_forgotten_after_ninety_days_and_not_before
         (4, "acme", true),
     ] {
         let hash = hash(number);
-        let sight = site
+        let snapshot = site
             .directory()
-            .sight("uid", &brought(account), &[hash])
+            .owner_snapshot("uid", &brought(account), &[hash])
             .await;
         assert_eq!(
-            sight.unwrap().barred.contains_key(&hash),
+            snapshot.unwrap().barred.contains_key(&hash),
             is_barred,
             "{number} {account}"
         );
     }
     for (name, is_gone) in [("old", false), ("young", true)] {
-        assert_eq!(site.sight(&owner_named(name), &[]).await.is_gone, is_gone);
+        assert_eq!(
+            site.owner_snapshot(&owner_named(name), &[]).await.is_gone,
+            is_gone
+        );
     }
     let keys = ["0000000000ld", "00000000y0ng"].map(|id| id.parse().unwrap());
     let used = site.directory().last_used(&keys).await.unwrap();

@@ -157,11 +157,11 @@ async fn revoked_after(
     }
     let Entry { owner, origin, .. } = entry;
     let directory = site.store.directory(&site.revocation.instance)?;
-    let sight = directory.sight(&owner.uid, &origin, &[]).await?;
+    let snapshot = directory.owner_snapshot(&owner.uid, &origin, &[]).await?;
     // The owner holds this key only: what is not declared is revoked.
     let nothing = Declaration {
         owner,
-        number: sight.number,
+        number: snapshot.number,
         records: BTreeMap::new(),
         withdrawn: BTreeSet::new(),
         revoked: BTreeSet::new(),

@@ -53,7 +53,7 @@ pub async fn measure(site: &Site, gates: &[Gate], scale: Scale) -> Result<Sample
     Ok(samples)
 }
 
-/// Waits until the key can be read and every gate has accepted it. Answers its text.
+/// Waits until the key can be read and every gate has accepted it. Returns its text.
 pub async fn usable(session: &mut Session, name: &str, gates: &[Gate]) -> Result<Box<str>> {
     let reading = async {
         let mut pace = pace();

@@ -108,7 +108,7 @@ impl Site {
         Audit::from_now(&self.control_plane)
     }
 
-    /// A gate's pod, ready as its kubelet would say. Answers its uid.
+    /// A gate's pod, ready as its kubelet would say. Returns its uid.
     fn pod(&self, name: &str) -> Result<String> {
         let labels = json!({
             "app.kubernetes.io/name": "water-gate", "app.kubernetes.io/instance": INSTALLATION,

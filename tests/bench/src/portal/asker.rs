@@ -55,7 +55,7 @@ impl Asker {
         Ok(body)
     }
 
-    /// Lets so many ask for a slice. Answers the time that 99 of 100 answers took at most, in milliseconds.
+    /// Lets so many ask for a slice. Returns the time that 99 of 100 answers took at most, in milliseconds.
     pub async fn p99(&self, askers: usize, slice: Slice) -> Result<f64> {
         let askers = (0..askers).map(|_| async || self.ask().await.map(drop));
         Ok(paced::p99(askers, slice).await?.as_secs_f64() * 1e3)

@@ -91,7 +91,7 @@ impl Ledger {
         });
     }
 
-    /// Takes the order back and counts anew. Answers the requests until then, and whether an order
+    /// Takes the order back and counts anew. Returns the requests until then, and whether an order
     /// is left.
     pub fn recall(&self) -> (Vec<String>, bool) {
         let mut state = self.state();

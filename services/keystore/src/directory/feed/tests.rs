@@ -45,9 +45,9 @@ fn put(seq: u64) -> FeedEntry {
     }
 }
 
-fn followed(from: u64, meta: u64, entries: &[u64]) -> Result<Option<u64>, Setback> {
+fn followed(from: u64, meta: u64, entries: &[u64]) -> Result<Option<u64>, FeedFailure> {
     let entries = entries.iter().map(|seq| put(*seq)).collect();
-    let round = Round {
+    let round = FeedRead {
         seen: seen(meta),
         entries,
     };
@@ -69,13 +69,13 @@ fn meta_was_read_first_so_the_feed_may_be_ahead_of_it() {
 fn a_gap_a_repetition_and_a_step_back_are_not_applied() {
     for entries in [&[7][..], &[6, 8], &[5], &[6, 6], &[4]] {
         assert!(
-            matches!(followed(5, 5, entries), Err(Setback::Gap { .. })),
+            matches!(followed(5, 5, entries), Err(FeedFailure::Gap { .. })),
             "{entries:?}"
         );
     }
     assert!(matches!(
         followed(5, 4, &[]),
-        Err(Setback::Gap { from: 5, to: 4 })
+        Err(FeedFailure::Gap { from: 5, to: 4 })
     ));
 }
 
@@ -83,7 +83,7 @@ fn a_gap_a_repetition_and_a_step_back_are_not_applied() {
 fn meta_ahead_of_the_feed_means_that_entries_are_lost() {
     assert!(matches!(
         followed(5, 6, &[]),
-        Err(Setback::Behind { feed: 5, meta: 6 })
+        Err(FeedFailure::Behind { feed: 5, meta: 6 })
     ));
 }
 
@@ -94,7 +94,7 @@ fn a_directory_that_is_missing_unfinished_unverified_or_rebuilt_is_not_followed(
         change(seen.meta.as_mut().unwrap());
         follow(
             &copy_at(5),
-            Round {
+            FeedRead {
                 seen,
                 entries: Vec::new(),
             },
@@ -103,22 +103,28 @@ fn a_directory_that_is_missing_unfinished_unverified_or_rebuilt_is_not_followed(
     };
     assert!(matches!(
         with(|meta| meta.complete = false),
-        Setback::Incomplete
+        FeedFailure::Incomplete
     ));
     assert!(matches!(
         with(|meta| meta.replid = "other".into()),
-        Setback::Unverified
+        FeedFailure::Unverified
     ));
-    assert!(matches!(with(|meta| meta.generation = 8), Setback::Rebuilt));
+    assert!(matches!(
+        with(|meta| meta.generation = 8),
+        FeedFailure::Rebuilt
+    ));
     let nothing = Observation {
         meta: None,
         ..seen(5)
     };
-    let round = Round {
+    let round = FeedRead {
         seen: nothing,
         entries: Vec::new(),
     };
-    assert!(matches!(follow(&copy_at(5), round), Err(Setback::Missing)));
+    assert!(matches!(
+        follow(&copy_at(5), round),
+        Err(FeedFailure::Missing)
+    ));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::directory::feed::Setback;
+use crate::directory::feed::FeedFailure;
 use crate::directory::snapshot::Snapshot;
 use crate::failure::Reason;
 
@@ -88,7 +88,7 @@ impl Progress {
             .is_some_and(|moment| moment.elapsed() < CURRENT_FOR)
     }
 
-    /// The feed replied at `now`. Answers whether Redis had failed before.
+    /// The feed replied at `now`. Returns whether Redis had failed before.
     pub(super) fn replied(&mut self, now: Instant) -> bool {
         self.last_reply = Some(now);
         self.failure.take().is_some()
@@ -113,12 +113,12 @@ impl Progress {
         self.is_heard() && self.late_renewal.is_none()
     }
 
-    /// The copy could not be kept up; `needs_reload`: and only a reload helps. Answers whether that
+    /// The copy could not be kept up; `needs_reload`: and only a reload helps. Returns whether that
     /// is news.
-    pub(super) fn set_back(&mut self, setback: &Setback, needs_reload: bool) -> bool {
+    pub(super) fn set_back(&mut self, failure: &FeedFailure, needs_reload: bool) -> bool {
         let news = self.failure.is_none() && !self.doubtful;
         self.setbacks += 1;
-        if let Setback::Store(error) = setback {
+        if let FeedFailure::Store(error) = failure {
             self.failure = Some(error.reason());
         }
         self.doubtful |= needs_reload;

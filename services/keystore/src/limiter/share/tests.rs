@@ -67,7 +67,7 @@ impl Gate {
             minute: window(120, used, opens_in),
             day: window(50_000, day, now.until_midnight()),
         };
-        let known = Known::new(decision, limits(120, 50_000), now.here);
+        let known = CachedDecision::new(decision, limits(120, 50_000), now.here);
         self.share.seed(&known, self.gates, now);
     }
 }
@@ -130,14 +130,16 @@ fn a_debt_is_what_was_admitted_and_may_be_owed_again() {
     gate.admitted(3, plan, 0);
     gate.admitted(9, plan, 10_000);
     let now = gate.at(11_000).here;
-    let debt = gate.share.settle(now).unwrap();
-    let told = |debt: &Debt| (debt.of_day, debt.moments(now).collect::<Vec<_>>());
-    assert_eq!(told(&debt), (5, vec![(11_000_000, 3), (1_000_000, 2)]));
+    let uncharged = gate.share.settle(now).unwrap();
+    let told = |uncharged: &UnchargedRequests| {
+        (uncharged.of_day, uncharged.slots(now).collect::<Vec<_>>())
+    };
+    assert_eq!(told(&uncharged), (5, vec![(11_000_000, 3), (1_000_000, 2)]));
     assert_eq!(gate.share.settle(now), None);
     assert!(!gate.charge(plan, 12_000).accepted, "it stays used");
 
-    gate.share.owe(debt.clone());
-    assert_eq!(gate.share.settle(now), Some(debt));
+    gate.share.owe(uncharged.clone());
+    assert_eq!(gate.share.settle(now), Some(uncharged));
 }
 
 #[test]
@@ -153,8 +155,8 @@ fn what_may_be_charged_already_is_not_owed() {
 fn of_the_last_day_only_the_count_is_owed() {
     let mut gate = Gate::one_of(1);
     gate.admitted(3, limits(5, 100), 0);
-    let debt = gate.share.settle(gate.at(60_000).here).unwrap();
-    assert_eq!((debt.of_day, debt.moments.len()), (3, 0));
+    let uncharged = gate.share.settle(gate.at(60_000).here).unwrap();
+    assert_eq!((uncharged.of_day, uncharged.slots.len()), (3, 0));
     assert!(gate.share.is_over(gate.at(60_000).here));
 }
 

@@ -1,29 +1,29 @@
 //! How a key that every gate knows stands, in words.
 
 use water_domain::Timestamp;
-use water_keystore::{Record, Standing};
+use water_keystore::{Record, Validity};
 use water_resources::water_data_api::{Access, PlanSpec};
 
-use crate::conditions::{Outcome, Reason};
+use crate::conditions::{Readiness, Reason};
 
 /// How a published key stands, in words.
-pub fn standing(record: &Record, plan: &PlanSpec, now: Timestamp) -> Outcome {
-    match record.standing(now) {
-        Standing::Expired | Standing::Retired => Outcome::Stuck(
+pub fn readiness(record: &Record, plan: &PlanSpec, now: Timestamp) -> Readiness {
+    match record.validity(now) {
+        Validity::Expired | Validity::Retired => Readiness::Stuck(
             Reason::Expired,
             "spec.expirationTime has passed and the key is refused: set a later one, or delete the ApiKey".into(),
         ),
-        Standing::Suspended => {
-            Outcome::InForce(Reason::Suspended, "the key is refused while spec.suspend is set".into())
+        Validity::Suspended => {
+            Readiness::InForce(Reason::Suspended, "the key is refused while spec.suspend is set".into())
         }
-        Standing::NotYetValid => {
-            Outcome::InForce(Reason::NotYetValid, "the key is refused until spec.notBefore".into())
+        Validity::NotYetValid => {
+            Readiness::InForce(Reason::NotYetValid, "the key is refused until spec.notBefore".into())
         }
-        Standing::Active if plan.access == Access::Denied => Outcome::InForce(
+        Validity::Active if plan.access == Access::Denied => Readiness::InForce(
             Reason::PlanWithoutAccess,
             format!("plan {} does not open the API: requests are answered 403", plan.name),
         ),
-        Standing::Active => Outcome::InForce(Reason::Active, "the key is accepted".into()),
+        Validity::Active => Readiness::InForce(Reason::Active, "the key is accepted".into()),
     }
 }
 
@@ -49,7 +49,7 @@ mod tests {
             time: at("2026-01-01T00:00:00Z"),
         };
         let record = issued.record(&key.spec.account_id, &record::declared(&key.spec));
-        standing(&record, plan, at("2026-06-01T00:00:00Z")).reason()
+        readiness(&record, plan, at("2026-06-01T00:00:00Z")).reason()
     }
 
     #[test]

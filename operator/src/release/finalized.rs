@@ -17,7 +17,7 @@ const PAGE: u32 = 500;
 
 /// An ApiKey with the finalizer.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct FinalizedKey {
     pub meta: ObjectMeta,
     /// Where its keys were declared; `None`: nowhere.
     pub api: Option<ApiName>,
@@ -30,32 +30,35 @@ pub struct Held {
 }
 
 /// The ApiKeys that have the finalizer: all, or those of one namespace.
-pub async fn held(client: &Client, namespace: Option<&str>) -> kube::Result<Vec<Held>> {
+pub async fn finalized(
+    client: &Client,
+    namespace: Option<&str>,
+) -> kube::Result<Vec<FinalizedKey>> {
     let kind = ApiResource::erase::<ApiKey>(&());
     let keys: Api<DynamicObject> = match namespace {
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, &kind),
         None => Api::all_with(client.clone(), &kind),
     };
     let mut page = ListParams::default().limit(PAGE);
-    let mut held = Vec::new();
+    let mut finalized = Vec::new();
     loop {
         let listed = keys.list(&page).await?;
         let keys = listed.items.into_iter();
-        held.extend(
+        finalized.extend(
             keys.filter(|key| finalizer::is_on(&key.metadata))
-                .map(Held::of),
+                .map(FinalizedKey::of),
         );
         page.continue_token = listed.metadata.continue_.filter(|token| !token.is_empty());
         if page.continue_token.is_none() {
-            return Ok(held);
+            return Ok(finalized);
         }
     }
 }
 
 /// The ApiKeys by the WaterDataApi that their keys were declared to.
-pub fn by_api(held: &[Held]) -> HashMap<&ApiName, Vec<&Held>> {
-    let mut by_api: HashMap<&ApiName, Vec<&Held>> = HashMap::new();
-    for key in held {
+pub fn by_api(finalized: &[FinalizedKey]) -> HashMap<&ApiName, Vec<&FinalizedKey>> {
+    let mut by_api: HashMap<&ApiName, Vec<&FinalizedKey>> = HashMap::new();
+    for key in finalized {
         if let Some(api) = &key.api {
             by_api.entry(api).or_default().push(key);
         }
@@ -63,7 +66,7 @@ pub fn by_api(held: &[Held]) -> HashMap<&ApiName, Vec<&Held>> {
     by_api
 }
 
-impl Held {
+impl FinalizedKey {
     pub fn of(key: DynamicObject) -> Self {
         let (spec, status) = (&key.data["spec"], &key.data["status"]);
         let brought: Option<KeyHash> = parsed(&spec["material"]["hash"]["sha256"]);
@@ -108,35 +111,38 @@ mod tests {
 
     use super::*;
 
-    fn held(spec: Value, status: Value) -> Held {
+    fn finalized(spec: Value, status: Value) -> FinalizedKey {
         let key = json!({
             "apiVersion": "waterdata.dev/v1", "kind": "ApiKey",
             "metadata": { "name": "acme", "namespace": "team" },
             "spec": spec, "status": status,
         });
-        Held::of(serde_json::from_value(key).unwrap())
+        FinalizedKey::of(serde_json::from_value(key).unwrap())
     }
 
     #[test]
     fn every_hash_that_spec_and_status_name_counts() {
         let issued = |digit: &str| json!({ "hash": digit.repeat(64) });
         let brought = json!({ "hash": { "sha256": "a".repeat(64) } });
-        let held = held(
+        let finalized = finalized(
             json!({ "accountId": "acme", "material": brought }),
             json!({
                 "api": { "namespace": "water", "name": "water-data" },
                 "current": issued("b"), "previous": issued("c"), "unrevealed": [issued("d")],
             }),
         );
-        assert_eq!(held.hashes.len(), 4);
-        assert_eq!(held.origin, Some(Origin::Brought("acme".parse().unwrap())));
-        assert_eq!(held.api.unwrap().name, "water-data");
+        assert_eq!(finalized.hashes.len(), 4);
+        assert_eq!(
+            finalized.origin,
+            Some(Origin::Brought("acme".parse().unwrap()))
+        );
+        assert_eq!(finalized.api.unwrap().name, "water-data");
     }
 
     #[test]
     fn a_brought_hash_without_a_readable_account_bars_nobody() {
         let brought = json!({ "hash": { "sha256": "a".repeat(64) } });
-        let of = |spec| held(spec, Value::Null).origin;
+        let of = |spec| finalized(spec, Value::Null).origin;
         assert_eq!(of(json!({ "accountId": 7, "material": brought })), None);
         assert_eq!(of(json!({ "accountId": 7 })), Some(Origin::Generated));
     }

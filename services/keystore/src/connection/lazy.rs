@@ -22,7 +22,7 @@ pub(super) enum Server {
 
 /// A connection that is made when first used. Sends each command once.
 #[derive(Clone)]
-pub(super) enum Wire {
+pub(super) enum LazyConnection {
     One(ConnectionManager),
     /// Sends a command to the master of its keys' slot, wherever that moves, and a pipeline, which
     /// only reads, to that of its first key, or of each.
@@ -39,7 +39,7 @@ impl Server {
     }
 
     /// `answer`: longer than this no answer takes; [`super::Connection`] itself waits less.
-    pub(super) fn open(&self, connect: Duration, answer: Duration) -> Wire {
+    pub(super) fn open(&self, connect: Duration, answer: Duration) -> LazyConnection {
         match self {
             Self::One(client) => {
                 let config = ConnectionManagerConfig::new()
@@ -49,7 +49,7 @@ impl Server {
                     .set_pipeline_buffer_size(QUEUE);
                 let manager =
                     ConnectionManager::new_lazy_with_config(Client::clone(client), config);
-                Wire::One(manager.expect(
+                LazyConnection::One(manager.expect(
                     "only push senders and subscriptions can be misconfigured, and neither is used",
                 ))
             }
@@ -57,13 +57,13 @@ impl Server {
                 let config = ClusterConfig::new()
                     .set_connection_timeout(connect)
                     .set_response_timeout(answer);
-                Wire::Cluster(client.get_pending_async_connection_with_config(config))
+                LazyConnection::Cluster(client.get_pending_async_connection_with_config(config))
             }
         }
     }
 }
 
-impl ConnectionLike for Wire {
+impl ConnectionLike for LazyConnection {
     fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
         match self {
             Self::One(manager) => manager.req_packed_command(cmd),

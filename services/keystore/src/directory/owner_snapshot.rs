@@ -7,14 +7,14 @@ use water_domain::{KeyHash, Timestamp};
 use super::Directory;
 use super::claimed::Applied;
 use super::declaration::Origin;
-use super::scripts::{Reply, SIGHT, hash, moment, number};
+use super::scripts::{OWNER_SNAPSHOT, Reply, hash, moment, number};
 use crate::failure::StoreError;
 use crate::owner;
 use crate::record::Record;
 
 /// What the directory says of one owner, all at one moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sight {
+pub struct OwnerSnapshot {
     /// The number of its last change, for the next declaration; 0: nothing was declared yet.
     pub number: u64,
     /// What is held of this owner; `None`: a record that is missing or cannot be decoded.
@@ -40,16 +40,16 @@ const ATTEMPT: &str = "look at what is held of an ApiKey";
 impl Directory {
     /// What is held of the owner with this uid, and what stands in the way of `hashes` when an owner
     /// of this origin declares them: all that a declaration is decided by.
-    pub async fn sight(
+    pub async fn owner_snapshot(
         &self,
         uid: &str,
         origin: &Origin,
         hashes: &[KeyHash],
-    ) -> Result<Sight, StoreError> {
+    ) -> Result<OwnerSnapshot, StoreError> {
         let instance = &self.instance;
         let mut hashes: BTreeSet<KeyHash> = hashes.iter().copied().collect();
         loop {
-            let mut call = SIGHT.key(instance.meta());
+            let mut call = OWNER_SNAPSHOT.key(instance.meta());
             call.key(instance.revoked())
                 .key(instance.held(owner::shard(uid)));
             call.arg(uid).arg(origin.account());
@@ -64,18 +64,18 @@ impl Directory {
                 Some(more) => hashes.extend(more),
                 None => {
                     let fields = reply.done(ATTEMPT).ok();
-                    let sight = fields.and_then(|fields| Sight::read(&fields));
-                    return sight.ok_or_else(|| StoreError::unexpected(ATTEMPT));
+                    let snapshot = fields.and_then(|fields| OwnerSnapshot::read(&fields));
+                    return snapshot.ok_or_else(|| StoreError::unexpected(ATTEMPT));
                 }
             }
         }
     }
 }
 
-impl Sight {
+impl OwnerSnapshot {
     fn read(fields: &[Vec<u8>]) -> Option<Self> {
         let (head, told) = fields.split_at_checked(6)?;
-        let mut sight = Self {
+        let mut snapshot = Self {
             number: number(&head[0])?,
             is_gone: head[1] == b"1",
             now: moment(&head[2])?,
@@ -89,17 +89,17 @@ impl Sight {
             let (hash, value) = (hash(&three[1])?, &three[2]);
             match &three[0][..] {
                 b"held" => {
-                    sight.records.insert(hash, Record::decode(value));
+                    snapshot.records.insert(hash, Record::decode(value));
                 }
                 b"barred" => {
-                    sight.barred.insert(hash, moment(value)?);
+                    snapshot.barred.insert(hash, moment(value)?);
                 }
                 b"taken" => {
-                    sight.taken.insert(hash);
+                    snapshot.taken.insert(hash);
                 }
                 _ => return None,
             }
         }
-        Some(sight)
+        Some(snapshot)
     }
 }

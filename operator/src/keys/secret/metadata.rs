@@ -43,7 +43,7 @@ pub fn is_as_declared(key: &ApiKey, written: &Written, api: &WaterDataApi) -> bo
         return false;
     };
     let meta = &written.meta;
-    let marks = marks(key, &Handed::of(issued, written.retiring.as_ref()), api);
+    let metadata = metadata(key, &IssuedPair::of(issued, written.retiring.as_ref()), api);
     let has = |found: &Option<BTreeMap<String, String>>, wanted: &BTreeMap<String, String>| {
         let found = found.as_ref();
         wanted
@@ -51,20 +51,20 @@ pub fn is_as_declared(key: &ApiKey, written: &Written, api: &WaterDataApi) -> bo
             .all(|(name, value)| found.and_then(|found| found.get(name)) == Some(value))
     };
     let found = meta.owner_references.as_deref().unwrap_or_default();
-    has(&meta.labels, &marks.labels)
-        && has(&meta.annotations, &marks.annotations)
+    has(&meta.labels, &metadata.labels)
+        && has(&meta.annotations, &metadata.annotations)
         && owners(key, found) == found
 }
 
 /// A key, and the one that it takes the place of until that retires.
 #[derive(Clone, Copy, Debug)]
-pub struct Handed<'a> {
+pub struct IssuedPair<'a> {
     pub issued: &'a Issued,
     /// The one before it, and from when on that is refused.
     pub retiring: Option<(&'a Issued, Timestamp)>,
 }
 
-impl<'a> Handed<'a> {
+impl<'a> IssuedPair<'a> {
     /// As a Secret names them.
     pub fn of(issued: &'a Issued, retiring: Option<&'a (Issued, Timestamp)>) -> Self {
         let retiring = retiring.map(|(before, at)| (before, *at));
@@ -73,12 +73,12 @@ impl<'a> Handed<'a> {
 }
 
 /// What the Secret says of itself.
-pub struct Marks {
+pub struct SecretMetadata {
     pub labels: BTreeMap<String, String>,
     pub annotations: BTreeMap<String, String>,
 }
 
-pub fn marks(key: &ApiKey, handed: &Handed<'_>, api: &WaterDataApi) -> Marks {
+pub fn metadata(key: &ApiKey, pair: &IssuedPair<'_>, api: &WaterDataApi) -> SecretMetadata {
     let labels = [
         (KEY_LABEL, key.name_any()),
         (ACCOUNT_LABEL, key.spec.account_id.to_string()),
@@ -93,7 +93,7 @@ pub fn marks(key: &ApiKey, handed: &Handed<'_>, api: &WaterDataApi) -> Marks {
         ];
         names.into_iter().zip(values)
     };
-    let previous = handed
+    let previous = pair
         .retiring
         .into_iter()
         .flat_map(|(before, at)| told(PREVIOUS, before).chain([(RETIRES, at.to_string())]));
@@ -104,10 +104,10 @@ pub fn marks(key: &ApiKey, handed: &Handed<'_>, api: &WaterDataApi) -> Marks {
     ];
     let annotations = owner
         .into_iter()
-        .chain(told(CURRENT, handed.issued))
+        .chain(told(CURRENT, pair.issued))
         .chain(previous);
     let text = |(name, value): (&str, String)| (name.to_owned(), value);
-    Marks {
+    SecretMetadata {
         labels: labels.into_iter().map(text).collect(),
         annotations: annotations.map(text).collect(),
     }

@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 
 use water_domain::Timestamp;
 
-use crate::keys::seen::{Sight, Spec, Terms};
+use crate::keys::seen::{DirectoryContent, KeyRules, Spec};
 
 /// Of each field the stricter one. A plan gives way only to one that exceeds it nowhere.
 pub fn stricter<P: Clone + Ord>(
-    held: &Terms<P>,
-    declared: &Terms<P>,
+    held: &KeyRules<P>,
+    declared: &KeyRules<P>,
     wider_plans: &BTreeSet<P>,
-) -> Terms<P> {
+) -> KeyRules<P> {
     let is_lowered = wider_plans.contains(&held.plan);
     let ends = [held.expires, declared.expires];
-    Terms {
+    KeyRules {
         plan: if is_lowered {
             &declared.plan
         } else {
@@ -31,24 +31,24 @@ pub fn stricter<P: Clone + Ord>(
 /// From when on a key is refused that is replaced now: after the overlap, never after the end that a
 /// lost successor gave it, and never after its own, though the ApiKey's may be put off in the same edit.
 pub fn retirement<H, P>(
-    held: Option<&Terms<P>>,
+    held: Option<&KeyRules<P>>,
     spec: &Spec<H, P>,
-    sight: &Sight<H, P>,
+    directory: &DirectoryContent<H, P>,
 ) -> Timestamp {
-    let after_overlap = sight.now.plus(spec.rotation.overlap);
+    let after_overlap = directory.now.plus(spec.rotation.overlap);
     let held = held.map(|held| [held.expires, held.retires]);
     let held = held.into_iter().flatten();
-    held.chain([spec.terms.expires])
+    held.chain([spec.rules.expires])
         .flatten()
         .fold(after_overlap, Timestamp::min)
 }
 
 /// A key that is or will be replaced, on the declared terms but for its own end.
-pub fn replaced<H, P: Clone>(held: Option<&Terms<P>>, spec: &Spec<H, P>) -> Terms<P> {
-    Terms {
-        expires: earlier(held.and_then(|held| held.expires), spec.terms.expires),
+pub fn replaced<H, P: Clone>(held: Option<&KeyRules<P>>, spec: &Spec<H, P>) -> KeyRules<P> {
+    KeyRules {
+        expires: earlier(held.and_then(|held| held.expires), spec.rules.expires),
         retires: held.and_then(|held| held.retires),
-        ..spec.terms.clone()
+        ..spec.rules.clone()
     }
 }
 
@@ -58,6 +58,6 @@ pub fn earlier(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Times
 }
 
 /// Whether this time has come by Redis' clock.
-pub fn is_past<H, P>(time: Option<Timestamp>, sight: &Sight<H, P>) -> bool {
-    time.is_some_and(|time| time <= sight.now)
+pub fn is_past<H, P>(time: Option<Timestamp>, directory: &DirectoryContent<H, P>) -> bool {
+    time.is_some_and(|time| time <= directory.now)
 }
