@@ -266,7 +266,8 @@ impl Directories {
         }
         *held = None;
         let writer = self.claim(open, source).await?;
-        if open.is_behind() || open.directory.observe().await?.needs_rebuild() {
+        let needs_rebuild = open.is_behind() || open.is_damaged();
+        if needs_rebuild || open.directory.observe().await?.needs_rebuild() {
             self.rebuild(open, &writer, source).await?;
         }
         *held = Some(writer.clone());

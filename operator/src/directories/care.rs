@@ -55,7 +55,7 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut looks = 0;
     let mut away = false;
-    let mut known: Option<Damage> = None;
+    let mut unmended: Option<Damage> = None;
     loop {
         ticks.tick().await;
         looks += 1;
@@ -66,16 +66,17 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
                 let is_news = away || was_unguarded != is_unguarded(&seen);
                 away = false;
                 open.observe(seen);
-                let damage = damage.filter(|_| was_claimed);
+                // What a count or a comparison has shown, the next look does not show again.
+                let damage = damage.or(unmended).filter(|_| was_claimed);
                 if let Some(damage) = damage {
-                    if known != Some(damage) {
+                    if unmended != Some(damage) {
                         warn!(damage = %damage, "rebuilding the key directory");
                     }
-                    mend(open, damage, context).await;
+                    let is_mended = mend(open, damage, context).await;
+                    unmended = (!is_mended).then_some(damage);
                 } else if is_news {
                     context.revisit_api(&open.api);
                 }
-                known = damage;
                 if let Some(cause) = open.take_rebuild() {
                     tell(open, &cause, context);
                 }
@@ -180,14 +181,20 @@ async fn look(
     Ok((after, damage))
 }
 
-async fn mend(open: &OpenDirectory, damage: Damage, context: &Context) {
-    let restored = context.directories.restore(open, damage, context);
-    match timeout(MEND_WITHIN, restored).await {
+/// Returns whether the directory is whole now.
+async fn mend(open: &OpenDirectory, damage: Damage, context: &Context) -> bool {
+    let restored = timeout(
+        MEND_WITHIN,
+        context.directories.restore(open, damage, context),
+    )
+    .await;
+    match &restored {
         Ok(Ok(())) => {}
         Ok(Err(error)) => debug!(error = %error, "cannot rebuild the key directory"),
         Err(_) => warn!("the rebuild of the key directory took longer than {MEND_WITHIN:?}"),
     }
     context.revisit_api(&open.api);
+    matches!(restored, Ok(Ok(())))
 }
 
 /// After a rebuild every key says how it stands.

@@ -159,6 +159,11 @@ impl OpenDirectory {
         self.known().damage = Some(cause.to_string());
     }
 
+    /// Whether it has to be rebuilt, though it may look whole.
+    pub(super) fn is_damaged(&self) -> bool {
+        self.known().damage.is_some()
+    }
+
     pub(super) fn note_rebuild(&self) {
         let mut known = self.known();
         known.repaired = known.damage.take();

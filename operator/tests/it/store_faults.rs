@@ -29,14 +29,14 @@ async fn with_keys(namespace: &str) -> anyhow::Result<(Redis, World, Arc<Process
     Ok((redis, world, operator))
 }
 
-async fn generation(world: &World) -> anyhow::Result<u64> {
+pub async fn generation(world: &World) -> anyhow::Result<u64> {
     let seen = world.observe().await?;
     let meta = seen.verified().map(|meta| meta.generation);
     meta.ok_or_else(|| anyhow::anyhow!("the directory is not whole: {seen:?}"))
 }
 
 /// Waits until the directory holds exactly this, under a later generation than that.
-async fn rebuilt(world: &World, published: &[String], earlier: u64) -> Result {
+pub async fn rebuilt(world: &World, published: &[String], earlier: u64) -> Result {
     let whole = async || {
         let now = generation(world).await?;
         ensure!(now > earlier, "still generation {now}");

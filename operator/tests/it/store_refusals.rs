@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use anyhow::{bail, ensure};
+use anyhow::{Context, bail, ensure};
 use water_harness::{Port, Process, Redis};
 
 use crate::Result;
-use crate::store_faults::{admin_address, metrics};
+use crate::store_faults::{admin_address, generation, metrics, rebuilt};
 use crate::world::{PATIENCE, World, api, brought};
 
 const USER: &str = "water-operator";
@@ -154,4 +154,55 @@ async fn a_cluster_that_lacks_its_slots_is_down() -> Result {
     let said = "False/StoreClusterDown";
     world.condition(api, "DirectorySynced", said).await?;
     is_counted(&world, &operator, "cluster_down").await
+}
+
+/// A count of a command that Redis keeps, such as `calls` or `rejected_calls`.
+async fn counted(redis: &Redis, command: &str, count: &str) -> anyhow::Result<u64> {
+    let info = redis.command(&["INFO", "commandstats"]).await?;
+    let (command, count) = (format!("cmdstat_{command}:"), format!("{count}="));
+    let mut lines = info.lines();
+    let stats = lines.find_map(|line| line.strip_prefix(&command));
+    let mut stats = stats.context("it was never called")?.split(',');
+    let number = stats.find_map(|stat| stat.strip_prefix(&count));
+    Ok(number.context("no count")?.trim().parse()?)
+}
+
+#[tokio::test]
+async fn an_earlier_state_is_mended_though_the_first_try_was_refused() -> Result {
+    // Keeps a copy of all that the directory consists of; and makes it all of it again.
+    const KEEP: &str = "for _, key in ipairs(redis.call('KEYS', 'wd:*')) do \
+                        redis.call('COPY', key, 'kept:' .. key) end";
+    const BRING_BACK: &str = "redis.call('DEL', unpack(redis.call('KEYS', 'wd:*'))) \
+                              for _, key in ipairs(redis.call('KEYS', 'kept:*')) do \
+                              redis.call('RENAME', key, string.sub(key, 6)) end";
+    let (redis, world, operator) = with_user("refused-mending").await?;
+    world.in_force(&brought("revoked", '6')).await?;
+    redis.command(&["EVAL", KEEP, "0"]).await?;
+    world.kubectl(&["delete", "apikey", "revoked"])?;
+    let (published, earlier) = (world.published().await?, generation(&world).await?);
+
+    redis
+        .command(&["ACL", "SETUSER", USER, "-evalsha", "-eval"])
+        .await?;
+    // The operator reads `meta` once a second.
+    let reads = counted(&redis, "get", "calls").await?;
+    let looked = async || {
+        ensure!(counted(&redis, "get", "calls").await? >= reads + 2);
+        Ok(())
+    };
+    world
+        .wait("a look at the directory", PATIENCE, looked)
+        .await?;
+    let before = counted(&redis, "evalsha", "rejected_calls").await?;
+    redis.command(&["EVAL", BRING_BACK, "0"]).await?;
+    let tried = async || {
+        let refused = counted(&redis, "evalsha", "rejected_calls").await? - before;
+        let has_begun = operator.log().contains("rebuilding the key directory");
+        ensure!(has_begun && refused >= 2, "{refused} refused");
+        Ok(())
+    };
+    world.wait("a try that is refused", PATIENCE, tried).await?;
+    assert_eq!(world.published().await?.len(), published.len() + 1);
+    redis.command(&["ACL", "SETUSER", USER, "+@all"]).await?;
+    rebuilt(&world, &published, earlier).await
 }
