@@ -22,7 +22,7 @@ use crate::client::watched;
 use crate::config::Scope;
 use crate::context::Context;
 use crate::events::Transition;
-use crate::keys::changes::Changes;
+use crate::keys::changes;
 use crate::watches::listing;
 
 /// Between two sweeps.
@@ -66,10 +66,12 @@ pub async fn follow(open: &OpenDirectory, context: &Context) -> Infallible {
             Ok(Err(error)) => debug!(error = %error, "the sweep failed"),
             Err(_) => debug!("the sweep took longer than {WITHIN:?}"),
         }
-        if sweeps % FORGET_EVERY == 0
-            && let Err(error) = context.directories.forget_old(open, context).await
-        {
-            debug!(error = %error, "cannot forget what is 90 days old");
+        if sweeps % FORGET_EVERY == 0 {
+            match timeout(WITHIN, context.directories.forget_old(open, context)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => debug!(error = %error, "cannot forget what is 90 days old"),
+                Err(_) => debug!("forgetting what is 90 days old took longer than {WITHIN:?}"),
+            }
         }
         sweeps += 1;
     }
@@ -110,7 +112,10 @@ async fn sweep(
         for owner in &removable {
             match withdraw(open, owner, epoch, context).await {
                 Ok(()) => removed += 1,
-                Err(error) if error.is_transient() => return Err(error.into()),
+                Err(error) if error.is_transient() => {
+                    tell(open, removed, context);
+                    return Err(error.into());
+                }
                 // The others are not kept by it; the next sweep tries it again.
                 Err(error) => warn!(
                     namespace = %owner.namespace, name = %owner.name, error = %error,
@@ -179,8 +184,8 @@ async fn withdraw(
         is_last: false,
     };
     if !snapshot.is_gone {
-        directories.declare(open, &writer, &declaration).await?;
-        Changes::of(&snapshot.records, &declaration).told(&declaration);
+        let declared = directories.declare(open, &writer, &declaration).await?;
+        changes::told(&snapshot.records, &declaration, &declared.refused);
     }
     open.forget_unreadable(&owner.uid);
     Ok(())

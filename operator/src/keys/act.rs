@@ -10,7 +10,7 @@ use water_resources::api_key::{
 };
 use water_resources::{ApiKey, WaterDataApi};
 
-use super::changes::Changes;
+use super::changes;
 use super::error::KeyError;
 use super::gather::{DirectoryReading, Gathered};
 use super::memory::MadeKey;
@@ -194,7 +194,7 @@ async fn declare(
         }
         Err(error) => return Err(error.into()),
     };
-    let happened = Changes::of(&reading.records, &declaration).told(&declaration);
+    let happened = changes::told(&reading.records, &declaration, &declared.refused);
     context
         .events
         .report(&gathered.subject.reference(), &happened);

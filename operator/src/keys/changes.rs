@@ -5,73 +5,42 @@ use std::collections::BTreeMap;
 
 use tracing::info;
 use water_domain::KeyHash;
-use water_keystore::{Declaration, Owner, Record};
+use water_keystore::{Declaration, HashRefusal, Record};
 
 use crate::events::Transition;
 
-/// How many keys of an ApiKey a declaration changed.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Changes {
-    published: usize,
-    changed: usize,
-    removed: usize,
-    reinstated: usize,
-    happened: Vec<Transition>,
-}
-
-impl Changes {
-    /// What `declaration` changes of `held`, which was read before.
-    pub fn of(held: &BTreeMap<KeyHash, Option<Record>>, declaration: &Declaration) -> Self {
-        let records = &declaration.records;
-        let mut changes = Self {
-            published: 0,
-            changed: 0,
-            removed: held
-                .keys()
-                .filter(|hash| !records.contains_key(hash))
-                .count(),
-            reinstated: declaration.reinstated.len(),
-            happened: Vec::new(),
-        };
-        for (hash, record) in records {
-            if declaration.reinstated.contains_key(hash) {
-                let note = format!("the revocation of key {} is lifted", record.key_id);
-                changes
-                    .happened
-                    .push(Transition::normal("KeyReinstated", note));
-            }
-            match held.get(hash) {
-                None => changes.published += 1,
-                Some(Some(before)) if before == record => {}
-                Some(before) => {
-                    changes.changed += 1;
-                    changes
-                        .happened
-                        .extend(before.as_ref().and_then(|before| replan(before, record)));
-                }
+/// Logs what `declaration` has changed of `held`, which was read before, and returns the events.
+pub fn told(
+    held: &BTreeMap<KeyHash, Option<Record>>,
+    declaration: &Declaration,
+    refused: &BTreeMap<KeyHash, HashRefusal>,
+) -> Vec<Transition> {
+    let is_held =
+        |hash: &KeyHash| declaration.records.contains_key(hash) && !refused.contains_key(hash);
+    let removed = held.keys().filter(|hash| !is_held(hash)).count();
+    let (mut published, mut changed, mut reinstated) = (0, 0, 0);
+    let mut happened = Vec::new();
+    for (hash, record) in declaration.records.iter().filter(|(hash, _)| is_held(hash)) {
+        if declaration.reinstated.contains_key(hash) {
+            reinstated += 1;
+            let note = format!("the revocation of key {} is lifted", record.key_id);
+            happened.push(Transition::normal("KeyReinstated", note));
+        }
+        match held.get(hash) {
+            None => published += 1,
+            Some(Some(before)) if before == record => {}
+            Some(before) => {
+                changed += 1;
+                happened.extend(before.as_ref().and_then(|before| replan(before, record)));
             }
         }
-        changes
     }
-
-    /// Tells the log, and returns the events.
-    pub fn told(self, declaration: &Declaration) -> Vec<Transition> {
-        let Owner {
-            namespace, name, ..
-        } = &declaration.owner;
-        let Self {
-            published,
-            changed,
-            removed,
-            reinstated,
-            happened,
-        } = self;
-        info!(
-            namespace,
-            name, published, changed, removed, reinstated, "declared the keys of an ApiKey"
-        );
-        happened
-    }
+    let (namespace, name) = (&declaration.owner.namespace, &declaration.owner.name);
+    info!(
+        %namespace, %name, published, changed, removed, reinstated,
+        "declared the keys of an ApiKey"
+    );
+    happened
 }
 
 fn replan(before: &Record, after: &Record) -> Option<Transition> {
@@ -129,41 +98,49 @@ mod tests {
         }
     }
 
+    fn plans(told: &[(&str, Option<&str>)]) -> BTreeMap<KeyHash, Option<Record>> {
+        let records = told.iter();
+        records
+            .map(|(digit, plan)| (hash(digit), plan.map(record)))
+            .collect()
+    }
+
     #[test]
-    fn what_a_declaration_changes_is_counted_and_plans_and_reinstatements_are_events() {
-        let held = [
+    fn another_plan_and_a_reinstatement_are_events() {
+        let held = plans(&[
             ("a", Some("Free")),
             ("b", Some("Free")),
             ("c", None),
             ("d", Some("Free")),
-        ];
-        let held = held
-            .map(|(digit, plan)| (hash(digit), plan.map(record)))
-            .into();
+        ]);
         let declared = [
             ("a", "Free"),
             ("b", "Enterprise"),
             ("c", "Free"),
             ("e", "Free"),
         ];
-        let changes = Changes::of(&held, &declaration(&declared, &["e"]));
-        let happened = vec![
-            Transition::normal(
+        let told = told(&held, &declaration(&declared, &["e"]), &BTreeMap::new());
+        let happened = [
+            (
                 "PlanChanged",
                 "key abcdefabcdef has the plan Enterprise instead of Free",
             ),
-            Transition::normal(
+            (
                 "KeyReinstated",
                 "the revocation of key abcdefabcdef is lifted",
             ),
         ];
-        let expected = Changes {
-            published: 1,
-            changed: 2,
-            removed: 1,
-            reinstated: 1,
-            happened,
-        };
-        assert_eq!(changes, expected);
+        assert_eq!(
+            told,
+            happened.map(|(reason, note)| Transition::normal(reason, note))
+        );
+    }
+
+    #[test]
+    fn what_the_directory_refused_has_not_happened() {
+        let held = plans(&[("a", Some("Free"))]);
+        let declaration = declaration(&[("a", "Enterprise"), ("e", "Free")], &["e"]);
+        let refused = ["a", "e"].map(|digit| (hash(digit), HashRefusal::Taken));
+        assert_eq!(told(&held, &declaration, &refused.into()), []);
     }
 }

@@ -24,7 +24,7 @@ use crate::directories::gates::{GatePod, Gates, MissingLeases, missed, unproven}
 use crate::gate_pods;
 use crate::installation::secret_error::SecretError;
 use crate::installation::secrets::{self, Redis};
-use crate::keys::changes::Changes;
+use crate::keys::changes;
 use crate::keys::record;
 
 const AT_ONCE: usize = 16;
@@ -142,9 +142,9 @@ async fn declare(
         origin,
         is_last: key.is_deleting,
     };
-    let applied = writer.declare(&declaration).await?.applied;
-    Changes::of(&snapshot.records, &declaration).told(&declaration);
-    Ok(applied)
+    let declared = writer.declare(&declaration).await?;
+    changes::told(&snapshot.records, &declaration, &declared.refused);
+    Ok(declared.applied)
 }
 
 /// Waits until no gate acts on what was there before.
