@@ -1,8 +1,10 @@
 //! How long a failing object waits: longer each time, and not all objects at once.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
+
+use crate::lock::lock;
 
 /// The first pause; create and delete have two seconds in all.
 const FIRST: Duration = Duration::from_millis(250);
@@ -15,7 +17,7 @@ impl Backoff {
     /// The object failed once more: how long it waits, twice as long each time up to `longest`,
     /// [`spread`] by `chance`.
     pub fn failed(&self, uid: &str, longest: Duration, chance: u32) -> Duration {
-        let mut failures = self.failures();
+        let mut failures = lock(&self.0);
         let failure = failures.entry(uid.to_owned()).or_insert(0);
         let pause = FIRST.saturating_mul(2_u32.saturating_pow(*failure));
         *failure = (*failure + 1).min(16);
@@ -23,15 +25,11 @@ impl Backoff {
     }
 
     pub fn succeeded(&self, uid: &str) {
-        self.failures().remove(uid);
+        lock(&self.0).remove(uid);
     }
 
     pub fn retain(&self, living: &HashSet<String>) {
-        self.failures().retain(|uid, _| living.contains(uid));
-    }
-
-    fn failures(&self) -> MutexGuard<'_, HashMap<String, u32>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0).retain(|uid, _| living.contains(uid));
     }
 }
 

@@ -85,7 +85,7 @@ impl Context {
         let apis = apis.iter().filter_map(|api| api.meta().uid.clone());
         let living: HashSet<String> = keys.chain(apis).collect();
         self.memory.retain(&living);
-        self.secrets.retain(&living);
+        self.secrets.kept.retain(&living);
         self.backoff.retain(&living);
         living
     }

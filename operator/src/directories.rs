@@ -18,7 +18,7 @@ pub(crate) mod sweep;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use futures::channel::mpsc;
 use futures::future::BoxFuture;
@@ -32,6 +32,7 @@ use water_resources::api_key::ApiName;
 
 use crate::conditions::Reason;
 use crate::lease::Election;
+use crate::lock::lock;
 use crate::metrics::Metrics;
 use health::{Damage, damage};
 use open::UnansweredWrite;
@@ -83,15 +84,12 @@ pub enum DirectoryError {
     /// Redis did not answer a question.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The Lease could not be read.
-    #[error("reading the Lease at a claim")]
-    Lease(#[source] kube::Error),
+    /// The API server did not say what there is, or who leads.
+    #[error("asking the API server: {0}")]
+    Kube(#[from] kube::Error),
     /// Another pod leads.
     #[error("another operator leads")]
     NotLeading,
-    /// The API server did not say what there is.
-    #[error("listing what the key directory shall hold: {0}")]
-    Cluster(#[source] kube::Error),
     /// What the caller has read of the cluster is older than the claim: read again.
     #[error("the key directory was claimed after the cluster was read")]
     ReadBefore,
@@ -117,7 +115,7 @@ impl Directories {
         api: &ApiName,
         mut place: Location,
     ) -> Result<Arc<OpenDirectory>, InvalidInstance> {
-        let mut open = self.all();
+        let mut open = lock(&self.open);
         if let Some(known) = open.get(api) {
             if known.is_at(&place) {
                 return Ok(Arc::clone(known));
@@ -127,7 +125,7 @@ impl Directories {
         let opened = Arc::new(OpenDirectory::new(api.clone(), place)?);
         if let Some(before) = open.insert(api.clone(), Arc::clone(&opened)) {
             opened.inherit(&before);
-            before.close();
+            before.closed.notify_one();
         }
         // An error means that the leadership is over, and this pass about to be dropped.
         let _ = self.opened.unbounded_send(Arc::clone(&opened));
@@ -136,18 +134,14 @@ impl Directories {
 
     /// The directory of a WaterDataApi, if it was opened.
     pub fn get(&self, api: &ApiName) -> Option<Arc<OpenDirectory>> {
-        self.all().get(api).map(Arc::clone)
+        lock(&self.open).get(api).map(Arc::clone)
     }
 
     /// Nothing refers to the directory any more.
     pub fn close(&self, open: &OpenDirectory) {
-        if let Some(closed) = self.all().remove(&open.api) {
-            closed.close();
+        if let Some(closed) = lock(&self.open).remove(&open.api) {
+            closed.closed.notify_one();
         }
-    }
-
-    fn all(&self) -> MutexGuard<'_, HashMap<ApiName, Arc<OpenDirectory>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The present epoch: a pass takes it before it reads anything of the cluster.
@@ -171,7 +165,7 @@ impl Directories {
         let look = async {
             for _ in 0..2 {
                 let writer = self.writer(open, source).await?;
-                if open.caught_up() > epoch {
+                if open.known().caught_up > epoch {
                     return Err(DirectoryError::ReadBefore);
                 }
                 let snapshot = open.directory.owner_snapshot(uid, origin, hashes).await?;
@@ -216,7 +210,7 @@ impl Directories {
             let plans = source.plans(&open.api, open.known_plans().await?);
             let write = UnansweredWrite::of(open, &writer);
             write.answered_by(writer.set_plans(&plans).await)?;
-            open.remember_plans(&plans);
+            open.known().plans = plans;
             Ok(())
         };
         self.counted(done.await)
@@ -248,7 +242,7 @@ impl Directories {
             return Ok(());
         }
         *held = None;
-        open.note_damage(damage);
+        open.known().damage = Some(damage.to_string());
         let writer = self.claim(open, source).await?;
         self.rebuild(open, &writer, source).await?;
         *held = Some(writer);
@@ -261,17 +255,19 @@ impl Directories {
         source: &dyn DesiredState,
     ) -> Result<Writer, DirectoryError> {
         let mut held = open.writer.lock().await;
-        if let Some(writer) = held.as_ref().filter(|writer| open.trusts(writer)) {
+        // No earlier command of it can be carried out any more.
+        let is_trusted = |writer: &&Writer| writer.term() > open.known().unanswered;
+        if let Some(writer) = held.as_ref().filter(is_trusted) {
             return Ok(writer.clone());
         }
         *held = None;
         let writer = self.claim(open, source).await?;
-        let needs_rebuild = open.is_behind() || open.is_damaged();
+        let needs_rebuild = open.is_behind() || open.known().damage.is_some();
         if needs_rebuild || open.directory.observe().await?.needs_rebuild() {
             self.rebuild(open, &writer, source).await?;
         }
         *held = Some(writer.clone());
-        open.note_claim();
+        open.known().was_claimed = true;
         Ok(writer)
     }
 
@@ -290,12 +286,12 @@ impl Directories {
         let claim = open.directory.claim(&place.owner, &place.api, take_over);
         let (writer, _) = claim.await?;
         self.leads().await?;
-        if before.is_none_or(|term| !open.has_caught_up_at(term)) {
-            source.caught_up().await.map_err(DirectoryError::Cluster)?;
+        if before.is_none_or(|term| open.known().term != term) {
+            source.caught_up().await?;
             let count = self.caught_up.fetch_add(1, Ordering::AcqRel);
-            open.note_caught_up(CacheEpoch(count + 1));
+            open.known().caught_up = CacheEpoch(count + 1);
         }
-        open.note_term(writer.term());
+        open.known().term = writer.term();
         Ok(writer)
     }
 
@@ -311,11 +307,8 @@ impl Directories {
     }
 
     async fn leads(&self) -> Result<(), DirectoryError> {
-        match self.election.is_held().await {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(DirectoryError::NotLeading),
-            Err(error) => Err(DirectoryError::Lease(error)),
-        }
+        let leads = self.election.is_held().await?;
+        leads.then_some(()).ok_or(DirectoryError::NotLeading)
     }
 
     async fn rebuild(
@@ -332,15 +325,16 @@ impl Directories {
         } else {
             Vec::new()
         };
-        let namespaces = source.namespaces(&open.api).await;
-        let namespaces = namespaces.map_err(DirectoryError::Cluster)?;
+        let namespaces = source.namespaces(&open.api).await?;
         let contents = || Contents {
             plans: source.plans(&open.api, stored),
             entries: source.entries(&open.api, &namespaces, &former),
         };
         let rebuilt = writer.rebuild(contents).await?;
         self.metrics.directory_rebuilds.inc();
-        open.note_rebuild();
+        let mut known = open.known();
+        known.repaired = known.damage.take();
+        drop(known);
         info!(
             generation = rebuilt.meta.generation,
             records = rebuilt.meta.count,
@@ -381,7 +375,7 @@ impl Fault for DirectoryError {
         match self {
             Self::Write(error) => error.is_transient(),
             Self::Store(error) => error.is_transient(),
-            Self::Lease(_) | Self::NotLeading | Self::Cluster(_) | Self::ReadBefore => true,
+            Self::Kube(_) | Self::NotLeading | Self::ReadBefore => true,
         }
     }
 }

@@ -41,6 +41,7 @@ use water_resources::ApiKey;
 use crate::backoff::{chance, spread};
 use crate::clock;
 use crate::context::Context;
+use crate::directories::DirectoryError;
 use act::Done;
 pub use error::KeyError;
 use error::PASS_WITHIN;
@@ -100,7 +101,9 @@ async fn pass(
         return Ok(Action::await_change());
     }
     let mut gathered = match gather::gather(&watched, epoch, context, now).await {
-        Err(KeyError::ReadBefore) => return Ok(Action::requeue(Duration::ZERO)),
+        Err(KeyError::Directory(DirectoryError::ReadBefore)) => {
+            return Ok(Action::requeue(Duration::ZERO));
+        }
         gathered => gathered?,
     };
     let (verdict, step) = decide::decide(&gathered.seen);

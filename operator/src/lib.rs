@@ -17,6 +17,7 @@ mod installation;
 pub mod keys;
 mod leading;
 pub mod lease;
+mod lock;
 pub mod metrics;
 pub mod release;
 pub mod run;

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 use tracing::debug;
-use water_keystore::{Leases, Owner, StoreError};
+use water_keystore::{Leases, Owner};
 
-use super::OpenDirectory;
 use super::gates::{GatePod, Gates, MissingLeases, missed, unproven};
+use super::{DirectoryError, OpenDirectory};
 use crate::gate_pods::GatePods;
 
 /// Between a write and the first look: a gate on a healthy Redis has acknowledged by then.
@@ -23,17 +23,6 @@ const FIRST: Duration = Duration::from_millis(15);
 const LONGEST: Duration = Duration::from_millis(500);
 /// A look is given up after this long.
 const LOOK_WITHIN: Duration = Duration::from_secs(5);
-
-/// Why the gates could not be looked at. It is tried again.
-#[derive(Debug, thiserror::Error)]
-enum LookError {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error("listing the gates' pods: {0}")]
-    Kube(#[from] kube::Error),
-    #[error("the look took longer than {LOOK_WITHIN:?}")]
-    TooLong,
-}
 
 /// What earlier looks have shown.
 #[derive(Default)]
@@ -61,12 +50,12 @@ pub async fn follow(open: &OpenDirectory, pods: &GatePods, tell: impl Fn(&Owner)
                     pause = FIRST;
                 }
             }
-            let look = timeout(LOOK_WITHIN, look(open, pods, &mut known));
-            match look.await.unwrap_or(Err(LookError::TooLong)) {
-                Ok(in_force) => in_force.iter().for_each(&tell),
-                Err(error) => {
+            match timeout(LOOK_WITHIN, look(open, pods, &mut known)).await {
+                Ok(Ok(in_force)) => in_force.iter().for_each(&tell),
+                Ok(Err(error)) => {
                     debug!(error = %error, "cannot look at the gates that are waited for");
                 }
+                Err(_) => debug!("a look at the gates took longer than {LOOK_WITHIN:?}"),
             }
         }
     }
@@ -77,7 +66,7 @@ async fn look(
     open: &OpenDirectory,
     pods: &GatePods,
     known: &mut FormerLooks,
-) -> Result<Vec<Owner>, LookError> {
+) -> Result<Vec<Owner>, DirectoryError> {
     let awaited = open.pending.awaited();
     let leases = open.directory.leases().await?;
     let mut pods = pods_of(open, &leases, pods, known).await?;

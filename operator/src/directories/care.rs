@@ -42,7 +42,7 @@ const MEND_WITHIN: Duration = Duration::from_secs(15);
 /// still written for as long as gates read it.
 pub async fn of(open: Arc<OpenDirectory>, context: Arc<Context>) {
     tokio::select! {
-        () = open.closed() => {}
+        () = open.closed.notified() => {}
         never = acknowledgements::follow(&open, &context.gate_pods, |owner| context.revisit_owner(owner)) => match never {},
         never = observe(&open, &context) => match never {},
         never = sweep::follow(&open, &context) => match never {},
@@ -65,7 +65,7 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
                 let was_unguarded = before.as_ref().is_some_and(is_unguarded);
                 let is_news = away || was_unguarded != is_unguarded(&seen);
                 away = false;
-                open.observe(seen);
+                open.known().observed = Some(seen);
                 // What a count or a comparison has shown, the next look does not show again.
                 let damage = damage.or(unmended).filter(|_| was_claimed);
                 if let Some(damage) = damage {
@@ -77,7 +77,8 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
                 } else if is_news {
                     context.revisit_api(&open.api);
                 }
-                if let Some(cause) = open.take_rebuild() {
+                let repaired = open.known().repaired.take();
+                if let Some(cause) = repaired {
                     tell(open, &cause, context);
                 }
             }
@@ -158,7 +159,7 @@ async fn show_uses(
     let noted = uses
         .iter()
         .map(|(key_id, (used, _))| (key_id.clone(), *used));
-    open.note_uses(noted.collect());
+    open.known().uses = noted.collect();
     for (_, key) in uses.into_values() {
         context.revisit_key(key.clone());
     }

@@ -80,8 +80,7 @@ async fn write(
     let plans = context.plans(&open.api, open.known_plans().await?);
     writer.set_plans(&plans).await?;
     let stored = open.former().await?;
-    let namespaces = context.namespaces(&open.api).await;
-    let namespaces = namespaces.map_err(DirectoryError::Cluster)?;
+    let namespaces = context.namespaces(&open.api).await?;
     let mut differing = context.differing(&open.api, &namespaces, &stored);
     if differing.is_empty() {
         return Ok(0);

@@ -1,7 +1,7 @@
 //! One directory, from its opening to the end of the leadership.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 use tracing::info;
@@ -15,6 +15,7 @@ use water_resources::api_key::ApiName;
 
 use super::CacheEpoch;
 use super::pending::PendingDeclarations;
+use crate::lock::lock;
 
 /// One directory, claimed or not.
 pub struct OpenDirectory {
@@ -27,33 +28,37 @@ pub struct OpenDirectory {
     /// What the gates have not acknowledged yet.
     pub pending: PendingDeclarations,
     known: Mutex<DirectoryState>,
-    closed: Notify,
+    /// Told when another directory takes its place, or nothing refers to it any more.
+    pub(super) closed: Notify,
 }
 
 /// What this leadership knows of a directory.
 #[derive(Default)]
-struct DirectoryState {
+pub(super) struct DirectoryState {
     /// The latest term of which a command may still be under way.
-    unanswered: u64,
+    pub(super) unanswered: u64,
     /// The term of the last claim after which the caches had caught up; 0 before.
-    term: u64,
-    /// When they caught up for the last time.
-    caught_up: CacheEpoch,
-    was_claimed: bool,
+    pub(super) term: u64,
+    /// The epoch in which they caught up for the last time: what was read of the cluster in an earlier one
+    /// is too old.
+    pub(super) caught_up: CacheEpoch,
+    /// Whether this leadership has ever claimed it: before, there is nothing of ours to look after.
+    pub(super) was_claimed: bool,
     /// The plans as last written: a Redis that was wiped knows them no more.
-    plans: Vec<Plan>,
+    pub(super) plans: Vec<Plan>,
     /// Records of ApiKeys that cannot be decoded, by uid: the cluster does not say them.
     unreadable: HashMap<Box<str>, Vec<Entry>>,
     /// Last uses that statuses do not show yet.
-    uses: HashMap<KeyId, Timestamp>,
+    pub(super) uses: HashMap<KeyId, Timestamp>,
     /// What the last look showed.
-    observed: Option<Observation>,
-    /// Damage that was seen and is not repaired yet.
-    damage: Option<String>,
-    /// Damage that was repaired and not reported yet.
-    repaired: Option<String>,
+    pub(super) observed: Option<Observation>,
+    /// Damage that was seen and is not repaired yet: a rebuild is due, though the directory may look whole.
+    pub(super) damage: Option<String>,
+    /// Damage that the latest rebuild has repaired, and that was not reported yet. The first rebuild of a
+    /// leadership may repair none: it always happens.
+    pub(super) repaired: Option<String>,
     /// How many owners the last sweep would have removed, if that was too many.
-    held_back: Option<usize>,
+    pub(super) held_back: Option<usize>,
 }
 
 /// How a directory is reached, and its owner.
@@ -99,8 +104,8 @@ impl OpenDirectory {
         })
     }
 
-    fn known(&self) -> MutexGuard<'_, DirectoryState> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn known(&self) -> MutexGuard<'_, DirectoryState> {
+        lock(&self.known)
     }
 
     /// What tells its Redis from another one.
@@ -123,71 +128,14 @@ impl OpenDirectory {
         self.known().observed.clone()
     }
 
-    pub(super) fn observe(&self, seen: Observation) {
-        self.known().observed = Some(seen);
-    }
-
-    /// Whether the caches had caught up with the cluster after this leadership's claim of that term.
-    pub(super) fn has_caught_up_at(&self, term: u64) -> bool {
-        self.known().term == term
-    }
-
-    pub(super) fn note_term(&self, term: u64) {
-        self.known().term = term;
-    }
-
-    /// The epoch that the claim began: what was read of the cluster in an earlier one is too old.
-    pub(super) fn caught_up(&self) -> CacheEpoch {
-        self.known().caught_up
-    }
-
-    pub(super) fn note_caught_up(&self, at: CacheEpoch) {
-        self.known().caught_up = at;
-    }
-
-    pub(super) fn note_claim(&self) {
-        self.known().was_claimed = true;
-    }
-
     /// Whether this leadership has ever claimed it: before, there is nothing of ours to look after.
     pub fn was_claimed(&self) -> bool {
         self.known().was_claimed
     }
 
-    /// What the directory will have to be rebuilt for.
-    pub(super) fn note_damage(&self, cause: impl ToString) {
-        self.known().damage = Some(cause.to_string());
-    }
-
-    /// Whether it has to be rebuilt, though it may look whole.
-    pub(super) fn is_damaged(&self) -> bool {
-        self.known().damage.is_some()
-    }
-
-    pub(super) fn note_rebuild(&self) {
-        let mut known = self.known();
-        known.repaired = known.damage.take();
-    }
-
-    /// The damage that the latest rebuild repaired, if it was not taken before. The first rebuild of
-    /// a leadership may repair none: it always happens.
-    pub(super) fn take_rebuild(&self) -> Option<String> {
-        self.known().repaired.take()
-    }
-
     /// Of how many ApiKeys that are gone the last sweep has kept the keys, since they were too many.
     pub fn held_back(&self) -> Option<usize> {
         self.known().held_back
-    }
-
-    /// Returns what was so before.
-    pub(super) fn note_held_back(&self, owners: Option<usize>) -> Option<usize> {
-        std::mem::replace(&mut self.known().held_back, owners)
-    }
-
-    /// Whether no earlier command of this writer can be carried out any more.
-    pub(super) fn trusts(&self, writer: &Writer) -> bool {
-        writer.term() > self.known().unanswered
     }
 
     /// Remembers what is held of an ApiKey that cannot be decoded. A Redis that was wiped knows it no
@@ -243,22 +191,14 @@ impl OpenDirectory {
 
     /// Takes over what the cluster does not say from the directory whose place it takes.
     pub(super) fn inherit(&self, before: &Self) {
-        let (plans, unreadable) = {
-            let before = before.known();
-            (before.plans.clone(), before.unreadable.clone())
-        };
-        let mut known = self.known();
-        known.plans = plans;
-        known.unreadable = unreadable;
+        let (before, mut known) = (before.known(), self.known());
+        known.plans.clone_from(&before.plans);
+        known.unreadable.clone_from(&before.unreadable);
     }
 
     /// When a key was last used, if its status is to show that.
     pub fn last_use(&self, key: &KeyId) -> Option<Timestamp> {
         self.known().uses.get(key).copied()
-    }
-
-    pub(super) fn note_uses(&self, uses: HashMap<KeyId, Timestamp>) {
-        self.known().uses = uses;
     }
 
     /// The plans that this leadership has written, and others that the directory has.
@@ -271,19 +211,6 @@ impl OpenDirectory {
             }
         }
         Ok(plans)
-    }
-
-    pub(super) fn remember_plans(&self, plans: &[Plan]) {
-        self.known().plans = plans.to_vec();
-    }
-
-    /// Another directory took its place.
-    pub(super) fn close(&self) {
-        self.closed.notify_one();
-    }
-
-    pub(super) async fn closed(&self) {
-        self.closed.notified().await;
     }
 
     pub(super) fn is_at(&self, place: &Location) -> bool {
@@ -322,7 +249,7 @@ impl<'a> UnansweredWrite<'a> {
                 refusal @ (WriteError::Wiped | WriteError::Unverified | WriteError::Interrupted),
             ) => {
                 info!(error = %refusal, "claiming the key directory again");
-                self.open.note_damage(refusal);
+                self.open.known().damage = Some(refusal.to_string());
             }
             _ => self.is_answered = true,
         }

@@ -4,13 +4,14 @@
 //! finds it acknowledged, another pass over the ApiKey follows.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use water_keystore::{Applied, Owner};
 
 use super::gates::{AwaitedPods, Gates};
+use crate::lock::lock;
 
 /// Whether the gates act on a declaration.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -63,7 +64,7 @@ impl PendingDeclarations {
         applied: Applied,
         now: Instant,
     ) -> DeclarationState {
-        let mut declarations = self.declarations();
+        let mut declarations = lock(&self.declarations);
         if let Some(declared) = declarations
             .get(&owner.uid)
             .filter(|declared| declared.id == id)
@@ -87,18 +88,18 @@ impl PendingDeclarations {
 
     /// Its state, if it is or was waited for.
     pub fn state(&self, uid: &str, id: DeclarationId) -> Option<DeclarationState> {
-        let declarations = self.declarations();
+        let declarations = lock(&self.declarations);
         let declared = declarations.get(uid).filter(|declared| declared.id == id);
         declared.map(|declared| declared.state.clone())
     }
 
     pub fn forget(&self, uid: &str) {
-        self.declarations().remove(uid);
+        lock(&self.declarations).remove(uid);
     }
 
     /// Forgets ApiKeys that are gone.
     pub fn retain(&self, living: &HashSet<String>) {
-        self.declarations().retain(|uid, _| living.contains(&**uid));
+        lock(&self.declarations).retain(|uid, _| living.contains(&**uid));
     }
 
     /// Returns when somebody waits.
@@ -119,12 +120,12 @@ impl PendingDeclarations {
 
     /// Whether a declaration is not known to be in force.
     pub fn is_anybody_waiting(&self) -> bool {
-        self.declarations().values().any(Declared::is_waiting)
+        lock(&self.declarations).values().any(Declared::is_waiting)
     }
 
     /// The declarations that are waited for: what the next look will judge.
     pub fn awaited(&self) -> Vec<(Box<str>, Applied)> {
-        let declarations = self.declarations();
+        let declarations = lock(&self.declarations);
         let waiting = declarations
             .iter()
             .filter(|(_, declared)| declared.is_waiting());
@@ -141,7 +142,7 @@ impl PendingDeclarations {
         gates: &Gates,
         now: Instant,
     ) -> Vec<Owner> {
-        let mut declarations = self.declarations();
+        let mut declarations = lock(&self.declarations);
         let mut in_force = Vec::new();
         for (uid, applied) in awaited {
             let Some(declared) = declarations
@@ -159,12 +160,6 @@ impl PendingDeclarations {
             }
         }
         in_force
-    }
-
-    fn declarations(&self) -> MutexGuard<'_, HashMap<Box<str>, Declared>> {
-        self.declarations
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

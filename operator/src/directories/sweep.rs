@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::convert::Infallible;
 use std::time::Duration;
 
+use kube::Api;
 use kube::Resource;
-use kube::{Api, Client};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tracing::{debug, info, warn};
 use water_domain::Fault;
@@ -40,15 +40,6 @@ const ALLOWED_PART: usize = 5;
 
 /// Allows one larger removal: at most so many ApiKeys.
 pub const ALLOW: &str = "waterdata.dev/sweep-up-to";
-
-/// Why a sweep failed. The next one follows in a minute.
-#[derive(Debug, thiserror::Error)]
-enum SweepError {
-    #[error(transparent)]
-    Directory(#[from] DirectoryError),
-    #[error("listing ApiKeys or namespaces: {0}")]
-    Kube(#[from] kube::Error),
-}
 
 /// Sweeps once a minute for as long as the directory is open.
 pub async fn follow(open: &OpenDirectory, context: &Context) -> Infallible {
@@ -82,11 +73,14 @@ async fn sweep(
     open: &OpenDirectory,
     context: &Context,
     before: &HashSet<Box<str>>,
-) -> Result<HashSet<Box<str>>, SweepError> {
+) -> Result<HashSet<Box<str>>, DirectoryError> {
     let epoch = context.directories.epoch();
     // The directory first: a key that is declared in between has an ApiKey that the list shows.
-    let stored = open.former().await.map_err(DirectoryError::from)?;
-    let living = living(&context.client, context.scope, &context.namespace).await?;
+    let stored = open.former().await?;
+    // Asked for afresh: no watch's memory decides on a removal.
+    let keys: Api<ApiKey> = watched(&context.client, context.scope, &context.namespace);
+    let mut living = HashSet::new();
+    listing::each(&keys, None, |key| living.extend(key.uid)).await?;
     let owners: HashMap<&str, &Owner> = stored
         .iter()
         .map(|entry| (&*entry.owner.uid, &entry.owner))
@@ -114,7 +108,7 @@ async fn sweep(
                 Ok(()) => removed += 1,
                 Err(error) if error.is_transient() => {
                     tell(open, removed, context);
-                    return Err(error.into());
+                    return Err(error);
                 }
                 // The others are not kept by it; the next sweep tries it again.
                 Err(error) => warn!(
@@ -125,7 +119,8 @@ async fn sweep(
         }
         tell(open, removed, context);
     }
-    if open.note_held_back(held_back) != held_back {
+    let before = std::mem::replace(&mut open.known().held_back, held_back);
+    if before != held_back {
         context.revisit_api(&open.api);
     }
     let namespaces = context.namespaces(&open.api).await?;
@@ -133,14 +128,6 @@ async fn sweep(
         context.revisit_owner(&owner);
     }
     Ok(orphans.into_iter().map(|owner| owner.uid.clone()).collect())
-}
-
-/// The uids of all ApiKeys, asked for afresh: no watch's memory decides on a removal.
-async fn living(client: &Client, scope: Scope, namespace: &str) -> kube::Result<HashSet<String>> {
-    let keys: Api<ApiKey> = watched(client, scope, namespace);
-    let mut living = HashSet::new();
-    listing::each(&keys, None, |key| living.extend(key.uid)).await?;
-    Ok(living)
 }
 
 /// How many owners one sweep may remove.

@@ -15,7 +15,6 @@ use super::error::KeyError;
 use super::gather::{DirectoryReading, Gathered};
 use super::memory::MadeKey;
 use super::record::{self, Issued};
-use super::secret::{IssuedPair, Outcome};
 use super::seen::KeyRules;
 use super::step::{Declaration, Handover, Release, Step};
 use super::{finalizer, status};
@@ -224,7 +223,9 @@ fn declaration(
             (Some(issued), _) => {
                 issued.record(account.ok_or(KeyError::Unread("an account"))?, &rules)
             }
-            (None, Some(Some(held))) => record::with_rules(held, &rules),
+            (None, Some(Some(held))) => {
+                record::record(&held.key_id, &held.account, held.revision, &rules)
+            }
             (None, _) => return Err(KeyError::Unread("a key")),
         };
         Ok((hash, record))
@@ -256,25 +257,25 @@ async fn hand_over(
     let made = gathered.made.as_ref();
     let made = made.filter(|made| made.issued.hash == handover.hash);
     let made = made.ok_or(KeyError::Unread("a key's text"))?;
-    let retiring = handover.retiring;
-    let before = retiring.and_then(|(hash, at)| Some((gathered.issued.get(&hash)?, at)));
-    let pair = IssuedPair {
-        issued: &made.issued,
-        retiring: before,
-    };
-    let (plain, secrets) = (&made.plain, &context.secrets);
+    let before = |(hash, at)| Some((gathered.issued.get(&hash)?.clone(), at));
+    let before = handover.retiring.and_then(before);
+    let secrets = &context.secrets;
     let written = match &gathered.secret {
-        None => secrets.create(key, plain, &pair, api).await?,
-        Some(secret) => secrets.replace(key, plain, &pair, api, secret).await?,
+        None => secrets.create(key, made, before.as_ref(), api).await?,
+        Some(secret) => {
+            secrets
+                .replace(key, made, before.as_ref(), api, secret)
+                .await?
+        }
     };
     match written {
-        Outcome::Done(meta) => {
+        Some(meta) => {
             context.memory.forget_made(uid);
-            secrets.keep(uid, *meta, Some(handover.hash));
+            secrets.kept.keep(uid, meta, Some(handover.hash));
             Ok(Done::Step)
         }
         // A lost leader's, somebody else's, or our own of which no answer came.
-        Outcome::Overtaken => {
+        None => {
             let overtaken = MadeKey {
                 plain: made.plain.clone(),
                 issued: made.issued.clone(),
@@ -287,7 +288,6 @@ async fn hand_over(
                 Done::Step
             })
         }
-        Outcome::Rejected(message) => Err(KeyError::Rejected(message)),
     }
 }
 
@@ -300,22 +300,20 @@ async fn amend(gathered: &Gathered, context: &Context) -> Result<Done, KeyError>
     let before = &secret.meta.resource_version;
     match context.secrets.amend(key, issued, api, secret).await? {
         // Admission undid it: another try would, too.
-        Outcome::Done(meta) if meta.resource_version == *before => Err(KeyError::Rejected(
+        Some(meta) if meta.resource_version == *before => Err(KeyError::Rejected(
             "its labels, annotations or owners are changed back when they are written".into(),
         )),
-        Outcome::Done(meta) => {
+        Some(meta) => {
             let subject = &gathered.subject;
             info!(
                 namespace = subject.namespace(), name = subject.name(), key.id = %issued.key_id,
                 "wrote what else is declared into the key's Secret"
             );
-            context
-                .secrets
-                .keep(subject.uid(), *meta, Some(issued.hash));
+            let kept = &context.secrets.kept;
+            kept.keep(subject.uid(), meta, Some(issued.hash));
             Ok(Done::Step)
         }
-        Outcome::Overtaken => Ok(Done::Nothing),
-        Outcome::Rejected(message) => Err(KeyError::Rejected(message)),
+        None => Ok(Done::Nothing),
     }
 }
 

@@ -96,23 +96,17 @@ pub fn resolve(
     }
 }
 
-/// The WaterDataApi that a key names does not exist.
-pub fn not_found(place: &ApiName) -> Refusal {
+/// The WaterDataApi that a key names does not exist, or cannot be decoded.
+pub fn absent(place: &ApiName, exists: bool) -> Refusal {
+    let problem = if exists {
+        "cannot be read: correct what its events name"
+    } else {
+        "does not exist: create it, or create another ApiKey that names another"
+    };
     Refusal {
         reason: Reason::ApiNotFound,
         message: format!(
-            "the WaterDataApi {}/{} does not exist: create it, or create another ApiKey that names another",
-            place.namespace, place.name
-        ),
-    }
-}
-
-/// The WaterDataApi exists and cannot be decoded.
-pub fn unreadable(place: &ApiName) -> Refusal {
-    Refusal {
-        reason: Reason::ApiNotFound,
-        message: format!(
-            "the WaterDataApi {}/{} cannot be read: correct what its events name",
+            "the WaterDataApi {}/{} {problem}",
             place.namespace, place.name
         ),
     }

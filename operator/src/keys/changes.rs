@@ -56,7 +56,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use water_domain::Timestamp;
-    use water_keystore::{KeyState, Origin};
+    use water_keystore::{KeyState, Origin, Owner};
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
-use kube::{Resource, ResourceExt};
+use kube::Resource;
 use water_domain::{KeyHash, Plan, Timestamp};
 use water_keystore::{Entry, Origin, Owner};
 use water_resources::api_key::{ApiKeyStatus, ApiName};
@@ -110,33 +110,44 @@ impl Context {
         mut tell: impl FnMut((Claim, Age, Entry)),
     ) {
         let api = self.decoded_api(place);
+        let (api, unlabelled) = (api.as_ref(), Labels::new());
         let mut by_owner: HashMap<&str, Vec<&Entry>> = HashMap::new();
         for entry in former {
             by_owner.entry(&entry.owner.uid).or_default().push(entry);
         }
         for key in self.keys.state() {
+            let meta = key.meta();
+            let namespace = meta.namespace.as_deref().unwrap_or_default();
+            let labels = namespaces.get(namespace).unwrap_or(&unlabelled);
+            let former = by_owner.remove(meta.uid.as_deref().unwrap_or_default());
+            let former = former.unwrap_or_default();
             match &key.0 {
                 Ok(watched) => {
                     let newer = self.memory.newer(watched);
                     let key = newer.as_deref().unwrap_or(watched);
-                    let former = by_owner.remove(key.uid().unwrap_or_default().as_str());
-                    let former = former.unwrap_or_default();
-                    let labels = namespaces.get(&key.namespace().unwrap_or_default());
-                    let admission = admitted(key, labels, api.as_ref(), self.scope);
-                    let declared = of_key(key, place, admission, self, &former);
+                    let admission = admitted(key, labels, api, self.scope);
+                    let is_generated = key.spec.material.hash.is_none();
+                    let found = is_generated.then(|| self.secrets.known(meta, &secret_name(key)));
+                    let in_secret = match &found {
+                        Some(Found::Own(written)) => Some(&**written),
+                        _ => None,
+                    };
+                    let declared = entries(key, place, admission, in_secret, &former);
                     declared.into_iter().for_each(&mut tell);
                 }
                 // Nobody knows what it declares: what is published of it stays while its namespace is admitted.
-                Err(invalid) if invalid.metadata.deletion_timestamp.is_none() => {
-                    let uid = invalid.metadata.uid.as_deref().unwrap_or_default();
-                    let carried = by_owner.remove(uid).unwrap_or_default();
+                Err(_) if meta.deletion_timestamp.is_none() => {
                     let age = Age::of(&*key);
-                    let labels =
-                        namespaces.get(&invalid.metadata.namespace.clone().unwrap_or_default());
-                    let is_admitted =
-                        |entry: &&Entry| may_stay(entry, labels, api.as_ref(), self.scope);
-                    let carried = carried.into_iter().filter(is_admitted).cloned();
-                    carried.for_each(|entry| tell((Claim::InForce, age.clone(), entry)));
+                    let is_admitted = |entry: &&&Entry| {
+                        let account = Some(&entry.record.account);
+                        api.is_none_or(|api| {
+                            admission::admit_owner(namespace, account, labels, api, self.scope)
+                                .is_ok()
+                        })
+                    };
+                    for entry in former.iter().filter(is_admitted) {
+                        tell((Claim::InForce, age.clone(), (*entry).clone()));
+                    }
                 }
                 Err(_) => {}
             }
@@ -155,35 +166,8 @@ fn ranked<T>(
     declared.filter(move |declared| known.insert(hash(declared)))
 }
 
-/// What is published of one ApiKey: the announced keys of its status, without those that its Secret or
-/// its brought hash has replaced.
-fn of_key(
-    key: &ApiKey,
-    place: &ApiName,
-    admission: Admission,
-    context: &Context,
-    former: &[&Entry],
-) -> Vec<(Claim, Age, Entry)> {
-    let found = match &key.spec.material.hash {
-        Some(_) => Found::Missing,
-        None => context.secrets.known(key.meta(), &secret_name(key)),
-    };
-    let in_secret = match &found {
-        Found::Own(written) => Some(&**written),
-        Found::Missing | Found::Orphan(_) | Found::Foreign => None,
-    };
-    entries(key, place, admission, in_secret, former)
-}
-
 /// What the WaterDataApi says of an ApiKey now; its status may tell what was before.
-fn admitted(
-    key: &ApiKey,
-    labels: Option<&Labels>,
-    api: Option<&WaterDataApi>,
-    scope: Scope,
-) -> Admission {
-    let unlabelled = Labels::new();
-    let labels = labels.unwrap_or(&unlabelled);
+fn admitted(key: &ApiKey, labels: &Labels, api: Option<&WaterDataApi>, scope: Scope) -> Admission {
     match api.map(|api| admission::admit(key, labels, api, scope)) {
         None => Admission::Hindered,
         Some(Ok(())) => Admission::Admitted,
@@ -191,21 +175,8 @@ fn admitted(
     }
 }
 
-/// Whether a key may stay published whose ApiKey cannot be decoded.
-fn may_stay(
-    entry: &Entry,
-    labels: Option<&Labels>,
-    api: Option<&WaterDataApi>,
-    scope: Scope,
-) -> bool {
-    let unlabelled = Labels::new();
-    let labels = labels.unwrap_or(&unlabelled);
-    let (namespace, account) = (&entry.owner.namespace, &entry.record.account);
-    api.is_none_or(|api| {
-        admission::admit_owner(namespace, Some(account), labels, api, scope).is_ok()
-    })
-}
-
+/// What is published of one ApiKey: the announced keys of its status, without those that its Secret or
+/// its brought hash has replaced.
 fn entries(
     key: &ApiKey,
     place: &ApiName,
@@ -325,20 +296,21 @@ fn is_ended(subject: &Subject, announced: &[Issued], shown: Option<&str>, before
 /// Whether the key is hindered in a way that leaves it published on its earlier plan, as its status
 /// tells: `Accepted` and `SecretReady` do; `Ready` may have been overwritten since, when the object
 /// could not be decoded.
-fn is_hindered(key: &ApiKey, place: &ApiName) -> bool {
+fn is_hindered(key: &ApiKey) -> bool {
     let hindrances = [Reason::PlanUnknown, Reason::ApiNotFound];
-    let status = key.status.as_ref();
-    let status = status.filter(|status| status.api.as_ref() == Some(place));
-    let told = status.and_then(|status| find(&status.conditions, Aspect::Accepted));
-    let is_told = |reason: Reason| told.is_some_and(|told| told.reason == reason.as_str());
-    status.is_some() && (hindrances.into_iter().any(is_told) || is_conflict(key))
+    let is_told = |reason| tells(key, Aspect::Accepted, reason);
+    hindrances.into_iter().any(is_told) || is_conflict(key)
 }
 
 /// Whether the status tells that its Secret is somebody else's: nothing of it is widened then.
 fn is_conflict(key: &ApiKey) -> bool {
+    tells(key, Aspect::SecretReady, Reason::SecretConflict)
+}
+
+fn tells(key: &ApiKey, aspect: Aspect, reason: Reason) -> bool {
     let status = key.status.as_ref();
-    let told = status.and_then(|status| find(&status.conditions, Aspect::SecretReady));
-    told.is_some_and(|told| told.reason == Reason::SecretConflict.as_str())
+    let told = status.and_then(|status| find(&status.conditions, aspect));
+    told.is_some_and(|told| told.reason == reason.as_str())
 }
 
 /// Whether the key stays published on its earlier plan, since its own is not known.
@@ -370,7 +342,7 @@ fn retained<'a>(
     };
     let (mut named, mut is_any_named) = (HashSet::new(), false);
     for key in keys.filter(|key| key.is_none_or(is_published)) {
-        is_any_named |= key.is_none_or(|key| is_hindered(key, place) || !is_told(key));
+        is_any_named |= key.is_none_or(|key| is_hindered(key) || !is_told(key));
         named.extend(key.map(|key| &key.spec.plan));
     }
     let is_declared = |plan: &Plan| declared.iter().any(|declared| declared.name == plan.name);

@@ -32,9 +32,6 @@ pub enum KeyError {
     /// The WaterDataApi's first pass under this leader opens it.
     #[error("the key directory is not open yet")]
     NotOpen,
-    /// The directory was claimed while the pass read: it begins anew.
-    #[error("the key directory was claimed after the cluster was read")]
-    ReadBefore,
     /// It took too long.
     #[error("the pass took longer than {PASS_WITHIN:?}")]
     TooLong,

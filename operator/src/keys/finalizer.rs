@@ -43,14 +43,8 @@ pub async fn remove(meta: &ObjectMeta, api: &Api<ApiKey>) -> kube::Result<()> {
         "finalizers": finalizers,
     } });
     let name = meta.name.as_deref().unwrap_or_default();
-    match api
-        .patch_metadata(
-            name,
-            &PatchParams::apply(RECORD_MANAGER),
-            &Patch::Merge(patch),
-        )
-        .await
-    {
+    let (params, patch) = (PatchParams::apply(RECORD_MANAGER), Patch::Merge(patch));
+    match api.patch_metadata(name, &params, &patch).await {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
         Err(error) => Err(error),

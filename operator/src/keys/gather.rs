@@ -14,7 +14,7 @@ use super::admission::{self, Refusal};
 use super::error::KeyError;
 use super::memory::MadeKey;
 use super::record::Issued;
-use super::secret::{Found, Inspected, Written};
+use super::secret::{Found, Written};
 use super::seen::{Admission, Directory, Seen};
 use super::subject::Subject;
 use super::{finalizer, key_ids, plans};
@@ -57,9 +57,15 @@ pub async fn gather(
     now: Timestamp,
 ) -> Result<Gathered, KeyError> {
     let subject = Subject::of(watched, &context.memory, &context.client).await?;
-    let membership = membership(&subject, context).await?;
-    let (admission, api) = (membership.admission, membership.api.as_ref());
+    let (place, found_api, refusal) = membership(&subject, context).await?;
+    let api = found_api.as_ref();
     let is_deleting = subject.meta.deletion_timestamp.is_some();
+    let admission = match &refusal {
+        Some(refusal) => refusal.admission(),
+        // Nothing is admitted any more.
+        None if is_deleting || subject.key.is_err() => Admission::Hindered,
+        None => Admission::Admitted,
+    };
     let has_finalizer = finalizer::is_on(&subject.meta);
     let has_label = subject.key.as_ref().is_ok_and(finalizer::is_labelled);
     let is_prepared = has_finalizer && (is_deleting || has_label);
@@ -70,7 +76,7 @@ pub async fn gather(
     let made = context.memory.made(subject.uid()).filter(is_wanted);
     let secrets = &context.secrets;
     let inspected = secrets.inspect(&subject, admission, api, made.as_deref(), is_prepared);
-    let Inspected { found, seen } = inspected.await?;
+    let (found, seen) = inspected.await?;
     let material = subject.spec().map(|spec| &spec.material);
     let is_generated = material.is_some_and(|material| material.hash.is_none());
     let is_to_be_made =
@@ -104,16 +110,16 @@ pub async fn gather(
             wider_plans: wider_plans.unwrap_or_default(),
             secret: seen,
             made: made.as_ref().map(|made| made.issued.hash),
-            is_id_taken: match (&subject.key, &membership.place) {
+            is_id_taken: match (&subject.key, &place) {
                 (Ok(key), Some(place)) => key_ids::is_taken(key, place, &context.keys),
                 _ => false,
             },
             directory: Directory::Unnamed,
         },
         subject,
-        place: membership.place,
-        api: membership.api,
-        refusal: membership.refusal,
+        place,
+        api: found_api,
+        refusal,
         secret: found.written().cloned(),
         issued,
         made,
@@ -127,17 +133,9 @@ pub async fn gather(
     Ok(gathered)
 }
 
-/// The WaterDataApi of an ApiKey, and whether it admits the key.
-struct Membership {
-    /// The WaterDataApi in whose directory the key is or may be declared.
-    place: Option<ApiName>,
-    /// The same, if it exists and can be decoded.
-    api: Option<WaterDataApi>,
-    /// What it says.
-    admission: Admission,
-    /// Why it does not admit the key.
-    refusal: Option<Refusal>,
-}
+/// The WaterDataApi in whose directory a key is or may be declared; the same, if it exists and can be
+/// decoded; and why it does not admit the key.
+type Membership = (Option<ApiName>, Option<WaterDataApi>, Option<Refusal>);
 
 /// Finds the WaterDataApi that an ApiKey belongs to, and asks it.
 async fn membership(subject: &Subject, context: &Context) -> Result<Membership, KeyError> {
@@ -151,28 +149,20 @@ async fn membership(subject: &Subject, context: &Context) -> Result<Membership, 
     let (place, api, refusal) = match admission::resolve(key, &labels, &apis, context.scope) {
         Err(refusal) => (None, None, Some(refusal)),
         Ok(place) => match context.api_at(&place).as_deref() {
-            None => (None, None, Some(admission::not_found(&place))),
-            Some(DeserializeGuard(Err(_))) => (None, None, Some(admission::unreadable(&place))),
             Some(DeserializeGuard(Ok(api))) => {
                 let refusal = admission::admit(key, &labels, api, context.scope).err();
                 (Some(place), Some(api.clone()), refusal)
             }
+            other => (None, None, Some(admission::absent(&place, other.is_some()))),
         },
     };
-    let admission = refusal
-        .as_ref()
-        .map_or(Admission::Admitted, Refusal::admission);
-    Ok(Membership {
-        // Before the status names it nothing is declared there.
-        place: if refusal.is_none() { place } else { named },
-        api,
-        admission,
-        refusal,
-    })
+    // Before the status names it nothing is declared there.
+    let place = if refusal.is_none() { place } else { named };
+    Ok((place, api, refusal))
 }
 
-/// That of an ApiKey that is being deleted or cannot be decoded: only what the status names counts, and
-/// nothing is admitted any more. The namespace of a living one may be refused, too.
+/// That of an ApiKey that is being deleted or cannot be decoded: only what the status names counts. The
+/// namespace of a living one may be refused, too.
 async fn former_membership(subject: &Subject, context: &Context) -> Result<Membership, KeyError> {
     let place = subject.status.api.clone();
     let api = place.as_ref().and_then(|place| context.decoded_api(place));
@@ -184,14 +174,7 @@ async fn former_membership(subject: &Subject, context: &Context) -> Result<Membe
         }
         _ => None,
     };
-    Ok(Membership {
-        place,
-        api,
-        admission: refusal
-            .as_ref()
-            .map_or(Admission::Hindered, Refusal::admission),
-        refusal,
-    })
+    Ok((place, api, refusal))
 }
 
 /// The labels of an ApiKey's namespace, if they decide anything at one of these.

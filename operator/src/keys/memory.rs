@@ -2,7 +2,7 @@
 //! until the watch shows them. Nothing of it outlives the leadership.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use kube::api::ObjectMeta;
 use kube::{Resource, ResourceExt};
@@ -10,6 +10,7 @@ use water_domain::PlainKey;
 use water_resources::ApiKey;
 
 use super::record::Issued;
+use crate::lock::lock;
 
 /// A key that was made and is not in a Secret yet. Its text is lost when the process ends, and nobody
 /// has seen it.
@@ -91,11 +92,6 @@ impl Memory {
 /// Resource versions are revisions of etcd: later ones are greater.
 pub fn version(meta: &ObjectMeta) -> Option<u64> {
     meta.resource_version.as_ref()?.parse().ok()
-}
-
-/// What it holds. A panic elsewhere does not matter: each change is one insertion or removal.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -49,16 +49,30 @@ impl Issued {
 
     /// What the gates shall know of the key.
     pub fn record(&self, account: &AccountId, rules: &KeyRules<PlanName>) -> Record {
-        Record {
-            key_id: self.key_id.clone(),
-            account: account.clone(),
-            plan: rules.plan.clone(),
-            state: state(rules),
-            not_before: rules.not_before,
-            expires: rules.expires,
-            retires: rules.retires,
-            revision: self.revision,
-        }
+        record(&self.key_id, account, self.revision, rules)
+    }
+}
+
+/// What the gates shall know of a key.
+pub fn record(
+    key_id: &KeyId,
+    account: &AccountId,
+    revision: u32,
+    rules: &KeyRules<PlanName>,
+) -> Record {
+    Record {
+        key_id: key_id.clone(),
+        account: account.clone(),
+        plan: rules.plan.clone(),
+        state: if rules.suspended {
+            KeyState::Suspended
+        } else {
+            KeyState::Active
+        },
+        not_before: rules.not_before,
+        expires: rules.expires,
+        retires: rules.retires,
+        revision,
     }
 }
 
@@ -91,25 +105,5 @@ pub fn rules(record: &Record) -> KeyRules<PlanName> {
         not_before: record.not_before,
         expires: record.expires,
         retires: record.retires,
-    }
-}
-
-/// A record of the same key on other terms.
-pub fn with_rules(record: &Record, rules: &KeyRules<PlanName>) -> Record {
-    Record {
-        plan: rules.plan.clone(),
-        state: state(rules),
-        not_before: rules.not_before,
-        expires: rules.expires,
-        retires: rules.retires,
-        ..record.clone()
-    }
-}
-
-fn state(rules: &KeyRules<PlanName>) -> KeyState {
-    if rules.suspended {
-        KeyState::Suspended
-    } else {
-        KeyState::Active
     }
 }

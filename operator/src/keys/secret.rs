@@ -22,13 +22,12 @@ use water_domain::{KeyHash, KeyPrefix, PlainKey, Timestamp};
 use water_resources::api_key::IssuedKey;
 use water_resources::{ApiKey, WaterDataApi};
 
-use super::memory::{MadeKey, lock, version};
+use super::memory::{MadeKey, version};
 use super::record::Issued;
 use super::seen::{self, Admission, Content};
 use super::subject::Subject;
-pub use metadata::IssuedPair;
+use crate::lock::lock;
 use metadata::{CURRENT, OWNER, OWNER_UID, PREVIOUS, RETIRES, is_as_declared};
-pub use write::Outcome;
 
 /// What stands under the Secret's name.
 #[derive(Clone, PartialEq, Debug)]
@@ -107,14 +106,7 @@ impl Written {
 pub struct Secrets {
     client: Client,
     watched: Store<PartialObjectMeta<Secret>>,
-    kept: HashCache,
-}
-
-/// What a pass has found under the name of a Secret.
-pub struct Inspected {
-    pub found: Found,
-    /// The same to decide by, with what its text says.
-    pub seen: seen::Secret<KeyHash>,
+    pub kept: HashCache,
 }
 
 impl Secrets {
@@ -127,8 +119,8 @@ impl Secrets {
         }
     }
 
-    /// What stands under the name of an ApiKey's Secret. An ApiKey that is not prepared gets its finalizer
-    /// whatever its Secret is.
+    /// What stands under the name of an ApiKey's Secret, and the same to decide by, with what its text says.
+    /// An ApiKey that is not prepared gets its finalizer whatever its Secret is.
     pub async fn inspect(
         &self,
         subject: &Subject,
@@ -136,7 +128,7 @@ impl Secrets {
         api: Option<&WaterDataApi>,
         made: Option<&MadeKey>,
         is_prepared: bool,
-    ) -> kube::Result<Inspected> {
+    ) -> kube::Result<(Found, seen::Secret<KeyHash>)> {
         let (found, is_genuine) = match subject.secret_name() {
             None => (Found::Missing, false),
             Some(name) if is_prepared && admission == Admission::Admitted => {
@@ -145,7 +137,7 @@ impl Secrets {
             Some(name) => (self.known(&subject.meta, &name), true),
         };
         let seen = found.seen(is_genuine, subject, api);
-        Ok(Inspected { found, seen })
+        Ok((found, seen))
     }
 
     /// The Secret, and whether its text is that of the key that its annotations name. Looks in the watch's
@@ -233,20 +225,9 @@ impl Secrets {
         let text = plain.map(|plain| plain.hash());
         let found = judge(key, &secret.metadata);
         if let (Found::Own(written), Some(uid)) = (&found, &key.uid) {
-            self.keep(uid, written.meta.clone(), text);
+            self.kept.keep(uid, written.meta.clone(), text);
         }
         Ok((found, text))
-    }
-
-    /// Keeps what the API server answered to a read or a write of an ApiKey's Secret; `text` is the hash
-    /// of its text, or `None` where that is no key's.
-    pub fn keep(&self, uid: &str, meta: ObjectMeta, text: Option<KeyHash>) {
-        self.kept.keep(uid, meta, text);
-    }
-
-    /// Forgets those of ApiKeys that are gone.
-    pub fn retain(&self, living: &HashSet<String>) {
-        self.kept.retain(living);
     }
 
     /// A kind in an ApiKey's namespace, at the API server.
@@ -261,7 +242,7 @@ impl Secrets {
 
 /// What this leader has written or read, by the uid of the ApiKey.
 #[derive(Default)]
-struct HashCache(Mutex<HashMap<String, KeptSecret>>);
+pub struct HashCache(Mutex<HashMap<String, KeptSecret>>);
 
 /// A key's Secret as this leader wrote or read it.
 struct KeptSecret {
@@ -272,7 +253,9 @@ struct KeptSecret {
 }
 
 impl HashCache {
-    fn keep(&self, uid: &str, mut meta: ObjectMeta, text: Option<KeyHash>) {
+    /// Keeps what the API server answered to a read or a write of an ApiKey's Secret; `text` is the hash
+    /// of its text, or `None` where that is no key's.
+    pub fn keep(&self, uid: &str, mut meta: ObjectMeta, text: Option<KeyHash>) {
         // Five times the rest.
         meta.managed_fields = None;
         let kept = KeptSecret {
@@ -301,7 +284,8 @@ impl HashCache {
         None
     }
 
-    fn retain(&self, living: &HashSet<String>) {
+    /// Forgets those of ApiKeys that are gone.
+    pub fn retain(&self, living: &HashSet<String>) {
         lock(&self.0).retain(|uid, _| living.contains(uid));
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::{ApiResource, DynamicObject, ObjectMeta};
-use kube::core::DeserializeGuard;
 use kube::core::error_boundary::InvalidObject;
+use kube::core::{DeserializeGuard, PartialObjectMetaExt};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -222,14 +222,10 @@ impl Subject {
 
     /// As events refer to it.
     pub fn reference(&self) -> ObjectReference {
+        let object = self.meta.clone().into_response_partial::<ApiKey>();
         ObjectReference {
-            api_version: Some(ApiKey::api_version(&()).into()),
-            kind: Some(ApiKey::kind(&()).into()),
-            name: self.meta.name.clone(),
-            namespace: self.meta.namespace.clone(),
-            uid: self.meta.uid.clone(),
             resource_version: self.meta.resource_version.clone(),
-            field_path: None,
+            ..object.object_ref(&())
         }
     }
 

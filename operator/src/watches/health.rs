@@ -2,13 +2,14 @@
 //! with the others. When all have failed for minutes, a new process begins afresh.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kube::runtime::watcher;
 use tokio::time::{Instant, interval};
 use tracing::{info, warn};
 
+use crate::lock::lock;
 use crate::metrics::Metrics;
 
 /// All watches failing for this long end the process.
@@ -56,7 +57,7 @@ impl Health {
 
     /// One watch more, of a kind in the plural.
     pub fn watch(&self, kind: &'static str) -> Probe {
-        let mut watches = self.watches();
+        let mut watches = lock(&self.watches);
         let number = watches.last_key_value().map_or(0, |(number, _)| number + 1);
         let failure = None;
         watches.insert(number, Watch { kind, failure });
@@ -81,7 +82,7 @@ impl Health {
 
     /// Watches that have been silent for long since they failed work again.
     fn forget(&self, now: Instant) {
-        for watch in self.watches().values_mut() {
+        for watch in lock(&self.watches).values_mut() {
             let is_over = |failure: &mut Failure| now.duration_since(failure.last) >= FORGOTTEN;
             if watch.failure.take_if(is_over).is_some() {
                 self.recovered(watch.kind);
@@ -90,7 +91,7 @@ impl Health {
     }
 
     fn is_hopeless(&self, now: Instant) -> bool {
-        let watches = self.watches();
+        let watches = lock(&self.watches);
         let has_failed_for_long = |watch: &Watch| {
             let failure = watch.failure.as_ref();
             failure.is_some_and(|failure| now.duration_since(failure.first) >= HOPELESS)
@@ -102,15 +103,11 @@ impl Health {
         info!(kind, "a watch works again");
         self.metrics.watch_is_failing(kind, false);
     }
-
-    fn watches(&self) -> MutexGuard<'_, BTreeMap<u64, Watch>> {
-        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Probe {
     pub fn note<T>(&self, heard: &Result<T, watcher::Error>, now: Instant) {
-        let mut watches = self.health.watches();
+        let mut watches = lock(&self.health.watches);
         let Some(watch) = watches.get_mut(&self.number) else {
             return;
         };
@@ -141,7 +138,7 @@ impl Probe {
 
 impl Drop for Probe {
     fn drop(&mut self) {
-        self.health.watches().remove(&self.number);
+        lock(&self.health.watches).remove(&self.number);
     }
 }
 

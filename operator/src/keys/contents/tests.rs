@@ -67,7 +67,7 @@ fn refused(aspect: Aspect, reason: Reason) -> ApiKey {
 /// As the WaterDataApi of the namespace says it, whatever the status tells.
 fn admission(key: &ApiKey) -> Admission {
     let api = sample::api("water-data", "team");
-    admitted(key, None, Some(&api), Scope::Cluster)
+    admitted(key, &Labels::new(), Some(&api), Scope::Cluster)
 }
 
 /// The first two digits of each hash that a rebuild publishes.
@@ -125,7 +125,7 @@ fn a_rebuild_asks_the_water_data_api_and_not_what_a_status_told_of_it() {
     };
     let mut bound = api.clone();
     bound.spec.api_keys.account_binding = AccountBinding::NamespaceLabel;
-    let of = |key: &ApiKey, api, labels: &Labels| admitted(key, Some(labels), api, Scope::Cluster);
+    let of = |key: &ApiKey, api, labels: &Labels| admitted(key, labels, api, Scope::Cluster);
     let key = refused(Aspect::Accepted, Reason::NamespaceNotAdmitted);
     let (none, account) = (
         labelled(&[]),

@@ -59,7 +59,7 @@ impl Gathered {
             .owner_snapshot(&open, context, epoch, uid, &origin, &asked);
         let (writer, snapshot, position) = match read.await {
             Ok(read) => read,
-            Err(DirectoryError::ReadBefore) => return Err(KeyError::ReadBefore),
+            Err(error @ DirectoryError::ReadBefore) => return Err(error.into()),
             Err(error) => {
                 self.trouble = Some(outcome(&error));
                 return Ok(Directory::Away);

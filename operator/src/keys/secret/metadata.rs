@@ -43,7 +43,7 @@ pub fn is_as_declared(key: &ApiKey, written: &Written, api: &WaterDataApi) -> bo
         return false;
     };
     let meta = &written.meta;
-    let metadata = metadata(key, &IssuedPair::of(issued, written.retiring.as_ref()), api);
+    let metadata = metadata(key, issued, written.retiring.as_ref(), api);
     let has = |found: &Option<BTreeMap<String, String>>, wanted: &BTreeMap<String, String>| {
         let found = found.as_ref();
         wanted
@@ -56,29 +56,19 @@ pub fn is_as_declared(key: &ApiKey, written: &Written, api: &WaterDataApi) -> bo
         && owners(key, found) == found
 }
 
-/// A key, and the one that it takes the place of until that retires.
-#[derive(Clone, Copy, Debug)]
-pub struct IssuedPair<'a> {
-    pub issued: &'a Issued,
-    /// The one before it, and from when on that is refused.
-    pub retiring: Option<(&'a Issued, Timestamp)>,
-}
-
-impl<'a> IssuedPair<'a> {
-    /// As a Secret names them.
-    pub fn of(issued: &'a Issued, retiring: Option<&'a (Issued, Timestamp)>) -> Self {
-        let retiring = retiring.map(|(before, at)| (before, *at));
-        Self { issued, retiring }
-    }
-}
-
 /// What the Secret says of itself.
 pub struct SecretMetadata {
     pub labels: BTreeMap<String, String>,
     pub annotations: BTreeMap<String, String>,
 }
 
-pub fn metadata(key: &ApiKey, pair: &IssuedPair<'_>, api: &WaterDataApi) -> SecretMetadata {
+/// That of a Secret with this key; `retiring` is the one before it, and from when on that is refused.
+pub fn metadata(
+    key: &ApiKey,
+    issued: &Issued,
+    retiring: Option<&(Issued, Timestamp)>,
+    api: &WaterDataApi,
+) -> SecretMetadata {
     let labels = [
         (KEY_LABEL, key.name_any()),
         (ACCOUNT_LABEL, key.spec.account_id.to_string()),
@@ -93,8 +83,7 @@ pub fn metadata(key: &ApiKey, pair: &IssuedPair<'_>, api: &WaterDataApi) -> Secr
         ];
         names.into_iter().zip(values)
     };
-    let previous = pair
-        .retiring
+    let previous = retiring
         .into_iter()
         .flat_map(|(before, at)| told(PREVIOUS, before).chain([(RETIRES, at.to_string())]));
     let owner = [
@@ -104,7 +93,7 @@ pub fn metadata(key: &ApiKey, pair: &IssuedPair<'_>, api: &WaterDataApi) -> Secr
     ];
     let annotations = owner
         .into_iter()
-        .chain(told(CURRENT, pair.issued))
+        .chain(told(CURRENT, issued))
         .chain(previous);
     let text = |(name, value): (&str, String)| (name.to_owned(), value);
     SecretMetadata {

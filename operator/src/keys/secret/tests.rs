@@ -29,7 +29,7 @@ fn meta(key: &ApiKey) -> ObjectMeta {
     let SecretMetadata {
         labels,
         annotations,
-    } = metadata(key, &IssuedPair::of(&current, Some(&before)), &api);
+    } = metadata(key, &current, Some(&before), &api);
     ObjectMeta {
         labels: Some(labels),
         annotations: Some(annotations),

@@ -5,38 +5,31 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use kube::api::{ObjectMeta, Patch, PatchParams};
 use serde_json::{Value, json};
-use water_domain::PlainKey;
+use water_domain::Timestamp;
 use water_resources::{ApiKey, WaterDataApi};
 
-use super::metadata::{
-    IssuedPair, PREVIOUS, RETIRES, SecretMetadata, base_url, data, metadata, owners,
-};
+use super::metadata::{PREVIOUS, RETIRES, SecretMetadata, base_url, data, metadata, owners};
 use super::{Secrets, Written};
 use crate::client::record_params;
 use crate::conditions::RECORD_MANAGER;
+use crate::keys::error::KeyError;
+use crate::keys::memory::MadeKey;
 use crate::keys::record::Issued;
 use crate::keys::subject::secret_name;
 
-#[derive(Clone, PartialEq, Debug)]
-pub enum Outcome {
-    /// It is done; the Secret's metadata.
-    Done(Box<ObjectMeta>),
-    /// Somebody else wrote first.
-    Overtaken,
-    /// The API server does not accept it, by a quota or a policy; its words.
-    Rejected(String),
-}
+/// The Secret's metadata as it is now; `None`: somebody else wrote first.
+type Answer = Result<Option<ObjectMeta>, KeyError>;
 
 impl Secrets {
     /// Writes the Secret, if nothing has its name.
     pub async fn create(
         &self,
         key: &ApiKey,
-        plain: &PlainKey<'_>,
-        pair: &IssuedPair<'_>,
+        made: &MadeKey,
+        retiring: Option<&(Issued, Timestamp)>,
         api: &WaterDataApi,
-    ) -> kube::Result<Outcome> {
-        let metadata = metadata(key, pair, api);
+    ) -> Answer {
+        let metadata = metadata(key, &made.issued, retiring, api);
         let secret = Secret {
             metadata: ObjectMeta {
                 name: Some(secret_name(key)),
@@ -47,29 +40,26 @@ impl Secrets {
                 ..ObjectMeta::default()
             },
             type_: Some("Opaque".into()),
-            data: Some(data(plain, pair.issued, api)),
+            data: Some(data(&made.plain, &made.issued, api)),
             ..Secret::default()
         };
         let params = record_params();
-        let created = self
-            .beside::<Secret>(&key.metadata)
-            .create(&params, &secret)
-            .await;
-        outcome(created.map(|secret| secret.metadata))
+        let secrets = self.beside::<Secret>(&key.metadata);
+        answer(secrets.create(&params, &secret).await)
     }
 
     /// Writes another key over the one in the Secret, unless somebody wrote it since it was read.
     pub async fn replace(
         &self,
         key: &ApiKey,
-        plain: &PlainKey<'_>,
-        pair: &IssuedPair<'_>,
+        made: &MadeKey,
+        retiring: Option<&(Issued, Timestamp)>,
         api: &WaterDataApi,
         before: &Written,
-    ) -> kube::Result<Outcome> {
-        let data = json!(data(plain, pair.issued, api));
-        self.patch(key, before, metadata(key, pair, api), data)
-            .await
+    ) -> Answer {
+        let data = json!(data(&made.plain, &made.issued, api));
+        let metadata = metadata(key, &made.issued, retiring, api);
+        self.patch(key, before, metadata, data).await
     }
 
     /// Brings everything but the text up to date, likewise.
@@ -79,9 +69,9 @@ impl Secrets {
         issued: &Issued,
         api: &WaterDataApi,
         before: &Written,
-    ) -> kube::Result<Outcome> {
+    ) -> Answer {
         let data = json!({ "base-url": ByteString(base_url(api).into_bytes()) });
-        let metadata = metadata(key, &IssuedPair::of(issued, before.retiring.as_ref()), api);
+        let metadata = metadata(key, issued, before.retiring.as_ref(), api);
         self.patch(key, before, metadata, data).await
     }
 
@@ -92,7 +82,7 @@ impl Secrets {
         before: &Written,
         metadata: SecretMetadata,
         data: Value,
-    ) -> kube::Result<Outcome> {
+    ) -> Answer {
         let owners = owners(
             key,
             before.meta.owner_references.as_deref().unwrap_or_default(),
@@ -115,22 +105,22 @@ impl Secrets {
         let params = PatchParams::apply(RECORD_MANAGER);
         let name = before.meta.name.as_deref().unwrap_or_default();
         let secrets = self.beside::<Secret>(&key.metadata);
-        let patched = secrets.patch(name, &params, &Patch::Merge(patch)).await;
-        outcome(patched.map(|secret| secret.metadata))
+        answer(secrets.patch(name, &params, &Patch::Merge(patch)).await)
     }
 }
 
-fn outcome(written: kube::Result<ObjectMeta>) -> kube::Result<Outcome> {
+fn answer(written: kube::Result<Secret>) -> Answer {
     match written {
-        Ok(meta) => Ok(Outcome::Done(Box::new(meta))),
+        Ok(secret) => Ok(Some(secret.metadata)),
         Err(kube::Error::Api(status))
             if status.is_already_exists() || status.is_conflict() || status.is_not_found() =>
         {
-            Ok(Outcome::Overtaken)
+            Ok(None)
         }
+        // By a quota or a policy.
         Err(kube::Error::Api(status)) if status.is_forbidden() || status.is_invalid() => {
-            Ok(Outcome::Rejected(status.message))
+            Err(KeyError::Rejected(status.message))
         }
-        Err(error) => Err(error),
+        Err(error) => Err(error.into()),
     }
 }
