@@ -2,7 +2,6 @@
 //! declaration waits for them, last uses every half minute, and once a minute the number of records,
 //! which shows evictions.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -144,7 +143,7 @@ async fn show_uses(
     let mut due: Vec<(Option<Timestamp>, KeyId, _)> = keys.iter().filter_map(due).collect();
     // Keys without a shown use first, then the oldest shown uses.
     due.sort_by_key(|(shown, ..)| *shown);
-    let mut uses = HashMap::new();
+    let mut uses = Vec::new();
     for part in due.chunks(USES_AT_ONCE) {
         let asked: Vec<KeyId> = part.iter().map(|(_, key_id, _)| key_id.clone()).collect();
         let used = open.directory.last_used(&asked).await?;
@@ -152,15 +151,14 @@ async fn show_uses(
             .iter()
             .zip(used)
             .filter(|((shown, ..), used)| used > shown);
-        let later =
-            later.filter_map(|((_, key_id, key), used)| Some((key_id.clone(), (used?, key))));
-        uses.extend(later.take(USES_AT_ONCE - uses.len()));
+        uses.extend(later.filter_map(|((_, key_id, key), used)| Some((key_id, used?, key))));
     }
+    uses.truncate(USES_AT_ONCE);
     let noted = uses
         .iter()
-        .map(|(key_id, (used, _))| (key_id.clone(), *used));
+        .map(|(key_id, used, _)| ((*key_id).clone(), *used));
     open.known().uses = noted.collect();
-    for (_, key) in uses.into_values() {
+    for (_, _, key) in uses {
         context.revisit_key(key.clone());
     }
     Ok(())

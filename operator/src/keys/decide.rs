@@ -46,6 +46,7 @@ where
         return (Verdict::Refused(Refusal::OwnerRevoked), None);
     }
     let goal = match spec.material {
+        _ if seen.admission == Admission::Refused => Goal::withdrawn(directory),
         Material::Brought(hash) => brought(seen, spec, hash, directory),
         Material::Generated => generated(seen, spec, directory),
     };
@@ -61,9 +62,7 @@ where
 {
     let step = match &seen.directory {
         Directory::Open(directory) if seen.admission == Admission::Refused => {
-            Goal::withdrawn(Refusal::NotAdmitted, directory)
-                .next(directory)
-                .1
+            Goal::withdrawn(directory).next(directory).1
         }
         Directory::Open(directory) => {
             Goal::kept(&seen.restrictions, directory).and_then(|goal| goal.next(directory).1)

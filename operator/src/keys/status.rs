@@ -119,15 +119,9 @@ pub async fn write(subject: &Subject, status: ApiKeyStatus, context: &Context) -
 
 /// Why the keys of a status are withdrawn.
 fn withdrawn(status: &ApiKeyStatus) -> Option<&Condition> {
-    let reasons = [Reason::NamespaceNotAdmitted, Reason::AccountNotBound];
-    let is_one = |refused: &&Condition| {
-        reasons
-            .iter()
-            .any(|reason| refused.reason == reason.as_str())
-    };
-    refused(status)
-        .filter(|_| status.key_id.is_some())
-        .filter(is_one)
+    let reasons = [Reason::NamespaceNotAdmitted, Reason::AccountNotBound].map(Reason::as_str);
+    let refused = refused(status).filter(|_| status.key_id.is_some());
+    refused.filter(|refused| reasons.contains(&refused.reason.as_str()))
 }
 
 /// What happened between two statuses.
@@ -211,9 +205,8 @@ fn issue(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Option<Transition> {
 
 /// What somebody has to know of: a stalled key, or one that no WaterDataApi admits.
 fn newly_refused<'a>(before: &ApiKeyStatus, after: &'a ApiKeyStatus) -> Option<&'a Condition> {
-    let (was, is) = (refused(before), refused(after)?);
-    let is_new = was.is_none_or(|was| was.reason != is.reason);
-    is_new.then_some(is)
+    let is_new = |is: &&Condition| refused(before).is_none_or(|was| was.reason != is.reason);
+    refused(after).filter(is_new)
 }
 
 fn refused(status: &ApiKeyStatus) -> Option<&Condition> {

@@ -110,23 +110,16 @@ pub fn deleting(gathered: &Gathered, verdict: &Verdict<KeyHash>) -> Report {
 /// The report of an ApiKey that lives.
 pub fn living(gathered: &Gathered, verdict: &Verdict<KeyHash>) -> Report {
     let awaited = awaited(gathered);
-    let hindered = |outcome: Readiness| {
-        let synced = lacks(Aspect::Synced, &outcome);
-        Report::new(
-            vec![accepted(gathered), secret_ready(gathered), synced],
-            outcome,
-        )
-    };
     let report = match verdict {
         Verdict::InForce(hash) => in_force(gathered, hash).unwrap_or_else(|| {
             let message = "what is in force is read again".into();
-            hindered(Readiness::Underway(Reason::Waiting, message))
+            not_synced(gathered, Readiness::Underway(Reason::Waiting, message))
         }),
         Verdict::Refused(refusal) => refused(gathered, refusal),
         Verdict::Held(Hindrance::Directory) => {
             let unknown =
                 || Readiness::Underway(Reason::StoreUnavailable, "it cannot be read".into());
-            hindered(gathered.trouble.clone().unwrap_or_else(unknown))
+            not_synced(gathered, gathered.trouble.clone().unwrap_or_else(unknown))
         }
         Verdict::Held(Hindrance::SecretRemains) => {
             let name = gathered.subject.secret_name().unwrap_or_default();
@@ -187,7 +180,7 @@ fn in_force(gathered: &Gathered, hash: &KeyHash) -> Option<Report> {
 }
 
 fn refused(gathered: &Gathered, refusal: &Refusal) -> Report {
-    let stuck = |reason, message: String| Readiness::Stuck(reason, message);
+    let stuck = Readiness::Stuck;
     let name = || gathered.subject.secret_name().unwrap_or_default();
     let outcome = match refusal {
         Refusal::NotAdmitted => return not_admitted(gathered),
@@ -235,12 +228,14 @@ fn refused(gathered: &Gathered, refusal: &Refusal) -> Report {
             return without_secret(gathered, stuck(Reason::ReissueLimit, message));
         }
     };
-    let findings = [
-        accepted(gathered),
-        secret_ready(gathered),
-        lacks(Aspect::Synced, &outcome),
-    ];
-    Report::new(findings.into(), outcome)
+    not_synced(gathered, outcome)
+}
+
+/// The directory does not hold what is declared.
+fn not_synced(gathered: &Gathered, outcome: Readiness) -> Report {
+    let synced = lacks(Aspect::Synced, &outcome);
+    let findings = vec![accepted(gathered), secret_ready(gathered), synced];
+    Report::new(findings, outcome)
 }
 
 /// A missing WaterDataApi may come by itself; anything else somebody has to change.
@@ -262,10 +257,8 @@ fn not_admitted(gathered: &Gathered) -> Report {
 /// The Secret stands in the way.
 fn without_secret(gathered: &Gathered, outcome: Readiness) -> Report {
     let secret = lacks(Aspect::SecretReady, &outcome);
-    Report::new(
-        vec![accepted(gathered), secret, waits(Aspect::Synced)],
-        outcome,
-    )
+    let findings = vec![accepted(gathered), secret, waits(Aspect::Synced)];
+    Report::new(findings, outcome)
 }
 
 /// Always reported, since a rebuild leaves out keys that are not accepted.

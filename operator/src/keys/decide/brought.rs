@@ -38,10 +38,8 @@ pub fn brought<H: Copy + Ord, P: Clone + Ord>(
             None => goal,
         }
     };
-    match seen.admission {
-        Admission::Refused => return Goal::withdrawn(Refusal::NotAdmitted, directory),
-        Admission::Hindered => return restricted(Refusal::NotAdmitted),
-        Admission::Admitted => {}
+    if seen.admission == Admission::Hindered {
+        return restricted(Refusal::NotAdmitted);
     }
     let revoked = directory.barred.get(&hash).copied();
     let refusal = match revoked {

@@ -32,10 +32,8 @@ pub fn generated<H: Copy + Ord, P: Clone + Ord>(
         retiring.map(|(_, at)| if is_cut { directory.now } else { at })
     };
     let restricted = |refusal| Goal::restricted(seen, spec, directory, refusal, retires);
-    match seen.admission {
-        Admission::Refused => return Goal::withdrawn(Refusal::NotAdmitted, directory),
-        Admission::Hindered => return restricted(Refusal::NotAdmitted),
-        Admission::Admitted => {}
+    if seen.admission == Admission::Hindered {
+        return restricted(Refusal::NotAdmitted);
     }
     match seen.secret {
         Secret::Own(content) if is_believed(seen, content.hash, directory) => {

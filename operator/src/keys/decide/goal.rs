@@ -50,11 +50,11 @@ impl<H: Copy + Ord, P: Clone + Ord> Goal<H, P> {
         Self::new(BTreeMap::new(), FollowUp::Stays(Verdict::Refused(refusal)))
     }
 
-    /// The same, and what was published may come back.
-    pub fn withdrawn(refusal: Refusal, directory: &DirectoryContent<H, P>) -> Self {
+    /// Nothing, since the key is not admitted; what was published may come back.
+    pub fn withdrawn(directory: &DirectoryContent<H, P>) -> Self {
         Self {
             withdrawn: directory.held.keys().copied().collect(),
-            ..Self::refused(refusal)
+            ..Self::refused(Refusal::NotAdmitted)
         }
     }
 

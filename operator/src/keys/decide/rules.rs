@@ -13,7 +13,6 @@ pub fn stricter<P: Clone + Ord>(
     wider_plans: &BTreeSet<P>,
 ) -> KeyRules<P> {
     let is_lowered = wider_plans.contains(&held.plan);
-    let ends = [held.expires, declared.expires];
     KeyRules {
         plan: if is_lowered {
             &declared.plan
@@ -23,7 +22,7 @@ pub fn stricter<P: Clone + Ord>(
         .clone(),
         suspended: held.suspended || declared.suspended,
         not_before: held.not_before.max(declared.not_before),
-        expires: ends.into_iter().flatten().min(),
+        expires: earlier(held.expires, declared.expires),
         retires: held.retires,
     }
 }
