@@ -196,6 +196,9 @@ impl Directories {
     ) -> Result<Declared, DirectoryError> {
         let write = UnansweredWrite::of(open, writer);
         let declared = write.answered_by(writer.declare(declaration).await);
+        if let Ok(declared) = &declared {
+            open.note_written(declared.applied);
+        }
         self.counted(declared.map_err(Into::into))
     }
 

@@ -8,8 +8,8 @@ use tracing::info;
 use water_domain::{KeyHash, KeyId, Plan, Timestamp};
 use water_keystore::connection::Purpose;
 use water_keystore::{
-    ConnectionSettings, Directory, Entry, Instance, InvalidInstance, Observation, Origin, Owner,
-    Record, StoreError, WriteError, Writer,
+    Applied, ConnectionSettings, Directory, Entry, Instance, InvalidInstance, Observation, Origin,
+    Owner, Record, StoreError, WriteError, Writer,
 };
 use water_resources::api_key::ApiName;
 
@@ -126,6 +126,16 @@ impl OpenDirectory {
     /// What the last look showed of it and of its server.
     pub fn observed(&self) -> Option<Observation> {
         self.known().observed.clone()
+    }
+
+    /// A look that shows less than what was written shows a directory that went back, though no look came
+    /// in between.
+    pub(super) fn note_written(&self, applied: Applied) {
+        let mut known = self.known();
+        let meta = known.observed.as_mut().and_then(|seen| seen.meta.as_mut());
+        if let Some(meta) = meta.filter(|meta| meta.generation == applied.generation) {
+            meta.seq = meta.seq.max(applied.seq);
+        }
     }
 
     /// Whether this leadership has ever claimed it: before, there is nothing of ours to look after.
