@@ -76,6 +76,8 @@ impl Limiter {
         let charging = stream::iter(uncharged).map(|(account, uncharged)| async move {
             if let Err(error) = self.charge_later(&account, &uncharged).await {
                 self.standby.failed(error.reason(), Instant::now());
+                // Without requests nothing else would find out that this failure is over.
+                self.trouble.notify_one();
                 if !error.may_have_run() {
                     self.standby.owe(account, uncharged);
                 }
@@ -98,5 +100,55 @@ impl Limiter {
         self.connection
             .run_script("charge what was admitted without Redis", &call)
             .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use anyhow::ensure;
+    use water_domain::{Limits, Timestamp};
+    use water_harness::{Redis, wait_until};
+
+    use super::super::share::Now;
+    use super::*;
+    use crate::connection::{ConnectionSettings, Purpose};
+
+    #[tokio::test]
+    async fn a_charge_that_fails_when_all_else_is_over_is_followed_by_a_probe() {
+        let redis = Redis::start().await.unwrap();
+        let settings = ConnectionSettings::new(&redis.url(), None).unwrap();
+        let instance = "water.water-data".parse().unwrap();
+        let connection = settings.connect(Purpose::Directory);
+        let limiter = Limiter::new(connection, instance, Arc::default());
+        let account = "acme".parse().unwrap();
+        let limits = Limits {
+            requests_per_minute: 10.try_into().unwrap(),
+            requests_per_day: 10.try_into().unwrap(),
+        };
+        let long_ago = Now {
+            here: Instant::now() - Duration::from_secs(61),
+            redis: Timestamp::from_millis(0).unwrap(),
+        };
+        let owing = limiter
+            .standby
+            .charge(&account, limits, None, long_ago, true);
+        assert!(owing.unwrap().accepted);
+        let minute = limiter.instance.minute(&account);
+        let no_list = ["SET", minute.as_str(), "the script cannot charge this"];
+        redis.command(&no_list).await.unwrap();
+
+        limiter.trouble.notify_one();
+        let recovered = async || {
+            let status = limiter.standby.status();
+            let failures: u64 = status.failures.iter().map(|(_, count)| count).sum();
+            ensure!(failures > 0 && status.failing.is_none(), "{status:?}");
+            Ok(())
+        };
+        tokio::select! {
+            never = limiter.attend() => match never {},
+            found = wait_until("a probe", Duration::from_secs(20), recovered) => found.unwrap(),
+        }
     }
 }
