@@ -169,8 +169,9 @@ impl Share {
         (uncharged.of_day > 0 || !uncharged.slots.is_empty()).then_some(uncharged)
     }
 
-    /// Redis did not take it: it is owed as before.
+    /// Redis did not take it: it is owed as before, even where the share was forgotten meanwhile.
     pub(super) fn owe(&mut self, uncharged: UnchargedRequests) {
+        self.turn_to(uncharged.day);
         if uncharged.day == self.day {
             self.owed_of_day += uncharged.of_day;
         }

@@ -272,6 +272,30 @@ mod tests {
     }
 
     #[test]
+    fn what_redis_did_not_take_is_owed_though_the_share_was_forgotten_meanwhile() {
+        let standby = Standby::default();
+        let limits = Limits {
+            requests_per_minute: 10.try_into().unwrap(),
+            requests_per_day: 10.try_into().unwrap(),
+        };
+        let now = Now {
+            here: Instant::now(),
+            redis: Timestamp::from_millis(20_000 * 86_400_000).unwrap(),
+        };
+        let account: AccountId = "acme".parse().unwrap();
+        standby.charge(&account, limits, None, now, true).unwrap();
+        let later = now.here + Duration::from_secs(60);
+        let uncharged = standby.settle(later);
+        assert_eq!(uncharged[0].1.of_day, 1);
+        assert!(standby.is_over(later), "another worker looks just then");
+        for (account, uncharged) in uncharged.clone() {
+            standby.owe(account, uncharged);
+        }
+        assert!(!standby.is_over(later));
+        assert_eq!(standby.settle(later), uncharged);
+    }
+
+    #[test]
     fn a_success_ends_a_failure_and_the_first_one_counts() {
         let standby = Standby::default();
         let began = Instant::now();
