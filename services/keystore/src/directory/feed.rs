@@ -4,7 +4,7 @@ use redis::cmd;
 use redis::streams::{StreamId, StreamReadReply};
 
 use super::Directory;
-use super::meta::{Meta, Observation};
+use super::meta::{Meta, Observation, SCHEMA};
 use super::plans;
 use super::scripts::{hash, number};
 use super::snapshot::{Event, Snapshot};
@@ -31,6 +31,8 @@ pub(super) enum FeedFailure {
     Store(#[from] StoreError),
     #[error("the key directory has no readable meta: Redis lost its data")]
     Missing,
+    #[error("the key directory has schema {stored}, and this version reads {SCHEMA}")]
+    Schema { stored: u64 },
     #[error("the key directory is not complete: it is being rebuilt")]
     Incomplete,
     #[error("the operator has not verified the key directory since Redis restarted or failed over")]
@@ -102,7 +104,12 @@ fn read_entry(mut entry: StreamId) -> Option<FeedEntry> {
 /// The directory's meta, if a gate may use what it describes.
 pub(super) fn usable(seen: &Observation) -> Result<&Meta, FeedFailure> {
     let meta = seen.meta.as_ref().ok_or(FeedFailure::Missing)?;
-    if !meta.complete {
+    if meta.schema != SCHEMA {
+        // Its records may read as none: the keys that this gate knows go on.
+        Err(FeedFailure::Schema {
+            stored: meta.schema,
+        })
+    } else if !meta.complete {
         Err(FeedFailure::Incomplete)
     } else if seen.verified().is_none() {
         Err(FeedFailure::Unverified)

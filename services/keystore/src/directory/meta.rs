@@ -6,10 +6,13 @@ use serde::Deserialize;
 use super::Directory;
 use crate::failure::StoreError;
 
+/// The layout that this version reads and writes; the scripts name it too.
+pub(super) const SCHEMA: u64 = 1;
+
 /// `meta`: one JSON object, so that a person can read it and scripts can decode it.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 pub struct Meta {
-    /// Version of the layout; a build refuses to write any other than its own.
+    /// Version of the layout; a build refuses to read or write any other than its own.
     pub schema: u64,
     /// Uid of the namespace whose operator writes the directory.
     pub owner: String,

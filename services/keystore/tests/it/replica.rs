@@ -248,6 +248,33 @@ async fn a_server_that_the_operator_has_not_verified_is_not_believed() {
 }
 
 #[tokio::test]
+async fn what_a_later_version_writes_in_another_schema_leaves_the_copy_as_it_was() {
+    let site = Site::new().await;
+    let writer = site.ready().await;
+    site.publish(&writer, hash(1)).await;
+    let gate = site.complete_gate("gate-1").await;
+    let mut record = cmd("HSET");
+    record
+        .arg(site.instance.records(hash(1).shard()))
+        .arg(hash(1).as_bytes())
+        .arg("from a later version");
+    site.vandalise(&mut record).await;
+    site.change_meta("meta.schema = 2 meta.generation = meta.generation + 1")
+        .await;
+    gate.doubts().await;
+    let refused = gate.status().setbacks;
+    gate.comes_to("more refused loads", |status| status.setbacks > refused + 2)
+        .await;
+    assert_eq!(gate.record(hash(1)), Some(self::record()));
+    assert_eq!(gate.status().loads, 1);
+
+    let cold = site.running_gate("gate-2");
+    cold.comes_to("a refused load", |status| status.setbacks > 0)
+        .await;
+    assert!(cold.view().is_none());
+}
+
+#[tokio::test]
 async fn redis_time_goes_on_between_readings() {
     let site = Site::new().await;
     site.ready().await;

@@ -167,29 +167,24 @@ impl Site {
 
     /// Makes the directory look as if it had been rebuilt on another server.
     pub async fn seems_restarted(&self) {
-        let other_server = "local meta = cjson.decode(redis.call('GET', KEYS[1])) \
-            meta.replid = 'another' redis.call('SET', KEYS[1], cjson.encode(meta))";
-        let _: () = redis::cmd("EVAL")
-            .arg(other_server)
-            .arg(1)
-            .arg(self.instance.meta())
-            .query_async(&mut self.vandal().await)
-            .await
-            .unwrap();
+        self.change_meta("meta.replid = 'another'").await;
     }
 
     /// Makes the feed end before `meta` does, in one script, so that no round of a gate falls
     /// between the change and its disappearance.
     pub async fn trim_feed(&self) {
-        let lost = "local meta = cjson.decode(redis.call('GET', KEYS[1])) \
-            meta.seq = meta.seq + 1 redis.call('SET', KEYS[1], cjson.encode(meta))";
-        let _: () = redis::cmd("EVAL")
-            .arg(lost)
-            .arg(1)
-            .arg(self.instance.meta())
-            .query_async(&mut self.vandal().await)
-            .await
-            .unwrap();
+        self.change_meta("meta.seq = meta.seq + 1").await;
+    }
+
+    /// Runs this line of Lua on `meta`.
+    pub async fn change_meta(&self, change: &str) {
+        let script = format!(
+            "local meta = cjson.decode(redis.call('GET', KEYS[1])) {change} \
+            redis.call('SET', KEYS[1], cjson.encode(meta))"
+        );
+        let mut call = redis::cmd("EVAL");
+        call.arg(script).arg(1).arg(self.instance.meta());
+        self.vandalise(&mut call).await;
     }
 
     /// Removes the record of a key, and of all that lie in its shard, as an eviction would.

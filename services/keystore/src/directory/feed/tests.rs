@@ -88,7 +88,8 @@ fn meta_ahead_of_the_feed_means_that_entries_are_lost() {
 }
 
 #[test]
-fn a_directory_that_is_missing_unfinished_unverified_or_rebuilt_is_not_followed() {
+fn a_directory_that_is_missing_unfinished_unverified_rebuilt_or_of_another_schema_is_not_followed()
+{
     let with = |change: fn(&mut Meta)| {
         let mut seen = seen(5);
         change(seen.meta.as_mut().unwrap());
@@ -101,6 +102,11 @@ fn a_directory_that_is_missing_unfinished_unverified_or_rebuilt_is_not_followed(
         )
         .unwrap_err()
     };
+    let later = with(|meta| meta.schema = 2);
+    assert_eq!(
+        later.to_string(),
+        "the key directory has schema 2, and this version reads 1"
+    );
     assert!(matches!(
         with(|meta| meta.complete = false),
         FeedFailure::Incomplete
