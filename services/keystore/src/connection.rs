@@ -111,12 +111,16 @@ impl ConnectionSettings {
             client_tls: None,
             root_cert: Some(ca.to_vec()),
         });
+        let failure = match ca {
+            Some(_) => InvalidConnectionSettings::Ca,
+            None => InvalidConnectionSettings::Url,
+        };
         let server = match (cluster, authority) {
             (true, authority) => cluster_of(info, authority).map(Server::cluster),
             (false, None) => Client::open(info).map(Server::one),
             (false, Some(authority)) => Client::build_with_tls(info, authority).map(Server::one),
         };
-        let server = server.map_err(|_| InvalidConnectionSettings::Ca)?;
+        let server = server.map_err(|_| failure)?;
         Ok(Self {
             server,
             store,
@@ -357,6 +361,7 @@ mod tests {
             "http://u:very-secret@redis",
             "redis://u:p@h:notaport",
             "http-cluster://u:very-secret@redis",
+            "unix-cluster:///very-secret",
         ] {
             let error = ConnectionSettings::new(url, None).unwrap_err();
             assert_eq!(error, InvalidConnectionSettings::Url, "{url}");
