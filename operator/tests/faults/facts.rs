@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::Secret;
 use water_domain::KeyHash;
-use water_keystore::{Held, Observation, Stored};
+use water_keystore::{Observation, Origin, Stored};
 use water_resources::ApiKey;
 
 use crate::objects::{Objects, RawKey};
@@ -18,7 +18,8 @@ pub struct Facts {
     pub unreadable: Vec<RawKey>,
     pub secrets: Vec<Secret>,
     pub stored: HashMap<KeyHash, Stored>,
-    pub held: HashMap<Box<str>, Held>,
+    /// What the index says of each ApiKey in `keys`, by its uid.
+    pub held: HashMap<String, BTreeSet<KeyHash>>,
 }
 
 impl Facts {
@@ -32,10 +33,16 @@ impl Facts {
         let (raw, before) = (objects.raw_keys().await?, seq(&directory.observe().await?)?);
         let first = versions(&raw);
         let (keys, unreadable) = sorted(raw)?;
+        let mut held = HashMap::new();
+        for uid in keys.iter().map(uid) {
+            let snapshot = directory.owner_snapshot(uid, &Origin::Generated, &[]);
+            let hashes = snapshot.await?.records.into_keys().collect();
+            held.insert(uid.to_owned(), hashes);
+        }
         let facts = Self {
             secrets: objects.secrets().await?,
             stored: directory.stored().await?,
-            held: directory.all_held().await?,
+            held,
             keys,
             unreadable,
         };

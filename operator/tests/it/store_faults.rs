@@ -1,7 +1,7 @@
 //! Redis loses what it held, or goes back in time: the directory is rebuilt from the cluster under a
 //! new generation, within seconds, and what was revoked stays out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use anyhow::{Context, ensure};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use water_harness::{HttpClient, Process, Redis};
+use water_keystore::Origin;
 
 use crate::Result;
 use crate::gate::{GRACE, Gate};
@@ -170,14 +171,18 @@ async fn a_rebuild_brings_no_key_back_whose_apikey_vanished_while_a_gate_was_awa
 async fn contents(world: &World) -> anyhow::Result<String> {
     let directory = world.directory()?;
     let stored: BTreeMap<_, _> = directory.stored().await?.into_iter().collect();
-    // A rebuild gives every owner another number.
-    let held = directory.all_held().await?.into_iter();
-    let held: BTreeMap<_, _> = held
-        .map(|(uid, held)| (uid, (held.owner, held.hashes)))
-        .collect();
+    let owners = stored.values().flat_map(|stored| &stored.owner);
+    let uids: BTreeSet<_> = owners.map(|owner| &owner.uid).collect();
+    let mut held = BTreeMap::new();
+    for uid in uids {
+        let snapshot = directory.owner_snapshot(uid, &Origin::Generated, &[]);
+        // A rebuild gives every owner another number.
+        held.insert(uid, snapshot.await?.records);
+    }
+    let entries = directory.counts().await?.held;
     let plans = directory.plans().await?.into_iter();
     let plans: BTreeMap<_, _> = plans.map(|plan| (plan.name, plan.limits)).collect();
-    Ok(format!("{stored:?} {held:?} {plans:?}"))
+    Ok(format!("{stored:?} {entries} {held:?} {plans:?}"))
 }
 
 /// Redis evicts the keys whose names begin so.

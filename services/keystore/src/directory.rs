@@ -16,7 +16,6 @@ mod clock;
 pub mod contents;
 pub mod declaration;
 mod feed;
-pub mod held;
 pub mod lease;
 mod load;
 pub mod meta;

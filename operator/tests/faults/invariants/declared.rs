@@ -29,11 +29,10 @@ pub fn declared(facts: &Facts, now: Timestamp) -> Vec<Violation> {
 /// 1
 fn synced(facts: &Facts, key: &ApiKey, now: Timestamp) -> Option<Violation> {
     let published = facts.published(uid(key));
-    let held = facts.held.get(uid(key));
-    let held = held.map(|held| held.hashes.clone()).unwrap_or_default();
+    let held = &facts.held[uid(key)];
     let declared = named(key.status.as_ref(), now);
     let is_exact = published == declared
-        && held == declared
+        && *held == declared
         && published
             .iter()
             .all(|hash| is_as_declared(facts, key, hash));

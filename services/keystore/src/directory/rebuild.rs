@@ -12,7 +12,7 @@ use super::contents::{Contents, Entry};
 use super::meta::Meta;
 use super::scripts::{REBUILD_BEGIN, REBUILD_END, REBUILD_HELD, REBUILD_SHARDS, hash};
 use super::writer::Writer;
-use super::{WriteError, held, plans};
+use super::{WriteError, plans};
 use crate::failure::StoreError;
 use crate::owner::{self, Owner};
 
@@ -139,11 +139,20 @@ async fn write_index(
         let owners = &index[shard.index()];
         call.arg(owners.len());
         for (owner, hashes) in owners {
-            call.arg(&*owner.uid).arg(held::content(owner, hashes));
+            call.arg(&*owner.uid).arg(content(owner, hashes));
         }
     }
     claimed.run(ATTEMPT, &call).await?;
     Ok(())
+}
+
+/// An entry of the index without its number; `held.lua` has its form.
+fn content(owner: &Owner, hashes: &[KeyHash]) -> Vec<u8> {
+    let mut content = format!("{}/{}\n", owner.namespace, owner.name).into_bytes();
+    for hash in hashes {
+        content.extend(hash.as_bytes());
+    }
+    content
 }
 
 async fn end(claimed: &Claimed, generation: u64, index: &[Index<'_>]) -> Result<Meta, WriteError> {
@@ -155,4 +164,18 @@ async fn end(claimed: &Claimed, generation: u64, index: &[Index<'_>]) -> Result<
     let fields = claimed.run(ATTEMPT, &call).await?;
     let meta = Meta::decode(fields.first().map(Vec::as_slice));
     meta.ok_or_else(|| StoreError::unexpected(ATTEMPT).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_of_the_index_is_the_owners_path_and_its_hashes() {
+        let owner = Owner::decode("4f1c water/acme-prod").unwrap();
+        let hashes = [*b"an example of a hash of 32 bytes", [b'\n'; 32]];
+        let stored = content(&owner, &hashes.map(KeyHash::from_bytes));
+        let expected = [b"water/acme-prod\n", hashes.as_flattened()].concat();
+        assert_eq!(stored, expected);
+    }
 }
