@@ -135,12 +135,12 @@ impl Replica {
         let mut after: Option<String> = None;
         loop {
             let outcome = match after.take() {
-                None => self.reload().await,
+                None => self.reload().await.map_err(|failure| (failure, None)),
                 Some(after) => self.follow(after).await,
             };
             after = match outcome {
                 Ok(after) => after,
-                Err(Interruption { failure, after }) => {
+                Err((failure, after)) => {
                     self.set_back(&failure, after.is_none());
                     tokio::time::sleep(RETRY_AFTER).await;
                     after
@@ -164,18 +164,11 @@ impl Replica {
     /// The lease stands before the first shard is read: a deletion that this load may miss must
     /// know whom to wait for. The feed is heard before that, since a gate that cannot hear it must
     /// not renew.
-    async fn reload(&self) -> Result<Option<String>, Interruption> {
-        let outcome = async {
-            feed_end(&self.directory).await?;
-            self.replied();
-            self.renew().await?;
-            load(&self.directory).await
-        };
-        let loaded = outcome.await.map_err(|failure| Interruption {
-            failure,
-            after: None,
-        })?;
-        let Loaded { snapshot, after } = loaded;
+    async fn reload(&self) -> Result<Option<String>, FeedFailure> {
+        feed_end(&self.directory).await?;
+        self.replied();
+        self.renew().await?;
+        let Loaded { snapshot, after } = load(&self.directory).await?;
         tracing::info!(
             directory.keys = snapshot.keys(),
             directory.generation = snapshot.generation,
@@ -188,8 +181,12 @@ impl Replica {
         Ok(Some(after))
     }
 
-    /// Rounds of the feed until a reload is due, which `None` says.
-    async fn follow(&self, mut after: String) -> Result<Option<String>, Interruption> {
+    /// Rounds of the feed until a reload is due, which `None` says. With a failure comes the feed's
+    /// entry from which to go on.
+    async fn follow(
+        &self,
+        mut after: String,
+    ) -> Result<Option<String>, (FeedFailure, Option<String>)> {
         while self.progress().is_younger_than(self.reload_every) {
             // First the lease, which acknowledges what has just been applied, then the next round:
             // so it is renewed each second. When the feed has been silent for long it is not, or
@@ -205,12 +202,7 @@ impl Replica {
             let read = match read.await {
                 Ok(read) => read,
                 // A failure of Redis says nothing about the copy: the next round's checks do.
-                Err(failure @ FeedFailure::Store(_)) => {
-                    return Err(Interruption {
-                        failure,
-                        after: Some(after),
-                    });
-                }
+                Err(failure @ FeedFailure::Store(_)) => return Err((failure, Some(after))),
                 Err(failure) => return Ok(self.needs_reload(&failure)),
             };
             self.replied();
@@ -285,12 +277,6 @@ impl Replica {
     fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// What stopped the work, and the feed's entry from which to go on; `None`: with a reload.
-struct Interruption {
-    failure: FeedFailure,
-    after: Option<String>,
 }
 
 #[cfg(test)]
