@@ -35,7 +35,7 @@ pub use failure::{Reason, StoreError};
 pub use keys::{Instance, InvalidInstance, WebName};
 pub use limiter::{Decision, Limiter, Standby, StandbyStatus, TooManyAccounts, Window};
 pub use owner::Owner;
-pub use quota::{Quota, Quotas};
+pub use quota::Quotas;
 pub use record::{KeyState, Record, Validity};
 pub use sessions::{SessionKeys, SessionStart, Sessions};
 pub use usage::{Usage, UtcDay};

@@ -2,7 +2,7 @@
 -- KEYS  minute: list of accepted times in us, oldest first
 --       day:    '<UTC day since the epoch> <accepted in it>'
 -- ARGV  limit of the minute
--- reply one text of five numbers: now in us,
+-- reply as the limiter's, and nothing is accepted: 0, now in us,
 --       accepted within the minute, us until its next slot opens,
 --       accepted within the day, us until the day ends
 -- The limiter would first drop what is too old, or too far ahead where the clock was set back; here it is left out.
@@ -35,4 +35,4 @@ local day, count = string.match(redis.call('GET', KEYS[2]) or '', '^(%d+) (%d+)$
 day, count = tonumber(day), tonumber(count)
 -- A clock set back across midnight goes on with the day that had begun.
 if day ~= today and day ~= today + 1 then day, count = today, 0 end
-return string.format('%d %d %d %d %d', now, minute, opens, count, (day + 1) * DAY - now)
+return string.format('0 %d %d %d %d %d', now, minute, opens, count, (day + 1) * DAY - now)

@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use water_domain::{PlanName, Timestamp};
 use water_http::Problem;
-use water_keystore::{Quota as Standing, Quotas, Window as Left};
+use water_keystore::{Decision, Quotas, Window as Left};
 
 use crate::asked::{Asked, Response};
 use crate::json::json;
@@ -74,7 +74,7 @@ pub async fn answer(
 }
 
 impl Quota {
-    fn of(plan: PlanName, standing: &Standing) -> Self {
+    fn of(plan: PlanName, standing: &Decision) -> Self {
         let window = |left: &Left| Window {
             limit: left.limit,
             remaining: left.remaining,

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use water_domain::{Limits, Timestamp};
 
-/// Whether a request was accepted, and how both windows stand after it.
+/// Whether a request was accepted, and how both windows stand after it. A mere look at them is not
+/// accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decision {
     /// Whether both windows had room; both were then charged, otherwise neither.
@@ -29,7 +30,7 @@ pub struct Window {
 }
 
 impl Window {
-    pub(crate) fn new(limit: u32, used: i64, opens_in_micros: i64) -> Option<Self> {
+    fn new(limit: u32, used: i64, opens_in_micros: i64) -> Option<Self> {
         Some(Self {
             limit,
             // A key of a larger plan of the same account may have used more than this plan allows.
@@ -49,8 +50,8 @@ fn whole_seconds(time: Duration) -> u64 {
 }
 
 impl Decision {
-    /// Reads the script's reply.
-    pub(super) fn read(reply: &str, limits: Limits) -> Option<Self> {
+    /// Reads a script's reply.
+    pub(crate) fn read(reply: &str, limits: Limits) -> Option<Self> {
         let numbers = reply.split_ascii_whitespace();
         let mut numbers = numbers.map(|number| number.parse::<i64>().ok());
         let mut next = || numbers.next()?;
@@ -116,6 +117,18 @@ mod tests {
             requests_per_day: number(5),
         };
         Decision::read(reply, limits).unwrap()
+    }
+
+    #[test]
+    fn a_reply_is_six_numbers() {
+        let number = NonZeroU32::MIN;
+        let limits = Limits {
+            requests_per_minute: number,
+            requests_per_day: number,
+        };
+        for bad in ["", "0 1 2 3 4", "0 1 2 3 4 x", "0 1 -2 3 4 5"] {
+            assert_eq!(Decision::read(bad, limits), None, "{bad}");
+        }
     }
 
     #[test]
