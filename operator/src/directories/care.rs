@@ -15,7 +15,7 @@ use water_domain::{KeyId, Timestamp};
 use water_keystore::{Observation, StoreError};
 use water_resources::ApiKey;
 
-use super::health::{Damage, damage, is_unguarded, miscount};
+use super::health::{Damage, damage, miscount};
 use super::{OpenDirectory, acknowledgements, former, sweep};
 use crate::clock;
 use crate::context::Context;
@@ -61,8 +61,8 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
         let (before, was_claimed) = (open.observed(), open.was_claimed());
         match look(open, before.as_ref(), looks % MINUTE == COUNT_AT).await {
             Ok((seen, damage)) => {
-                let was_unguarded = before.as_ref().is_some_and(is_unguarded);
-                let is_news = away || was_unguarded != is_unguarded(&seen);
+                let was_unguarded = before.as_ref().is_some_and(|before| before.is_unguarded);
+                let is_news = away || was_unguarded != seen.is_unguarded;
                 away = false;
                 open.known().observed = Some(seen);
                 // What a count or a comparison has shown, the next look does not show again.

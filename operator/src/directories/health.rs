@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use water_keystore::{Counts, Meta, Observation, Role};
+use water_keystore::{Counts, Meta, Observation};
 
 /// Why a directory must be rebuilt from the cluster.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,7 +62,7 @@ impl fmt::Display for Damage {
 /// What is wrong with the directory of `owner`, if that can be seen and mended here: not on a
 /// replica, which takes no writes, and not in another installation's directory.
 pub fn damage(before: Option<&Observation>, seen: &Observation, owner: &str) -> Option<Damage> {
-    if seen.role == Role::Replica {
+    if seen.is_replica {
         return None;
     }
     let Some(meta) = &seen.meta else {
@@ -100,12 +100,6 @@ pub fn miscount(before: &Observation, stored: Counts, after: &Observation) -> Op
     })
 }
 
-/// Whether a primary that is cut off from its replicas would go on acknowledging, so that a
-/// revocation could be lost with it.
-pub fn is_unguarded(seen: &Observation) -> bool {
-    seen.replicas > 0 && !seen.guarded
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,9 +123,8 @@ mod tests {
         let mut seen = Observation {
             meta: Some(meta),
             replid: "server".into(),
-            role: Role::Primary,
-            replicas: 0,
-            guarded: false,
+            is_replica: false,
+            is_unguarded: false,
         };
         change(&mut seen);
         seen
@@ -166,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_replica_and_anothers_directory_are_left_alone() {
-        let replica = seen(|seen| (seen.meta, seen.role) = (None, Role::Replica));
+        let replica = seen(|seen| (seen.meta, seen.is_replica) = (None, true));
         assert_eq!(of(&replica), None);
         assert_eq!(
             of(&with_meta(
@@ -216,14 +209,5 @@ mod tests {
         let later = with_meta(|meta| meta.seq = 11);
         let fewer = counts(|counts| counts.records = 1);
         assert_eq!(miscount(&seen(|_| {}), fewer, &later), None);
-    }
-
-    #[test]
-    fn only_a_primary_with_replicas_can_lack_their_guard() {
-        assert!(!is_unguarded(&seen(|_| {})));
-        assert!(is_unguarded(&seen(|seen| seen.replicas = 1)));
-        assert!(!is_unguarded(&seen(
-            |seen| (seen.replicas, seen.guarded) = (1, true)
-        )));
     }
 }

@@ -12,7 +12,6 @@ use super::secrets::Redis;
 use crate::conditions::Reason;
 use crate::context::Context;
 use crate::directories::OpenDirectory;
-use crate::directories::health::is_unguarded;
 
 /// What the answers were. What could not be answered is not complained of.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -35,7 +34,7 @@ pub async fn ask(open: &OpenDirectory, redis: &Redis, place: &ApiName, context: 
     Facts {
         gate_may_write,
         eviction_policy: directory.eviction_policy().await.unwrap_or(None),
-        is_unguarded: open.observed().is_some_and(|seen| is_unguarded(&seen)),
+        is_unguarded: open.observed().is_some_and(|seen| seen.is_unguarded),
         differing_plans: differing_plans(place, keys),
     }
 }

@@ -28,7 +28,7 @@ mod shard;
 mod snapshot;
 pub mod writer;
 
-use redis::{Value, cmd, pipe};
+use redis::{InfoDict, Value, cmd, pipe};
 use water_domain::key::Shard;
 use water_domain::{KeyId, Timestamp};
 
@@ -169,9 +169,8 @@ impl Directory {
         commands.cmd("GET").arg(self.instance.meta());
         commands.cmd("INFO").arg("memory");
         let attempt = "ask for the eviction policy";
-        let (_, info): (Value, String) = self.connection.run_all(attempt, &commands).await?;
-        let policy = |line: &str| Some(line.trim_end().strip_prefix("maxmemory_policy:")?.into());
-        Ok(info.lines().find_map(policy))
+        let (_, info): (Value, InfoDict) = self.connection.run_all(attempt, &commands).await?;
+        Ok(info.get("maxmemory_policy"))
     }
 
     /// Whether the Redis user of `gate` could change the directory: then an attacker in a gate could make

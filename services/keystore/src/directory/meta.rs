@@ -1,6 +1,6 @@
 //! What the directory says about itself, and what the server that holds it says.
 
-use redis::pipe;
+use redis::{InfoDict, pipe};
 use serde::Deserialize;
 
 use super::Directory;
@@ -79,15 +79,6 @@ pub struct Counts {
     pub revoked: u64,
 }
 
-/// Whether the server takes writes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Role {
-    /// A primary.
-    Primary,
-    /// A replica: writes are refused.
-    Replica,
-}
-
 /// One look at the directory and its server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Observation {
@@ -95,31 +86,24 @@ pub struct Observation {
     pub meta: Option<Meta>,
     /// The server's `master_replid`.
     pub replid: String,
-    /// Whether the server takes writes.
-    pub role: Role,
-    /// Replicas connected to it.
-    pub replicas: u32,
-    /// Whether it refuses writes when none of them keeps up: `min-replicas-to-write` and
-    /// `min-replicas-max-lag` are set. Otherwise a primary that was cut off goes on answering.
-    pub guarded: bool,
+    /// Whether the server is a replica, which refuses writes.
+    pub is_replica: bool,
+    /// Whether a primary that is cut off from its replicas would go on acknowledging, so that a
+    /// revocation could be lost with it: it has replicas, and `min-replicas-to-write` or
+    /// `min-replicas-max-lag` is not set.
+    pub is_unguarded: bool,
 }
 
 impl Observation {
-    pub(crate) fn read(meta: Option<&[u8]>, info: &str) -> Option<Self> {
-        let field = |name: &str| {
-            info.lines()
-                .find_map(|line| line.trim_end().strip_prefix(name)?.strip_prefix(':'))
-        };
+    pub(crate) fn read(meta: Option<&[u8]>, info: &InfoDict) -> Option<Self> {
+        let role: String = info.get("role")?;
+        let replicas: u32 = info.get("connected_slaves")?;
         Some(Self {
             meta: Meta::decode(meta),
-            replid: field("master_replid")?.into(),
-            role: match field("role")? {
-                "master" => Role::Primary,
-                _ => Role::Replica,
-            },
-            replicas: field("connected_slaves")?.parse().ok()?,
+            replid: info.get("master_replid")?,
+            is_replica: role != "master",
             // Redis tells this number only where both settings are.
-            guarded: field("min_slaves_good_slaves").is_some(),
+            is_unguarded: replicas > 0 && !info.contains_key(&"min_slaves_good_slaves"),
         })
     }
 
@@ -150,7 +134,7 @@ impl Directory {
         let mut commands = pipe();
         commands.cmd("GET").arg(self.instance.meta());
         commands.cmd("INFO").arg("replication");
-        let (meta, info): (Option<Vec<u8>>, String) =
+        let (meta, info): (Option<Vec<u8>>, InfoDict) =
             self.connection.run_all(attempt, &commands).await?;
         Observation::read(meta.as_deref(), &info).ok_or_else(|| StoreError::unexpected(attempt))
     }
@@ -162,6 +146,10 @@ mod tests {
 
     const INFO: &str = "# Replication\r\nrole:master\r\nconnected_slaves:1\r\nmaster_replid:abc\r\nmaster_replid2:0\r\n";
 
+    fn observed(meta: Option<&[u8]>, info: &str) -> Observation {
+        Observation::read(meta, &InfoDict::new(info)).unwrap()
+    }
+
     fn meta(complete: bool, replid: &str) -> Vec<u8> {
         format!(
             r#"{{"schema":1,"owner":"u","term":2,"generation":3,"complete":{complete},"count":0,"seq":5,"replid":"{replid}"}}"#
@@ -171,30 +159,34 @@ mod tests {
 
     #[test]
     fn an_empty_complete_directory_is_complete() {
-        let seen = Observation::read(Some(&meta(true, "abc")), INFO).unwrap();
+        let seen = observed(Some(&meta(true, "abc")), INFO);
         assert_eq!(seen.verified().map(|meta| meta.count), Some(0));
-        assert_eq!((seen.role, seen.replicas), (Role::Primary, 1));
+        assert!(!seen.is_replica);
     }
 
     #[test]
-    fn a_primary_is_guarded_by_its_replicas_where_redis_counts_the_good_ones() {
-        let guarded = |info: &str| Observation::read(None, info).unwrap().guarded;
-        assert!(!guarded(INFO));
-        assert!(guarded(&format!("{INFO}min_slaves_good_slaves:1\r\n")));
+    fn only_a_primary_with_replicas_can_lack_their_guard() {
+        let is_unguarded = |info: &str| observed(None, info).is_unguarded;
+        assert!(is_unguarded(INFO));
+        assert!(!is_unguarded(&format!(
+            "{INFO}min_slaves_good_slaves:1\r\n"
+        )));
+        let alone = INFO.replace("connected_slaves:1", "connected_slaves:0");
+        assert!(!is_unguarded(&alone));
     }
 
     #[test]
     fn no_meta_an_unreadable_or_unfinished_one_and_another_servers_need_a_rebuild() {
         let (unfinished, others) = (meta(false, "abc"), meta(true, "old"));
         for stored in [None, Some(b"{".to_vec()), Some(unfinished), Some(others)] {
-            let seen = Observation::read(stored.as_deref(), INFO).unwrap();
+            let seen = observed(stored.as_deref(), INFO);
             assert!(seen.needs_rebuild(), "{seen:?}");
         }
     }
 
     #[test]
     fn a_meta_of_the_version_before_has_no_index() {
-        let seen = Observation::read(Some(&meta(true, "abc")), INFO).unwrap();
+        let seen = observed(Some(&meta(true, "abc")), INFO);
         let meta = seen.verified().unwrap();
         assert_ne!(meta.held_term, meta.term);
     }

@@ -1,7 +1,6 @@
 //! What a gate makes of each thing that the feed and `meta` can say, without a server.
 
 use super::*;
-use crate::directory::meta::Role;
 use crate::directory::snapshot::LoadedShard;
 use water_domain::KeyHash;
 use water_domain::key::Shard;
@@ -30,9 +29,8 @@ fn seen(seq: u64) -> Observation {
     Observation {
         meta: Some(meta),
         replid: "server".into(),
-        role: Role::Primary,
-        replicas: 0,
-        guarded: false,
+        is_replica: false,
+        is_unguarded: false,
     }
 }
 
