@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use tokio::time::Instant;
 use water_domain::Timestamp;
-use water_keystore::{Acknowledgement, Applied, Leases, MARGIN};
+use water_keystore::{Applied, Leases, MARGIN};
 
 use crate::installation::render::{GATE_GRACE, GATE_STORE, Part};
 
@@ -193,10 +193,10 @@ impl Gates {
             let has_stopped = !pod.is_elsewhere && self.missed.has_run_out(pod, GATE_GRACE, now);
             return self.missed.names(pod) && !has_stopped;
         };
-        match self.leases.acknowledgement(lease, change) {
-            Acknowledgement::Given | Acknowledgement::RunOut => false,
-            Acknowledgement::Awaited => true,
-            Acknowledgement::Outdated => !self.missed.has_run_out(pod, lease.grace, now),
+        if self.leases.is_outdated(lease) {
+            !self.missed.has_run_out(pod, lease.grace, now)
+        } else {
+            self.leases.awaits(lease, change)
         }
     }
 }

@@ -24,7 +24,7 @@ pub use connection::{Connection, ConnectionSettings, InvalidConnectionSettings};
 pub use directory::claimed::Applied;
 pub use directory::contents::{Contents, Entry, Stored};
 pub use directory::declaration::{Declaration, Declared, HashRefusal, Origin};
-pub use directory::lease::{Acknowledgement, GateLease, Leases, MARGIN};
+pub use directory::lease::{GateLease, Leases, MARGIN};
 pub use directory::meta::{Counts, Meta, Observation};
 pub use directory::owner_snapshot::OwnerSnapshot;
 pub use directory::rebuild::Rebuilt;

@@ -39,21 +39,6 @@ pub struct Leases {
     pub gates: Vec<GateLease>,
 }
 
-/// Whether one gate can still act on what was there before a change.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Acknowledgement {
-    /// It has applied the change.
-    Given,
-    /// It has not; wait for it.
-    Awaited,
-    /// It was silent for so long that it has stopped serving by itself.
-    RunOut,
-    /// Its lease was written before the directory was rebuilt. A Redis that went back in time shows
-    /// leases that are older than the gates' last words, so that their age says nothing: such a gate
-    /// is waited for as one without a lease is.
-    Outdated,
-}
-
 /// How long after its grace a silent gate is still waited for: clocks, pauses, a renewal under way.
 pub const MARGIN: Duration = Duration::from_secs(10);
 
@@ -70,25 +55,20 @@ impl Directory {
 }
 
 impl Leases {
-    /// How `lease` stands to a change. Leases must have been read after the change was written.
-    ///
-    /// Only an acknowledgement in the present generation counts: after a rebuild, or a loss of data
-    /// before it, the same `seq` may have meant another change. A rebuild starts above every earlier
-    /// `seq`, so that a gate which has loaded it has every change before it.
-    pub fn acknowledgement(&self, lease: &GateLease, change: &Applied) -> Acknowledgement {
+    /// Whether the gate of `lease`, which is not outdated, can still act on what was there before
+    /// `change`: it has not applied it, and was not silent for so long that it has stopped serving by
+    /// itself. Leases must have been read after the change was written.
+    pub fn awaits(&self, lease: &GateLease, change: &Applied) -> bool {
         let silent = self.now.as_millis() - lease.renewed.as_millis();
-        if self.is_outdated(lease) {
-            Acknowledgement::Outdated
-        } else if lease.seq >= change.seq {
-            Acknowledgement::Given
-        } else if silent >= (lease.grace + MARGIN).as_millis() as i64 {
-            Acknowledgement::RunOut
-        } else {
-            Acknowledgement::Awaited
-        }
+        lease.seq < change.seq && silent < (lease.grace + MARGIN).as_millis() as i64
     }
 
-    /// Whether a lease is of another generation than the directory: see [`Acknowledgement::Outdated`].
+    /// Whether a lease is of another generation than the directory, and so acknowledges nothing: after
+    /// a rebuild, or a loss of data before it, the same `seq` may have meant another change. A rebuild
+    /// starts above every earlier `seq`, so that a gate which has loaded it has every change before it.
+    ///
+    /// A Redis that went back in time shows leases that are older than the gates' last words, so that
+    /// their age says nothing: such a gate is waited for as one without a lease is.
     pub fn is_outdated(&self, lease: &GateLease) -> bool {
         Some(lease.generation) != self.generation
     }
@@ -156,41 +136,41 @@ mod tests {
         Leases::read(&reply).unwrap()
     }
 
-    fn judged(generation: u64, seq: u64, renewed: i64) -> Acknowledgement {
+    /// Whether this gate is waited for; `None`: its lease is outdated.
+    fn awaited(generation: u64, seq: u64, renewed: i64) -> Option<bool> {
         let lease = format!(
             r#"{{"uid":"u","generation":{generation},"seq":{seq},"grace":120000,"renewed":{renewed},"mode":"serving"}}"#
         );
         let leases = leases(&lease);
-        leases.acknowledgement(
-            &leases.gates[0],
-            &Applied {
-                generation: 7,
-                seq: 10,
-            },
-        )
+        let lease = &leases.gates[0];
+        let change = Applied {
+            generation: 7,
+            seq: 10,
+        };
+        (!leases.is_outdated(lease)).then(|| leases.awaits(lease, &change))
     }
 
     #[test]
     fn a_gate_acknowledges_by_the_changes_seq_or_a_later_one() {
-        assert_eq!(judged(7, 9, 200_000), Acknowledgement::Awaited);
-        assert_eq!(judged(7, 10, 200_000), Acknowledgement::Given);
+        assert_eq!(awaited(7, 9, 200_000), Some(true));
+        assert_eq!(awaited(7, 10, 200_000), Some(false));
     }
 
     #[test]
     fn an_acknowledgement_of_another_generation_does_not_count() {
-        assert_eq!(judged(6, 99, 200_000), Acknowledgement::Outdated);
-        assert_eq!(judged(8, 99, 200_000), Acknowledgement::Outdated);
+        assert_eq!(awaited(6, 99, 200_000), None);
+        assert_eq!(awaited(8, 99, 200_000), None);
     }
 
     #[test]
     fn the_age_of_a_lease_of_another_generation_says_nothing() {
-        assert_eq!(judged(6, 9, 1), Acknowledgement::Outdated);
+        assert_eq!(awaited(6, 9, 1), None);
     }
 
     #[test]
     fn a_silent_gate_is_waited_for_until_its_grace_and_ten_seconds_are_over() {
-        assert_eq!(judged(7, 9, 70_001), Acknowledgement::Awaited);
-        assert_eq!(judged(7, 9, 70_000), Acknowledgement::RunOut);
+        assert_eq!(awaited(7, 9, 70_001), Some(true));
+        assert_eq!(awaited(7, 9, 70_000), Some(false));
     }
 
     #[test]

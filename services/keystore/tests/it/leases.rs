@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use water_harness::{Network, Proxy, Redis, wait_until};
-use water_keystore::{Acknowledgement, Applied, Leases, Writer};
+use water_keystore::{Applied, Leases, Writer};
 
 use crate::site::*;
 
@@ -14,7 +14,7 @@ async fn acknowledged(site: &Site, change: Applied) -> Leases {
         let all = leases
             .gates
             .iter()
-            .all(|gate| leases.acknowledgement(gate, &change) == Acknowledgement::Given);
+            .all(|gate| !leases.is_outdated(gate) && !leases.awaits(gate, &change));
         ensure!(all, "{leases:?}");
         Ok(leases)
     };
@@ -84,8 +84,7 @@ async fn a_gate_that_has_stopped_is_still_waited_for_until_it_gives_its_lease_ba
     drop(gate);
     let change = site.publish(&writer, hash(1)).await;
     let leases = site.directory().leases().await.unwrap();
-    let judged = leases.acknowledgement(&leases.gates[0], &change);
-    assert_eq!(judged, Acknowledgement::Awaited);
+    assert!(leases.awaits(&leases.gates[0], &change));
 
     site.gate("gate-1").leave().await.unwrap();
     assert!(site.directory().leases().await.unwrap().gates.is_empty());
