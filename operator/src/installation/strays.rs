@@ -93,7 +93,6 @@ mod tests {
     #[test]
     fn a_gate_with_a_lease_follows_the_directory() {
         let lease = GateLease {
-            pod: "gate-1".into(),
             uid: "pod".into(),
             generation: 1,
             seq: 1,

@@ -16,7 +16,6 @@ const CHANGE: Applied = Applied {
 
 fn lease(pod: &str, generation: u64, seq: u64, silent: Duration) -> GateLease {
     GateLease {
-        pod: pod.into(),
         uid: format!("uid-of-{pod}"),
         generation,
         seq,

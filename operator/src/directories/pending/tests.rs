@@ -37,7 +37,6 @@ fn gate(generation: u64, seq: u64) -> Gates {
 fn gate_beside(present: u64, generation: u64, seq: u64) -> Gates {
     let now = Timestamp::from_millis(1_000_000).unwrap();
     let lease = GateLease {
-        pod: "gate-0".into(),
         uid: "g".into(),
         generation,
         seq,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde_json::Value;
 use water_domain::Timestamp;
 
 use super::Directory;
@@ -13,9 +13,7 @@ use crate::failure::StoreError;
 /// A gate's word on how far its copy of the directory has come.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GateLease {
-    /// The pod's name.
-    pub pod: String,
-    /// The pod's uid: a later pod may have the same name.
+    /// The pod's uid.
     pub uid: String,
     /// The generation of the copy that it serves from; 0 while it has none.
     pub generation: u64,
@@ -35,7 +33,7 @@ pub struct Leases {
     /// The directory's generation; `None` when there is no directory, or when Redis has restarted or
     /// failed over since the directory was rebuilt, so that it may be an earlier one's.
     pub generation: Option<u64>,
-    /// In the order of the pods' names.
+    /// In no order.
     pub gates: Vec<GateLease>,
 }
 
@@ -87,42 +85,30 @@ impl Leases {
     /// Reads the reply of `leases.lua`.
     fn read(reply: &[Vec<u8>]) -> Option<Self> {
         let (head, leases) = reply.split_at_checked(2)?;
-        let mut gates = leases
-            .chunks_exact(2)
-            .filter_map(|pair| GateLease::decode(&pair[0], &pair[1]))
-            .collect::<Vec<_>>();
-        gates.sort_by(|one, other| one.pod.cmp(&other.pod));
+        let leases = leases.iter();
         Some(Self {
             now: moment(&head[0])?,
             generation: match &head[1][..] {
                 b"" => None,
                 generation => Some(number(generation)?),
             },
-            gates,
+            gates: leases
+                .filter_map(|lease| GateLease::decode(lease))
+                .collect(),
         })
     }
 }
 
-/// The JSON that `lease.lua` writes; times in ms.
-#[derive(Deserialize)]
-struct StoredLease {
-    uid: String,
-    generation: u64,
-    seq: u64,
-    grace: u64,
-    renewed: i64,
-}
-
 impl GateLease {
-    fn decode(pod: &[u8], stored: &[u8]) -> Option<Self> {
-        let stored: StoredLease = serde_json::from_slice(stored).ok()?;
+    /// Reads the JSON that `lease.lua` writes; times in ms.
+    fn decode(stored: &[u8]) -> Option<Self> {
+        let lease: Value = serde_json::from_slice(stored).ok()?;
         Some(Self {
-            pod: str::from_utf8(pod).ok()?.into(),
-            uid: stored.uid,
-            generation: stored.generation,
-            seq: stored.seq,
-            grace: Duration::from_millis(stored.grace),
-            renewed: Timestamp::from_millis(stored.renewed)?,
+            uid: lease["uid"].as_str()?.into(),
+            generation: lease["generation"].as_u64()?,
+            seq: lease["seq"].as_u64()?,
+            grace: Duration::from_millis(lease["grace"].as_u64()?),
+            renewed: Timestamp::from_millis(lease["renewed"].as_i64()?)?,
         })
     }
 }
@@ -132,7 +118,7 @@ mod tests {
     use super::*;
 
     fn leases(lease: &str) -> Leases {
-        let reply = ["200000", "7", "gate-1", lease].map(|text| text.as_bytes().to_vec());
+        let reply = ["200000", "7", lease].map(|text| text.as_bytes().to_vec());
         Leases::read(&reply).unwrap()
     }
 
@@ -175,11 +161,12 @@ mod tests {
 
     #[test]
     fn a_lease_that_cannot_be_read_hides_no_other() {
-        let good = r#"{"uid":"u","generation":1,"seq":1,"grace":1,"renewed":1,"mode":"serving"}"#;
-        let reply = ["200000", "7", "gate-1", r#"{"renewed":1}"#, "gate-2", good];
+        let good =
+            r#"{"uid":"good","generation":1,"seq":1,"grace":1,"renewed":1,"mode":"serving"}"#;
+        let reply = ["200000", "7", r#"{"renewed":1}"#, good];
         let leases = Leases::read(&reply.map(|text| text.as_bytes().to_vec())).unwrap();
         assert_eq!(leases.gates.len(), 1);
-        assert_eq!(leases.gates[0].pod, "gate-2");
+        assert_eq!(leases.gates[0].uid, "good");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 -- Reads all leases and the generation in which they count; forgets pods that are long gone. One that
 -- cannot be read is left out: to the operator it is a gate without a lease.
 -- KEYS  gates, meta
--- reply now in ms, generation or '', then pod, lease as JSON for each
+-- reply now in ms, generation or '', then each lease as JSON
 -- On another server than the one that was verified the generation may be an earlier one: '' too.
 local meta = read_meta(KEYS[2])
 local is_verified = meta and meta.schema == 1 and meta.replid == replication_id()
@@ -14,7 +14,6 @@ for i = 1, #fields, 2 do
   if renewed and renewed < now() - 3600000 then
     redis.call('HDEL', KEYS[1], fields[i])
   elseif renewed then
-    reply[#reply + 1] = fields[i]
     reply[#reply + 1] = fields[i + 1]
   end
 end

@@ -50,10 +50,7 @@ async fn a_lease_says_who_the_gate_is_and_how_long_it_may_serve() {
     };
     let leases = acknowledged(&site, now).await;
     let lease = &leases.gates[0];
-    assert_eq!(
-        (lease.pod.as_str(), lease.uid.as_str()),
-        ("gate-1", "uid-of-gate-1")
-    );
+    assert_eq!(lease.uid, "uid-of-gate-1");
     assert_eq!(lease.grace.as_secs(), 120);
     let stored: String = redis::cmd("HGET")
         .arg(site.instance.gates())
@@ -193,7 +190,7 @@ async fn a_lease_that_cannot_be_read_hides_no_other_gate() {
         .unwrap();
     let leases = site.directory().leases().await.unwrap();
     assert_eq!(leases.gates.len(), 1);
-    assert_eq!(leases.gates[0].pod, "gate-1");
+    assert_eq!(leases.gates[0].uid, "uid-of-gate-1");
 }
 
 #[tokio::test]
