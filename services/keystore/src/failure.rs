@@ -1,31 +1,38 @@
 //! What can go wrong with Redis, told apart by what an operator of the service must do about it.
 
-use std::fmt;
-
-use redis::{ErrorKind, RedisError, ServerErrorKind};
+use redis::{ErrorKind, RedisError};
 use water_domain::Fault;
 
 /// Why Redis did not do what was asked.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 pub enum Reason {
     /// Not reachable, or the connection broke.
+    #[error("Redis cannot be reached")]
     Down,
     /// No answer within the connection's timeout; the command may have been carried out.
+    #[error("Redis did not answer in time")]
     Slow,
     /// A replica, or a primary with too few replicas.
+    #[error("Redis accepts no writes")]
     ReadOnly,
     /// `maxmemory` is reached.
+    #[error("Redis is out of memory")]
     OutOfMemory,
     /// Still reading its dump.
+    #[error("Redis is still loading its data")]
     Loading,
     /// User or password refused.
+    #[error("Redis refuses the user or password")]
     WrongPassword,
     /// A Redis Cluster without all its slots, or one that moves them; or a cluster behind a URL that
     /// names a single server.
+    #[error("the Redis Cluster is down or moves its slots")]
     ClusterDown,
     /// The user lacks a right: the ACL is not the one that `redis-acl` prints.
+    #[error("the Redis user lacks a right that `water-operator redis-acl` lists")]
     Denied,
     /// An answer of another shape than the contract says.
+    #[error("Redis gave an unexpected answer")]
     Unexpected,
 }
 
@@ -59,50 +66,25 @@ impl Reason {
     }
 
     fn of(error: &RedisError) -> Self {
-        match error.code() {
-            Some("OOM") => return Self::OutOfMemory,
-            Some("NOAUTH" | "WRONGPASS") => return Self::WrongPassword,
+        match (error.kind(), error.code()) {
+            (ErrorKind::Io, _) if error.is_timeout() => Self::Slow,
+            (ErrorKind::Io, _) => Self::Down,
+            (ErrorKind::AuthenticationFailed, _) => Self::WrongPassword,
+            (ErrorKind::ClusterConnectionNotFound, _) => Self::ClusterDown,
+            (_, Some("MASTERDOWN")) => Self::Down,
+            (_, Some("BUSY")) => Self::Slow,
             // A primary that lost its replicas refuses writes as a replica does.
-            Some("NOREPLICAS" | "MISCONF") => return Self::ReadOnly,
-            Some("BUSY") => return Self::Slow,
-            _ => {}
-        }
-        match error.kind() {
-            ErrorKind::AuthenticationFailed => Self::WrongPassword,
-            ErrorKind::Io if error.is_timeout() => Self::Slow,
-            ErrorKind::Io => Self::Down,
-            ErrorKind::ClusterConnectionNotFound => Self::ClusterDown,
-            ErrorKind::Server(kind) => match kind {
-                ServerErrorKind::ReadOnly => Self::ReadOnly,
-                ServerErrorKind::BusyLoading => Self::Loading,
-                ServerErrorKind::ClusterDown
-                | ServerErrorKind::Moved
-                | ServerErrorKind::Ask
-                | ServerErrorKind::TryAgain
-                | ServerErrorKind::CrossSlot => Self::ClusterDown,
-                ServerErrorKind::MasterDown => Self::Down,
-                ServerErrorKind::NoPerm => Self::Denied,
-                _ => Self::Unexpected,
-            },
+            (_, Some("READONLY" | "NOREPLICAS" | "MISCONF")) => Self::ReadOnly,
+            (_, Some("OOM")) => Self::OutOfMemory,
+            (_, Some("LOADING")) => Self::Loading,
+            (_, Some("NOAUTH" | "WRONGPASS")) => Self::WrongPassword,
+            (_, Some("CLUSTERDOWN" | "MOVED" | "ASK" | "TRYAGAIN" | "CROSSSLOT")) => {
+                Self::ClusterDown
+            }
+            (_, Some("NOPERM")) => Self::Denied,
             _ if error.is_connection_dropped() => Self::Down,
             _ => Self::Unexpected,
         }
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Down => "Redis cannot be reached",
-            Self::Slow => "Redis did not answer in time",
-            Self::ReadOnly => "Redis accepts no writes",
-            Self::OutOfMemory => "Redis is out of memory",
-            Self::Loading => "Redis is still loading its data",
-            Self::WrongPassword => "Redis refuses the user or password",
-            Self::ClusterDown => "the Redis Cluster is down or moves its slots",
-            Self::Denied => "the Redis user lacks a right that `water-operator redis-acl` lists",
-            Self::Unexpected => "Redis gave an unexpected answer",
-        })
     }
 }
 
@@ -163,6 +145,8 @@ impl Fault for StoreError {
 mod tests {
     use std::io::ErrorKind;
 
+    use redis::ServerErrorKind;
+
     use super::*;
 
     fn server_error(code: &str) -> RedisError {
@@ -175,9 +159,25 @@ mod tests {
             ("OOM", Reason::OutOfMemory),
             ("NOAUTH", Reason::WrongPassword),
             ("NOREPLICAS", Reason::ReadOnly),
+            ("BUSY", Reason::Slow),
             ("ANYTHING", Reason::Unexpected),
         ] {
             assert_eq!(Reason::of(&server_error(code)), reason, "{code}");
+        }
+        for (kind, reason) in [
+            (ServerErrorKind::MasterDown, Reason::Down),
+            (ServerErrorKind::ReadOnly, Reason::ReadOnly),
+            (ServerErrorKind::BusyLoading, Reason::Loading),
+            (ServerErrorKind::ClusterDown, Reason::ClusterDown),
+            (ServerErrorKind::Moved, Reason::ClusterDown),
+            (ServerErrorKind::Ask, Reason::ClusterDown),
+            (ServerErrorKind::TryAgain, Reason::ClusterDown),
+            (ServerErrorKind::CrossSlot, Reason::ClusterDown),
+            (ServerErrorKind::NoPerm, Reason::Denied),
+            (ServerErrorKind::NoScript, Reason::Unexpected),
+        ] {
+            let error = RedisError::from((redis::ErrorKind::Server(kind), "detail"));
+            assert_eq!(Reason::of(&error), reason, "{kind:?}");
         }
         let refused = std::io::Error::from(ErrorKind::ConnectionRefused);
         assert_eq!(Reason::of(&refused.into()), Reason::Down);
