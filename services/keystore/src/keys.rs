@@ -136,14 +136,9 @@ impl Instance {
         format!("wd:use:{{*}}:{self}:????-??-??")
     }
 
-    /// String: a browser session, sealed.
-    pub fn session(&self, session: &WebName) -> String {
+    /// String: a browser session, sealed; by its [`WebName`], or as an index lists that.
+    pub fn session(&self, session: impl fmt::Display) -> String {
         self.web(session, "s")
-    }
-
-    /// The same by what an index lists.
-    pub(crate) fn listed_session(&self, session: &str) -> String {
-        format!("wd:web:{{{session}}}:{self}:s")
     }
 
     /// Sorted set: the sessions of one subject → when each began, in ms.
@@ -162,7 +157,7 @@ impl Instance {
         self.web(once, "j")
     }
 
-    fn web(&self, name: &WebName, kind: &str) -> String {
+    fn web(&self, name: impl fmt::Display, kind: &str) -> String {
         format!("wd:web:{{{name}}}:{self}:{kind}")
     }
 
@@ -316,7 +311,7 @@ mod tests {
         // printf acme | sha256sum
         let digest = "822b33ad87c148a0a20a5ba7cd5ebcaa68d36a18e7aad165554903f52ca82757";
         let names = [
-            instance.session(&name),
+            instance.session(name),
             instance.sessions_of_subject(&name),
             instance.sessions_of_provider(&name),
             instance.taken(&name),
@@ -324,7 +319,7 @@ mod tests {
         let golden =
             ["s", "u", "i", "j"].map(|kind| format!("wd:web:{{{digest}}}:water.water-data:{kind}"));
         assert_eq!(names, golden);
-        assert_eq!(instance.listed_session(digest), names[0]);
+        assert_eq!(instance.session(digest), names[0]);
     }
 
     #[test]

@@ -50,14 +50,6 @@ pub struct SessionStart {
     pub signed_in: Timestamp,
 }
 
-/// What an index lists.
-struct Listed {
-    /// The oldest first, each with when it began, in milliseconds.
-    sessions: Vec<(String, f64)>,
-    /// When the sessions were last ended, in milliseconds.
-    ended: Option<f64>,
-}
-
 /// The portal's hand on its sessions.
 #[derive(Clone, Debug)]
 pub struct Sessions {
@@ -89,20 +81,17 @@ impl Sessions {
         began: SessionStart,
         length: Duration,
     ) -> Result<bool, StoreError> {
+        let session = keys.session.to_string();
         for index in self.indexes(keys) {
-            let mut add = cmd("ZADD");
-            add.arg(&index)
-                .arg(began.signed_in.as_millis())
-                .arg(keys.session.to_string());
-            self.note(&index, &add, length).await?;
-            let ended = self.listed(&index).await?.ended;
+            self.note(&index, &session, began.signed_in, length).await?;
+            let (_, ended) = self.listed(&index).await?;
             if ended.is_some_and(|ended| ended > began.asked.as_millis() as f64) {
                 return Ok(false);
             }
         }
         let mut write = cmd("SET");
         write
-            .arg(self.instance.session(&keys.session))
+            .arg(self.instance.session(keys.session))
             .arg(sealed)
             .arg("NX")
             .arg("PX")
@@ -119,9 +108,12 @@ impl Sessions {
     /// stay listed for as long as they could be only about to begin.
     async fn bound(&self, index: &str, now: Timestamp) -> Result<(), StoreError> {
         let mut living = Vec::new();
-        for (session, began) in self.listed(index).await?.sessions {
+        let (sessions, _) = self.listed(index).await?;
+        for (session, began) in sessions {
             let age = now.as_millis() as f64 - began;
-            if self.lives(&session).await? {
+            let mut read = cmd("GET");
+            read.arg(self.instance.session(&session));
+            if self.read_by(&read).await?.is_some() {
                 living.push(session);
             } else if age > BEGINNING.as_millis() as f64 {
                 self.forget(index, &session).await?;
@@ -160,7 +152,7 @@ impl Sessions {
     pub async fn end(&self, keys: &SessionKeys) -> Result<(), StoreError> {
         let session = keys.session.to_string();
         let mut delete = cmd("DEL");
-        delete.arg(self.instance.listed_session(&session));
+        delete.arg(self.instance.session(&session));
         let () = self.connection.run("end a session", &delete).await?;
         for index in self.indexes(keys) {
             self.forget(&index, &session).await?;
@@ -197,12 +189,10 @@ impl Sessions {
         now: Timestamp,
         length: Duration,
     ) -> Result<usize, StoreError> {
-        let mut add = cmd("ZADD");
-        // An ending that is written late does not take a later one back.
-        add.arg(index).arg("GT").arg(now.as_millis()).arg(ENDING);
-        self.note(index, &add, length).await?;
+        self.note(index, ENDING, now, length).await?;
+        let (sessions, _) = self.listed(index).await?;
         let mut ended = 0;
-        for (session, _) in self.listed(index).await?.sessions {
+        for (session, _) in sessions {
             ended += usize::from(self.end_other(&session).await?);
             self.forget(index, &session).await?;
         }
@@ -242,33 +232,38 @@ impl Sessions {
         [Some(subject), provider].into_iter().flatten()
     }
 
-    /// Writes to an index, which is kept for as long as any of its sessions may last.
-    async fn note(&self, index: &str, write: &Cmd, length: Duration) -> Result<(), StoreError> {
-        let () = self.connection.run("note a session", write).await?;
+    /// Notes a session, or that all were ended, in an index, which is kept for as long as any of its
+    /// sessions may last. What is written late does not take a later time back.
+    async fn note(
+        &self,
+        index: &str,
+        what: &str,
+        at: Timestamp,
+        length: Duration,
+    ) -> Result<(), StoreError> {
+        let mut add = cmd("ZADD");
+        add.arg(index).arg("GT").arg(at.as_millis()).arg(what);
+        let () = self.connection.run("note a session", &add).await?;
         let mut expire = cmd("PEXPIRE");
         expire.arg(index).arg(length.as_millis() as u64);
         self.connection.run("note a session", &expire).await
     }
 
-    async fn listed(&self, index: &str) -> Result<Listed, StoreError> {
+    /// The sessions of an index, the oldest first, each with when it began, and when they were last
+    /// ended; in milliseconds.
+    async fn listed(&self, index: &str) -> Result<(Vec<(String, f64)>, Option<f64>), StoreError> {
         let mut list = cmd("ZRANGE");
         list.arg(index).arg(0).arg(-1).arg("WITHSCORES");
         let mut sessions: Vec<(String, f64)> = self.connection.run("list sessions", &list).await?;
         let ending = sessions.iter().position(|(name, _)| name == ENDING);
         let ended = ending.map(|place| sessions.remove(place).1);
-        Ok(Listed { sessions, ended })
-    }
-
-    async fn lives(&self, session: &str) -> Result<bool, StoreError> {
-        let mut read = cmd("GET");
-        read.arg(self.instance.listed_session(session));
-        Ok(self.read_by(&read).await?.is_some())
+        Ok((sessions, ended))
     }
 
     /// Ends a session that may be about to begin; whether it lived.
     async fn end_other(&self, session: &str) -> Result<bool, StoreError> {
         let mut end = cmd("SET");
-        end.arg(self.instance.listed_session(session))
+        end.arg(self.instance.session(session))
             .arg(ENDED)
             .arg("GET")
             .arg("PX")

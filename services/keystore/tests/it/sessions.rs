@@ -71,7 +71,7 @@ pub async fn lives(sessions: &Sessions, keys: &SessionKeys) -> bool {
 /// Milliseconds that a session has left.
 async fn left(site: &Site, keys: &SessionKeys) -> i64 {
     let redis = Redis::shared().await.unwrap();
-    let key = site.instance.session(&keys.session);
+    let key = site.instance.session(keys.session);
     redis
         .command(&["PTTL", &key])
         .await
@@ -140,7 +140,7 @@ async fn only_use_puts_off_the_end_of_an_idle_session() {
     let redis = Redis::shared().await.unwrap();
     let anna = keys("a", "anna", None);
     begin(&sessions, &anna, 0).await;
-    let key = site.instance.session(&anna.session);
+    let key = site.instance.session(anna.session);
     redis.command(&["PEXPIRE", &key, "60000"]).await.unwrap();
     assert!(lives(&sessions, &anna).await);
     assert!(left(&site, &anna).await <= 60_000, "reading is no use");
