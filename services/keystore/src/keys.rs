@@ -11,7 +11,6 @@ use sha2::{Digest, Sha256};
 use water_domain::AccountId;
 use water_domain::key::Shard;
 
-use crate::allowance::bounds::Allowance;
 use crate::usage::day::UtcDay;
 
 /// Which WaterDataApi a directory belongs to: `<namespace>.<name>`. Two instances share a Redis
@@ -127,8 +126,8 @@ impl Instance {
     }
 
     /// List: the times, in µs, at which an account took of an allowance of the portal.
-    pub fn allowance(&self, account: &AccountId, what: Allowance) -> String {
-        format!("wd:web:{{{account}}}:{self}:{}", what.word())
+    pub fn allowance(&self, account: &AccountId, word: &str) -> String {
+        format!("wd:web:{{{account}}}:{self}:{word}")
     }
 
     /// The pattern that matches every day's usage of this instance and nothing else.
@@ -296,12 +295,8 @@ mod tests {
             "wd:use:{acme}:water.water-data:1970-01-01"
         );
         assert_eq!(
-            instance().allowance(&account, Allowance::Changes),
+            instance().allowance(&account, "changes"),
             "wd:web:{acme}:water.water-data:changes"
-        );
-        assert_eq!(
-            instance().allowance(&account, Allowance::Reads),
-            "wd:web:{acme}:water.water-data:reads"
         );
     }
 

@@ -174,6 +174,11 @@ async fn an_account_may_change_its_keys_thirty_times_an_hour_whatever_others_do(
         .unwrap();
     let wait = refused.unwrap();
     assert!((3590..=3600).contains(&wait.as_secs()), "{wait:?}");
+    let list = site.instance.allowance(&account(), "changes");
+    let mut length = cmd("LLEN");
+    length.arg(list);
+    let counted: u32 = length.query_async(&mut site.vandal().await).await.unwrap();
+    assert_eq!(counted, 30);
     let other = "globex".parse().unwrap();
     assert_eq!(
         allowances.take(&other, Allowance::Changes).await.unwrap(),
@@ -188,7 +193,7 @@ async fn an_account_may_change_its_keys_thirty_times_an_hour_whatever_others_do(
 #[tokio::test]
 async fn an_allowance_comes_back_as_its_times_grow_old() {
     let site = Site::new().await;
-    let list = site.instance.allowance(&account(), Allowance::Reads);
+    let list = site.instance.allowance(&account(), "reads");
     let micros = now().as_millis() * 1000;
     for age in [70_000_000, 61_000_000] {
         site.vandalise(cmd("RPUSH").arg(&list).arg(micros - age))
