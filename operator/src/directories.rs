@@ -340,7 +340,7 @@ impl Directories {
         drop(known);
         info!(
             generation = rebuilt.meta.generation,
-            records = rebuilt.meta.count,
+            records = rebuilt.meta.counts.records,
             left_out_as_revoked = rebuilt.left_out.len(),
             "key directory rebuilt"
         );

@@ -93,10 +93,10 @@ pub fn miscount(before: &Observation, stored: Counts, after: &Observation) -> Op
         return None;
     };
     // A tombstone alone moves no position.
-    let is_unwritten = (position(meta), meta.counts()) == (position(later), later.counts());
-    (is_unwritten && stored != meta.counts()).then_some(Damage::Miscounted {
+    let is_unwritten = (position(meta), meta.counts) == (position(later), later.counts);
+    (is_unwritten && stored != meta.counts).then_some(Damage::Miscounted {
         stored,
-        counted: meta.counts(),
+        counted: meta.counts,
     })
 }
 
@@ -113,10 +113,7 @@ mod tests {
             held_term: 1,
             generation: 7,
             complete: true,
-            count: 2,
-            owners: 2,
-            held: 2,
-            revoked: 1,
+            counts: counts(|_| {}),
             seq: 10,
             replid: "server".into(),
         };

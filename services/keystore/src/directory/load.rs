@@ -63,10 +63,10 @@ async fn catch_up(
         });
     }
     let stored = snapshot.keys() as u64;
-    if stored != meta.count {
+    if stored != meta.counts.records {
         return Err(FeedFailure::Count {
             stored,
-            counted: meta.count,
+            counted: meta.counts.records,
         });
     }
     let snapshot = extend(&snapshot, later)?.unwrap_or(snapshot);

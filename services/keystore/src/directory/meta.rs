@@ -30,17 +30,9 @@ pub struct Meta {
     pub generation: u64,
     /// Whether a rebuild has written everything.
     pub complete: bool,
-    /// Fields in all shards of `records`, decodable or not.
-    pub count: u64,
-    /// Fields in all shards of `owners`: the operator's, as are the next two.
-    #[serde(default)]
-    pub owners: u64,
-    /// Entries of the index, in all shards of `held`.
-    #[serde(default)]
-    pub held: u64,
-    /// Fields of `revoked`: tombstones of keys and of owners.
-    #[serde(default)]
-    pub revoked: u64,
+    /// How many fields there must be. Another number means that Redis has evicted some.
+    #[serde(flatten)]
+    pub counts: Counts,
     /// The last change's number.
     pub seq: u64,
     /// The server's replication id when the directory was rebuilt: a restart or a promotion
@@ -54,28 +46,22 @@ impl Meta {
     pub(crate) fn decode(stored: Option<&[u8]>) -> Option<Self> {
         serde_json::from_slice(stored?).ok()
     }
-
-    /// How many fields there must be. Another number means that Redis has evicted some.
-    pub fn counts(&self) -> Counts {
-        Counts {
-            records: self.count,
-            owners: self.owners,
-            held: self.held,
-            revoked: self.revoked,
-        }
-    }
 }
 
 /// How many fields the directory has, of each kind that a rebuild would miss.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 pub struct Counts {
-    /// Key records.
+    /// Key records, decodable or not.
+    #[serde(rename = "count")]
     pub records: u64,
-    /// Owners of key records.
+    /// Owners of key records: the operator's, as are the next two.
+    #[serde(default)]
     pub owners: u64,
     /// Entries of the index.
+    #[serde(default)]
     pub held: u64,
     /// Tombstones of keys and of owners.
+    #[serde(default)]
     pub revoked: u64,
 }
 
@@ -160,7 +146,7 @@ mod tests {
     #[test]
     fn an_empty_complete_directory_is_complete() {
         let seen = observed(Some(&meta(true, "abc")), INFO);
-        assert_eq!(seen.verified().map(|meta| meta.count), Some(0));
+        assert_eq!(seen.verified().map(|meta| meta.counts.records), Some(0));
         assert!(!seen.is_replica);
     }
 

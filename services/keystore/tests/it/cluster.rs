@@ -194,7 +194,7 @@ async fn a_key_that_is_alone_in_its_shard_is_replaced_while_the_directory_is_abo
     let stored = operator.directory().stored().await.unwrap();
     assert_eq!(stored.keys().collect::<Vec<_>>(), [&successor]);
     let meta = operator.directory().observe().await.unwrap().meta.unwrap();
-    assert_eq!(operator.directory().counts().await.unwrap(), meta.counts());
+    assert_eq!(operator.directory().counts().await.unwrap(), meta.counts);
 }
 
 /// One key in every shard of the records, whose owners are in all shards of the index.
@@ -232,8 +232,8 @@ async fn a_rebuild_loses_nothing_while_the_directory_is_about_to_move() {
     let meta = writer.rebuild(|| wanted.clone()).await.unwrap().meta;
     assert!(meta.complete);
     let directory = operator.directory();
-    assert_eq!(directory.counts().await.unwrap(), meta.counts());
-    assert_eq!(meta.counts().records, u64::from(Shard::COUNT));
+    assert_eq!(directory.counts().await.unwrap(), meta.counts);
+    assert_eq!(meta.counts.records, u64::from(Shard::COUNT));
     let stored = directory.stored().await.unwrap();
     assert!(
         wanted

@@ -74,7 +74,7 @@ async fn what_another_water_data_api_has_left_must_be_rebuilt() {
         .claim(UID, "made anew", None)
         .await
         .unwrap();
-    assert!(meta.complete && meta.counts().records == 0);
+    assert!(meta.complete && meta.counts.records == 0);
 }
 
 /// Each is a meta that no operator has written.

@@ -136,7 +136,7 @@ async fn what_an_operator_of_the_version_before_wrote_is_rebuilt_before_it_is_be
         let wanted = || contents([hash(1), hash(2)]);
         let rebuilt = writer.rebuild(wanted).await.unwrap();
         assert_eq!(
-            rebuilt.meta.counts(),
+            rebuilt.meta.counts,
             site.directory().counts().await.unwrap()
         );
         site.revoke(&writer, hash(2)).await;

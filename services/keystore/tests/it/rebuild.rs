@@ -14,7 +14,7 @@ async fn a_rebuild_leaves_exactly_what_is_declared_under_a_new_generation() {
     let wanted = || contents([hash(2), hash(3)]);
     let Rebuilt { meta, left_out } = writer.rebuild(wanted).await.unwrap();
     assert!(meta.generation > before.generation && meta.seq > before.seq && meta.complete);
-    assert_eq!((meta.count, left_out), (2, Vec::new()));
+    assert_eq!((meta.counts.records, left_out), (2, Vec::new()));
     let stored = site.directory().stored().await.unwrap();
     assert!(!stored.contains_key(&hash(1)) && stored.contains_key(&hash(3)));
 }
@@ -26,8 +26,8 @@ async fn a_rebuild_leaves_revoked_keys_out() {
     site.revoke(&writer, hash(1)).await;
     let wanted = || contents([hash(1), hash(2)]);
     let Rebuilt { meta, left_out } = writer.rebuild(wanted).await.unwrap();
-    assert_eq!((meta.count, left_out), (1, vec![hash(1)]));
-    assert_eq!(site.directory().counts().await.unwrap(), meta.counts());
+    assert_eq!((meta.counts.records, left_out), (1, vec![hash(1)]));
+    assert_eq!(site.directory().counts().await.unwrap(), meta.counts);
 }
 
 #[tokio::test]
@@ -35,7 +35,7 @@ async fn of_two_entries_with_one_hash_one_is_written_and_counted() {
     let writer = Site::new().await.ready().await;
     let wanted = || contents([hash(1), hash(1)]);
     let meta = writer.rebuild(wanted).await.unwrap().meta;
-    assert_eq!(meta.count, 1);
+    assert_eq!(meta.counts.records, 1);
 }
 
 #[tokio::test]
@@ -47,7 +47,10 @@ async fn changes_go_on_after_a_rebuild_and_are_counted() {
     let next = site.publish(&writer, hash(1000)).await;
     assert_eq!((next.generation, next.seq), (meta.generation, meta.seq + 1));
     let observed = site.directory().observe().await.unwrap();
-    assert_eq!(observed.verified().map(|meta| meta.count), Some(501));
+    assert_eq!(
+        observed.verified().map(|meta| meta.counts.records),
+        Some(501)
+    );
 }
 
 #[tokio::test]

@@ -50,7 +50,7 @@ pub async fn measure(
     let answered = Instant::now();
     wait_until("an empty key directory", PATIENCE, async || {
         let meta = directory.observe().await?.meta.context("no directory")?;
-        ensure!(meta.complete && meta.count == 0, "{meta:?}");
+        ensure!(meta.complete && meta.counts.records == 0, "{meta:?}");
         Ok(())
     })
     .await?;

@@ -92,7 +92,7 @@ impl Site {
         let directory = self.directory()?;
         wait_until("a complete key directory", SOON, async || {
             let meta = directory.observe().await?.meta.context("no directory")?;
-            ensure!(meta.complete && meta.count >= keys, "{meta:?}");
+            ensure!(meta.complete && meta.counts.records >= keys, "{meta:?}");
             Ok(())
         })
         .await

@@ -1,6 +1,7 @@
 //! What a gate makes of each thing that the feed and `meta` can say, without a server.
 
 use super::*;
+use crate::directory::meta::Counts;
 use crate::directory::snapshot::LoadedShard;
 use water_domain::KeyHash;
 use water_domain::key::Shard;
@@ -19,10 +20,7 @@ fn seen(seq: u64) -> Observation {
         held_term: 1,
         generation: 7,
         complete: true,
-        count: 0,
-        owners: 0,
-        held: 0,
-        revoked: 0,
+        counts: Counts::default(),
         seq,
         replid: "server".into(),
     };
