@@ -51,7 +51,7 @@ impl Service {
         connections.register(&mut process.metrics);
         let grace = Arc::new(Grace {
             length: config.gate.grace,
-            standby: Arc::new(Standby::new(&replica)),
+            standby: Arc::new(Standby::new(replica.changes(), replica.live_gates())),
             directory: Arc::clone(&replica),
         });
         let watched = Arc::clone(&grace);

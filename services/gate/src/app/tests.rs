@@ -48,7 +48,7 @@ async fn gate(redis: &Redis, key: &PlainKey<'_>, registry: &mut Registry) -> Gat
     replica.completed().await;
     let grace = Arc::new(Grace {
         length: Duration::from_secs(120),
-        standby: Arc::new(Standby::new(&replica)),
+        standby: Arc::new(Standby::new(replica.changes(), replica.live_gates())),
         directory: Arc::clone(&replica),
     });
     let nobody = || Arc::new(Resolver::new("127.0.0.1:1".parse().unwrap()));

@@ -12,7 +12,6 @@ use water_domain::{AccountId, Limits};
 use super::decision::Decision;
 use super::latest::CachedDecision;
 use super::share::{Now, Share, UnchargedRequests};
-use crate::directory::replica::Replica;
 use crate::failure::Reason;
 
 /// Accounts counted at once; at some 500 bytes each, with 120 a minute, this bounds the memory to
@@ -76,13 +75,9 @@ pub struct StandbyStatus {
 }
 
 impl Standby {
-    /// The standby of a gate whose copy of the directory is `replica`.
-    pub fn new(replica: &Replica) -> Self {
-        Self::with(replica.changes(), replica.live_gates())
-    }
-
-    /// The same, told by others of changes and of the number of gates.
-    pub fn with(changes: Arc<AtomicU64>, gates: Arc<AtomicU32>) -> Self {
+    /// A standby that a gate's copy of the directory tells of changes and of the number of gates, as by
+    /// [`crate::Replica::changes`] and [`crate::Replica::live_gates`].
+    pub fn new(changes: Arc<AtomicU64>, gates: Arc<AtomicU32>) -> Self {
         Self {
             changes,
             gates,

@@ -82,7 +82,7 @@ async fn operator_and_gate_can_do_their_work() {
     let limiter = Limiter::new(
         gate.connect(Purpose::Directory),
         gate.instance.clone(),
-        Arc::new(Standby::new(&running)),
+        Arc::new(Standby::new(running.changes(), running.live_gates())),
     );
     let account = "acme".parse().unwrap();
     assert!(

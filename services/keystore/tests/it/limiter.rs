@@ -166,7 +166,7 @@ async fn a_raised_plan_acts_at_once() {
     let site = Site::new().await;
     let changes = Arc::new(AtomicU64::new(0));
     let connection = site.connect(Purpose::Directory);
-    let standby = Standby::with(changes.clone(), Arc::default());
+    let standby = Standby::new(changes.clone(), Arc::default());
     let limiter = Limiter::new(connection, site.instance.clone(), Arc::new(standby));
     for _ in 0..2 {
         limiter

@@ -159,7 +159,7 @@ impl Site {
     /// The same, of one of so many gates.
     pub fn limiter_of(&self, purpose: Purpose, gates: u32) -> RunningLimiter {
         let gates = Arc::new(AtomicU32::new(gates));
-        let standby = Arc::new(Standby::with(Arc::default(), gates));
+        let standby = Arc::new(Standby::new(Arc::default(), gates));
         let connection = self.connect(purpose);
         let limiter = Limiter::new(connection, self.instance.clone(), standby.clone());
         RunningLimiter::of(limiter, standby)

@@ -36,7 +36,7 @@ fn told(outcome: Result<Response, Problem>) -> (u16, Value) {
 async fn the_quota_falls_by_one_with_each_request_and_never_by_looking() {
     let (connection, instance) = store().await;
     let quotas = Quotas::new(connection.clone(), instance.clone());
-    let standby = Arc::new(Standby::with(Arc::default(), Arc::new(AtomicU32::new(1))));
+    let standby = Arc::new(Standby::new(Arc::default(), Arc::new(AtomicU32::new(1))));
     let limiter = Limiter::new(connection, instance, standby);
     let acme = manager("acme");
     for charged in 0..3 {
