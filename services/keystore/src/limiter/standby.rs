@@ -208,22 +208,15 @@ impl Shares {
     fn of(&mut self, account: &AccountId, now: Instant) -> Result<&mut Share, TooManyAccounts> {
         if !self.by_account.contains_key(account) {
             self.make_room(now)?;
-            self.by_account.insert(account.clone(), Share::default());
         }
-        Ok(self
-            .by_account
-            .get_mut(account)
-            .expect("it was there or has been put there"))
+        Ok(self.by_account.entry(account.clone()).or_default())
     }
 
     /// Forgetting a share that is in use would admit more than the limits: a new account beyond
     /// [`CAPACITY`] is refused.
     fn make_room(&mut self, now: Instant) -> Result<(), TooManyAccounts> {
-        if self.by_account.len() < CAPACITY {
-            return Ok(());
-        }
-        let due = self.swept.is_none_or(|swept| now >= swept + SWEEP_EVERY);
-        if due {
+        let is_due = self.swept.is_none_or(|swept| now >= swept + SWEEP_EVERY);
+        if self.by_account.len() >= CAPACITY && is_due {
             self.swept = Some(now);
             self.by_account.retain(|_, share| !share.is_over(now));
         }
