@@ -36,7 +36,7 @@ use crate::connection::{Connection, ConnectionSettings};
 use crate::failure::StoreError;
 use crate::keys::Instance;
 use meta::Meta;
-use scripts::{CLAIM, Reply};
+use scripts::{CLAIM, Reply, done};
 use writer::Writer;
 
 /// One instance's directory, as far as it needs no claim.
@@ -135,7 +135,7 @@ impl Directory {
         call.arg(owner).arg(take_over.unwrap_or_default()).arg(api);
         let attempt = "claim the key directory";
         let reply: Reply = self.connection.run_script(attempt, &call).await?;
-        let fields = reply.done(attempt)?;
+        let fields = done(reply, attempt)?;
         let meta = Meta::decode(fields.first().map(Vec::as_slice))
             .ok_or_else(|| StoreError::unexpected(attempt))?;
         let writer = Writer::new(

@@ -4,7 +4,7 @@ use redis::{Script, ScriptInvocation};
 use tokio::sync::RwLock;
 
 use super::WriteError;
-use super::scripts::{Reply, number};
+use super::scripts::{Reply, done, number};
 use crate::connection::Connection;
 use crate::failure::StoreError;
 use crate::keys::Instance;
@@ -47,7 +47,7 @@ impl Claimed {
         call: &ScriptInvocation<'_>,
     ) -> Result<Vec<Vec<u8>>, WriteError> {
         let reply: Reply = self.connection.run_script(attempt, call).await?;
-        reply.done(attempt)
+        done(reply, attempt)
     }
 }
 

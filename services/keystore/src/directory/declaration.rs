@@ -8,7 +8,7 @@ use water_domain::{AccountId, KeyHash, Timestamp};
 
 use super::WriteError;
 use super::claimed::{Applied, Claimed};
-use super::scripts::{DECLARE, Reply, hash, moment, number};
+use super::scripts::{DECLARE, Reply, done, hash, moment, more, number};
 use super::writer::Writer;
 use crate::failure::StoreError;
 use crate::owner::{self, Owner};
@@ -152,10 +152,10 @@ impl Writer {
             }
             let call = declaration.call(claimed, &hashes);
             let reply: Reply = claimed.connection.run_script(ATTEMPT, &call).await?;
-            match reply.more() {
+            match more(&reply) {
                 // The index names these, and the script must be given them too. It has done nothing.
                 Some(more) => hashes.extend(more),
-                None => return read(&reply.done(ATTEMPT)?),
+                None => return read(&done(reply, ATTEMPT)?),
             }
         }
     }

@@ -7,7 +7,7 @@ use water_domain::{KeyHash, Timestamp};
 use super::Directory;
 use super::claimed::Applied;
 use super::declaration::Origin;
-use super::scripts::{OWNER_SNAPSHOT, Reply, hash, moment, number};
+use super::scripts::{OWNER_SNAPSHOT, Reply, done, hash, moment, more, number};
 use crate::failure::StoreError;
 use crate::owner;
 use crate::record::Record;
@@ -59,11 +59,11 @@ impl Directory {
                 call.arg(hash.as_bytes());
             }
             let reply: Reply = self.connection.run_script(ATTEMPT, &call).await?;
-            match reply.more() {
+            match more(&reply) {
                 // The index names these besides.
                 Some(more) => hashes.extend(more),
                 None => {
-                    let fields = reply.done(ATTEMPT).ok();
+                    let fields = done(reply, ATTEMPT).ok();
                     let snapshot = fields.and_then(|fields| OwnerSnapshot::read(&fields));
                     return snapshot.ok_or_else(|| StoreError::unexpected(ATTEMPT));
                 }

@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use redis::{FromRedisValue, ParsingError, Script, Value};
+use redis::Script;
 
 use super::WriteError;
 use crate::failure::StoreError;
@@ -45,35 +45,27 @@ pub(super) static LEASE: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("lease.lua")));
 
 /// A reply: a word, then fields.
-pub(super) struct Reply(Vec<Vec<u8>>);
+pub(super) type Reply = Vec<Vec<u8>>;
 
-impl FromRedisValue for Reply {
-    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
-        Vec::from_redis_value(value).map(Self)
+/// The fields behind `done`, or the refusal.
+pub(super) fn done(reply: Reply, attempt: &'static str) -> Result<Vec<Vec<u8>>, WriteError> {
+    let mut fields = reply.into_iter();
+    let word = fields.next().unwrap_or_default();
+    let fields: Vec<Vec<u8>> = fields.collect();
+    if word == b"done" {
+        return Ok(fields);
     }
+    let refusal = refusal(&word, &fields);
+    Err(refusal.unwrap_or_else(|| StoreError::unexpected(attempt).into()))
 }
 
-impl Reply {
-    /// The fields behind `done`, or the refusal.
-    pub(super) fn done(self, attempt: &'static str) -> Result<Vec<Vec<u8>>, WriteError> {
-        let mut fields = self.0.into_iter();
-        let word = fields.next().unwrap_or_default();
-        let fields: Vec<Vec<u8>> = fields.collect();
-        if word == b"done" {
-            return Ok(fields);
-        }
-        let refusal = refusal(&word, &fields);
-        Err(refusal.unwrap_or_else(|| StoreError::unexpected(attempt).into()))
+/// The hashes that the script must be given too, if that is what it asks for.
+pub(super) fn more(reply: &Reply) -> Option<Vec<KeyHash>> {
+    let (word, hashes) = reply.split_first()?;
+    if word != b"more" {
+        return None;
     }
-
-    /// The hashes that the script must be given too, if that is what it asks for.
-    pub(super) fn more(&self) -> Option<Vec<KeyHash>> {
-        let (word, hashes) = self.0.split_first()?;
-        if word != b"more" {
-            return None;
-        }
-        hashes.iter().map(|field| hash(field)).collect()
-    }
+    hashes.iter().map(|field| hash(field)).collect()
 }
 
 fn refusal(word: &[u8], fields: &[Vec<u8>]) -> Option<WriteError> {
