@@ -62,7 +62,7 @@ async fn catch_up(
             meta: meta.seq,
         });
     }
-    let stored = snapshot.keys() as u64;
+    let stored = snapshot.keys as u64;
     if stored != meta.counts.records {
         return Err(FeedFailure::Count {
             stored,

@@ -91,7 +91,7 @@ impl Replica {
     pub fn view(&self) -> Option<View> {
         let snapshot = self.snapshot.load();
         let now = self.now()?;
-        snapshot.is_some().then(|| View::new(snapshot, now))
+        snapshot.is_some().then_some(View { snapshot, now })
     }
 
     /// Redis' time: its last reading, carried on by the monotonic clock. `None` before the first.
@@ -170,7 +170,7 @@ impl Replica {
         self.renew().await?;
         let Loaded { snapshot, after } = load(&self.directory).await?;
         tracing::info!(
-            directory.keys = snapshot.keys(),
+            directory.keys = snapshot.keys,
             directory.generation = snapshot.generation,
             directory.seq = snapshot.seq,
             "loaded the key directory"

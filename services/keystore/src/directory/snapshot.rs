@@ -27,8 +27,10 @@ pub(super) struct Snapshot {
     pub(super) seq: u64,
     shards: Vec<Shard>,
     plans: Arc<HashMap<PlanName, Plan>>,
-    keys: usize,
-    undecodable: usize,
+    /// How many keys, decodable or not, as `meta` counts them.
+    pub(super) keys: usize,
+    /// How many of them cannot be decoded. They answer like unknown keys.
+    pub(super) undecodable: usize,
 }
 
 impl Snapshot {
@@ -50,16 +52,6 @@ impl Snapshot {
             keys,
             undecodable,
         }
-    }
-
-    /// How many keys, decodable or not, as `meta` counts them.
-    pub(super) fn keys(&self) -> usize {
-        self.keys
-    }
-
-    /// How many of them cannot be decoded. They answer like unknown keys.
-    pub(super) fn undecodable(&self) -> usize {
-        self.undecodable
     }
 
     pub(super) fn record(&self, hash: &KeyHash) -> Option<Record> {

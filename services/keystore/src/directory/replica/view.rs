@@ -10,16 +10,12 @@ use crate::record::Record;
 
 /// One state of keys and plans, and Redis' time. Cheap to make; not to be kept across requests.
 pub struct View {
-    snapshot: Guard<Option<Arc<Snapshot>>>,
-    now: Timestamp,
+    /// It is there.
+    pub(super) snapshot: Guard<Option<Arc<Snapshot>>>,
+    pub(super) now: Timestamp,
 }
 
 impl View {
-    /// `snapshot` must be there.
-    pub(super) fn new(snapshot: Guard<Option<Arc<Snapshot>>>, now: Timestamp) -> Self {
-        Self { snapshot, now }
-    }
-
     fn snapshot(&self) -> &Snapshot {
         self.snapshot
             .as_ref()
