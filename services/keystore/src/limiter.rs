@@ -22,7 +22,7 @@ use water_domain::{AccountId, Limits, Timestamp};
 
 use breaker::Breaker;
 pub use decision::{Decision, Window};
-use latest::{CacheLookup, Latest};
+use latest::Latest;
 use share::Now;
 pub use standby::{Standby, StandbyStatus, TooManyAccounts};
 
@@ -84,15 +84,14 @@ impl Limiter {
         now: Timestamp,
     ) -> Result<Decision, TooManyAccounts> {
         let asked = Instant::now();
-        let (look_up, given_up) = {
+        let ((version, refusal), given_up) = {
             let memory = self.memory();
             let look_up = memory.latest.look_up(account, limits, asked);
             (look_up, memory.breaker.is_open())
         };
-        let version = match look_up {
-            CacheLookup::Refused(refusal) => return Ok(refusal),
-            CacheLookup::Ask(version) => version,
-        };
+        if let Some(refusal) = refusal {
+            return Ok(refusal);
+        }
         if given_up {
             return self.charge_here(account, limits, now, true);
         }

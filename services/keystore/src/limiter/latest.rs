@@ -34,16 +34,6 @@ pub(super) struct CachedDecision {
     version: u64,
 }
 
-/// What is known about a request before Redis is asked.
-#[derive(PartialEq, Eq, Debug)]
-pub(super) enum CacheLookup {
-    /// It would be refused again.
-    Refused(Decision),
-    /// Nothing: ask, and give this number back with the decision. A change of a key or plan while
-    /// the answer is under way may make a refusal obsolete, and the number tells.
-    Ask(u64),
-}
-
 impl Latest {
     pub(super) fn new(changes: Arc<AtomicU64>) -> Self {
         Self {
@@ -58,13 +48,19 @@ impl Latest {
         self.young.get(account).or_else(|| self.old.get(account))
     }
 
-    /// The refusal of this account under these limits, if it still holds at `now`.
-    pub(super) fn look_up(&self, account: &AccountId, limits: Limits, now: Instant) -> CacheLookup {
+    /// The refusal of this account under these limits, if it still holds at `now`. Without one Redis is
+    /// asked, and the number is given back with its decision: a change of a key or plan while the
+    /// answer is under way may make a refusal obsolete, and the number tells.
+    pub(super) fn look_up(
+        &self,
+        account: &AccountId,
+        limits: Limits,
+        now: Instant,
+    ) -> (u64, Option<Decision>) {
         let version = self.changes.load(Ordering::Acquire);
         let holds = |known: &&CachedDecision| known.version == version && known.limits == limits;
         let refusal = self.of(account).filter(holds);
-        let decision = refusal.and_then(|known| known.still_refused(now));
-        decision.map_or(CacheLookup::Ask(version), CacheLookup::Refused)
+        (version, refusal.and_then(|known| known.still_refused(now)))
     }
 
     /// Notes a decision, with the moment and the number from before it was asked for.
@@ -157,10 +153,7 @@ mod tests {
     impl Asked {
         fn again(&self, limits: Limits, after: Duration) -> Option<Decision> {
             let account = "acme".parse().unwrap();
-            match self.latest.look_up(&account, limits, self.at + after) {
-                CacheLookup::Refused(decision) => Some(decision),
-                CacheLookup::Ask(_) => None,
-            }
+            self.latest.look_up(&account, limits, self.at + after).1
         }
     }
 

@@ -14,7 +14,7 @@ use water_harness::Redis;
 
 use super::SOURCE;
 use super::decision::Decision;
-use super::latest::{CacheLookup, Latest};
+use super::latest::Latest;
 use super::share::{Now, Share};
 
 /// In µs, somewhere in a day.
@@ -91,13 +91,16 @@ impl World {
     fn request(&mut self, gate: usize) {
         let here = self.both_clocks().here;
         let gate = gate % self.gates.len();
-        let look_up = self.gates[gate]
+        let (version, refusal) = self.gates[gate]
             .latest
             .look_up(&self.account, self.limits, here);
-        let decision = match look_up {
-            CacheLookup::Refused(_) => return,
-            CacheLookup::Ask(_) if self.away => self.ask_the_share(gate),
-            CacheLookup::Ask(version) => self.ask_redis(gate, version),
+        if refusal.is_some() {
+            return;
+        }
+        let decision = if self.away {
+            self.ask_the_share(gate)
+        } else {
+            self.ask_redis(gate, version)
         };
         if decision.accepted {
             self.admitted.push((self.now, !self.away));
