@@ -63,33 +63,26 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    fn response_timeout(self) -> Duration {
+    /// Of making a connection, and of an answer.
+    fn timeouts(self) -> (Duration, Duration) {
+        let millis = Duration::from_millis;
         match self {
-            Self::Limiter => Duration::from_millis(75),
-            Self::Directory => Duration::from_secs(2),
-        }
-    }
-
-    fn connect_timeout(self) -> Duration {
-        match self {
-            Self::Limiter => Duration::from_millis(500),
-            Self::Directory => Duration::from_secs(1),
+            Self::Limiter => (millis(500), millis(75)),
+            Self::Directory => (millis(1000), millis(2000)),
         }
     }
 
     fn open(self, server: &Server) -> LazyConnection {
+        let (connect, response) = self.timeouts();
         // `Looks` keep the time.
-        let backstop = 2 * self.response_timeout().max(self.connect_timeout());
-        server.open(self.connect_timeout(), backstop)
+        let backstop = 2 * response.max(connect);
+        server.open(connect, backstop)
     }
 }
 
 /// How long sent bytes may stay unacknowledged before the kernel gives the connection up. Without
 /// it, a connection through a network that came back would wait for TCP's doubling retransmissions.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(2);
-/// What the scheme of a Redis Cluster's URL ends with. The host is any of its nodes; the others are
-/// learned from it.
-const CLUSTER: &str = "-cluster";
 
 impl ConnectionSettings {
     /// Reads a URL, and the PEM text of the CA that signed the server's certificate (public roots
@@ -142,9 +135,10 @@ impl ConnectionSettings {
     /// A connection, made when first used. Must be called within a Tokio runtime, on which the
     /// connection then lives.
     pub fn connect(&self, purpose: Purpose) -> Connection {
+        let (_, response) = purpose.timeouts();
         Connection {
             inner: Arc::new(ArcSwap::from_pointee(purpose.open(&self.server))),
-            looks: Arc::new(Looks::for_answers_within(purpose.response_timeout())),
+            looks: Arc::new(Looks::for_answers_within(response)),
             server: self.server.clone(),
             purpose,
         }
@@ -157,14 +151,12 @@ impl fmt::Debug for ConnectionSettings {
     }
 }
 
-/// The same URL of a single node, and whether it was a cluster's.
+/// The same URL of a single node, and whether it was a cluster's. A cluster's host is any of its nodes;
+/// the others are learned from it.
 fn without_cluster(url: &str) -> (String, bool) {
-    match url.split_once("://") {
-        Some((scheme, rest)) if scheme.ends_with(CLUSTER) => (
-            format!("{}://{rest}", scheme.trim_end_matches(CLUSTER)),
-            true,
-        ),
-        _ => (url.to_owned(), false),
+    match url.split_once("-cluster://") {
+        Some((scheme, rest)) => (format!("{scheme}://{rest}"), true),
+        None => (url.to_owned(), false),
     }
 }
 
@@ -231,11 +223,8 @@ impl Connection {
     ) -> Result<T, StoreError> {
         let current = self.inner.load_full();
         let mut inner = LazyConnection::clone(&current);
-        let answer = timeout(
-            self.purpose.connect_timeout(),
-            command.query_async(&mut inner),
-        )
-        .await;
+        let (connect, _) = self.purpose.timeouts();
+        let answer = timeout(connect, command.query_async(&mut inner)).await;
         let result =
             answer.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()));
         result.map_err(|error| self.failed(attempt, error, &current))
