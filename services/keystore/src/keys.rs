@@ -173,7 +173,7 @@ impl Instance {
 
 /// What names something of a browser's: a SHA-256, so that names tell nothing and are spread over a
 /// cluster.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct WebName([u8; 32]);
 
 impl WebName {
@@ -186,12 +186,6 @@ impl WebName {
 impl fmt::Display for WebName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&hex::encode(self.0))
-    }
-}
-
-impl fmt::Debug for WebName {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, formatter)
     }
 }
 
