@@ -124,12 +124,17 @@ async fn pass(
     context: &Context,
     now: Timestamp,
 ) -> Result<(), InstallationError> {
+    let is_in_scope = context.api_namespaces.contains(&place(api).namespace);
     if api.metadata.deletion_timestamp.is_some() {
+        if !is_in_scope {
+            // Its directory may be that of another operator, whose writes a claim would fence off.
+            return Ok(());
+        }
         // Children go with their owner; the directory stays for the keys that are revoked from it.
         let (told, secret) = (directory::told_store(api), &api.spec.redis.secret_ref.name);
         return directory::keep_open(&api.metadata, told, secret, context).await;
     }
-    let report = if context.api_namespaces.contains(&place(api).namespace) {
+    let report = if is_in_scope {
         look(api, context, now).await?
     } else if report::is_anothers(api) {
         return Ok(());

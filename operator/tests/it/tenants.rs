@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use serde_yaml_ng::Value as Yaml;
 use tokio::sync::OnceCell;
@@ -12,14 +12,15 @@ use tokio::time::Instant;
 use crate::Result;
 use crate::gate::{GRACE, Gate};
 use crate::rights::{ACCOUNT, rendered};
-use crate::world::{PATIENCE, World, api, key, shown};
+use crate::world::{API, PATIENCE, World, api, brought, key, shown};
 
 /// Where the chart lets WaterDataApis be rolled out.
-const NAMESPACES: [&str; 5] = [
+const NAMESPACES: [&str; 6] = [
     "from-same",
     "from-selector",
     "binding",
     "api-there",
+    "beside-another",
     "rights",
 ];
 
@@ -191,6 +192,37 @@ async fn a_water_data_api_is_rolled_out_where_the_chart_gives_the_rights_and_now
     nowhere
         .condition(object, "Stalled", "True/ScopeTooNarrow")
         .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_deleted_water_data_api_that_another_operator_looks_after_is_left_to_it() -> Result {
+    // Waits until the operator of all namespaces works, too.
+    let platform = namespace("beside-another").await?;
+    platform.apply(&api())?;
+    platform.in_force(&brought("acme", '0')).await?;
+    let other = platform.with_own_operator("of-another").await?;
+    let _operator = other.operator("operator-0")?;
+    other.apply(&api())?;
+    other.in_force(&brought("acme", '1')).await?;
+    let term = other.observe().await?.meta.context("claimed")?.term;
+    let foreground = ["--cascade=foreground", "--wait=false"];
+    other.kubectl(&[&["delete", "waterdataapi", API], &foreground[..]].concat())?;
+    // Both operators look at an ApiKey that changes.
+    for suspend in [true, false, true, false] {
+        let (wanted, spec) = match suspend {
+            true => ("True/Suspended", json!({ "suspend": true })),
+            false => ("True/Active", json!({ "suspend": false })),
+        };
+        for world in [&other, &platform] {
+            world.patch("apikey/acme", &json!({ "spec": spec }), &[])?;
+            world.condition("apikey/acme", "Ready", wanted).await?;
+        }
+    }
+    let object = other.get("waterdataapi/water-data")?;
+    assert!(object["metadata"]["deletionTimestamp"].is_string());
+    let now = other.observe().await?.meta.context("claimed")?.term;
+    assert_eq!(now, term, "nobody else has claimed the directory");
     Ok(())
 }
 

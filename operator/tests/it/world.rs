@@ -85,6 +85,12 @@ impl World {
         Ok(world)
     }
 
+    /// Another namespace of the same API server, with the rights of an operator of its own that looks
+    /// after no other namespace.
+    pub async fn with_own_operator(&self, namespace: &str) -> Result<Self> {
+        Self::at(self.cluster, namespace, &self.redis_url, &[]).await
+    }
+
     /// The same at an API server of the test's own, which it may kill.
     pub async fn alone(namespace: &str) -> Result<Self> {
         let redis = Redis::shared().await?;
