@@ -64,19 +64,33 @@ pub async fn all(
     identity: &str,
 ) -> Result<Released, ReleaseError> {
     let mut leaderships = Vec::new();
-    for namespace in led_namespaces(client, namespace).await? {
-        let election = Election::new(client.clone(), &namespace, identity.into());
-        let won = timeout(LEADING_WITHIN, election.win()).await;
-        leaderships.push(won.map_err(|_| ReleaseError::Leading(namespace))?);
-    }
-    let released = tokio::select! {
-        released = release(client, namespace) => released,
-        () = any_lost(&mut leaderships) => Err(ReleaseError::Overtaken),
-    };
+    let released = lead(client, namespace, identity, &mut leaderships).await;
     for leadership in leaderships {
         leadership.release().await;
     }
     released
+}
+
+/// The same, in the place of every operator: the Leases are won one after another, and those that are
+/// won already are renewed meanwhile. They are the caller's to give back.
+async fn lead(
+    client: &Client,
+    namespace: Option<&str>,
+    identity: &str,
+    leaderships: &mut Vec<Leadership>,
+) -> Result<Released, ReleaseError> {
+    for led in led_namespaces(client, namespace).await? {
+        let election = Election::new(client.clone(), &led, identity.into());
+        let won = tokio::select! {
+            won = timeout(LEADING_WITHIN, election.win()) => won,
+            () = any_lost(leaderships) => return Err(ReleaseError::Overtaken),
+        };
+        leaderships.push(won.map_err(|_| ReleaseError::Leading(led))?);
+    }
+    tokio::select! {
+        released = release(client, namespace) => released,
+        () = any_lost(leaderships) => Err(ReleaseError::Overtaken),
+    }
 }
 
 /// Where operators have led. A namespace without a Lease never had one, or is terminating and takes none.

@@ -1,5 +1,7 @@
 //! The subcommands that a person or a script runs.
 
+use std::sync::Arc;
+
 use anyhow::{bail, ensure};
 use serde_json::json;
 use water_harness::{Process, Program};
@@ -7,7 +9,7 @@ use water_harness::{Process, Program};
 use crate::Result;
 use crate::gate::{GRACE, Gate, end_pod};
 use crate::turnover::holds;
-use crate::world::{API, PATIENCE, World, brought, key};
+use crate::world::{API, PATIENCE, World, api, brought, key};
 
 fn operator(arguments: &[&str]) -> Program {
     Program::new(env!("CARGO_BIN_EXE_water-operator")).args(arguments.iter().copied())
@@ -201,6 +203,56 @@ async fn release_does_nothing_beside_an_operator_that_runs() -> Result {
     let key = world.get("apikey/acme")?;
     assert_eq!(key["metadata"]["finalizers"][0], "waterdata.dev/revoke");
     assert_eq!(running.exit_status()?, None);
+    Ok(())
+}
+
+/// Two namespaces of one API server, each with an operator of its own and a key in force.
+async fn two_operators(names: [&str; 2]) -> anyhow::Result<[(World, Arc<Process>); 2]> {
+    let first = World::alone(names[0]).await?;
+    let second = first.with_own_operator(names[1]).await?;
+    let start = async |world: World| {
+        world.apply(&api())?;
+        let running = world.operator("operator-0")?;
+        world.in_force(&brought("acme", 'a')).await?;
+        anyhow::Ok((world, running))
+    };
+    Ok([start(first).await?, start(second).await?])
+}
+
+fn release_everywhere(world: &World) -> anyhow::Result<Process> {
+    operator(&["release", "--all"])
+        .env("KUBECONFIG", world.cluster.kubeconfig_path())
+        .start()
+}
+
+#[tokio::test]
+async fn release_gives_back_the_leases_that_it_has_won_when_it_cannot_win_another() -> Result {
+    let names = ["release-a-stopped", "release-b-led"];
+    let [(stopped, running), (_led, _running)] = two_operators(names).await?;
+    running.stop(PATIENCE).await?;
+    let release = release_everywhere(&stopped)?;
+    assert_eq!(release.ended(PATIENCE).await?.code(), Some(1));
+    let log = release.log();
+    let why = "an operator leads in namespace release-b-led";
+    assert!(log.contains(why), "{log}");
+    let lease = stopped.get("lease/water-operator")?;
+    assert_eq!(lease["spec"]["holderIdentity"], "");
+    Ok(())
+}
+
+#[tokio::test]
+async fn release_renews_the_leases_that_it_has_won_until_a_killed_operators_runs_out() -> Result {
+    let operators = two_operators(["release-first", "release-later-won"]).await?;
+    let [(first, stopped), (later, killed)] = &operators;
+    stopped.stop(PATIENCE).await?;
+    killed.kill()?;
+    let release = release_everywhere(first)?;
+    let status = release.ended(PATIENCE).await?;
+    assert!(status.success(), "{}", release.log());
+    for world in [first, later] {
+        let key = world.get("apikey/acme")?;
+        assert!(key["metadata"]["finalizers"].is_null(), "{key}");
+    }
     Ok(())
 }
 
