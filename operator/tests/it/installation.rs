@@ -391,7 +391,15 @@ async fn the_directorys_plans_follow_the_spec_and_keep_what_a_key_names() -> Res
 
 #[tokio::test]
 async fn a_restart_beside_a_complete_installation_writes_nothing() -> Result {
-    let (world, operator) = World::running("complete-restart").await?;
+    let world = World::new("complete-restart").await?;
+    let mut declared = api();
+    // The API server leaves such a zero out, and keeps these quantities as 500m, 1Gi and 3G.
+    declared["spec"]["rollout"] = json!({ "minReadySeconds": 0 });
+    declared["spec"]["components"]["gate"]["resources"] = json!({
+        "requests": { "cpu": "0.5", "memory": "1024Mi" }, "limits": { "memory": "3000000000" },
+    });
+    world.apply(&declared)?;
+    let operator = world.operator("operator-0")?;
     complete(&world, "1.2.3").await?;
     world.assert_restart_writes_nothing(&operator).await
 }

@@ -127,7 +127,7 @@ fn resources(source: Source<'_>, part: Part) -> Value {
             .iter()
             .map(|(name, quantity)| ((*name).to_owned(), (*quantity).into()))
             .collect();
-        // As text, which is how the API server keeps it.
+        // The API server keeps text, which it may write otherwise: `1024Mi` as `1Gi`.
         let declared = declared.iter().map(|(name, quantity)| match quantity {
             IntOrString::Int(number) => (name.clone(), number.to_string().into()),
             IntOrString::String(text) => (name.clone(), text.as_str().into()),
