@@ -88,20 +88,21 @@ pub async fn reconcile(
     api: Arc<DeserializeGuard<WaterDataApi>>,
     context: Arc<Context>,
 ) -> Result<Action, InstallationError> {
-    let api = match &api.0 {
-        Ok(api) => api,
-        Err(invalid) => {
-            undecodable::pass(&api, invalid, &context, clock::now()).await?;
-            return Ok(Action::requeue(spread(EVERY, chance())));
+    let pass = async {
+        match &api.0 {
+            Ok(api) => pass(api, &context, clock::now()).await,
+            Err(invalid) => undecodable::pass(&api, invalid, &context, clock::now()).await,
         }
     };
-    let pass = tokio::time::timeout(PASS_WITHIN, pass(api, &context, clock::now()));
-    let result = pass.await.unwrap_or(Err(InstallationError::TooLong));
+    let pass = tokio::time::timeout(PASS_WITHIN, pass).await;
+    let result = pass.unwrap_or(Err(InstallationError::TooLong));
     context.metrics.pass("WaterDataApi", &result);
-    match &result {
-        Ok(()) => context.backoff.succeeded(&api.uid().unwrap_or_default()),
-        Err(error) if error.is_conflict() => {}
-        Err(error) => interrupted(api, error, &context, clock::now()).await,
+    match (&result, &api.0) {
+        (Ok(()), _) => context.backoff.succeeded(&api.uid().unwrap_or_default()),
+        (Err(error), Ok(api)) if !error.is_conflict() => {
+            interrupted(api, error, &context, clock::now()).await;
+        }
+        (Err(_), _) => {}
     }
     result.map(|()| Action::requeue(spread(EVERY, chance())))
 }

@@ -1,9 +1,10 @@
 //! What keeps a WaterDataApi from being rolled out, and what goes on nevertheless.
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
 use crate::Result;
+use crate::store_faults::{admin_address, metrics};
 use crate::world::{API, PATIENCE, World, api, brought};
 
 #[tokio::test]
@@ -114,6 +115,16 @@ async fn an_api_that_cannot_be_read_stalls_and_is_told_of_once() -> Result {
         .condition("waterdataapi/water-data", "Stalled", "True/Undecodable")
         .await?;
     world.told(API, &["Undecodable"]).await?;
+    let address = admin_address(&world, &operator).await?;
+    let counted = async || {
+        let told = metrics(&address).await?;
+        let done = r#"water_operator_passes_total{kind="WaterDataApi",outcome="Done"}"#;
+        ensure!(told.contains(done), "{told}");
+        Ok(())
+    };
+    world
+        .wait("its passes to be counted", PATIENCE, counted)
+        .await?;
     world.kubectl(&["annotate", "waterdataapi", API, "looked-at=again"])?;
     operator.stop(PATIENCE).await?;
     let _next = world.operator("operator-1")?;
