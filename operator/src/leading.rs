@@ -178,14 +178,7 @@ fn with_child_triggers(
             metadata::<Secret>(context, &others, health),
             move |secret| {
                 let uses = |api: &WaterDataApi| {
-                    let name = secret.name_any();
-                    let stores = [
-                        &api.spec.postgres.secret_ref.name,
-                        &api.spec.redis.secret_ref.name,
-                    ];
-                    api.namespace() == secret.namespace()
-                        && (stores.contains(&&name)
-                            || name == format!("{}-identity", api.name_any()))
+                    api.namespace() == secret.namespace() && names(api, &secret.name_any())
                 };
                 let using = apis.state_filter(|api| api.0.as_ref().is_ok_and(uses));
                 using
@@ -194,6 +187,17 @@ fn with_child_triggers(
                     .collect::<Vec<_>>()
             },
         )
+}
+
+/// Whether a WaterDataApi uses the Secret of that name.
+fn names(api: &WaterDataApi, secret: &str) -> bool {
+    let spec = &api.spec;
+    let given = [&spec.postgres.secret_ref.name, &spec.redis.secret_ref.name];
+    let own = ["identity", "portal"].map(|suffix| format!("{}-{suffix}", api.name_any()));
+    let portal = spec.portal.as_ref();
+    let client = portal.map(|portal| &portal.oidc.client_secret_ref.name);
+    let mut used = given.into_iter().chain(client).chain(&own);
+    used.any(|used| used == secret)
 }
 
 fn metadata<K>(
@@ -215,4 +219,39 @@ where
         changes(context.api(namespace), config.clone(), probe)
     });
     select_all(watches).boxed()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn the_stores_secrets_the_portals_and_its_own_are_those_that_a_water_data_api_uses() {
+        let mut api = sample::api("water-data", "water");
+        assert!(!names(&api, "portal-client"));
+        let portal = json!({
+            "url": "https://water.example",
+            "oidc": {
+                "issuer": "https://id.example",
+                "clientId": "water-portal",
+                "clientSecretRef": { "name": "portal-client", "key": "client-secret" },
+            },
+        });
+        api.spec.portal = Some(serde_json::from_value(portal).unwrap());
+        for secret in [
+            "postgres",
+            "redis",
+            "water-data-identity",
+            "water-data-portal",
+            "portal-client",
+        ] {
+            assert!(names(&api, secret), "{secret}");
+        }
+        for secret in ["identity", "other-identity", "acme-apikey"] {
+            assert!(!names(&api, secret), "{secret}");
+        }
+    }
 }
