@@ -71,29 +71,20 @@ words! {
 words! {
     /// Why a condition is as it is.
     Reason {
-        /// Nothing hinders.
         Admitted,
-        /// The key's requests are accepted.
         Active,
-        /// The key is refused because its owner says so.
         Suspended,
         /// The key is answered 403: its plan does not open the API.
         PlanWithoutAccess,
-        /// The key's time has not come.
         NotYetValid,
-        /// The key's time is over.
         Expired,
-        /// The key is being revoked.
         Deleting,
         /// No WaterDataApi, or several, would accept the key.
         ApiAmbiguous,
-        /// The WaterDataApi does not exist.
         ApiNotFound,
-        /// The WaterDataApi does not accept keys of the namespace.
         NamespaceNotAdmitted,
         /// The namespace may not name the account.
         AccountNotBound,
-        /// The WaterDataApi has no such plan.
         PlanUnknown,
         /// The Secret's name is taken.
         SecretConflict,
@@ -105,7 +96,6 @@ words! {
         ReissueLimit,
         /// There is no Secret, since the key was brought along.
         NotNeeded,
-        /// The Secret holds the key.
         Written,
         /// An earlier step is not done.
         Waiting,
@@ -131,15 +121,11 @@ words! {
         StoreUnavailable,
         /// Redis accepts no writes: it is a replica, or a primary without enough of them.
         StoreReadOnly,
-        /// Redis has no memory left.
         StoreOutOfMemory,
         /// Redis still reads its dump.
         StoreLoading,
-        /// Redis refuses the user or the password.
         StoreWrongPassword,
-        /// The Redis Cluster is down or moves its slots.
         StoreClusterDown,
-        /// The Redis user lacks a right.
         StoreDenied,
         /// The directory belongs to another installation.
         DirectoryOwned,
@@ -147,51 +133,31 @@ words! {
         ScopeTooNarrow,
         /// A Secret that the spec names is missing or lacks a key.
         SecretInvalid,
-        /// What `spec.portal` says or names cannot be used.
         PortalInvalid,
-        /// The spec uses a field that this version does not act on.
         NotSupported,
         /// The object is admitted by the schema, and cannot be read.
         Undecodable,
-        /// The API server does not accept an object.
         Rejected,
         /// An object of a child's name belongs to somebody else.
         ObjectConflict,
-        /// Rollouts are stopped.
         Paused,
-        /// Everything is as declared.
         Complete,
-        /// Children are being changed.
         RollingOut,
-        /// A rollout made no progress.
         RolloutFailed,
-        /// The migration Job runs.
         Migrating,
-        /// The migration Job gave up.
         MigrationFailed,
-        /// Enough pods answer.
         PodsReady,
-        /// Too few pods answer.
         PodsMissing,
-        /// The dataset is there.
         Loaded,
-        /// No dataset was loaded.
         NoData,
-        /// The service does not say.
         NotAnswering,
-        /// The identity provider answers as it should.
         ProviderUsable,
-        /// The identity provider is away, or is not what it is said to be.
         ProviderUnusable,
-        /// The identity provider does not take the portal's client id or secret.
         ClientRefused,
         /// Nothing was asked for.
         NotConfigured,
-        /// The controller has not given an address.
         AddressPending,
-        /// An address was given.
         AddressAssigned,
-        /// Nothing is wrong.
         Healthy,
     }
 }
@@ -199,11 +165,8 @@ words! {
 /// What the operator found out about one aspect.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
-    /// Which aspect.
     pub aspect: Aspect,
-    /// Whether it holds.
     pub status: ConditionStatus,
-    /// Why, in one word.
     pub reason: Reason,
     /// Why, in a sentence; what to do about it when it is somebody's turn.
     pub message: String,
@@ -213,17 +176,14 @@ pub struct Finding {
 const LONGEST_MESSAGE: usize = 1024;
 
 impl Finding {
-    /// The aspect holds.
     pub fn holds(aspect: Aspect, reason: Reason, message: impl Into<String>) -> Self {
         Self::new(aspect, ConditionStatus::True, reason, message)
     }
 
-    /// The aspect does not hold.
     pub fn lacks(aspect: Aspect, reason: Reason, message: impl Into<String>) -> Self {
         Self::new(aspect, ConditionStatus::False, reason, message)
     }
 
-    /// Nobody knows.
     pub fn unknown(aspect: Aspect, reason: Reason, message: impl Into<String>) -> Self {
         Self::new(aspect, ConditionStatus::Unknown, reason, message)
     }
@@ -270,12 +230,10 @@ impl Readiness {
         }
     }
 
-    /// Why, in one word.
     pub fn reason(&self) -> Reason {
         self.words().0
     }
 
-    /// Why, in a sentence.
     pub fn message(&self) -> &str {
         self.words().1
     }
@@ -329,7 +287,6 @@ pub fn stated(
         .collect()
 }
 
-/// The condition about an aspect.
 pub fn find(conditions: &[Condition], aspect: Aspect) -> Option<&Condition> {
     conditions
         .iter()
