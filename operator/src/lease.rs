@@ -43,19 +43,13 @@ pub struct Leadership {
     renewed: Instant,
 }
 
-enum Renewal {
-    Renewed,
-    /// It is another's, or nobody's.
-    Taken,
-    /// It is ours, and older than it was.
-    WentBack,
-}
+/// The version of a record that is somebody else's, and since when it has not changed.
+type ObservedLease = (Option<String>, Instant);
 
-/// The record as somebody else's, and since when it has not changed.
-struct ObservedLease {
-    version: Option<String>,
-    since: Instant,
-}
+/// It is another's, or nobody's.
+const TAKEN: &str = "the lease names another leader";
+/// It is ours, and older than it was.
+const WENT_BACK: &str = "the API server was restored from an older state: all is read anew";
 
 impl Election {
     /// A candidacy under `identity`, which no other process has.
@@ -118,15 +112,11 @@ impl Election {
             return true;
         }
         match seen {
-            Some(seen) if seen.version == lease.metadata.resource_version => {
-                seen.since.elapsed() >= DURATION
+            Some((version, since)) if *version == lease.metadata.resource_version => {
+                since.elapsed() >= DURATION
             }
             _ => {
-                let version = lease.metadata.resource_version.clone();
-                *seen = Some(ObservedLease {
-                    version,
-                    since: Instant::now(),
-                });
+                *seen = Some((lease.metadata.resource_version.clone(), Instant::now()));
                 false
             }
         }
@@ -193,13 +183,8 @@ impl Leadership {
             }
             let asked = Instant::now();
             match timeout(left.min(ATTEMPT), self.renew()).await {
-                Ok(Ok(Renewal::Renewed)) => self.renewed = asked,
-                Ok(Ok(Renewal::Taken)) => return warn!("the lease names another leader"),
-                Ok(Ok(Renewal::WentBack)) => {
-                    return warn!(
-                        "the API server was restored from an older state: all is read anew"
-                    );
-                }
+                Ok(Ok(None)) => self.renewed = asked,
+                Ok(Ok(Some(why))) => return warn!("{why}"),
                 Ok(Err(error)) => warn!(error = %error, "cannot renew the lease"),
                 Err(_) => warn!("the API server does not answer about the lease"),
             }
@@ -240,23 +225,21 @@ impl Leadership {
         }
     }
 
-    async fn renew(&mut self) -> kube::Result<Renewal> {
+    /// Renews once, or answers why this leadership is over.
+    async fn renew(&mut self) -> kube::Result<Option<&'static str>> {
         if self.put().await? {
-            return Ok(Renewal::Renewed);
+            return Ok(None);
         }
         // Somebody wrote the object: a taker, or an annotation by hand.
         let live = self.election.api.get_opt(NAME).await?;
         let Some(live) = live.filter(|live| self.election.holds(live)) else {
-            return Ok(Renewal::Taken);
+            return Ok(Some(TAKEN));
         };
         if is_earlier(&live, &self.lease) {
-            return Ok(Renewal::WentBack);
+            return Ok(Some(WENT_BACK));
         }
         self.lease = live;
-        Ok(match self.put().await? {
-            true => Renewal::Renewed,
-            false => Renewal::Taken,
-        })
+        Ok((!self.put().await?).then_some(TAKEN))
     }
 
     /// Whether the API server took the record anew.
