@@ -8,52 +8,38 @@
 mod directory;
 pub mod ending;
 mod finalized;
-mod freeing;
 
 use std::time::Duration;
 
+use anyhow::{anyhow, bail};
 use futures::future::{FutureExt, pending, select_all};
+use futures::{StreamExt, stream};
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::api::ListParams;
+use kube::api::{ListParams, ObjectMeta};
 use kube::{Api, Client, ResourceExt};
 use tokio::time::timeout;
+use water_resources::ApiKey;
+use water_resources::api_key::ApiName;
 
+use crate::keys::finalizer;
 use crate::lease::{self, Election, Leadership};
-use directory::ClearError;
-use finalized::{by_api, finalized};
-pub use freeing::Released;
-use freeing::free;
+use finalized::{FinalizedKey, by_api, finalized};
 
 /// Twice as long as it takes a Lease that nobody renews to become free.
 const LEADING_WITHIN: Duration = Duration::from_secs(2 * lease::DURATION.as_secs());
+/// ApiKeys, and declarations to a key directory, that are under way at a time.
+const AT_ONCE: usize = 16;
+/// Tries while somebody else writes the same ApiKey.
+const TRIES: usize = 5;
+const OVERTAKEN: &str = "an operator has taken the Lease meanwhile: stop it, and run this again";
 
-/// Why nothing more was released.
-#[derive(Debug, thiserror::Error)]
-pub enum ReleaseError {
-    /// The API server refused or was away.
-    #[error("asking the API server: {0}")]
-    Kube(#[from] kube::Error),
-    /// An operator runs.
-    #[error(
-        "an operator leads in namespace {0}: stop it first, or delete the ApiKeys and let it revoke them"
-    )]
-    Leading(String),
-    /// Keys may still be accepted, so that nothing was freed.
-    #[error(
-        "the WaterDataApi {namespace}/{name}: {source}; nothing was freed: run this where its Redis can be \
-         reached, or delete the WaterDataApi and let its gates end"
-    )]
-    Accepted {
-        /// The WaterDataApi's namespace.
-        namespace: String,
-        /// The WaterDataApi's name.
-        name: String,
-        /// Why.
-        source: ClearError,
-    },
-    /// An operator has started meanwhile.
-    #[error("an operator has taken the Lease meanwhile: stop it, and run this again")]
-    Overtaken,
+/// What became of the ApiKeys that had the finalizer.
+#[derive(Debug, Default)]
+pub struct Released {
+    /// How many are free.
+    pub freed: usize,
+    /// Which are not, each with the reason.
+    pub kept: Vec<String>,
 }
 
 /// Frees every ApiKey, or those of one namespace. `identity` is this run's, in the Lease of each
@@ -62,7 +48,7 @@ pub async fn all(
     client: &Client,
     namespace: Option<&str>,
     identity: &str,
-) -> Result<Released, ReleaseError> {
+) -> anyhow::Result<Released> {
     let mut leaderships = Vec::new();
     let released = lead(client, namespace, identity, &mut leaderships).await;
     for leadership in leaderships {
@@ -78,29 +64,34 @@ async fn lead(
     namespace: Option<&str>,
     identity: &str,
     leaderships: &mut Vec<Leadership>,
-) -> Result<Released, ReleaseError> {
+) -> anyhow::Result<Released> {
     for led in led_namespaces(client, namespace).await? {
         let election = Election::new(client.clone(), &led, identity.into());
         let won = tokio::select! {
             won = timeout(LEADING_WITHIN, election.win()) => won,
-            () = any_lost(leaderships) => return Err(ReleaseError::Overtaken),
+            () = any_lost(leaderships) => bail!(OVERTAKEN),
         };
-        leaderships.push(won.map_err(|_| ReleaseError::Leading(led))?);
+        let Ok(leadership) = won else {
+            bail!(
+                "an operator leads in namespace {led}: stop it first, or delete the ApiKeys and let it revoke them"
+            );
+        };
+        leaderships.push(leadership);
     }
     tokio::select! {
         released = release(client, namespace) => released,
-        () = any_lost(leaderships) => Err(ReleaseError::Overtaken),
+        () = any_lost(leaderships) => bail!(OVERTAKEN),
     }
 }
 
 /// Where operators have led. A namespace without a Lease never had one, or is terminating and takes none.
-async fn led_namespaces(client: &Client, namespace: Option<&str>) -> kube::Result<Vec<String>> {
+async fn led_namespaces(client: &Client, namespace: Option<&str>) -> anyhow::Result<Vec<String>> {
     let leases: Api<Lease> = match namespace {
         Some(namespace) => Api::namespaced(client.clone(), namespace),
         None => Api::all(client.clone()),
     };
     let named = ListParams::default().fields(&format!("metadata.name={}", lease::NAME));
-    let leases = leases.list_metadata(&named).await?;
+    let leases = leases.list_metadata(&named).await.map_err(asking)?;
     Ok(leases.iter().filter_map(ResourceExt::namespace).collect())
 }
 
@@ -116,15 +107,58 @@ async fn any_lost(leaderships: &mut [Leadership]) {
     .await;
 }
 
-async fn release(client: &Client, namespace: Option<&str>) -> Result<Released, ReleaseError> {
-    let finalized = finalized(client, namespace).await?;
+async fn release(client: &Client, namespace: Option<&str>) -> anyhow::Result<Released> {
+    let finalized = finalized(client, namespace).await.map_err(asking)?;
     for (api, keys) in by_api(&finalized) {
         let cleared = directory::clear(client, api, &keys, namespace.is_none()).await;
-        cleared.map_err(|source| ReleaseError::Accepted {
-            namespace: api.namespace.clone(),
-            name: api.name.clone(),
-            source,
-        })?;
+        if let Err(error) = cleared {
+            let ApiName { namespace, name } = api;
+            bail!(
+                "the WaterDataApi {namespace}/{name}: {error}; nothing was freed: run this where its Redis can be \
+                 reached, or delete the WaterDataApi and let its gates end"
+            );
+        }
     }
     Ok(free(client, finalized.iter()).await)
+}
+
+fn asking(error: kube::Error) -> anyhow::Error {
+    anyhow!("asking the API server: {error}")
+}
+
+/// Takes the finalizer off ApiKeys whose keys nobody accepts any more; one that cannot be freed stops no other.
+async fn free<'a>(client: &Client, keys: impl Iterator<Item = &'a FinalizedKey>) -> Released {
+    let outcomes = stream::iter(keys)
+        .map(async |key| {
+            let freed = free_one(client, key.meta.clone()).await;
+            freed.map_err(|error| format!("{}: {error}", key.path()))
+        })
+        .buffer_unordered(AT_ONCE);
+    let mut released = Released::default();
+    for outcome in outcomes.collect::<Vec<_>>().await {
+        match outcome {
+            Ok(()) => released.freed += 1,
+            Err(kept) => released.kept.push(kept),
+        }
+    }
+    released
+}
+
+async fn free_one(client: &Client, mut key: ObjectMeta) -> kube::Result<()> {
+    let keys: Api<ApiKey> =
+        Api::namespaced(client.clone(), key.namespace.as_deref().unwrap_or_default());
+    let mut tries = 1;
+    loop {
+        match finalizer::remove(&key, &keys).await {
+            Err(kube::Error::Api(status)) if status.is_conflict() && tries < TRIES => tries += 1,
+            freed => return freed,
+        }
+        match keys
+            .get_metadata_opt(&key.name.clone().unwrap_or_default())
+            .await?
+        {
+            Some(live) if finalizer::is_on(&live.metadata) => key = live.metadata,
+            _ => return Ok(()),
+        }
+    }
 }

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use anyhow::{Context, bail};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{ApiResource, DynamicObject};
@@ -13,55 +14,23 @@ use tokio::time::{Instant, sleep};
 use tracing::info;
 use water_keystore::connection::Purpose;
 use water_keystore::{
-    Applied, Contents, Declaration, Directory, Instance, InvalidInstance, Origin, StoreError,
-    WriteError, Writer,
+    Applied, Contents, Declaration, Directory, Instance, Origin, WriteError, Writer,
 };
 use water_resources::WaterDataApi;
 use water_resources::api_key::ApiName;
 
 use super::finalized::FinalizedKey;
+use super::{AT_ONCE, asking};
 use crate::directories::gates::{GatePod, Gates, MissingLeases, missed, unproven};
 use crate::gate_pods;
-use crate::installation::secret_error::SecretError;
 use crate::installation::secrets::{self, Redis};
 use crate::keys::changes;
 use crate::keys::record;
 
-const AT_ONCE: usize = 16;
 /// Between two looks at the gates.
 const LOOK: Duration = Duration::from_millis(200);
 /// A gate that is silent has stopped serving by then, with the grace that the operator gives it.
 const WITHIN: Duration = Duration::from_secs(150);
-
-/// Why the keys may still be accepted.
-#[derive(Debug, thiserror::Error)]
-pub enum ClearError {
-    #[error("asking the API server: {0}")]
-    Kube(#[from] kube::Error),
-    #[error("its spec.redis.secretRef.name is not a text: name the Secret of its Redis")]
-    Unnamed,
-    #[error(transparent)]
-    Secret(#[from] SecretError),
-    #[error(transparent)]
-    Instance(#[from] InvalidInstance),
-    /// Redis did not answer a question.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// Redis or the directory refused.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-    /// Keys of other namespaces would be lost by a rebuild.
-    #[error(
-        "the key directory is not complete: let an operator rebuild it, or release all namespaces"
-    )]
-    Incomplete,
-    #[error("it is gone and gates of it still run, which accept its keys: delete {0}")]
-    GatesRemain(String),
-    #[error("this took longer than {0:?}")]
-    TooLong(Duration),
-    #[error("gates that have not acknowledged: {0}")]
-    Unacknowledged(String),
-}
 
 /// Returns once no gate of the WaterDataApi accepts a key of these. `is_all`: no other ApiKey has keys
 /// there.
@@ -70,30 +39,38 @@ pub async fn clear(
     api: &ApiName,
     keys: &[&FinalizedKey],
     is_all: bool,
-) -> Result<(), ClearError> {
+) -> anyhow::Result<()> {
     let kind = ApiResource::erase::<WaterDataApi>(&());
     let apis: Api<DynamicObject> = Api::namespaced_with(client.clone(), &api.namespace, &kind);
-    let Some(found) = apis.get_opt(&api.name).await? else {
+    let Some(found) = apis.get_opt(&api.name).await.map_err(asking)? else {
         // Another one of that name begins with a rebuild from the cluster.
         return match gates(client, api).await?.as_slice() {
             [] => Ok(()),
-            names => Err(ClearError::GatesRemain(names.join(", "))),
+            names => bail!(
+                "it is gone and gates of it still run, which accept its keys: delete {}",
+                names.join(", ")
+            ),
         };
     };
     // As it is stored: one that cannot be decoded names its Redis, too.
     let secret = found.data["spec"]["redis"]["secretRef"]["name"].as_str();
-    let secret = secret.ok_or(ClearError::Unnamed)?;
+    let secret = secret
+        .context("its spec.redis.secretRef.name is not a text: name the Secret of its Redis")?;
     let redis = secrets::redis(&found.metadata, secret, client).await?;
     let namespaces: Api<Namespace> = Api::all(client.clone());
-    let owner = namespaces.get(&api.namespace).await?.uid();
+    let namespace = namespaces.get(&api.namespace).await.map_err(asking)?;
     let connection = redis.settings.connect(Purpose::Directory);
     let instance = Instance::new(&api.namespace, &api.name)?;
     let directory = Directory::new(connection, instance);
-    let (owner, uid) = (owner.unwrap_or_default(), found.uid().unwrap_or_default());
+    let owner = namespace.uid().unwrap_or_default();
+    let uid = found.uid().unwrap_or_default();
     let (writer, _) = directory.claim(&owner, &uid, None).await?;
     if directory.observe().await?.needs_rebuild() {
         if !is_all {
-            return Err(ClearError::Incomplete);
+            // Keys of other namespaces would be lost.
+            bail!(
+                "the key directory is not complete: let an operator rebuild it, or release all namespaces"
+            );
         }
         let plans = directory.plans().await?;
         let entries = Vec::new();
@@ -114,7 +91,7 @@ async fn declare(
     directory: &Directory,
     writer: &Writer,
     key: &FinalizedKey,
-) -> Result<Applied, ClearError> {
+) -> anyhow::Result<Applied> {
     let owner = record::owner(&key.meta);
     let hashes: Vec<_> = key.hashes.iter().copied().collect();
     let origin = key.origin.clone().unwrap_or(Origin::Generated);
@@ -154,7 +131,7 @@ async fn acknowledged(
     redis: &Redis,
     directory: &Directory,
     change: Applied,
-) -> Result<(), ClearError> {
+) -> anyhow::Result<()> {
     let begin = Instant::now();
     let (mut known, mut told) = (MissingLeases::default(), String::new());
     loop {
@@ -177,7 +154,7 @@ async fn acknowledged(
             return Ok(());
         }
         if begin.elapsed() >= WITHIN {
-            return Err(ClearError::Unacknowledged(names));
+            bail!("gates that have not acknowledged: {names}");
         }
         if names != told {
             info!(gates = names, "waiting for gates to refuse the keys");
@@ -188,13 +165,13 @@ async fn acknowledged(
 }
 
 /// The names of its gates' pods that have not ended.
-pub async fn gates(client: &Client, api: &ApiName) -> kube::Result<Vec<String>> {
+pub async fn gates(client: &Client, api: &ApiName) -> anyhow::Result<Vec<String>> {
     let pods = pods(client, api, None).await?;
     Ok(pods.into_iter().map(|pod| pod.name).collect())
 }
 
-async fn pods(client: &Client, api: &ApiName, store: Option<&str>) -> kube::Result<Vec<GatePod>> {
-    let pods = gate_pods::list(client, api).await?;
+async fn pods(client: &Client, api: &ApiName, store: Option<&str>) -> anyhow::Result<Vec<GatePod>> {
+    let pods = gate_pods::list(client, api).await.map_err(asking)?;
     let pods = pods.iter().filter_map(|pod| GatePod::of(pod, store));
     Ok(pods.collect())
 }

@@ -8,14 +8,14 @@
 
 use std::time::Duration;
 
+use anyhow::anyhow;
 use kube::Client;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 use water_resources::api_key::ApiName;
 
-use super::directory::{self, ClearError};
 use super::finalized::{FinalizedKey, by_api, finalized};
-use super::freeing::free;
+use super::{directory, free};
 use crate::client;
 use crate::lease::Election;
 
@@ -123,9 +123,10 @@ async fn refused(
     namespace: &str,
     api: &ApiName,
     keys: &[&FinalizedKey],
-) -> Result<(), ClearError> {
+) -> anyhow::Result<()> {
     let cleared = timeout(ATTEMPT, directory::clear(client, api, keys, false)).await;
-    let Err(error) = cleared.unwrap_or(Err(ClearError::TooLong(ATTEMPT))) else {
+    let cleared = cleared.unwrap_or_else(|_| Err(anyhow!("this took longer than {ATTEMPT:?}")));
+    let Err(error) = cleared else {
         return Ok(());
     };
     // Nothing can be created where a namespace is being deleted: a gate that has ended was the last
