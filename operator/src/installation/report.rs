@@ -13,7 +13,7 @@ use water_resources::{ApiKey, Condition, WaterDataApi};
 use super::children::{ChildError, Children};
 use super::manifest::ChildKind;
 use super::progress;
-use super::question::{Loaded, Provider, QuestionError};
+use super::question::{Loaded, Provider};
 use super::render::Part;
 use super::transitions::transitions;
 use crate::client::record_params;
@@ -202,7 +202,7 @@ fn progressing(report: &Report) -> Finding {
 }
 
 /// `DataLoaded`, from the answer of departements.
-pub fn data(answer: Result<Loaded, QuestionError>) -> Finding {
+pub fn data(answer: Result<Loaded, String>) -> Finding {
     let lacks = |what| {
         Finding::lacks(
             Aspect::DataLoaded,
@@ -213,7 +213,7 @@ pub fn data(answer: Result<Loaded, QuestionError>) -> Finding {
         )
     };
     match answer {
-        Err(error) => Finding::unknown(Aspect::DataLoaded, Reason::NotAnswering, error.to_string()),
+        Err(error) => Finding::unknown(Aspect::DataLoaded, Reason::NotAnswering, error),
         Ok(Loaded { stress: 0, risk: 0 }) => lacks("neither stress nor risk data is loaded"),
         Ok(Loaded { stress: 0, .. }) => lacks("no stress data is loaded"),
         Ok(Loaded { risk: 0, .. }) => lacks("no risk data is loaded"),
@@ -226,11 +226,11 @@ pub fn data(answer: Result<Loaded, QuestionError>) -> Finding {
 }
 
 /// `SignInReady`, from the answer of the portal.
-pub fn sign_in(portal: &Portal, answer: Result<Provider, QuestionError>) -> Finding {
+pub fn sign_in(portal: &Portal, answer: Result<Provider, String>) -> Finding {
     let aspect = Aspect::SignInReady;
     let issuer = &portal.oidc.issuer;
     match answer {
-        Err(error) => Finding::unknown(aspect, Reason::NotAnswering, error.to_string()),
+        Err(error) => Finding::unknown(aspect, Reason::NotAnswering, error),
         Ok(Provider { usable: None, .. }) => {
             let message = "the portal has not asked the identity provider yet";
             Finding::unknown(aspect, Reason::Waiting, message)
