@@ -15,7 +15,7 @@ use kube::runtime::{Predicate, WatchStreamExt, predicates};
 use kube::{Client, ResourceExt};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
-use tracing::{error, info};
+use tracing::error;
 use water_resources::api_key::KEY_LABEL;
 use water_resources::{ApiKey, WaterDataApi};
 
@@ -43,12 +43,9 @@ pub struct Caches {
     follower: Mutex<Option<Follower>>,
     /// Counts the times at which a leader has to look at every ApiKey.
     rounds: watch::Sender<u64>,
-    /// How many claims wait until the caches have caught up.
-    waiting: watch::Sender<usize>,
+    /// Each claim that waits until the caches have caught up is a receiver.
+    waiting: watch::Sender<()>,
 }
-
-/// A claim that waits.
-struct Waiting<'a>(&'a watch::Sender<usize>);
 
 /// Where a leader hears which objects to look at.
 #[derive(Clone)]
@@ -80,7 +77,7 @@ impl Caches {
             secrets,
             follower: Mutex::default(),
             rounds: watch::Sender::new(0),
-            waiting: watch::Sender::new(0),
+            waiting: watch::Sender::new(()),
         };
         let told = Told {
             keys: key_changes,
@@ -119,21 +116,10 @@ impl Caches {
             () = keys => error!("the watch of ApiKeys has ended"),
             () = apis => error!("the watch of WaterDataApis has ended"),
             () = secrets => error!("the watch of keys' Secrets has ended"),
-            never = self.say_when_filled() => match never {},
             never = self.keys.compare() => match never {},
             never = self.apis.compare() => match never {},
             never = self.secrets.compare() => match never {},
         }
-    }
-
-    async fn say_when_filled(&self) -> Infallible {
-        self.filled().await;
-        info!(
-            api_keys = self.keys.store.len(),
-            installations = self.apis.store.len(),
-            "the watches have told of everything"
-        );
-        pending().await
     }
 
     /// A store shows a list when that is complete: a pass over one of its objects may have run before.
@@ -160,7 +146,7 @@ impl Caches {
     /// the passes over 10 000 others, a new key would wait for many seconds. During a claim all passes
     /// wait for it, and those that gathered meanwhile would come before the new key.
     async fn tell_settled(&self) -> Infallible {
-        let (mut rounds, mut waiting) = (self.rounds.subscribe(), self.waiting.subscribe());
+        let mut rounds = self.rounds.subscribe();
         let mut pace = interval(SETTLED_EVERY);
         pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -172,7 +158,7 @@ impl Caches {
                 }
                 if is_settled(&key) {
                     pace.tick().await;
-                    let _ = waiting.wait_for(|claims| *claims == 0).await;
+                    self.waiting.closed().await;
                     self.tell_key(ObjectRef::from_obj(&*key));
                 }
             }
@@ -209,7 +195,7 @@ impl Caches {
 
     /// Returns once the caches include everything that had happened when this was called.
     pub async fn caught_up(&self) -> kube::Result<()> {
-        let _waiting = Waiting::on(&self.waiting);
+        let _waiting = self.waiting.subscribe();
         tokio::try_join!(
             self.keys.caught_up(),
             self.apis.caught_up(),
@@ -233,19 +219,6 @@ impl Caches {
 
     fn follower(&self) -> MutexGuard<'_, Option<Follower>> {
         self.follower.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<'a> Waiting<'a> {
-    fn on(claims: &'a watch::Sender<usize>) -> Self {
-        claims.send_modify(|claims| *claims += 1);
-        Self(claims)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.send_modify(|claims| *claims -= 1);
     }
 }
 

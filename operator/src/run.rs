@@ -24,13 +24,6 @@ use crate::{client, events};
 /// Events that wait when the process stops are written for this long.
 const LAST_EVENTS_WITHIN: Duration = Duration::from_secs(1);
 
-/// What an operator does before it is ready to take over. A rollout ends no leader before its successor
-/// is: one whose caches are empty would act only seconds later.
-struct Ready {
-    reached: Latch,
-    filled: Latch,
-}
-
 /// All watches have failed for minutes, or one has ended.
 #[derive(Debug, thiserror::Error)]
 #[error("the API server's watches have failed for minutes; a new process begins afresh")]
@@ -42,10 +35,9 @@ pub async fn run(config: OperatorConfig, process: &mut Process) -> Result<(), Bo
     let metrics = Metrics::default();
     metrics.register(&mut process.metrics);
     process.open_admin(config.admin, |admin| admin)?;
-    let ready = Ready {
-        reached: process.readiness.latch("lease read"),
-        filled: process.readiness.latch("caches filled"),
-    };
+    // A rollout ends no leader before its successor is ready to take over: one whose caches are empty
+    // would act only seconds later.
+    let ready = ["lease read", "caches filled"].map(|name| process.readiness.latch(name));
     info!(admin = %config.admin, pod = config.pod_name, scope = ?config.scope, "operator started");
 
     let election = Election::new(
@@ -68,11 +60,11 @@ async fn work(
     config: &OperatorConfig,
     election: &Election,
     metrics: &Metrics,
-    ready: Ready,
+    [reached, filled]: [Latch; 2],
     shutdown: &Shutdown,
 ) -> Result<Drained, BoxError> {
     tokio::select! {
-        () = election.reachable() => ready.reached.set(),
+        () = election.reachable() => reached.set(),
         () = shutdown.reached(Stage::Draining) => return Ok(Drained::default()),
     }
     let (events, queue) = events::queue(&config.pod_name);
@@ -88,7 +80,7 @@ async fn work(
         events: &events,
         metrics,
     };
-    let served = serve(resources, told, ready.filled, shutdown);
+    let served = serve(resources, told, filled, shutdown);
     // The queue outlives a leadership; `served` ends first, since it holds the queue open.
     let (served, writing) = match select(pin!(served), writing.as_mut()).await {
         Either::Left((served, writing)) => (served, writing),
@@ -108,8 +100,14 @@ async fn serve(
     shutdown: &Shutdown,
 ) -> Result<Drained, BoxError> {
     let fill = async {
-        resources.caches.filled().await;
+        let caches = resources.caches;
+        caches.filled().await;
         filled.set();
+        info!(
+            api_keys = caches.keys.store.len(),
+            installations = caches.apis.store.len(),
+            "the watches have told of everything"
+        );
         pending().await
     };
     tokio::select! {
