@@ -1,8 +1,6 @@
 //! The gates' pods in the namespaces that hold WaterDataApis, as a watch tells of them.
 
 use std::collections::HashMap;
-use std::convert::Infallible;
-use std::future::pending;
 
 use futures::StreamExt;
 use futures::stream::select_all;
@@ -60,9 +58,4 @@ pub async fn list(client: &Client, api: &ApiName) -> kube::Result<Vec<Pod>> {
     let selector = format!("{GATES},{INSTANCE}={}", api.name);
     let listed = pods.list(&ListParams::default().labels(&selector)).await?;
     Ok(listed.items)
-}
-
-pub async fn keep(changes: Changes<Pod>) -> Infallible {
-    changes.for_each(async |_| {}).await;
-    pending().await
 }

@@ -35,14 +35,14 @@ use crate::config::{OperatorConfig, Scope};
 use crate::context::{Context, keys_where};
 use crate::directories::{Directories, care};
 use crate::events::Events;
-use crate::gate_pods::{self, GatePods};
+use crate::gate_pods::GatePods;
 use crate::installation::render::MANAGED_BY;
 use crate::keys::memory::Memory;
 use crate::keys::secret::Secrets;
 use crate::lease::Election;
 use crate::metrics::Metrics;
 use crate::watches::health::Health;
-use crate::watches::{Changes, NoPause, changes, once_told};
+use crate::watches::{Changes, changes, once_told};
 use crate::{installation, keys};
 
 /// Objects at once: enough for 10 000 keys in seconds, few enough for one connection to Redis.
@@ -100,7 +100,6 @@ pub async fn lead(resources: LeaderResources<'_>) {
     let keys_passes = with_namespaces(controller, &context, health)
         .reconcile_on(revisits)
         .with_config(Config::default().concurrency(CONCURRENCY))
-        .trigger_backoff(NoPause)
         .run(
             once_told(for_keys, keys::reconcile),
             keys::retry,
@@ -110,7 +109,6 @@ pub async fn lead(resources: LeaderResources<'_>) {
     let api_passes = with_child_triggers(controller, &context, health)
         .reconcile_on(api_revisits)
         .with_config(Config::default().concurrency(CONCURRENCY))
-        .trigger_backoff(NoPause)
         .run(
             once_told(for_apis, installation::reconcile),
             installation::retry,
@@ -119,7 +117,7 @@ pub async fn lead(resources: LeaderResources<'_>) {
     let care = opened.for_each_concurrent(None, |open| care::of(open, Arc::clone(&context)));
     tokio::select! {
         never = begin(caches, &begun) => match never {},
-        never = gate_pods::keep(pod_changes) => match never {},
+        () = pod_changes.for_each(|_| ready(())) => error!("the watch of the gates' pods has ended"),
         () = care => error!("the key directories are not looked after any more"),
         () = keys_passes.for_each(|_| ready(())) => error!("the controller of ApiKeys has ended"),
         () = api_passes.for_each(|_| ready(())) => error!("the controller of WaterDataApis has ended"),

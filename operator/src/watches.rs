@@ -6,6 +6,7 @@ pub mod listing;
 mod relist;
 
 use std::fmt::Debug;
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,7 +47,8 @@ where
 
 pub type Changes<K> = BoxStream<'static, Result<K, watcher::Error>>;
 
-/// Changed objects, nothing remembered.
+/// Changed objects, nothing remembered. Failures are left out: a controller would hold all its watches up
+/// for each one's, and every watch has a backoff of its own.
 pub fn changes<K>(api: Api<K>, config: watcher::Config, probe: Probe) -> Changes<K>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
@@ -54,6 +56,7 @@ where
     begun_anew(api, config, Arc::default())
         .inspect(move |event| probe.note(event, Instant::now()))
         .touched_objects()
+        .filter(|change| ready(change.is_ok()))
         .boxed()
 }
 
@@ -105,22 +108,6 @@ impl Backoff for Patience {
     fn reset(&mut self) {
         self.failures = 0;
     }
-}
-
-/// For a controller over watches that have their own patience: kube's default would hold all of them
-/// up for each one's failure.
-pub struct NoPause;
-
-impl Iterator for NoPause {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        Some(Duration::ZERO)
-    }
-}
-
-impl Backoff for NoPause {
-    fn reset(&mut self) {}
 }
 
 #[cfg(test)]
