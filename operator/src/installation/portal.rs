@@ -34,7 +34,7 @@ pub async fn settle(
         return Ok(Ok(PortalFacts::default()));
     };
     let mut problems = contradictions(portal, &api.spec);
-    if !stores.redis.has("portal-url") {
+    if !stores.redis.contains_key("portal-url") {
         let secret = &api.spec.redis.secret_ref.name;
         problems.push(format!(
             "the Secret {secret}, which spec.redis.secretRef.name names, lacks the key portal-url: add the URL of \

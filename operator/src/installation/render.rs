@@ -1,7 +1,6 @@
 //! What a WaterDataApi consists of: a pure function from its spec to its children, in a fixed order.
 
 mod environment;
-mod job;
 mod network;
 mod pods;
 mod workloads;
@@ -34,8 +33,8 @@ pub struct Source<'a> {
 /// What must be known of the Secrets in order to render: nothing of their content.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SecretFacts {
-    pub postgres: StoreFacts,
-    pub redis: StoreFacts,
+    pub postgres: Fingerprints,
+    pub redis: Fingerprints,
     /// Tells the gates' Redis from another one; nothing if it cannot be read.
     pub gate_store: Option<String>,
     pub identity: IdentityFacts,
@@ -62,22 +61,8 @@ pub struct IdentityFacts {
     pub accepted: String,
 }
 
-/// What must be known of a store's Secret.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct StoreFacts {
-    /// Key → fingerprint of its value, the optional keys too.
-    pub fingerprints: BTreeMap<String, String>,
-}
-
-impl StoreFacts {
-    pub fn has(&self, key: &str) -> bool {
-        self.fingerprints.contains_key(key)
-    }
-
-    fn of(&self, key: &str) -> &str {
-        self.fingerprints.get(key).map_or("", String::as_str)
-    }
-}
+/// What must be known of a store's Secret: key → fingerprint of its value, the optional keys too.
+pub type Fingerprints = BTreeMap<String, String>;
 
 /// The parts of an installation that have pods.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -143,7 +128,7 @@ pub fn render(source: Source<'_>) -> Desired {
     }
     Desired {
         groundwork,
-        migration: job::migration(source),
+        migration: workloads::migration(source),
         services: vec![
             workloads::deployment(source, Part::Departements),
             workloads::deployment(source, Part::History),

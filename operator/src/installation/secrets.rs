@@ -15,7 +15,7 @@ use water_resources::WaterDataApi;
 
 use super::fingerprint::fingerprint;
 use super::identity::{self, Identity};
-use super::render::{PortalFacts, SecretFacts, StoreFacts};
+use super::render::{PortalFacts, SecretFacts};
 use super::secret_error::SecretError;
 use crate::context::Context;
 
@@ -82,11 +82,10 @@ pub async fn read(
     let postgres = store(&api.metadata, name, POSTGRES, &context.client).await?;
     let identity = identity::read(api, context).await?;
     let salt = identity.salt();
-    let facts = |data: &BTreeMap<String, ByteString>| StoreFacts {
-        fingerprints: data
-            .iter()
+    let facts = |data: &BTreeMap<String, ByteString>| {
+        data.iter()
             .map(|(key, value)| (key.clone(), fingerprint(salt, &value.0)))
-            .collect(),
+            .collect()
     };
     Ok(Secrets {
         facts: SecretFacts {

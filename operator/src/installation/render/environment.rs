@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use water_resources::portal::Portal;
 
 use super::super::fingerprint::short_hash;
-use super::{Part, Source, StoreFacts};
+use super::{Fingerprints, Part, Source};
 
 /// Unready, then serving on, so that load balancers hear of it (`WATER_STOP_DELAY_SECONDS`).
 pub const STOP_DELAY_SECONDS: u32 = 5;
@@ -155,7 +155,7 @@ fn field(name: &str, path: &str) -> Value {
 /// The key with the URL that a service reads from. Histories come from a replica if there is one.
 fn reader_url(source: Source<'_>, part: Part) -> &'static str {
     const REPLICA_URL: &str = "replica-url";
-    if part == Part::History && source.secrets.postgres.has(REPLICA_URL) {
+    if part == Part::History && source.secrets.postgres.contains_key(REPLICA_URL) {
         REPLICA_URL
     } else {
         "reader-url"
@@ -197,12 +197,15 @@ pub fn certificate_authority(source: Source<'_>, part: Part) -> Option<Certifica
             },
         ),
     };
-    facts.has(CA_FILE).then_some(ca)
+    facts.contains_key(CA_FILE).then_some(ca)
 }
 
 /// Changes whenever a secret that the part uses does, which rolls its pods.
 pub fn hash(source: Source<'_>, part: Part) -> String {
-    let store = |facts: &StoreFacts, key| format!("{}{}", facts.of(key), facts.of(CA_FILE));
+    let store = |facts: &Fingerprints, key| {
+        let of = |key| facts.get(key).map_or("", String::as_str);
+        format!("{}{}", of(key), of(CA_FILE))
+    };
     let secrets = source.secrets;
     match part {
         Part::Gate => {

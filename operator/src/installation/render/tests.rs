@@ -5,11 +5,10 @@ use crate::golden;
 
 fn rendered(spec: Value, with_optional_keys: bool) -> String {
     let spec: WaterDataApiSpec = serde_json::from_value(spec).unwrap();
-    let facts = |keys: &[&str]| StoreFacts {
-        fingerprints: keys
-            .iter()
+    let facts = |keys: &[&str]| {
+        keys.iter()
             .map(|key| ((*key).to_owned(), format!("of-{key}")))
-            .collect(),
+            .collect()
     };
     let optional = |key| if with_optional_keys { key } else { "other" };
     let (ca, replica) = (optional("ca.crt"), optional("replica-url"));

@@ -1,8 +1,9 @@
-//! Deployments of the serving parts, and how many of their pods a drain may take.
+//! Deployments of the serving parts, how many of their pods a drain may take, and the migration Job.
 
 use serde_json::json;
 use water_resources::portal::Portal;
 
+use super::super::fingerprint::short_hash;
 use super::super::manifest::{ChildKind, Manifest};
 use super::{Part, Source, pods};
 
@@ -28,6 +29,24 @@ pub fn deployment(source: Source<'_>, part: Part) -> Manifest {
 pub fn disruption_budget(source: Source<'_>, part: Part) -> Manifest {
     let spec = json!({ "maxUnavailable": 1, "selector": { "matchLabels": source.selector(part) } });
     source.manifest(ChildKind::PodDisruptionBudget, part, spec)
+}
+
+/// The migration Job. A Job's pods cannot be changed, so its name carries a hash of what it does:
+/// another version or another database is another Job.
+pub fn migration(source: Source<'_>) -> Manifest {
+    let migrations = &source.spec.components.migrations;
+    let spec = json!({
+        "backoffLimit": migrations.backoff_limit,
+        "activeDeadlineSeconds": migrations.active_deadline_seconds,
+        "template": pods::template(source, Part::Migrations),
+    });
+    let name = format!(
+        "{}-migrate-{}",
+        source.name,
+        short_hash(&[&spec.to_string()])
+    );
+    let spec = json!({ "spec": spec });
+    source.named(ChildKind::Job, name, Part::Migrations, spec)
 }
 
 fn replicas(source: Source<'_>, part: Part) -> i32 {
