@@ -18,7 +18,6 @@ pub mod render;
 mod report;
 mod rollout;
 mod rotation;
-pub mod secret_error;
 pub mod secrets;
 mod strays;
 mod transitions;
@@ -48,8 +47,7 @@ use children::{ChildError, Children};
 use render::{Part, Source};
 use report::Report;
 use rollout::Rollout;
-use secret_error::SecretError;
-use secrets::Secrets;
+use secrets::{SecretError, Secrets};
 
 /// Departements is asked for its data this often; Redis is looked at as often.
 const EVERY: Duration = Duration::from_secs(10);
