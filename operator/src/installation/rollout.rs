@@ -94,10 +94,7 @@ async fn migrate(
 ) -> Result<Option<Rollout>, ChildError> {
     children.apply(&desired.migration).await?;
     let job: Option<Job> = children.get(ChildKind::Job, &desired.migration.name)?;
-    let outcome = match &job {
-        Some(job) => progress::migration(job),
-        None => Some(untold(Reason::Migrating)),
-    };
+    let outcome = progress::migration(&job.unwrap_or_default());
     Ok(outcome.map(|outcome| Rollout {
         migrations: Finding::lacks(
             Aspect::MigrationsComplete,
@@ -137,16 +134,8 @@ async fn deploy(
 /// How far a Deployment is, unless it is done.
 fn unfinished(children: &Children, manifest: &Manifest) -> Result<Option<Rollout>, ChildError> {
     let deployment: Option<Deployment> = children.get(ChildKind::Deployment, &manifest.name)?;
-    let outcome = match &deployment {
-        Some(deployment) => progress::deployment(deployment),
-        None => Some(untold(Reason::RollingOut)),
-    };
+    let outcome = progress::deployment(&deployment.unwrap_or_default());
     Ok(outcome.map(Rollout::past_migrations))
-}
-
-/// How far a child is that was applied a moment ago.
-fn untold(reason: Reason) -> Readiness {
-    Readiness::Underway(reason, "the API server has not told of it yet".into())
 }
 
 fn migrated() -> Finding {
