@@ -79,11 +79,7 @@ fn main() -> ExitCode {
     match arguments(&program).command.unwrap_or(Command::Run) {
         Command::Run => serve(program),
         Command::Crd(Crd::Generate { directory }) => told(crd::generate(&directory)),
-        Command::Crd(Crd::Print) => told(
-            crd::print()
-                .map(|text| print!("{text}"))
-                .map_err(Into::into),
-        ),
+        Command::Crd(Crd::Print) => told(crd::print().map(|text| print!("{text}"))),
         Command::Crd(Crd::Apply) => process::run(program, async |_| {
             Ok(crd::apply(client::connect().await?).await?)
         }),
