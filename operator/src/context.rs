@@ -55,11 +55,6 @@ impl Context {
     }
 
     /// Those that can be decoded.
-    pub fn all_keys(&self) -> Vec<Arc<Key>> {
-        self.keys.state_filter(|key| key.0.is_ok())
-    }
-
-    /// Those that can be decoded.
     pub fn all_apis(&self) -> Vec<WaterDataApi> {
         let apis = self.apis.state();
         apis.iter()

@@ -255,7 +255,7 @@ async fn report(
     context: &Context,
 ) -> Result<Report, InstallationError> {
     let loaded = question::ask(api, Part::Departements, "/data").await;
-    let keys = context.all_keys();
+    let keys = context.keys.state();
     let keys = keys.iter().filter_map(|key| key.0.as_ref().ok());
     Ok(Report {
         components: report::components(api, children)?,

@@ -29,7 +29,7 @@ pub async fn ask(open: &OpenDirectory, redis: &Redis, place: &ApiName, context: 
         Some(gate) => directory.lets_write(gate).await.unwrap_or(false),
         None => false,
     };
-    let keys = context.all_keys();
+    let keys = context.keys.state();
     let keys = keys.iter().filter_map(|key| key.0.as_ref().ok());
     Facts {
         gate_may_write,

@@ -40,10 +40,12 @@ pub fn known<K>(store: &Store<K>) -> Versions
 where
     K: Resource<DynamicType = ()> + Clone + 'static,
 {
-    store
-        .state()
-        .iter()
-        .map(|object| entry(&**object))
+    let objects = store.state().into_iter();
+    objects
+        .map(|object| {
+            let place = (object.namespace(), object.name_any());
+            (place, object.resource_version())
+        })
         .collect()
 }
 
@@ -82,13 +84,6 @@ pub async fn each<K: Resource + Clone>(
             return Ok(page.metadata.resource_version);
         }
     }
-}
-
-fn entry<K: ResourceExt>(object: &K) -> ((Option<String>, String), Option<String>) {
-    (
-        (object.namespace(), object.name_any()),
-        object.resource_version(),
-    )
 }
 
 impl Listing {
