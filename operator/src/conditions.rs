@@ -25,12 +25,6 @@ macro_rules! words {
                 match self { $(Self::$word => stringify!($word)),* }
             }
         }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                formatter.write_str(self.as_str())
-            }
-        }
     };
 }
 
@@ -277,9 +271,9 @@ pub fn stated(
     findings
         .into_iter()
         .map(|finding| Condition {
-            kind: finding.aspect.to_string(),
+            kind: finding.aspect.as_str().into(),
             status: finding.status,
-            reason: finding.reason.to_string(),
+            reason: finding.reason.as_str().into(),
             last_transition_time: since(&finding),
             message: finding.message,
             observed_generation: generation,

@@ -22,6 +22,9 @@ const SEAL_KEY: &str = "seal-key";
 /// What hinders the portal, in words; or the fingerprints of what it uses.
 pub type Settled = Result<PortalFacts, String>;
 
+/// A value that the portal uses, or what is wrong with it.
+type Found = Result<Vec<u8>, String>;
+
 /// Looks at all that `spec.portal` names, and makes the Secret `<name>-portal` when it is not there.
 /// Without `spec.portal` nothing is asked for.
 pub async fn settle(
@@ -41,7 +44,7 @@ pub async fn settle(
              the Redis user whose ACL line water-operator redis-acl prints for the portal"
         ));
     }
-    let mut known = |found: Result<Vec<u8>, String>| match found {
+    let mut known = |found: Found| match found {
         Ok(value) => fingerprint(salt, &value),
         Err(problem) => {
             problems.push(problem);
@@ -127,7 +130,7 @@ async fn client_secret(
     api: &WaterDataApi,
     portal: &Portal,
     context: &Context,
-) -> Result<Result<Vec<u8>, String>, SecretError> {
+) -> Result<Found, SecretError> {
     let reference = &portal.oidc.client_secret_ref;
     let (name, key) = (&reference.name, &reference.key);
     let secrets = context.api::<Secret>(&api.namespace().unwrap_or_default());
@@ -151,7 +154,7 @@ async fn authority(
     api: &WaterDataApi,
     KeyOfConfigMap { name, key }: &KeyOfConfigMap,
     context: &Context,
-) -> Result<Result<Vec<u8>, String>, SecretError> {
+) -> Result<Found, SecretError> {
     let maps = context.api::<ConfigMap>(&api.namespace().unwrap_or_default());
     let field = "spec.portal.oidc.caRef";
     Ok(match maps.get_opt(name).await {
@@ -174,10 +177,7 @@ async fn authority(
     })
 }
 
-async fn seal_key(
-    api: &WaterDataApi,
-    context: &Context,
-) -> Result<Result<Vec<u8>, String>, SecretError> {
+async fn seal_key(api: &WaterDataApi, context: &Context) -> Result<Found, SecretError> {
     let name = format!("{}-portal", api.name_any());
     let secret = own_secret::read_or_make(api, &name, [SEAL_KEY], context).await?;
     let key = own_secret::value(&secret, SEAL_KEY);

@@ -57,11 +57,7 @@ pub fn status(api: &WaterDataApi, report: &Report, now: Timestamp) -> WaterDataA
     findings.extend(report.outcome.findings());
     WaterDataApiStatus {
         observed_generation: Some(generation),
-        version: if report.rolled_out {
-            Some(tag.clone())
-        } else {
-            before.version
-        },
+        version: report.rolled_out.then(|| tag.clone()).or(before.version),
         target_version: Some(tag.clone()),
         components: report.components.clone(),
         api_keys: report.keys,

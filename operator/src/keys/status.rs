@@ -84,7 +84,7 @@ pub async fn put(key: &ApiKey, status: ApiKeyStatus, context: &Context) -> kube:
 fn standing(outcome: &Readiness) -> Option<String> {
     match outcome {
         Readiness::InForce(reason, _) | Readiness::Stuck(reason @ Reason::Expired, _) => {
-            Some(reason.to_string())
+            Some(reason.as_str().to_owned())
         }
         _ => None,
     }
