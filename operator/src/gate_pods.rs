@@ -9,13 +9,16 @@ use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 use water_resources::api_key::ApiName;
 
+use crate::installation::render::Part;
 use crate::watches::Changes;
 use crate::watches::cache::Cache;
 use crate::watches::health::Health;
 
 /// What every gate's pod carries.
 const GATES: &str = "app.kubernetes.io/name=water-gate";
-/// Which WaterDataApi's gate it is.
+/// Which part a pod is of.
+const NAME: &str = "app.kubernetes.io/name";
+/// Which WaterDataApi's it is.
 const INSTANCE: &str = "app.kubernetes.io/instance";
 
 pub struct GatePods(HashMap<String, Cache<Pod>>);
@@ -52,10 +55,10 @@ impl GatePods {
     }
 }
 
-/// The pods of a WaterDataApi's gates, asked for afresh.
-pub async fn list(client: &Client, api: &ApiName) -> kube::Result<Vec<Pod>> {
+/// The pods of a part of a WaterDataApi, asked for afresh.
+pub async fn list(client: &Client, api: &ApiName, part: Part) -> kube::Result<Vec<Pod>> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), &api.namespace);
-    let selector = format!("{GATES},{INSTANCE}={}", api.name);
+    let selector = format!("{NAME}={},{INSTANCE}={}", part.program(), api.name);
     let listed = pods.list(&ListParams::default().labels(&selector)).await?;
     Ok(listed.items)
 }

@@ -9,18 +9,19 @@ use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{ListParams, ObjectMeta};
+use kube::api::ObjectMeta;
 use kube::{Resource, ResourceExt};
 use water_domain::Timestamp;
 use water_resources::WaterDataApi;
 
-use super::InstallationError;
 use super::children::Children;
 use super::identity::{self, Identity};
 use super::manifest::ChildKind;
 use super::render::{CONFIG_HASH, Part};
+use super::{InstallationError, place};
 use crate::context::Context;
 use crate::events::Transition;
+use crate::gate_pods;
 
 /// On the WaterDataApi: any word that was not there before asks for a rotation. On the Secret: the
 /// word that was heard last.
@@ -102,18 +103,11 @@ async fn is_settled(
     children: &Children,
     context: &Context,
 ) -> Result<bool, InstallationError> {
-    let pods = context.api::<Pod>(&api.namespace().unwrap_or_default());
     for part in Part::SERVING {
         let name = format!("{}-{}", api.name_any(), part.component());
         let deployment: Option<Deployment> = children.get(ChildKind::Deployment, &name)?;
         let wanted = deployment.as_ref().and_then(template_hash);
-        let selector = format!(
-            "app.kubernetes.io/name={},app.kubernetes.io/instance={}",
-            part.program(),
-            api.name_any()
-        );
-        let params = ListParams::default().labels(&selector);
-        let pods = pods.list(&params).await?;
+        let pods = gate_pods::list(&context.client, &place(api), part).await?;
         if pods.iter().any(|pod| is_of_another_template(pod, wanted)) {
             return Ok(false);
         }

@@ -23,6 +23,7 @@ use super::finalized::FinalizedKey;
 use super::{AT_ONCE, asking};
 use crate::directories::gates::{GatePod, Gates, MissingLeases, missed, unproven};
 use crate::gate_pods;
+use crate::installation::render::Part;
 use crate::installation::secrets::{self, Redis};
 use crate::keys::changes;
 use crate::keys::record;
@@ -171,7 +172,9 @@ pub async fn gates(client: &Client, api: &ApiName) -> anyhow::Result<Vec<String>
 }
 
 async fn pods(client: &Client, api: &ApiName, store: Option<&str>) -> anyhow::Result<Vec<GatePod>> {
-    let pods = gate_pods::list(client, api).await.map_err(asking)?;
+    let pods = gate_pods::list(client, api, Part::Gate)
+        .await
+        .map_err(asking)?;
     let pods = pods.iter().filter_map(|pod| GatePod::of(pod, store));
     Ok(pods.collect())
 }

@@ -16,6 +16,7 @@ use crate::directories::gates::GatePod;
 use crate::directories::pending::{DeclarationId, DeclarationState};
 use crate::directories::{CacheEpoch, DirectoryError, OpenDirectory};
 use crate::gate_pods;
+use crate::installation::render::Part;
 use crate::keys::error::{KeyError, outcome};
 use crate::keys::record;
 use crate::keys::seen::{Directory, DirectoryContent, Secret};
@@ -120,7 +121,7 @@ impl Gathered {
         let (namespace, name) = (&place.namespace, &place.name);
         let Some(api) = context.api_at(place) else {
             if self.seen.is_deleting {
-                let pods = gate_pods::list(&context.client, place).await?;
+                let pods = gate_pods::list(&context.client, place, Part::Gate).await?;
                 let pods = pods.iter().filter_map(|pod| GatePod::of(pod, None));
                 self.remaining = pods.map(|pod| pod.name).collect();
             }
