@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Namespace;
-use kube::api::PostParams;
+use kube::api::{ApiResource, DynamicObject, PostParams};
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource};
 use water_resources::client::{self, ClientError};
@@ -44,6 +44,14 @@ where
         Scope::Namespaced => Api::namespaced(client.clone(), namespace),
         Scope::Cluster => Api::all(client.clone()),
     }
+}
+
+/// Objects of a kind as they are stored, whether they can be decoded or not.
+pub fn stored<K>(client: &Client, namespace: &str) -> Api<DynamicObject>
+where
+    K: Resource<DynamicType = ()>,
+{
+    Api::namespaced_with(client.clone(), namespace, &ApiResource::erase::<K>(&()))
 }
 
 /// Whether nothing can be created in a namespace any more. Where that may not be asked, the API server

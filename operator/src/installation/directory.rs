@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use kube::api::{ApiResource, DynamicObject, ObjectMeta, Patch, PatchParams};
-use kube::{Api, ResourceExt};
+use kube::ResourceExt;
+use kube::api::{ObjectMeta, Patch, PatchParams};
 use serde_json::json;
 use tracing::warn;
 use water_keystore::WriteError;
@@ -14,6 +14,7 @@ use water_resources::condition::ConditionStatus;
 use super::advice::{advice, ask};
 use super::secrets::{self, Redis};
 use super::{InstallationError, place};
+use crate::client::stored;
 use crate::conditions::{Aspect, Finding, RECORD_MANAGER, Readiness, Reason};
 use crate::context::Context;
 use crate::directories::sweep::ALLOW;
@@ -81,9 +82,7 @@ async fn open(
 
 /// Takes the Redis out of the status, whether the rest can be decoded or not.
 async fn forget_store(place: &ApiName, context: &Context) -> kube::Result<()> {
-    let kind = ApiResource::erase::<WaterDataApi>(&());
-    let apis: Api<DynamicObject> =
-        Api::namespaced_with(context.client.clone(), &place.namespace, &kind);
+    let apis = stored::<WaterDataApi>(&context.client, &place.namespace);
     let patch = Patch::Merge(json!({ "status": { "directoryStore": NO_STORE } }));
     let params = PatchParams::apply(RECORD_MANAGER);
     apis.patch_status(&place.name, &params, &patch).await?;

@@ -1,7 +1,7 @@
 //! A WaterDataApi that the schema admits and that cannot be read: it stalls, and says so once. Its keys can
 //! be restricted and revoked all the same.
 
-use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
+use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::core::{DeserializeGuard, error_boundary::InvalidObject};
 use kube::{Api, Resource, ResourceExt};
 use serde_json::json;
@@ -9,6 +9,7 @@ use water_domain::Timestamp;
 use water_resources::{Condition, WaterDataApi};
 
 use super::{InstallationError, directory};
+use crate::client::stored;
 use crate::conditions::{Aspect, RECORD_MANAGER, Readiness, Reason, find, stated};
 use crate::context::Context;
 use crate::events::Transition;
@@ -21,9 +22,7 @@ pub async fn pass(
     now: Timestamp,
 ) -> Result<(), InstallationError> {
     let (name, namespace) = (api.name_any(), api.namespace().unwrap_or_default());
-    let kind = ApiResource::erase::<WaterDataApi>(&());
-    let objects: Api<DynamicObject> =
-        Api::namespaced_with(context.client.clone(), &namespace, &kind);
+    let objects = stored::<WaterDataApi>(&context.client, &namespace);
     let live = objects.get(&name).await?;
     tell(&objects, &live, api, invalid, context, now).await?;
     if !context.api_namespaces.contains(&namespace) {

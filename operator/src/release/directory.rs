@@ -8,7 +8,6 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{ApiResource, DynamicObject};
 use kube::{Api, Client, ResourceExt};
 use tokio::time::{Instant, sleep};
 use tracing::info;
@@ -21,6 +20,7 @@ use water_resources::api_key::ApiName;
 
 use super::finalized::FinalizedKey;
 use super::{AT_ONCE, asking};
+use crate::client::stored;
 use crate::directories::gates::{GatePod, Gates, MissingLeases, missed, unproven};
 use crate::gate_pods;
 use crate::installation::render::Part;
@@ -41,8 +41,7 @@ pub async fn clear(
     keys: &[&FinalizedKey],
     is_all: bool,
 ) -> anyhow::Result<()> {
-    let kind = ApiResource::erase::<WaterDataApi>(&());
-    let apis: Api<DynamicObject> = Api::namespaced_with(client.clone(), &api.namespace, &kind);
+    let apis = stored::<WaterDataApi>(client, &api.namespace);
     let Some(found) = apis.get_opt(&api.name).await.map_err(asking)? else {
         // Another one of that name begins with a rebuild from the cluster.
         return match gates(client, api).await?.as_slice() {
