@@ -34,7 +34,7 @@ use crate::conditions::Reason;
 use crate::lease::Election;
 use crate::lock::lock;
 use crate::metrics::Metrics;
-use health::{Damage, damage};
+use health::{Damage, damage, position};
 use open::UnansweredWrite;
 pub use open::{Location, OpenDirectory};
 
@@ -168,17 +168,20 @@ impl Directories {
                 if open.known().caught_up > epoch {
                     return Err(DirectoryError::ReadBefore);
                 }
+                let reached = open.known().reached;
                 let snapshot = open.directory.owner_snapshot(uid, origin, hashes).await?;
                 if snapshot.term > writer.term() {
                     // Another leader has claimed it since: what it declares is not this one's to tell.
                     drop(UnansweredWrite::of(open, &writer));
                     continue;
                 }
-                if let Some(position) = snapshot.position {
-                    return Ok((writer, snapshot, position));
+                if let Some(applied) = snapshot.position
+                    && (applied.generation, applied.seq) >= reached
+                {
+                    return Ok((writer, snapshot, applied));
                 }
                 let seen = open.directory.observe().await?;
-                if let Some(damage) = damage(None, &seen, &open.place.owner) {
+                if let Some(damage) = damage(reached, &seen, &open.place.owner) {
                     self.restore(open, damage, source).await?;
                 }
             }
@@ -196,8 +199,8 @@ impl Directories {
     ) -> Result<Declared, DirectoryError> {
         let write = UnansweredWrite::of(open, writer);
         let declared = write.answered_by(writer.declare(declaration).await);
-        if let Ok(declared) = &declared {
-            open.note_written(declared.applied);
+        if let Ok(Declared { applied, .. }) = &declared {
+            open.has_reached((applied.generation, applied.seq));
         }
         self.counted(declared.map_err(Into::into))
     }
@@ -337,6 +340,7 @@ impl Directories {
         self.metrics.directory_rebuilds.inc();
         let mut known = open.known();
         known.repaired = known.damage.take();
+        known.reached = position(&rebuilt.meta);
         drop(known);
         info!(
             generation = rebuilt.meta.generation,

@@ -15,7 +15,7 @@ use water_domain::{KeyId, Timestamp};
 use water_keystore::{Observation, StoreError};
 use water_resources::ApiKey;
 
-use super::health::{Damage, damage, miscount};
+use super::health::{Damage, damage, miscount, position};
 use super::{OpenDirectory, acknowledgements, former, sweep};
 use crate::clock;
 use crate::context::Context;
@@ -54,28 +54,27 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut looks = 0;
     let mut away = false;
-    let mut unmended: Option<Damage> = None;
+    let mut known: Option<Damage> = None;
     loop {
         ticks.tick().await;
         looks += 1;
         let (before, was_claimed) = (open.observed(), open.was_claimed());
-        match look(open, before.as_ref(), looks % MINUTE == COUNT_AT).await {
+        match look(open, looks % MINUTE == COUNT_AT).await {
             Ok((seen, damage)) => {
                 let was_unguarded = before.as_ref().is_some_and(|before| before.is_unguarded);
                 let is_news = away || was_unguarded != seen.is_unguarded;
                 away = false;
                 open.known().observed = Some(seen);
-                // What a count or a comparison has shown, the next look does not show again.
-                let damage = damage.or(unmended).filter(|_| was_claimed);
+                let damage = damage.filter(|_| was_claimed);
                 if let Some(damage) = damage {
-                    if unmended != Some(damage) {
+                    if known != Some(damage) {
                         warn!(damage = %damage, "rebuilding the key directory");
                     }
-                    let is_mended = mend(open, damage, context).await;
-                    unmended = (!is_mended).then_some(damage);
+                    mend(open, damage, context).await;
                 } else if is_news {
                     context.revisit_api(&open.api);
                 }
+                known = damage;
                 let repaired = open.known().repaired.take();
                 if let Some(cause) = repaired {
                     tell(open, &cause, context);
@@ -166,11 +165,14 @@ async fn show_uses(
 
 async fn look(
     open: &OpenDirectory,
-    before: Option<&Observation>,
     count: bool,
 ) -> Result<(Observation, Option<Damage>), StoreError> {
+    let reached = open.known().reached;
     let seen = open.directory.observe().await?;
-    let damage = damage(before, &seen, &open.place.owner);
+    let damage = damage(reached, &seen, &open.place.owner);
+    if let (None, Some(meta)) = (damage, &seen.meta) {
+        open.has_reached(position(meta));
+    }
     if damage.is_some() || !count {
         return Ok((seen, damage));
     }
@@ -180,20 +182,14 @@ async fn look(
     Ok((after, damage))
 }
 
-/// Returns whether the directory is whole now.
-async fn mend(open: &OpenDirectory, damage: Damage, context: &Context) -> bool {
-    let restored = timeout(
-        MEND_WITHIN,
-        context.directories.restore(open, damage, context),
-    )
-    .await;
-    match &restored {
+async fn mend(open: &OpenDirectory, damage: Damage, context: &Context) {
+    let restored = context.directories.restore(open, damage, context);
+    match timeout(MEND_WITHIN, restored).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => debug!(error = %error, "cannot rebuild the key directory"),
         Err(_) => warn!("the rebuild of the key directory took longer than {MEND_WITHIN:?}"),
     }
     context.revisit_api(&open.api);
-    matches!(restored, Ok(Ok(())))
 }
 
 /// After a rebuild every key says how it stands.

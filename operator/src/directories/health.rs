@@ -59,31 +59,30 @@ impl fmt::Display for Damage {
     }
 }
 
-/// What is wrong with the directory of `owner`, if that can be seen and mended here: not on a
-/// replica, which takes no writes, and not in another installation's directory.
-pub fn damage(before: Option<&Observation>, seen: &Observation, owner: &str) -> Option<Damage> {
+/// What is wrong with the directory of `owner`, which had come to the position `reached`, if that can be seen
+/// and mended here: not on a replica, which takes no writes, and not in another installation's directory.
+pub fn damage(reached: (u64, u64), seen: &Observation, owner: &str) -> Option<Damage> {
     if seen.is_replica {
         return None;
     }
     let Some(meta) = &seen.meta else {
         return Some(Damage::Wiped);
     };
-    let known = before.and_then(|before| before.meta.as_ref());
     if meta.owner != owner {
         None
     } else if meta.replid != seen.replid {
         Some(Damage::Restarted)
     } else if !meta.complete {
         Some(Damage::Unfinished)
-    } else if known.is_some_and(|known| position(meta) < position(known)) {
+    } else if position(meta) < reached {
         Some(Damage::WentBack)
     } else {
         None
     }
 }
 
-/// Neither ever decreases.
-fn position(meta: &Meta) -> (u64, u64) {
+/// Generation and change number. Neither ever decreases.
+pub fn position(meta: &Meta) -> (u64, u64) {
     (meta.generation, meta.seq)
 }
 
@@ -132,7 +131,7 @@ mod tests {
     }
 
     fn of(seen: &Observation) -> Option<Damage> {
-        damage(Some(&self::seen(|_| {})), seen, "uid")
+        damage((7, 10), seen, "uid")
     }
 
     #[test]

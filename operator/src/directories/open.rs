@@ -8,8 +8,8 @@ use tracing::info;
 use water_domain::{KeyHash, KeyId, Plan, Timestamp};
 use water_keystore::connection::Purpose;
 use water_keystore::{
-    Applied, ConnectionSettings, Directory, Entry, Instance, InvalidInstance, Observation, Origin,
-    Owner, Record, StoreError, WriteError, Writer,
+    ConnectionSettings, Directory, Entry, Instance, InvalidInstance, Observation, Origin, Owner,
+    Record, StoreError, WriteError, Writer,
 };
 use water_resources::api_key::ApiName;
 
@@ -52,6 +52,8 @@ pub(super) struct DirectoryState {
     pub(super) uses: HashMap<KeyId, Timestamp>,
     /// What the last look showed.
     pub(super) observed: Option<Observation>,
+    /// The latest position that a look or an answer to a write has shown since the last rebuild.
+    pub(super) reached: (u64, u64),
     /// Damage that was seen and is not repaired yet: a rebuild is due, though the directory may look whole.
     pub(super) damage: Option<String>,
     /// Damage that the latest rebuild has repaired, and that was not reported yet. The first rebuild of a
@@ -128,14 +130,10 @@ impl OpenDirectory {
         self.known().observed.clone()
     }
 
-    /// A look that shows less than what was written shows a directory that went back, though no look came
-    /// in between.
-    pub(super) fn note_written(&self, applied: Applied) {
+    /// The directory has come to this position: one that shows an earlier one went back.
+    pub(super) fn has_reached(&self, position: (u64, u64)) {
         let mut known = self.known();
-        let meta = known.observed.as_mut().and_then(|seen| seen.meta.as_mut());
-        if let Some(meta) = meta.filter(|meta| meta.generation == applied.generation) {
-            meta.seq = meta.seq.max(applied.seq);
-        }
+        known.reached = known.reached.max(position);
     }
 
     /// Whether this leadership has ever claimed it: before, there is nothing of ours to look after.
