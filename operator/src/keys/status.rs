@@ -8,9 +8,9 @@ use water_resources::api_key::ApiKeyStatus;
 use water_resources::condition::ConditionStatus;
 use water_resources::{ApiKey, Condition};
 
-use super::subject::{Subject, dynamic};
+use super::subject::Subject;
 use super::verdict::{InForce, Report};
-use crate::client::record_params;
+use crate::client::{record_params, stored};
 use crate::conditions::{Aspect, RECORD_MANAGER, Readiness, Reason, find, holds, stated};
 use crate::context::Context;
 use crate::events::Transition;
@@ -109,7 +109,7 @@ pub async fn write(subject: &Subject, status: ApiKeyStatus, context: &Context) -
             },
         });
         let params = PatchParams::apply(RECORD_MANAGER);
-        let api = dynamic(&context.client, subject.namespace());
+        let api = stored::<ApiKey>(&context.client, subject.namespace());
         api.patch_status(subject.name(), &params, &Patch::Merge(patch))
             .await?;
     }

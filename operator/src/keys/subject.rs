@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::api::{ApiResource, DynamicObject, ObjectMeta};
+use kube::api::ObjectMeta;
 use kube::core::error_boundary::InvalidObject;
 use kube::core::{DeserializeGuard, PartialObjectMetaExt};
-use kube::{Api, Client, Resource, ResourceExt};
+use kube::{Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use water_domain::{AccountId, KeyHash, KeyId, PlanName, Timestamp};
@@ -17,6 +17,7 @@ use water_resources::{ApiKey, ApiKeySpec};
 use super::memory::Memory;
 use super::record::{self, Issued};
 use super::seen::{Announced, Material, Restrictions, Rotation, Spec};
+use crate::client::stored;
 
 /// Asks for a hash that was revoked: its first twelve hexadecimal digits, `@`, and the time of the
 /// tombstone, which is lifted; no later one is.
@@ -52,7 +53,7 @@ impl Subject {
             Err(invalid) => {
                 let namespace = invalid.metadata.namespace.as_deref().unwrap_or_default();
                 let name = invalid.metadata.name.as_deref().unwrap_or_default();
-                let live = dynamic(client, namespace).get(name).await?;
+                let live = stored::<ApiKey>(client, namespace).get(name).await?;
                 Ok(Self::fragment(invalid, &live.data))
             }
         }
@@ -244,12 +245,6 @@ pub fn secret_name(key: &ApiKey) -> String {
     let generated = key.spec.material.generated.as_ref();
     let named = generated.and_then(|generated| generated.secret_name.clone());
     named.unwrap_or_else(|| format!("{}-apikey", key.name_any()))
-}
-
-/// ApiKeys as they are stored, whatever their form.
-pub fn dynamic(client: &Client, namespace: &str) -> Api<DynamicObject> {
-    let kind = ApiResource::erase::<ApiKey>(&());
-    Api::namespaced_with(client.clone(), namespace, &kind)
 }
 
 fn read<T: DeserializeOwned>(field: &Value) -> Option<T> {
