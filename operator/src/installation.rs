@@ -18,6 +18,7 @@ pub mod render;
 mod report;
 mod rollout;
 mod rotation;
+pub mod secret_error;
 pub mod secrets;
 mod strays;
 mod transitions;
@@ -47,7 +48,8 @@ use children::{ChildError, Children};
 use render::{Part, Source};
 use report::Report;
 use rollout::Rollout;
-use secrets::{SecretError, Secrets};
+use secret_error::SecretError;
+use secrets::Secrets;
 
 /// Departements is asked for its data this often; Redis is looked at as often.
 const EVERY: Duration = Duration::from_secs(10);

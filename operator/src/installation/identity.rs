@@ -13,7 +13,7 @@ use water_resources::WaterDataApi;
 use super::fingerprint::fingerprint;
 use super::own_secret::{self, is_random, random};
 use super::render::IdentityFacts;
-use super::secrets::SecretError;
+use super::secret_error::SecretError;
 use crate::client::record_params;
 use crate::context::Context;
 

@@ -9,7 +9,7 @@ use kube::{Resource, ResourceExt};
 use water_resources::WaterDataApi;
 
 use super::render::MANAGED_BY;
-use super::secrets::SecretError;
+use super::secret_error::SecretError;
 use crate::client::record_params;
 use crate::context::Context;
 

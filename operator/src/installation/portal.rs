@@ -13,7 +13,7 @@ use water_resources::{WaterDataApi, WaterDataApiSpec};
 use super::fingerprint::fingerprint;
 use super::own_secret::{self, is_random};
 use super::render::{PortalFacts, SecretFacts};
-use super::secrets::SecretError;
+use super::secret_error::SecretError;
 use crate::context::Context;
 
 /// Seals what a browser keeps while its user signs in.

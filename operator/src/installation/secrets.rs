@@ -10,12 +10,13 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::ObjectMeta;
 use kube::{Api, Client};
-use water_keystore::{ConnectionSettings, InvalidConnectionSettings};
+use water_keystore::ConnectionSettings;
 use water_resources::WaterDataApi;
 
 use super::fingerprint::fingerprint;
 use super::identity::{self, Identity};
 use super::render::{PortalFacts, SecretFacts};
+use super::secret_error::SecretError;
 use crate::context::Context;
 
 pub struct Secrets {
@@ -35,48 +36,6 @@ pub struct Redis {
     pub store: String,
     /// The same of the gates' Redis; nothing if it cannot be read.
     pub gate_store: Option<String>,
-}
-
-/// Why a Secret that an installation needs cannot be used, and what to do. No value is ever shown.
-#[derive(Debug, thiserror::Error)]
-pub enum SecretError {
-    #[error("asking the API server: {0}")]
-    Kube(#[from] kube::Error),
-    #[error(
-        "{field} names the Secret {name}, which does not exist: create it with the keys {keys}"
-    )]
-    Missing {
-        field: &'static str,
-        name: String,
-        keys: String,
-    },
-    #[error("the Secret {name}, which {field} names, lacks the key {key}: add it")]
-    Incomplete {
-        field: &'static str,
-        name: String,
-        key: &'static str,
-    },
-    #[error(
-        "the key operator-url of the Secret {name}, which spec.redis.secretRef.name names: {source}"
-    )]
-    Redis {
-        name: String,
-        source: InvalidConnectionSettings,
-    },
-    /// Somebody else's Secret has the identity's name, or it was edited.
-    #[error(
-        "the Secret {name} does not hold the two identity keys and the salt: delete it, and it is made again"
-    )]
-    Identity { name: String },
-    #[error("asking the system for random bytes: {0}")]
-    Random(getrandom::Error),
-}
-
-impl SecretError {
-    /// Whether somebody has to do something.
-    pub fn is_invalid(&self) -> bool {
-        !matches!(self, Self::Kube(_) | Self::Random(_))
-    }
 }
 
 const POSTGRES: (&str, &[&str]) = ("spec.postgres.secretRef.name", &["owner-url", "reader-url"]);
