@@ -1,53 +1,49 @@
 //! What a process has used: CPU time and memory, from `/proc`, and this process by its own clocks.
 
-use std::fs::{self, ReadDir};
+use std::fs;
 use std::io;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use nix::errno::Errno;
-use nix::time::{ClockId, clock_gettime};
+use nix::time::{ClockId, clock_getcpuclockid, clock_gettime};
+use nix::unistd::Pid;
 
-/// The CPU time of a process, all its threads and its children (nginx' workers), from the
-/// scheduler's own account in nanoseconds (the first word of `schedstat`). Threads and children that
-/// have ended are not in it.
+/// The CPU time of a process with all its threads, those that have ended too, and of its living children
+/// (nginx' workers) likewise.
 pub fn time(process: u32) -> Result<Duration> {
-    of_threads(fs::read_dir(format!("/proc/{process}/task"))?)
-}
-
-fn of_threads(threads: ReadDir) -> Result<Duration> {
-    let mut total = Duration::ZERO;
-    for thread in threads {
-        let folder = thread?.path();
-        let Some(schedstat) = of_living(fs::read_to_string(folder.join("schedstat")))? else {
-            continue;
-        };
-        let on_cpu = schedstat.split(' ').next().unwrap_or_default().parse();
-        total += Duration::from_nanos(on_cpu.context("schedstat begins with a time")?);
-        let children = of_living(fs::read_to_string(folder.join("children")))?;
+    let mut total = own_of(process)?;
+    for thread in fs::read_dir(format!("/proc/{process}/task"))? {
+        let children = of_living(fs::read_to_string(thread?.path().join("children")))?;
         for child in children.unwrap_or_default().split_ascii_whitespace() {
-            if let Some(threads) = of_living(fs::read_dir(format!("/proc/{child}/task")))? {
-                total += of_threads(threads)?;
-            }
+            total += of_living(time(child.parse()?))?.unwrap_or_default();
         }
     }
     Ok(total)
 }
 
+fn own_of(process: u32) -> Result<Duration> {
+    let clock = clock_getcpuclockid(Pid::from_raw(process.try_into()?)).map_err(io::Error::from)?;
+    // A process that has ended meanwhile has no such clock any more.
+    let time = clock_gettime(clock).map_err(|_| io::Error::from(Errno::ESRCH))?;
+    Ok(time.into())
+}
+
 /// What was read; `None` where the thread or process has ended meanwhile.
-fn of_living<T>(read: io::Result<T>) -> io::Result<Option<T>> {
-    let has_ended = |error: &io::Error| {
-        let no_such_process = error.raw_os_error() == Some(Errno::ESRCH as i32);
-        error.kind() == io::ErrorKind::NotFound || no_such_process
+fn of_living<T, E: Into<anyhow::Error>>(read: Result<T, E>) -> Result<Option<T>> {
+    let has_ended = |error: &anyhow::Error| {
+        error.downcast_ref::<io::Error>().is_some_and(|error| {
+            let no_such_process = error.raw_os_error() == Some(Errno::ESRCH as i32);
+            error.kind() == io::ErrorKind::NotFound || no_such_process
+        })
     };
-    match read {
+    match read.map_err(Into::into) {
         Err(error) if has_ended(&error) => Ok(None),
         read => read.map(Some),
     }
 }
 
-/// The CPU time of this process, all its threads, to the microsecond at any moment: a running thread's
-/// `schedstat` is as old as the scheduler's last tick.
+/// The CPU time of this process, all its threads.
 pub fn own() -> Result<Duration> {
     Ok(clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)?.into())
 }
@@ -92,6 +88,15 @@ mod tests {
         while !ending.is_finished() {
             time(id()).unwrap();
         }
+    }
+
+    #[test]
+    fn what_an_ended_thread_has_used_stays_counted() {
+        const WORK: Duration = Duration::from_millis(20);
+        let before = time(id()).unwrap();
+        let working = thread::spawn(|| while own_thread().unwrap() < WORK {});
+        working.join().unwrap();
+        assert!(time(id()).unwrap() >= before + WORK);
     }
 
     #[test]

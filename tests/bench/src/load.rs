@@ -88,9 +88,10 @@ impl Load {
             })
             .await?;
             let after = (cpu::time(process)?, answers.load(Ordering::Relaxed));
+            let cpu = after.0.checked_sub(before.0);
             Ok(Sample {
                 answers: after.1 - before.1,
-                cpu: after.0 - before.0,
+                cpu: cpu.context("a child of the measured process has ended meanwhile")?,
             })
         };
         self.beside(&answers, counted).await
