@@ -243,9 +243,15 @@ impl Directories {
         source: &dyn DesiredState,
     ) -> Result<(), DirectoryError> {
         let mut held = open.writer.lock().await;
-        let shows = damage.shows_in_meta();
-        if held.is_some() && shows && !open.directory.observe().await?.needs_rebuild() {
-            return Ok(());
+        if held.is_some() && damage.shows_in_meta() {
+            let reached = open.known().reached;
+            let seen = open.directory.observe().await?;
+            if seen
+                .verified()
+                .is_some_and(|meta| position(meta) >= reached)
+            {
+                return Ok(());
+            }
         }
         *held = None;
         open.known().damage = Some(damage.to_string());

@@ -28,8 +28,8 @@ impl Damage {
     /// Whether any later look at `meta` and the server shows it too, until it is mended.
     pub fn shows_in_meta(self) -> bool {
         match self {
-            Self::Wiped | Self::Unfinished | Self::Restarted => true,
-            Self::WentBack | Self::Miscounted { .. } => false,
+            Self::Wiped | Self::Unfinished | Self::Restarted | Self::WentBack => true,
+            Self::Miscounted { .. } => false,
         }
     }
 }
