@@ -199,3 +199,5 @@ impl Directory {
         Ok(false)
     }
 }
+            // Gates take a record from the feed as they take one from the directory.
+            ("XADD", instance.feed(), &["*", "change", "record"]),

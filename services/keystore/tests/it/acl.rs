@@ -306,6 +306,7 @@ async fn the_operator_sees_whether_the_gates_user_could_make_keys() {
         format!("%W~{prefix}revoked +hdel"),
         format!("%W~{prefix}plans +hset"),
         format!("%W~{prefix}meta +set"),
+        format!("%W~{prefix}feed +xadd"),
     ] {
         let rights: Vec<&str> = rights.split(' ').collect();
         let user = ["ACL", "SETUSER", "wide", "reset", "on", "nopass"];
