@@ -25,7 +25,7 @@ use futures::future::BoxFuture;
 use tracing::info;
 use water_domain::{Fault, KeyHash, Plan};
 use water_keystore::{
-    Applied, Contents, Declaration, Declared, Entry, InvalidInstance, Origin, OwnerSnapshot,
+    Contents, Declaration, Declared, Entry, InvalidInstance, Origin, OwnerSnapshot, Position,
     Reason as StoreReason, StoreError, WriteError, Writer,
 };
 use water_resources::api_key::ApiName;
@@ -34,7 +34,7 @@ use crate::conditions::Reason;
 use crate::lease::Election;
 use crate::lock::lock;
 use crate::metrics::Metrics;
-use health::{Damage, damage, position};
+use health::{Damage, damage, is_whole};
 use open::UnansweredWrite;
 pub use open::{Location, OpenDirectory};
 
@@ -90,6 +90,9 @@ pub enum DirectoryError {
     /// Another pod leads.
     #[error("another operator leads")]
     NotLeading,
+    /// Redis answers with an earlier state, or one that nobody has verified: a replica that lags does.
+    #[error("Redis does not show the key directory whole")]
+    NotWhole,
     /// What the caller has read of the cluster is older than the claim: read again.
     #[error("the key directory was claimed after the cluster was read")]
     ReadBefore,
@@ -161,7 +164,7 @@ impl Directories {
         uid: &str,
         origin: &Origin,
         hashes: &[KeyHash],
-    ) -> Result<(Writer, OwnerSnapshot, Applied), DirectoryError> {
+    ) -> Result<(Writer, OwnerSnapshot, Position), DirectoryError> {
         let look = async {
             for _ in 0..2 {
                 let writer = self.writer(open, source).await?;
@@ -172,20 +175,20 @@ impl Directories {
                 let snapshot = open.directory.owner_snapshot(uid, origin, hashes).await?;
                 if snapshot.term > writer.term() {
                     // Another leader has claimed it since: what it declares is not this one's to tell.
-                    drop(UnansweredWrite::of(open, &writer));
+                    open.give_up(writer.term());
                     continue;
                 }
-                if let Some(applied) = snapshot.position
-                    && (applied.generation, applied.seq) >= reached
+                if let Some(position) = snapshot.position
+                    && position >= reached
                 {
-                    return Ok((writer, snapshot, applied));
+                    return Ok((writer, snapshot, position));
                 }
                 let seen = open.directory.observe().await?;
                 if let Some(damage) = damage(reached, &seen, &open.place.owner) {
                     self.restore(open, damage, source).await?;
                 }
             }
-            Err(WriteError::Unverified.into())
+            Err(DirectoryError::NotWhole)
         };
         self.counted(look.await)
     }
@@ -198,9 +201,10 @@ impl Directories {
         declaration: &Declaration,
     ) -> Result<Declared, DirectoryError> {
         let write = UnansweredWrite::of(open, writer);
+        let writer = writer.clone().after(open.known().reached);
         let declared = write.answered_by(writer.declare(declaration).await);
-        if let Ok(Declared { applied, .. }) = &declared {
-            open.has_reached((applied.generation, applied.seq));
+        if let Ok(declared) = &declared {
+            open.has_reached(declared.applied);
         }
         self.counted(declared.map_err(Into::into))
     }
@@ -215,7 +219,8 @@ impl Directories {
             let writer = self.writer(open, source).await?;
             let plans = source.plans(&open.api, open.known_plans().await?);
             let write = UnansweredWrite::of(open, &writer);
-            write.answered_by(writer.set_plans(&plans).await)?;
+            let applied = write.answered_by(writer.set_plans(&plans).await)?;
+            open.has_reached(applied);
             open.known().plans = plans;
             Ok(())
         };
@@ -243,18 +248,22 @@ impl Directories {
         source: &dyn DesiredState,
     ) -> Result<(), DirectoryError> {
         let mut held = open.writer.lock().await;
-        if held.is_some() && damage.shows_in_meta() {
-            let reached = open.known().reached;
-            let seen = open.directory.observe().await?;
-            if seen
-                .verified()
-                .is_some_and(|meta| position(meta) >= reached)
-            {
-                return Ok(());
-            }
+        let (reached, term) = {
+            let known = open.known();
+            (known.reached, known.term)
+        };
+        // A count is not taken again: every other damage shows until it is mended.
+        let is_seen_again = !matches!(damage, Damage::Miscounted { .. });
+        if held.is_some() && is_seen_again && is_whole(reached, &open.directory.observe().await?) {
+            return Ok(());
         }
         *held = None;
-        open.known().damage = Some(damage.to_string());
+        open.note_damage(damage);
+        if damage == Damage::WentBack {
+            // Nobody else knows; the claim may take long, or be another leader's.
+            let owner = &open.place.owner;
+            open.directory.doubt(owner, term, reached).await?;
+        }
         let writer = self.claim(open, source).await?;
         self.rebuild(open, &writer, source).await?;
         *held = Some(writer);
@@ -275,7 +284,8 @@ impl Directories {
         *held = None;
         let writer = self.claim(open, source).await?;
         let needs_rebuild = open.is_behind() || open.known().damage.is_some();
-        if needs_rebuild || open.directory.observe().await?.needs_rebuild() {
+        let reached = open.known().reached;
+        if needs_rebuild || !is_whole(reached, &open.directory.observe().await?) {
             self.rebuild(open, &writer, source).await?;
         }
         *held = Some(writer.clone());
@@ -346,7 +356,7 @@ impl Directories {
         self.metrics.directory_rebuilds.inc();
         let mut known = open.known();
         known.repaired = known.damage.take();
-        known.reached = position(&rebuilt.meta);
+        known.reached = rebuilt.meta.position();
         drop(known);
         info!(
             generation = rebuilt.meta.generation,
@@ -388,7 +398,7 @@ impl Fault for DirectoryError {
         match self {
             Self::Write(error) => error.is_transient(),
             Self::Store(error) => error.is_transient(),
-            Self::Kube(_) | Self::NotLeading | Self::ReadBefore => true,
+            Self::Kube(_) | Self::NotLeading | Self::NotWhole | Self::ReadBefore => true,
         }
     }
 }

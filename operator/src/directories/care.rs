@@ -15,7 +15,7 @@ use water_domain::{KeyId, Timestamp};
 use water_keystore::{Observation, StoreError};
 use water_resources::ApiKey;
 
-use super::health::{Damage, damage, miscount, position};
+use super::health::{Damage, damage, miscount};
 use super::{OpenDirectory, acknowledgements, former, sweep};
 use crate::clock;
 use crate::context::Context;
@@ -54,7 +54,7 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut looks = 0;
     let mut away = false;
-    let mut known: Option<Damage> = None;
+    let mut last_damage: Option<Damage> = None;
     loop {
         ticks.tick().await;
         looks += 1;
@@ -67,14 +67,14 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
                 open.known().observed = Some(seen);
                 let damage = damage.filter(|_| was_claimed);
                 if let Some(damage) = damage {
-                    if known != Some(damage) {
+                    if last_damage != Some(damage) {
                         warn!(damage = %damage, "rebuilding the key directory");
                     }
                     mend(open, damage, context).await;
                 } else if is_news {
                     context.revisit_api(&open.api);
                 }
-                known = damage;
+                last_damage = damage;
                 let repaired = open.known().repaired.take();
                 if let Some(cause) = repaired {
                     tell(open, &cause, context);
@@ -171,7 +171,7 @@ async fn look(
     let seen = open.directory.observe().await?;
     let damage = damage(reached, &seen, &open.place.owner);
     if let (None, Some(meta)) = (damage, &seen.meta) {
-        open.has_reached(position(meta));
+        open.has_reached(meta.position());
     }
     if damage.is_some() || !count {
         return Ok((seen, damage));

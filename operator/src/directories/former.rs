@@ -79,7 +79,7 @@ async fn write(
 ) -> Result<usize, DirectoryError> {
     let plans = context.plans(&open.api, open.known_plans().await?);
     writer.set_plans(&plans).await?;
-    let stored = open.former().await?;
+    let stored = open.stored().await?;
     let namespaces = context.namespaces(&open.api).await?;
     let mut differing = context.differing(&open.api, &namespaces, &stored);
     if differing.is_empty() {
@@ -144,12 +144,12 @@ async fn declare(
 
 /// Whether the term or the data is lost: it would have to be claimed anew.
 fn is_lost(error: &DirectoryError) -> bool {
-    use WriteError::{Fenced, Interrupted, Owned, Schema, Unverified, Wiped};
+    use WriteError::{Fenced, Interrupted, Owned, Schema, Unverified, WentBack, Wiped};
     let DirectoryError::Write(error) = error else {
         return false;
     };
     matches!(
         error,
-        Fenced { .. } | Owned { .. } | Schema { .. } | Wiped | Unverified | Interrupted
+        Fenced { .. } | Owned { .. } | Schema { .. } | Wiped | Unverified | WentBack | Interrupted
     )
 }

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use tokio::time::Instant;
 use water_domain::Timestamp;
-use water_keystore::{Applied, Leases, MARGIN};
+use water_keystore::{Leases, MARGIN, Position};
 
 use crate::installation::render::{GATE_GRACE, GATE_STORE, Part};
 
@@ -178,7 +178,7 @@ pub struct AwaitedPods {
 
 impl Gates {
     /// The pods that must be waited for before `change` is in force everywhere.
-    pub fn awaited(&self, change: &Applied, now: Instant) -> AwaitedPods {
+    pub fn awaited(&self, change: &Position, now: Instant) -> AwaitedPods {
         let pods = || self.pods.iter().filter(|pod| self.awaits(pod, change, now));
         let is_elsewhere = |pod: &&GatePod| pod.is_elsewhere && self.leases.of(&pod.uid).is_none();
         let name = |pod: &GatePod| pod.name.clone();
@@ -188,7 +188,7 @@ impl Gates {
         }
     }
 
-    fn awaits(&self, pod: &GatePod, change: &Applied, now: Instant) -> bool {
+    fn awaits(&self, pod: &GatePod, change: &Position, now: Instant) -> bool {
         let Some(lease) = self.leases.of(&pod.uid) else {
             let has_stopped = !pod.is_elsewhere && self.missed.has_run_out(pod, GATE_GRACE, now);
             return self.missed.names(pod) && !has_stopped;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use water_keystore::{Counts, Meta, Observation};
+use water_keystore::{Counts, Observation, Position};
 
 /// Why a directory must be rebuilt from the cluster.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,16 +22,6 @@ pub enum Damage {
         /// What there should be.
         counted: Counts,
     },
-}
-
-impl Damage {
-    /// Whether any later look at `meta` and the server shows it too, until it is mended.
-    pub fn shows_in_meta(self) -> bool {
-        match self {
-            Self::Wiped | Self::Unfinished | Self::Restarted | Self::WentBack => true,
-            Self::Miscounted { .. } => false,
-        }
-    }
 }
 
 impl fmt::Display for Damage {
@@ -61,7 +51,7 @@ impl fmt::Display for Damage {
 
 /// What is wrong with the directory of `owner`, which had come to the position `reached`, if that can be seen
 /// and mended here: not on a replica, which takes no writes, and not in another installation's directory.
-pub fn damage(reached: (u64, u64), seen: &Observation, owner: &str) -> Option<Damage> {
+pub fn damage(reached: Position, seen: &Observation, owner: &str) -> Option<Damage> {
     if seen.is_replica {
         return None;
     }
@@ -74,16 +64,18 @@ pub fn damage(reached: (u64, u64), seen: &Observation, owner: &str) -> Option<Da
         Some(Damage::Restarted)
     } else if !meta.complete {
         Some(Damage::Unfinished)
-    } else if position(meta) < reached {
+    } else if meta.position() < reached {
         Some(Damage::WentBack)
     } else {
         None
     }
 }
 
-/// Generation and change number. Neither ever decreases.
-pub fn position(meta: &Meta) -> (u64, u64) {
-    (meta.generation, meta.seq)
+/// Whether the directory can be believed: it is complete, on the server on which it was completed, and not
+/// before the position at which it was seen.
+pub fn is_whole(reached: Position, seen: &Observation) -> bool {
+    seen.verified()
+        .is_some_and(|meta| meta.position() >= reached)
 }
 
 /// What a count means, if nothing was written between the looks before and after it.
@@ -92,7 +84,7 @@ pub fn miscount(before: &Observation, stored: Counts, after: &Observation) -> Op
         return None;
     };
     // A tombstone alone moves no position.
-    let is_unwritten = (position(meta), meta.counts) == (position(later), later.counts);
+    let is_unwritten = (meta.position(), meta.counts) == (later.position(), later.counts);
     (is_unwritten && stored != meta.counts).then_some(Damage::Miscounted {
         stored,
         counted: meta.counts,
@@ -101,7 +93,14 @@ pub fn miscount(before: &Observation, stored: Counts, after: &Observation) -> Op
 
 #[cfg(test)]
 mod tests {
+    use water_keystore::Meta;
+
     use super::*;
+
+    const REACHED: Position = Position {
+        generation: 7,
+        seq: 10,
+    };
 
     fn seen(change: impl FnOnce(&mut Observation)) -> Observation {
         let meta = Meta {
@@ -131,7 +130,7 @@ mod tests {
     }
 
     fn of(seen: &Observation) -> Option<Damage> {
-        damage((7, 10), seen, "uid")
+        damage(REACHED, seen, "uid")
     }
 
     #[test]

@@ -9,7 +9,7 @@ use water_domain::{KeyHash, KeyId, Plan, Timestamp};
 use water_keystore::connection::Purpose;
 use water_keystore::{
     ConnectionSettings, Directory, Entry, Instance, InvalidInstance, Observation, Origin, Owner,
-    Record, StoreError, WriteError, Writer,
+    Position, Record, StoreError, WriteError, Writer,
 };
 use water_resources::api_key::ApiName;
 
@@ -46,18 +46,18 @@ pub(super) struct DirectoryState {
     pub(super) was_claimed: bool,
     /// The plans as last written: a Redis that was wiped knows them no more.
     pub(super) plans: Vec<Plan>,
-    /// Records of ApiKeys that cannot be decoded, by uid: the cluster does not say them.
-    unreadable: HashMap<Box<str>, Vec<Entry>>,
+    /// Records of ApiKeys that cannot be decoded, or are hindered, by uid: the cluster does not say all of
+    /// them.
+    untold: HashMap<Box<str>, Vec<Entry>>,
     /// Last uses that statuses do not show yet.
     pub(super) uses: HashMap<KeyId, Timestamp>,
     /// What the last look showed.
     pub(super) observed: Option<Observation>,
     /// The latest position that a look or an answer to a write has shown since the last rebuild.
-    pub(super) reached: (u64, u64),
+    pub(super) reached: Position,
     /// Damage that was seen and is not repaired yet: a rebuild is due, though the directory may look whole.
     pub(super) damage: Option<String>,
-    /// Damage that the latest rebuild has repaired, and that was not reported yet. The first rebuild of a
-    /// leadership may repair none: it always happens.
+    /// Damage that the latest rebuild has repaired, and that was not reported yet.
     pub(super) repaired: Option<String>,
     /// How many owners the last sweep would have removed, if that was too many.
     pub(super) held_back: Option<usize>,
@@ -131,9 +131,21 @@ impl OpenDirectory {
     }
 
     /// The directory has come to this position: one that shows an earlier one went back.
-    pub(super) fn has_reached(&self, position: (u64, u64)) {
+    pub(super) fn has_reached(&self, position: Position) {
         let mut known = self.known();
         known.reached = known.reached.max(position);
+    }
+
+    /// A rebuild is due. Its first cause is told once it is over.
+    pub(super) fn note_damage(&self, cause: impl ToString) {
+        let mut known = self.known();
+        known.damage.get_or_insert_with(|| cause.to_string());
+    }
+
+    /// No command under this term or an earlier one is relied on any more.
+    pub(super) fn give_up(&self, term: u64) {
+        let mut known = self.known();
+        known.unanswered = known.unanswered.max(term);
     }
 
     /// Whether this leadership has ever claimed it: before, there is nothing of ours to look after.
@@ -146,9 +158,9 @@ impl OpenDirectory {
         self.known().held_back
     }
 
-    /// Remembers what is held of an ApiKey that cannot be decoded. A Redis that was wiped knows it no
-    /// more.
-    pub fn remember_unreadable(
+    /// Remembers what is held of an ApiKey of which the cluster does not say all. A Redis that was wiped
+    /// knows it no more.
+    pub fn remember(
         &self,
         owner: &Owner,
         origin: &Origin,
@@ -163,17 +175,16 @@ impl OpenDirectory {
             })
         });
         let entries = entries.collect();
-        self.known().unreadable.insert(owner.uid.clone(), entries);
+        self.known().untold.insert(owner.uid.clone(), entries);
     }
 
-    /// The ApiKey can be decoded again, or is gone.
-    pub fn forget_unreadable(&self, uid: &str) {
-        self.known().unreadable.remove(uid);
+    /// The cluster says all of the ApiKey again, or it is gone.
+    pub fn forget(&self, uid: &str) {
+        self.known().untold.remove(uid);
     }
 
-    /// Every record that the directory holds with its owner, and those remembered of ApiKeys that
-    /// cannot be decoded.
-    pub(super) async fn former(&self) -> Result<Vec<Entry>, StoreError> {
+    /// Every record that the directory holds with its owner.
+    pub(super) async fn stored(&self) -> Result<Vec<Entry>, StoreError> {
         let stored = self.directory.stored().await?;
         let stored = stored.into_iter().filter_map(|(hash, stored)| {
             Some(Entry {
@@ -184,24 +195,34 @@ impl OpenDirectory {
                 origin: Origin::Generated,
             })
         });
-        Ok(self.remembered().into_iter().chain(stored).collect())
+        Ok(stored.collect())
     }
 
-    /// The records remembered of ApiKeys that cannot be decoded.
+    /// The same for a rebuild: what is remembered of an ApiKey takes the place of what is stored of it, for
+    /// Redis may have gone back since.
+    pub(super) async fn former(&self) -> Result<Vec<Entry>, StoreError> {
+        let mut former = self.stored().await?;
+        let known = self.known();
+        former.retain(|entry| !known.untold.contains_key(&entry.owner.uid));
+        former.extend(known.untold.values().flatten().cloned());
+        Ok(former)
+    }
+
+    /// The records that are remembered.
     pub(super) fn remembered(&self) -> Vec<Entry> {
-        self.known()
-            .unreadable
-            .values()
-            .flatten()
-            .cloned()
-            .collect()
+        self.known().untold.values().flatten().cloned().collect()
     }
 
     /// Takes over what the cluster does not say from the directory whose place it takes.
     pub(super) fn inherit(&self, before: &Self) {
+        let is_same_store = self.store() == before.store();
         let (before, mut known) = (before.known(), self.known());
         known.plans.clone_from(&before.plans);
-        known.unreadable.clone_from(&before.unreadable);
+        known.untold.clone_from(&before.untold);
+        if is_same_store {
+            known.reached = before.reached;
+            known.damage.clone_from(&before.damage);
+        }
     }
 
     /// When a key was last used, if its status is to show that.
@@ -254,10 +275,13 @@ impl<'a> UnansweredWrite<'a> {
         match &outcome {
             Err(WriteError::Store(_) | WriteError::Fenced { .. }) => {}
             Err(
-                refusal @ (WriteError::Wiped | WriteError::Unverified | WriteError::Interrupted),
+                refusal @ (WriteError::Wiped
+                | WriteError::Unverified
+                | WriteError::WentBack
+                | WriteError::Interrupted),
             ) => {
                 info!(error = %refusal, "claiming the key directory again");
-                self.open.known().damage = Some(refusal.to_string());
+                self.open.note_damage(refusal);
             }
             _ => self.is_answered = true,
         }
@@ -268,8 +292,7 @@ impl<'a> UnansweredWrite<'a> {
 impl Drop for UnansweredWrite<'_> {
     fn drop(&mut self) {
         if !self.is_answered {
-            let mut known = self.open.known();
-            known.unanswered = known.unanswered.max(self.term);
+            self.open.give_up(self.term);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
-use water_keystore::{Applied, Owner};
+use water_keystore::{Owner, Position};
 
 use super::gates::{AwaitedPods, Gates};
 use crate::lock::lock;
@@ -50,7 +50,7 @@ struct Declared {
     owner: Owner,
     id: DeclarationId,
     /// A gate that has come so far has applied the declaration.
-    applied: Applied,
+    applied: Position,
     state: DeclarationState,
 }
 
@@ -61,7 +61,7 @@ impl PendingDeclarations {
         &self,
         owner: &Owner,
         id: DeclarationId,
-        applied: Applied,
+        applied: Position,
         now: Instant,
     ) -> DeclarationState {
         let mut declarations = lock(&self.declarations);
@@ -124,7 +124,7 @@ impl PendingDeclarations {
     }
 
     /// The declarations that are waited for: what the next look will judge.
-    pub fn awaited(&self) -> Vec<(Box<str>, Applied)> {
+    pub fn awaited(&self) -> Vec<(Box<str>, Position)> {
         let declarations = lock(&self.declarations);
         let waiting = declarations
             .iter()
@@ -138,7 +138,7 @@ impl PendingDeclarations {
     /// are in force by now.
     pub fn judge(
         &self,
-        awaited: Vec<(Box<str>, Applied)>,
+        awaited: Vec<(Box<str>, Position)>,
         gates: &Gates,
         now: Instant,
     ) -> Vec<Owner> {

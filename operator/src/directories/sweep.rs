@@ -76,7 +76,7 @@ async fn sweep(
 ) -> Result<HashSet<Box<str>>, DirectoryError> {
     let epoch = context.directories.epoch();
     // The directory first: a key that is declared in between has an ApiKey that the list shows.
-    let stored = open.former().await?;
+    let stored = open.stored().await?;
     // Asked for afresh: no watch's memory decides on a removal.
     let keys: Api<ApiKey> = watched(&context.client, context.scope, &context.namespace);
     let mut living = HashSet::new();
@@ -174,7 +174,7 @@ async fn withdraw(
         let declared = directories.declare(open, &writer, &declaration).await?;
         changes::told(&snapshot.records, &declaration, &declared.refused);
     }
-    open.forget_unreadable(&owner.uid);
+    open.forget(&owner.uid);
     Ok(())
 }
 

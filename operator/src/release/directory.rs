@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 use tracing::info;
 use water_keystore::connection::Purpose;
 use water_keystore::{
-    Applied, Contents, Declaration, Directory, Instance, Origin, WriteError, Writer,
+    Contents, Declaration, Directory, Instance, Origin, Position, WriteError, Writer,
 };
 use water_resources::WaterDataApi;
 use water_resources::api_key::ApiName;
@@ -79,7 +79,7 @@ pub async fn clear(
     let written = stream::iter(keys)
         .map(|key| declare(&directory, &writer, key))
         .buffer_unordered(AT_ONCE);
-    let written: Vec<Applied> = written.try_collect().await?;
+    let written: Vec<Position> = written.try_collect().await?;
     match written.into_iter().max_by_key(|applied| applied.seq) {
         Some(last) => acknowledged(client, api, &redis, &directory, last).await,
         None => Ok(()),
@@ -91,7 +91,7 @@ async fn declare(
     directory: &Directory,
     writer: &Writer,
     key: &FinalizedKey,
-) -> anyhow::Result<Applied> {
+) -> anyhow::Result<Position> {
     let owner = record::owner(&key.meta);
     let hashes: Vec<_> = key.hashes.iter().copied().collect();
     let origin = key.origin.clone().unwrap_or(Origin::Generated);
@@ -130,7 +130,7 @@ async fn acknowledged(
     api: &ApiName,
     redis: &Redis,
     directory: &Directory,
-    change: Applied,
+    change: Position,
 ) -> anyhow::Result<()> {
     let begin = Instant::now();
     let (mut known, mut told) = (MissingLeases::default(), String::new());

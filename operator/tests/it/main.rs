@@ -10,6 +10,7 @@ mod commands;
 mod conflicts;
 mod crd;
 mod doubts;
+mod earlier_state;
 mod election;
 mod every_gate;
 mod former;

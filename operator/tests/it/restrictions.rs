@@ -8,6 +8,7 @@ use water_keystore::Record;
 
 use crate::Result;
 use crate::gate::{GRACE, Gate};
+use crate::store_faults::{generation, rebuilt};
 use crate::world::{PATIENCE, World, api, brought, key, shown};
 
 /// Waits until the directory holds exactly these.
@@ -46,6 +47,11 @@ async fn without_its_plan(
     digit: char,
 ) -> anyhow::Result<(World, Value, impl Sized)> {
     let (world, operator) = World::running(namespace).await?;
+    let gold = loses_its_plan(&world, digit).await?;
+    Ok((world, gold, operator))
+}
+
+async fn loses_its_plan(world: &World, digit: char) -> anyhow::Result<Value> {
     world.apply(&with_gold())?;
     let mut gold = brought("acme", digit);
     gold["spec"]["plan"] = "Gold".into();
@@ -56,7 +62,18 @@ async fn without_its_plan(
         .await?;
     let id = digit.to_string().repeat(12);
     assert_eq!(world.published().await?, [format!("{id} Gold Active")]);
-    Ok((world, gold, operator))
+    Ok(gold)
+}
+
+/// The operator has seen what was edited last.
+async fn is_seen(world: &World, name: &str) -> Result {
+    let seen = async || {
+        let found = world.get(&format!("apikey/{name}"))?;
+        let seen = &found["status"]["observedGeneration"];
+        ensure!(*seen == found["metadata"]["generation"], "{found}");
+        Ok(())
+    };
+    world.wait("the edit to be seen", PATIENCE, seen).await
 }
 
 #[tokio::test]
@@ -71,18 +88,26 @@ async fn a_key_whose_plan_is_gone_is_suspended_and_expires() -> Result {
     // What widens waits until the plan is known.
     gold["spec"]["suspend"] = false.into();
     world.apply(&gold)?;
-    let looked_at = async || {
-        let found = world.get("apikey/acme")?;
-        let seen = &found["status"]["observedGeneration"];
-        ensure!(*seen == found["metadata"]["generation"], "{found}");
-        Ok(())
-    };
-    world
-        .wait("the resumption to be seen", PATIENCE, looked_at)
-        .await?;
+    is_seen(&world, "acme").await?;
     assert_eq!(world.published().await?, ["aaaaaaaaaaaa Gold Suspended"]);
     world.apply(&with_gold())?;
     holds(&world, &["aaaaaaaaaaaa Gold Active"]).await
+}
+
+#[tokio::test]
+async fn a_wiped_redis_widens_nothing_that_waits() -> Result {
+    let (redis, world, _operator) = World::on_own_redis("strict-wiped").await?;
+    let mut gold = loses_its_plan(&world, '9').await?;
+    gold["spec"]["suspend"] = true.into();
+    world.apply(&gold)?;
+    holds(&world, &["999999999999 Gold Suspended"]).await?;
+    gold["spec"]["suspend"] = false.into();
+    gold["spec"]["plan"] = "Typo".into();
+    world.apply(&gold)?;
+    is_seen(&world, "acme").await?;
+    let earlier = generation(&world).await?;
+    redis.command(&["FLUSHALL"]).await?;
+    rebuilt(&world, &["999999999999 Gold Suspended".into()], earlier).await
 }
 
 #[tokio::test]

@@ -3,18 +3,18 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{bail, ensure};
 use water_harness::{Port, Process, Redis};
 
 use crate::Result;
-use crate::store_faults::{admin_address, generation, metrics, rebuilt};
+use crate::store_faults::{admin_address, metrics};
 use crate::world::{PATIENCE, World, api, brought};
 
-const USER: &str = "water-operator";
+pub const USER: &str = "water-operator";
 const PASSWORD: &str = "secret";
 
 /// A world whose operator has a user of its own at Redis.
-async fn with_user(namespace: &str) -> anyhow::Result<(Redis, World, Arc<Process>)> {
+pub async fn with_user(namespace: &str) -> anyhow::Result<(Redis, World, Arc<Process>)> {
     let redis = Redis::start_with(&[
         &format!("user {USER} on >{PASSWORD} ~* &* +@all"),
         "enable-debug-command yes",
@@ -154,45 +154,4 @@ async fn a_cluster_that_lacks_its_slots_is_down() -> Result {
     let said = "False/StoreClusterDown";
     world.condition(api, "DirectorySynced", said).await?;
     is_counted(&world, &operator, "cluster_down").await
-}
-
-/// How many scripts Redis has refused to run.
-async fn refused_scripts(redis: &Redis) -> anyhow::Result<u64> {
-    let info = redis.command(&["INFO", "commandstats"]).await?;
-    let mut lines = info.lines();
-    let stats = lines.find_map(|line| line.strip_prefix("cmdstat_evalsha:"));
-    let mut stats = stats.context("no script ran")?.split(',');
-    let refused = stats.find_map(|stat| stat.strip_prefix("rejected_calls="));
-    Ok(refused.context("no count")?.trim().parse()?)
-}
-
-#[tokio::test]
-async fn an_earlier_state_is_mended_though_the_first_try_was_refused() -> Result {
-    // Keeps a copy of all that the directory consists of; and makes it all of it again.
-    const KEEP: &str = "for _, key in ipairs(redis.call('KEYS', 'wd:*')) do \
-                        redis.call('COPY', key, 'kept:' .. key) end";
-    const BRING_BACK: &str = "redis.call('DEL', unpack(redis.call('KEYS', 'wd:*'))) \
-                              for _, key in ipairs(redis.call('KEYS', 'kept:*')) do \
-                              redis.call('RENAME', key, string.sub(key, 6)) end";
-    let (redis, world, operator) = with_user("refused-mending").await?;
-    world.in_force(&brought("revoked", '6')).await?;
-    redis.command(&["EVAL", KEEP, "0"]).await?;
-    world.kubectl(&["delete", "apikey", "revoked"])?;
-    let (published, earlier) = (world.published().await?, generation(&world).await?);
-
-    redis
-        .command(&["ACL", "SETUSER", USER, "-evalsha", "-eval"])
-        .await?;
-    let before = refused_scripts(&redis).await?;
-    redis.command(&["EVAL", BRING_BACK, "0"]).await?;
-    let tried = async || {
-        let refused = refused_scripts(&redis).await? - before;
-        let has_begun = operator.log().contains("rebuilding the key directory");
-        ensure!(has_begun && refused >= 2, "{refused} refused");
-        Ok(())
-    };
-    world.wait("a try that is refused", PATIENCE, tried).await?;
-    assert_eq!(world.published().await?.len(), published.len() + 1);
-    redis.command(&["ACL", "SETUSER", USER, "+@all"]).await?;
-    rebuilt(&world, &published, earlier).await
 }

@@ -35,8 +35,9 @@ use water_domain::{KeyId, Timestamp};
 use crate::connection::{Connection, ConnectionSettings};
 use crate::failure::StoreError;
 use crate::keys::Instance;
+use claimed::Position;
 use meta::Meta;
-use scripts::{CLAIM, Reply, done};
+use scripts::{CLAIM, DOUBT, Reply, done};
 use writer::Writer;
 
 /// One instance's directory, as far as it needs no claim.
@@ -72,6 +73,10 @@ pub enum WriteError {
     /// back in time. Claim and rebuild.
     #[error("Redis restarted or failed over since the key directory was rebuilt")]
     Unverified,
+    /// The directory stands before a position at which the writer has seen it; it is marked as not
+    /// complete. Claim and rebuild.
+    #[error("Redis went back to an earlier state of the key directory")]
+    WentBack,
     /// A later version of the operator has written the directory.
     #[error("the key directory has schema {stored}, which a later version wrote")]
     Schema {
@@ -100,7 +105,7 @@ impl water_domain::Fault for WriteError {
     fn is_transient(&self) -> bool {
         match self {
             Self::Store(error) => error.is_transient(),
-            Self::Fenced { .. } | Self::Wiped | Self::Unverified => true,
+            Self::Fenced { .. } | Self::Wiped | Self::Unverified | Self::WentBack => true,
             Self::Interrupted | Self::Outdated { .. } => true,
             Self::Owned { .. } | Self::Schema { .. } => false,
             Self::OwnerGone | Self::TooManyHashes => false,
@@ -147,6 +152,17 @@ impl Directory {
         Ok((writer, meta))
     }
 
+    /// Marks the directory as not complete if it stands before a position at which it was seen, unless
+    /// somebody has claimed it after `term`: whoever claims it next must rebuild it.
+    pub async fn doubt(&self, owner: &str, term: u64, reached: Position) -> Result<(), WriteError> {
+        let mut call = DOUBT.key(self.instance.meta());
+        call.arg(owner).arg(term);
+        call.arg(reached.generation).arg(reached.seq);
+        let attempt = "mark a key directory that went back";
+        let reply: Reply = self.connection.run_script(attempt, &call).await?;
+        done(reply, attempt).map(drop)
+    }
+
     /// When each of these keys was last used, as far as the gates have told.
     pub async fn last_used(&self, keys: &[KeyId]) -> Result<Vec<Option<Timestamp>>, StoreError> {
         if keys.is_empty() {
@@ -184,6 +200,8 @@ impl Directory {
             ("HDEL", instance.revoked(), &["hash"]),
             ("HSET", instance.plans(), &["plan", "limits"]),
             ("SET", instance.meta(), &["{}"]),
+            // Gates take a record from the feed as they take one from the directory.
+            ("XADD", instance.feed(), &["*", "change", "record"]),
         ];
         for (command, key, arguments) in attempts {
             let mut question = cmd("ACL");
@@ -199,5 +217,3 @@ impl Directory {
         Ok(false)
     }
 }
-            // Gates take a record from the feed as they take one from the directory.
-            ("XADD", instance.feed(), &["*", "change", "record"]),

@@ -21,7 +21,7 @@ pub mod usage;
 pub use acl::{PasswordHash, redis_acl};
 pub use allowance::{Allowance, Allowances};
 pub use connection::{Connection, ConnectionSettings, InvalidConnectionSettings};
-pub use directory::claimed::Applied;
+pub use directory::claimed::Position;
 pub use directory::contents::{Contents, Entry, Stored};
 pub use directory::declaration::{Declaration, Declared, HashRefusal, Origin};
 pub use directory::lease::{GateLease, Leases, MARGIN};

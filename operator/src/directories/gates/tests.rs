@@ -9,7 +9,7 @@ use water_keystore::GateLease;
 use super::*;
 
 const NOW: i64 = 1_000_000;
-const CHANGE: Applied = Applied {
+const CHANGE: Position = Position {
     generation: 7,
     seq: 10,
 };

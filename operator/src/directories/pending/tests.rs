@@ -24,8 +24,8 @@ fn id(generation: u64, number: u64) -> DeclarationId {
     }
 }
 
-fn at(generation: u64, seq: u64) -> Applied {
-    Applied { generation, seq }
+fn at(generation: u64, seq: u64) -> Position {
+    Position { generation, seq }
 }
 
 /// One gate that has come to `seq` of `generation`, which is the directory's.
@@ -61,13 +61,13 @@ fn gate_beside(present: u64, generation: u64, seq: u64) -> Gates {
 }
 
 /// Declaration 1 is waited for, which was made at `applied`.
-fn waiting(applied: Applied) -> PendingDeclarations {
+fn waiting(applied: Position) -> PendingDeclarations {
     let pending = PendingDeclarations::default();
     declare(&pending, 1, applied);
     pending
 }
 
-fn declare(pending: &PendingDeclarations, number: u64, applied: Applied) {
+fn declare(pending: &PendingDeclarations, number: u64, applied: Position) {
     let id = id(applied.generation, number);
     let state = pending.begin(&owner(), id, applied, Instant::now());
     assert!(matches!(state, DeclarationState::Awaiting { gates, .. } if gates.pods.is_empty()));

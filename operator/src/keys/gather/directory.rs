@@ -19,7 +19,7 @@ use crate::gate_pods;
 use crate::installation::render::Part;
 use crate::keys::error::{KeyError, outcome};
 use crate::keys::record;
-use crate::keys::seen::{Directory, DirectoryContent, Secret};
+use crate::keys::seen::{Admission, Directory, DirectoryContent, Secret};
 
 /// A directory, and what it holds of the ApiKey.
 pub struct DirectoryReading {
@@ -78,9 +78,11 @@ impl Gathered {
             None if is_nothing || self.is_told() => DeclarationState::InForce,
             None => open.pending.begin(&owner, id, position, Instant::now()),
         };
+        let is_hindered =
+            self.seen.admission == Admission::Hindered || self.seen.secret == Secret::Foreign;
         match self.subject.key {
-            Ok(_) => open.forget_unreadable(uid),
-            Err(_) => open.remember_unreadable(&owner, &origin, &snapshot.records),
+            Ok(_) if !is_hindered => open.forget(uid),
+            _ => open.remember(&owner, &origin, &snapshot.records),
         }
         let held = snapshot.records.iter();
         let held = held.map(|(hash, record)| {

@@ -22,12 +22,12 @@ pub(super) struct Claimed {
     pub(super) rebuilding: RwLock<()>,
 }
 
-/// Where a written change stands: a gate has it once it has come to this `seq`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Applied {
-    /// The directory's generation at the write.
+/// How far a directory has come: a gate has a change once it has come to that change's position.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub struct Position {
+    /// Counts rebuilds.
     pub generation: u64,
-    /// The directory's last change at the end of the write.
+    /// The last change.
     pub seq: u64,
 }
 
@@ -37,6 +37,17 @@ impl Claimed {
     pub(super) fn call(&self, script: &'static Script) -> ScriptInvocation<'static> {
         let mut call = script.key(self.instance.meta());
         call.arg(&*self.owner).arg(self.term);
+        call
+    }
+
+    /// The same for a change, which the fence refuses where the directory stands before `reached`.
+    pub(super) fn change(
+        &self,
+        script: &'static Script,
+        reached: Position,
+    ) -> ScriptInvocation<'static> {
+        let mut call = self.call(script);
+        call.arg(reached.generation).arg(reached.seq);
         call
     }
 
@@ -51,7 +62,7 @@ impl Claimed {
     }
 }
 
-impl Applied {
+impl Position {
     /// Reads the first two fields of a write's reply.
     pub(super) fn read(fields: &[Vec<u8>], attempt: &'static str) -> Result<Self, StoreError> {
         let position = fields.first().zip(fields.get(1));

@@ -7,7 +7,7 @@ use redis::ScriptInvocation;
 use water_domain::{AccountId, KeyHash, Timestamp};
 
 use super::WriteError;
-use super::claimed::{Applied, Claimed};
+use super::claimed::Position;
 use super::scripts::{DECLARE, Reply, done, hash, moment, more, number};
 use super::writer::Writer;
 use crate::failure::StoreError;
@@ -54,7 +54,7 @@ pub enum Origin {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Declared {
     /// Where it stands in the feed.
-    pub applied: Applied,
+    pub applied: Position,
     /// The number that the next declaration must name.
     pub number: u64,
     /// The hashes of `records` that were not published; everything else was written.
@@ -108,9 +108,9 @@ impl Declaration {
         }
     }
 
-    fn call(&self, claimed: &Claimed, hashes: &BTreeSet<KeyHash>) -> ScriptInvocation<'static> {
-        let instance = &claimed.instance;
-        let mut call = claimed.call(&DECLARE);
+    fn call(&self, writer: &Writer, hashes: &BTreeSet<KeyHash>) -> ScriptInvocation<'static> {
+        let instance = &writer.claimed.instance;
+        let mut call = writer.claimed.change(&DECLARE, writer.reached);
         call.key(instance.feed())
             .key(instance.revoked())
             .key(instance.held(owner::shard(&self.owner.uid)));
@@ -143,14 +143,14 @@ impl Writer {
     /// After an error without an answer the declaration may have been written, or may be yet. Another
     /// declaration or claim keeps it from that; the caller must not repeat it.
     pub async fn declare(&self, declaration: &Declaration) -> Result<Declared, WriteError> {
-        let claimed = &self.0;
+        let claimed = &self.claimed;
         let _shared = claimed.rebuilding.read().await;
         let mut hashes = declaration.hashes();
         loop {
             if hashes.len() > MOST_HASHES {
                 return Err(WriteError::TooManyHashes);
             }
-            let call = declaration.call(claimed, &hashes);
+            let call = declaration.call(self, &hashes);
             let reply: Reply = claimed.connection.run_script(ATTEMPT, &call).await?;
             match more(&reply) {
                 // The index names these, and the script must be given them too. It has done nothing.
@@ -162,7 +162,7 @@ impl Writer {
 }
 
 fn read(fields: &[Vec<u8>]) -> Result<Declared, WriteError> {
-    let applied = Applied::read(fields, ATTEMPT)?;
+    let applied = Position::read(fields, ATTEMPT)?;
     let rest = fields.get(2..).and_then(|rest| rest.split_first());
     rest.and_then(|(told, refused)| {
         let refused = refused.chunks_exact(2).map(|pair| {

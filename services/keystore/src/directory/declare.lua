@@ -1,25 +1,26 @@
 -- Makes what the directory holds of one ApiKey exactly what is declared, and tells the gates.
 -- KEYS  meta, feed, revoked, the ApiKey's shard of held, then for each hash: its shard of records,
 --       its shard of owners
--- ARGV  owner's uid, term, number that the declaration names, the ApiKey's uid, its stored form,
---       account that its tombstones bar ('*': every one), 'last' or '', then for each hash four:
+-- ARGV  owner's uid, term, generation and seq that the writer has seen, number that the declaration
+--       names, the ApiKey's uid, its stored form, account that its tombstones bar ('*': every one),
+--       'last' or '', then for each hash four:
 --         hash, op ('hold' | 'revoke' | 'withdraw'), packed record ('' unless held),
 --         time of the tombstone to lift or ''
 -- reply done, seq, generation, number, then for each refused hash: hash, 'taken' | the tombstone's time
 --       | more, each hash of the index that was not listed | outdated, number | gone
 --       | the refusals of fence_change
 -- What is so already is not written again, and takes neither seq nor number.
-local meta, refusal = fence_change(KEYS[1], ARGV[1], ARGV[2])
+local meta, refusal = fence_change(KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4])
 if not meta then return refusal end
 local feed, revoked, held = KEYS[2], KEYS[3], KEYS[4]
-local uid, owner, account, is_last = ARGV[4], ARGV[5], ARGV[6], ARGV[7] == 'last'
+local uid, owner, account, is_last = ARGV[6], ARGV[7], ARGV[8], ARGV[9] == 'last'
 if redis.call('HEXISTS', revoked, uid) == 1 then return {'gone'} end
 local index = read_held(held, uid)
-if text(index.number) ~= ARGV[3] then return {'outdated', text(index.number)} end
+if text(index.number) ~= ARGV[5] then return {'outdated', text(index.number)} end
 
 local changes, listed, indexed = {}, {}, {}
 for i = 0, (#KEYS - 4) / 2 - 1 do
-  local k, a = 5 + i * 2, 8 + i * 4
+  local k, a = 5 + i * 2, 10 + i * 4
   local change = {
     records = KEYS[k], owners = KEYS[k + 1],
     hash = ARGV[a], op = ARGV[a + 1], record = ARGV[a + 2], lift = ARGV[a + 3],

@@ -52,16 +52,6 @@ local function replication_id()
   return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 end
 
--- A change is for a whole directory, on the server that it was verified on. After a restart or a
--- failover seq may have gone back, and a gate could seem to have acknowledged a change that it
--- never saw.
-local function fence_change(key, owner, term)
-  local meta, refusal = fence(key, owner, term)
-  if not meta then return nil, refusal end
-  if not meta.complete then return nil, {'interrupted'} end
-  if meta.replid ~= replication_id() then return nil, {'unverified'} end
-  return meta
-end
 
 -- Lets a full Redis take what follows: it refuses commands that need memory only as a script's
 -- first write. PERSIST is a write that changes nothing.
@@ -71,6 +61,29 @@ local function write_though_full(key) redis.call('PERSIST', key) end
 local function save(key, meta)
   write_though_full(key)
   redis.call('SET', key, cjson.encode(meta))
+end
+
+-- Whether the directory stands before a position at which it was seen: Redis went back to an earlier
+-- state. Only who has seen it knows. So it is marked, and whoever claims it next rebuilds it.
+local function went_back(key, meta, generation, seq)
+  generation = tonumber(generation)
+  if meta.generation > generation then return false end
+  if meta.generation == generation and meta.seq >= tonumber(seq) then return false end
+  meta.complete = false
+  save(key, meta)
+  return true
+end
+
+-- A change is for a whole directory, on the server that it was verified on, and not before the position
+-- that the writer has seen. After a restart or a failover seq may have gone back, and a gate could seem
+-- to have acknowledged a change that it never saw.
+local function fence_change(key, owner, term, generation, seq)
+  local meta, refusal = fence(key, owner, term)
+  if not meta then return nil, refusal end
+  if not meta.complete then return nil, {'interrupted'} end
+  if meta.replid ~= replication_id() then return nil, {'unverified'} end
+  if went_back(key, meta, generation, seq) then return nil, {'went back'} end
+  return meta
 end
 
 -- Takes the next seq and tells the gates. 20 000 changes are more than a gate may lag behind; one

@@ -6,7 +6,7 @@ use serde_json::Value;
 use water_domain::Timestamp;
 
 use super::Directory;
-use super::claimed::Applied;
+use super::claimed::Position;
 use super::scripts::{LEASES, moment, number};
 use crate::failure::StoreError;
 
@@ -56,7 +56,7 @@ impl Leases {
     /// Whether the gate of `lease`, which is not outdated, can still act on what was there before
     /// `change`: it has not applied it, and was not silent for so long that it has stopped serving by
     /// itself. Leases must have been read after the change was written.
-    pub fn awaits(&self, lease: &GateLease, change: &Applied) -> bool {
+    pub fn awaits(&self, lease: &GateLease, change: &Position) -> bool {
         let silent = self.now.as_millis() - lease.renewed.as_millis();
         lease.seq < change.seq && silent < (lease.grace + MARGIN).as_millis() as i64
     }
@@ -129,7 +129,7 @@ mod tests {
         );
         let leases = leases(&lease);
         let lease = &leases.gates[0];
-        let change = Applied {
+        let change = Position {
             generation: 7,
             seq: 10,
         };

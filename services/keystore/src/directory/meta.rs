@@ -4,6 +4,7 @@ use redis::{InfoDict, pipe};
 use serde::Deserialize;
 
 use super::Directory;
+use super::claimed::Position;
 use crate::failure::StoreError;
 
 /// The layout that this version reads and writes; the scripts name it too.
@@ -45,6 +46,14 @@ impl Meta {
     /// it, and a rebuild follows.
     pub(crate) fn decode(stored: Option<&[u8]>) -> Option<Self> {
         serde_json::from_slice(stored?).ok()
+    }
+
+    /// How far the directory has come.
+    pub fn position(&self) -> Position {
+        Position {
+            generation: self.generation,
+            seq: self.seq,
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use water_domain::{KeyHash, Timestamp};
 
 use super::Directory;
-use super::claimed::Applied;
+use super::claimed::Position;
 use super::declaration::Origin;
 use super::scripts::{OWNER_SNAPSHOT, Reply, done, hash, moment, more, number};
 use crate::failure::StoreError;
@@ -32,7 +32,7 @@ pub struct OwnerSnapshot {
     pub term: u64,
     /// The last change of the directory; `None` unless it is complete and on the server on which it
     /// was completed.
-    pub position: Option<Applied>,
+    pub position: Option<Position>,
 }
 
 const ATTEMPT: &str = "look at what is held of an ApiKey";
@@ -80,7 +80,7 @@ impl OwnerSnapshot {
             is_gone: head[1] == b"1",
             now: moment(&head[2])?,
             term: number(&head[3])?,
-            position: Applied::parse(&head[4], &head[5]),
+            position: Position::parse(&head[4], &head[5]),
             records: BTreeMap::new(),
             barred: BTreeMap::new(),
             taken: BTreeSet::new(),

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use water_domain::KeyHash;
 use water_domain::key::Shard;
 
-use super::claimed::{Applied, Claimed};
+use super::claimed::{Claimed, Position};
 use super::contents::{Contents, Entry};
 use super::meta::Meta;
 use super::scripts::{REBUILD_BEGIN, REBUILD_END, REBUILD_HELD, REBUILD_SHARDS, hash};
@@ -38,7 +38,7 @@ impl Writer {
     /// Gates keep their copies until the rebuild is complete. When it fails midway the directory
     /// stays incomplete, and must be rebuilt.
     pub async fn rebuild(&self, wanted: impl FnOnce() -> Contents) -> Result<Rebuilt, WriteError> {
-        let claimed = &self.0;
+        let claimed = &self.claimed;
         let _alone = claimed.rebuilding.write().await;
         let wanted = wanted();
         let generation = begin(claimed, &wanted).await?;
@@ -64,7 +64,7 @@ async fn begin(claimed: &Claimed, wanted: &Contents) -> Result<u64, WriteError> 
         call.arg(plan.name.as_str()).arg(plans::encode(plan.limits));
     }
     let fields = claimed.run(ATTEMPT, &call).await?;
-    Ok(Applied::read(&fields, ATTEMPT)?.generation)
+    Ok(Position::read(&fields, ATTEMPT)?.generation)
 }
 
 fn by_shard(mut entries: Vec<Entry>) -> Vec<Vec<Entry>> {

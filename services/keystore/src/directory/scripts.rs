@@ -20,6 +20,7 @@ macro_rules! script {
 }
 
 script!(CLAIM, "claim.lua");
+script!(DOUBT, "doubt.lua");
 script!(DECLARE, "tombstone.lua", "held.lua", "declare.lua");
 script!(
     OWNER_SNAPSHOT,
@@ -74,6 +75,7 @@ fn refusal(word: &[u8], fields: &[Vec<u8>]) -> Option<WriteError> {
         b"wiped" => WriteError::Wiped,
         b"unverified" => WriteError::Unverified,
         b"interrupted" => WriteError::Interrupted,
+        b"went back" => WriteError::WentBack,
         b"gone" => WriteError::OwnerGone,
         b"outdated" => WriteError::Outdated {
             number: number(first?)?,

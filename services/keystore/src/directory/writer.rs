@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::RwLock;
 use water_domain::Plan;
 
-use super::claimed::{Applied, Claimed};
+use super::claimed::{Claimed, Position};
 use super::scripts::{FORGET, PLANS, number};
 use super::{WriteError, plans};
 use crate::connection::Connection;
@@ -15,7 +15,11 @@ use crate::keys::Instance;
 /// Writes one instance's directory under one term. A later claim, by anybody, makes every call fail
 /// with [`WriteError::Fenced`]. Clones share the term.
 #[derive(Clone, Debug)]
-pub struct Writer(pub(super) Arc<Claimed>);
+pub struct Writer {
+    pub(super) claimed: Arc<Claimed>,
+    /// Where the directory was seen to stand.
+    pub(super) reached: Position,
+}
 
 /// Tombstones and last uses that one script looks through: a millisecond in which Redis serves nobody
 /// else.
@@ -23,32 +27,43 @@ const FORGOTTEN_AT_ONCE: u64 = 500;
 
 impl Writer {
     pub(super) fn new(connection: Connection, instance: Instance, owner: &str, term: u64) -> Self {
-        Self(Arc::new(Claimed {
+        let claimed = Claimed {
             connection,
             instance,
             owner: owner.into(),
             term,
             rebuilding: RwLock::new(()),
-        }))
+        };
+        Self {
+            claimed: Arc::new(claimed),
+            reached: Position::default(),
+        }
+    }
+
+    /// This writer once the directory was seen at a position: where it stands before that, every change
+    /// fails with [`WriteError::WentBack`].
+    pub fn after(mut self, reached: Position) -> Self {
+        self.reached = reached;
+        self
     }
 
     /// The term under which this writes.
     pub fn term(&self) -> u64 {
-        self.0.term
+        self.claimed.term
     }
 
     /// Makes the directory's plans exactly these, in one script.
-    pub async fn set_plans(&self, wanted: &[Plan]) -> Result<Applied, WriteError> {
-        let _shared = self.0.rebuilding.read().await;
+    pub async fn set_plans(&self, wanted: &[Plan]) -> Result<Position, WriteError> {
+        let _shared = self.claimed.rebuilding.read().await;
         let attempt = "write the plans";
-        let mut call = self.0.call(&PLANS);
-        call.key(self.0.instance.feed())
-            .key(self.0.instance.plans());
+        let mut call = self.claimed.change(&PLANS, self.reached);
+        call.key(self.claimed.instance.feed())
+            .key(self.claimed.instance.plans());
         for plan in wanted {
             call.arg(plan.name.as_str()).arg(plans::encode(plan.limits));
         }
-        let fields = self.0.run(attempt, &call).await?;
-        Ok(Applied::read(&fields, attempt)?)
+        let fields = self.claimed.run(attempt, &call).await?;
+        Ok(Position::read(&fields, attempt)?)
     }
 
     /// Forgets tombstones and last uses of 90 days ago and earlier, and answers how many. By then no
@@ -58,12 +73,12 @@ impl Writer {
         let unexpected = || StoreError::unexpected(attempt);
         let (mut cursor, mut forgotten) = (0, 0);
         loop {
-            let _shared = self.0.rebuilding.read().await;
-            let mut call = self.0.call(&FORGET);
-            call.key(self.0.instance.revoked())
-                .key(self.0.instance.used());
+            let _shared = self.claimed.rebuilding.read().await;
+            let mut call = self.claimed.change(&FORGET, self.reached);
+            call.key(self.claimed.instance.revoked())
+                .key(self.claimed.instance.used());
             call.arg(cursor).arg(FORGOTTEN_AT_ONCE);
-            let fields = self.0.run(attempt, &call).await?;
+            let fields = self.claimed.run(attempt, &call).await?;
             let told: Option<Vec<u64>> = fields.iter().map(|field| number(field)).collect();
             let Some([next, tombstones, uses]) = told.as_deref() else {
                 return Err(unexpected().into());

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use water_harness::{Network, Proxy, Redis, wait_until};
-use water_keystore::{Applied, Leases, Writer};
+use water_keystore::{Leases, Position, Writer};
 
 use crate::site::*;
 
-async fn acknowledged(site: &Site, change: Applied) -> Leases {
+async fn acknowledged(site: &Site, change: Position) -> Leases {
     let given = async || {
         let leases = site.directory().leases().await?;
         let all = leases
@@ -44,7 +44,7 @@ async fn a_lease_says_who_the_gate_is_and_how_long_it_may_serve() {
     site.ready().await;
     let gate = site.complete_gate("gate-1").await;
     let status = gate.status();
-    let now = Applied {
+    let now = Position {
         generation: status.generation,
         seq: status.seq,
     };

@@ -8,6 +8,7 @@ mod cluster;
 mod declarations;
 mod decoder;
 mod directory;
+mod earlier_state;
 mod failures;
 mod former;
 mod full;

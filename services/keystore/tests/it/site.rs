@@ -12,8 +12,8 @@ use water_domain::{KeyHash, Limits, Plan, Timestamp};
 use water_harness::Redis;
 use water_keystore::connection::Purpose;
 use water_keystore::{
-    Applied, Connection, ConnectionSettings, Contents, Declaration, Declared, Directory,
-    GateIdentity, Instance, Limiter, Origin, Owner, OwnerSnapshot, Replica, Standby, WriteError,
+    Connection, ConnectionSettings, Contents, Declaration, Declared, Directory, GateIdentity,
+    Instance, Limiter, Origin, Owner, OwnerSnapshot, Position, Replica, Standby, WriteError,
     Writer,
 };
 
@@ -104,19 +104,19 @@ impl Site {
     }
 
     /// Declares what must be written and not refused.
-    pub async fn write(&self, writer: &Writer, declaration: Declaration) -> Applied {
+    pub async fn write(&self, writer: &Writer, declaration: Declaration) -> Position {
         let declared = self.declare(writer, declaration).await.unwrap();
         assert!(declared.refused.is_empty(), "{declared:?}");
         declared.applied
     }
 
     /// Publishes a sample key.
-    pub async fn publish(&self, writer: &Writer, hash: KeyHash) -> Applied {
+    pub async fn publish(&self, writer: &Writer, hash: KeyHash) -> Position {
         self.write(writer, holding(hash)).await
     }
 
     /// Revokes it.
-    pub async fn revoke(&self, writer: &Writer, hash: KeyHash) -> Applied {
+    pub async fn revoke(&self, writer: &Writer, hash: KeyHash) -> Position {
         self.write(writer, revoking(hash)).await
     }
 
