@@ -65,7 +65,7 @@ where
             Goal::withdrawn(directory).next(directory).1
         }
         Directory::Open(directory) => {
-            Goal::kept(&seen.restrictions, directory).and_then(|goal| goal.next(directory).1)
+            Goal::kept(seen, directory).and_then(|goal| goal.next(directory).1)
         }
         _ => None,
     };

@@ -20,7 +20,7 @@ pub struct Seen<H, P> {
     /// What it declares; `None`: the object cannot be decoded.
     pub spec: Option<Spec<H, P>>,
     /// What can be read of its restrictions, decoded or not.
-    pub restrictions: Restrictions,
+    pub restrictions: Restrictions<H>,
     /// Every hash that spec, status and Secret name.
     pub named: BTreeSet<H>,
     /// What the status says of its keys.
@@ -54,11 +54,13 @@ pub struct Spec<H, P> {
 
 /// What an ApiKey forbids its keys.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Restrictions {
+pub struct Restrictions<H> {
     /// Refused until it is resumed.
     pub suspended: bool,
     /// Refused from this time on.
     pub expires: Option<Timestamp>,
+    /// The hash that is brought along in the place of every other, and how long the one before it works on.
+    pub brought: Option<(H, Duration)>,
 }
 
 /// When an ApiKey's key is replaced.

@@ -11,7 +11,7 @@ use kube::{Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use water_domain::{AccountId, KeyHash, KeyId, PlanName, Timestamp};
-use water_resources::api_key::ApiKeyStatus;
+use water_resources::api_key::{ApiKeyStatus, Rotation as Declared};
 use water_resources::{ApiKey, ApiKeySpec};
 
 use super::memory::Memory;
@@ -35,7 +35,7 @@ pub struct Subject {
     /// The hash that it brings along.
     pub brought: Option<KeyHash>,
     /// What it forbids its keys; of an object that cannot be decoded, what can.
-    pub restrictions: Restrictions,
+    pub restrictions: Restrictions<KeyHash>,
 }
 
 impl Subject {
@@ -62,14 +62,17 @@ impl Subject {
     /// One that can be decoded.
     pub fn whole(key: &ApiKey) -> Self {
         let brought = key.spec.material.hash.as_ref();
+        let brought: Option<KeyHash> = brought.and_then(|brought| brought.sha256.parse().ok());
+        let overlap = seconds(key.spec.rotation.overlap_seconds);
         Self {
             meta: key.metadata.clone(),
             status: key.status.clone().unwrap_or_default(),
             account: Some(key.spec.account_id.clone()),
-            brought: brought.and_then(|brought| brought.sha256.parse().ok()),
+            brought,
             restrictions: Restrictions {
                 suspended: key.spec.suspend,
                 expires: key.spec.expiration_time,
+                brought: brought.map(|brought| (brought, overlap)),
             },
             key: Ok(key.clone()),
         }
@@ -78,6 +81,10 @@ impl Subject {
     fn fragment(invalid: &InvalidObject, object: &Value) -> Self {
         let (spec, status) = (&object["spec"], &object["status"]);
         let brought = spec["material"]["hash"]["sha256"].as_str();
+        let brought: Option<KeyHash> = brought.and_then(|text| text.parse().ok());
+        // The API server writes the default into the object. What cannot be read ends nothing at once.
+        let overlap = read(&spec["rotation"]["overlapSeconds"]);
+        let overlap = overlap.unwrap_or_else(|| Declared::default().overlap_seconds);
         Self {
             meta: invalid.metadata.clone(),
             key: Err(invalid.error.clone()),
@@ -93,10 +100,11 @@ impl Subject {
                 ..ApiKeyStatus::default()
             },
             account: read(&spec["accountId"]),
-            brought: brought.and_then(|text| text.parse().ok()),
+            brought,
             restrictions: Restrictions {
                 suspended: read(&spec["suspend"]).unwrap_or_default(),
                 expires: read(&spec["expirationTime"]).unwrap_or_default(),
+                brought: brought.map(|brought| (brought, seconds(overlap))),
             },
         }
     }
@@ -169,7 +177,6 @@ impl Subject {
 
     /// When it wants its key to be replaced.
     pub fn rotation(&self) -> Option<Rotation> {
-        let seconds = |seconds: i64| Duration::from_secs(seconds.try_into().unwrap_or(0));
         let declared = &self.spec()?.rotation;
         Some(Rotation {
             // The schema bounds it far below.
@@ -245,6 +252,10 @@ pub fn secret_name(key: &ApiKey) -> String {
     let generated = key.spec.material.generated.as_ref();
     let named = generated.and_then(|generated| generated.secret_name.clone());
     named.unwrap_or_else(|| format!("{}-apikey", key.name_any()))
+}
+
+fn seconds(seconds: i64) -> Duration {
+    Duration::from_secs(seconds.try_into().unwrap_or(0))
 }
 
 fn read<T: DeserializeOwned>(field: &Value) -> Option<T> {

@@ -389,6 +389,16 @@ async fn a_key_that_cannot_be_read_stalls_only_itself_and_can_be_deleted() -> Re
 }
 
 #[tokio::test]
+async fn a_key_that_cannot_be_read_loses_a_replaced_hash() -> Result {
+    let (world, _operator) = World::running("unreadable-hash").await?;
+    unreadable(&world, '7').await?;
+    let mut replaced = json!({ "spec": { "rotation": { "overlapSeconds": 0 } } });
+    replaced["spec"]["material"] = brought("comma", 'd')["spec"]["material"].clone();
+    world.patch("apikey/comma", &replaced, &[])?;
+    holds(&world, &[""; 0]).await
+}
+
+#[tokio::test]
 async fn a_rebuild_keeps_a_key_that_cannot_be_read() -> Result {
     let (redis, world, operator) = World::on_own_redis("unreadable-rebuild").await?;
     unreadable(&world, 'e').await?;

@@ -1,6 +1,7 @@
 //! What the directory shall hold of an ApiKey, and the next step towards it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use water_domain::Timestamp;
 
@@ -88,19 +89,37 @@ impl<H: Copy + Ord, P: Clone + Ord> Goal<H, P> {
 
     /// What is published stays, with these restrictions. `None`: some of it cannot be decoded either, and would
     /// be removed by a declaration.
-    pub fn kept(restrictions: &Restrictions, directory: &DirectoryContent<H, P>) -> Option<Self> {
+    pub fn kept(seen: &Seen<H, P>, directory: &DirectoryContent<H, P>) -> Option<Self> {
+        let Restrictions {
+            suspended,
+            expires,
+            brought,
+        } = seen.restrictions;
+        let retired = |hash: &H| {
+            let (_, overlap) = brought.filter(|(brought, _)| brought != hash)?;
+            // One that was never in force gets no overlap.
+            let was_in_force = seen.status.revealed.contains(hash);
+            Some(directory.now.plus(if was_in_force {
+                overlap
+            } else {
+                Duration::ZERO
+            }))
+        };
         let restricted = |(hash, held): (&H, &Option<KeyRules<P>>)| {
             let held = held.clone()?;
             let rules = KeyRules {
-                suspended: held.suspended || restrictions.suspended,
-                expires: earlier(held.expires, restrictions.expires),
+                suspended: held.suspended || suspended,
+                expires: earlier(held.expires, expires),
+                retires: earlier(held.retires, retired(hash)),
                 ..held
             };
             Some((*hash, rules))
         };
-        let records: Option<_> = directory.held.iter().map(restricted).collect();
+        let records: Option<BTreeMap<_, _>> = directory.held.iter().map(restricted).collect();
+        let mut records = records?;
+        records.retain(|_, rules| !is_past(rules.retires, directory));
         let then = FollowUp::Stays(Verdict::Refused(Refusal::Undecodable));
-        Some(Self::new(records?, then))
+        Some(Self::new(records, then))
     }
 
     /// The one thing to do on the way there.

@@ -99,7 +99,19 @@ pub(super) fn issued() -> Case {
 fn undecodable_but(suspended: bool, expires: Option<Timestamp>) -> Case {
     issued().with(|case| {
         case.spec = None;
-        case.restrictions = Restrictions { suspended, expires };
+        case.restrictions = Restrictions {
+            suspended,
+            expires,
+            brought: None,
+        };
+    })
+}
+
+/// Hash 1 is in force, and its ApiKey cannot be decoded but for hash 2 and the overlap in ms.
+fn undecodable_with_another_hash(overlap: u64) -> Case {
+    partner().with(|case| {
+        case.spec = None;
+        case.restrictions.brought = Some((2, Duration::from_millis(overlap)));
     })
 }
 
@@ -412,6 +424,21 @@ fn a_restriction_is_never_held_up() {
         ("an object that cannot be decoded stays as it is", issued().with(|case| case.spec = None), "Refused(Undecodable)"),
         ("but for a suspension", undecodable_but(true, None), "Declare [1 suspended]"),
         ("or an end", undecodable_but(false, Some(at(2000))), "Declare [1 until 2000]"),
+        ("or another hash", undecodable_with_another_hash(10), "Declare [1 retires 1010]"),
+        ("which ends it at once without an overlap", undecodable_with_another_hash(0), "Declare []"),
+        (
+            "or if it was never in force",
+            undecodable_with_another_hash(10).with(|case| case.status.revealed.clear()),
+            "Declare []",
+        ),
+        (
+            "and which ends it once",
+            undecodable_with_another_hash(10).directory(|directory| {
+                let held = directory.held.values_mut().flatten();
+                held.for_each(|rules| rules.retires = Some(at(1005)));
+            }),
+            "Refused(Undecodable)",
+        ),
         ("which are never taken back", suspended_before(), "Refused(Undecodable)"),
         (
             "or a record that cannot be decoded either",
