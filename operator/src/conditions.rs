@@ -103,6 +103,8 @@ words! {
         GateMayWrite,
         /// The directory holds what is declared, on a Redis that evicts keys when its memory is full.
         EvictionAllowed,
+        /// The directory holds what is declared, and Redis does not say how safe that is.
+        Unverified,
         /// The directory holds what is declared, and keys of one account have different plans.
         PlansDiffer,
         /// A gate that serves does not follow this directory.

@@ -45,6 +45,7 @@ use crate::conditions::{Aspect, Finding, Readiness, Reason, holds};
 use crate::config::Scope;
 use crate::context::Context;
 use children::{ChildError, Children};
+use directory::Synchronised;
 use render::{Part, Source};
 use report::Report;
 use rollout::Rollout;
@@ -146,7 +147,7 @@ async fn pass(
     if let Some(store) = directory::claimed_in(api, context) {
         status.directory_store = Some(store);
     }
-    report::write(api, status, context).await?;
+    report::write(api, status, &report.directory.advice, context).await?;
     Ok(())
 }
 
@@ -163,7 +164,7 @@ async fn look(
             let directory =
                 Finding::lacks(Aspect::DirectorySynced, Reason::SecretInvalid, &message);
             context.caches.filled().await;
-            return without_secrets(api, &error, directory, context).await;
+            return without_secrets(api, &error, directory.into(), context).await;
         }
         redis => redis?,
     };
@@ -171,7 +172,7 @@ async fn look(
     // The directory does not wait for them, so that the first list of ApiKeys begins after the
     // claim. The rest of the report counts ApiKeys.
     context.caches.filled().await;
-    if is_news(api, &directory) {
+    if is_news(api, &directory.finding) {
         context.revisit_keys_of(&place(api));
     }
     match secrets::read(api, &redis, context).await {
@@ -190,7 +191,7 @@ async fn interrupted(
 ) {
     let is_open = context.directories.get(&place(api)).is_some();
     let status = report::interrupted(api, &error.to_string(), is_open, now);
-    let written = tokio::time::timeout(PASS_WITHIN, report::write(api, status, context)).await;
+    let written = tokio::time::timeout(PASS_WITHIN, report::write(api, status, &[], context)).await;
     if !matches!(written, Ok(Ok(()))) {
         debug!(error = %error, "cannot say in the status why a pass was given up");
     }
@@ -200,7 +201,7 @@ async fn interrupted(
 async fn without_secrets(
     api: &WaterDataApi,
     error: &SecretError,
-    directory: Finding,
+    directory: Synchronised,
     context: &Context,
 ) -> Result<Report, InstallationError> {
     let children = Children::observe(api, context).await?;
@@ -215,7 +216,7 @@ async fn without_secrets(
 async fn installed(
     api: &WaterDataApi,
     mut secrets: Secrets,
-    directory: Finding,
+    directory: Synchronised,
     context: &Context,
     now: Timestamp,
 ) -> Result<Report, InstallationError> {
@@ -252,7 +253,7 @@ async fn installed(
 async fn report(
     api: &WaterDataApi,
     children: &Children,
-    directory: Finding,
+    directory: Synchronised,
     rollout: Rollout,
     context: &Context,
 ) -> Result<Report, InstallationError> {
@@ -269,7 +270,7 @@ async fn report(
         exposure: report::exposure(api, children)?,
         sweep: directory::sweep(api, context),
         strays: strays::find(api, context).await,
-        outcome: directory::worse(rollout.outcome, &directory),
+        outcome: directory::worse(rollout.outcome, &directory.finding),
         directory,
     })
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use kube::ResourceExt;
 use water_domain::{AccountId, PlanName};
+use water_keystore::{Reason as StoreReason, StoreError};
 use water_resources::ApiKey;
 use water_resources::api_key::ApiName;
 
@@ -13,38 +14,63 @@ use crate::conditions::Reason;
 use crate::context::Context;
 use crate::directories::OpenDirectory;
 
-/// What the answers were. What could not be answered is not complained of.
+/// Of so many accounts with different plans is told at once: a condition's message has an end.
+const ACCOUNTS_TOLD: usize = 4;
+
+/// What the answers were.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Facts {
     pub gate_may_write: bool,
     pub eviction_policy: Option<String>,
+    /// What the operator lacks the right to ask.
+    pub denied: Option<String>,
     pub is_unguarded: bool,
-    /// Two ApiKeys of one account with different plans, each as `namespace/name (plan)`.
-    pub differing_plans: Option<[String; 2]>,
+    /// For each account: two of its ApiKeys with different plans, as `namespace/name (plan)`.
+    pub differing_plans: Vec<[String; 2]>,
+}
+
+/// What is to be said about a directory that is complete.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Advice {
+    pub reason: Reason,
+    pub sentence: String,
 }
 
 pub async fn ask(open: &OpenDirectory, redis: &Redis, place: &ApiName, context: &Context) -> Facts {
     let directory = open.directory();
+    let mut denied = None;
     let gate_may_write = match &redis.gate {
-        Some(gate) => directory.lets_write(gate).await.unwrap_or(false),
-        None => false,
+        Some(gate) => answer(directory.lets_write(gate).await, &mut denied),
+        None => None,
     };
+    let eviction_policy = answer(directory.eviction_policy().await, &mut denied);
     let keys = context.keys.state();
     let keys = keys.iter().filter_map(|key| key.0.as_ref().ok());
     Facts {
-        gate_may_write,
-        eviction_policy: directory.eviction_policy().await.unwrap_or(None),
+        gate_may_write: gate_may_write.unwrap_or(false),
+        eviction_policy: eviction_policy.flatten(),
+        denied,
         is_unguarded: open.observed().is_some_and(|seen| seen.is_unguarded),
         differing_plans: differing_plans(place, keys),
     }
 }
 
-/// The first two ApiKeys of one account that name different plans. Both are judged on the account's
-/// counters, each by its own plan's limits.
+/// The answer. Other failures pass by themselves, or are told of by whatever else meets them.
+fn answer<T>(answered: Result<T, StoreError>, denied: &mut Option<String>) -> Option<T> {
+    if let Err(error) = &answered
+        && error.reason() == StoreReason::Denied
+    {
+        *denied = Some(error.to_string());
+    }
+    answered.ok()
+}
+
+/// For each account whose ApiKeys name different plans, the first two of them. Both are judged on the
+/// account's counters, each by its own plan's limits.
 fn differing_plans<'a>(
     place: &ApiName,
     keys: impl Iterator<Item = &'a ApiKey>,
-) -> Option<[String; 2]> {
+) -> Vec<[String; 2]> {
     let issued = |key: &&ApiKey| {
         let status = key.status.as_ref();
         status.is_some_and(|status| status.api.as_ref() == Some(place))
@@ -66,11 +92,15 @@ fn differing_plans<'a>(
         let mut names = names.into_values();
         Some([names.next()?, names.next()?])
     };
-    by_account.into_values().filter_map(first_two).min()
+    by_account
+        .into_values()
+        .filter_map(first_two)
+        .take(ACCOUNTS_TOLD)
+        .collect()
 }
 
-/// All that is to be said, and in one word the worst of it.
-pub fn advice(facts: &Facts) -> Option<(Reason, String)> {
+/// All that is to be said, the worst first.
+pub fn advice(facts: &Facts) -> Vec<Advice> {
     let evicting = facts
         .eviction_policy
         .as_deref()
@@ -93,17 +123,26 @@ pub fn advice(facts: &Facts) -> Option<(Reason, String)> {
             );
             (Reason::EvictionAllowed, sentence)
         }),
-        facts.differing_plans.as_ref().map(|[one, other]| {
+        facts.denied.as_ref().map(|error| {
             let sentence = format!(
-                "ApiKeys of one account have different plans, and share its counters: {one} and {other}"
+                "whether Redis is safe to keep keys in cannot be checked ({error}): set the ACL lines of water-operator \
+                 redis-acl"
             );
-            (Reason::PlansDiffer, sentence)
+            (Reason::Unverified, sentence)
         }),
     ];
-    let said: Vec<(Reason, String)> = sentences.into_iter().flatten().collect();
-    let (reason, _) = said.first()?;
-    let sentences: Vec<&str> = said.iter().map(|(_, sentence)| sentence.as_str()).collect();
-    Some((*reason, sentences.join("; ")))
+    let differing = facts.differing_plans.iter().map(|[one, other]| {
+        let sentence = format!(
+            "ApiKeys of one account have different plans, and share its counters: {one} and {other}"
+        );
+        (Reason::PlansDiffer, sentence)
+    });
+    sentences
+        .into_iter()
+        .flatten()
+        .chain(differing)
+        .map(|(reason, sentence)| Advice { reason, sentence })
+        .collect()
 }
 
 #[cfg(test)]
@@ -113,26 +152,36 @@ mod tests {
 
     #[test]
     fn a_directory_in_order_needs_no_advice() {
-        assert_eq!(advice(&Facts::default()), None);
+        assert_eq!(advice(&Facts::default()), []);
         let kept = Facts {
             eviction_policy: Some("noeviction".into()),
             ..Facts::default()
         };
-        assert_eq!(advice(&kept), None);
+        assert_eq!(advice(&kept), []);
     }
 
     #[test]
-    fn the_worst_gives_the_reason_and_all_is_said() {
+    fn the_worst_is_said_first_and_all_is_said() {
         let facts = Facts {
             gate_may_write: true,
             eviction_policy: Some("allkeys-lru".into()),
+            denied: Some("no right".into()),
             is_unguarded: true,
-            differing_plans: Some(["a".into(), "b".into()]),
+            differing_plans: vec![["a".into(), "b".into()], ["c".into(), "d".into()]],
         };
-        let (reason, message) = advice(&facts).unwrap();
-        assert_eq!(reason, Reason::GateMayWrite);
-        for words in ["redis-acl", "min-replicas", "allkeys-lru", "a and b"] {
-            assert!(message.contains(words), "{message}");
+        let said = advice(&facts);
+        let words = [
+            (Reason::GateMayWrite, "redis-acl"),
+            (Reason::ReplicasUnguarded, "min-replicas"),
+            (Reason::EvictionAllowed, "allkeys-lru"),
+            (Reason::Unverified, "no right"),
+            (Reason::PlansDiffer, "a and b"),
+            (Reason::PlansDiffer, "c and d"),
+        ];
+        assert_eq!(said.len(), words.len());
+        for (advice, (reason, word)) in said.iter().zip(words) {
+            assert_eq!(advice.reason, reason);
+            assert!(advice.sentence.contains(word), "{advice:?}");
         }
     }
 
@@ -153,10 +202,10 @@ mod tests {
             key
         };
         let apart = [key("a", "acme", "Free"), key("b", "globex", "Enterprise")];
-        assert_eq!(differing_plans(&place, apart.iter()), None);
+        assert!(differing_plans(&place, apart.iter()).is_empty());
         let both = [key("a", "acme", "Free"), key("b", "acme", "Enterprise")];
         let told = ["team/b (Enterprise)", "team/a (Free)"].map(str::to_owned);
-        assert_eq!(differing_plans(&place, both.iter()), Some(told.clone()));
-        assert_eq!(differing_plans(&place, both.iter().rev()), Some(told));
+        assert_eq!(differing_plans(&place, both.iter()), [told.clone()]);
+        assert_eq!(differing_plans(&place, both.iter().rev()), [told]);
     }
 }

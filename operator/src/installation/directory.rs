@@ -11,7 +11,7 @@ use water_resources::WaterDataApi;
 use water_resources::api_key::ApiName;
 use water_resources::condition::ConditionStatus;
 
-use super::advice::{advice, ask};
+use super::advice::{Advice, advice, ask};
 use super::secrets::{self, Redis};
 use super::{InstallationError, place};
 use crate::client::stored;
@@ -89,12 +89,26 @@ async fn forget_store(place: &ApiName, context: &Context) -> kube::Result<()> {
     Ok(())
 }
 
+/// `DirectorySynced`, and what is wrong although the directory is complete.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Synchronised {
+    pub finding: Finding,
+    pub advice: Vec<Advice>,
+}
+
+impl From<Finding> for Synchronised {
+    fn from(finding: Finding) -> Self {
+        let advice = Vec::new();
+        Self { finding, advice }
+    }
+}
+
 /// Opens the key directory and brings its plans to those declared.
 pub async fn synchronise(
     api: &WaterDataApi,
     redis: &Redis,
     context: &Context,
-) -> Result<Finding, InstallationError> {
+) -> Result<Synchronised, InstallationError> {
     let place = place(api);
     let open = open(&api.metadata, told_store(api), redis, context).await?;
     let written = context.directories.set_plans(&open, context).await;
@@ -107,8 +121,11 @@ pub async fn synchronise(
                 "the key directory in Redis belongs to a namespace with uid {uid}: give this WaterDataApi a Redis of \
                  its own, or annotate it with {TAKE_OVER}: {uid}"
             ),
-        ),
-        Err(error) => Finding::lacks(Aspect::DirectorySynced, error.reason(), error.to_string()),
+        )
+        .into(),
+        Err(error) => {
+            Finding::lacks(Aspect::DirectorySynced, error.reason(), error.to_string()).into()
+        }
     })
 }
 
@@ -134,15 +151,21 @@ pub fn sweep(api: &WaterDataApi, context: &Context) -> Option<Finding> {
     Some(Finding::holds(Aspect::Degraded, Reason::SweepHeld, message))
 }
 
-fn in_order(advice: Option<(Reason, String)>) -> Finding {
-    let aspect = Aspect::DirectorySynced;
+/// The worst gives the reason, and all is said.
+fn in_order(advice: Vec<Advice>) -> Synchronised {
     let complete = "the key directory is complete and has the declared plans";
-    match advice {
-        None => Finding::holds(aspect, Reason::Published, complete),
-        Some((reason, advice)) => {
-            Finding::holds(aspect, reason, format!("{complete}, but {advice}"))
+    let (reason, message) = match advice.first() {
+        None => (Reason::Published, complete.to_owned()),
+        Some(worst) => {
+            let sentences: Vec<&str> = advice.iter().map(|said| &*said.sentence).collect();
+            (
+                worst.reason,
+                format!("{complete}, but {}", sentences.join("; ")),
+            )
         }
-    }
+    };
+    let finding = Finding::holds(Aspect::DirectorySynced, reason, message);
+    Synchronised { finding, advice }
 }
 
 /// A directory that is not in order is said first, unless somebody has to act on the children anyway.

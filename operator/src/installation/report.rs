@@ -10,7 +10,9 @@ use water_resources::portal::Portal;
 use water_resources::water_data_api::{ApiKeyCounts, ComponentStatus, WaterDataApiStatus};
 use water_resources::{ApiKey, Condition, WaterDataApi};
 
+use super::advice::Advice;
 use super::children::{ChildError, Children};
+use super::directory::Synchronised;
 use super::manifest::ChildKind;
 use super::progress;
 use super::question::{Loaded, Provider};
@@ -27,7 +29,7 @@ pub struct Report {
     pub rolled_out: bool,
     pub keys: ApiKeyCounts,
     pub migrations: Finding,
-    pub directory: Finding,
+    pub directory: Synchronised,
     pub data: Finding,
     pub exposure: Finding,
     /// `SignInReady`, if there is a portal.
@@ -49,7 +51,7 @@ pub fn status(api: &WaterDataApi, report: &Report, now: Timestamp) -> WaterDataA
         progressing(report),
         degraded(report),
         report.migrations.clone(),
-        report.directory.clone(),
+        report.directory.finding.clone(),
         report.data.clone(),
         report.exposure.clone(),
     ];
@@ -88,7 +90,7 @@ pub fn out_of_scope(api: &WaterDataApi) -> Report {
         rolled_out: false,
         keys: ApiKeyCounts::default(),
         migrations: waiting(Aspect::MigrationsComplete),
-        directory: Finding::lacks(Aspect::DirectorySynced, Reason::ScopeTooNarrow, &message),
+        directory: Finding::lacks(Aspect::DirectorySynced, Reason::ScopeTooNarrow, &message).into(),
         data: waiting(Aspect::DataLoaded),
         exposure: waiting(Aspect::ExposureReady),
         sign_in: None,
@@ -328,6 +330,7 @@ pub fn count<'a>(place: &ApiName, keys: impl Iterator<Item = &'a ApiKey>) -> Api
 pub async fn write(
     api: &WaterDataApi,
     status: WaterDataApiStatus,
+    advice: &[Advice],
     context: &Context,
 ) -> kube::Result<()> {
     if api.status.as_ref() == Some(&status) {
@@ -340,7 +343,7 @@ pub async fn write(
     client
         .replace_status(&api.name_any(), &record_params(), &changed)
         .await?;
-    let happened = transitions(&before, &changed.status.unwrap_or_default());
+    let happened = transitions(&before, &changed.status.unwrap_or_default(), advice);
     context.events.report(&api.object_ref(&()), &happened);
     Ok(())
 }

@@ -3,22 +3,23 @@
 use water_resources::condition::{Condition, ConditionStatus};
 use water_resources::water_data_api::WaterDataApiStatus;
 
+use super::advice::Advice;
 use crate::conditions::{Aspect, Reason, find, holds};
 use crate::events::Transition;
 
 /// What does not keep a WaterDataApi from being ready, and is an event when it begins.
-const ADVISED: [Reason; 8] = [
-    Reason::GateMayWrite,
-    Reason::ReplicasUnguarded,
-    Reason::EvictionAllowed,
-    Reason::PlansDiffer,
+const ADVISED: [Reason; 4] = [
     Reason::GateWithoutLease,
     Reason::SweepHeld,
     Reason::ProviderUnusable,
     Reason::ClientRefused,
 ];
 
-pub fn transitions(before: &WaterDataApiStatus, after: &WaterDataApiStatus) -> Vec<Transition> {
+pub fn transitions(
+    before: &WaterDataApiStatus,
+    after: &WaterDataApiStatus,
+    advice: &[Advice],
+) -> Vec<Transition> {
     let mut happened = Vec::new();
     if after.target_version != before.target_version
         && let Some(target) = &after.target_version
@@ -60,15 +61,29 @@ pub fn transitions(before: &WaterDataApiStatus, after: &WaterDataApiStatus) -> V
         let mut words = ADVISED.iter().map(|reason| reason.as_str());
         words.any(|word| word == condition.reason)
     };
-    for aspect in [
-        Aspect::DirectorySynced,
-        Aspect::Degraded,
-        Aspect::SignInReady,
-    ] {
+    happened.extend(new_advice(before, after, advice));
+    for aspect in [Aspect::Degraded, Aspect::SignInReady] {
         happened.extend(warning(aspect, is_advised));
     }
     happened.extend(warning(Aspect::Stalled, |stalled| {
         stalled.status == ConditionStatus::True
     }));
     happened
+}
+
+/// A warning for each sentence of `DirectorySynced` that it did not say before. What its message has no
+/// room for waits until it has.
+fn new_advice(
+    before: &WaterDataApiStatus,
+    after: &WaterDataApiStatus,
+    advice: &[Advice],
+) -> impl Iterator<Item = Transition> {
+    let says = |status: &WaterDataApiStatus, sentence: &str| {
+        find(&status.conditions, Aspect::DirectorySynced)
+            .is_some_and(|condition| condition.message.contains(sentence))
+    };
+    advice
+        .iter()
+        .filter(move |Advice { sentence, .. }| says(after, sentence) && !says(before, sentence))
+        .map(|Advice { reason, sentence }| Transition::warning(reason.as_str(), sentence))
 }

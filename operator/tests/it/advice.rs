@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use water_harness::Redis;
 
 use crate::Result;
+use crate::store_refusals::{USER, with_user};
 use crate::world::{API, PATIENCE, World, api, brought};
 
 const OBJECT: &str = "waterdataapi/water-data";
@@ -73,4 +74,33 @@ async fn keys_of_one_account_with_different_plans_are_warned_of() -> Result {
     world.apply(&free)?;
     world.apply(&brought("paid", '5'))?;
     warned(&world, "PlansDiffer").await
+}
+
+#[tokio::test]
+async fn an_operators_user_that_may_not_ask_is_warned_of() -> Result {
+    let (redis, world, _operator) = with_user("unverified").await?;
+    redis
+        .command(&["ACL", "SETUSER", USER, "-acl|dryrun"])
+        .await?;
+    warned(&world, "Unverified").await
+}
+
+#[tokio::test]
+async fn another_advice_is_told_of_beside_a_worse_one() -> Result {
+    let (world, _operator) = World::running("advised-twice").await?;
+    let default_user = json!({ "stringData": { "gate-url": world.redis_url } });
+    world.patch("secret/redis", &default_user, &[])?;
+    warned(&world, "GateMayWrite").await?;
+    let mut free = brought("free", '6');
+    free["spec"]["plan"] = "Free".into();
+    world.apply(&free)?;
+    world.apply(&brought("paid", '7'))?;
+    let told = async || {
+        let types = types(&world, "PlansDiffer")?;
+        ensure!(types == ["Warning"], "{types:?}");
+        Ok(())
+    };
+    world.wait("the event", PATIENCE, told).await?;
+    assert_eq!(types(&world, "GateMayWrite")?, ["Warning"]);
+    Ok(())
 }

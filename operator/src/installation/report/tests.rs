@@ -20,7 +20,7 @@ fn report(outcome: Readiness, ready: i32) -> Report {
         rolled_out: matches!(outcome, Readiness::InForce(Reason::Complete, _)),
         keys: ApiKeyCounts::default(),
         migrations: Finding::holds(Aspect::MigrationsComplete, Reason::Complete, ""),
-        directory: Finding::holds(Aspect::DirectorySynced, Reason::Published, ""),
+        directory: Finding::holds(Aspect::DirectorySynced, Reason::Published, "").into(),
         data: data(Ok(Loaded {
             stress: 0,
             risk: 101,
@@ -61,16 +61,35 @@ fn shown(status: &WaterDataApiStatus, aspect: Aspect) -> String {
 }
 
 #[test]
-fn replicas_without_a_guard_are_warned_of_once() {
-    let mut unguarded = complete();
-    unguarded.directory =
-        Finding::holds(Aspect::DirectorySynced, Reason::ReplicasUnguarded, "set it");
-    let (before, after) = (made(&complete()), made(&unguarded));
+fn each_new_advice_is_a_warning_once_whatever_else_is_said() {
+    let advice = [
+        (Reason::ReplicasUnguarded, "set it"),
+        (Reason::PlansDiffer, "a and b"),
+    ];
+    let advice = advice.map(|(reason, sentence)| Advice {
+        reason,
+        sentence: sentence.into(),
+    });
+    let said = |advice: &[Advice]| {
+        let mut report = complete();
+        let sentences: Vec<&str> = advice.iter().map(|said| &*said.sentence).collect();
+        let message = sentences.join("; ");
+        report.directory =
+            Finding::holds(Aspect::DirectorySynced, advice[0].reason, message).into();
+        made(&report)
+    };
+    let (one, both) = (said(&advice[..1]), said(&advice));
     assert_eq!(
-        transitions(&before, &after),
+        transitions(&made(&complete()), &one, &advice[..1]),
         [Transition::warning("ReplicasUnguarded", "set it")]
     );
-    assert_eq!(transitions(&after, &after), []);
+    assert_eq!(
+        transitions(&one, &both, &advice),
+        [Transition::warning("PlansDiffer", "a and b")]
+    );
+    assert_eq!(transitions(&both, &both, &advice), []);
+    // No room was left for it in the message.
+    assert_eq!(transitions(&one, &one, &advice), []);
 }
 
 #[test]
@@ -78,12 +97,12 @@ fn a_gate_that_does_not_follow_the_directory_is_warned_of_once() {
     let mut stray = complete();
     stray.strays = vec!["gate-1".into()];
     let (before, after) = (made(&complete()), made(&stray));
-    let told: Vec<String> = transitions(&before, &after)
+    let told: Vec<String> = transitions(&before, &after, &[])
         .into_iter()
         .map(|transition| transition.reason)
         .collect();
     assert_eq!(told, ["GateWithoutLease"]);
-    assert_eq!(transitions(&after, &after), []);
+    assert_eq!(transitions(&after, &after, &[]), []);
     assert!(shown(&after, Aspect::Degraded).contains("gate-1"));
     assert!(holds(&after.conditions, Aspect::Ready));
 }
@@ -160,7 +179,7 @@ fn each_transition_is_told_once() {
     ] {
         let after = made(&report);
         told.extend(
-            transitions(&before, &after)
+            transitions(&before, &after, &[])
                 .into_iter()
                 .map(|transition| transition.reason),
         );
@@ -255,8 +274,14 @@ fn whether_people_can_sign_in_is_told_where_there_is_a_portal() {
             .map(|transition| transition.reason)
             .collect()
     };
-    assert_eq!(reasons(transitions(&fine, &away)), ["ProviderUnusable"]);
-    assert_eq!(reasons(transitions(&away, &fine)), Vec::<String>::new());
+    assert_eq!(
+        reasons(transitions(&fine, &away, &[])),
+        ["ProviderUnusable"]
+    );
+    assert_eq!(
+        reasons(transitions(&away, &fine, &[])),
+        Vec::<String>::new()
+    );
 }
 
 #[test]
@@ -272,9 +297,9 @@ fn a_refused_client_names_the_secret_that_is_wrong() {
          portal-client (spec.portal.oidc.clientSecretRef), or correct spec.portal.oidc.clientId; told until somebody has \
          signed in"
     );
-    let happened = transitions(&before, &after);
+    let happened = transitions(&before, &after, &[]);
     assert_eq!(happened[0].reason, "ClientRefused");
-    assert_eq!(transitions(&after, &after), []);
+    assert_eq!(transitions(&after, &after, &[]), []);
 }
 
 #[test]
