@@ -18,6 +18,7 @@ pub struct Metrics {
     watches_failing: Family<Labels<1>, Gauge>,
     store_failures: Family<Labels<1>, Counter>,
     pub(crate) directory_rebuilds: Counter,
+    sweeps: Family<Labels<1>, Counter>,
     pub(crate) swept_owners: Counter,
 }
 
@@ -51,6 +52,7 @@ impl Metrics {
             "Rebuilds of key directories",
             self.directory_rebuilds.clone(),
         );
+        registry.register("sweeps", "Sweeps of key directories", self.sweeps.clone());
         registry.register(
             "swept_api_keys",
             "ApiKeys that went without a revocation and whose keys a sweep withdrew",
@@ -74,8 +76,16 @@ impl Metrics {
 
     /// A pass that was given up in the middle is tried again.
     pub(crate) fn pass<T, E>(&self, kind: &'static str, result: &Result<T, E>) {
-        let outcome = if result.is_ok() { "Done" } else { "Failed" };
-        let labels = [("kind", kind), ("outcome", outcome)];
+        let labels = [("kind", kind), ("outcome", outcome(result.is_ok()))];
         self.passes.get_or_create(&labels).inc();
     }
+
+    pub(crate) fn swept(&self, is_done: bool) {
+        let labels = [("outcome", outcome(is_done))];
+        self.sweeps.get_or_create(&labels).inc();
+    }
+}
+
+fn outcome(is_done: bool) -> &'static str {
+    if is_done { "Done" } else { "Failed" }
 }

@@ -18,6 +18,7 @@ use water_keystore::{Declaration, Origin, Owner};
 use water_resources::ApiKey;
 
 use super::{CacheEpoch, DesiredState, DirectoryError, OpenDirectory};
+use crate::backoff::{chance, spread};
 use crate::client::watched;
 use crate::config::Scope;
 use crate::context::Context;
@@ -43,19 +44,36 @@ pub const ALLOW: &str = "waterdata.dev/sweep-up-to";
 
 /// Sweeps once a minute for as long as the directory is open.
 pub async fn follow(open: &OpenDirectory, context: &Context) -> Infallible {
-    let mut ticks = interval_at(Instant::now() + FIRST, EVERY);
+    // Directories of one operator are not swept at the same moments.
+    let first = Instant::now() + spread(FIRST, chance());
+    let mut ticks = interval_at(first, EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut orphans = HashSet::new();
     let mut sweeps = 0;
+    let mut fails = false;
     loop {
         ticks.tick().await;
         if !open.was_claimed() {
             continue;
         }
-        match timeout(WITHIN, sweep(open, context, &orphans)).await {
-            Ok(Ok(found)) => orphans = found,
-            Ok(Err(error)) => debug!(error = %error, "the sweep failed"),
-            Err(_) => debug!("the sweep took longer than {WITHIN:?}"),
+        // Counted here, so that a sweep that breaks off tells what it has removed.
+        let mut removed = 0;
+        let swept = timeout(WITHIN, sweep(open, context, &orphans, &mut removed)).await;
+        let swept = swept.map_err(|_| format!("it took longer than {WITHIN:?}"));
+        let swept = swept.and_then(|swept| swept.map_err(|error| error.to_string()));
+        tell(open, removed, context);
+        context.metrics.swept(swept.is_ok());
+        let failed_before = std::mem::replace(&mut fails, swept.is_err());
+        match swept {
+            Ok(found) => orphans = found,
+            Err(error) if failed_before => debug!(error, "the sweep fails still"),
+            Err(error) => warn!(
+                namespace = open.api.namespace,
+                name = open.api.name,
+                error,
+                "the sweep of the key directory failed: keys whose ApiKeys were deleted without their finalizer \
+                 work until it succeeds"
+            ),
         }
         if sweeps % FORGET_EVERY == 0 {
             match timeout(WITHIN, context.directories.forget_old(open, context)).await {
@@ -68,11 +86,13 @@ pub async fn follow(open: &OpenDirectory, context: &Context) -> Infallible {
     }
 }
 
-/// Returns the owners of which this sweep has seen no ApiKey.
+/// Returns the owners of which this sweep has seen no ApiKey, and counts in `removed` those whose keys it
+/// has withdrawn.
 async fn sweep(
     open: &OpenDirectory,
     context: &Context,
     before: &HashSet<Box<str>>,
+    removed: &mut u64,
 ) -> Result<HashSet<Box<str>>, DirectoryError> {
     let epoch = context.directories.epoch();
     // The directory first: a key that is declared in between has an ApiKey that the list shows.
@@ -102,14 +122,10 @@ async fn sweep(
     let allowed = allowed(owners.len(), allowance(open, context));
     let held_back = (removable.len() > allowed).then_some(removable.len());
     if held_back.is_none() {
-        let mut removed = 0;
         for owner in &removable {
             match withdraw(open, owner, epoch, context).await {
-                Ok(()) => removed += 1,
-                Err(error) if error.is_transient() => {
-                    tell(open, removed, context);
-                    return Err(error);
-                }
+                Ok(()) => *removed += 1,
+                Err(error) if error.is_transient() => return Err(error),
                 // The others are not kept by it; the next sweep tries it again.
                 Err(error) => warn!(
                     namespace = %owner.namespace, name = %owner.name, error = %error,
@@ -117,7 +133,6 @@ async fn sweep(
                 ),
             }
         }
-        tell(open, removed, context);
     }
     let before = std::mem::replace(&mut open.known().held_back, held_back);
     if before != held_back {
@@ -178,11 +193,11 @@ async fn withdraw(
     Ok(())
 }
 
-fn tell(open: &OpenDirectory, removed: usize, context: &Context) {
+fn tell(open: &OpenDirectory, removed: u64, context: &Context) {
     if removed == 0 {
         return;
     }
-    context.metrics.swept_owners.inc_by(removed as u64);
+    context.metrics.swept_owners.inc_by(removed);
     info!(
         namespace = open.api.namespace,
         name = open.api.name,
