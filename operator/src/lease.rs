@@ -41,6 +41,8 @@ pub struct Leadership {
     /// As last written, with its resourceVersion.
     lease: Lease,
     renewed: Instant,
+    /// When it was last tried to renew it.
+    tried: Instant,
 }
 
 /// The version of a record that is somebody else's, and since when it has not changed.
@@ -80,6 +82,7 @@ impl Election {
                         election: self.clone(),
                         lease,
                         renewed: asked,
+                        tried: asked,
                     };
                 }
                 Ok(Ok(None)) => {}
@@ -176,7 +179,10 @@ impl Leadership {
     /// Renews until that fails for [`RENEW_DEADLINE`] or the record names somebody else.
     pub async fn lost(&mut self) {
         loop {
-            sleep(RETRY.min(self.left())).await;
+            // Counted from the last try, since this may be dropped and called again at any time.
+            let pause = RETRY.saturating_sub(self.tried.elapsed());
+            sleep(pause.min(self.left())).await;
+            self.tried = Instant::now();
             let left = self.left();
             if left.is_zero() {
                 return warn!("the lease was not renewed in time");
