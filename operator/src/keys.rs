@@ -160,7 +160,8 @@ fn pause(gathered: &Gathered, verdict: &Verdict<KeyHash>, context: &Context) -> 
         Verdict::Refused(Refusal::NotAdmitted) => spread(REFUSED, chance()),
         Verdict::Refused(Refusal::Taken | Refusal::SecretConflict) => spread(TAKEN, chance()),
         Verdict::Refused(Refusal::ReissueLimit(until)) => {
-            times::left(gathered, *until).map_or(HINDERED, |left| soon_after(left).min(IDLE))
+            let unknown = spread(HINDERED, chance());
+            times::left(gathered, *until).map_or(unknown, |left| soon_after(left).min(IDLE))
         }
         Verdict::Refused(Refusal::Revoked(_) | Refusal::OwnerRevoked | Refusal::Undecodable) => {
             spread(IDLE, chance())

@@ -21,6 +21,7 @@ use super::health::Health;
 use super::listing::{Listing, Versions, behind, known, list, stuck};
 use super::relist::with_lost_deletions;
 use super::{Changes, begun_anew};
+use crate::backoff::{chance, spread};
 use crate::client::watching;
 
 /// Between two comparisons with a list.
@@ -119,7 +120,7 @@ where
     /// anew.
     pub async fn compare(&self) -> Infallible {
         loop {
-            sleep(COMPARED_EVERY).await;
+            sleep(spread(COMPARED_EVERY, chance())).await;
             let kind = self.kind;
             match self.missed().await {
                 Ok(0) => {}
