@@ -35,8 +35,12 @@ pub fn is_as(wanted: &Value, live: &Value) -> bool {
 
 /// Whether quantities by their names are the wanted ones. The API server keeps `1024Mi` as `1Gi`.
 fn are_equal(wanted: &Value, live: &Value) -> bool {
-    let all = wanted.as_object().into_iter().flatten();
-    let mut both = all.map(|(name, wanted)| (quantity(wanted), quantity(&live[name.as_str()])));
+    let Some(all) = wanted.as_object() else {
+        return false;
+    };
+    let mut both = all
+        .iter()
+        .map(|(name, wanted)| (quantity(wanted), quantity(&live[name.as_str()])));
     both.all(|(wanted, live)| wanted.is_some() && wanted == live)
 }
 

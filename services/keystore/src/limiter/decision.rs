@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use water_domain::{Limits, Timestamp};
 
-/// Whether a request was accepted, and how both windows stand after it. A mere look at them is not
-/// accepted.
+/// Whether a request was accepted, and how both windows stand after it. [`crate::Quotas`] asks for the
+/// windows only, and `accepted` is false.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decision {
     /// Whether both windows had room; both were then charged, otherwise neither.
