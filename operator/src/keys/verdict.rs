@@ -214,9 +214,14 @@ fn refused(gathered: &Gathered, refusal: &Refusal) -> Report {
         ),
         Refusal::Taken => {
             let field = if gathered.seen.is_id_taken { "keyId" } else { "sha256" };
-            let message = format!(
-                "spec.material.hash.{field} is another ApiKey's: bring another key, or delete the other ApiKey"
-            );
+            let message = match gathered.subject.brought {
+                Some(_) => format!(
+                    "spec.material.hash.{field} is another ApiKey's: bring another key, or delete the other ApiKey"
+                ),
+                None => "the key in the Secret is another ApiKey's too: raise spec.rotation.revision to have another \
+                         key issued"
+                    .into(),
+            };
             stuck(Reason::KeyConflict, message)
         }
         Refusal::ReissueLimit(until) => {

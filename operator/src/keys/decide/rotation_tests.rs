@@ -212,6 +212,11 @@ fn a_successor_that_is_lost_before_the_status_tells_of_it_ends_no_overlap() {
         ("known to every gate first", next().unacknowledged(), "Awaiting"),
         ("written with the end that the old one has", next(), "Replace(3) 1 retires 1005"),
         ("the lost one goes", next().secret(3, Some((1, 1005))), "Declare [1 retires 1005, 3] withdraw {2}"),
+        (
+            "a terminating namespace gets no other",
+            issued().with(|case| (case.secret, case.is_terminating) = (Secret::Missing, true)),
+            "Held(Terminating)",
+        ),
         ("a terminating namespace puts no end off", lost().with(|case| case.is_terminating = true), "Held(Terminating)"),
     ]);
 }

@@ -482,6 +482,10 @@ fn two_keys_with_one_hash() {
     check(&[
         ("the loser announces nothing", taken(), "Refused(Taken)"),
         ("and takes over", brought(), "Announce(1)"),
+        ("a generated key cannot be published", issued().directory(|directory| {
+            directory.held.clear();
+            directory.taken.extend([1]);
+        }), "Refused(Taken)"),
         ("the same for a key id", brought().with(|case| case.is_id_taken = true), "Refused(Taken)"),
         (
             "which takes away what is published",
