@@ -290,7 +290,8 @@ async fn a_gate_goes_by_redis_clock(namespace: &str, ahead: i64) -> Result<()> {
     let gate = GateProcess::start_of(&gate_on(&clock).await?, &stage.world, "gate-1").await?;
     answers(&stage, &gate, ahead, 0).await?;
     redis_clock.set(PASSED)?;
-    answers(&stage, &gate, ahead - PASSED, 1).await
+    answers(&stage, &gate, ahead - PASSED, 1).await?;
+    stage.holds_for_good().await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use tokio::time::Instant;
 use water_harness::{Fault, Moment, Which};
 
@@ -121,6 +121,12 @@ async fn killed_at_every_request(scenario: Scenario) -> Result<()> {
     } = sweep(&stage, scenario).await?;
     println!("{scenario:?} has {requests} requests; killed {kills} times");
     println!("converged after {:.3} s", slowest.as_secs_f64());
+    // Each run's ApiKey is deleted in the end: the fourth invariant was looked at.
+    let released = stage.releases.count();
+    ensure!(
+        released > kills,
+        "{released} releases were seen after {kills} kills"
+    );
     stage.holds_for_good().await
 }
 

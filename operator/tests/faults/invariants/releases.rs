@@ -27,6 +27,7 @@ struct Seen {
     known: HashMap<String, Known>,
     /// Those of stripped ApiKeys, which the gates accept until a sweep.
     stripped: BTreeSet<KeyHash>,
+    releases: usize,
     violations: Vec<Violation>,
 }
 
@@ -63,6 +64,7 @@ impl Releases {
             return;
         }
         let known = seen.known.remove(&name).unwrap_or_default();
+        seen.releases += 1;
         let Seen {
             stripped,
             violations,
@@ -85,6 +87,12 @@ impl Releases {
         if let Some(known) = seen.known.remove(name) {
             seen.stripped.extend(known.hashes);
         }
+    }
+
+    /// How many ApiKeys were let go.
+    pub fn count(&self) -> usize {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.releases
     }
 
     pub fn violations(&self) -> Vec<Violation> {
