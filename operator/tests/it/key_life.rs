@@ -14,7 +14,7 @@ use crate::world::{API, PATIENCE, World, brought, key, shown};
 
 #[tokio::test]
 async fn a_key_is_issued_suspended_resumed_and_revoked() -> Result {
-    let (world, _operator) = World::running("key-life").await?;
+    let (world, operator) = World::running("key-life").await?;
     let issued = world.in_force(&key("acme")).await?;
     let id = issued["status"]["keyId"]
         .as_str()
@@ -49,7 +49,12 @@ async fn a_key_is_issued_suspended_resumed_and_revoked() -> Result {
         "KeyResumed",
         "KeyRevoked",
     ];
-    world.told("acme", &events).await
+    world.told("acme", &events).await?;
+    let log = operator.log();
+    for line in events.iter().chain(&["declared the keys of an ApiKey"]) {
+        assert!(log.contains(line), "{line}: {log}");
+    }
+    Ok(())
 }
 
 #[tokio::test]

@@ -104,6 +104,11 @@ impl Client {
         Self { answers, asking }
     }
 
+    /// Whether the gate has accepted the key each time.
+    pub fn works(&self) -> bool {
+        self.was_accepted() && !self.was_refused()
+    }
+
     /// Whether the gate has refused the key once.
     pub fn was_refused(&self) -> bool {
         self.answers.was_refused.load(Ordering::Relaxed)
