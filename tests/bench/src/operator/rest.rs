@@ -30,6 +30,8 @@ pub struct Rest {
     pub cpu: Vec<f64>,
     /// Its memory, in MiB.
     pub memory: Vec<f64>,
+    /// Its peak memory since its start, in MiB: also while ApiKeys were made and deleted.
+    pub peak: f64,
 }
 
 /// Uses some keys, waits until that is shown and nothing is written any more, and watches.
@@ -58,6 +60,7 @@ pub async fn measure(
         rest.cpu.push(used / seconds);
         rest.memory.push(operator.memory()?);
     }
+    rest.peak = operator.peak_memory()?;
     Ok(rest)
 }
 

@@ -43,8 +43,10 @@ pub fn judged(measured: &Measured) -> Vec<Row> {
     let failover = &measured.failover;
     vec![
         at_most(
-            "cold start, from the process' start to a complete directory",
-            figure(&measured.cold_start, |starts| starts.complete.clone()),
+            "cold start, from the process' start to a complete directory, the slowest",
+            worst(figure(&measured.cold_start, |starts| {
+                starts.complete.clone()
+            })),
             5.0,
         ),
         judge(
@@ -80,13 +82,13 @@ pub fn judged(measured: &Measured) -> Vec<Row> {
             60.0,
         ),
         at_most(
-            "leader killed, until another acts",
-            figure(failover, |failover| failover.killed.clone()),
+            "leader killed, until another acts, the slowest",
+            worst(figure(failover, |failover| failover.killed.clone())),
             20.0,
         ),
         at_most(
-            "leader asked to stop, until another acts",
-            figure(failover, |failover| failover.stopped.clone()),
+            "leader asked to stop, until another acts, the slowest",
+            worst(figure(failover, |failover| failover.stopped.clone())),
             3.0,
         ),
     ]
@@ -193,6 +195,16 @@ pub fn of(measured: &Measured) -> Vec<Row> {
             deletion(|it| it.gone),
         ),
         row("deleted, peak memory", "MiB", deletion(|it| it.memory)),
+        row(
+            "leader killed, until another acts",
+            "s",
+            figure(&measured.failover, |it| it.killed.clone()),
+        ),
+        row(
+            "leader asked to stop, until another acts",
+            "s",
+            figure(&measured.failover, |it| it.stopped.clone()),
+        ),
     ]
 }
 
@@ -224,10 +236,20 @@ pub fn growth(few: &Measured, many: &Measured) -> Vec<Row> {
     ]
 }
 
+/// The largest value alone.
+fn worst(figure: Figure) -> Figure {
+    let largest = figure.spread.map(|spread| spread.max);
+    Figure {
+        spread: Spread::of(largest),
+        ..figure
+    }
+}
+
 /// Of everything whose memory is measured.
 fn peak_memory(measured: &Measured) -> Figure {
     let phases = [
         figure(&measured.issuance, |it| vec![it.memory]),
+        figure(&measured.rest, |it| vec![it.peak]),
         figure(&measured.restart, |it| vec![it.memory]),
         figure(&measured.cold_start, |it| it.memory.clone()),
         figure(&measured.rotation, |it| vec![it.memory]),

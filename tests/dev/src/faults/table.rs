@@ -204,7 +204,7 @@ pub const FAULTS: &[Fault] = &[
         "Redis is flushed",
         &[
             "store_faults::a_flushed_directory_is_rebuilt",
-            "10 000 keys: cold start, from the process' start to a complete directory",
+            "10 000 keys: cold start, from the process' start to a complete directory, the slowest",
             "outages::a_redis_that_lost_its_data_fails_no_good_key",
             "sequences::after_any_changes_and_faults_everything_is_as_declared",
         ],
@@ -338,14 +338,14 @@ pub const FAULTS: &[Fault] = &[
         37,
         "10 000 keys: a cold start, created, rotated and deleted at once",
         &[
-            "10 000 keys: cold start, from the process' start to a complete directory",
+            "10 000 keys: cold start, from the process' start to a complete directory, the slowest",
             "10 000 keys: peak memory, of all that follows",
             "10 000 keys: create to usable at three gates, p99",
             "10 000 keys: delete to dead at three gates, p99",
             "10 000 keys: restart, writes but for the Lease",
             "10 000 keys: all deleted, the last dead after the last request",
-            "10 000 keys: leader killed, until another acts",
-            "10 000 keys: leader asked to stop, until another acts",
+            "10 000 keys: leader killed, until another acts, the slowest",
+            "10 000 keys: leader asked to stop, until another acts, the slowest",
         ],
     ),
     held(
