@@ -15,7 +15,7 @@ use crate::faults::{self, Outcomes};
 use crate::interruption::Interruption;
 use crate::leftovers::Lists;
 use crate::namespace::Lifetime;
-use crate::process::{cargo, cargo_command, cargo_searched, run_reporting};
+use crate::process::{cargo, cargo_command, cargo_searched, run as run_command, run_reporting};
 use crate::progress::{Progress, Step};
 use crate::project::project;
 use crate::{binaries, browser, down, environment, packages, product, programs, unused, up, web};
@@ -240,9 +240,13 @@ fn unit_and_component_tests(run: &mut Run) -> Result<()> {
 /// and random sequences.
 fn long_faults(run: &mut Run) -> Result<()> {
     let outcomes = &mut run.outcomes;
+    // Other sequences every day, the same ones all day. They print their seed.
+    let day = run_command(Command::new("date").args(["--utc", "+%Y%j"]))?;
+    let seed = std::env::var("WATER_FAULT_SEED").unwrap_or(day.trim().into());
     let variables = [
         ("WATER_FAULTS", "all".to_owned()),
         ("WATER_FAULT_SEQUENCES", SEQUENCES.to_owned()),
+        ("WATER_FAULT_SEED", seed),
     ];
     let model = ["test", "--package", "water-model", "--", "--show-output"];
     let model = cargo_searched(&model, &[("WATER_MODEL", "full".to_owned())], |line| {
