@@ -1,10 +1,11 @@
 //! The subcommands that a person or a script runs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{bail, ensure};
 use serde_json::json;
-use water_harness::{Process, Program};
+use water_harness::{Network, Process, Program, Proxy};
 
 use crate::Result;
 use crate::gate::{GRACE, Gate, end_pod};
@@ -253,6 +254,33 @@ async fn release_renews_the_leases_that_it_has_won_until_a_killed_operators_runs
         let key = world.get("apikey/acme")?;
         assert!(key["metadata"]["finalizers"].is_null(), "{key}");
     }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn release_renews_the_leases_that_it_has_won_while_it_wins_many_from_a_slow_api_server()
+-> Result {
+    let world = World::alone("release-slow").await?;
+    // Won in 1.2 s each: the first one would run out before the last is won.
+    for number in 0..12 {
+        let namespace = format!("release-slow-{number}");
+        world.apply(&json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace },
+        }))?;
+        world.apply(&json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": { "name": "water-operator", "namespace": namespace },
+            "spec": { "holderIdentity": "", "leaseDurationSeconds": 1 },
+        }))?;
+    }
+    let proxy = Proxy::before(world.cluster.address()).await?;
+    let kubeconfig = world.kubeconfig_through(&world.cluster.kubeconfig_path(), &proxy)?;
+    proxy.set(Network::Delay(Duration::from_millis(600)));
+    let release = operator(&["release", "--all"])
+        .env("KUBECONFIG", kubeconfig)
+        .start()?;
+    let status = release.ended(PATIENCE).await?;
+    assert!(status.success(), "{}", release.log());
     Ok(())
 }
 

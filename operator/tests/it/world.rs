@@ -173,12 +173,18 @@ impl World {
 
     /// The same, which reaches the API server through a proxy.
     pub fn operator_through(&self, pod: &str, proxy: &Proxy) -> Result<Arc<Process>> {
-        let kubeconfig = fs::read_to_string(&self.kubeconfig)?;
+        let kubeconfig = self.kubeconfig_through(&self.kubeconfig, proxy)?;
+        self.start(Path::new(OPERATOR), pod, &kubeconfig)
+    }
+
+    /// A kubeconfig like that one, which reaches the API server through a proxy.
+    pub fn kubeconfig_through(&self, kubeconfig: &Path, proxy: &Proxy) -> Result<PathBuf> {
+        let kubeconfig = fs::read_to_string(kubeconfig)?;
         let (direct, through) = (self.cluster.address(), proxy.address());
         let kubeconfig = kubeconfig.replace(&direct.to_string(), &through.to_string());
         let file = scratch_directory("operator")?.join("kubeconfig");
         fs::write(&file, kubeconfig)?;
-        self.start(Path::new(OPERATOR), pod, &file)
+        Ok(file)
     }
 
     fn start(&self, program: &Path, pod: &str, kubeconfig: &Path) -> Result<Arc<Process>> {
