@@ -205,7 +205,12 @@ fn issue(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Option<Transition> {
 
 /// What somebody has to know of: a stalled key, or one that no WaterDataApi admits.
 fn newly_refused<'a>(before: &ApiKeyStatus, after: &'a ApiKeyStatus) -> Option<&'a Condition> {
-    let is_new = |is: &&Condition| refused(before).is_none_or(|was| was.reason != is.reason);
+    // An edit may be refused for the same reason in other words: another plan, another hash.
+    let is_edited = before.observed_generation != after.observed_generation;
+    let is_new = |is: &&Condition| {
+        refused(before)
+            .is_none_or(|was| was.reason != is.reason || is_edited && was.message != is.message)
+    };
     refused(after).filter(is_new)
 }
 

@@ -171,6 +171,23 @@ fn lost_admission_withdraws_and_another_publishes_again() {
 }
 
 #[test]
+fn an_edit_that_is_refused_in_other_words_is_told_of() {
+    let unknown = |plan: &str| report(Readiness::Stuck(Reason::PlanUnknown, plan.into()));
+    let told = |plan: &str, generation| {
+        let before = status(ApiKeyStatus::default(), &unknown("Gold"), 1, at(0));
+        let after = status(before.clone(), &unknown(plan), generation, at(1));
+        transitions(&before, &after)
+    };
+    assert_eq!(
+        told("Silver", 2),
+        [Transition::warning("PlanUnknown", "Silver")]
+    );
+    assert_eq!(told("Gold", 2), []);
+    // The same edit in other words: a time in them has changed.
+    assert_eq!(told("Silver", 1), []);
+}
+
+#[test]
 fn a_key_without_an_api_is_told_of_though_one_may_come_by_itself() {
     let mut ambiguous = report(Readiness::Underway(Reason::ApiAmbiguous, "name one".into()));
     ambiguous.in_force = None;
