@@ -19,6 +19,7 @@ mod gate_process;
 mod invariants;
 mod kills;
 mod making;
+mod namespace;
 mod objects;
 mod operators;
 mod planted;

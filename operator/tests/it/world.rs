@@ -55,6 +55,15 @@ impl World {
     /// namespaces too. Its operator looks after every namespace there is.
     pub async fn of_all_namespaces(namespace: &str, more: &[&str]) -> Result<Self> {
         let redis = Redis::shared().await?;
+        Self::of_all_namespaces_on(namespace, &redis.url(), more).await
+    }
+
+    /// The same on a Redis of the test's own.
+    pub async fn of_all_namespaces_on(
+        namespace: &str,
+        redis_url: &str,
+        more: &[&str],
+    ) -> Result<Self> {
         let cluster = prepared(ControlPlane::start().await?).await?;
         for namespace in more {
             cluster.apply(&namespace_object(namespace))?;
@@ -63,7 +72,7 @@ impl World {
         let values = values.map(|(index, name)| format!("rbac.apiNamespaces[{index}]={name}"));
         let values: Vec<String> = values.chain(["rbac.scope=Cluster".into()]).collect();
         let values: Vec<&str> = values.iter().map(String::as_str).collect();
-        let mut world = Self::at(cluster, namespace, &redis.url(), &values).await?;
+        let mut world = Self::at(cluster, namespace, redis_url, &values).await?;
         world.settings = vec![
             ("WATER_SCOPE", "Cluster".into()),
             ("WATER_API_NAMESPACES", more.join(",")),

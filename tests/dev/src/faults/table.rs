@@ -168,7 +168,10 @@ pub const FAULTS: &[Fault] = &[
     held(
         18,
         "a namespace with 200 keys is deleted",
-        &["tenants::a_namespace_with_200_keys_is_gone_within_a_minute_of_its_deletion"],
+        &[
+            "tenants::a_namespace_with_200_keys_is_gone_within_a_minute_of_its_deletion",
+            "namespace::a_namespace_that_goes_leaves_no_key_that_works_and_touches_no_other",
+        ],
     ),
     held(
         19,
