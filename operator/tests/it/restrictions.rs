@@ -457,3 +457,19 @@ async fn a_store_that_is_away_hides_no_lost_admission_from_a_rebuild() -> Result
     assert_eq!(shown(&away, "Accepted"), "False/PlanUnknown");
     Ok(())
 }
+
+#[tokio::test]
+async fn a_hash_that_was_never_announced_is_revoked_with_its_apikey() -> Result {
+    let (world, operator) = World::running("strict-unannounced").await?;
+    world.in_force(&brought("acme", '1')).await?;
+    operator.stop(PATIENCE).await?;
+    world.apply(&brought("acme", '2'))?;
+    world.kubectl(&["delete", "apikey", "acme", "--wait=false"])?;
+    let _next = world.operator("operator-1")?;
+    world.gone("apikey/acme").await?;
+    world.apply(&brought("acme", '2'))?;
+    world
+        .condition("apikey/acme", "Stalled", "True/RevokedInStore")
+        .await?;
+    Ok(())
+}
