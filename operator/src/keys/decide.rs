@@ -105,6 +105,8 @@ fn deletion<H: Copy + Ord, P>(seen: &Seen<H, P>) -> (Verdict<H>, Option<Step<H, 
 }
 
 #[cfg(test)]
+mod restriction_tests;
+#[cfg(test)]
 mod rotation_tests;
 #[cfg(test)]
 mod tests;
