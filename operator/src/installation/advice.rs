@@ -205,7 +205,10 @@ mod tests {
         assert!(differing_plans(&place, apart.iter()).is_empty());
         let both = [key("a", "acme", "Free"), key("b", "acme", "Enterprise")];
         let told = ["team/b (Enterprise)", "team/a (Free)"].map(str::to_owned);
-        assert_eq!(differing_plans(&place, both.iter()), [told.clone()]);
+        assert_eq!(
+            differing_plans(&place, both.iter()),
+            std::slice::from_ref(&told)
+        );
         assert_eq!(differing_plans(&place, both.iter().rev()), [told]);
     }
 }
