@@ -261,21 +261,25 @@ async fn release_renews_the_leases_that_it_has_won_until_a_killed_operators_runs
 async fn release_renews_the_leases_that_it_has_won_while_it_wins_many_from_a_slow_api_server()
 -> Result {
     let world = World::alone("release-slow").await?;
-    // Won in 1.2 s each: the first one would run out before the last is won.
-    for number in 0..12 {
+    // Won in 0.8 s each: the first one would run out before the last is won.
+    let namespaces = (0..20).flat_map(|number| {
         let namespace = format!("release-slow-{number}");
-        world.apply(&json!({
-            "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace },
-        }))?;
-        world.apply(&json!({
+        let lease = json!({
             "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
             "metadata": { "name": "water-operator", "namespace": namespace },
             "spec": { "holderIdentity": "", "leaseDurationSeconds": 1 },
-        }))?;
-    }
+        });
+        let namespace = json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace },
+        });
+        [namespace, lease]
+    });
+    let items: Vec<_> = namespaces.collect();
+    let list = json!({ "apiVersion": "v1", "kind": "List", "items": items });
+    world.cluster.apply(&list.to_string())?;
     let proxy = Proxy::before(world.cluster.address()).await?;
     let kubeconfig = world.kubeconfig_through(&world.cluster.kubeconfig_path(), &proxy)?;
-    proxy.set(Network::Delay(Duration::from_millis(600)));
+    proxy.set(Network::Delay(Duration::from_millis(400)));
     let release = operator(&["release", "--all"])
         .env("KUBECONFIG", kubeconfig)
         .start()?;
