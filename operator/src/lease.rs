@@ -41,8 +41,6 @@ pub struct Leadership {
     /// As last written, with its resourceVersion.
     lease: Lease,
     renewed: Instant,
-    /// When it was last tried to renew it.
-    tried: Instant,
 }
 
 /// The version of a record that is somebody else's, and since when it has not changed.
@@ -82,7 +80,6 @@ impl Election {
                         election: self.clone(),
                         lease,
                         renewed: asked,
-                        tried: asked,
                     };
                 }
                 Ok(Ok(None)) => {}
@@ -179,10 +176,7 @@ impl Leadership {
     /// Renews until that fails for [`RENEW_DEADLINE`] or the record names somebody else.
     pub async fn lost(&mut self) {
         loop {
-            // Counted from the last try, since this may be dropped and called again at any time.
-            let pause = RETRY.saturating_sub(self.tried.elapsed());
-            sleep(pause.min(self.left())).await;
-            self.tried = Instant::now();
+            sleep(RETRY.min(self.left())).await;
             let left = self.left();
             if left.is_zero() {
                 return warn!("the lease was not renewed in time");

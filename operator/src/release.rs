@@ -12,11 +12,13 @@ mod finalized;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
-use futures::future::{FutureExt, pending, select_all};
+use futures::future::pending;
 use futures::{StreamExt, stream};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{ListParams, ObjectMeta};
 use kube::{Api, Client, ResourceExt};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 use water_resources::ApiKey;
 use water_resources::api_key::ApiName;
@@ -49,38 +51,66 @@ pub async fn all(
     namespace: Option<&str>,
     identity: &str,
 ) -> anyhow::Result<Released> {
-    let mut leaderships = Vec::new();
-    let released = lead(client, namespace, identity, &mut leaderships).await;
-    for leadership in leaderships {
-        leadership.release().await;
-    }
+    let mut won = WonLeases::default();
+    let released = lead(client, namespace, identity, &mut won).await;
+    won.give_back().await;
     released
 }
 
-/// The same, in the place of every operator: the Leases are won one after another, and those that are
-/// won already are renewed meanwhile. They are the caller's to give back.
+/// Leases that were won, each renewed by a task of its own.
+#[derive(Default)]
+struct WonLeases {
+    renewing: JoinSet<()>,
+    ends: watch::Sender<()>,
+}
+
+impl WonLeases {
+    fn add(&mut self, mut leadership: Leadership) {
+        let mut ends = self.ends.subscribe();
+        self.renewing.spawn(async move {
+            tokio::select! {
+                () = leadership.lost() => {}
+                _ = ends.changed() => leadership.release().await,
+            }
+        });
+    }
+
+    /// Returns once one of them is lost.
+    async fn any_lost(&mut self) {
+        if self.renewing.join_next().await.is_none() {
+            pending().await
+        }
+    }
+
+    async fn give_back(mut self) {
+        self.ends.send_replace(());
+        while self.renewing.join_next().await.is_some() {}
+    }
+}
+
+/// The same, in the place of every operator: the Leases are won one after another.
 async fn lead(
     client: &Client,
     namespace: Option<&str>,
     identity: &str,
-    leaderships: &mut Vec<Leadership>,
+    leases: &mut WonLeases,
 ) -> anyhow::Result<Released> {
     for led in led_namespaces(client, namespace).await? {
         let election = Election::new(client.clone(), &led, identity.into());
         let won = tokio::select! {
             won = timeout(LEADING_WITHIN, election.win()) => won,
-            () = any_lost(leaderships) => bail!(OVERTAKEN),
+            () = leases.any_lost() => bail!(OVERTAKEN),
         };
         let Ok(leadership) = won else {
             bail!(
                 "an operator leads in namespace {led}: stop it first, or delete the ApiKeys and let it revoke them"
             );
         };
-        leaderships.push(leadership);
+        leases.add(leadership);
     }
     tokio::select! {
         released = release(client, namespace) => released,
-        () = any_lost(leaderships) => bail!(OVERTAKEN),
+        () = leases.any_lost() => bail!(OVERTAKEN),
     }
 }
 
@@ -93,18 +123,6 @@ async fn led_namespaces(client: &Client, namespace: Option<&str>) -> anyhow::Res
     let named = ListParams::default().fields(&format!("metadata.name={}", lease::NAME));
     let leases = leases.list_metadata(&named).await.map_err(asking)?;
     Ok(leases.iter().filter_map(ResourceExt::namespace).collect())
-}
-
-async fn any_lost(leaderships: &mut [Leadership]) {
-    if leaderships.is_empty() {
-        return pending().await;
-    }
-    select_all(
-        leaderships
-            .iter_mut()
-            .map(|leadership| leadership.lost().boxed()),
-    )
-    .await;
 }
 
 async fn release(client: &Client, namespace: Option<&str>) -> anyhow::Result<Released> {
