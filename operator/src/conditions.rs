@@ -103,7 +103,8 @@ words! {
         GateMayWrite,
         /// The directory holds what is declared, on a Redis that evicts keys when its memory is full.
         EvictionAllowed,
-        /// The directory holds what is declared, and Redis does not say how safe that is.
+        /// The directory holds what is declared, and the operator may not ask Redis whether it evicts keys, or
+        /// what the gates' user may do.
         Unverified,
         /// The directory holds what is declared, and keys of one account have different plans.
         PlansDiffer,

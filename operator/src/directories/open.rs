@@ -46,9 +46,9 @@ pub(super) struct DirectoryState {
     pub(super) was_claimed: bool,
     /// The plans as last written: a Redis that was wiped knows them no more.
     pub(super) plans: Vec<Plan>,
-    /// Records of ApiKeys that cannot be decoded, or are hindered, by uid: the cluster does not say all of
-    /// them.
-    untold: HashMap<Box<str>, Vec<Entry>>,
+    /// Records that a rebuild carries over, by uid: of ApiKeys that cannot be decoded, or are hindered, the
+    /// cluster does not say everything.
+    carried: HashMap<Box<str>, Vec<Entry>>,
     /// Last uses that statuses do not show yet.
     pub(super) uses: HashMap<KeyId, Timestamp>,
     /// What the last look showed.
@@ -175,12 +175,12 @@ impl OpenDirectory {
             })
         });
         let entries = entries.collect();
-        self.known().untold.insert(owner.uid.clone(), entries);
+        self.known().carried.insert(owner.uid.clone(), entries);
     }
 
     /// The cluster says all of the ApiKey again, or it is gone.
     pub fn forget(&self, uid: &str) {
-        self.known().untold.remove(uid);
+        self.known().carried.remove(uid);
     }
 
     /// Every record that the directory holds with its owner.
@@ -203,14 +203,14 @@ impl OpenDirectory {
     pub(super) async fn former(&self) -> Result<Vec<Entry>, StoreError> {
         let mut former = self.stored().await?;
         let known = self.known();
-        former.retain(|entry| !known.untold.contains_key(&entry.owner.uid));
-        former.extend(known.untold.values().flatten().cloned());
+        former.retain(|entry| !known.carried.contains_key(&entry.owner.uid));
+        former.extend(known.carried.values().flatten().cloned());
         Ok(former)
     }
 
     /// The records that are remembered.
     pub(super) fn remembered(&self) -> Vec<Entry> {
-        self.known().untold.values().flatten().cloned().collect()
+        self.known().carried.values().flatten().cloned().collect()
     }
 
     /// Takes over what the cluster does not say from the directory whose place it takes.
@@ -218,7 +218,7 @@ impl OpenDirectory {
         let is_same_store = self.store() == before.store();
         let (before, mut known) = (before.known(), self.known());
         known.plans.clone_from(&before.plans);
-        known.untold.clone_from(&before.untold);
+        known.carried.clone_from(&before.carried);
         if is_same_store {
             known.reached = before.reached;
             known.damage.clone_from(&before.damage);

@@ -14,7 +14,7 @@ use crate::conditions::Reason;
 use crate::context::Context;
 use crate::directories::OpenDirectory;
 
-/// Of so many accounts with different plans is told at once: a condition's message has an end.
+/// At most so many accounts with different plans are told of: a condition's message is bounded.
 const ACCOUNTS_TOLD: usize = 4;
 
 /// What the answers were.

@@ -1,5 +1,6 @@
 //! Redis goes back to an earlier state without a restart, in which a revoked key works. Only the leader that saw
-//! the later one knows. What it knows outlives a try that Redis refuses, the way to Redis, and itself.
+//! the later state knows. The directory is rebuilt all the same where Redis refuses the first try, where another
+//! Redis user takes over, and where that leader ends before it can.
 
 use std::sync::Arc;
 
@@ -13,10 +14,10 @@ use crate::store_faults::{generation, rebuilt};
 use crate::store_refusals::{USER, with_user};
 use crate::world::{PATIENCE, World, api, brought};
 
-/// Keeps a copy of all that the directory consists of.
+/// Copies the whole directory.
 const KEEP: &str = "for _, key in ipairs(redis.call('KEYS', 'wd:*')) do \
                     redis.call('COPY', key, 'kept:' .. key) end";
-/// Makes the copy all of it again.
+/// Puts the copy in the place of the directory.
 const BRING_BACK: &str = "redis.call('DEL', unpack(redis.call('KEYS', 'wd:*'))) \
                           for _, key in ipairs(redis.call('KEYS', 'kept:*')) do \
                           redis.call('RENAME', key, string.sub(key, 6)) end";

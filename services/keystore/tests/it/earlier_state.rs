@@ -1,5 +1,5 @@
-//! Redis goes back to an earlier state on the same server: nothing in Redis tells, but whoever has seen the later
-//! one.
+//! Redis goes back to an earlier state on the same server. Nothing in Redis shows it: only who has seen the later
+//! state can tell.
 
 use water_keystore::{Position, WriteError, Writer};
 
