@@ -90,7 +90,7 @@ pub enum DirectoryError {
     /// Another pod leads.
     #[error("another operator leads")]
     NotLeading,
-    /// Redis answers with an earlier state, or one that nobody has verified: a replica that lags does.
+    /// What Redis shows is not complete, not verified, or older than what was seen before.
     #[error("Redis does not show the key directory whole")]
     NotWhole,
     /// What the caller has read of the cluster is older than the claim: read again.
@@ -201,8 +201,7 @@ impl Directories {
         declaration: &Declaration,
     ) -> Result<Declared, DirectoryError> {
         let write = UnansweredWrite::of(open, writer);
-        let writer = writer.clone().after(open.known().reached);
-        let declared = write.answered_by(writer.declare(declaration).await);
+        let declared = write.answered_by(open.fenced(writer).declare(declaration).await);
         if let Ok(declared) = &declared {
             open.has_reached(declared.applied);
         }
@@ -219,7 +218,7 @@ impl Directories {
             let writer = self.writer(open, source).await?;
             let plans = source.plans(&open.api, open.known_plans().await?);
             let write = UnansweredWrite::of(open, &writer);
-            let applied = write.answered_by(writer.set_plans(&plans).await)?;
+            let applied = write.answered_by(open.fenced(&writer).set_plans(&plans).await)?;
             open.has_reached(applied);
             open.known().plans = plans;
             Ok(())
@@ -235,7 +234,7 @@ impl Directories {
     ) -> Result<(), DirectoryError> {
         let writer = self.writer(open, source).await?;
         let write = UnansweredWrite::of(open, &writer);
-        write.answered_by(writer.forget_old().await)?;
+        write.answered_by(open.fenced(&writer).forget_old().await)?;
         Ok(())
     }
 

@@ -136,6 +136,11 @@ impl OpenDirectory {
         known.reached = known.reached.max(position);
     }
 
+    /// The writer, whose changes are refused where the directory went back since it was last seen.
+    pub(super) fn fenced(&self, writer: &Writer) -> Writer {
+        writer.clone().after(self.known().reached)
+    }
+
     /// A rebuild is due. Its first cause is told once it is over.
     pub(super) fn note_damage(&self, cause: impl ToString) {
         let mut known = self.known();
