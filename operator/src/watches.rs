@@ -8,6 +8,7 @@ mod relist;
 use std::fmt::Debug;
 use std::future::ready;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -53,38 +54,61 @@ pub fn changes<K>(api: Api<K>, config: watcher::Config, probe: Probe) -> Changes
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    begun_anew(api, config, Arc::default())
+    begun_anew(api, config, Arc::default(), || {})
         .inspect(move |event| probe.note(event, Instant::now()))
         .touched_objects()
         .filter(|change| ready(change.is_ok()))
         .boxed()
 }
 
-/// A watch that begins with a list again when `restart` says so, or when the API server refuses it
-/// because it has forgotten the time since which it asks: kube would ask for the same time again.
+/// A watch that begins with all objects again when `restart` says so, or when the API server refuses it
+/// because it has forgotten the time since which it asks: kube would ask for the same time again. All
+/// objects come as a stream, or by pages where the API server streams none. `begin` is called each time,
+/// before it asks.
 fn begun_anew<K>(
     api: Api<K>,
     config: watcher::Config,
     restart: Arc<Notify>,
+    begin: impl Fn() + Send,
 ) -> impl Stream<Item = Result<watcher::Event<K>, watcher::Error>> + Send
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    let refused = Arc::clone(&restart);
+    let streams = Arc::new(AtomicBool::new(true));
+    let (again, does_stream) = (Arc::clone(&restart), Arc::clone(&streams));
     let watch = move || {
-        let restart = Arc::clone(&restart);
-        watcher(api.clone(), config.clone()).take_until(async move { restart.notified().await })
+        begin();
+        let (restart, mut config) = (Arc::clone(&restart), config.clone());
+        if does_stream.load(Ordering::Acquire) {
+            config = config.streaming_lists();
+        }
+        watcher(api.clone(), config).take_until(async move { restart.notified().await })
     };
     let events = stream::repeat_with(watch).flatten();
-    events.backoff(Patience::default()).inspect(move |event| {
-        let forgotten = matches!(
-            event,
-            Err(watcher::Error::WatchStartFailed(kube::Error::Api(status))) if status.code == 410
-        );
-        if forgotten {
-            refused.notify_one();
+    let events = events.backoff(Patience::default());
+    events.filter(move |event| {
+        let refusal = match event {
+            Err(watcher::Error::WatchStartFailed(error)) => Some(error),
+            _ => None,
+        };
+        let has_forgotten = refusal.is_some_and(|error| has_code(error, 410));
+        let streams_none =
+            refusal.is_some_and(streams_no_list) && streams.swap(false, Ordering::AcqRel);
+        if has_forgotten || streams_none {
+            again.notify_one();
         }
+        ready(!streams_none)
     })
+}
+
+/// Whether the API server does not know a watch that begins with all objects: `WatchList` is off in
+/// Kubernetes 1.33, and can be elsewhere.
+fn streams_no_list(error: &kube::Error) -> bool {
+    has_code(error, 422)
+}
+
+fn has_code(error: &kube::Error, code: u16) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == code)
 }
 
 /// Between two tries of a watch, twice as long each time up to five seconds. kube's default goes to

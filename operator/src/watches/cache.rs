@@ -46,7 +46,7 @@ pub struct Cache<K: Resource<DynamicType = ()> + 'static> {
     gave_up_first: AtomicBool,
 }
 
-/// Counts the lists with which a watch begins, the first and those after a break.
+/// Counts how often the watch was begun anew, and of which of these a list was complete.
 #[derive(Default)]
 struct Lists {
     begun: AtomicU64,
@@ -58,16 +58,19 @@ impl Lists {
         self.begun.load(Ordering::Acquire)
     }
 
-    /// The number of the last one that came to its end; 0 before.
+    /// The latest whose list came to its end; 0 before.
     fn complete(&self) -> u64 {
         self.complete.load(Ordering::Acquire)
     }
 
+    /// Before the list is asked for: nothing that it shows was read earlier.
+    fn begin(&self) {
+        self.begun.fetch_add(1, Ordering::AcqRel);
+    }
+
     fn note<K>(&self, event: &watcher::Event<K>) {
-        match event {
-            watcher::Event::Init => drop(self.begun.fetch_add(1, Ordering::AcqRel)),
-            watcher::Event::InitDone => self.complete.store(self.begun(), Ordering::Release),
-            _ => {}
+        if matches!(event, watcher::Event::InitDone) {
+            self.complete.store(self.begun(), Ordering::Release);
         }
     }
 }
@@ -90,7 +93,9 @@ where
         let (tell, told) = watch::channel(false);
         let (restart, lists) = (Arc::<Notify>::default(), Arc::<Lists>::default());
         let (counted, probe) = (Arc::clone(&lists), health.watch(kind));
-        let events = begun_anew(api.clone(), config, Arc::clone(&restart))
+        let begun = Arc::clone(&lists);
+        let begin = move || begun.begin();
+        let events = begun_anew(api.clone(), config, Arc::clone(&restart), begin)
             .modify(|object| make_small(object.meta_mut()));
         let changes = with_lost_deletions(events, store.clone())
             .reflect(writer)

@@ -1,15 +1,23 @@
 //! What a list of metadata shows of all objects of a kind, and whether what a watch has told includes it.
 
 use std::collections::HashMap;
+use std::io;
+use std::pin::pin;
 
-use kube::api::ListParams;
+use futures::TryStreamExt;
+use kube::api::{ListParams, WatchEvent, WatchParams};
 use kube::core::{ObjectList, Request};
 use kube::runtime::reflector::Store;
 use kube::{Api, Error, Resource, ResourceExt};
 use serde::Deserialize;
 
-/// Objects of one answer.
+use super::streams_no_list;
+use crate::client::WATCH_SECONDS;
+
+/// Objects of one answer, where they are not streamed.
 const PAGE: u32 = 500;
+/// What the API server notes on the bookmark after the last object (KEP 3157).
+const ALL_TOLD: &str = "k8s.io/initial-events-end";
 
 /// Objects of one kind by namespace and name, each with its resourceVersion.
 pub type Versions = HashMap<(Option<String>, String), Option<String>>;
@@ -65,6 +73,45 @@ where
 
 /// The same, told one by one. Returns the resourceVersion of that moment.
 pub async fn each<K: Resource + Clone>(
+    api: &Api<K>,
+    labels: Option<&str>,
+    mut tell: impl FnMut(Listed),
+) -> kube::Result<Option<String>> {
+    match streamed(api, labels, &mut tell).await {
+        Err(error) if streams_no_list(&error) => paged(api, labels, tell).await,
+        streamed => streamed,
+    }
+}
+
+/// The API server answers from its cache. Pages come from etcd once the last change is older than the
+/// latest compaction: with 10 000 ApiKeys, a cold start takes more than twice as long then.
+async fn streamed<K: Resource + Clone>(
+    api: &Api<K>,
+    labels: Option<&str>,
+    tell: &mut impl FnMut(Listed),
+) -> kube::Result<Option<String>> {
+    let mut params = WatchParams::default()
+        .timeout(WATCH_SECONDS)
+        .initial_events();
+    params.label_selector = labels.map(Into::into);
+    let objects = Request::new(api.resource_url()).watch_metadata(&params, "");
+    let objects = objects.map_err(Error::BuildRequest)?;
+    let client = api.clone().into_client();
+    let mut events = pin!(client.request_events::<Item>(objects).await?);
+    while let Some(event) = events.try_next().await? {
+        match event {
+            WatchEvent::Added(item) | WatchEvent::Modified(item) => tell(item.metadata),
+            WatchEvent::Bookmark(mark) if mark.metadata.annotations.contains_key(ALL_TOLD) => {
+                return Ok(Some(mark.metadata.resource_version));
+            }
+            WatchEvent::Error(status) => return Err(Error::Api(status)),
+            WatchEvent::Deleted(_) | WatchEvent::Bookmark(_) => {}
+        }
+    }
+    Err(Error::ReadEvents(io::ErrorKind::UnexpectedEof.into()))
+}
+
+async fn paged<K: Resource + Clone>(
     api: &Api<K>,
     labels: Option<&str>,
     mut tell: impl FnMut(Listed),

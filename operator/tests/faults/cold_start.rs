@@ -8,8 +8,9 @@ use crate::population::in_force;
 use crate::stage::Stage;
 use crate::world::PATIENCE;
 
-/// The first page of a list of ApiKeys.
-const LIST: &str = "/apikeys?&limit";
+/// A watch that begins with all ApiKeys.
+const LIST: &str =
+    "/apikeys?&watch=true&timeoutSeconds=60&allowWatchBookmarks=true&sendInitialEvents=true";
 /// A script, such as a claim.
 const SCRIPT: &str = "EVALSHA";
 

@@ -7,10 +7,11 @@ mod facts;
 #[allow(dead_code, reason = "tests of single behaviours use the rest of it")]
 #[path = "../it/gate.rs"]
 mod gate;
+#[allow(dead_code, reason = "the other fault tests use the rest of it")]
 mod invariants;
+mod lists;
 #[allow(dead_code, reason = "the other fault tests use the rest of it")]
 mod objects;
-mod pages;
 #[allow(dead_code, reason = "tests of single behaviours use the rest of it")]
 #[path = "../it/rights.rs"]
 mod rights;

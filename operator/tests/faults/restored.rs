@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use tokio::time::Instant;
-use water_harness::{ControlPlane, Redis, scratch_directory};
+use water_harness::{ControlPlane, ControlPlaneOptions, Redis, scratch_directory};
 
 use crate::change::offering;
 use crate::clients::Expected;
@@ -115,7 +115,11 @@ async fn a_plan_that_was_added_since_the_snapshot_is_offered_no_more() -> Result
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_etcd_ends_no_key_and_room_in_it_needs_no_restart() -> Result<()> {
     let redis = Redis::start().await?;
-    let cluster = ControlPlane::start_with_room(SMALL).await?;
+    let options = ControlPlaneOptions {
+        room: SMALL,
+        ..ControlPlaneOptions::DEFAULT
+    };
+    let cluster = ControlPlane::start_with(options).await?;
     let stage = Stage::of(
         World::on(cluster, "full", &redis.url()).await?,
         redis,

@@ -30,6 +30,23 @@ const START: Duration = Duration::from_secs(180);
 const ROOM: u64 = 2 * 1024 * 1024 * 1024;
 const ISSUER: &str = "https://kubernetes.default.svc";
 
+/// How a control plane differs from others.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// etcd is full when it holds so many bytes.
+    pub room: u64,
+    /// More flags of kube-apiserver.
+    pub flags: &'static [&'static str],
+}
+
+impl Options {
+    /// As tests share one.
+    pub const DEFAULT: Self = Self {
+        room: ROOM,
+        flags: &[],
+    };
+}
+
 /// A running API server with its etcd.
 pub struct ControlPlane {
     api_server: Process,
@@ -53,11 +70,11 @@ impl ControlPlane {
 
     /// A control plane of the test's own, to stop and to kill.
     pub async fn start() -> Result<Self> {
-        Self::start_with_room(ROOM).await
+        Self::start_with(Options::DEFAULT).await
     }
 
-    /// The same whose etcd is full when it holds so many bytes.
-    pub async fn start_with_room(room: u64) -> Result<Self> {
+    /// The same, with these options.
+    pub async fn start_with(options: Options) -> Result<Self> {
         let node = programs::Program::Node.find_or_build(&mut |progress| {
             let programs::Progress {
                 program,
@@ -73,8 +90,8 @@ impl ControlPlane {
         let admin = authority.sign("admin", Some("system:masters"), &[], Purpose::Client)?;
         let kubeconfig = authority.kubeconfig(&url(&port), &admin);
         write_files(&directory, &authority, &kubeconfig)?;
-        let etcd = start_etcd(&node, &directory, &etcd_ports, room)?;
-        let api_server = start_api_server(&node, &directory, &etcd_ports[0], &port)?;
+        let etcd = start_etcd(&node, &directory, &etcd_ports, options.room)?;
+        let api_server = start_api_server(&node, &directory, &etcd_ports[0], &port, options.flags)?;
         let kubectl = programs::named(&node, "kubectl");
         let proxy = ApiProxy::start(&kubectl, &admin_kubeconfig(&directory)).await?;
         let proxy = Arc::new(proxy);
@@ -310,7 +327,13 @@ fn start_etcd(
         .start()
 }
 
-fn start_api_server(node: &Path, directory: &Path, etcd: &Port, port: &Port) -> Result<Process> {
+fn start_api_server(
+    node: &Path,
+    directory: &Path,
+    etcd: &Port,
+    port: &Port,
+    flags: &[&str],
+) -> Result<Process> {
     let file = |name: &str| directory.join(name).display().to_string();
     Program::new(programs::named(node, "kube-apiserver"))
         .args([
@@ -332,5 +355,6 @@ fn start_api_server(node: &Path, directory: &Path, etcd: &Port, port: &Port) -> 
             // In MiB: never rotated, so that one file tells everything.
             "--audit-log-maxsize=100000".to_owned(),
         ])
+        .args(flags)
         .start()
 }

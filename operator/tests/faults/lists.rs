@@ -1,4 +1,4 @@
-//! Lists of more than one page, of which the second is cut off: the first is not all there is.
+//! Lists that are cut off: what they have shown is not all there is.
 
 use std::collections::BTreeSet;
 
@@ -6,18 +6,20 @@ use anyhow::{Result, ensure};
 use serde_json::Value;
 use tokio::time::Instant;
 use water_domain::KeyHash;
-use water_harness::{Fault, Moment, Which};
+use water_harness::{ControlPlane, ControlPlaneOptions, Fault, Moment, Redis, Which};
 
 use crate::clients::Expected;
 use crate::objects::shown;
 use crate::stage::Stage;
-use crate::world::{PATIENCE, brought};
+use crate::world::{PATIENCE, World, brought};
 
 /// A page has 500. One sweep may remove as few as are on the second.
 const KEYS: usize = 503;
 const PAGE: usize = 500;
 /// The request for a page after the first.
 const NEXT_PAGE: &str = "continue=";
+/// The request for a list that is streamed.
+const STREAM: &str = "sendInitialEvents=true";
 
 fn name(number: usize) -> String {
     format!("key-{number:03}")
@@ -52,11 +54,17 @@ async fn all_in_force(stage: &Stage) -> Result<()> {
     stage.wait_for_all("all keys", 2 * PATIENCE, in_force).await
 }
 
-/// Waits until so many lists of ApiKeys were cut off after their first page.
-async fn cut_off(stage: &Stage, times: usize) -> Result<()> {
+/// The beginning of an answer that never comes to its end.
+fn half(body: &str) -> Fault {
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
+    Fault::Answer(format!("{head}Content-Length: 1000\r\n\r\n{body}").into())
+}
+
+/// Waits until so many such requests for ApiKeys were cut off.
+async fn cut_off(stage: &Stage, request: &str, times: usize) -> Result<()> {
     let asked = async || {
         let asked = stage.interceptor.requests();
-        let is_cut = |line: &&String| line.contains("/apikeys?") && line.contains(NEXT_PAGE);
+        let is_cut = |line: &&String| line.contains("/apikeys?") && line.contains(request);
         let cut = asked.iter().filter(is_cut).count();
         ensure!(cut >= times, "{cut} were cut off");
         Ok(())
@@ -67,7 +75,15 @@ async fn cut_off(stage: &Stage, times: usize) -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_list_whose_second_page_is_cut_off_withdraws_nothing_and_fills_no_directory() -> Result<()>
 {
-    let stage = Stage::new("second-page").await?;
+    let redis = Redis::start().await?;
+    // Without this, lists have no pages.
+    let options = ControlPlaneOptions {
+        flags: &["--feature-gates=WatchList=false"],
+        ..ControlPlaneOptions::DEFAULT
+    };
+    let cluster = ControlPlane::start_with(options).await?;
+    let world = World::on(cluster, "second-page", &redis.url()).await?;
+    let stage = Stage::of(world, redis, |operator| operator).await?;
     for number in 0..KEYS {
         stage.objects.create(&declared(number)).await?;
     }
@@ -78,14 +94,10 @@ async fn a_list_whose_second_page_is_cut_off_withdraws_nothing_and_fills_no_dire
             .expect(hash(number).parse()?, Expected::Accepted);
     }
     let before = stage.point().await?;
-    let half = r#"{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":["#;
-    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
-    let answer = format!("{head}Content-Length: 1000\r\n\r\n{half}");
+    let page =
+        half(r#"{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":["#);
     let order = || {
-        let (which, fault) = (
-            Which::Every(NEXT_PAGE),
-            Fault::Answer(answer.clone().into()),
-        );
+        let (which, fault) = (Which::Every(NEXT_PAGE), page.clone());
         stage
             .interceptor
             .order(which, Moment::BeforeDelivery, fault);
@@ -93,7 +105,7 @@ async fn a_list_whose_second_page_is_cut_off_withdraws_nothing_and_fills_no_dire
 
     // Only sweeps list while all watches are well: two in a row withdraw what they miss.
     order();
-    cut_off(&stage, 3).await?;
+    cut_off(&stage, NEXT_PAGE, 3).await?;
     ensure!(stage.point().await? == before, "something was withdrawn");
 
     // The next leader has nothing but lists to fill the directory from.
@@ -101,7 +113,7 @@ async fn a_list_whose_second_page_is_cut_off_withdraws_nothing_and_fills_no_dire
     stage.redis.command(&["FLUSHALL"]).await?;
     order();
     stage.operator.start_again()?;
-    cut_off(&stage, 3).await?;
+    cut_off(&stage, NEXT_PAGE, 3).await?;
     let seen = stage.world.directory()?.observe().await?;
     ensure!(seen.verified().is_none(), "filled from a page: {seen:?}");
     stage.interceptor.recall();
@@ -114,5 +126,23 @@ async fn a_list_whose_second_page_is_cut_off_withdraws_nothing_and_fills_no_dire
     stage.wait("the directory", PATIENCE, filled).await?;
     all_in_force(&stage).await?;
     println!("converged after {:.3} s", whole.elapsed().as_secs_f64());
+    stage.holds_for_good().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_streamed_list_that_is_cut_off_withdraws_nothing() -> Result<()> {
+    let stage = Stage::new("cut-stream").await?;
+    stage.world.in_force(&brought("acme", 'a')).await?;
+    let key = "a".repeat(64).parse()?;
+    stage.clients.expect(key, Expected::Accepted);
+    let before = stage.point().await?;
+    let event = half(r#"{"type":"ADDED","object":{"kind":"PartialObjectMetadata","metadata":{"#);
+    stage
+        .interceptor
+        .order(Which::Every(STREAM), Moment::BeforeDelivery, event);
+    // Only sweeps list while all watches are well.
+    cut_off(&stage, STREAM, 3).await?;
+    ensure!(stage.point().await? == before, "something was withdrawn");
+    stage.interceptor.recall();
     stage.holds_for_good().await
 }
