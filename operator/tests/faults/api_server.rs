@@ -153,12 +153,7 @@ async fn a_list_that_is_cut_off_is_not_taken_for_all_there_is() -> Result<()> {
     ensure!(seen.verified().is_none(), "filled from nothing: {seen:?}");
     stage.interceptor.recall();
     let whole = Instant::now();
-    let filled = async || {
-        let now = stage.point().await?;
-        ensure!(now.generation > before.generation, "{now:?}");
-        Ok(())
-    };
-    stage.wait("the directory", PATIENCE, filled).await?;
+    stage.rebuilt(before.generation).await?;
     println!("converged after {:.3} s", whole.elapsed().as_secs_f64());
     is(&stage, "True/Active").await?;
     stage.holds_for_good().await

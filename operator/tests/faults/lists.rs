@@ -118,12 +118,7 @@ async fn a_list_whose_second_page_is_cut_off_withdraws_nothing_and_fills_no_dire
     ensure!(seen.verified().is_none(), "filled from a page: {seen:?}");
     stage.interceptor.recall();
     let whole = Instant::now();
-    let filled = async || {
-        let now = stage.point().await?;
-        ensure!(now.generation > before.generation, "{now:?}");
-        Ok(())
-    };
-    stage.wait("the directory", PATIENCE, filled).await?;
+    stage.rebuilt(before.generation).await?;
     all_in_force(&stage).await?;
     println!("converged after {:.3} s", whole.elapsed().as_secs_f64());
     stage.holds_for_good().await

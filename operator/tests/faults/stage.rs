@@ -188,6 +188,16 @@ impl Stage {
         Ok(Point::from(meta))
     }
 
+    /// Waits until the directory is whole under a later generation.
+    pub async fn rebuilt(&self, earlier: u64) -> Result<()> {
+        let whole = async || {
+            let now = self.point().await?.generation;
+            ensure!(now > earlier, "still generation {now}");
+            Ok(())
+        };
+        self.wait("the rebuild", PATIENCE, whole).await
+    }
+
     /// The invariants that can be looked at in a moment, when nothing is under way.
     pub async fn violations(&self) -> Result<Vec<Violation>> {
         // What changes is looked at again, and so is a Redis that a busy machine made slow.

@@ -28,16 +28,6 @@ async fn promote(replica: &Redis) -> Result<()> {
     replica.command(&["REPLICAOF", "NO", "ONE"]).await.map(drop)
 }
 
-/// Waits until the directory is whole under a later generation.
-async fn rebuilt(stage: &Stage, earlier: u64) -> Result<()> {
-    let whole = async || {
-        let now = stage.point().await?.generation;
-        ensure!(now > earlier, "still generation {now}");
-        Ok(())
-    };
-    stage.wait("the rebuild", PATIENCE, whole).await
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_promoted_replica_that_lagged_behind_revives_no_key_and_loses_none() -> Result<()> {
     let stage = Stage::new("promoted").await?;
@@ -53,7 +43,7 @@ async fn a_promoted_replica_that_lagged_behind_revives_no_key_and_loses_none() -
     copy(&stage, &stage.redis, &replica).await?;
     promote(&stage.redis).await?;
     let promoted = Instant::now();
-    rebuilt(&stage, earlier).await?;
+    stage.rebuilt(earlier).await?;
     population.rest(&stage, promoted).await?;
     stage.holds_for_good().await
 }
@@ -73,7 +63,7 @@ async fn a_revocation_that_redis_forgot_and_a_dump_still_holds_counts_again() ->
     stage.redis.command(&["SAVE"]).await?;
     let earlier = stage.point().await?.generation;
     stage.redis.command(&["FLUSHALL"]).await?;
-    rebuilt(&stage, earlier).await?;
+    stage.rebuilt(earlier).await?;
     bring().await?;
     stage.clients.expect(hash, Expected::Either);
     stage.redis.kill()?;
@@ -130,7 +120,7 @@ async fn whatever_redis_evicts_is_put_back_amid_changes() -> Result<()> {
         stage.operator.stop(PATIENCE).await?;
         stage.start_again()?;
         let started = Instant::now();
-        rebuilt(&stage, earlier).await.context(kind)?;
+        stage.rebuilt(earlier).await.context(kind)?;
         population.rest(&stage, started).await.context(kind)?;
     }
     stage.holds_for_good().await
