@@ -15,7 +15,7 @@ use crate::config::Scope;
 /// Above a watch's own 60 s, so that only a dead connection meets it.
 const READ_TIMEOUT: Duration = Duration::from_secs(75);
 /// A dead watch is noticed this soon; kube's default is 295 s.
-pub const WATCH_SECONDS: u32 = 60;
+const WATCH_SECONDS: u32 = 60;
 
 /// A client whose watches live as long as the API server lets them.
 pub async fn connect() -> Result<Client, ClientError> {

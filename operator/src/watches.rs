@@ -87,28 +87,18 @@ where
     let events = stream::repeat_with(watch).flatten();
     let events = events.backoff(Patience::default());
     events.filter(move |event| {
-        let refusal = match event {
-            Err(watcher::Error::WatchStartFailed(error)) => Some(error),
-            _ => None,
+        let is_refused = |code| match event {
+            Err(watcher::Error::WatchStartFailed(kube::Error::Api(status))) => status.code == code,
+            _ => false,
         };
-        let has_forgotten = refusal.is_some_and(|error| has_code(error, 410));
-        let streams_none =
-            refusal.is_some_and(streams_no_list) && streams.swap(false, Ordering::AcqRel);
+        let has_forgotten = is_refused(410);
+        // `WatchList` is off in Kubernetes 1.33, and can be elsewhere.
+        let streams_none = is_refused(422) && streams.swap(false, Ordering::AcqRel);
         if has_forgotten || streams_none {
             again.notify_one();
         }
         ready(!streams_none)
     })
-}
-
-/// Whether the API server does not know a watch that begins with all objects: `WatchList` is off in
-/// Kubernetes 1.33, and can be elsewhere.
-fn streams_no_list(error: &kube::Error) -> bool {
-    has_code(error, 422)
-}
-
-fn has_code(error: &kube::Error, code: u16) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code == code)
 }
 
 /// Between two tries of a watch, twice as long each time up to five seconds. kube's default goes to

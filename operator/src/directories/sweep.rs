@@ -99,8 +99,7 @@ async fn sweep(
     let stored = open.stored().await?;
     // Asked for afresh: no watch's memory decides on a removal.
     let keys: Api<ApiKey> = watched(&context.client, context.scope, &context.namespace);
-    let mut living = HashSet::new();
-    listing::each(&keys, None, |key| living.extend(key.uid)).await?;
+    let living = listing::uids(&keys).await?;
     let owners: HashMap<&str, &Owner> = stored
         .iter()
         .map(|entry| (&*entry.owner.uid, &entry.owner))

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, warn};
 
 use super::health::Health;
-use super::listing::{Listing, Versions, behind, known, list, stuck};
+use super::listing::{Listing, Versions, behind, known, stuck};
 use super::relist::with_lost_deletions;
 use super::{Changes, begun_anew};
 use crate::backoff::{chance, spread};
@@ -151,7 +151,7 @@ where
     }
 
     async fn behind(&self) -> kube::Result<Versions> {
-        let listed = list(&self.api, self.labels).await?;
+        let listed = Listing::of(&self.api, self.labels).await?;
         Ok(behind(&listed.versions, &known(&self.store)))
     }
 
@@ -169,7 +169,7 @@ where
         }
         loop {
             let before = known(&self.store);
-            let listing = list(&self.api, self.labels).await?;
+            let listing = Listing::of(&self.api, self.labels).await?;
             let lost = listing.lost(before);
             if !lost.is_empty() {
                 warn!(

@@ -1,23 +1,17 @@
 //! What a list of metadata shows of all objects of a kind, and whether what a watch has told includes it.
 
-use std::collections::HashMap;
-use std::io;
-use std::pin::pin;
+use std::collections::{HashMap, HashSet};
+use std::io::BufReader;
+use std::panic::resume_unwind;
 
-use futures::TryStreamExt;
-use kube::api::{ListParams, WatchEvent, WatchParams};
+use kube::api::ListParams;
 use kube::core::{ObjectList, Request};
 use kube::runtime::reflector::Store;
 use kube::{Api, Error, Resource, ResourceExt};
 use serde::Deserialize;
-
-use super::streams_no_list;
-use crate::client::WATCH_SECONDS;
-
-/// Objects of one answer, where they are not streamed.
-const PAGE: u32 = 500;
-/// What the API server notes on the bookmark after the last object (KEP 3157).
-const ALL_TOLD: &str = "k8s.io/initial-events-end";
+use tokio::task::spawn_blocking;
+use tokio_util::compat::FuturesAsyncReadCompatExt;
+use tokio_util::io::SyncIoBridge;
 
 /// Objects of one kind by namespace and name, each with its resourceVersion.
 pub type Versions = HashMap<(Option<String>, String), Option<String>>;
@@ -32,16 +26,16 @@ pub struct Listing {
 /// those of 10 000 objects takes longer than to send them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Listed {
-    pub namespace: Option<String>,
-    pub name: String,
-    pub uid: Option<String>,
-    pub resource_version: Option<String>,
+struct Metadata {
+    namespace: Option<String>,
+    name: String,
+    uid: String,
+    resource_version: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 struct Item {
-    metadata: Listed,
+    metadata: Metadata,
 }
 
 pub fn known<K>(store: &Store<K>) -> Versions
@@ -57,83 +51,48 @@ where
         .collect()
 }
 
-/// Asks for the metadata of all objects, as they are when this is called or later.
-pub async fn list<K>(api: &Api<K>, labels: Option<&str>) -> kube::Result<Listing>
-where
-    K: Resource + Clone,
-{
-    let mut versions = Versions::new();
-    let at = each(api, labels, |object| {
-        let place = (object.namespace, object.name);
-        versions.insert(place, object.resource_version);
-    });
-    let at = at.await?;
-    Ok(Listing { versions, at })
+/// The uids of all objects, as they are when this is called or later.
+pub async fn uids<K: Resource + Clone>(api: &Api<K>) -> kube::Result<HashSet<String>> {
+    let listed = list(api, None).await?;
+    let uids = listed.items.into_iter().map(|item| item.metadata.uid);
+    Ok(uids.collect())
 }
 
-/// The same, told one by one. Returns the resourceVersion of that moment.
-pub async fn each<K: Resource + Clone>(
+/// Asks for all objects in one answer. The API server gives it from its cache, once that is as new as
+/// etcd; pages come from etcd when the last change is older than the latest compaction, and a stream of
+/// events costs it more. 10 000 objects are 22 MB, so they are decoded as they come.
+async fn list<K: Resource + Clone>(
     api: &Api<K>,
     labels: Option<&str>,
-    mut tell: impl FnMut(Listed),
-) -> kube::Result<Option<String>> {
-    match streamed(api, labels, &mut tell).await {
-        Err(error) if streams_no_list(&error) => paged(api, labels, tell).await,
-        streamed => streamed,
-    }
-}
-
-/// The API server answers from its cache. Pages come from etcd once the last change is older than the
-/// latest compaction: with 10 000 ApiKeys, a cold start takes more than twice as long then.
-async fn streamed<K: Resource + Clone>(
-    api: &Api<K>,
-    labels: Option<&str>,
-    tell: &mut impl FnMut(Listed),
-) -> kube::Result<Option<String>> {
-    let mut params = WatchParams::default()
-        .timeout(WATCH_SECONDS)
-        .initial_events();
-    params.label_selector = labels.map(Into::into);
-    let objects = Request::new(api.resource_url()).watch_metadata(&params, "");
-    let objects = objects.map_err(Error::BuildRequest)?;
+) -> kube::Result<ObjectList<Item>> {
+    let params = ListParams {
+        label_selector: labels.map(Into::into),
+        ..ListParams::default()
+    };
+    let request = Request::new(api.resource_url()).list_metadata(&params);
+    let request = request.map_err(Error::BuildRequest)?;
     let client = api.clone().into_client();
-    let mut events = pin!(client.request_events::<Item>(objects).await?);
-    while let Some(event) = events.try_next().await? {
-        match event {
-            WatchEvent::Added(item) | WatchEvent::Modified(item) => tell(item.metadata),
-            WatchEvent::Bookmark(mark) if mark.metadata.annotations.contains_key(ALL_TOLD) => {
-                return Ok(Some(mark.metadata.resource_version));
-            }
-            WatchEvent::Error(status) => return Err(Error::Api(status)),
-            WatchEvent::Deleted(_) | WatchEvent::Bookmark(_) => {}
-        }
-    }
-    Err(Error::ReadEvents(io::ErrorKind::UnexpectedEof.into()))
-}
-
-async fn paged<K: Resource + Clone>(
-    api: &Api<K>,
-    labels: Option<&str>,
-    mut tell: impl FnMut(Listed),
-) -> kube::Result<Option<String>> {
-    // No resourceVersion: the API server answers from etcd, or from a cache that is as new.
-    let mut params = ListParams::default().limit(PAGE);
-    params.label_selector = labels.map(Into::into);
-    let (client, objects) = (api.clone().into_client(), Request::new(api.resource_url()));
-    loop {
-        let page = objects
-            .list_metadata(&params)
-            .map_err(Error::BuildRequest)?;
-        let page: ObjectList<Item> = client.request(page).await?;
-        page.items.into_iter().for_each(|item| tell(item.metadata));
-        params.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
-        if params.continue_token.is_none() {
-            return Ok(page.metadata.resource_version);
-        }
-    }
+    let answer = client.request_stream(request).await?;
+    let answer = SyncIoBridge::new(answer.compat());
+    let decoded = spawn_blocking(|| serde_json::from_reader(BufReader::new(answer))).await;
+    let decoded = decoded.unwrap_or_else(|error| resume_unwind(error.into_panic()));
+    decoded.map_err(Error::SerdeError)
 }
 
 impl Listing {
+    /// All objects, as they are when this is called or later.
+    pub async fn of<K: Resource + Clone>(api: &Api<K>, labels: Option<&str>) -> kube::Result<Self> {
+        let listed = list(api, labels).await?;
+        let versions = listed.items.into_iter().map(|Item { metadata }| {
+            let place = (metadata.namespace, metadata.name);
+            (place, metadata.resource_version)
+        });
+        Ok(Self {
+            versions: versions.collect(),
+            at: listed.metadata.resource_version,
+        })
+    }
+
     /// Whether what is known includes everything that had happened when this was listed: each object
     /// at its version or a later one, and of others only those that were created since.
     pub fn is_included_in(&self, known: &Versions) -> bool {

@@ -121,8 +121,8 @@ pub const FAULTS: &[Fault] = &[
         &[
             "api_server::a_watch_that_is_cut_off_within_an_event_loses_none",
             "api_server::a_list_that_is_cut_off_is_not_taken_for_all_there_is",
-            "lists::a_list_whose_second_page_is_cut_off_withdraws_nothing_and_fills_no_directory",
-            "lists::a_streamed_list_that_is_cut_off_withdraws_nothing",
+            "lists::a_list_whose_second_page_is_cut_off_fills_no_directory",
+            "lists::a_list_that_a_sweep_asks_for_and_is_cut_off_withdraws_nothing",
             "restored::a_key_that_was_revoked_since_the_snapshot_stays_dead",
             "restored::a_plan_that_was_added_since_the_snapshot_is_offered_no_more",
         ],

@@ -24,6 +24,8 @@ pub enum Which {
     Number(usize),
     /// Every one whose method and target, or whose command, holds this text.
     Every(&'static str),
+    /// Every one whose method and target end with this text.
+    Ending(&'static str),
 }
 
 /// What happens to who sent the request.
@@ -119,6 +121,7 @@ impl Which {
         match self {
             Self::Number(wanted) => *wanted == number,
             Self::Every(text) => summary.contains(text),
+            Self::Ending(text) => summary.ends_with(text),
         }
     }
 }
