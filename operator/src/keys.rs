@@ -54,7 +54,8 @@ const IDLE: Duration = Duration::from_secs(600);
 const AFTER: Duration = Duration::from_secs(1);
 /// While a namespace's labels may change unheard.
 const REFUSED: Duration = Duration::from_secs(60);
-/// The loser of a hash or of a Secret's name takes over within 5 s of the winner's deletion.
+/// The loser of a hash or of a Secret's name takes over within 5 s of the winner's deletion, however long
+/// it has waited.
 const TAKEN: Duration = Duration::from_secs(3);
 /// The end of a pod is not heard of.
 const POD_ENDS: Duration = Duration::from_secs(4);
@@ -158,7 +159,9 @@ fn pause(gathered: &Gathered, verdict: &Verdict<KeyHash>, context: &Context) -> 
             times::next_boundary(gathered, hash).map_or(idle, |left| soon_after(left).min(idle))
         }
         Verdict::Refused(Refusal::NotAdmitted) => spread(REFUSED, chance()),
-        Verdict::Refused(Refusal::Taken | Refusal::SecretConflict) => spread(TAKEN, chance()),
+        Verdict::Refused(Refusal::Taken | Refusal::SecretConflict) => {
+            hindered(gathered, TAKEN, context)
+        }
         Verdict::Refused(Refusal::ReissueLimit(until)) => {
             let unknown = spread(HINDERED, chance());
             times::left(gathered, *until).map_or(unknown, |left| soon_after(left).min(IDLE))
