@@ -16,6 +16,7 @@ pub(crate) mod finalizer;
 mod gather;
 mod key_ids;
 pub(crate) mod memory;
+mod pause;
 mod plans;
 mod readiness;
 pub(crate) mod record;
@@ -38,7 +39,7 @@ use tracing::warn;
 use water_domain::{KeyHash, Timestamp};
 use water_resources::ApiKey;
 
-use crate::backoff::{chance, spread};
+use crate::backoff::chance;
 use crate::clock;
 use crate::context::Context;
 use crate::directories::DirectoryError;
@@ -46,21 +47,7 @@ use act::Done;
 pub use error::KeyError;
 use error::PASS_WITHIN;
 use gather::Gathered;
-use step::{Hindrance, Refusal, Verdict};
-
-/// When nothing happens.
-const IDLE: Duration = Duration::from_secs(600);
-/// Keys with one time in common come back apart, this long after it.
-const AFTER: Duration = Duration::from_secs(1);
-/// While a namespace's labels may change unheard.
-const REFUSED: Duration = Duration::from_secs(60);
-/// The loser of a hash or of a Secret's name takes over within 5 s of the winner's deletion, however long
-/// it has waited.
-const TAKEN: Duration = Duration::from_secs(3);
-/// The end of a pod is not heard of.
-const POD_ENDS: Duration = Duration::from_secs(4);
-/// What hinders otherwise is looked at again within this time.
-const HINDERED: Duration = Duration::from_secs(30);
+use step::{Refusal, Verdict};
 
 /// One pass over an ApiKey, in the controller's words.
 pub async fn reconcile(
@@ -84,7 +71,11 @@ pub fn retry(
         warn!(namespace = meta.namespace, name = meta.name, %error, "an ApiKey's pass was given up");
     }
     let uid = meta.uid.as_deref().unwrap_or_default();
-    Action::requeue(context.backoff.failed(uid, HINDERED, chance()))
+    Action::requeue(hindered(uid, &context))
+}
+
+fn hindered(uid: &str, context: &Context) -> Duration {
+    context.backoff.failed(uid, pause::HINDERED, chance())
 }
 
 async fn pass(
@@ -112,9 +103,7 @@ async fn pass(
         None => verdict,
         Some(step) => match act::act(&gathered, step, context).await {
             Ok(Done::Step) => return Ok(Action::requeue(Duration::ZERO)),
-            Ok(Done::Nothing) => {
-                return Ok(Action::requeue(hindered(&gathered, HINDERED, context)));
-            }
+            Ok(Done::Nothing) => return Ok(Action::requeue(hindered(uid, context))),
             Ok(Done::Released) => Verdict::Released,
             Err(error) => verdict::of_failure(&mut gathered, error)?,
         },
@@ -126,7 +115,9 @@ async fn pass(
         return Ok(Action::requeue(verdict::TOLD_AFTER));
     }
     report(&gathered, &verdict, context, now).await?;
-    Ok(Action::requeue(pause(&gathered, &verdict, context)))
+    let left = left(&gathered, &verdict);
+    let pause = pause::after(&verdict, left, uid, &context.backoff, chance());
+    Ok(Action::requeue(pause))
 }
 
 async fn report(
@@ -150,36 +141,11 @@ async fn report(
     Ok(())
 }
 
-/// When to look again, if nothing happens before.
-fn pause(gathered: &Gathered, verdict: &Verdict<KeyHash>, context: &Context) -> Duration {
+/// The time until something is to be done about the ApiKey, though nothing happens.
+fn left(gathered: &Gathered, verdict: &Verdict<KeyHash>) -> Option<Duration> {
     match verdict {
-        Verdict::InForce(hash) => {
-            context.backoff.succeeded(gathered.subject.uid());
-            let idle = spread(IDLE, chance());
-            times::next_boundary(gathered, hash).map_or(idle, |left| soon_after(left).min(idle))
-        }
-        Verdict::Refused(Refusal::NotAdmitted) => spread(REFUSED, chance()),
-        Verdict::Refused(Refusal::Taken | Refusal::SecretConflict) => {
-            hindered(gathered, TAKEN, context)
-        }
-        Verdict::Refused(Refusal::ReissueLimit(until)) => {
-            let unknown = spread(HINDERED, chance());
-            times::left(gathered, *until).map_or(unknown, |left| soon_after(left).min(IDLE))
-        }
-        Verdict::Refused(Refusal::Revoked(_) | Refusal::OwnerRevoked | Refusal::Undecodable) => {
-            spread(IDLE, chance())
-        }
-        Verdict::Held(Hindrance::GatesRemain) => hindered(gathered, POD_ENDS, context),
-        _ => hindered(gathered, HINDERED, context),
+        Verdict::InForce(hash) => times::next_boundary(gathered, hash),
+        Verdict::Refused(Refusal::ReissueLimit(until)) => times::left(gathered, *until),
+        _ => None,
     }
-}
-
-fn soon_after(left: Duration) -> Duration {
-    left.saturating_add(spread(AFTER, chance()))
-}
-
-fn hindered(gathered: &Gathered, longest: Duration, context: &Context) -> Duration {
-    context
-        .backoff
-        .failed(gathered.subject.uid(), longest, chance())
 }
