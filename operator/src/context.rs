@@ -54,14 +54,6 @@ impl Context {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    /// Those that can be decoded.
-    pub fn all_apis(&self) -> Vec<WaterDataApi> {
-        let apis = self.apis.state();
-        apis.iter()
-            .filter_map(|api| api.0.as_ref().ok().cloned())
-            .collect()
-    }
-
     /// What stands at the place of a WaterDataApi, whether it can be decoded or not.
     pub fn api_at(&self, place: &ApiName) -> Option<Arc<Installation>> {
         let at = ObjectRef::new(&place.name).within(&place.namespace);

@@ -1,14 +1,18 @@
 //! Which WaterDataApi accepts an ApiKey: pure rules over what is declared.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use kube::ResourceExt;
+use kube::core::DeserializeGuard;
+use kube::{Resource, ResourceExt};
 use water_domain::AccountId;
 use water_resources::api_key::{ApiName, ApiRef};
 use water_resources::water_data_api::{AccountBinding, From};
 use water_resources::{ApiKey, WaterDataApi};
 
 use super::seen::Admission;
+use super::subject::Subject;
+use crate::caches::Installation;
 use crate::conditions::Reason;
 use crate::config::Scope;
 
@@ -36,6 +40,93 @@ impl Refusal {
     }
 }
 
+/// The WaterDataApi of an ApiKey, and whether it admits the key.
+pub struct Membership {
+    /// In whose directory the key is or may be declared.
+    pub place: Option<ApiName>,
+    /// The same, if it exists and can be decoded.
+    pub api: Option<WaterDataApi>,
+    pub admission: Admission,
+    /// Why it does not admit the key.
+    pub refusal: Option<Refusal>,
+}
+
+/// Which of these WaterDataApis an ApiKey belongs to, whose namespace has these labels.
+pub fn membership(
+    subject: &Subject,
+    labels: &Labels,
+    apis: &[Arc<Installation>],
+    scope: Scope,
+) -> Membership {
+    let key = match &subject.key {
+        Ok(key) if subject.meta.deletion_timestamp.is_none() => key,
+        _ => return former_membership(subject, labels, apis, scope),
+    };
+    let readable = apis.iter().filter_map(|api| api.0.as_ref().ok());
+    let (place, api, refusal) = match resolve(key, labels, readable, scope) {
+        Err(refusal) => (None, None, Some(refusal)),
+        Ok(place) => match at(&place, apis) {
+            Some(DeserializeGuard(Ok(api))) => {
+                let refusal = admit(key, labels, api, scope).err();
+                (Some(place), Some(api.clone()), refusal)
+            }
+            other => (None, None, Some(absent(&place, other.is_some()))),
+        },
+    };
+    Membership {
+        // Before the status names it nothing is declared there.
+        place: match refusal {
+            None => place,
+            Some(_) => subject.status.api.clone(),
+        },
+        api,
+        admission: refusal
+            .as_ref()
+            .map_or(Admission::Admitted, Refusal::admission),
+        refusal,
+    }
+}
+
+/// That of an ApiKey that is being deleted or cannot be decoded: only what the status names counts. The
+/// namespace of a living one may be refused, too.
+fn former_membership(
+    subject: &Subject,
+    labels: &Labels,
+    apis: &[Arc<Installation>],
+    scope: Scope,
+) -> Membership {
+    let place = subject.status.api.clone();
+    let api = place
+        .as_ref()
+        .and_then(|place| at(place, apis)?.0.as_ref().ok());
+    let refusal = match api {
+        Some(api) if subject.meta.deletion_timestamp.is_none() => {
+            let (namespace, account) = (subject.namespace(), subject.account.as_ref());
+            admit_owner(namespace, account, labels, api, scope).err()
+        }
+        _ => None,
+    };
+    let api = api.cloned();
+    Membership {
+        place,
+        api,
+        // Nothing is admitted any more.
+        admission: refusal
+            .as_ref()
+            .map_or(Admission::Hindered, Refusal::admission),
+        refusal,
+    }
+}
+
+/// What stands at a place, whether it can be decoded or not.
+fn at<'a>(place: &ApiName, apis: &'a [Arc<Installation>]) -> Option<&'a Installation> {
+    let found = apis.iter().find(|api| {
+        let meta = api.meta();
+        (meta.namespace.as_ref(), meta.name.as_ref()) == (Some(&place.namespace), Some(&place.name))
+    });
+    found.map(|api| &**api)
+}
+
 /// Whether the labels of an ApiKey's namespace decide anything at this WaterDataApi.
 pub fn needs_labels(api: &WaterDataApi) -> bool {
     let rules = &api.spec.api_keys;
@@ -44,10 +135,10 @@ pub fn needs_labels(api: &WaterDataApi) -> bool {
 }
 
 /// The WaterDataApi that a key names, or, when it names none, the only one that admits its namespace.
-pub fn resolve(
+fn resolve<'a>(
     key: &ApiKey,
     labels: &Labels,
-    apis: &[WaterDataApi],
+    apis: impl IntoIterator<Item = &'a WaterDataApi>,
     scope: Scope,
 ) -> Result<ApiName, Refusal> {
     let namespace = key.namespace().unwrap_or_default();
@@ -65,7 +156,7 @@ pub fn resolve(
         });
     }
     let mut admitting: Vec<String> = apis
-        .iter()
+        .into_iter()
         .filter(|api| admits_namespace(api, &namespace, labels, scope).is_ok())
         .map(|api| format!("{}/{}", api.namespace().unwrap_or_default(), api.name_any()))
         .collect();
@@ -97,7 +188,7 @@ pub fn resolve(
 }
 
 /// The WaterDataApi that a key names does not exist, or cannot be decoded.
-pub fn absent(place: &ApiName, exists: bool) -> Refusal {
+fn absent(place: &ApiName, exists: bool) -> Refusal {
     let problem = if exists {
         "cannot be read: correct what its events name"
     } else {

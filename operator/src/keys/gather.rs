@@ -10,14 +10,15 @@ use water_domain::{KeyHash, PlanName, Timestamp};
 use water_resources::api_key::ApiName;
 use water_resources::{ApiKey, WaterDataApi};
 
-use super::admission::{self, Refusal};
+use super::admission::{self, Labels, Membership, Refusal};
 use super::error::KeyError;
 use super::memory::MadeKey;
+use super::plans;
 use super::record::Issued;
 use super::secret::{Found, Written};
-use super::seen::{Admission, Directory, Seen};
+use super::seen::{Directory, Seen};
 use super::subject::Subject;
-use super::{finalizer, key_ids, plans};
+use crate::caches::Installation;
 use crate::client;
 use crate::conditions::Readiness;
 use crate::context::Context;
@@ -57,25 +58,29 @@ pub async fn gather(
     now: Timestamp,
 ) -> Result<Gathered, KeyError> {
     let subject = Subject::of(watched, &context.memory, &context.client).await?;
-    let (place, found_api, refusal) = membership(&subject, context).await?;
-    let api = found_api.as_ref();
+    let apis = context.apis.state();
+    let labels = labels(&subject, &apis, context).await?;
+    let Membership {
+        place,
+        api,
+        admission,
+        refusal,
+    } = admission::membership(&subject, &labels, &apis, context.scope);
     let is_deleting = subject.meta.deletion_timestamp.is_some();
-    let admission = match &refusal {
-        Some(refusal) => refusal.admission(),
-        // Nothing is admitted any more.
-        None if is_deleting || subject.key.is_err() => Admission::Hindered,
-        None => Admission::Admitted,
-    };
-    let has_finalizer = finalizer::is_on(&subject.meta);
-    let has_label = subject.key.as_ref().is_ok_and(finalizer::is_labelled);
-    let is_prepared = has_finalizer && (is_deleting || has_label);
+    let is_prepared = subject.has_finalizer && (is_deleting || subject.has_label);
     let rotation = subject.rotation();
     let is_wanted = |made: &Arc<MadeKey>| {
         rotation.is_none_or(|rotation| made.issued.revision >= rotation.revision)
     };
     let made = context.memory.made(subject.uid()).filter(is_wanted);
     let secrets = &context.secrets;
-    let inspected = secrets.inspect(&subject, admission, api, made.as_deref(), is_prepared);
+    let inspected = secrets.inspect(
+        &subject,
+        admission,
+        api.as_ref(),
+        made.as_deref(),
+        is_prepared,
+    );
     let (found, seen) = inspected.await?;
     let material = subject.spec().map(|spec| &spec.material);
     let is_generated = material.is_some_and(|material| material.hash.is_none());
@@ -94,13 +99,13 @@ pub async fn gather(
     };
     let others = made.iter().map(|made| &made.issued).chain(in_secret);
     let issued = subject.issued(others.cloned(), now);
-    let wider_plans = api.zip(subject.spec());
+    let wider_plans = api.as_ref().zip(subject.spec());
     let wider_plans = wider_plans.map(|(api, spec)| plans::wider(api, &spec.plan));
     let mut gathered = Gathered {
         seen: Seen {
             is_deleting,
-            has_finalizer,
-            has_label,
+            has_finalizer: subject.has_finalizer,
+            has_label: subject.has_label,
             is_terminating,
             spec: subject.declared(),
             restrictions: subject.restrictions,
@@ -110,15 +115,12 @@ pub async fn gather(
             wider_plans: wider_plans.unwrap_or_default(),
             secret: seen,
             made: made.as_ref().map(|made| made.issued.hash),
-            is_id_taken: match (&subject.key, &place) {
-                (Ok(key), Some(place)) => key_ids::is_taken(key, place, &context.keys),
-                _ => false,
-            },
+            is_id_taken: false,
             directory: Directory::Unnamed,
         },
         subject,
         place,
-        api: found_api,
+        api,
         refusal,
         secret: found.written().cloned(),
         issued,
@@ -127,64 +129,23 @@ pub async fn gather(
         trouble: None,
         remaining: BTreeSet::new(),
     };
+    gathered.seen.is_id_taken = gathered.is_id_taken(&context.keys);
     if is_prepared || gathered.seen.spec.is_none() {
         gathered.seen.directory = gathered.read(epoch, context).await?;
     }
     Ok(gathered)
 }
 
-/// The WaterDataApi in whose directory a key is or may be declared; the same, if it exists and can be
-/// decoded; and why it does not admit the key.
-type Membership = (Option<ApiName>, Option<WaterDataApi>, Option<Refusal>);
-
-/// Finds the WaterDataApi that an ApiKey belongs to, and asks it.
-async fn membership(subject: &Subject, context: &Context) -> Result<Membership, KeyError> {
-    let named = subject.status.api.clone();
-    let key = match &subject.key {
-        Ok(key) if subject.meta.deletion_timestamp.is_none() => key,
-        _ => return former_membership(subject, context).await,
-    };
-    let apis = context.all_apis();
-    let labels = labels(subject, &apis, context).await?;
-    let (place, api, refusal) = match admission::resolve(key, &labels, &apis, context.scope) {
-        Err(refusal) => (None, None, Some(refusal)),
-        Ok(place) => match context.api_at(&place).as_deref() {
-            Some(DeserializeGuard(Ok(api))) => {
-                let refusal = admission::admit(key, &labels, api, context.scope).err();
-                (Some(place), Some(api.clone()), refusal)
-            }
-            other => (None, None, Some(admission::absent(&place, other.is_some()))),
-        },
-    };
-    // Before the status names it nothing is declared there.
-    let place = if refusal.is_none() { place } else { named };
-    Ok((place, api, refusal))
-}
-
-/// That of an ApiKey that is being deleted or cannot be decoded: only what the status names counts. The
-/// namespace of a living one may be refused, too.
-async fn former_membership(subject: &Subject, context: &Context) -> Result<Membership, KeyError> {
-    let place = subject.status.api.clone();
-    let api = place.as_ref().and_then(|place| context.decoded_api(place));
-    let refusal = match &api {
-        Some(api) if subject.meta.deletion_timestamp.is_none() => {
-            let labels = labels(subject, std::slice::from_ref(api), context).await?;
-            let (namespace, account) = (subject.namespace(), subject.account.as_ref());
-            admission::admit_owner(namespace, account, &labels, api, context.scope).err()
-        }
-        _ => None,
-    };
-    Ok((place, api, refusal))
-}
-
-/// The labels of an ApiKey's namespace, if they decide anything at one of these.
+/// The labels of the ApiKey's namespace, if they decide anything.
 async fn labels(
     subject: &Subject,
-    apis: &[WaterDataApi],
+    apis: &[Arc<Installation>],
     context: &Context,
-) -> Result<admission::Labels, KeyError> {
-    if !apis.iter().any(admission::needs_labels) {
-        return Ok(admission::Labels::new());
+) -> Result<Labels, KeyError> {
+    let mut readable = apis.iter().filter_map(|api| api.0.as_ref().ok());
+    let is_deleting = subject.meta.deletion_timestamp.is_some();
+    if is_deleting || !readable.any(admission::needs_labels) {
+        return Ok(Labels::new());
     }
     let namespace = context.namespace(subject.namespace()).await?;
     Ok(namespace.metadata.labels.unwrap_or_default())

@@ -14,6 +14,7 @@ use water_domain::{AccountId, KeyHash, KeyId, PlanName, Timestamp};
 use water_resources::api_key::{ApiKeyStatus, Rotation as Declared};
 use water_resources::{ApiKey, ApiKeySpec};
 
+use super::finalizer;
 use super::memory::Memory;
 use super::record::{self, Issued};
 use super::seen::{Announced, Material, Restrictions, Rotation, Spec};
@@ -26,6 +27,10 @@ pub const REINSTATE: &str = "waterdata.dev/reinstate";
 /// An ApiKey, newest version known.
 pub struct Subject {
     pub meta: ObjectMeta,
+    /// Whether it has the finalizer, …
+    pub has_finalizer: bool,
+    /// … and the label of its account.
+    pub has_label: bool,
     /// The whole object, or why it cannot be decoded.
     pub key: Result<ApiKey, String>,
     /// Its status; of an object that cannot be decoded each field that can.
@@ -66,6 +71,8 @@ impl Subject {
         let overlap = seconds(key.spec.rotation.overlap_seconds);
         Self {
             meta: key.metadata.clone(),
+            has_finalizer: finalizer::is_on(&key.metadata),
+            has_label: finalizer::is_labelled(key),
             status: key.status.clone().unwrap_or_default(),
             account: Some(key.spec.account_id.clone()),
             brought,
@@ -87,6 +94,8 @@ impl Subject {
         let overlap = overlap.unwrap_or_else(|| Declared::default().overlap_seconds);
         Self {
             meta: invalid.metadata.clone(),
+            has_finalizer: finalizer::is_on(&invalid.metadata),
+            has_label: false,
             key: Err(invalid.error.clone()),
             status: ApiKeyStatus {
                 observed_generation: read(&status["observedGeneration"]),
@@ -199,7 +208,8 @@ impl Subject {
         let status = &self.status;
         let current = status.current.as_ref().and_then(Issued::read);
         let before = status.previous.as_ref();
-        let previous = before.and_then(|before| Issued::read(&before.issued));
+        let previous = before.map(|before| &before.issued);
+        let previous = previous.and_then(Issued::read);
         let retires = before.map(|before| before.retire_time);
         let shown = status.key_id.as_deref();
         let revealed = current

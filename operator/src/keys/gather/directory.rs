@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use kube::runtime::reflector::Store;
 use tokio::time::Instant;
 use water_domain::{KeyHash, PlanName, Timestamp};
 use water_keystore::{Origin, Record, Writer};
@@ -10,6 +11,7 @@ use water_resources::api_key::ApiName;
 use water_resources::condition::ConditionStatus;
 
 use super::Gathered;
+use crate::caches::Key;
 use crate::conditions::{Aspect, Readiness, Reason, find, holds};
 use crate::context::Context;
 use crate::directories::gates::GatePod;
@@ -18,8 +20,8 @@ use crate::directories::{CacheEpoch, DirectoryError, OpenDirectory};
 use crate::gate_pods;
 use crate::installation::render::Part;
 use crate::keys::error::{KeyError, outcome};
-use crate::keys::record;
 use crate::keys::seen::{Admission, Directory, DirectoryContent, Secret};
+use crate::keys::{key_ids, record};
 
 /// A directory, and what it holds of the ApiKey.
 pub struct DirectoryReading {
@@ -36,6 +38,14 @@ pub struct DirectoryReading {
 }
 
 impl Gathered {
+    /// Whether another ApiKey of the WaterDataApi has the key id that this one declares.
+    pub(super) fn is_id_taken(&self, keys: &Store<Key>) -> bool {
+        match (&self.subject.key, &self.place) {
+            (Ok(key), Some(place)) => key_ids::is_taken(key, place, keys),
+            _ => false,
+        }
+    }
+
     /// Reads what the directory holds of the ApiKey, of which everything else was read since `epoch`.
     pub(super) async fn read(
         &mut self,
