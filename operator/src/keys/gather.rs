@@ -16,7 +16,7 @@ use super::memory::MadeKey;
 use super::plans;
 use super::record::Issued;
 use super::secret::{Found, Written};
-use super::seen::{Directory, Seen};
+use super::seen::{Directory, Secret, Seen};
 use super::subject::Subject;
 use crate::caches::Installation;
 use crate::client;
@@ -84,8 +84,8 @@ pub async fn gather(
     let (found, seen) = inspected.await?;
     let material = subject.spec().map(|spec| &spec.material);
     let is_generated = material.is_some_and(|material| material.hash.is_none());
-    let is_to_be_made =
-        is_generated && is_prepared && !is_deleting && found == Found::Missing && made.is_none();
+    let is_lost = found == Found::Missing || seen == Secret::Edited;
+    let is_to_be_made = is_generated && is_prepared && !is_deleting && is_lost && made.is_none();
     let is_terminating =
         is_to_be_made && client::is_terminating(&context.client, subject.namespace()).await?;
     let in_secret: Vec<&Issued> = match &found {
