@@ -1,8 +1,9 @@
 //! What the key directory holds of an ApiKey, and what it means that it cannot be read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use k8s_openapi::api::core::v1::Pod;
 use kube::runtime::reflector::Store;
 use tokio::time::Instant;
 use water_domain::{KeyHash, PlanName, Timestamp};
@@ -133,9 +134,12 @@ impl Gathered {
         let (namespace, name) = (&place.namespace, &place.name);
         let Some(api) = context.api_at(place) else {
             if self.seen.is_deleting {
-                let pods = gate_pods::list(&context.client, place, Part::Gate).await?;
-                let pods = pods.iter().filter_map(|pod| GatePod::of(pod, None));
-                self.remaining = pods.map(|pod| pod.name).collect();
+                self.remaining = names(&context.gate_pods.of(place));
+                // Before a key is let go: a watch may lag, and there is none where no WaterDataApi may be.
+                if self.remaining.is_empty() {
+                    let pods = gate_pods::list(&context.client, place, Part::Gate).await?;
+                    self.remaining = names(&pods);
+                }
             }
             let gates = !self.remaining.is_empty();
             return Ok(Directory::Lost { gates });
@@ -187,4 +191,10 @@ impl Gathered {
             && find(&status.conditions, Aspect::Ready)
                 .is_some_and(|ready| ready.reason != Reason::AwaitingGates.as_str())
     }
+}
+
+/// The gates' pods that have not ended.
+fn names(pods: &[Pod]) -> BTreeSet<String> {
+    let pods = pods.iter().filter_map(|pod| GatePod::of(pod, None));
+    pods.map(|pod| pod.name).collect()
 }
