@@ -71,6 +71,7 @@ async fn watches_are_answered(
     let stage = Stage::new(namespace).await?;
     Scenario::Suspend.prepare(&stage, NAME).await?;
     stage.clients.forget();
+    in_force(&stage, "kept", 'a').await?;
     stage
         .interceptor
         .order(Which::Every(watches), Moment::BeforeDelivery, fault);
@@ -162,6 +163,7 @@ async fn a_list_that_is_cut_off_is_not_taken_for_all_there_is() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_that_is_never_answered_ends_within_15_seconds_and_is_made_again() -> Result<()> {
     let stage = Stage::new("request-hangs").await?;
+    in_force(&stage, "kept", 'a').await?;
     stage.interceptor.order(
         Which::Every("/secrets/acme-apikey"),
         Moment::BeforeDelivery,
@@ -186,6 +188,7 @@ async fn a_request_that_is_never_answered_ends_within_15_seconds_and_is_made_aga
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn refusals_that_name_ten_minutes_are_asked_again_within_seconds() -> Result<()> {
     let stage = Stage::new("retry-after").await?;
+    in_force(&stage, "kept", 'a').await?;
     for status in ["429 Too Many Requests", "503 Service Unavailable"] {
         let fault = answer(status, "Retry-After: 600\r\n", 0, "");
         stage
