@@ -1,5 +1,6 @@
 //! What a rebuild publishes, and which ApiKey gets a hash that several name.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use water_domain::Timestamp;
 use water_resources::ApiKeyStatus;
 use water_resources::api_key::{Brought, IssuedKey};
@@ -292,27 +293,30 @@ fn a_hindered_key_keeps_its_plan_and_takes_every_restriction() {
 fn a_hash_that_several_name_is_the_ones_in_force_then_the_oldest_ones() {
     let mut key = told(|_| {});
     bring(&mut key, "ab");
-    let candidate = |uid: &str, in_force: bool| {
+    let candidate = |uid: &str, second: i64, change: fn(&mut ApiKeyStatus)| {
         let mut key = key.clone();
         key.metadata.uid = Some(uid.into());
-        if let Some(status) = key.status.as_mut().filter(|_| !in_force) {
-            status.key_id = None;
-        }
+        let created = jiff::Timestamp::from_second(second).unwrap();
+        key.metadata.creation_timestamp = Some(Time(created));
+        change(key.status.as_mut().unwrap());
         entries(&key, &place(), Admission::Admitted, None, &[]).remove(0)
     };
-    let winner = |candidates: Vec<(Claim, Age, Entry)>| {
-        let entries: Vec<Entry> = ranked(candidates, |entry| entry.hash).collect();
+    let in_force = |_: &mut ApiKeyStatus| {};
+    let announced = |status: &mut ApiKeyStatus| status.key_id = None;
+    let winner = |candidates: [(Claim, Age, Entry); 2]| {
+        let entries: Vec<Entry> = ranked(candidates.into(), |entry| entry.hash).collect();
         assert_eq!(entries.len(), 1);
         entries[0].owner.uid.to_string()
     };
-    assert_eq!(
-        winner(vec![candidate("a", false), candidate("b", true)]),
-        "b"
-    );
-    assert_eq!(
-        winner(vec![candidate("b", false), candidate("a", false)]),
-        "a"
-    );
+    for (stronger, weaker) in [
+        (candidate("b", 2, in_force), candidate("a", 1, announced)),
+        (candidate("b", 1, announced), candidate("a", 2, announced)),
+        (candidate("a", 1, in_force), candidate("c", 1, in_force)),
+    ] {
+        let uid = stronger.2.owner.uid.to_string();
+        assert_eq!(winner([weaker.clone(), stronger.clone()]), uid);
+        assert_eq!(winner([stronger, weaker]), uid);
+    }
 }
 
 #[test]
