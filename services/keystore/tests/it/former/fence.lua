@@ -35,11 +35,9 @@ local function fence_change(key, owner, term)
   return meta
 end
 
--- Writes meta back. Redis without memory refuses SET only as a script's first write: PERSIST comes
--- before it, which changes nothing. What is deleted cannot be written again while the slot of a
--- Redis Cluster moves.
+-- Writes meta back. DEL first: Redis without memory refuses SET only as a script's first write.
 local function save(key, meta)
-  redis.call('PERSIST', key)
+  redis.call('DEL', key)
   redis.call('SET', key, cjson.encode(meta))
 end
 
