@@ -5,15 +5,14 @@
 mod connection;
 mod requests;
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, interval_at, sleep};
+use tokio::time::{Instant, interval_at, sleep, timeout};
 use water_harness::wait_until;
 
 use crate::cpu;
@@ -97,35 +96,49 @@ impl Load {
         self.beside(&answers, counted).await
     }
 
-    /// Sends the load for as long as `work` takes, and counts the answers.
+    /// Sends the load for as long as `work` takes, and counts the answers. Requests that are under way
+    /// then are answered: a service whose client leaves may close its connection to PostgreSQL, whose end
+    /// would fall into the next slice.
     pub async fn beside<T>(
         &self,
         answers: &Arc<AtomicU64>,
         work: impl Future<Output = Result<T>>,
     ) -> Result<T> {
         let mut connections = JoinSet::new();
+        let is_over = Arc::<AtomicBool>::default();
         for number in 0..self.connections {
-            let (load, answers) = (self.clone(), Arc::clone(answers));
-            connections.spawn(async move { load.keep_asking(number, &answers).await });
+            let (load, answers, is_over) =
+                (self.clone(), Arc::clone(answers), Arc::clone(&is_over));
+            connections.spawn(async move { load.keep_asking(number, &answers, &is_over).await });
         }
-        tokio::select! {
+        let done = tokio::select! {
             done = work => done,
-            Some(ended) = connections.join_next() => match ended? {
-                Ok(never) => match never {},
-                Err(error) => Err(error),
-            },
-        }
+            Some(ended) = connections.join_next() => {
+                ended??;
+                bail!("a connection has ended by itself");
+            }
+        };
+        is_over.store(true, Ordering::Relaxed);
+        let last_answers = async { while connections.join_next().await.is_some() {} };
+        // A server that was stopped meanwhile answers none.
+        let _ = timeout(PATIENCE, last_answers).await;
+        done
     }
 
-    /// Returns only when an answer is not as expected.
-    async fn keep_asking(&self, number: usize, answers: &AtomicU64) -> Result<Infallible> {
+    /// Returns when the load is over, or when an answer is not as expected.
+    async fn keep_asking(
+        &self,
+        number: usize,
+        answers: &AtomicU64,
+        is_over: &AtomicBool,
+    ) -> Result<()> {
         let mut connection = Connection::open(self.address).await?;
         // Each connection's turn comes at another time.
         let mut turns = self.pace.map(|pace| {
             let first = pace.mul_f64(number as f64 / self.connections as f64);
             interval_at(Instant::now() + first, pace)
         });
-        loop {
+        while !is_over.load(Ordering::Relaxed) {
             if let Some(turns) = &mut turns {
                 turns.tick().await;
             }
@@ -145,5 +158,6 @@ impl Load {
             }
             answers.fetch_add(1, Ordering::Relaxed);
         }
+        Ok(())
     }
 }
