@@ -151,7 +151,28 @@ async fn a_leader_that_was_held_past_its_lease_writes_nothing_stale() -> Result 
         issued(&world, name).await?;
         world.told(name, &["KeyIssued"]).await?;
     }
+    let counted = async |total: u64, active: u64| {
+        let counted = async || {
+            let keys = world.get("waterdataapi/water-data")?["status"]["apiKeys"].clone();
+            let is_told = keys["total"] == total && keys["active"] == active;
+            ensure!(is_told && keys["synced"] == total, "{keys} counted");
+            Ok(())
+        };
+        let counted = world.wait("the keys to be counted", PATIENCE, counted);
+        counted.await
+    };
+    let settled = async || {
+        let first = standing(&world).await?;
+        ensure!(
+            first == standing(&world).await?,
+            "still changing: {first:?}"
+        );
+        Ok(first)
+    };
     let _second = standby(&world, "operator-1").await?;
+    // A write of it that is under way is refused when it goes on, and would be counted.
+    counted(2, 2).await?;
+    world.wait("rest", PATIENCE, settled).await?;
     first.signal(Signal::SIGSTOP)?;
     // It will find all of this in its watches when it goes on, and its status of before.
     let suspend = json!({ "spec": { "suspend": true } });
@@ -171,23 +192,7 @@ async fn a_leader_that_was_held_past_its_lease_writes_nothing_stale() -> Result 
         let events: Vec<&str> = ["KeyIssued"].into_iter().chain(last).collect();
         world.told(name, &events).await?;
     }
-    let counted = async || {
-        let keys = world.get("waterdataapi/water-data")?["status"]["apiKeys"].clone();
-        let all_count = keys["total"] == 2 && keys["active"] == 1 && keys["synced"] == 2;
-        ensure!(all_count, "{keys} counted");
-        Ok(())
-    };
-    world
-        .wait("the keys to be counted", PATIENCE, counted)
-        .await?;
-    let settled = async || {
-        let first = standing(&world).await?;
-        ensure!(
-            first == standing(&world).await?,
-            "still changing: {first:?}"
-        );
-        Ok(first)
-    };
+    counted(2, 1).await?;
     let before = world.wait("rest", PATIENCE, settled).await?;
     first.signal(Signal::SIGCONT)?;
     let noticed = async || {
