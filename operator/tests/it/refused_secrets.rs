@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use water_harness::Process;
 
 use crate::Result;
-use crate::turnover::{current, look_again, text_hash};
+use crate::turnover::{SECRET, current, holds, look_again, text_hash};
 use crate::world::{PATIENCE, World, key, shown};
 
 /// Refuses the Secrets of keys in the world's namespace.
@@ -110,14 +110,10 @@ fn tries(world: &World) -> anyhow::Result<usize> {
     Ok(tries.count())
 }
 
-#[tokio::test]
-async fn no_key_is_issued_in_a_namespace_that_is_being_deleted() -> Result {
-    let (world, operator) = running("issues-none").await?;
-    operator.stop(PATIENCE).await?;
-    let before = tries(&world)?;
-    world.apply(&key("acme"))?;
+/// Starts an operator again in a namespace that is being deleted meanwhile, and waits until the key waits.
+async fn waits_for_the_namespace(world: &World, operator: &Process) -> Result {
     // The controller that would delete its contents does not run.
-    let delete = ["delete", "namespace", "issues-none", "--wait=false"];
+    let delete = ["delete", "namespace", &world.namespace, "--wait=false"];
     world.cluster.kubectl(&delete)?;
     operator.start_again()?;
     let waits = world
@@ -125,7 +121,31 @@ async fn no_key_is_issued_in_a_namespace_that_is_being_deleted() -> Result {
         .await?;
     let words = waits["status"].to_string();
     ensure!(words.contains("the namespace is being deleted"), "{words}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn no_key_is_issued_in_a_namespace_that_is_being_deleted() -> Result {
+    let (world, operator) = running("issues-none").await?;
+    operator.stop(PATIENCE).await?;
+    let before = tries(&world)?;
+    world.apply(&key("acme"))?;
+    waits_for_the_namespace(&world, &operator).await?;
     assert_eq!(world.published().await?, Vec::<String>::new());
     assert_eq!(tries(&world)?, before);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_edited_secret_is_not_replaced_in_a_namespace_that_is_being_deleted() -> Result {
+    let (world, operator) = World::running("reissues-none").await?;
+    world.in_force(&key("acme")).await?;
+    let before = holds(&world, 1).await?;
+    operator.stop(PATIENCE).await?;
+    let theirs = json!({ "stringData": { "api-key": "theirs" } });
+    world.patch(SECRET, &theirs, &[])?;
+    waits_for_the_namespace(&world, &operator).await?;
+    assert_eq!(world.get(SECRET)?["data"]["api-key"], "dGhlaXJz");
+    assert_eq!(holds(&world, 1).await?, before);
     Ok(())
 }

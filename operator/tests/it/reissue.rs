@@ -1,11 +1,8 @@
 //! A Secret that is deleted or edited by hand: another key takes the place of its own, with overlap.
 
-use std::sync::Arc;
-
 use anyhow::ensure;
 use serde_json::json;
 use water_domain::{KeyPrefix, PlainKey};
-use water_harness::Process;
 
 use crate::Result;
 use crate::gate::{GRACE, Gate};
@@ -13,7 +10,7 @@ use crate::turnover::{SECRET, current, holds, raise, successor, text_hash};
 use crate::world::{PATIENCE, World, api, key, shown};
 
 /// A world with acme's key in force, and its hash.
-async fn issued(namespace: &str) -> anyhow::Result<(World, Arc<Process>, String)> {
+async fn issued(namespace: &str) -> anyhow::Result<(World, impl Sized, String)> {
     let (world, operator) = World::running(namespace).await?;
     let ready = world.in_force(&key("acme")).await?;
     let hash = current(&ready)?;
@@ -59,26 +56,6 @@ async fn an_edited_text_is_replaced_and_what_others_wrote_stays() -> Result {
     let published = holds(&world, 2).await?.join(" ");
     assert!(!published.contains(plain.key_id().as_str()), "{published}");
     world.told("acme", &["KeyIssued", "SecretReissued"]).await
-}
-
-#[tokio::test]
-async fn an_edited_text_is_not_replaced_in_a_namespace_that_is_being_deleted() -> Result {
-    let (world, operator, _) = issued("reissue-none").await?;
-    let before = holds(&world, 1).await?;
-    operator.stop(PATIENCE).await?;
-    // The controller that would delete its contents does not run.
-    let delete = ["delete", "namespace", "reissue-none", "--wait=false"];
-    world.cluster.kubectl(&delete)?;
-    edit(&world, "theirs")?;
-    operator.start_again()?;
-    let waits = world
-        .condition("apikey/acme", "SecretReady", "False/Waiting")
-        .await?;
-    let words = waits["status"].to_string();
-    ensure!(words.contains("the namespace is being deleted"), "{words}");
-    assert_eq!(world.get(SECRET)?["data"]["api-key"], "dGhlaXJz");
-    assert_eq!(holds(&world, 1).await?, before);
-    Ok(())
 }
 
 #[tokio::test]

@@ -135,7 +135,7 @@ impl Gathered {
         let Some(api) = context.api_at(place) else {
             if self.seen.is_deleting {
                 self.remaining = names(&context.gate_pods.of(place));
-                // Before a key is let go: a watch may lag, and there is none where no WaterDataApi may be.
+                // The watch may lag, or not cover this namespace: only the API server's word lets a key go.
                 if self.remaining.is_empty() {
                     let pods = gate_pods::list(&context.client, place, Part::Gate).await?;
                     self.remaining = names(&pods);
