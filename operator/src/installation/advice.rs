@@ -22,8 +22,8 @@ const ACCOUNTS_TOLD: usize = 4;
 pub struct Facts {
     pub gate_may_write: bool,
     pub eviction_policy: Option<String>,
-    /// What the operator lacks the right to ask.
-    pub denied: Option<String>,
+    /// Why Redis does not answer a question.
+    pub unanswered: Option<String>,
     pub is_unguarded: bool,
     /// For each account: two of its ApiKeys with different plans, as `namespace/name (plan)`.
     pub differing_plans: Vec<[String; 2]>,
@@ -38,29 +38,33 @@ pub struct Advice {
 
 pub async fn ask(open: &OpenDirectory, redis: &Redis, place: &ApiName, context: &Context) -> Facts {
     let directory = open.directory();
-    let mut denied = None;
+    let mut unanswered = None;
     let gate_may_write = match &redis.gate {
-        Some(gate) => answer(directory.lets_write(gate).await, &mut denied),
+        Some(gate) => answer(directory.lets_write(gate).await, &mut unanswered),
         None => None,
     };
-    let eviction_policy = answer(directory.eviction_policy().await, &mut denied);
+    let eviction_policy = answer(directory.eviction_policy().await, &mut unanswered);
     let keys = context.keys.state();
     let keys = keys.iter().filter_map(|key| key.0.as_ref().ok());
     Facts {
         gate_may_write: gate_may_write.unwrap_or(false),
         eviction_policy: eviction_policy.flatten(),
-        denied,
+        unanswered,
         is_unguarded: open.observed().is_some_and(|seen| seen.is_unguarded),
         differing_plans: differing_plans(place, keys),
     }
 }
 
-/// The answer. Other failures pass by themselves, or are told of by whatever else meets them.
-fn answer<T>(answered: Result<T, StoreError>, denied: &mut Option<String>) -> Option<T> {
+/// The answer. Without the right to ask, and about a user that Redis does not know, there is none; other
+/// failures pass by themselves, or are told of by whatever else meets them.
+fn answer<T>(answered: Result<T, StoreError>, unanswered: &mut Option<String>) -> Option<T> {
     if let Err(error) = &answered
-        && error.reason() == StoreReason::Denied
+        && matches!(
+            error.reason(),
+            StoreReason::Denied | StoreReason::Unexpected
+        )
     {
-        *denied = Some(error.to_string());
+        *unanswered = Some(error.to_string());
     }
     answered.ok()
 }
@@ -123,7 +127,7 @@ pub fn advice(facts: &Facts) -> Vec<Advice> {
             );
             (Reason::EvictionAllowed, sentence)
         }),
-        facts.denied.as_ref().map(|error| {
+        facts.unanswered.as_ref().map(|error| {
             let sentence = format!(
                 "whether Redis is safe to keep keys in cannot be checked ({error}): set the ACL lines of water-operator \
                  redis-acl"
@@ -165,7 +169,7 @@ mod tests {
         let facts = Facts {
             gate_may_write: true,
             eviction_policy: Some("allkeys-lru".into()),
-            denied: Some("no right".into()),
+            unanswered: Some("no right".into()),
             is_unguarded: true,
             differing_plans: vec![["a".into(), "b".into()], ["c".into(), "d".into()]],
         };

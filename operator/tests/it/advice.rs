@@ -86,6 +86,16 @@ async fn an_operators_user_that_may_not_ask_is_warned_of() -> Result {
 }
 
 #[tokio::test]
+async fn a_gates_user_that_redis_does_not_know_is_warned_of() -> Result {
+    let (world, _operator) = World::running("unknown-gate").await?;
+    world.synced().await?;
+    let unknown = world.redis_url.replace("://", "://nobody:password@");
+    let unknown = json!({ "stringData": { "gate-url": unknown } });
+    world.patch("secret/redis", &unknown, &[])?;
+    warned(&world, "Unverified").await
+}
+
+#[tokio::test]
 async fn another_advice_is_told_of_beside_a_worse_one() -> Result {
     let (world, _operator) = World::running("advised-twice").await?;
     let default_user = json!({ "stringData": { "gate-url": world.redis_url } });

@@ -233,8 +233,9 @@ impl World {
     }
 
     fn secret(&self, name: &str, keys: &[&str]) -> Value {
-        // The gate's is a user whose rights nobody can know: the default user may do everything.
-        let gate_url = self.redis_url.replace("://", "://water-gate:gate@");
+        // The default user may do everything, which a gate's must not.
+        let gate = format!("://{}@", Redis::READER);
+        let gate_url = self.redis_url.replace("://", &gate);
         let urls = keys.iter().map(|key| match *key {
             "gate-url" => ("gate-url".to_owned(), Value::from(gate_url.as_str())),
             key => (key.to_owned(), Value::from(self.redis_url.as_str())),

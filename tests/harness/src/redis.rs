@@ -15,6 +15,8 @@ use tokio::{
 use crate::{Clock, Port, Process, Program, Proxy, process, scratch};
 
 const START: Duration = Duration::from_secs(10);
+/// What every server here begins with: nothing on disk, and [`Redis::READER`].
+const LINES: &str = "save \"\"\nappendonly no\nuser reader on >reader ~* &* +@read\n";
 
 /// A running server, listening on loopback only and keeping nothing on disk.
 pub struct Redis {
@@ -24,6 +26,9 @@ pub struct Redis {
 }
 
 impl Redis {
+    /// Name and password of an ACL user of every server here, who may read everything and change nothing.
+    pub const READER: &str = "reader:reader";
+
     /// The server that all tests of this binary share, started by the first that
     /// asks. A test keeps to keys of its own prefix and never flushes.
     pub async fn shared() -> Result<&'static Self> {
@@ -54,7 +59,7 @@ impl Redis {
         let directory = scratch::directory("redis")?;
         let port = Port::reserve()?;
         let mut config = format!(
-            "bind 127.0.0.1\nport {}\ndir {}\nsave \"\"\nappendonly no\n",
+            "bind 127.0.0.1\nport {}\ndir {}\n{LINES}",
             port.number(),
             directory.display()
         );
