@@ -148,6 +148,18 @@ pub fn transitions(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Vec<Transitio
             "the key can be used: spec.expirationTime is to come",
         ));
     }
+    if became(Reason::NotYetValid) && was == Some(Reason::Active.as_str()) {
+        happened.push(Transition::normal(
+            "KeyPostponed",
+            "the key is refused until spec.notBefore",
+        ));
+    }
+    if ceased(Reason::NotYetValid) && is == Some(Reason::Active.as_str()) {
+        happened.push(Transition::normal(
+            "KeyActivated",
+            "the key can be used: spec.notBefore has passed",
+        ));
+    }
     if became(Reason::Expired) {
         happened.push(Transition::warning(
             "KeyExpired",
@@ -164,8 +176,25 @@ pub fn transitions(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Vec<Transitio
             "KeyAdmitted",
             "the key is admitted and published again",
         ));
+    } else if let Some(refused) = no_longer_refused(before, after) {
+        let note = format!(
+            "what the ApiKey declares is accepted again, {} before",
+            refused.reason
+        );
+        happened.push(Transition::normal("Recovered", note));
     }
     happened
+}
+
+/// What an issued key was refused for, once it is accepted. The end of an expiry and another key have events of
+/// their own.
+fn no_longer_refused<'a>(before: &'a ApiKeyStatus, after: &ApiKeyStatus) -> Option<&'a Condition> {
+    let reconciling = find(&after.conditions, Aspect::Reconciling);
+    let awaits_gates = reconciling.is_some_and(|now| now.reason == Reason::AwaitingGates.as_str());
+    let is_accepted = awaits_gates || holds(&after.conditions, Aspect::Ready);
+    let is_same = before.key_id.is_some() && before.key_id == after.key_id;
+    let was = refused(before).filter(|was| was.reason != Reason::Expired.as_str());
+    was.filter(|_| is_accepted && is_same && refused(after).is_none())
 }
 
 /// The event about a first or another key in the Secret. A first key that is already expired gets none: KeyExpired

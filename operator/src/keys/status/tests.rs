@@ -171,6 +171,34 @@ fn lost_admission_withdraws_and_another_publishes_again() {
 }
 
 #[test]
+fn a_key_tells_when_its_validity_begins_and_when_that_is_put_off() {
+    let (early, active) = (in_force(Reason::NotYetValid), in_force(Reason::Active));
+    assert_eq!(
+        events(&[early.clone(), active.clone(), active, early.clone()]),
+        ["KeyIssued", "KeyActivated", "KeyPostponed"]
+    );
+    let suspended = in_force(Reason::Suspended);
+    assert_eq!(events(&[early, suspended]), ["KeyIssued", "KeySuspended"]);
+}
+
+#[test]
+fn the_end_of_a_refusal_is_told_once_it_is_accepted_and_not_when_the_store_is_away() {
+    let active = || in_force(Reason::Active);
+    let unknown = report(Readiness::Stuck(Reason::PlanUnknown, "Gold".into()));
+    let waits = report(Readiness::Underway(Reason::AwaitingGates, String::new()));
+    let away = report(Readiness::Underway(Reason::StoreUnavailable, String::new()));
+    let deleting = report(Readiness::Underway(Reason::Deleting, String::new()));
+    for accepted in [vec![active(), active()], vec![waits, active()]] {
+        let life = [vec![active(), unknown.clone()], accepted].concat();
+        assert_eq!(events(&life), ["KeyIssued", "PlanUnknown", "Recovered"]);
+    }
+    for other in [away, deleting] {
+        let life = [active(), unknown.clone(), other];
+        assert_eq!(events(&life), ["KeyIssued", "PlanUnknown"]);
+    }
+}
+
+#[test]
 fn an_edit_that_is_refused_in_other_words_is_told_of() {
     let unknown = |plan: &str| report(Readiness::Stuck(Reason::PlanUnknown, plan.into()));
     let told = |plan: &str, generation| {
