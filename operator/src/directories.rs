@@ -15,6 +15,7 @@ pub(crate) mod health;
 mod open;
 pub(crate) mod pending;
 pub(crate) mod sweep;
+mod uses;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};

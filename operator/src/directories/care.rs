@@ -1,23 +1,19 @@
-//! Monitors one directory while this pod leads: `meta` and the server once a second, the gates while a
-//! declaration waits for them, last uses every half minute, and once a minute the number of records,
-//! which shows evictions.
+//! Looks after one directory while this pod leads: `meta` and the server once a second, the gates while a
+//! declaration waits for them, last uses, the sweep, and once a minute the number of records, which shows
+//! evictions.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Resource;
-use kube::core::DeserializeGuard;
-use kube::runtime::reflector::ObjectRef;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tracing::{debug, info, warn};
-use water_domain::{KeyId, Timestamp};
 use water_keystore::{Observation, StoreError};
 use water_resources::ApiKey;
 
 use super::health::{Damage, damage, miscount};
-use super::{OpenDirectory, acknowledgements, former, sweep};
-use crate::clock;
+use super::{OpenDirectory, acknowledgements, former, sweep, uses};
 use crate::context::Context;
 use crate::events::Transition;
 
@@ -27,13 +23,8 @@ const EVERY: Duration = Duration::from_secs(1);
 const MINUTE: u64 = 60;
 /// Records are counted at this look of each minute: soon after a leadership has begun.
 const COUNT_AT: u64 = 5;
-/// Last uses are read at the looks that this divides: with the 15 s in which gates write them, a first
-/// use shows within a minute.
-const USES_EVERY: u64 = 30;
-/// The accuracy of the last use in a status.
-const USE_GRAIN: Duration = Duration::from_secs(600);
-/// Statuses to be written for last uses at one look, and keys asked for in one command.
-const USES_AT_ONCE: usize = 500;
+/// What is gone is forgotten at the looks that this divides.
+const FORGET_EVERY: u64 = 30;
 /// A rebuild is given up after this long, and begun again.
 const MEND_WITHIN: Duration = Duration::from_secs(15);
 
@@ -45,6 +36,7 @@ pub async fn of(open: Arc<OpenDirectory>, context: Arc<Context>) {
         never = acknowledgements::follow(&open, &context.gate_pods, |owner| context.revisit_owner(owner)) => match never {},
         never = observe(&open, &context) => match never {},
         never = sweep::follow(&open, &context) => match never {},
+        never = uses::follow(&open, &context) => match never {},
     }
     former::follow(&open, &context).await;
 }
@@ -89,10 +81,7 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
                 away = true;
             }
         }
-        if looks % USES_EVERY == 0 {
-            if let Err(error) = show_uses(open, context, clock::now()).await {
-                debug!(error = %error, "cannot read when keys were last used");
-            }
+        if looks % FORGET_EVERY == 0 {
             let living = context.forget_gone();
             open.pending.retain(&living);
         }
@@ -120,47 +109,6 @@ fn close_unused(open: &OpenDirectory, context: &Context) {
         );
         context.directories.close(open);
     }
-}
-
-/// Has the passes show last uses that no status shows: the first one of a key, or one that came
-/// [`USE_GRAIN`] after the one that is shown.
-async fn show_uses(
-    open: &OpenDirectory,
-    context: &Context,
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    let due = |key: &Arc<DeserializeGuard<ApiKey>>| {
-        let status = key.0.as_ref().ok()?.status.as_ref()?;
-        let shown = status.last_used_time;
-        let age = shown.map(|shown| now.as_millis() - shown.as_millis());
-        let is_due = age.is_none_or(|age| age >= USE_GRAIN.as_millis() as i64);
-        let key_id = status.key_id.as_ref()?.parse().ok()?;
-        let is_here = status.api.as_ref() == Some(&open.api);
-        (is_due && is_here).then(|| (shown, key_id, ObjectRef::from_obj(&**key)))
-    };
-    let keys = context.keys.state();
-    let mut due: Vec<(Option<Timestamp>, KeyId, _)> = keys.iter().filter_map(due).collect();
-    // Keys without a shown use first, then the oldest shown uses.
-    due.sort_by_key(|(shown, ..)| *shown);
-    let mut uses = Vec::new();
-    for part in due.chunks(USES_AT_ONCE) {
-        let asked: Vec<KeyId> = part.iter().map(|(_, key_id, _)| key_id.clone()).collect();
-        let used = open.directory.last_used(&asked).await?;
-        let later = part
-            .iter()
-            .zip(used)
-            .filter(|((shown, ..), used)| used > shown);
-        uses.extend(later.filter_map(|((_, key_id, key), used)| Some((key_id, used?, key))));
-    }
-    uses.truncate(USES_AT_ONCE);
-    let noted = uses
-        .iter()
-        .map(|(key_id, used, _)| ((*key_id).clone(), *used));
-    open.known().uses = noted.collect();
-    for (_, _, key) in uses {
-        context.revisit_key(key.clone());
-    }
-    Ok(())
 }
 
 async fn look(

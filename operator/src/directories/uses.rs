@@ -1,0 +1,99 @@
+//! Has the passes over ApiKeys show when keys were last used.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::core::DeserializeGuard;
+use kube::runtime::reflector::ObjectRef;
+use tokio::time::{Instant, MissedTickBehavior, interval, interval_at};
+use tracing::debug;
+use water_domain::{KeyId, Timestamp};
+use water_keystore::StoreError;
+use water_resources::ApiKey;
+
+use super::OpenDirectory;
+use crate::caches::Key;
+use crate::clock;
+use crate::context::Context;
+
+/// Between two looks. With the 15 s in which gates write last uses, a first use shows within a minute.
+const EVERY: Duration = Duration::from_secs(30);
+/// The accuracy of the last use in a status.
+const GRAIN: Duration = Duration::from_secs(600);
+/// Keys asked for in one command.
+const AT_ONCE: usize = 500;
+/// Later uses that are shown after one look. A first use waits for none of them.
+const LATER: usize = 500;
+/// Between two passes, which leaves room for ApiKeys that change: 200 a second.
+const PACE: Duration = Duration::from_millis(5);
+
+/// A use that no status shows.
+struct Use {
+    key: ObjectRef<Key>,
+    key_id: KeyId,
+    /// The one that the status shows.
+    shown: Option<Timestamp>,
+    time: Timestamp,
+}
+
+/// Looks for uses for as long as it runs.
+pub async fn follow(open: &OpenDirectory, context: &Context) -> Infallible {
+    let mut looks = interval_at(Instant::now() + EVERY, EVERY);
+    let mut pace = interval(PACE);
+    for interval in [&mut looks, &mut pace] {
+        interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    }
+    loop {
+        looks.tick().await;
+        match unshown(open, context, clock::now()).await {
+            Ok(uses) => {
+                let noted = uses.iter().map(|used| (used.key_id.clone(), used.time));
+                open.known().uses = noted.collect();
+                for used in uses {
+                    pace.tick().await;
+                    context.revisit_key(used.key);
+                }
+            }
+            Err(error) => debug!(error = %error, "cannot read when keys were last used"),
+        }
+    }
+}
+
+/// First uses, then the oldest that are shown and were followed by one [`GRAIN`] later.
+async fn unshown(
+    open: &OpenDirectory,
+    context: &Context,
+    now: Timestamp,
+) -> Result<Vec<Use>, StoreError> {
+    let due = |key: &Arc<DeserializeGuard<ApiKey>>| {
+        let status = key.0.as_ref().ok()?.status.as_ref()?;
+        let shown = status.last_used_time;
+        let age = shown.map(|shown| now.as_millis() - shown.as_millis());
+        let is_due = age.is_none_or(|age| age >= GRAIN.as_millis() as i64);
+        let key_id = status.key_id.as_ref()?.parse().ok()?;
+        let is_here = status.api.as_ref() == Some(&open.api);
+        (is_due && is_here).then(|| (shown, key_id, ObjectRef::from_obj(&**key)))
+    };
+    let keys = context.keys.state();
+    let mut due: Vec<(Option<Timestamp>, KeyId, _)> = keys.iter().filter_map(due).collect();
+    due.sort_by_key(|(shown, ..)| *shown);
+    let mut uses = Vec::new();
+    for part in due.chunks(AT_ONCE) {
+        let asked: Vec<KeyId> = part.iter().map(|(_, key_id, _)| key_id.clone()).collect();
+        let used = open.directory.last_used(&asked).await?;
+        for ((shown, key_id, key), time) in part.iter().zip(used) {
+            if let Some(time) = time.filter(|time| Some(*time) > *shown) {
+                uses.push(Use {
+                    key: key.clone(),
+                    key_id: key_id.clone(),
+                    shown: *shown,
+                    time,
+                });
+            }
+        }
+    }
+    let first = uses.iter().filter(|used| used.shown.is_none()).count();
+    uses.truncate(first + LATER);
+    Ok(uses)
+}
