@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 use std::future::pending;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -22,6 +22,7 @@ use water_resources::{ApiKey, WaterDataApi};
 use crate::client::watched;
 use crate::conditions::{Aspect, holds};
 use crate::config::Scope;
+use crate::keys::memory::Memory;
 use crate::watches::Changes;
 use crate::watches::cache::Cache;
 use crate::watches::health::Health;
@@ -54,6 +55,8 @@ pub struct Follower {
     pub keys: UnboundedSender<ObjectRef<Key>>,
     /// WaterDataApis that changed.
     pub apis: UnboundedSender<ObjectRef<Installation>>,
+    /// What it has written itself.
+    pub memory: Arc<Memory>,
 }
 
 pub struct Told {
@@ -97,7 +100,7 @@ impl Caches {
     pub async fn keep(&self, told: Told) {
         let keys = told.keys.for_each(async |key| {
             if let Ok(key) = key {
-                self.tell_key(ObjectRef::from_obj(&key));
+                self.tell_changed(&key);
             }
         });
         let apis = told.apis.for_each(async |api| {
@@ -211,6 +214,15 @@ impl Caches {
         self.secrets.begin_anew();
     }
 
+    /// A leader's own write is no reason for another pass.
+    fn tell_changed(&self, key: &Key) {
+        if let Some(follower) = &*self.follower()
+            && !key.0.as_ref().is_ok_and(|key| follower.memory.wrote(key))
+        {
+            let _ = follower.keys.unbounded_send(ObjectRef::from_obj(key));
+        }
+    }
+
     fn tell_key(&self, key: ObjectRef<Key>) {
         if let Some(follower) = &*self.follower() {
             let _ = follower.keys.unbounded_send(key);
@@ -237,4 +249,50 @@ fn is_settled(key: &Key) -> bool {
 fn key_of(secret: &KeySecret) -> Option<ObjectRef<Key>> {
     let name = secret.labels().get(KEY_LABEL)?;
     Some(ObjectRef::new(name).within(secret.metadata.namespace.as_deref()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::channel::mpsc;
+    use futures::stream;
+    use kube::Config;
+
+    use super::*;
+    use crate::metrics::Metrics;
+    use crate::sample;
+
+    fn at(version: &str) -> ApiKey {
+        let mut key = sample::key("acme", "team");
+        key.metadata.resource_version = Some(version.into());
+        key
+    }
+
+    #[tokio::test]
+    async fn a_leader_hears_of_each_change_but_its_own() {
+        let client = Client::try_from(Config::new("http://127.0.0.1:9".parse().unwrap())).unwrap();
+        let health = Health::new(Metrics::default());
+        let (caches, _) = Caches::new(&client, Scope::Namespaced, "team", &health);
+        let ((keys, mut heard), (apis, _)) = (mpsc::unbounded(), mpsc::unbounded());
+        let memory = Arc::<Memory>::default();
+        caches.follow(Follower {
+            keys,
+            apis,
+            memory: Arc::clone(&memory),
+        });
+        memory.keep_written(&at("10"));
+        let changes = ["9", "10", "11"].map(|version| Ok(DeserializeGuard(Ok(at(version)))));
+        caches
+            .keep(Told {
+                keys: stream::iter(changes).boxed(),
+                apis: stream::pending().boxed(),
+                secrets: stream::pending().boxed(),
+            })
+            .await;
+        let mut count = 0;
+        while heard.try_recv().is_ok() {
+            count += 1;
+        }
+        assert_eq!(count, 2, "somebody else's before and after");
+        assert_eq!(memory.newer(&at("9")), None, "nothing of it is kept");
+    }
 }

@@ -39,7 +39,7 @@ pub struct Context {
     pub secrets: Secrets,
     pub revisit: Follower,
     /// What is remembered of ApiKeys while this pod leads.
-    pub memory: Memory,
+    pub memory: Arc<Memory>,
     pub directories: Directories,
     pub gate_pods: GatePods,
     pub backoff: Backoff,

@@ -68,7 +68,12 @@ pub async fn lead(resources: LeaderResources<'_>) {
     let LeaderResources { caches, health, .. } = resources;
     let (keys, revisits) = mpsc::unbounded();
     let (apis, api_revisits) = mpsc::unbounded();
-    let follower = Follower { keys, apis };
+    let memory = Arc::<Memory>::default();
+    let follower = Follower {
+        keys,
+        apis,
+        memory: Arc::clone(&memory),
+    };
     let (directories, opened) =
         Directories::new(resources.election.clone(), resources.metrics.clone());
     let api_namespaces = resources.config.api_namespaces();
@@ -84,7 +89,7 @@ pub async fn lead(resources: LeaderResources<'_>) {
         apis: caches.apis.store.clone(),
         secrets: Secrets::new(resources.client.clone(), caches.secrets.store.clone()),
         revisit: follower.clone(),
-        memory: Memory::default(),
+        memory,
         directories,
         gate_pods,
         backoff: backoff::Backoff::default(),

@@ -69,6 +69,20 @@ impl Memory {
         None
     }
 
+    /// Whether this is the version that the leader has written last. The watch has caught up with it then.
+    pub fn wrote(&self, watched: &ApiKey) -> bool {
+        let Some(uid) = &watched.meta().uid else {
+            return false;
+        };
+        let mut written = lock(&self.written);
+        let is_same = |own: &Arc<ApiKey>| version(own.meta()) == version(watched.meta());
+        let is_own = written.get(uid).is_some_and(is_same);
+        if is_own {
+            written.remove(uid);
+        }
+        is_own
+    }
+
     /// The finalizer was removed. Until the watch has caught up it still shows it, and another pass would
     /// tell of the revocation again.
     pub fn release(&self, uid: &str) {
@@ -112,6 +126,17 @@ mod tests {
         assert_eq!(memory.newer(&at("9")).as_deref(), Some(&at("10")));
         assert_eq!(memory.newer(&at("10")), None);
         assert_eq!(memory.newer(&at("9")), None, "it is forgotten then");
+    }
+
+    #[test]
+    fn an_own_write_is_known_when_the_watch_tells_of_it() {
+        let memory = Memory::default();
+        memory.keep_written(&at("10"));
+        assert!(!memory.wrote(&at("9")), "an earlier version");
+        assert!(!memory.wrote(&at("11")), "somebody else's");
+        assert!(memory.wrote(&at("10")));
+        assert_eq!(memory.newer(&at("9")), None, "it is forgotten then");
+        assert!(!memory.wrote(&at("10")));
     }
 
     #[test]
