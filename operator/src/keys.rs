@@ -112,7 +112,7 @@ async fn pass(
         return Ok(Action::await_change());
     }
     if !verdict::is_news(&gathered, &verdict) {
-        return Ok(Action::requeue(verdict::TOLD_AFTER));
+        return Ok(Action::requeue(pause::until_told(chance())));
     }
     report(&gathered, &verdict, context, now).await?;
     let left = left(&gathered, &verdict);

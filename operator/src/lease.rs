@@ -13,6 +13,7 @@ use kube::{Api, Client, ResourceExt};
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
+use crate::backoff::{chance, spread};
 use crate::clock;
 
 /// A record that did not change for this long is free.
@@ -64,7 +65,7 @@ impl Election {
     pub async fn reachable(&self) {
         while let Err(error) = self.is_held().await {
             warn!(error = %error, "cannot read the lease");
-            sleep(RETRY).await;
+            sleep(spread(RETRY, chance())).await;
         }
     }
 
@@ -86,7 +87,7 @@ impl Election {
                 Ok(Err(error)) => warn!(error = %error, "cannot read or take the lease"),
                 Err(_) => warn!("the API server does not answer about the lease"),
             }
-            sleep(LOOK).await;
+            sleep(spread(LOOK, chance())).await;
         }
     }
 

@@ -101,20 +101,27 @@ where
     })
 }
 
-/// Between two tries of a watch, twice as long each time up to five seconds. kube's default goes to
-/// thirty, and a restarted API server is back within a few.
+/// Between two tries, twice as long each time up to five seconds. kube's default goes to thirty, and a
+/// restarted API server or Redis is back within a few.
 #[derive(Default)]
 pub struct Patience {
     failures: u32,
+}
+
+impl Patience {
+    /// The pause after one more failure.
+    pub fn pause(&mut self) -> Duration {
+        let pause = Duration::from_millis(250) * 2_u32.pow(self.failures.min(5));
+        self.failures += 1;
+        spread(pause.min(Duration::from_secs(5)), chance())
+    }
 }
 
 impl Iterator for Patience {
     type Item = Duration;
 
     fn next(&mut self) -> Option<Duration> {
-        let pause = Duration::from_millis(250) * 2_u32.pow(self.failures.min(5));
-        self.failures += 1;
-        Some(spread(pause.min(Duration::from_secs(5)), chance()))
+        Some(self.pause())
     }
 }
 

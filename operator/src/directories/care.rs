@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Resource;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use kube::runtime::utils::Backoff;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tracing::{debug, info, warn};
 use water_keystore::{Observation, StoreError};
 use water_resources::ApiKey;
@@ -16,6 +17,7 @@ use super::health::{Damage, damage, miscount};
 use super::{OpenDirectory, acknowledgements, former, sweep, uses};
 use crate::context::Context;
 use crate::events::Transition;
+use crate::watches::Patience;
 
 /// Between two looks at the directory and its server.
 const EVERY: Duration = Duration::from_secs(1);
@@ -47,6 +49,7 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
     let mut looks = 0;
     let mut away = false;
     let mut last_damage: Option<Damage> = None;
+    let (mut patience, mut mend_from) = (Patience::default(), Instant::now());
     loop {
         ticks.tick().await;
         looks += 1;
@@ -62,7 +65,13 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
                     if last_damage != Some(damage) {
                         warn!(damage = %damage, "rebuilding the key directory");
                     }
-                    mend(open, damage, context).await;
+                    if mend_from <= Instant::now() {
+                        if mend(open, damage, context).await {
+                            patience.reset();
+                        } else {
+                            mend_from = Instant::now() + patience.pause();
+                        }
+                    }
                 } else if is_news {
                     context.revisit_api(&open.api);
                 }
@@ -130,14 +139,17 @@ async fn look(
     Ok((after, damage))
 }
 
-async fn mend(open: &OpenDirectory, damage: Damage, context: &Context) {
+/// Rebuilds the directory; answers whether that worked.
+async fn mend(open: &OpenDirectory, damage: Damage, context: &Context) -> bool {
     let restored = context.directories.restore(open, damage, context);
-    match timeout(MEND_WITHIN, restored).await {
+    let restored = timeout(MEND_WITHIN, restored).await;
+    match &restored {
         Ok(Ok(())) => {}
         Ok(Err(error)) => debug!(error = %error, "cannot rebuild the key directory"),
         Err(_) => warn!("the rebuild of the key directory took longer than {MEND_WITHIN:?}"),
     }
     context.revisit_api(&open.api);
+    matches!(restored, Ok(Ok(())))
 }
 
 /// After a rebuild every key says how it stands.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use water_domain::KeyHash;
 
 use super::step::{Hindrance, Refusal, Verdict};
+use super::verdict::TOLD_AFTER;
 use crate::backoff::{Backoff, spread};
 
 /// When nothing happens.
@@ -49,6 +50,11 @@ pub fn after(
         Verdict::Held(Hindrance::GatesRemain) => hindered(POD_ENDS),
         _ => hindered(HINDERED),
     }
+}
+
+/// The pause of an ApiKey whose wait for the gates is not told of yet: never less than that takes.
+pub fn until_told(chance: u32) -> Duration {
+    spread(TOLD_AFTER * 3 / 2, chance)
 }
 
 #[cfg(test)]
@@ -101,6 +107,16 @@ mod tests {
                 "{verdict:?}: {pauses:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_wait_for_gates_is_looked_at_when_it_is_to_be_told_of() {
+        let pauses = CHANCES.map(until_told);
+        assert!(pauses.is_sorted() && pauses[0] < pauses[2], "{pauses:?}");
+        assert!(
+            TOLD_AFTER <= pauses[0] && pauses[2] < 2 * TOLD_AFTER,
+            "{pauses:?}"
+        );
     }
 
     #[test]
