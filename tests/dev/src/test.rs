@@ -18,7 +18,9 @@ use crate::namespace::Lifetime;
 use crate::process::{cargo, cargo_command, cargo_searched, run as run_command, run_reporting};
 use crate::progress::{Progress, Step};
 use crate::project::project;
-use crate::{binaries, browser, down, environment, packages, product, programs, unused, up, web};
+use crate::{
+    binaries, browser, down, environment, packages, product, programs, unused, up, web,
+};
 
 /// One line of the summary: an error makes the whole run fail.
 type Part = fn(&mut Run) -> Result<()>;
@@ -39,8 +41,9 @@ const WHOLE_SYSTEM: &str = "whole-system tests on a cluster";
 const COMPONENTS: &str = "unit and component tests";
 const LINTS: &str = "lints";
 
-/// In a folder of their own: what compiles them does not keep cargo from beginning a test.
-const LINT: &[&str] = &["--config", "build.target-dir='target/lints'", "lint"];
+const LINT: &[&str] = &["lint"];
+/// A folder of their own, so that cargo can begin a test while lints are compiled.
+const LINTS_FOLDER: &str = "target/lints";
 
 /// What parts run is compiled by these commands, in this order.
 const COMPILED: [(&str, &[&str]); 3] = [
@@ -144,7 +147,7 @@ fn parts(all_faults: bool, summary: &mut Summary) -> Vec<(&'static str, Part)> {
     }
     parts.extend([
         (WHOLE_SYSTEM, whole_system as Part),
-        (LINTS, |_| cargo(LINT, &[])),
+        (LINTS, |_| cargo(LINT, &folder_of(LINT))),
         ("three rounds of a cluster leave nothing behind", |_| {
             three_rounds()
         }),
@@ -214,10 +217,17 @@ fn compile(commands: &[&[&str]], step: &Step) {
         nice.args(["-n", "19"])
             .arg(cargo.get_program())
             .args(cargo.get_args())
+            .envs(folder_of(command))
             .current_dir(project());
         // What does not compile fails its own part.
         let _ = run_reporting(&mut nice, &mut |line| step.say(line.trim_start()));
     }
+}
+
+/// The variable that names the folder in which a command compiles, if it is not the usual one.
+fn folder_of(command: &[&str]) -> Vec<(&'static str, String)> {
+    let folder = (command == LINT).then(|| ("CARGO_TARGET_DIR", LINTS_FOLDER.to_owned()));
+    folder.into_iter().collect()
 }
 
 fn unit_and_component_tests(run: &mut Run) -> Result<()> {
