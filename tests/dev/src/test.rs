@@ -242,7 +242,7 @@ fn unit_and_component_tests(run: &mut Run) -> Result<()> {
     ];
     let processors = available_parallelism().context("cannot count the processors")?;
     // Most tests wait for servers most of their time.
-    let threads = ("RUST_TEST_THREADS", (processors.get() + 2).to_string());
+    let threads = ("RUST_TEST_THREADS", (processors.get() * 4).to_string());
     cargo_searched(&arguments, &[threads], |line| run.outcomes.read(line))
 }
 
