@@ -12,6 +12,7 @@ mod confidential;
 mod control_plane;
 mod credentials;
 mod data;
+mod disk;
 mod down;
 mod environment;
 mod faults;

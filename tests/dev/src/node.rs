@@ -162,8 +162,8 @@ fn kubelet_config(cluster: &Cluster) -> serde_json::Value {
         "imageGCHighThresholdPercent": 100,
         "evictionHard": {
             "memory.available": "100Mi",
-            "nodefs.available": "1%",
-            "imagefs.available": "1%",
+            "nodefs.available": "200Mi",
+            "imagefs.available": "200Mi",
             "nodefs.inodesFree": "1%",
         },
         "nodeStatusUpdateFrequency": "5s",

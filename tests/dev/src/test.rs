@@ -19,7 +19,7 @@ use crate::process::{cargo, cargo_command, cargo_searched, run as run_command, r
 use crate::progress::{Progress, Step};
 use crate::project::project;
 use crate::{
-    binaries, browser, down, environment, packages, product, programs, unused, up, web,
+    binaries, browser, disk, down, environment, packages, product, programs, unused, up, web,
 };
 
 /// One line of the summary: an error makes the whole run fail.
@@ -43,7 +43,7 @@ const LINTS: &str = "lints";
 
 const LINT: &[&str] = &["lint"];
 /// A folder of their own, so that cargo can begin a test while lints are compiled.
-const LINTS_FOLDER: &str = "target/lints";
+pub const LINTS_FOLDER: &str = "target/lints";
 
 /// What parts run is compiled by these commands, in this order.
 const COMPILED: [(&str, &[&str]); 3] = [
@@ -70,6 +70,9 @@ struct Summary {
 pub fn run(only: Option<&str>, all_faults: bool) -> Result<()> {
     let interruption = Interruption::watch()?;
     let is_wanted = |name: &str| only.is_none_or(|wanted| name.contains(wanted));
+    if only.is_none() {
+        disk::has_room_for_tests()?;
+    }
     prepare(is_wanted(WHOLE_SYSTEM))?;
     let mut summary = Summary {
         lines: Vec::new(),
