@@ -154,3 +154,19 @@ async fn a_suspension_killed_at_any_request_ends_with_a_refused_key() -> Result<
 async fn a_deletion_killed_at_any_request_frees_no_key_that_a_gate_accepts() -> Result<()> {
     killed_at_every_request(Scenario::Delete).await
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_brought_key_killed_at_any_request_ends_in_force() -> Result<()> {
+    killed_at_every_request(Scenario::Bring).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replaced_hash_is_dead_though_the_replacement_was_killed_at_any_request() -> Result<()> {
+    killed_at_every_request(Scenario::Replace).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deletion_of_a_brought_key_killed_at_any_request_frees_none_that_a_gate_accepts()
+-> Result<()> {
+    killed_at_every_request(Scenario::DeleteBrought).await
+}

@@ -2,7 +2,8 @@
 //! answered meanwhile, and how the world looks when they are through.
 
 use anyhow::{Context, Result, bail, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use water_domain::KeyHash;
 use water_resources::ApiKey;
 
@@ -11,7 +12,7 @@ use crate::objects::{current, shown};
 use crate::stage::Stage;
 use crate::world::{PATIENCE, key};
 
-/// One change of a key.
+/// One change of a key that the operator makes, or of one that is brought by its hash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scenario {
     Create,
@@ -19,6 +20,10 @@ pub enum Scenario {
     Reissue,
     Suspend,
     Delete,
+    Bring,
+    /// Another hash takes the brought one's place, without an overlap.
+    Replace,
+    DeleteBrought,
 }
 
 /// The ApiKey of one run.
@@ -29,18 +34,31 @@ pub struct Subject {
 }
 
 impl Scenario {
+    fn is_of_brought(self) -> bool {
+        matches!(self, Self::Bring | Self::Replace | Self::DeleteBrought)
+    }
+
+    fn is_deletion(self) -> bool {
+        matches!(self, Self::Delete | Self::DeleteBrought)
+    }
+
     /// An ApiKey of that name, as it is before the change.
     pub async fn prepare(self, stage: &Stage, name: &str) -> Result<Subject> {
         let name = name.to_owned();
         let mut subject = Subject { name, before: None };
-        if self == Self::Create {
+        let (begun, declared) = match self.is_of_brought() {
+            true => (Self::Bring, brought(&subject.name)),
+            false => (Self::Create, declared(&subject.name)),
+        };
+        if self == begun {
             return Ok(subject);
         }
-        stage.objects.create(&declared(&subject.name)).await?;
-        let ready = async || Self::Create.has_ended(stage, &subject).await;
+        stage.objects.create(&declared).await?;
+        let ready = async || begun.has_ended(stage, &subject).await;
         stage.wait("a key", PATIENCE, ready).await?;
-        subject.before = stage.objects.text_hash(&subject.name).await?;
-        let before = subject.before.context("no key to begin with")?;
+        let found = stage.objects.key(&subject.name).await?;
+        let before = current(&found.context("no ApiKey to begin with")?)?;
+        subject.before = Some(before);
         // The gate has acknowledged it.
         stage.clients.expect(before, Expected::Accepted);
         Ok(subject)
@@ -50,26 +68,29 @@ impl Scenario {
     pub async fn begin(self, stage: &Stage, subject: &Subject) -> Result<()> {
         let (objects, name) = (&stage.objects, subject.name.as_str());
         let meanwhile = match self {
-            Self::Create | Self::Rotate | Self::Reissue => Expected::Accepted,
-            Self::Suspend | Self::Delete => Expected::Either,
+            Self::Create | Self::Rotate | Self::Reissue | Self::Bring => Expected::Accepted,
+            _ => Expected::Either,
         };
         if let Some(before) = subject.before {
             stage.clients.expect(before, meanwhile);
         }
         let rotate = json!({ "spec": { "rotation": { "revision": 1 } } });
         let suspend = json!({ "spec": { "suspend": true } });
+        let other = json!({ "spec": { "material": { "hash": { "sha256": hash(name, 1) } } } });
         match self {
             Self::Create => objects.create(&declared(name)).await,
             Self::Rotate => objects.edit(name, &rotate).await,
             Self::Reissue => objects.delete_secret(name).await,
             Self::Suspend => objects.edit(name, &suspend).await,
-            Self::Delete => objects.delete(name).await,
+            Self::Delete | Self::DeleteBrought => objects.delete(name).await,
+            Self::Bring => objects.create(&brought(name)).await,
+            Self::Replace => objects.edit(name, &other).await,
         }
     }
 
     /// What must hold at every moment: the key in the Secret is accepted.
     pub async fn holds_midway(self, stage: &Stage, subject: &Subject) -> Result<()> {
-        if matches!(self, Self::Suspend | Self::Delete) {
+        if self == Self::Suspend || self.is_deletion() || self.is_of_brought() {
             return Ok(());
         }
         if let Some(text) = stage.objects.text_hash(&subject.name).await? {
@@ -86,7 +107,7 @@ impl Scenario {
     /// Whether the change is through; then clients are answered accordingly from here on.
     pub async fn has_ended(self, stage: &Stage, subject: &Subject) -> Result<()> {
         let found = stage.objects.key(&subject.name).await?;
-        if self == Self::Delete {
+        if self.is_deletion() {
             ensure!(
                 found.is_none(),
                 "still there: {:?}",
@@ -113,11 +134,22 @@ impl Scenario {
             .status
             .is_some_and(|status| !status.unrevealed.is_empty());
         ensure!(!unrevealed, "a key is announced that is not revealed");
-        let text = stage.objects.text_hash(&subject.name).await?;
-        ensure!(
-            text == Some(current),
-            "the Secret holds {text:?}, not {current}"
-        );
+        if self.is_of_brought() {
+            let wanted = hash(&subject.name, u8::from(self == Self::Replace));
+            ensure!(
+                current.to_string() == wanted,
+                "{current} is in force, not {wanted}"
+            );
+            if let Some(before) = subject.before {
+                stage.clients.expect(before, Expected::Refused);
+            }
+        } else {
+            let text = stage.objects.text_hash(&subject.name).await?;
+            ensure!(
+                text == Some(current),
+                "the Secret holds {text:?}, not {current}"
+            );
+        }
         stage.clients.expect(current, expected);
         Ok(())
     }
@@ -159,8 +191,21 @@ fn valid(key: &ApiKey) -> impl Iterator<Item = KeyHash> {
 }
 
 /// A key that leaves one that it replaces ten minutes.
-fn declared(name: &str) -> serde_json::Value {
+fn declared(name: &str) -> Value {
     let mut key = key(name);
     key["spec"]["rotation"] = json!({ "overlapSeconds": 600 });
     key
+}
+
+/// A key that is brought by its hash, and leaves one that it replaces no time.
+fn brought(name: &str) -> Value {
+    let mut key = key(name);
+    key["spec"]["rotation"] = json!({ "overlapSeconds": 0 });
+    key["spec"]["material"] = json!({ "hash": { "sha256": hash(name, 0) } });
+    key
+}
+
+/// One of the hashes that the ApiKey of that name brings.
+fn hash(name: &str, number: u8) -> String {
+    hex::encode(Sha256::digest(format!("{name}/{number}")))
 }

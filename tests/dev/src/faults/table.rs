@@ -40,7 +40,10 @@ pub const FAULTS: &[Fault] = &[
     held(
         1,
         "the operator is killed at every request of a creation",
-        &["kills::a_creation_killed_at_any_request_ends_with_one_key_in_one_secret"],
+        &[
+            "kills::a_creation_killed_at_any_request_ends_with_one_key_in_one_secret",
+            "kills::a_brought_key_killed_at_any_request_ends_in_force",
+        ],
     ),
     held(
         2,
@@ -49,13 +52,17 @@ pub const FAULTS: &[Fault] = &[
             "kills::a_rotation_killed_at_any_request_leaves_no_moment_without_a_key",
             "kills::a_reissue_killed_at_any_request_leaves_no_moment_without_a_key",
             "kills::a_suspension_killed_at_any_request_ends_with_a_refused_key",
+            "kills::a_replaced_hash_is_dead_though_the_replacement_was_killed_at_any_request",
             "rotation::a_leader_that_is_killed_at_some_moment_of_a_rotation_leaves_none_without_a_key",
         ],
     ),
     held(
         3,
         "the operator is killed at every request of a deletion",
-        &["kills::a_deletion_killed_at_any_request_frees_no_key_that_a_gate_accepts"],
+        &[
+            "kills::a_deletion_killed_at_any_request_frees_no_key_that_a_gate_accepts",
+            "kills::a_deletion_of_a_brought_key_killed_at_any_request_frees_none_that_a_gate_accepts",
+        ],
     ),
     held(
         4,
