@@ -55,8 +55,8 @@ pub async fn ask(open: &OpenDirectory, redis: &Redis, place: &ApiName, context: 
     }
 }
 
-/// The answer. Without the right to ask, and about a user that Redis does not know, there is none; other
-/// failures pass by themselves, or are told of by whatever else meets them.
+/// The answer. `unanswered` says that Redis refuses the question, or does not know the user in it. Other failures
+/// pass by themselves, or are told of by whatever else meets them.
 fn answer<T>(answered: Result<T, StoreError>, unanswered: &mut Option<String>) -> Option<T> {
     if let Err(error) = &answered
         && matches!(
