@@ -15,7 +15,7 @@ use super::error::KeyError;
 use super::gather::{DirectoryReading, Gathered};
 use super::memory::MadeKey;
 use super::record::{self, Issued};
-use super::seen::KeyRules;
+use super::seen::{KeyRules, Secret};
 use super::step::{Declaration, Handover, Release, Step};
 use super::{finalizer, status};
 use crate::context::Context;
@@ -309,6 +309,12 @@ async fn amend(gathered: &Gathered, context: &Context) -> Result<Done, KeyError>
                 namespace = subject.namespace(), name = subject.name(), key.id = %issued.key_id,
                 "wrote what else is declared into the key's Secret"
             );
+            if matches!(gathered.seen.secret, Secret::Orphan { .. }) {
+                let name = meta.name.as_deref().unwrap_or_default();
+                let note = format!("the Secret {name} is taken over with key {}", issued.key_id);
+                let adopted = [Transition::normal("SecretAdopted", note)];
+                context.events.report(&subject.reference(), &adopted);
+            }
             let kept = &context.secrets.kept;
             kept.keep(subject.uid(), meta, Some(issued.hash));
             Ok(Done::Step)

@@ -53,6 +53,8 @@ async fn a_restored_secret_is_adopted_and_its_key_works_again() -> Result {
     let metadata = &world.get(SECRET)?["metadata"];
     assert_eq!(&metadata["annotations"]["waterdata.dev/api-key-uid"], uid);
     assert_eq!(&metadata["ownerReferences"][0]["uid"], uid);
+    let told = ["KeyIssued", "SecretAdopted", "KeyIssued"];
+    world.told("acme", &told).await?;
     holds(&world, 1).await.map(drop)
 }
 
