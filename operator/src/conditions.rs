@@ -104,7 +104,7 @@ words! {
         /// The directory holds what is declared, on a Redis that evicts keys when its memory is full.
         EvictionAllowed,
         /// The directory holds what is declared, and the operator may not ask Redis whether it evicts keys, or
-        /// what the gates' user may do.
+        /// what the gates' user may do; or Redis does not know that user.
         Unverified,
         /// The directory holds what is declared, and keys of one account have different plans.
         PlansDiffer,

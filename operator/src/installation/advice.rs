@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use kube::ResourceExt;
 use water_domain::{AccountId, PlanName};
-use water_keystore::{Reason as StoreReason, StoreError};
+use water_keystore::{GateRights, Reason as StoreReason, StoreError};
 use water_resources::ApiKey;
 use water_resources::api_key::ApiName;
 
@@ -20,10 +20,11 @@ const ACCOUNTS_TOLD: usize = 4;
 /// What the answers were.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Facts {
-    pub gate_may_write: bool,
+    /// What Redis says of the user of gate-url.
+    pub gate: Option<GateRights>,
     pub eviction_policy: Option<String>,
-    /// Why Redis does not answer a question.
-    pub unanswered: Option<String>,
+    /// What the operator lacks the right to ask.
+    pub denied: Option<String>,
     pub is_unguarded: bool,
     /// For each account: two of its ApiKeys with different plans, as `namespace/name (plan)`.
     pub differing_plans: Vec<[String; 2]>,
@@ -38,33 +39,29 @@ pub struct Advice {
 
 pub async fn ask(open: &OpenDirectory, redis: &Redis, place: &ApiName, context: &Context) -> Facts {
     let directory = open.directory();
-    let mut unanswered = None;
-    let gate_may_write = match &redis.gate {
-        Some(gate) => answer(directory.lets_write(gate).await, &mut unanswered),
+    let mut denied = None;
+    let gate = match &redis.gate {
+        Some(gate) => answer(directory.gate_rights(gate).await, &mut denied),
         None => None,
     };
-    let eviction_policy = answer(directory.eviction_policy().await, &mut unanswered);
+    let eviction_policy = answer(directory.eviction_policy().await, &mut denied);
     let keys = context.keys.state();
     let keys = keys.iter().filter_map(|key| key.0.as_ref().ok());
     Facts {
-        gate_may_write: gate_may_write.unwrap_or(false),
+        gate,
         eviction_policy: eviction_policy.flatten(),
-        unanswered,
+        denied,
         is_unguarded: open.observed().is_some_and(|seen| seen.is_unguarded),
         differing_plans: differing_plans(place, keys),
     }
 }
 
-/// The answer. `unanswered` says that Redis refuses the question, or does not know the user in it. Other failures
-/// pass by themselves, or are told of by whatever else meets them.
-fn answer<T>(answered: Result<T, StoreError>, unanswered: &mut Option<String>) -> Option<T> {
+/// The answer. Other failures pass by themselves, or are told of by whatever else meets them.
+fn answer<T>(answered: Result<T, StoreError>, denied: &mut Option<String>) -> Option<T> {
     if let Err(error) = &answered
-        && matches!(
-            error.reason(),
-            StoreReason::Denied | StoreReason::Unexpected
-        )
+        && error.reason() == StoreReason::Denied
     {
-        *unanswered = Some(error.to_string());
+        *denied = Some(error.to_string());
     }
     answered.ok()
 }
@@ -110,7 +107,7 @@ pub fn advice(facts: &Facts) -> Vec<Advice> {
         .as_deref()
         .filter(|policy| *policy != "noeviction");
     let sentences = [
-        facts.gate_may_write.then(|| {
+        (facts.gate == Some(GateRights::Writes)).then(|| {
             let sentence = "the Redis user of gate-url may change the key directory, so that whoever takes over a gate \
                 could make keys: set the ACL lines of water-operator redis-acl";
             (Reason::GateMayWrite, sentence.to_owned())
@@ -127,7 +124,12 @@ pub fn advice(facts: &Facts) -> Vec<Advice> {
             );
             (Reason::EvictionAllowed, sentence)
         }),
-        facts.unanswered.as_ref().map(|error| {
+        (facts.gate == Some(GateRights::NoUser)).then(|| {
+            let sentence = "Redis does not know the user of gate-url: correct the URL, or set the ACL lines of \
+                water-operator redis-acl";
+            (Reason::Unverified, sentence.to_owned())
+        }),
+        facts.denied.as_ref().map(|error| {
             let sentence = format!(
                 "whether Redis is safe to keep keys in cannot be checked ({error}): set the ACL lines of water-operator \
                  redis-acl"
@@ -165,11 +167,27 @@ mod tests {
     }
 
     #[test]
+    fn a_gates_user_that_redis_does_not_know_is_told_of() {
+        let facts = |gate| Facts {
+            gate: Some(gate),
+            ..Facts::default()
+        };
+        assert_eq!(advice(&facts(GateRights::Reads)), []);
+        let said = advice(&facts(GateRights::NoUser));
+        assert_eq!(said[0].reason, Reason::Unverified);
+        assert!(
+            said[0]
+                .sentence
+                .contains("does not know the user of gate-url")
+        );
+    }
+
+    #[test]
     fn the_worst_is_said_first_and_all_is_said() {
         let facts = Facts {
-            gate_may_write: true,
+            gate: Some(GateRights::Writes),
             eviction_policy: Some("allkeys-lru".into()),
-            unanswered: Some("no right".into()),
+            denied: Some("no right".into()),
             is_unguarded: true,
             differing_plans: vec![["a".into(), "b".into()], ["c".into(), "d".into()]],
         };

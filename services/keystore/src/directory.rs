@@ -40,6 +40,17 @@ use meta::Meta;
 use scripts::{CLAIM, DOUBT, Reply, done};
 use writer::Writer;
 
+/// What a gate's Redis user may do with a directory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GateRights {
+    /// It cannot change the directory.
+    Reads,
+    /// It can: whoever takes over a gate could make keys, or bring revoked ones back.
+    Writes,
+    /// Redis has no user of that name.
+    NoUser,
+}
+
 /// One instance's directory, as far as it needs no claim.
 #[derive(Clone, Debug)]
 pub struct Directory {
@@ -189,9 +200,8 @@ impl Directory {
         Ok(info.get("maxmemory_policy"))
     }
 
-    /// Whether the Redis user of `gate` could change the directory: then an attacker in a gate could make
-    /// keys, or bring revoked ones back. Asks without trying, by `ACL DRYRUN`.
-    pub async fn lets_write(&self, gate: &ConnectionSettings) -> Result<bool, StoreError> {
+    /// What the Redis user of `gate` may do with the directory. Asks without trying, by `ACL DRYRUN`.
+    pub async fn gate_rights(&self, gate: &ConnectionSettings) -> Result<GateRights, StoreError> {
         let shard = Shard::all().next().expect("there are 4096");
         let instance = &self.instance;
         let attempts = [
@@ -209,11 +219,13 @@ impl Directory {
             question.arg(command).arg(key).arg(arguments);
             let attempt = "ask what the gate's Redis user may do";
             // OK, or a sentence that says why not.
-            let answer: Value = self.connection.run(attempt, &question).await?;
-            if answer == Value::Okay {
-                return Ok(true);
+            match self.connection.run(attempt, &question).await {
+                Ok(Value::Okay) => return Ok(GateRights::Writes),
+                Ok(_) => {}
+                Err(error) if error.says("not found") => return Ok(GateRights::NoUser),
+                Err(error) => return Err(error),
             }
         }
-        Ok(false)
+        Ok(GateRights::Reads)
     }
 }

@@ -121,6 +121,12 @@ impl StoreError {
         self.reason
     }
 
+    /// Whether Redis' answer has these words.
+    pub(crate) fn says(&self, words: &str) -> bool {
+        let detail = self.source.as_ref().and_then(RedisError::detail);
+        detail.is_some_and(|detail| detail.contains(words))
+    }
+
     /// Whether Redis may have done what was asked all the same: it was sent, and nothing refused it.
     pub(crate) fn may_have_run(&self) -> bool {
         match self.reason {

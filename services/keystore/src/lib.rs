@@ -30,7 +30,7 @@ pub use directory::owner_snapshot::OwnerSnapshot;
 pub use directory::rebuild::Rebuilt;
 pub use directory::replica::{GateIdentity, Replica, ReplicaStatus, View};
 pub use directory::writer::Writer;
-pub use directory::{Directory, WriteError};
+pub use directory::{Directory, GateRights, WriteError};
 pub use failure::{Reason, StoreError};
 pub use keys::{Instance, InvalidInstance, WebName};
 pub use limiter::{Decision, Limiter, Standby, StandbyStatus, TooManyAccounts, Window};

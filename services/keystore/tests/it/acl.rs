@@ -12,8 +12,8 @@ use water_harness::Redis;
 use water_keystore::connection::Purpose;
 use water_keystore::usage::Use;
 use water_keystore::{
-    Allowance, Allowances, ConnectionSettings, Limiter, Quotas, SessionKeys, SessionStart,
-    Sessions, Standby, Usage, UtcDay, WebName, redis_acl,
+    Allowance, Allowances, ConnectionSettings, GateRights, Limiter, Quotas, SessionKeys,
+    SessionStart, Sessions, Standby, Usage, UtcDay, WebName, redis_acl,
 };
 
 use crate::site::*;
@@ -292,13 +292,14 @@ async fn an_operator_cannot_touch_another_instance() {
 #[tokio::test]
 async fn the_operator_sees_whether_the_gates_user_could_make_keys() {
     let (redis, operator, gate) = users().await;
-    let could = async |user: &str| {
+    let rights_of = async |user: &str| {
         let gate = redis.url_as(user, GATE);
         let settings = ConnectionSettings::new(&gate, None).unwrap();
-        operator.directory().lets_write(&settings).await.unwrap()
+        operator.directory().gate_rights(&settings).await.unwrap()
     };
-    assert!(!could("water-gate").await);
-    assert!(could("default").await);
+    assert_eq!(rights_of("water-gate").await, GateRights::Reads);
+    assert_eq!(rights_of("default").await, GateRights::Writes);
+    assert_eq!(rights_of("nobody").await, GateRights::NoUser);
     let prefix = gate.instance.prefix();
     for rights in [
         format!("%W~{prefix}records:* +hset"),
@@ -311,6 +312,6 @@ async fn the_operator_sees_whether_the_gates_user_could_make_keys() {
         let rights: Vec<&str> = rights.split(' ').collect();
         let user = ["ACL", "SETUSER", "wide", "reset", "on", "nopass"];
         redis.command(&[&user[..], &rights].concat()).await.unwrap();
-        assert!(could("wide").await, "{rights:?}");
+        assert_eq!(rights_of("wide").await, GateRights::Writes, "{rights:?}");
     }
 }
