@@ -114,18 +114,21 @@ async fn pass(
     if !verdict::is_news(&gathered, &verdict) {
         return Ok(Action::requeue(pause::until_told(chance())));
     }
-    report(&gathered, &verdict, context, now).await?;
+    if report(&gathered, &verdict, context, now).await? {
+        return Ok(Action::requeue(Duration::ZERO));
+    }
     let left = left(&gathered, &verdict);
     let pause = pause::after(&verdict, left, uid, &context.backoff, chance());
     Ok(Action::requeue(pause))
 }
 
+/// Writes the status; answers whether the next pass may decide otherwise for it.
 async fn report(
     gathered: &Gathered,
     verdict: &Verdict<KeyHash>,
     context: &Context,
     now: Timestamp,
-) -> Result<(), KeyError> {
+) -> Result<bool, KeyError> {
     let subject = &gathered.subject;
     let report = if gathered.seen.is_deleting {
         verdict::deleting(gathered, verdict)
@@ -134,11 +137,12 @@ async fn report(
     };
     let generation = subject.meta.generation.unwrap_or_default();
     let status = status::status(subject.status.clone(), &report, generation, now);
+    let names_others = status::names_other_keys(&subject.status, &status);
     status::write(subject, status, context).await?;
     if report.in_force.is_some() {
         context.memory.forget_made(subject.uid());
     }
-    Ok(())
+    Ok(names_others)
 }
 
 /// The time until something is to be done about the ApiKey, though nothing happens.

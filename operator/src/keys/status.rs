@@ -117,6 +117,16 @@ pub async fn write(subject: &Subject, status: ApiKeyStatus, context: &Context) -
     Ok(())
 }
 
+/// Whether a status names other keys than the one before. Passes decide by these.
+pub fn names_other_keys(before: &ApiKeyStatus, after: &ApiKeyStatus) -> bool {
+    let same = before.api == after.api
+        && before.key_id == after.key_id
+        && before.current == after.current
+        && before.previous == after.previous
+        && before.unrevealed == after.unrevealed;
+    !same
+}
+
 /// Why the keys of a status are withdrawn.
 fn withdrawn(status: &ApiKeyStatus) -> Option<&Condition> {
     let reasons = [Reason::NamespaceNotAdmitted, Reason::AccountNotBound].map(Reason::as_str);

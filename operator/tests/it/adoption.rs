@@ -1,5 +1,6 @@
 //! ApiKeys and Secrets that come back from a backup in another cluster, where all uids are new.
 
+use anyhow::ensure;
 use serde_json::{Value, json};
 use water_harness::Process;
 
@@ -17,13 +18,14 @@ fn backed_up(secret: &Value) -> Value {
     })
 }
 
-/// A key was in force; now there is another cluster with an empty Redis and this Secret.
+/// A key was in force; now there is another cluster with an empty Redis, the ApiKey and this Secret.
 async fn restored(
     namespace: &str,
+    key: Value,
     change: impl FnOnce(&mut Value),
 ) -> anyhow::Result<(World, Value, impl Sized)> {
     let (redis, world, operator) = World::on_own_redis(namespace).await?;
-    let ready = world.in_force(&key("acme")).await?;
+    let ready = world.in_force(&key).await?;
     let mut secret = backed_up(&world.get(SECRET)?);
     change(&mut secret);
     operator.kill()?;
@@ -35,14 +37,14 @@ async fn restored(
     world.kubectl(&["delete", "apikey/acme", SECRET])?;
     redis.command(&["FLUSHALL"]).await?;
     world.apply(&secret)?;
-    world.apply(&key("acme"))?;
+    world.apply(&key)?;
     let operator: std::sync::Arc<Process> = world.operator("operator-1")?;
     Ok((world, ready, (redis, operator)))
 }
 
 #[tokio::test]
 async fn a_restored_secret_is_adopted_and_its_key_works_again() -> Result {
-    let (world, before, _rest) = restored("adopt", |_| {}).await?;
+    let (world, before, _rest) = restored("adopt", key("acme"), |_| {}).await?;
     let ready = world
         .condition("apikey/acme", "Ready", "True/Active")
         .await?;
@@ -59,8 +61,29 @@ async fn a_restored_secret_is_adopted_and_its_key_works_again() -> Result {
 }
 
 #[tokio::test]
+async fn a_restored_key_whose_period_is_over_is_replaced_once_it_is_adopted() -> Result {
+    let mut rotating = key("acme");
+    rotating["spec"]["rotation"] = json!({ "periodSeconds": 3600, "overlapSeconds": 0 });
+    let (world, before, _rest) = restored("adopt-old", rotating, |secret| {
+        secret["metadata"]["annotations"]["waterdata.dev/issued-time"] =
+            "2026-01-01T00:00:00Z".into();
+    })
+    .await?;
+    let adopted = current(&before)?;
+    let replaced = async || {
+        ensure!(text_hash(&world)? != adopted, "it is still there");
+        Ok(())
+    };
+    world.wait("another key", PATIENCE, replaced).await?;
+    world
+        .condition("apikey/acme", "Ready", "True/Active")
+        .await?;
+    holds(&world, 1).await.map(drop)
+}
+
+#[tokio::test]
 async fn a_restored_secret_with_another_text_or_of_another_apikey_is_foreign() -> Result {
-    let (world, _, _rest) = restored("adopt-edited", |secret| {
+    let (world, _, _rest) = restored("adopt-edited", key("acme"), |secret| {
         secret["data"]["api-key"] = "dGhlaXJz".into();
     })
     .await?;
