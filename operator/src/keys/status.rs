@@ -167,7 +167,7 @@ pub fn transitions(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Vec<Transitio
     if ceased(Reason::NotYetValid) && is == Some(Reason::Active.as_str()) {
         happened.push(Transition::normal(
             "KeyActivated",
-            "the key can be used: spec.notBefore has passed",
+            "the key can be used from now on",
         ));
     }
     if became(Reason::Expired) {
@@ -196,14 +196,16 @@ pub fn transitions(before: &ApiKeyStatus, after: &ApiKeyStatus) -> Vec<Transitio
     happened
 }
 
-/// What an issued key was refused for, once it is accepted. The end of an expiry and another key have events of
-/// their own.
+/// What an issued key was refused for, once it is accepted. The end of an expiry or a revocation and another key
+/// have events of their own.
 fn no_longer_refused<'a>(before: &'a ApiKeyStatus, after: &ApiKeyStatus) -> Option<&'a Condition> {
     let reconciling = find(&after.conditions, Aspect::Reconciling);
-    let awaits_gates = reconciling.is_some_and(|now| now.reason == Reason::AwaitingGates.as_str());
+    let awaits_gates = after.unrevealed.is_empty()
+        && reconciling.is_some_and(|now| now.reason == Reason::AwaitingGates.as_str());
     let is_accepted = awaits_gates || holds(&after.conditions, Aspect::Ready);
     let is_same = before.key_id.is_some() && before.key_id == after.key_id;
-    let was = refused(before).filter(|was| was.reason != Reason::Expired.as_str());
+    let others = [Reason::Expired, Reason::RevokedInStore].map(Reason::as_str);
+    let was = refused(before).filter(|was| !others.contains(&was.reason.as_str()));
     was.filter(|_| is_accepted && is_same && refused(after).is_none())
 }
 
