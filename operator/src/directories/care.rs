@@ -62,10 +62,12 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
                 open.known().observed = Some(seen);
                 let damage = damage.filter(|_| was_claimed);
                 if let Some(damage) = damage {
-                    if last_damage != Some(damage) {
+                    let is_new = last_damage != Some(damage);
+                    if is_new {
                         warn!(damage = %damage, "rebuilding the key directory");
+                        patience.reset();
                     }
-                    if mend_from <= Instant::now() {
+                    if is_new || mend_from <= Instant::now() {
                         if mend(open, damage, context).await {
                             patience.reset();
                         } else {
