@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 use std::future::pending;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -55,8 +55,8 @@ pub struct Follower {
     pub keys: UnboundedSender<ObjectRef<Key>>,
     /// WaterDataApis that changed.
     pub apis: UnboundedSender<ObjectRef<Installation>>,
-    /// What it has written itself.
-    pub memory: Arc<Memory>,
+    /// What it remembers, its own writes among them. Ends with the leadership.
+    pub memory: Weak<Memory>,
 }
 
 pub struct Told {
@@ -161,11 +161,16 @@ impl Caches {
                 }
                 if is_settled(&key) {
                     pace.tick().await;
-                    self.waiting.closed().await;
+                    self.let_claims_pass().await;
                     self.tell_key(ObjectRef::from_obj(&*key));
                 }
             }
         }
+    }
+
+    /// Returns once no claim waits: what is told of meanwhile would come before what changes.
+    pub async fn let_claims_pass(&self) {
+        self.waiting.closed().await;
     }
 
     /// Tells of every object: of ApiKeys that are settled one after the other, of all else at once.
@@ -216,8 +221,9 @@ impl Caches {
 
     /// A leader's own write is no reason for another pass.
     fn tell_changed(&self, key: &Key) {
+        let is_own = |memory: Arc<Memory>| key.0.as_ref().is_ok_and(|key| memory.wrote(key));
         if let Some(follower) = &*self.follower()
-            && !key.0.as_ref().is_ok_and(|key| follower.memory.wrote(key))
+            && !follower.memory.upgrade().is_some_and(is_own)
         {
             let _ = follower.keys.unbounded_send(ObjectRef::from_obj(key));
         }
@@ -277,7 +283,7 @@ mod tests {
         caches.follow(Follower {
             keys,
             apis,
-            memory: Arc::clone(&memory),
+            memory: Arc::downgrade(&memory),
         });
         memory.keep_written(&at("10"));
         let changes = ["9", "10", "11"].map(|version| Ok(DeserializeGuard(Ok(at(version)))));

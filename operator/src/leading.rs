@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::fmt::Debug;
 use std::future::{pending, ready};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::channel::mpsc;
 use futures::stream::select_all;
@@ -41,11 +42,13 @@ use crate::keys::secret::Secrets;
 use crate::lease::Election;
 use crate::metrics::Metrics;
 use crate::watches::health::Health;
-use crate::watches::{Changes, Patience, changes, once_told};
+use crate::watches::{Changes, changes, once_told};
 use crate::{installation, keys};
 
 /// Objects at once: enough for 10 000 keys in seconds, few enough for one connection to Redis.
 const CONCURRENCY: u16 = 24;
+/// Between two tries to ask the API server what there is. No pass begins before.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// What a leader works with, and what outlives its leadership.
 #[derive(Clone, Copy)]
@@ -69,7 +72,7 @@ pub async fn lead(resources: LeaderResources<'_>) {
     let follower = Follower {
         keys,
         apis,
-        memory: Arc::clone(&memory),
+        memory: Arc::downgrade(&memory),
     };
     let (directories, opened) =
         Directories::new(resources.election.clone(), resources.metrics.clone());
@@ -130,10 +133,9 @@ pub async fn lead(resources: LeaderResources<'_>) {
 /// Lets the passes begin once the cache of WaterDataApis is not older than the leadership: what a
 /// standby was told may be, and an old spec would be rolled out.
 async fn begin(caches: &Caches, begun: &watch::Sender<bool>) -> Infallible {
-    let mut patience = Patience::default();
     while let Err(error) = caches.apis.caught_up().await {
         warn!(error = %error, "cannot list the WaterDataApis");
-        sleep(patience.pause()).await;
+        sleep(backoff::spread(AGAIN, backoff::chance())).await;
     }
     begun.send_replace(true);
     pending().await

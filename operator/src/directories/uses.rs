@@ -23,7 +23,9 @@ const EVERY: Duration = Duration::from_secs(30);
 const GRAIN: Duration = Duration::from_secs(600);
 /// Keys asked for in one command.
 const AT_ONCE: usize = 500;
-/// Later uses that are shown after one look. A first use waits for none of them.
+/// First uses that are shown after one look; the next one, for the others, follows at once.
+const FIRST: usize = 1000;
+/// Later uses that are shown after one look.
 const LATER: usize = 500;
 /// Between two passes, which leaves room for ApiKeys that change: 200 a second.
 const PACE: Duration = Duration::from_millis(5);
@@ -35,6 +37,12 @@ struct Use {
     /// The one that the status shows.
     shown: Option<Timestamp>,
     time: Timestamp,
+}
+
+impl Use {
+    fn is_first(&self) -> bool {
+        self.shown.is_none()
+    }
 }
 
 /// Looks for uses for as long as it runs.
@@ -50,8 +58,12 @@ pub async fn follow(open: &OpenDirectory, context: &Context) -> Infallible {
             Ok(uses) => {
                 let noted = uses.iter().map(|used| (used.key_id.clone(), used.time));
                 open.known().uses = noted.collect();
+                if uses.iter().filter(|used| used.is_first()).count() == FIRST {
+                    looks.reset_immediately();
+                }
                 for used in uses {
                     pace.tick().await;
+                    context.caches.let_claims_pass().await;
                     context.revisit_key(used.key);
                 }
             }
@@ -93,7 +105,9 @@ async fn unshown(
             }
         }
     }
-    let first = uses.iter().filter(|used| used.shown.is_none()).count();
-    uses.truncate(first + LATER);
-    Ok(uses)
+    let (mut first, mut later): (Vec<Use>, Vec<Use>) = uses.into_iter().partition(Use::is_first);
+    first.truncate(FIRST);
+    later.truncate(LATER);
+    first.append(&mut later);
+    Ok(first)
 }

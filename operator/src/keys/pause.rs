@@ -52,7 +52,7 @@ pub fn after(
     }
 }
 
-/// The pause of an ApiKey whose wait for the gates is not told of yet: never less than that takes.
+/// The pause of an ApiKey whose wait for the gates is not told of yet: at least [`TOLD_AFTER`].
 pub fn until_told(chance: u32) -> Duration {
     spread(TOLD_AFTER * 3 / 2, chance)
 }
