@@ -122,6 +122,10 @@ async fn killed_at_every_request(scenario: Scenario) -> Result<()> {
     println!("{scenario:?} has {requests} requests; killed {kills} times");
     println!("converged after {:.3} s", slowest.as_secs_f64());
     // Each run's ApiKey is deleted in the end: the fourth invariant was looked at.
+    ensure!(
+        requests > 0 && kills >= requests,
+        "{kills} kills of {requests} requests"
+    );
     let released = stage.releases.count();
     ensure!(
         released > kills,

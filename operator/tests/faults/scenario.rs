@@ -88,8 +88,13 @@ impl Scenario {
         }
     }
 
-    /// What must hold at every moment: the key in the Secret is accepted.
+    /// What must hold at every moment: the key in the Secret is accepted, or one of the hashes.
     pub async fn holds_midway(self, stage: &Stage, subject: &Subject) -> Result<()> {
+        if self == Self::Replace {
+            let hashes = [0, 1].map(|number| hash(&subject.name, number));
+            let accepted = stage.gate.accepts(&hashes[0])? || stage.gate.accepts(&hashes[1])?;
+            ensure!(accepted, "neither hash of {} is accepted", subject.name);
+        }
         if self == Self::Suspend || self.is_deletion() || self.is_of_brought() {
             return Ok(());
         }
