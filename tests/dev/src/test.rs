@@ -76,8 +76,11 @@ pub fn run(only: Option<&str>, all_faults: bool) -> Result<()> {
     let interruption = Interruption::watch()?;
     let is_wanted = |name: &str| only.is_none_or(|wanted| name.contains(wanted));
     if only.is_none() {
-        // A run compiles the lints last.
-        let has_run = project().join(LINTS_FOLDER).exists();
+        // A run compiles both, the lints last.
+        let compiled = ["target/tmp", LINTS_FOLDER];
+        let has_run = compiled
+            .iter()
+            .all(|folder| project().join(folder).exists());
         disk::has_room(if has_run { LATER_RUN } else { FIRST_RUN })?;
     }
     prepare(is_wanted(WHOLE_SYSTEM))?;
@@ -252,7 +255,10 @@ fn unit_and_component_tests(run: &mut Run) -> Result<()> {
     ];
     let processors = available_parallelism().context("cannot count the processors")?;
     // Most tests wait for servers most of their time.
-    let threads = ("RUST_TEST_THREADS", (processors.get() * 4).to_string());
+    let threads = (
+        "RUST_TEST_THREADS",
+        (processors.get() * 4).min(16).to_string(),
+    );
     cargo_searched(&arguments, &[threads], |line| run.outcomes.read(line))
 }
 
