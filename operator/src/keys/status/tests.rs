@@ -199,6 +199,34 @@ fn the_end_of_a_refusal_is_told_once_it_is_accepted_and_not_when_the_store_is_aw
 }
 
 #[test]
+fn a_key_that_another_replaces_does_not_recover() {
+    let mut conflict = report(Readiness::Stuck(Reason::KeyConflict, String::new()));
+    conflict.in_force = None;
+    let mut waits = report(Readiness::Underway(Reason::AwaitingGates, String::new()));
+    waits.in_force = None;
+    let issued_key = status(ApiKeyStatus::default(), &in_force(Reason::Active), 1, at(0));
+    let refused = status(issued_key, &conflict, 1, at(0));
+    let told = |unrevealed: Vec<_>| {
+        let before = ApiKeyStatus {
+            unrevealed,
+            ..refused.clone()
+        };
+        let after = status(before.clone(), &waits, 2, at(0));
+        transitions(&before, &after).len()
+    };
+    assert_eq!(told(Vec::new()), 1);
+    assert_eq!(told(vec![issued("cd").told()]), 0);
+}
+
+#[test]
+fn only_a_status_that_names_other_keys_is_a_reason_to_look_again() {
+    let active = status(ApiKeyStatus::default(), &in_force(Reason::Active), 1, at(0));
+    assert!(names_other_keys(&ApiKeyStatus::default(), &active));
+    let suspended = status(active.clone(), &in_force(Reason::Suspended), 2, at(1));
+    assert!(!names_other_keys(&active, &suspended));
+}
+
+#[test]
 fn an_edit_that_is_refused_in_other_words_is_told_of() {
     let unknown = |plan: &str| report(Readiness::Stuck(Reason::PlanUnknown, plan.into()));
     let told = |plan: &str, generation| {
