@@ -15,6 +15,7 @@ use water_resources::ApiKey;
 use super::OpenDirectory;
 use crate::caches::Key;
 use crate::clock;
+use crate::conditions::{Aspect, holds};
 use crate::context::Context;
 
 /// Between two looks. With the 15 s in which gates write last uses, a first use shows within a minute.
@@ -23,8 +24,8 @@ const EVERY: Duration = Duration::from_secs(30);
 const GRAIN: Duration = Duration::from_secs(600);
 /// Keys asked for in one command.
 const AT_ONCE: usize = 500;
-/// First uses that are shown after one look; the next one, for the others, follows at once.
-const FIRST: usize = 1000;
+/// First uses that are shown after one look: more would keep others waiting.
+const FIRST: usize = 2000;
 /// Later uses that are shown after one look.
 const LATER: usize = 500;
 /// Between two passes, which leaves room for ApiKeys that change: 200 a second.
@@ -58,9 +59,6 @@ pub async fn follow(open: &OpenDirectory, context: &Context) -> Infallible {
             Ok(uses) => {
                 let noted = uses.iter().map(|used| (used.key_id.clone(), used.time));
                 open.known().uses = noted.collect();
-                if uses.iter().filter(|used| used.is_first()).count() == FIRST {
-                    looks.reset_immediately();
-                }
                 for used in uses {
                     pace.tick().await;
                     context.caches.let_claims_pass().await;
@@ -80,6 +78,8 @@ async fn unshown(
 ) -> Result<Vec<Use>, StoreError> {
     let due = |key: &Arc<DeserializeGuard<ApiKey>>| {
         let status = key.0.as_ref().ok()?.status.as_ref()?;
+        // The status of any other shows no use.
+        holds(&status.conditions, Aspect::Ready).then_some(())?;
         let shown = status.last_used_time;
         let age = shown.map(|shown| now.as_millis() - shown.as_millis());
         let is_due = age.is_none_or(|age| age >= GRAIN.as_millis() as i64);
