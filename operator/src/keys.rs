@@ -115,6 +115,7 @@ async fn pass(
         return Ok(Action::requeue(pause::until_told(chance())));
     }
     if report(&gathered, &verdict, context, now).await? {
+        context.backoff.succeeded(uid);
         return Ok(Action::requeue(Duration::ZERO));
     }
     let left = left(&gathered, &verdict);

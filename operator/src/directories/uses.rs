@@ -11,11 +11,12 @@ use tracing::debug;
 use water_domain::{KeyId, Timestamp};
 use water_keystore::StoreError;
 use water_resources::ApiKey;
+use water_resources::condition::ConditionStatus;
 
 use super::OpenDirectory;
 use crate::caches::Key;
 use crate::clock;
-use crate::conditions::{Aspect, holds};
+use crate::conditions::{Aspect, Reason, find};
 use crate::context::Context;
 
 /// Between two looks. With the 15 s in which gates write last uses, a first use shows within a minute.
@@ -79,7 +80,9 @@ async fn unshown(
     let due = |key: &Arc<DeserializeGuard<ApiKey>>| {
         let status = key.0.as_ref().ok()?.status.as_ref()?;
         // The status of any other shows no use.
-        holds(&status.conditions, Aspect::Ready).then_some(())?;
+        let ready = find(&status.conditions, Aspect::Ready)?;
+        let is_expired = ready.reason == Reason::Expired.as_str();
+        (is_expired || ready.status == ConditionStatus::True).then_some(())?;
         let shown = status.last_used_time;
         let age = shown.map(|shown| now.as_millis() - shown.as_millis());
         let is_due = age.is_none_or(|age| age >= GRAIN.as_millis() as i64);

@@ -222,7 +222,7 @@ impl Directory {
             match self.connection.run(attempt, &question).await {
                 Ok(Value::Okay) => return Ok(GateRights::Writes),
                 Ok(_) => {}
-                Err(error) if error.says("not found") => return Ok(GateRights::NoUser),
+                Err(error) if error.says("User '") => return Ok(GateRights::NoUser),
                 Err(error) => return Err(error),
             }
         }
