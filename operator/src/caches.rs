@@ -265,13 +265,7 @@ mod tests {
 
     use super::*;
     use crate::metrics::Metrics;
-    use crate::sample;
-
-    fn at(version: &str) -> ApiKey {
-        let mut key = sample::key("acme", "team");
-        key.metadata.resource_version = Some(version.into());
-        key
-    }
+    use crate::sample::key_at as at;
 
     #[tokio::test]
     async fn a_leader_hears_of_each_change_but_its_own() {

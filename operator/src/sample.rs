@@ -13,6 +13,13 @@ pub fn key(name: &str, namespace: &str) -> ApiKey {
     key
 }
 
+/// The ApiKey `acme` at that version.
+pub fn key_at(version: &str) -> ApiKey {
+    let mut key = key("acme", "team");
+    key.metadata.resource_version = Some(version.into());
+    key
+}
+
 /// A WaterDataApi with the plans Enterprise and Free.
 pub fn api(name: &str, namespace: &str) -> WaterDataApi {
     let spec: WaterDataApiSpec = serde_json::from_value(json!({

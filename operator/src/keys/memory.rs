@@ -111,13 +111,7 @@ pub fn version(meta: &ObjectMeta) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample;
-
-    fn at(version: &str) -> ApiKey {
-        let mut key = sample::key("acme", "team");
-        key.metadata.resource_version = Some(version.into());
-        key
-    }
+    use crate::sample::key_at as at;
 
     #[test]
     fn an_own_write_counts_until_the_watch_has_caught_up() {
