@@ -1,9 +1,10 @@
 //! A gate that waits for a core, or is throttled, is not a gate whose Redis is away: the limits stay
 //! exact.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{JoinHandle, available_parallelism};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{self, Child, Command};
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -36,31 +37,86 @@ const STOPS: u64 = 10;
 /// Each component of the release runs this many pods.
 const REPLICAS: usize = 2;
 
-/// One thread a core that does nothing but compute, until it is dropped.
+/// The file of a control group's CPU weight in versions 1 and 2, and the kernel's default.
+const DEFAULT_WEIGHTS: [(&str, &str); 2] = [("cpu.shares", "1024"), ("cpu.weight", "100")];
+
+/// One process a core that does nothing but compute, until it is dropped. Each is in a control group of its own,
+/// beside the group of all pods, and the node has no more weight than other groups meanwhile: so they take from the pods
+/// and not from the stores, which are processes of the machine.
 struct BusyCores {
-    over: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<()>>,
+    _processes: Vec<Busy>,
+    _weight: DefaultWeight,
+}
+
+struct Busy {
+    group: PathBuf,
+    process: Child,
+}
+
+/// The default weight of a control group that has another, until it is dropped.
+struct DefaultWeight {
+    file: PathBuf,
+    usual: String,
 }
 
 impl BusyCores {
-    fn all() -> Result<Self> {
-        let over = Arc::<AtomicBool>::default();
-        let threads = (0..available_parallelism()?.get()).map(|_| {
-            let over = Arc::clone(&over);
-            std::thread::spawn(move || while !over.load(Ordering::Relaxed) {})
-        });
-        let threads = threads.collect();
-        Ok(Self { over, threads })
+    /// Takes a share of every core from the pods of the node that this one is on.
+    fn on_node_of(pod: &Pod) -> Result<Self> {
+        let node = pod.node_group()?;
+        let weight = DefaultWeight::of(&node)?;
+        let cores = 0..available_parallelism()?.get();
+        let busy = cores.map(|core| Busy::start(node.join(format!("busy{core}"))));
+        Ok(Self {
+            _processes: busy.collect::<Result<_>>()?,
+            _weight: weight,
+        })
     }
 }
 
-impl Drop for BusyCores {
+impl DefaultWeight {
+    fn of(group: &Path) -> Result<Self> {
+        let weights = DEFAULT_WEIGHTS.map(|(name, weight)| (group.join(name), weight));
+        let (file, weight) = weights
+            .into_iter()
+            .find(|(file, _)| file.exists())
+            .with_context(|| format!("{} has no weight", group.display()))?;
+        let usual = fs::read_to_string(&file)?;
+        fs::write(&file, weight).with_context(|| format!("write {}", file.display()))?;
+        Ok(Self { file, usual })
+    }
+}
+
+impl Drop for DefaultWeight {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
-        for thread in self.threads.drain(..) {
-            // It computes nothing that could fail.
-            let _ = thread.join();
-        }
+        // The group goes with the cluster.
+        let _ = fs::write(&self.file, self.usual.trim_end());
+    }
+}
+
+impl Busy {
+    fn start(group: PathBuf) -> Result<Self> {
+        fs::create_dir_all(&group).with_context(|| format!("make {}", group.display()))?;
+        // A test program that is killed takes it along.
+        let process = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL", "sh", "-c", "while :; do :; done"])
+            .spawn()
+            .context("start setpriv")?;
+        let busy = Self { group, process };
+        fs::write(
+            busy.group.join("cgroup.procs"),
+            busy.process.id().to_string(),
+        )
+        .with_context(|| format!("join {}", busy.group.display()))?;
+        Ok(busy)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        // It may have ended; and a group that stays goes with the cluster's.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = fs::remove_dir(&self.group);
     }
 }
 
@@ -98,7 +154,8 @@ async fn stays_exact(gates: &[Pod], end: Instant) -> Result<()> {
 /// and holds what they get against the limits.
 async fn limits_are_exact(cluster: &Cluster, gates: &[Pod], at_once: u32) -> Result<()> {
     let keys = cluster.keys_of_accounts("starved", 120).await?;
-    let account = format!("greedy-{}", unused(cluster)?);
+    // An account's minute outlives its key, and a test may run again.
+    let account = format!("starved-greedy-{at_once}-{}", process::id());
     let greedy = cluster
         .issue(&ApiKey::named("greedy").of_account(&account))
         .await?;
@@ -134,18 +191,12 @@ async fn limits_are_exact(cluster: &Cluster, gates: &[Pod], at_once: u32) -> Res
     Ok(())
 }
 
-/// What no run before has used: an account's minute outlives its key.
-fn unused(cluster: &Cluster) -> Result<String> {
-    let api = cluster.kubectl.get(&["waterdataapi", RELEASE])?;
-    let version = api["metadata"]["resourceVersion"].as_str();
-    Ok(version.context("a resourceVersion")?.to_owned())
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn limits_stay_exact_while_every_core_is_busy_for_a_minute() -> Result<()> {
     let cluster = Cluster::alone().await?;
     let gates = Component::Gate.healed(&cluster, REPLICAS, &[]).await?;
-    let _busy = BusyCores::all()?;
+    let gate = gates.first().context("a gate")?;
+    let _busy = BusyCores::on_node_of(gate)?;
     limits_are_exact(&cluster, &gates, 1).await
 }
 

@@ -5,6 +5,7 @@ use std::fs;
 use anyhow::{Context, Result, bail};
 
 use crate::cluster::Cluster;
+use crate::process::under;
 use crate::progress::Progress;
 use crate::searched::run_searched;
 use crate::{confidential, environment, web};
@@ -17,7 +18,9 @@ pub fn run(cluster: &Cluster) -> Result<()> {
         fs::remove_dir_all(&folder).context("cannot remove what earlier browser tests left")?;
     }
     fs::create_dir(&folder).context("cannot make the folder of the browser tests")?;
-    let mut npm = node_js.npm(&web::folder(), &["test"]);
+    // Chromium, as root, raises its own priority above all that it is tested with, unless it must not.
+    let weak = ["setpriv", "--bounding-set=-sys_nice"];
+    let mut npm = under(&weak, &node_js.npm(&web::folder(), &["test"]));
     npm.envs(environment::variables(cluster)?);
     let status = run_searched(&mut npm, |_| {}).context("the browser tests' output")?;
     if !status.success() {

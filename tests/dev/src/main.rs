@@ -37,6 +37,7 @@ mod status;
 mod stores;
 mod supervisor;
 mod test;
+mod test_programs;
 mod unused;
 mod up;
 mod wait;

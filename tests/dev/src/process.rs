@@ -109,6 +109,25 @@ pub fn cargo_command(arguments: &[&str], variables: &[(&str, String)]) -> Comman
     command
 }
 
+/// `command` under another program, such as `nice`, that becomes it.
+pub fn under(program: &[&str], command: &Command) -> Command {
+    let mut wrapped = Command::new(program[0]);
+    wrapped
+        .args(&program[1..])
+        .arg(command.get_program())
+        .args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => wrapped.env(name, value),
+            None => wrapped.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        wrapped.current_dir(folder);
+    }
+    wrapped
+}
+
 fn cargo_ended(arguments: &[&str], status: ExitStatus) -> Result<()> {
     if !status.success() {
         bail!("`cargo {}` ended with {status}", arguments.join(" "));
@@ -171,6 +190,18 @@ mod tests {
             run_with_input(&mut Command::new("cat"), "a password").unwrap(),
             "a password"
         );
+    }
+
+    #[test]
+    fn a_command_under_another_program_keeps_its_folder_and_variables() {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "echo $PLACE $PWD $GONE"])
+            .env("PLACE", "here")
+            .env_remove("GONE")
+            .current_dir("/");
+        let printed = run(under(&["env", "GONE=gone"], &command).env("GONE", "kept")).unwrap();
+        assert_eq!(printed, "here / gone\n");
     }
 
     #[test]

@@ -3,10 +3,11 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::mpsc;
 use std::thread::available_parallelism;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 use crate::background::Background;
 use crate::cluster::Cluster;
@@ -15,9 +16,13 @@ use crate::faults::{self, Outcomes};
 use crate::interruption::Interruption;
 use crate::leftovers::Lists;
 use crate::namespace::Lifetime;
-use crate::process::{cargo, cargo_command, cargo_searched, run as run_command, run_reporting};
+use crate::process::{
+    cargo, cargo_command, cargo_searched, run as run_command, run_reporting, under,
+};
 use crate::progress::{Progress, Step};
 use crate::project::project;
+use crate::searched::run_searched;
+use crate::test_programs::TestProgram;
 use crate::{
     binaries, browser, disk, down, environment, packages, product, programs, unused, up, web,
 };
@@ -50,18 +55,27 @@ const FIRST_RUN: u32 = 12;
 /// … and a later one.
 const LATER_RUN: u32 = 3;
 
-/// What parts run is compiled by these commands, in this order.
-const COMPILED: [(&str, &[&str]); 3] = [
-    (
-        WHOLE_SYSTEM,
-        &["test", "--package", "water-e2e", "--no-run"],
-    ),
+/// Compiles the whole-system tests, and names the programs.
+const E2E: &[&str] = &[
+    "test",
+    "--package",
+    "water-e2e",
+    "--no-run",
+    "--message-format=json-render-diagnostics",
+];
+
+/// What the other parts run is compiled by these commands, in this order.
+const COMPILED: [(&str, &[&str]); 2] = [
     (
         COMPONENTS,
         &["test", "--workspace", "--exclude", "water-e2e", "--no-run"],
     ),
     (LINTS, LINT),
 ];
+
+/// With this scheduling policy a program computes only where nothing else wants to: not even a thread at nice 19 gives
+/// way to those in the cluster's control group.
+const IDLE: [&str; 3] = ["chrt", "--idle", "0"];
 
 /// What became of each part of the run.
 struct Summary {
@@ -225,15 +239,11 @@ impl Summary {
 /// Compiles what the parts of a run need, in their order, giving way to whatever else runs.
 fn compile(commands: &[&[&str]], step: &Step) {
     for command in commands {
-        let cargo = cargo_command(command, &[]);
-        let mut nice = Command::new("nice");
-        nice.args(["-n", "19"])
-            .arg(cargo.get_program())
-            .args(cargo.get_args())
-            .envs(folder_of(command))
-            .current_dir(project());
+        let cargo = cargo_command(command, &folder_of(command));
         // What does not compile fails its own part.
-        let _ = run_reporting(&mut nice, &mut |line| step.say(line.trim_start()));
+        let _ = run_reporting(&mut under(&IDLE, &cargo), &mut |line| {
+            step.say(line.trim_start());
+        });
     }
 }
 
@@ -323,24 +333,42 @@ fn whole_system(run: &mut Run) -> Result<()> {
         let variables = environment::variables(cluster)?;
         // Browsers and these tests wait most of their time.
         let commands = run.compile.clone();
+        let (named, programs) = mpsc::channel();
         let compiled = Background::start(move |step| {
+            let mut cargo = under(&IDLE, &cargo_command(E2E, &[]));
+            let programs =
+                TestProgram::compile(&mut cargo, &mut |line| step.say(line.trim_start()));
+            // They are waited for.
+            drop(named.send(programs));
             compile(&commands, step);
             Ok(())
         });
         let in_browser = browser::run(cluster);
-        let arguments = [
-            "test",
-            "--package",
-            "water-e2e",
-            "--no-fail-fast",
-            "--",
-            // What passing tests print are the figures that they measured.
-            "--show-output",
-        ];
-        let tested = cargo_searched(&arguments, &variables, |line| run.outcomes.read(line));
+        let programs = progress.step("Whole-system tests, compiled", |_| {
+            programs.recv().context("nobody compiles them")?
+        });
+        let tested = programs.and_then(|programs| run_all(&programs, &variables, run));
         progress.step("Test programs and lints", |step| compiled.finish(step))?;
         tested.and(in_browser)
     })
+}
+
+/// Runs test programs one after the other; what passing tests print are the figures that they measured.
+fn run_all(programs: &[TestProgram], variables: &[(&str, String)], run: &mut Run) -> Result<()> {
+    let mut ended = Ok(());
+    for program in programs {
+        eprintln!("\n── {}", program.name());
+        let mut command = program.command();
+        command
+            .arg("--show-output")
+            .envs(variables.iter().map(|(name, value)| (name, value)));
+        let status = run_searched(&mut command, |line| run.outcomes.read(line))
+            .with_context(|| program.name())?;
+        if !status.success() {
+            ended = Err(anyhow!("{} ended with {status}", program.name()));
+        }
+    }
+    ended
 }
 
 /// Values of the chart with which the product says the most of itself: it is searched for keys, and a

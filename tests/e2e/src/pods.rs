@@ -1,7 +1,11 @@
 //! The product's pods: found, deleted, and killed from outside as a machine's
 //! out-of-memory killer would.
 
-use std::{fs, path::Path, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::{Context, Result, bail, ensure};
 use nix::{
@@ -122,6 +126,27 @@ impl Pod {
 
     /// In how many periods its CPU limit has stopped it so far.
     pub fn throttled(&self) -> Result<u64> {
+        let file = self.cpu_group()?.join("cpu.stat");
+        let statistics =
+            fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
+        let count = statistics
+            .lines()
+            .find_map(|line| line.strip_prefix("nr_throttled "));
+        Ok(count.context("no nr_throttled")?.trim().parse()?)
+    }
+
+    /// The control group of its node, for the CPU: the one that holds the group of all pods.
+    pub fn node_group(&self) -> Result<PathBuf> {
+        let group = self.cpu_group()?;
+        let of_pods = group.ancestors().find(|group| group.ends_with("kubepods"));
+        let of_node = of_pods.and_then(Path::parent);
+        Ok(of_node
+            .with_context(|| format!("{} is below no kubepods", group.display()))?
+            .to_owned())
+    }
+
+    /// Its container's control group for the CPU.
+    fn cpu_group(&self) -> Result<PathBuf> {
         let groups = fs::read_to_string(format!("/proc/{}/cgroup", self.process()?))?;
         let group = groups.lines().find_map(|line| {
             let (_, rest) = line.split_once(':')?;
@@ -135,14 +160,9 @@ impl Pod {
                 }
                 _ => return None,
             };
-            Some(format!("{root}{path}/cpu.stat"))
+            Some(PathBuf::from(format!("{root}{path}")))
         });
-        let file = group.context("the pod is in no control group of the CPU")?;
-        let statistics = fs::read_to_string(&file).with_context(|| format!("read {file}"))?;
-        let count = statistics
-            .lines()
-            .find_map(|line| line.strip_prefix("nr_throttled "));
-        Ok(count.context("no nr_throttled")?.trim().parse()?)
+        group.context("the pod is in no control group of the CPU")
     }
 
     /// The CPU time that its process has used so far: utime and stime of proc_pid_stat(5).
