@@ -3,15 +3,17 @@
 use std::fs;
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 use crate::cluster::Cluster;
 use crate::process::under;
 use crate::progress::Progress;
-use crate::searched::run_searched;
+use crate::searched::{Shown, run_searched};
 use crate::{confidential, environment, web};
 
-/// Runs all of them; what they print, and what they leave behind, is searched for API keys.
-pub fn run(cluster: &Cluster) -> Result<()> {
+/// Runs all of them; what they print, and what they leave behind, is searched for API keys. Playwright runs each that
+/// fails once more; those that pass then are added to `flaky`.
+pub fn run(cluster: &Cluster, flaky: &mut Vec<String>) -> Result<()> {
     let node_js = Progress::new().step("Packages of the browser tests", web::install_packages)?;
     let folder = cluster.file("browser");
     if folder.exists() {
@@ -22,9 +24,57 @@ pub fn run(cluster: &Cluster) -> Result<()> {
     let weak = ["setpriv", "--bounding-set=-sys_nice"];
     let mut npm = under(&weak, &node_js.npm(&web::folder(), &["test"]));
     npm.envs(environment::variables(cluster)?);
-    let status = run_searched(&mut npm, |_| {}).context("the browser tests' output")?;
+    let status =
+        run_searched(&mut npm, Shown::Here, |_| {}).context("the browser tests' output")?;
+    let report = folder.join("report.json");
+    let report = fs::read(&report).with_context(|| format!("cannot read {}", report.display()))?;
+    let report = serde_json::from_slice(&report).context("Playwright's report is no JSON")?;
+    flaky.extend(titles(&report, "flaky"));
     if !status.success() {
-        bail!("the browser tests ended with {status}");
+        let failed = titles(&report, "unexpected").join("; ");
+        bail!("the browser tests ended with {status}: {failed}");
     }
     confidential::check(cluster)
+}
+
+/// The files and titles of the tests that Playwright reports with this status.
+fn titles(report: &Value, status: &str) -> Vec<String> {
+    let items = |value: &Value, name: &str| value[name].as_array().cloned().unwrap_or_default();
+    let mut found = Vec::new();
+    for suite in items(report, "suites") {
+        for spec in items(&suite, "specs") {
+            let tests = items(&spec, "tests");
+            if tests.iter().any(|test| test["status"] == status) {
+                let text = |name: &str| spec[name].as_str().unwrap_or_default().to_owned();
+                found.push(format!("{} {}", text("file"), text("title")));
+            }
+        }
+        // A file's `describe` blocks.
+        found.extend(titles(&suite, status));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn tests_are_found_by_their_status_in_every_block() {
+        let spec = |title, status| json!({ "file": "a.spec.ts", "title": title, "tests": [{ "status": status }] });
+        let inner = json!({ "specs": [spec("within", "flaky")] });
+        let specs = [
+            spec("good", "expected"),
+            spec("again", "flaky"),
+            spec("bad", "unexpected"),
+        ];
+        let report = json!({ "suites": [{ "specs": specs, "suites": [inner] }] });
+        assert_eq!(
+            titles(&report, "flaky"),
+            ["a.spec.ts again", "a.spec.ts within"]
+        );
+        assert_eq!(titles(&report, "unexpected"), ["a.spec.ts bad"]);
+    }
 }

@@ -12,8 +12,7 @@ use serde::Serialize;
 
 use crate::process::run;
 use crate::project::project;
-use outcomes::Ended;
-pub use outcomes::Outcomes;
+pub use outcomes::{Ended, Outcomes};
 use table::{FAULTS, Fault};
 
 /// What `cargo dev bench operator` recorded last.

@@ -35,6 +35,7 @@ mod project;
 mod searched;
 mod status;
 mod stores;
+mod suite;
 mod supervisor;
 mod test;
 mod test_programs;

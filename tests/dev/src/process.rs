@@ -9,7 +9,7 @@ use std::process::{Command, ExitStatus, Output, Stdio};
 use anyhow::{Context, Result, bail};
 
 use crate::project::project;
-use crate::searched::run_searched;
+use crate::searched::{Shown, run_searched};
 
 /// How much of a log an error shows: enough for a compiler's message or a panic, and still one screen.
 const SHOWN_LINES: usize = 30;
@@ -94,7 +94,7 @@ pub fn cargo_searched(
     if std::io::stderr().is_terminal() {
         command.env("CARGO_TERM_COLOR", "always");
     }
-    let status = run_searched(&mut command, read);
+    let status = run_searched(&mut command, Shown::Here, read);
     cargo_ended(arguments, status.context("cargo's output")?)
 }
 

@@ -13,9 +13,32 @@ use water_harness::find_key_text;
 /// How long output may still come after the program's end: from one that it left behind.
 const LINGER: Duration = Duration::from_secs(5);
 
+/// Where the output of a program goes.
+#[derive(Clone, Copy)]
+pub enum Shown {
+    /// To the standard output and the standard error of this one.
+    Here,
+    #[cfg(test)]
+    Nowhere,
+}
+
+impl Shown {
+    fn writer(self, here: impl Write + Send + 'static) -> Box<dyn Write + Send> {
+        match self {
+            Self::Here => Box::new(here),
+            #[cfg(test)]
+            Self::Nowhere => Box::new(io::sink()),
+        }
+    }
+}
+
 /// Runs `command` to its end and answers its status, or that its output holds an API key, whatever
 /// its status. `read` is given each line of its standard output.
-pub fn run_searched(command: &mut Command, mut read: impl FnMut(&str)) -> Result<ExitStatus> {
+pub fn run_searched(
+    command: &mut Command,
+    shown: Shown,
+    mut read: impl FnMut(&str),
+) -> Result<ExitStatus> {
     let mut child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -25,12 +48,12 @@ pub fn run_searched(command: &mut Command, mut read: impl FnMut(&str)) -> Result
     let stderr = child.stderr.take().context("standard error is piped")?;
     let (ended, outputs) = mpsc::channel();
     let again = ended.clone();
-    thread::spawn(move || show(stderr, io::stderr(), &again, |_| {}));
+    thread::spawn(move || show(stderr, shown.writer(io::stderr()), &again, |_| {}));
     let (told, lines) = mpsc::channel();
     thread::spawn(move || {
         // Nobody reads any more what comes after the end.
         let tell = |line: &str| drop(told.send(line.to_owned()));
-        show(stdout, io::stdout(), &ended, tell);
+        show(stdout, shown.writer(io::stdout()), &ended, tell);
     });
     let status = child.wait().context("cannot wait for its end")?;
     let found = (0..2).find_map(|_| outputs.recv_timeout(LINGER).ok()?);
@@ -61,7 +84,11 @@ mod tests {
     use super::*;
 
     fn run(script: &str) -> Result<ExitStatus> {
-        run_searched(Command::new("sh").args(["-c", script]), |_| {})
+        run_searched(
+            Command::new("sh").args(["-c", script]),
+            Shown::Nowhere,
+            |_| {},
+        )
     }
 
     #[test]
@@ -69,7 +96,10 @@ mod tests {
         let mut lines = Vec::new();
         let mut command = Command::new("sh");
         command.args(["-c", "echo one; echo other >&2; echo two"]);
-        run_searched(&mut command, |line| lines.push(line.to_owned())).unwrap();
+        run_searched(&mut command, Shown::Nowhere, |line| {
+            lines.push(line.to_owned())
+        })
+        .unwrap();
         assert_eq!(lines, ["one\n", "two\n"]);
     }
 

@@ -7,12 +7,12 @@ use std::sync::mpsc;
 use std::thread::available_parallelism;
 use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::background::Background;
 use crate::cluster::Cluster;
 use crate::clusters::{Claimed, Clusters, Purpose};
-use crate::faults::{self, Outcomes};
+use crate::faults;
 use crate::interruption::Interruption;
 use crate::leftovers::Lists;
 use crate::namespace::Lifetime;
@@ -21,7 +21,8 @@ use crate::process::{
 };
 use crate::progress::{Progress, Step};
 use crate::project::project;
-use crate::searched::run_searched;
+use crate::searched::Shown;
+use crate::suite::{MOST_FLAKY, Results, Suite};
 use crate::test_programs::TestProgram;
 use crate::{
     binaries, browser, disk, down, environment, packages, product, programs, unused, up, web,
@@ -33,9 +34,10 @@ type Part = fn(&mut Run) -> Result<()>;
 /// What the parts of a run share.
 struct Run {
     /// Parts with tests note what became of each.
-    outcomes: Outcomes,
-    /// The cargo commands that compile what the parts run.
-    compile: Vec<&'static [&'static str]>,
+    results: Results,
+    /// The commands of [`COMPILED`] whose parts run.
+    compile: Vec<Compilation>,
+    interruption: Interruption,
 }
 
 /// How many random sequences of changes and faults a run with all faults tries.
@@ -55,22 +57,19 @@ const FIRST_RUN: u32 = 12;
 /// … and a later one.
 const LATER_RUN: u32 = 3;
 
-/// Compiles the whole-system tests, and names the programs.
-const E2E: &[&str] = &[
-    "test",
-    "--package",
-    "water-e2e",
-    "--no-run",
-    "--message-format=json-render-diagnostics",
-];
+/// What `cargo test` compiles for the two parts with tests.
+const E2E: &[&str] = &["--package", "water-e2e"];
+const COMPONENT_TESTS: &[&str] = &["--workspace", "--exclude", "water-e2e"];
 
-/// What the other parts run is compiled by these commands, in this order.
-const COMPILED: [(&str, &[&str]); 2] = [
-    (
-        COMPONENTS,
-        &["test", "--workspace", "--exclude", "water-e2e", "--no-run"],
-    ),
-    (LINTS, LINT),
+/// Makes a command of cargo's that compiles something.
+type Compilation = fn() -> Command;
+
+/// What the other parts run is compiled so, in this order.
+const COMPILED: [(&str, Compilation); 2] = [
+    (COMPONENTS, || {
+        cargo_command(&[&["test"], COMPONENT_TESTS, &["--no-run"]].concat(), &[])
+    }),
+    (LINTS, || cargo_command(LINT, &lints_folder())),
 ];
 
 /// With this scheduling policy a program computes only where nothing else wants to: not even a thread at nice 19 gives
@@ -97,16 +96,21 @@ pub fn run(only: Option<&str>, all_faults: bool) -> Result<()> {
             .all(|folder| project().join(folder).exists());
         disk::has_room(if has_run { LATER_RUN } else { FIRST_RUN })?;
     }
-    prepare(is_wanted(WHOLE_SYSTEM))?;
     let mut summary = Summary {
         lines: Vec::new(),
         failed: false,
     };
     let mut parts = parts(all_faults, &mut summary);
     parts.retain(|(name, _)| is_wanted(name));
+    ensure!(
+        !parts.is_empty(),
+        "no part of the run is called so: `cargo dev test --help`"
+    );
+    prepare(is_wanted(WHOLE_SYSTEM))?;
     let compiled = COMPILED.iter().filter(|(part, _)| is_wanted(part));
     let mut run = Run {
-        outcomes: Outcomes::default(),
+        results: Results::default(),
+        interruption: interruption.clone(),
         compile: compiled.map(|(_, command)| *command).collect(),
     };
     for (name, part) in parts {
@@ -116,18 +120,20 @@ pub fn run(only: Option<&str>, all_faults: bool) -> Result<()> {
             summary.run(name, || part(&mut run));
         }
     }
-    for (test, printed) in run.outcomes.failures() {
+    let Results { outcomes, flaky } = run.results;
+    for (test, printed) in outcomes.failures() {
         eprintln!("\n── {test} failed");
         printed.iter().for_each(|line| eprintln!("{line}"));
     }
     if all_faults && only.is_none() && !interruption.has_come() {
-        let (held, all) = faults::write(run.outcomes)?;
+        let (held, all) = faults::write(outcomes)?;
         summary.note(&format!(
             "faults: {held} of {all} held, as {} says",
             faults::REPORT
         ));
     }
     note_what_is_missing(&mut summary);
+    summary.name_flaky(&flaky);
     eprintln!("\nSummary\n{}", summary.lines.join("\n"));
     if summary.failed {
         bail!("not everything passed");
@@ -174,7 +180,7 @@ fn parts(all_faults: bool, summary: &mut Summary) -> Vec<(&'static str, Part)> {
     }
     parts.extend([
         (WHOLE_SYSTEM, whole_system as Part),
-        (LINTS, |_| cargo(LINT, &folder_of(LINT))),
+        (LINTS, |_| cargo(LINT, &lints_folder())),
         ("three rounds of a cluster leave nothing behind", |_| {
             three_rounds()
         }),
@@ -199,6 +205,20 @@ fn note_what_is_missing(summary: &mut Summary) {
             "operators of two versions by turns: not tested, since WATER_FORMER_BINARIES names no folder with \
              the programs of the version before",
         );
+    }
+}
+
+impl Run {
+    /// Runs test programs, and again what failed.
+    fn suite(&mut self, programs: &[TestProgram], variables: &[(&str, String)]) -> Result<()> {
+        let suite = Suite {
+            programs,
+            arguments: &[],
+            variables,
+            shown: Shown::Here,
+            is_interrupted: &|| self.interruption.has_come(),
+        };
+        suite.run(&mut self.results)
     }
 }
 
@@ -230,6 +250,16 @@ impl Summary {
         self.lines.push(format!("  {line}"));
     }
 
+    /// Names the flaky tests at the beginning of a line each, where they are found; too many fail the run.
+    fn name_flaky(&mut self, flaky: &[String]) {
+        self.lines
+            .extend(flaky.iter().map(|test| format!("flaky: {test}")));
+        if flaky.len() > MOST_FLAKY {
+            let reason = format!("{}, and a run may have {MOST_FLAKY}", flaky.len());
+            self.fail("flaky tests", &reason);
+        }
+    }
+
     fn fail(&mut self, name: &str, reason: &str) {
         self.failed = true;
         self.lines.push(format!("✗ {name}: {reason}"));
@@ -237,45 +267,43 @@ impl Summary {
 }
 
 /// Compiles what the parts of a run need, in their order, giving way to whatever else runs.
-fn compile(commands: &[&[&str]], step: &Step) {
+fn compile(commands: &[Compilation], interruption: &Interruption, step: &Step) {
     for command in commands {
-        let cargo = cargo_command(command, &folder_of(command));
+        if interruption.has_come() {
+            return;
+        }
         // What does not compile fails its own part.
-        let _ = run_reporting(&mut under(&IDLE, &cargo), &mut |line| {
+        let _ = run_reporting(&mut under(&IDLE, &command()), &mut |line| {
             step.say(line.trim_start());
         });
     }
 }
 
-/// The variable that names the folder in which a command compiles, if it is not the usual one.
-fn folder_of(command: &[&str]) -> Vec<(&'static str, String)> {
-    let folder = (command == LINT).then(|| ("CARGO_TARGET_DIR", LINTS_FOLDER.to_owned()));
-    folder.into_iter().collect()
+/// The variable that names the folder in which lints are compiled.
+fn lints_folder() -> [(&'static str, String); 1] {
+    [("CARGO_TARGET_DIR", LINTS_FOLDER.to_owned())]
 }
 
 fn unit_and_component_tests(run: &mut Run) -> Result<()> {
-    let arguments = [
-        "test",
-        "--workspace",
-        "--exclude",
-        "water-e2e",
-        "--no-fail-fast",
-        "--",
-        "--show-output",
-    ];
     let processors = available_parallelism().context("cannot count the processors")?;
     // Most tests wait for servers most of their time.
     let threads = (
         "RUST_TEST_THREADS",
         (processors.get() * 4).min(16).to_string(),
     );
-    cargo_searched(&arguments, &[threads], |line| run.outcomes.read(line))
+    let tested = run.suite(&compiled(COMPONENT_TESTS)?, &[threads]);
+    if run.interruption.has_come() {
+        return tested;
+    }
+    // Examples in documentation have no programs of their own.
+    let examples = [&["test"], COMPONENT_TESTS, &["--doc"]].concat();
+    let examples = cargo_searched(&examples, &[], |_| {});
+    tested.and(examples)
 }
 
 /// What `cargo test` leaves out since it takes minutes: the model's wider bounds, tests, kills, restarts,
 /// and random sequences.
 fn long_faults(run: &mut Run) -> Result<()> {
-    let outcomes = &mut run.outcomes;
     // Other sequences every day, the same ones all day. They print their seed.
     let day = run_command(Command::new("date").args(["--utc", "+%Y%j"]))?;
     let seed = std::env::var("WATER_FAULT_SEED").unwrap_or(day.trim().into());
@@ -284,21 +312,19 @@ fn long_faults(run: &mut Run) -> Result<()> {
         ("WATER_FAULT_SEQUENCES", SEQUENCES.to_owned()),
         ("WATER_FAULT_SEED", seed),
     ];
-    let model = ["test", "--package", "water-model", "--", "--show-output"];
-    let model = cargo_searched(&model, &[("WATER_MODEL", "full".to_owned())], |line| {
-        outcomes.read(line);
-    });
+    let model = compiled(&["--package", "water-model"])?;
+    let model = run.suite(&model, &[("WATER_MODEL", "full".to_owned())]);
     let mut tests = |test: &str| {
-        let asked = ["test", "--package", "water-operator", "--test", test, "--"];
+        let programs = compiled(&["--package", "water-operator", "--test", test])?;
         // A shorter run of them, among the component tests, does not stand for this one.
-        let listing = [&asked[..], &["--list"]].concat();
-        cargo_searched(&listing, &[], |line| {
-            if let Some(test) = line.strip_suffix(": test") {
-                outcomes.forget(test);
-            }
-        })?;
-        let arguments = [&asked[..], &["--show-output"]].concat();
-        cargo_searched(&arguments, &variables, |line| outcomes.read(line))
+        for program in &programs {
+            let listed = run_command(program.command().arg("--list"))?;
+            let listed = listed
+                .lines()
+                .filter_map(|line| line.strip_suffix(": test"));
+            listed.for_each(|test| run.results.outcomes.forget(test));
+        }
+        run.suite(&programs, &variables)
     };
     let long = tests("faults_long");
     let whole = tests("faults");
@@ -332,43 +358,36 @@ fn whole_system(run: &mut Run) -> Result<()> {
         )?;
         let variables = environment::variables(cluster)?;
         // Browsers and these tests wait most of their time.
-        let commands = run.compile.clone();
+        let (commands, interruption) = (run.compile.clone(), run.interruption.clone());
         let (named, programs) = mpsc::channel();
         let compiled = Background::start(move |step| {
-            let mut cargo = under(&IDLE, &cargo_command(E2E, &[]));
+            let mut cargo = under(&IDLE, &compilation(E2E));
             let programs =
                 TestProgram::compile(&mut cargo, &mut |line| step.say(line.trim_start()));
             // They are waited for.
             drop(named.send(programs));
-            compile(&commands, step);
+            compile(&commands, &interruption, step);
             Ok(())
         });
-        let in_browser = browser::run(cluster);
+        let in_browser = browser::run(cluster, &mut run.results.flaky);
         let programs = progress.step("Whole-system tests, compiled", |_| {
             programs.recv().context("nobody compiles them")?
         });
-        let tested = programs.and_then(|programs| run_all(&programs, &variables, run));
+        let tested = programs.and_then(|programs| run.suite(&programs, &variables));
         progress.step("Test programs and lints", |step| compiled.finish(step))?;
         tested.and(in_browser)
     })
 }
 
-/// Runs test programs one after the other; what passing tests print are the figures that they measured.
-fn run_all(programs: &[TestProgram], variables: &[(&str, String)], run: &mut Run) -> Result<()> {
-    let mut ended = Ok(());
-    for program in programs {
-        eprintln!("\n── {}", program.name());
-        let mut command = program.command();
-        command
-            .arg("--show-output")
-            .envs(variables.iter().map(|(name, value)| (name, value)));
-        let status = run_searched(&mut command, |line| run.outcomes.read(line))
-            .with_context(|| program.name())?;
-        if !status.success() {
-            ended = Err(anyhow!("{} ended with {status}", program.name()));
-        }
-    }
-    ended
+/// Cargo, which compiles tests and names their programs.
+fn compilation(tests: &[&str]) -> Command {
+    let named = ["--no-run", "--message-format=json-render-diagnostics"];
+    cargo_command(&[&["test"], tests, &named].concat(), &[])
+}
+
+/// The programs of these tests, compiled now.
+fn compiled(tests: &[&str]) -> Result<Vec<TestProgram>> {
+    TestProgram::compile(&mut compilation(tests), &mut |line| eprintln!("{line}"))
 }
 
 /// Values of the chart with which the product says the most of itself: it is searched for keys, and a

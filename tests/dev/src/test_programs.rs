@@ -2,11 +2,12 @@
 //! cargo compiles meanwhile, and does not say which of its programs ended without a result.
 
 use std::io::{self, BufRead, BufReader};
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 /// One test program.
@@ -64,7 +65,7 @@ impl TestProgram {
             last.push(line);
         }
         let status = child.wait().context("cannot wait for cargo")?;
-        let messages = messages.join().unwrap_or_else(|_| Ok(String::new()));
+        let messages = messages.join().unwrap_or_else(|panic| resume_unwind(panic));
         if !status.success() {
             bail!("the tests do not compile:\n{}", last.join("\n"));
         }
@@ -83,6 +84,7 @@ impl TestProgram {
                 programs.push(Self::of(artifact.manifest_path, artifact.target, path)?);
             }
         }
+        ensure!(!programs.is_empty(), "cargo has compiled no test program");
         programs.sort();
         Ok(programs)
     }
@@ -141,5 +143,6 @@ mod tests {
         assert_eq!(names, ["gate water_gate", "gate it"]);
         assert_eq!(programs[1].path, Path::new("/target/it"));
         assert_eq!(programs[1].folder, Path::new("/water/services/gate"));
+        assert!(TestProgram::among(&messages[1]).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! What became of each test, read from what libtest prints with `--show-output`, and of each target
 //! of a recorded measurement.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::Value;
 
@@ -30,6 +30,10 @@ pub struct Outcomes {
     shown: Option<String>,
     /// What each test that failed printed last.
     failures: BTreeMap<String, VecDeque<String>>,
+    /// The tests that printed what must never be, however rare it is.
+    findings: BTreeSet<String>,
+    /// How many tests passed and failed, as the program says at its end.
+    result: Option<(usize, usize)>,
 }
 
 /// A test that prints more shows these last lines of it again: its panic is among them.
@@ -45,7 +49,12 @@ impl Outcomes {
             self.shown = None;
         } else if let Some((test, ended)) = ended(line) {
             self.note_end(test, ended);
+        } else if let Some(result) = result(line) {
+            self.result = Some(result);
         } else if let Some(test) = &self.shown {
+            if is_finding(line) {
+                self.findings.insert(test.clone());
+            }
             if let Some(lines) = self.failures.get_mut(test)
                 && !is_backtrace(line)
             {
@@ -79,6 +88,36 @@ impl Outcomes {
     /// The tests that failed, each with the last lines that it printed.
     pub fn failures(&self) -> impl Iterator<Item = (&String, &VecDeque<String>)> {
         self.failures.iter()
+    }
+
+    /// How many tests passed and failed, as the program says at its end: none if it did not come so far.
+    pub fn result(&self) -> Option<(usize, usize)> {
+        self.result
+    }
+
+    /// Whether the test printed that an invariant is violated, or a part of an API key.
+    pub fn has_finding(&self, test: &str) -> bool {
+        self.findings.contains(test)
+    }
+
+    /// Adds what another program printed.
+    pub fn add(&mut self, other: Self) {
+        for (test, ended) in other.ended {
+            self.note_end(&test, ended);
+        }
+        for (test, lines) in other.failures {
+            self.failures.entry(test).or_default().extend(lines);
+        }
+        for (test, seconds) in other.converged {
+            let before = self.converged.entry(test).or_insert(seconds);
+            *before = before.max(seconds);
+        }
+        self.requests.extend(other.requests);
+    }
+
+    /// The test failed and has passed since: it counts as passed, and what it printed when it failed is kept.
+    pub fn passed_again(&mut self, test: &str) {
+        self.ended.insert(test.to_owned(), Ended::Passed);
     }
 
     /// The test runs again, and longer: what became of it before does not count.
@@ -117,8 +156,30 @@ impl Outcomes {
     }
 }
 
+/// The counts in the line with which libtest ends, such as `test result: FAILED. 5 passed; 1 failed; 0 ignored; …`.
+fn result(line: &str) -> Option<(usize, usize)> {
+    let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
+    let count = |name| {
+        counts
+            .split("; ")
+            .find_map(|count| count.strip_suffix(name)?.trim().parse().ok())
+    };
+    Some((count("passed")?, count("failed")?))
+}
+
+/// Whether a line holds what must never be, however rare it is: what `operator/tests/faults/invariants` calls a
+/// violation, such as `invariant 9: …`, or the beginning of an API key, of which a test found the text somewhere.
+fn is_finding(line: &str) -> bool {
+    let violation = line.split("invariant ").skip(1).any(|rest| {
+        rest.split_once(':')
+            .is_some_and(|(number, _)| number.parse::<u8>().is_ok())
+    });
+    violation || line.contains("wdk_")
+}
+
 fn ended(line: &str) -> Option<(&str, Ended)> {
     let (test, result) = line.strip_prefix("test ")?.split_once(" ... ")?;
+    let test = test.strip_suffix(" - should panic").unwrap_or(test);
     match result.split([' ', ',']).next()? {
         "ok" => Some((test, Ended::Passed)),
         "FAILED" => Some((test, Ended::Failed)),
@@ -184,6 +245,53 @@ mod tests {
         let mut read = outcomes(&["test a ... ok"]);
         read.forget("a");
         assert_eq!(read.ended("a"), Ended::NotRun);
+    }
+
+    #[test]
+    fn the_programs_own_count_is_read() {
+        assert_eq!(outcomes(&["test a ... ok"]).result(), None);
+        let line = "test result: FAILED. 5 passed; 1 failed; 0 ignored; 0 measured; 2 filtered out; finished in 0.1s";
+        assert_eq!(outcomes(&[line]).result(), Some((5, 1)));
+    }
+
+    #[test]
+    fn a_finding_belongs_to_the_test_that_printed_it() {
+        let read = outcomes(&[
+            "---- a stdout ----",
+            "called `Result::unwrap()` on an `Err` value: invariant 9: a revoked key is accepted",
+            "---- b stdout ----",
+            "an invariant of b: none",
+            "---- c stdout ----",
+            "  left: Some(\"wdk_aaaaaaaaaaaa\")",
+        ]);
+        let found = ["a", "b", "c"].map(|test| read.has_finding(test));
+        assert_eq!(found, [true, false, true]);
+    }
+
+    #[test]
+    fn a_test_that_should_panic_is_called_by_its_path() {
+        let read = outcomes(&["test a::b - should panic ... FAILED"]);
+        assert_eq!(read.ended("a::b"), Ended::Failed);
+    }
+
+    #[test]
+    fn a_test_that_passed_when_it_ran_again_counts_as_passed_and_keeps_its_output() {
+        let mut all = outcomes(&["test a ... ok"]);
+        all.add(outcomes(&[
+            "test b ... FAILED",
+            "---- b stdout ----",
+            "its panic",
+        ]));
+        all.passed_again("b");
+        assert_eq!(
+            (all.ended("a"), all.ended("b")),
+            (Ended::Passed, Ended::Passed)
+        );
+        let printed = VecDeque::from(["its panic".to_owned()]);
+        assert_eq!(
+            all.failures().collect::<Vec<_>>(),
+            [(&"b".to_owned(), &printed)]
+        );
     }
 
     #[test]
