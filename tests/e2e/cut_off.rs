@@ -12,7 +12,7 @@ use crate::traffic::TARGETS;
 const REPLICAS: usize = 2;
 /// Of a limit of 120, what one of two gates admits while it cannot ask Redis.
 const SHARE: u32 = 60;
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(60);
 
 /// The status of one request, and what is left of the account's minute.
 async fn ask(gate: &Water, key: &str) -> Result<(u16, Option<u32>)> {

@@ -11,7 +11,7 @@ use water_e2e::{
     golden::{assert_golden, table},
 };
 
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 
 async fn status(cluster: &Cluster, key: &str) -> Result<u16> {
     Ok(cluster

@@ -72,7 +72,7 @@ async fn create(cluster: &Cluster, name: &str) -> Result<(String, Duration)> {
         "wait",
         "--for=create",
         &secret,
-        "--timeout=20s",
+        "--timeout=60s",
         "-o",
         template,
     ];
@@ -100,7 +100,7 @@ async fn delete(cluster: &Cluster, name: &str, key: &str) -> Result<Duration> {
 
 fn deletion(kubectl: &Kubectl, name: &str) -> std::process::Command {
     let mut command = kubectl.command();
-    command.args(["delete", "apikey", name, "--timeout=20s"]);
+    command.args(["delete", "apikey", name, "--timeout=60s"]);
     command
 }
 

@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use serde_json::json;
 use water_e2e::Cluster;
 
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(60);
 
 /// May `person` do this in the product's namespace?
 fn may(cluster: &Cluster, person: &str, question: &[&str]) -> Result<bool> {

@@ -22,6 +22,6 @@ async fn the_installation_says_that_people_can_sign_in() -> Result<()> {
     };
     // The operator asks every ten seconds.
     cluster
-        .wait_until("SignInReady", Duration::from_secs(30), told)
+        .wait_until("SignInReady", Duration::from_secs(60), told)
         .await
 }

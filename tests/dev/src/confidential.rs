@@ -32,7 +32,7 @@ pub fn check(cluster: &Cluster) -> Result<()> {
     let etcd = cluster.file("etcd");
     // Redis and etcd write what they are told within a second or so.
     let ids = wait::until(
-        Duration::from_secs(30),
+        Duration::from_secs(60),
         "etcd's files tell of a key that was made in a browser",
         || Ok(Some(key_ids(&etcd)?).filter(|ids| !ids.is_empty())),
     )?;

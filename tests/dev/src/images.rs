@@ -17,7 +17,7 @@ use crate::wait;
 pub fn push_pause(cluster: &Cluster) -> Result<()> {
     let registry = cluster.registry();
     wait::until(
-        Duration::from_secs(30),
+        Duration::from_secs(60),
         "the image registry answers",
         || Ok(run(crane(cluster).args(["catalog", "--insecure", &registry])).ok()),
     )?;

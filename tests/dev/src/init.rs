@@ -121,7 +121,7 @@ fn copy_machine_settings() -> Result<()> {
 fn connect(cluster: &Cluster) -> Result<()> {
     ip("link set lo up")?;
     wait::until(
-        Duration::from_secs(30),
+        Duration::from_secs(60),
         "the link to the machine is there",
         || Ok(ip("link show eth0").ok()),
     )?;

@@ -67,7 +67,7 @@ mod tests {
             ensure!(interruption.has_come(), "not noticed");
             Ok(())
         };
-        wait_until("the signal", Duration::from_secs(10), noticed)
+        wait_until("the signal", Duration::from_secs(60), noticed)
             .await
             .unwrap();
     }

@@ -77,7 +77,7 @@ pub fn stop(cluster: &Cluster) -> Result<()> {
         }
     }
     wait::until(
-        Duration::from_secs(20),
+        Duration::from_secs(120),
         "the cluster's processes are gone",
         || {
             // A child of this very process (a test run's) is gone only when it has been waited for.
@@ -90,12 +90,12 @@ pub fn stop(cluster: &Cluster) -> Result<()> {
     // The link goes with its namespace, a moment later; asking for it only makes that moment shorter.
     ip(&["link", "delete", &cluster.link()]).ok();
     wait::until(
-        Duration::from_secs(20),
+        Duration::from_secs(120),
         "the cluster's link is gone",
         || Ok((!link_exists(cluster)).then_some(())),
     )?;
     wait::until(
-        Duration::from_secs(20),
+        Duration::from_secs(120),
         "the cluster's control groups are gone",
         || {
             Ok(cgroups(cluster)?
@@ -169,7 +169,7 @@ fn spawn(cluster: &Cluster, lifetime: Lifetime) -> Result<Pid> {
         .stderr(log);
     let mut child = command.spawn().context("cannot start `setsid unshare`")?;
     wait::until(
-        Duration::from_secs(20),
+        Duration::from_secs(120),
         "process 1 of the cluster runs",
         || {
             if let Some(status) = child.try_wait().context("cannot look at `unshare`")? {

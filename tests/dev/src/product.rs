@@ -25,7 +25,7 @@ const RELEASE: &str = "water-data";
 const ROLLOUT_LIMIT: Duration = Duration::from_secs(300);
 
 /// Seconds, unless the machine is busy.
-const FIRST_REQUEST_LIMIT: Duration = Duration::from_secs(30);
+const FIRST_REQUEST_LIMIT: Duration = Duration::from_secs(60);
 
 /// The sample ApiKey of an account that may use the API and has histories.
 pub const ENTERPRISE: &str = "sample-enterprise";

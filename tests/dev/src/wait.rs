@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use water_harness::Budget;
 
 /// How often a condition is asked for again: short against what is waited for, long against asking.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -24,7 +25,8 @@ impl fmt::Display for Late {
 
 impl std::error::Error for Late {}
 
-/// Asks `condition` until it answers `Some`, or gives up after `limit` with [`Late`].
+/// Asks `condition` until it answers `Some`, or gives up after `limit` with [`Late`]: after one more look, and however
+/// little of the limit a machine that stood still has used up ([`Budget`]).
 #[expect(
     clippy::disallowed_methods,
     reason = "a deadline is kept on the monotonic clock, here and nowhere else"
@@ -34,19 +36,24 @@ pub fn until<T>(
     what: &str,
     mut condition: impl FnMut() -> Result<Option<T>>,
 ) -> Result<T> {
-    let deadline = Instant::now() + limit;
+    let mut budget = Budget::of(limit);
     loop {
+        let is_last = budget.left().is_zero();
+        let begun = Instant::now();
         if let Some(value) = condition()? {
             return Ok(value);
         }
-        if Instant::now() >= deadline {
+        if is_last {
             return Err(Late {
                 what: what.to_owned(),
                 limit,
             }
             .into());
         }
+        budget.looked(begun.elapsed());
+        let begun = Instant::now();
         thread::sleep(INTERVAL);
+        budget.paused(INTERVAL, begun.elapsed());
     }
 }
 
@@ -63,7 +70,7 @@ mod tests {
     #[test]
     fn a_condition_is_asked_until_it_holds() {
         let mut asked = 0;
-        let third = until(Duration::from_secs(5), "third time", || {
+        let third = until(Duration::from_secs(60), "third time", || {
             asked += 1;
             Ok((asked == 3).then_some(asked))
         });

@@ -14,7 +14,7 @@ use water_e2e::Cluster;
 
 const FILE: &str = "vigieau_departements_2026-06-29_2026-07-02.csv";
 /// The service asks for changes each second.
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 
 /// For each day, the worst level by the code of the département; empty: no restriction.
 type Days = BTreeMap<String, BTreeMap<String, (String, String)>>;

@@ -12,7 +12,7 @@ use super::{NAMESPACE, shell::Shell};
 /// A pod has to start, and the loader to connect.
 const A_LOAD: Duration = Duration::from_secs(60);
 /// The service asks for changes each second.
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 
 /// Two départements; their levels follow from their indices until the register tells of them.
 const STRESS: &str = "dept,stressIndex\n34,1.5\n35,0.5\n";

@@ -46,4 +46,4 @@ pub use proxy::{Network, Proxy};
 pub use redis::Redis;
 pub use redis_cluster::{Move, RedisCluster};
 pub use scratch::directory as scratch_directory;
-pub use wait::{wait_until, wait_until_every};
+pub use wait::{Budget, wait_until, wait_until_every};

@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use crate::{Port, Process, Program, process, scratch};
 
 /// Longer than a start takes on a busy machine.
-const START: Duration = Duration::from_secs(20);
+const START: Duration = Duration::from_secs(60);
 
 /// The system's user that Debian's package runs it as: it refuses to be root.
 const USER: &str = "postgres";

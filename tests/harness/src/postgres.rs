@@ -25,7 +25,7 @@ use tokio::sync::OnceCell;
 use self::installation::{Installation, SUPERUSER};
 use crate::{Disks, Port, Process, Program, scratch, wait_until};
 
-const START: Duration = Duration::from_secs(30);
+const START: Duration = Duration::from_secs(60);
 
 /// Nothing survives the test, so nothing needs to reach the disk. Whole statements can be seen in
 /// `pg_stat_activity`.

@@ -14,7 +14,8 @@ use tokio::{
 
 use crate::{Clock, Port, Process, Program, Proxy, process, scratch};
 
-const START: Duration = Duration::from_secs(10);
+/// For a start, and for a reply.
+const START: Duration = Duration::from_secs(60);
 /// What every server here begins with: nothing on disk, and [`Redis::READER`].
 const LINES: &str = "save \"\"\nappendonly no\nuser reader on >reader ~* &* +@read\n";
 

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{Port, Redis, wait_until};
 
-const START: Duration = Duration::from_secs(20);
+const START: Duration = Duration::from_secs(60);
 /// All 16 384 hash slots, a third for each master.
 const SLOTS: [(&str, &str); 3] = [("0", "5460"), ("5461", "10922"), ("10923", "16383")];
 

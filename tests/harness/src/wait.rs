@@ -1,9 +1,13 @@
 //! Waiting for a condition, never for a while.
 
+mod budget;
+
 use std::time::Duration;
 
 use anyhow::{Context, Error, Result};
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, timeout};
+
+pub use budget::Budget;
 
 /// Between two looks at the world, or as long as a look takes: looking must not slow down what is looked at.
 const PAUSE: Duration = Duration::from_millis(25);
@@ -11,6 +15,8 @@ const PAUSE: Duration = Duration::from_millis(25);
 /// Waits until `condition` is `Ok` and returns its value. An `Err` means "not
 /// yet" and says how the world looks: the last one is part of the error that
 /// ends the wait, so a failing test shows what it saw instead of what it wanted.
+///
+/// When the time is over, there is one more whole look; see [`Budget`].
 pub async fn wait_until<T>(
     what: &str,
     within: Duration,
@@ -26,19 +32,96 @@ pub async fn wait_until_every<T>(
     within: Duration,
     mut condition: impl AsyncFnMut() -> Result<T>,
 ) -> Result<T> {
-    let deadline = Instant::now() + within;
-    let mut last: Option<Error> = None;
-    let looking = async {
-        loop {
-            let start = Instant::now();
-            match condition().await {
-                Ok(value) => return value,
-                Err(not_yet) => last = Some(not_yet),
-            }
-            sleep_until(Instant::now() + pause.max(start.elapsed())).await;
+    let mut budget = Budget::of(within);
+    let mut seen: Option<Error> = None;
+    loop {
+        let is_last = budget.left().is_zero();
+        let time = if is_last {
+            budget.on_the_clock()
+        } else {
+            budget.left()
+        };
+        let begun = Instant::now();
+        match timeout(time, condition()).await {
+            Ok(Ok(value)) => return Ok(value),
+            Ok(Err(not_yet)) => seen = Some(not_yet),
+            // What an earlier look has seen says more.
+            Err(_) => {}
         }
-    };
-    let seen = timeout_at(deadline, looking).await;
-    seen.map_err(|_| last.unwrap_or_else(|| Error::msg("the first look at it did not end")))
-        .with_context(|| format!("waited {within:?} for {what}"))
+        if is_last {
+            let seen = seen.unwrap_or_else(|| Error::msg("no look at it has ended"));
+            return Err(seen).with_context(|| format!("waited {within:?} for {what}"));
+        }
+        let took = begun.elapsed();
+        budget.looked(took);
+        let asked = pause.max(took).min(budget.left());
+        let begun = Instant::now();
+        sleep(asked).await;
+        budget.paused(asked, begun.elapsed());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::future::pending;
+
+    use anyhow::bail;
+    use tokio::time::advance;
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(10);
+
+    /// Waits for the look of this number.
+    async fn wait_for_look(number: u32) -> Result<()> {
+        let looks = Cell::new(0);
+        wait_until("it", LIMIT, async || {
+            looks.set(looks.get() + 1);
+            match looks.get() {
+                look if look == number => Ok(()),
+                look => bail!("look {look}"),
+            }
+        })
+        .await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_machine_that_stands_still_costs_a_look_and_not_the_limit() {
+        let stall = async {
+            tokio::task::yield_now().await;
+            advance(3 * LIMIT).await;
+        };
+        let (waited, ()) = tokio::join!(wait_for_look(100), stall);
+        waited.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_look_that_does_not_end_is_followed_by_a_whole_one() {
+        let looks = Cell::new(0);
+        let waited = wait_until("it", LIMIT, async || {
+            looks.set(looks.get() + 1);
+            if looks.get() == 1 {
+                pending::<()>().await;
+            }
+            sleep(2 * LIMIT).await;
+            Ok(())
+        });
+        waited.await.unwrap();
+        assert_eq!(looks.get(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_in_vain_ends_at_its_limit_and_a_hanging_one_at_five_times_that() {
+        let begun = Instant::now();
+        let error = wait_for_look(u32::MAX).await.unwrap_err();
+        assert!((LIMIT..LIMIT + 2 * PAUSE).contains(&begun.elapsed()));
+        assert!(format!("{error:#}").starts_with("waited 10s for it: look "));
+
+        let begun = Instant::now();
+        let hanging = wait_until("it", LIMIT, pending::<Result<()>>);
+        let error = format!("{:#}", hanging.await.unwrap_err());
+        assert!((5 * LIMIT..5 * LIMIT + 2 * PAUSE).contains(&begun.elapsed()));
+        assert_eq!(error, "waited 10s for it: no look at it has ended");
+    }
 }

@@ -43,7 +43,7 @@ export function folder(name: string): string {
 export function curlHome(): string {
   const home = folder('curl');
   const host = new URL(setting('WATER_PORTAL_URL')).host;
-  writeFileSync(join(home, '.curlrc'), `cacert = ${setting('WATER_CA')}\nresolve = ${host}:443:${setting('WATER_NODE_ADDRESS')}\nmax-time = 10\n`);
+  writeFileSync(join(home, '.curlrc'), `cacert = ${setting('WATER_CA')}\nresolve = ${host}:443:${setting('WATER_NODE_ADDRESS')}\nmax-time = 60\n`);
   return home;
 }
 

@@ -87,7 +87,7 @@ async fn a_process_is_killed_at_a_request_to_the_api_server() -> Result<()> {
     let fault = Fault::Kill(Arc::clone(&process));
     interceptor.order(Which::Number(1), Moment::AfterDelivery, fault);
     assert!(client.request("GET", "/version", &[]).await.is_err());
-    let status = process.ended(Duration::from_secs(10)).await?;
+    let status = process.ended(Duration::from_secs(60)).await?;
     assert!(!status.success());
     assert_eq!(interceptor.recall().requests, ["GET /version"]);
     Ok(())

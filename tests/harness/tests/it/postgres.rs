@@ -70,7 +70,7 @@ async fn a_stopped_server_comes_back_with_its_data() -> Result {
     postgres.sql(database.name(), "CREATE TABLE kept (id int)")?;
     postgres
         .process()
-        .stop(std::time::Duration::from_secs(10))
+        .stop(std::time::Duration::from_secs(60))
         .await?;
     assert!(postgres.sql(database.name(), "SELECT 1").is_err());
     postgres.process().start_again()?;

@@ -7,7 +7,7 @@ use water_harness::{Port, Program, wait_until};
 
 type Result = anyhow::Result<()>;
 
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn a_dropped_process_is_gone() -> Result {
