@@ -28,8 +28,8 @@ const BURST: u32 = 2 * STEADY;
 const SPARE: u32 = 3;
 /// How long a gate's use is measured for it.
 const MEASURED: Duration = Duration::from_secs(15);
-/// The share of requests that may be decided without Redis: where a host takes a machine's cores away for
-/// 75 ms, Redis was slow indeed.
+/// The share of requests that may be decided without Redis, and of times that a gate may not be exact: where a host
+/// takes a machine's cores away for 75 ms, Redis was slow indeed.
 const SHARED: f64 = 0.1;
 /// How often the limit stops the gates at least. Beside other work a machine answers a burst more slowly,
 /// and not each one stops a gate: 83 times in 37 bursts alone, 24 beside builds on every core.
@@ -137,17 +137,36 @@ async fn decided_by_share(gates: &[Pod]) -> Result<f64> {
     Ok(total)
 }
 
-/// Looks at every gate's mode until `end`.
-async fn stays_exact(gates: &[Pod], end: Instant) -> Result<()> {
-    let mut looks = interval(LOOK_EVERY);
-    while looks.tick().await < end {
+/// Checks every gate's mode until `end`, and then once more: few checks may find another than exact, the last none.
+async fn stays_exact(cluster: &Cluster, gates: &[Pod], end: Instant) -> Result<()> {
+    let (mut checks, mut inexact) = (0.0, 0.0);
+    let mut times = interval(LOOK_EVERY);
+    while times.tick().await < end {
         for gate in gates {
-            let metrics = gate.metrics().await?;
-            let exact = sum(&metrics, "water_gate_limits_mode{mode=\"exact\"}");
-            ensure!(exact == 1.0, "{} is not exact:\n{metrics}", gate.name);
+            checks += 1.0;
+            inexact += 1.0 - exact(gate).await?;
         }
     }
+    println!("{inexact} of {checks} times a gate was not exact");
+    ensure!(
+        inexact <= checks * SHARED,
+        "{inexact} of {checks} times a gate was not exact"
+    );
+    for gate in gates {
+        let what = format!("exact limits at {} without a load", gate.name);
+        let is_exact = async || {
+            ensure!(exact(gate).await? == 1.0, "not exact");
+            Ok(())
+        };
+        cluster.wait_until(&what, MINUTE, is_exact).await?;
+    }
     Ok(())
+}
+
+/// Returns 1 at a gate whose limits are exact, else 0.
+async fn exact(gate: &Pod) -> Result<f64> {
+    let metrics = gate.metrics().await?;
+    Ok(sum(&metrics, "water_gate_limits_mode{mode=\"exact\"}"))
 }
 
 /// Sends what accounts within their limits send, that many at once, and one that asks for 50 a second,
@@ -171,7 +190,7 @@ async fn limits_are_exact(cluster: &Cluster, gates: &[Pod], at_once: u32) -> Res
     let (steady, greedy, exact) = tokio::join!(
         load::send_for(steady, LASTING),
         load::send_for(greedy, LASTING),
-        stays_exact(gates, Instant::now() + LASTING),
+        stays_exact(cluster, gates, Instant::now() + LASTING),
     );
     let (steady, greedy) = (steady?, greedy?);
     let shared = decided_by_share(gates).await? - before;
@@ -180,7 +199,12 @@ async fn limits_are_exact(cluster: &Cluster, gates: &[Pod], at_once: u32) -> Res
     exact?;
     steady.without_failures()?;
     greedy.without_failures()?;
-    ensure!(greedy.ok == 240, "{greedy}");
+    // Two windows of 120. A gate that decides by its share may refuse one of them, and never accepts one more.
+    let ok = greedy.ok as f64;
+    ensure!(
+        240.0 - shared <= ok && ok <= 240.0,
+        "{greedy}; {shared} decided without Redis"
+    );
     let overfull = greedy.overfull(120, MINUTE);
     ensure!(overfull.is_none(), "121 were accepted within {overfull:?}");
     let all = (steady.sent + greedy.sent) as f64;
