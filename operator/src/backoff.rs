@@ -1,4 +1,4 @@
-//! How long a failing object waits: longer each time, and not all objects at once.
+//! Pauses of failing objects: longer each time, and spread so that not all objects end theirs at once.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
@@ -14,14 +14,19 @@ const FIRST: Duration = Duration::from_millis(250);
 pub struct Backoff(Mutex<HashMap<String, u32>>);
 
 impl Backoff {
-    /// The object failed once more: how long it waits, twice as long each time up to `longest`,
-    /// [`spread`] by `chance`.
+    /// Counts a failure of the object; returns its pause: twice as long each time up to `longest`, [`spread`] by
+    /// `chance`.
     pub fn failed(&self, uid: &str, longest: Duration, chance: u32) -> Duration {
         let mut failures = lock(&self.0);
         let failure = failures.entry(uid.to_owned()).or_insert(0);
         let pause = FIRST.saturating_mul(2_u32.saturating_pow(*failure));
         *failure = (*failure + 1).min(16);
         spread(pause.min(longest), chance)
+    }
+
+    /// Failures in a row so far, at most 16.
+    pub fn failures(&self, uid: &str) -> u32 {
+        lock(&self.0).get(uid).copied().unwrap_or(0)
     }
 
     pub fn succeeded(&self, uid: &str) {

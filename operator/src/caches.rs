@@ -1,5 +1,8 @@
-//! What the watches have told of ApiKeys, WaterDataApis and keys' Secrets. A standby keeps it too, so
-//! that it can act as soon as it leads.
+//! Caches of ApiKeys, WaterDataApis and keys' Secrets, filled by watches. A standby fills them too, so that it can act
+//! as soon as it leads.
+
+mod routine;
+mod secrets;
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -8,6 +11,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::channel::mpsc::UnboundedSender;
+use futures::future::select_all;
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::runtime::reflector::ObjectRef;
@@ -20,14 +24,16 @@ use water_resources::api_key::KEY_LABEL;
 use water_resources::{ApiKey, WaterDataApi};
 
 use crate::client::watched;
-use crate::conditions::{Aspect, holds};
-use crate::config::Scope;
+use crate::conditions::{ConditionType, holds};
+use crate::config::{Scope, SecretScope};
 use crate::keys::memory::Memory;
 use crate::watches::Changes;
-use crate::watches::cache::Cache;
+use crate::watches::cache::{Cache, OnRefusal};
 use crate::watches::health::Health;
+use routine::Routine;
+pub use secrets::{SecretCaches, SecretStores};
 
-/// Between two settled ApiKeys, when a leader looks at all: 10 000 in 20 s.
+/// Interval between two settled ApiKeys when a leader checks all of them: 10 000 in 20 s.
 const SETTLED_EVERY: Duration = Duration::from_millis(2);
 
 /// An ApiKey, whether it can be decoded or not.
@@ -40,26 +46,26 @@ pub type KeySecret = PartialObjectMeta<Secret>;
 pub struct Caches {
     pub keys: Cache<Key>,
     pub apis: Cache<Installation>,
-    pub secrets: Cache<KeySecret>,
+    pub secrets: SecretCaches,
     follower: Mutex<Option<Follower>>,
-    /// Counts the times at which a leader has to look at every ApiKey.
-    rounds: watch::Sender<u64>,
-    /// Each claim that waits until the caches have caught up is a receiver.
+    /// Settled ApiKeys that the leader checks again.
+    routine: Routine,
+    /// Channel with a receiver for each claim that waits until the caches have caught up.
     waiting: watch::Sender<()>,
 }
 
-/// Where a leader hears which objects to look at.
+/// Channels that name to a leader the objects to reconcile, and its memory.
 #[derive(Clone)]
 pub struct Follower {
     /// ApiKeys that changed, or whose Secret did.
     pub keys: UnboundedSender<ObjectRef<Key>>,
     /// WaterDataApis that changed.
     pub apis: UnboundedSender<ObjectRef<Installation>>,
-    /// What it remembers, its own writes among them. Ends with the leadership.
+    /// Memory of the leader, with its own writes. Ends with the leadership.
     pub memory: Weak<Memory>,
 }
 
-pub struct Told {
+pub struct CacheChanges {
     keys: Changes<Key>,
     apis: Changes<Installation>,
     secrets: Changes<KeySecret>,
@@ -67,22 +73,28 @@ pub struct Told {
 
 impl Caches {
     /// Empty caches, and the watches that [`Caches::keep`] fills them by.
-    pub fn new(client: &Client, scope: Scope, namespace: &str, health: &Health) -> (Self, Told) {
-        let (keys, key_changes) =
-            Cache::new("apikeys", watched(client, scope, namespace), None, health);
+    pub fn new(
+        client: &Client,
+        scope: Scope,
+        namespace: &str,
+        secrets: &SecretScope,
+        health: &Health,
+    ) -> (Self, CacheChanges) {
+        let unknown = OnRefusal::Unknown;
+        let keys = watched(client, scope, namespace);
+        let (keys, key_changes) = Cache::new("apikeys", keys, None, unknown, health);
         let apis = watched(client, scope, namespace);
-        let (apis, api_changes) = Cache::new("waterdataapis", apis, None, health);
-        let secrets = watched(client, scope, namespace);
-        let (secrets, secret_changes) = Cache::new("secrets", secrets, Some(KEY_LABEL), health);
+        let (apis, api_changes) = Cache::new("waterdataapis", apis, None, unknown, health);
+        let (secrets, secret_changes) = SecretCaches::new(client, secrets, health);
         let caches = Self {
             keys,
             apis,
             secrets,
             follower: Mutex::default(),
-            rounds: watch::Sender::new(0),
+            routine: Routine::default(),
             waiting: watch::Sender::new(()),
         };
-        let told = Told {
+        let told = CacheChanges {
             keys: key_changes,
             // A status that a pass has written is no reason for another.
             apis: api_changes
@@ -97,7 +109,7 @@ impl Caches {
     }
 
     /// Fills the caches for as long as it runs; returns when a watch has ended, which none should.
-    pub async fn keep(&self, told: Told) {
+    pub async fn keep(&self, told: CacheChanges) {
         let keys = told.keys.for_each(async |key| {
             if let Ok(key) = key {
                 self.tell_changed(&key);
@@ -125,15 +137,17 @@ impl Caches {
         }
     }
 
-    /// A store shows a list when that is complete: a pass over one of its objects may have run before.
+    /// Asks for a pass over every object after each list. A store shows a list when that is complete: a pass over one
+    /// of its objects may have run before.
     async fn tell_after_lists(&self) -> Infallible {
         let (mut keys, mut apis) = (self.keys.told.clone(), self.apis.told.clone());
-        let mut secrets = self.secrets.told.clone();
+        let mut secrets = self.secrets.told();
         loop {
+            let of_secrets = secrets.iter_mut().map(|told| Box::pin(told.changed()));
             let listed = tokio::select! {
                 listed = keys.changed() => listed,
                 listed = apis.changed() => listed,
-                listed = secrets.changed() => listed,
+                (listed, _, _) = select_all(of_secrets) => listed,
             };
             if listed.is_err() {
                 pending::<Infallible>().await;
@@ -145,49 +159,45 @@ impl Caches {
         }
     }
 
-    /// Tells a leader of the settled ApiKeys at a pace that leaves room for those that change: behind
-    /// the passes over 10 000 others, a new key would wait for many seconds. During a claim all passes
-    /// wait for it, and those that gathered meanwhile would come before the new key.
+    /// Reports the settled ApiKeys to the leader at their pace. During a claim all passes wait for it, and those that
+    /// gathered meanwhile would come before a new key.
     async fn tell_settled(&self) -> Infallible {
-        let mut rounds = self.rounds.subscribe();
         let mut pace = interval(SETTLED_EVERY);
         pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            // An error would mean that the sender is gone, and `self` holds it.
-            let _ = rounds.changed().await;
-            for key in self.keys.store.state() {
-                if rounds.has_changed().unwrap_or(false) {
-                    break;
-                }
-                if is_settled(&key) {
-                    pace.tick().await;
-                    self.let_claims_pass().await;
-                    self.tell_key(ObjectRef::from_obj(&*key));
-                }
-            }
+            let key = self.routine.next().await;
+            pace.tick().await;
+            self.let_claims_pass().await;
+            self.tell_key(key);
         }
     }
 
-    /// Returns once no claim waits: what is told of meanwhile would come before what changes.
+    /// Returns once no claim waits: what is reported meanwhile would come before what changes.
     pub async fn let_claims_pass(&self) {
         self.waiting.closed().await;
     }
 
-    /// Tells of every object: of ApiKeys that are settled one after the other, of all else at once.
-    fn tell_all(&self, follower: &Follower) {
-        // An error means that the leadership is over.
-        for key in self.keys.store.state() {
-            if !is_settled(&key) {
-                let _ = follower.keys.unbounded_send(ObjectRef::from_obj(&*key));
-            }
+    /// Asks for another pass over some ApiKeys: over those that are settled one after the other, over the others at once.
+    /// `is_concerned`: their WaterDataApi has changed.
+    pub fn revisit(&self, keys: Vec<Arc<Key>>, is_concerned: bool) {
+        let (settled, others): (Vec<_>, Vec<_>) = keys.into_iter().partition(|key| is_settled(key));
+        for key in others {
+            self.tell_key(place(&key));
         }
-        self.rounds.send_modify(|rounds| *rounds += 1);
+        let settled = settled.iter().map(|key| place(key));
+        self.routine.add(settled, is_concerned);
+    }
+
+    /// Asks for a pass over every object.
+    fn tell_all(&self, follower: &Follower) {
+        self.revisit(self.keys.store.state(), false);
+        // An error means that the leadership is over.
         for api in self.apis.store.state() {
             let _ = follower.apis.unbounded_send(ObjectRef::from_obj(&*api));
         }
     }
 
-    /// A leader hears of every object, and from here on of every change.
+    /// Names every object to a leader, and from here on every change.
     pub fn follow(&self, follower: Follower) {
         *self.follower() = Some(follower.clone());
         self.tell_all(&follower);
@@ -212,14 +222,14 @@ impl Caches {
         Ok(())
     }
 
-    /// Has all watches begin with a list again. Until that is complete the caches stay as they are.
+    /// Begins all watches with a list again. Until that is complete the caches stay as they are.
     pub fn begin_anew(&self) {
         self.keys.begin_anew();
         self.apis.begin_anew();
         self.secrets.begin_anew();
     }
 
-    /// A leader's own write is no reason for another pass.
+    /// Asks for a pass over a changed ApiKey, unless the change is the leader's own write.
     fn tell_changed(&self, key: &Key) {
         let is_own = |memory: Arc<Memory>| key.0.as_ref().is_ok_and(|key| memory.wrote(key));
         if let Some(follower) = &*self.follower()
@@ -240,14 +250,25 @@ impl Caches {
     }
 }
 
-/// Whether an ApiKey's status says that all is done that its spec asks for.
+/// Reference to an ApiKey without the rest of its metadata.
+fn place(key: &Key) -> ObjectRef<Key> {
+    let namespace = key.namespace().unwrap_or_default();
+    ObjectRef::new(&key.name_any()).within(&namespace)
+}
+
 fn is_settled(key: &Key) -> bool {
-    let Ok(key) = &key.0 else { return false };
+    key.0.as_ref().is_ok_and(is_done)
+}
+
+/// Whether an ApiKey's status says that all is done that its spec asks for.
+pub fn is_done(key: &ApiKey) -> bool {
     let status = key.status.as_ref();
     key.metadata.deletion_timestamp.is_none()
         && status.is_some_and(|status| {
             status.observed_generation == key.metadata.generation
-                && holds(&status.conditions, Aspect::Ready)
+                && [ConditionType::Synced, ConditionType::Ready]
+                    .iter()
+                    .all(|aspect| holds(&status.conditions, *aspect))
         })
 }
 
@@ -271,7 +292,8 @@ mod tests {
     async fn a_leader_hears_of_each_change_but_its_own() {
         let client = Client::try_from(Config::new("http://127.0.0.1:9".parse().unwrap())).unwrap();
         let health = Health::new(Metrics::default());
-        let (caches, _) = Caches::new(&client, Scope::Namespaced, "team", &health);
+        let secrets = SecretScope::Cluster;
+        let (caches, _) = Caches::new(&client, Scope::Namespaced, "team", &secrets, &health);
         let ((keys, mut heard), (apis, _)) = (mpsc::unbounded(), mpsc::unbounded());
         let memory = Arc::<Memory>::default();
         caches.follow(Follower {
@@ -282,7 +304,7 @@ mod tests {
         memory.keep_written(&at("10"));
         let changes = ["9", "10", "11"].map(|version| Ok(DeserializeGuard(Ok(at(version)))));
         caches
-            .keep(Told {
+            .keep(CacheChanges {
                 keys: stream::iter(changes).boxed(),
                 apis: stream::pending().boxed(),
                 secrets: stream::pending().boxed(),

@@ -1,171 +1,27 @@
-//! Conditions, their reasons and the field managers: the words in which the operator speaks.
+//! Conditions and field managers, as the operator writes them.
 //!
 //! They follow kstatus, so that `helm --wait`, Flux and Argo CD understand them: `Ready` is true
 //! when the declared state is in force; `Reconciling` while the operator works on it; `Stalled` when
 //! it cannot go on without somebody's help.
 
+use std::array;
+
 use water_domain::Timestamp;
 use water_resources::condition::{Condition, ConditionStatus};
+pub use water_resources::condition::{ConditionType, Reason};
 
 /// The field manager of the objects that a WaterDataApi consists of.
 pub const WORKLOAD_MANAGER: &str = "water-operator";
 /// The field manager of status, finalizers and keys' Secrets.
 pub const RECORD_MANAGER: &str = "water-operator-records";
 
-/// Defines an enum whose variants are also the words that the API shows.
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$word_doc:meta])* $word:ident),* $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        pub enum $name { $($(#[$word_doc])* $word),* }
-
-        impl $name {
-            /// The word as the API shows it.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$word => stringify!($word)),* }
-            }
-        }
-    };
-}
-
-words! {
-    /// The aspects that conditions speak of.
-    Aspect {
-        /// An ApiKey: some WaterDataApi admits it.
-        Accepted,
-        /// An ApiKey: its Secret holds the key.
-        SecretReady,
-        /// An ApiKey: the directory holds what is declared.
-        Synced,
-        /// A WaterDataApi: requests for data are answered.
-        Available,
-        /// A WaterDataApi: every pod runs what is declared, or is on its way there.
-        Progressing,
-        /// A WaterDataApi: some pods are missing.
-        Degraded,
-        /// A WaterDataApi: the schema is that of the version.
-        MigrationsComplete,
-        /// A WaterDataApi: the key directory is complete and its plans are those declared.
-        DirectorySynced,
-        /// A WaterDataApi: both public datasets have rows.
-        DataLoaded,
-        /// A WaterDataApi: clients can reach the gate.
-        ExposureReady,
-        /// A WaterDataApi with a portal: its identity provider can be used.
-        SignInReady,
-        /// The declared state is in force.
-        Ready,
-        /// The operator works on it.
-        Reconciling,
-        /// Somebody's help is needed.
-        Stalled,
-    }
-}
-
-words! {
-    /// Why a condition is as it is.
-    Reason {
-        Admitted,
-        Active,
-        Suspended,
-        /// The key is answered 403: its plan does not open the API.
-        PlanWithoutAccess,
-        NotYetValid,
-        Expired,
-        Deleting,
-        /// No WaterDataApi, or several, would accept the key.
-        ApiAmbiguous,
-        ApiNotFound,
-        NamespaceNotAdmitted,
-        /// The namespace may not name the account.
-        AccountNotBound,
-        PlanUnknown,
-        /// The Secret's name is taken.
-        SecretConflict,
-        /// Another ApiKey has the same key.
-        KeyConflict,
-        /// The key was revoked and is not taken back.
-        RevokedInStore,
-        /// The Secret was gone or changed too often.
-        ReissueLimit,
-        /// There is no Secret, since the key was brought along.
-        NotNeeded,
-        Written,
-        /// An earlier step is not done.
-        Waiting,
-        /// The directory holds what is declared.
-        Published,
-        /// The directory holds what is declared, on a Redis that could lose it in a failover.
-        ReplicasUnguarded,
-        /// The directory holds keys of more ApiKeys that are gone than a sweep removes by itself.
-        SweepHeld,
-        /// The directory holds what is declared, and the gates' Redis user could write key records.
-        GateMayWrite,
-        /// The directory holds what is declared, on a Redis that evicts keys when its memory is full.
-        EvictionAllowed,
-        /// The directory holds what is declared, and the operator may not ask Redis whether it evicts keys, or
-        /// what the gates' user may do; or Redis does not know that user.
-        Unverified,
-        /// The directory holds what is declared, and keys of one account have different plans.
-        PlansDiffer,
-        /// A gate that serves does not follow this directory.
-        GateWithoutLease,
-        /// The API server refused or did not answer.
-        ApiServerError,
-        /// Gates may still act on what was declared before.
-        AwaitingGates,
-        /// Redis cannot be reached, or does not answer as it should.
-        StoreUnavailable,
-        /// Redis accepts no writes: it is a replica, or a primary without enough of them.
-        StoreReadOnly,
-        StoreOutOfMemory,
-        /// Redis still reads its dump.
-        StoreLoading,
-        StoreWrongPassword,
-        StoreClusterDown,
-        StoreDenied,
-        /// The directory belongs to another installation.
-        DirectoryOwned,
-        /// The spec asks for namespaces that the operator does not watch.
-        ScopeTooNarrow,
-        /// A Secret that the spec names is missing or lacks a key.
-        SecretInvalid,
-        PortalInvalid,
-        NotSupported,
-        /// The object is admitted by the schema, and cannot be read.
-        Undecodable,
-        Rejected,
-        /// An object of a child's name belongs to somebody else.
-        ObjectConflict,
-        Paused,
-        Complete,
-        RollingOut,
-        RolloutFailed,
-        Migrating,
-        MigrationFailed,
-        PodsReady,
-        PodsMissing,
-        Loaded,
-        NoData,
-        NotAnswering,
-        ProviderUsable,
-        ProviderUnusable,
-        ClientRefused,
-        /// Nothing was asked for.
-        NotConfigured,
-        AddressPending,
-        AddressAssigned,
-        Healthy,
-    }
-}
-
-/// What the operator found out about one aspect.
+/// Finding of the operator about one aspect.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
-    pub aspect: Aspect,
+    pub aspect: ConditionType,
     pub status: ConditionStatus,
     pub reason: Reason,
-    /// Why, in a sentence; what to do about it when it is somebody's turn.
+    /// Reason in a sentence, with the remedy when somebody has to act.
     pub message: String,
 }
 
@@ -173,20 +29,20 @@ pub struct Finding {
 const LONGEST_MESSAGE: usize = 1024;
 
 impl Finding {
-    pub fn holds(aspect: Aspect, reason: Reason, message: impl Into<String>) -> Self {
+    pub fn holds(aspect: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
         Self::new(aspect, ConditionStatus::True, reason, message)
     }
 
-    pub fn lacks(aspect: Aspect, reason: Reason, message: impl Into<String>) -> Self {
+    pub fn lacks(aspect: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
         Self::new(aspect, ConditionStatus::False, reason, message)
     }
 
-    pub fn unknown(aspect: Aspect, reason: Reason, message: impl Into<String>) -> Self {
+    pub fn unknown(aspect: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
         Self::new(aspect, ConditionStatus::Unknown, reason, message)
     }
 
     fn new(
-        aspect: Aspect,
+        aspect: ConditionType,
         status: ConditionStatus,
         reason: Reason,
         message: impl Into<String>,
@@ -200,26 +56,28 @@ impl Finding {
     }
 }
 
-/// At most so many bytes of a text, cut at a whole character.
+/// Cuts a text to at most so many bytes, at a whole character.
 pub fn bounded(mut text: String, bytes: usize) -> String {
     text.truncate(text.floor_char_boundary(bytes));
     text
 }
 
-/// How far the operator is, which decides the three conditions of kstatus.
+/// Progress of the operator, which decides the three conditions of kstatus.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Readiness {
     /// The declared state is in force.
     InForce(Reason, String),
     /// The operator works on it or waits for something that comes by itself.
     Underway(Reason, String),
+    /// The declared state was in force, and nobody knows whether it still is: the operator goes on asking.
+    Unknown(Reason, String),
     /// Somebody has to do something.
     Stuck(Reason, String),
 }
 
 impl Readiness {
-    /// What it means that no WaterDataApi accepts an ApiKey. One that is missing may be on its way:
-    /// both kinds are often applied together, and kstatus calls what is `Stalled` failed.
+    /// Readiness of an ApiKey that no WaterDataApi accepts. A missing WaterDataApi may be on its way: both kinds are
+    /// often applied together, and kstatus calls what is `Stalled` failed.
     pub fn refused(reason: Reason, message: impl Into<String>) -> Self {
         match reason {
             Reason::ApiAmbiguous | Reason::ApiNotFound => Self::Underway(reason, message.into()),
@@ -239,6 +97,7 @@ impl Readiness {
         match self {
             Self::InForce(reason, message)
             | Self::Underway(reason, message)
+            | Self::Unknown(reason, message)
             | Self::Stuck(reason, message) => (*reason, message.as_str()),
         }
     }
@@ -246,15 +105,19 @@ impl Readiness {
     /// `Ready`, `Reconciling` and `Stalled`, in this order.
     pub fn findings(&self) -> [Finding; 3] {
         let (reason, message) = self.words();
-        let finding = |aspect, holds: bool| match holds {
-            true => Finding::holds(aspect, reason, message),
-            false => Finding::lacks(aspect, reason, message),
+        use ConditionStatus::{False, True, Unknown};
+        let statuses = match self {
+            Self::InForce(..) => [True, False, False],
+            Self::Underway(..) => [False, True, False],
+            Self::Unknown(..) => [Unknown, True, False],
+            Self::Stuck(..) => [False, False, True],
         };
-        [
-            finding(Aspect::Ready, matches!(self, Self::InForce(..))),
-            finding(Aspect::Reconciling, matches!(self, Self::Underway(..))),
-            finding(Aspect::Stalled, matches!(self, Self::Stuck(..))),
-        ]
+        let aspects = [
+            ConditionType::Ready,
+            ConditionType::Reconciling,
+            ConditionType::Stalled,
+        ];
+        array::from_fn(|at| Finding::new(aspects[at], statuses[at], reason, message))
     }
 }
 
@@ -284,14 +147,14 @@ pub fn stated(
         .collect()
 }
 
-pub fn find(conditions: &[Condition], aspect: Aspect) -> Option<&Condition> {
+pub fn find(conditions: &[Condition], aspect: ConditionType) -> Option<&Condition> {
     conditions
         .iter()
         .find(|condition| condition.kind == aspect.as_str())
 }
 
 /// Whether the condition about an aspect is there and true.
-pub fn holds(conditions: &[Condition], aspect: Aspect) -> bool {
+pub fn holds(conditions: &[Condition], aspect: ConditionType) -> bool {
     find(conditions, aspect).is_some_and(|condition| condition.status == ConditionStatus::True)
 }
 
@@ -304,7 +167,11 @@ mod tests {
     }
 
     fn ready(message: &str) -> Vec<Finding> {
-        vec![Finding::holds(Aspect::Ready, Reason::Active, message)]
+        vec![Finding::holds(
+            ConditionType::Ready,
+            Reason::Active,
+            message,
+        )]
     }
 
     #[test]
@@ -316,7 +183,7 @@ mod tests {
             (second[0].message.as_str(), second[0].observed_generation),
             ("two", 2)
         );
-        let lost = vec![Finding::lacks(Aspect::Ready, Reason::Expired, "")];
+        let lost = vec![Finding::lacks(ConditionType::Ready, Reason::Expired, "")];
         assert_eq!(
             stated(&second, lost, 2, at(3))[0].last_transition_time,
             at(3)
@@ -330,6 +197,7 @@ mod tests {
         for findings in [
             outcome(Readiness::InForce),
             outcome(Readiness::Underway),
+            outcome(Readiness::Unknown),
             outcome(Readiness::Stuck),
         ] {
             let holding = findings

@@ -5,19 +5,21 @@ use std::str::FromStr;
 
 use water_runtime::{Config, Invalid, Settings};
 
-/// What `water-operator run` needs to know.
+/// Settings of `water-operator run`.
 #[derive(Clone, Debug)]
 pub struct OperatorConfig {
-    /// Where health and metrics are answered.
+    /// Address on which health and metrics are served.
     pub admin: SocketAddr,
-    /// This pod's name: the holder in the Lease, the reporter of events.
+    /// Name of this pod: the holder in the Lease, the reporter of events.
     pub pod_name: String,
-    /// Where the Lease is, and all that is watched with [`Scope::Namespaced`].
+    /// Namespace of the Lease, and of all that is watched with [`Scope::Namespaced`].
     pub pod_namespace: String,
-    /// What is watched.
+    /// Scope of the watches.
     pub scope: Scope,
-    /// With [`Scope::Cluster`]: namespaces beside the pod's own in which WaterDataApis are rolled out.
+    /// Namespaces in addition to the pod's own in which WaterDataApis are rolled out, with [`Scope::Cluster`].
     pub more_namespaces: Vec<String>,
+    /// Further namespaces in which ApiKeys get Secrets, with [`Scope::Cluster`]. Empty: in all.
+    pub key_namespaces: Vec<String>,
 }
 
 impl OperatorConfig {
@@ -34,14 +36,37 @@ impl OperatorConfig {
             .cloned()
             .collect()
     }
+
+    /// The namespaces in which ApiKeys get Secrets.
+    pub fn secret_scope(&self) -> SecretScope {
+        if self.scope == Scope::Cluster && self.key_namespaces.is_empty() {
+            return SecretScope::Cluster;
+        }
+        let mut names = self.api_namespaces();
+        if self.scope == Scope::Cluster {
+            names.extend(self.key_namespaces.iter().cloned());
+        }
+        names.sort();
+        names.dedup();
+        SecretScope::Namespaces(names)
+    }
 }
 
-/// Where the operator looks for ApiKeys and WaterDataApis.
+/// Namespaces in which the operator reads and writes keys' Secrets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SecretScope {
+    /// Every namespace.
+    Cluster,
+    /// Exactly these namespaces.
+    Namespaces(Vec<String>),
+}
+
+/// Namespaces in which the operator watches ApiKeys and WaterDataApis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
-    /// In its own namespace.
+    /// The operator's own namespace.
     Namespaced,
-    /// In all.
+    /// Every namespace.
     Cluster,
 }
 
@@ -78,12 +103,17 @@ impl Config for OperatorConfig {
             "WATER_API_NAMESPACES",
             "with Cluster, more namespaces that hold WaterDataApis, separated by commas",
         );
+        let key_namespaces = settings.list(
+            "WATER_KEY_NAMESPACES",
+            "with Cluster, the only further namespaces in which ApiKeys get Secrets, separated by commas",
+        );
         Ok(Self {
             admin: admin?,
             pod_name: pod_name?,
             pod_namespace: pod_namespace?,
             scope: scope?,
             more_namespaces: more_namespaces?,
+            key_namespaces: key_namespaces?,
         })
     }
 }

@@ -1,11 +1,10 @@
-//! What the controllers share while this pod leads.
+//! State that the controllers share while this pod leads.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{ListParams, ObjectMeta};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Api, Client, Resource};
 use water_keystore::Owner;
@@ -13,35 +12,41 @@ use water_resources::api_key::ApiName;
 use water_resources::{ApiKey, WaterDataApi};
 
 use crate::backoff::Backoff;
-use crate::caches::{Caches, Follower, Installation, Key};
+use crate::caches::{Caches, Follower, Installation, Key, is_done};
 use crate::config::Scope;
+use crate::definitions::Definitions;
 use crate::directories::{Directories, Namespaces};
 use crate::events::Events;
 use crate::gate_pods::GatePods;
 use crate::keys::memory::Memory;
+use crate::keys::queues::Queues;
 use crate::keys::secret::Secrets;
 use crate::metrics::Metrics;
+use crate::watches::listing;
 
 pub struct Context {
     pub client: Client,
-    /// Which namespaces may be looked at.
+    /// Namespaces that may be read.
     pub scope: Scope,
     pub namespace: String,
     /// The namespaces in which WaterDataApis are rolled out.
     pub api_namespaces: Vec<String>,
     pub events: Events,
-    /// What the watches have told; the stores below are theirs.
+    /// Caches of the watches, which fill the stores below.
     pub caches: Arc<Caches>,
-    /// All ApiKeys, as the watch last told; those that cannot be decoded too.
+    /// Every ApiKey as the watch last reported it, also one that cannot be decoded.
     pub keys: Store<Key>,
-    /// All WaterDataApis, likewise.
+    /// Every WaterDataApi, likewise.
     pub apis: Store<Installation>,
     pub secrets: Secrets,
     pub revisit: Follower,
-    /// What is remembered of ApiKeys while this pod leads.
+    /// Memory of ApiKeys while this pod leads.
     pub memory: Arc<Memory>,
+    /// Queues in which ApiKeys wait for their passes.
+    pub queues: Queues,
     pub directories: Directories,
     pub gate_pods: GatePods,
+    pub definitions: Definitions,
     pub backoff: Backoff,
     pub metrics: Metrics,
 }
@@ -54,7 +59,7 @@ impl Context {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    /// What stands at the place of a WaterDataApi, whether it can be decoded or not.
+    /// WaterDataApi of that namespace and name, whether it can be decoded or not.
     pub fn api_at(&self, place: &ApiName) -> Option<Arc<Installation>> {
         let at = ObjectRef::new(&place.name).within(&place.namespace);
         self.apis.get(&at)
@@ -79,12 +84,22 @@ impl Context {
 
     /// Asks for another pass over every ApiKey that is, or might become, one of that WaterDataApi.
     pub fn revisit_keys_of(&self, place: &ApiName) {
-        let concerned = |key: &ApiKey| {
-            let issued = key.status.as_ref().and_then(|status| status.api.as_ref());
-            issued.is_none_or(|issued| issued == place)
-        };
-        for key in keys_where(&self.keys, concerned) {
-            self.revisit_key(key);
+        let concerned = |key: &ApiKey| may_belong_to(key, place);
+        let keys = self
+            .keys
+            .state_filter(|key| key.0.as_ref().is_ok_and(concerned));
+        self.caches.revisit(keys, true);
+    }
+
+    /// Asks for another pass over every ApiKey of that WaterDataApi whose status does not say that all is done.
+    pub fn revisit_unsettled_keys_of(&self, place: &ApiName) {
+        let concerned = |key: &ApiKey| may_belong_to(key, place) && !is_done(key);
+        // One that cannot be decoded may be any's.
+        let found = self
+            .keys
+            .state_filter(|key| key.0.as_ref().map_or(true, concerned));
+        for key in found {
+            self.revisit_key(ObjectRef::from_obj(&*key));
         }
     }
 
@@ -98,33 +113,37 @@ impl Context {
         self.revisit_key(ObjectRef::new(&owner.name).within(&owner.namespace));
     }
 
+    /// Asks for another pass over every WaterDataApi.
+    pub fn revisit_apis(&self) {
+        for api in self.apis.state() {
+            let _ = self.revisit.apis.unbounded_send(ObjectRef::from_obj(&*api));
+        }
+    }
+
     pub fn revisit_api(&self, place: &ApiName) {
         let api = ObjectRef::new(&place.name).within(&place.namespace);
         let _ = self.revisit.apis.unbounded_send(api);
     }
 
-    /// The labels of all namespaces that are looked at, read afresh.
+    /// Labels of all namespaces in scope, read again.
     pub async fn all_namespaces(&self) -> kube::Result<Namespaces> {
-        let labelled = |meta: ObjectMeta| {
-            let name = meta.name.unwrap_or_default();
-            (name, meta.labels.unwrap_or_default())
-        };
         if self.scope == Scope::Namespaced {
-            let own = self.namespace(&self.namespace).await?;
-            return Ok([labelled(own.metadata)].into());
+            let own = self.namespace(&self.namespace).await?.metadata;
+            let name = self.namespace.clone();
+            return Ok([(name, own.labels.unwrap_or_default())].into());
         }
-        let all = Api::<Namespace>::all(self.client.clone());
-        let listed = all.list_metadata(&ListParams::default()).await?;
-        let listed = listed.items.into_iter();
-        Ok(listed
-            .map(|namespace| labelled(namespace.metadata))
-            .collect())
+        listing::labels(&Api::<Namespace>::all(self.client.clone())).await
     }
 
     /// A namespace, read afresh.
     pub async fn namespace(&self, name: &str) -> kube::Result<Namespace> {
         Api::<Namespace>::all(self.client.clone()).get(name).await
     }
+}
+
+fn may_belong_to(key: &ApiKey, place: &ApiName) -> bool {
+    let issued = key.status.as_ref().and_then(|status| status.api.as_ref());
+    issued.is_none_or(|issued| issued == place)
 }
 
 /// The ApiKeys for which something holds; of those that can be decoded.

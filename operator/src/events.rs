@@ -1,9 +1,8 @@
-//! Events: one for each transition, about the object that changed. Each is a log line too, since the
-//! API server keeps events for an hour only.
+//! Events: one for each transition, about the object that changed. Each is also a log line, since the API server keeps
+//! events for an hour only.
 //!
-//! Each transition is an event of its own: kube's recorder, as client-go's, counts a second one of the
-//! same reason up and keeps the words of the first, so that a second rotation would show the key ids
-//! of the first.
+//! Each transition is a separate event: kube's recorder, as client-go's, counts a second one of the same reason up and
+//! keeps the words of the first, so that a second rotation would show the key ids of the first.
 
 use std::time::Duration;
 
@@ -14,31 +13,35 @@ use k8s_openapi::api::events::v1::Event;
 use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
+use crate::backoff::{chance, spread};
+use crate::client::ApiFailure;
 use crate::clock;
 use crate::conditions::bounded;
 
 const CONTROLLER: &str = "water-operator";
-/// What the API server allows, in bytes.
+/// Longest note that the API server allows, in bytes.
 const LONGEST_NOTE: usize = 1024;
-/// What the API server allows for a reporter's name, in bytes.
+/// Longest name of a reporter that the API server allows, in bytes.
 const LONGEST_INSTANCE: usize = 128;
-/// Events that may wait for the API server; one more is lost, and stands in the log.
+/// Events that may wait for the API server; one more is lost, and only logged.
 const CAPACITY: usize = 4096;
 /// Events written at once.
 const AT_ONCE: usize = 8;
-/// A write is given up after this long. Nobody waits for it, and it is not tried again.
+/// Time limit of a write with its repetitions. Nobody waits for it.
 const WITHIN: Duration = Duration::from_secs(30);
+/// Pause before a write is tried again.
+const PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transition {
-    /// Whether somebody should look.
+    /// Whether somebody should check the object.
     pub warning: bool,
-    /// One word, such as `KeyIssued`.
+    /// Reason in one word, such as `KeyIssued`.
     pub reason: String,
-    /// One sentence. Names no key's text and no account's data.
+    /// Sentence that describes the transition. Names no key's text and no account's data.
     pub note: String,
 }
 
@@ -51,7 +54,7 @@ impl Transition {
         }
     }
 
-    /// Something that somebody should look at.
+    /// Creates a transition that somebody should check.
     pub fn warning(reason: impl Into<String>, note: impl Into<String>) -> Self {
         Self {
             warning: true,
@@ -104,7 +107,7 @@ fn log(about: &ObjectReference, transition: &Transition) {
     }
 }
 
-/// Named by its time, as client-go does: `kubectl describe` shows events of one second by their names.
+/// Builds an event named by its time, as client-go does: `kubectl describe` shows events of one second by their names.
 fn event(about: &ObjectReference, transition: &Transition, pod: &str) -> Event {
     let time = clock::shown_time();
     let object = about.name.as_deref().unwrap_or_default();
@@ -131,20 +134,31 @@ fn event(about: &ObjectReference, transition: &Transition, pod: &str) -> Event {
     }
 }
 
-/// Writes the queued events, until no [`Events`] is left that could queue more. One that cannot be
-/// written is not tried again: the status tells the same, and a terminating namespace accepts none.
+/// Writes the queued events, until no [`Events`] is left that could queue more.
 pub async fn write(client: &Client, mut queue: mpsc::Receiver<Event>) {
     poll_fn(|context| queue.poll_recv(context))
         .for_each_concurrent(AT_ONCE, |event| create(client, event))
         .await;
 }
 
+/// Creates an event. Where the API server gives no answer or is overloaded, it is tried again under the same name, so that
+/// the event is there once; what it refuses, such as events in a terminating namespace, is not.
 async fn create(client: &Client, event: Event) {
     let namespace = event.metadata.namespace.as_deref().unwrap_or("default");
     let api: Api<Event> = Api::namespaced(client.clone(), namespace);
     let (params, reason) = (PostParams::default(), &event.reason);
-    match timeout(WITHIN, api.create(&params, &event)).await {
-        Ok(Ok(_)) => {}
+    let attempts = async {
+        loop {
+            match api.create(&params, &event).await {
+                Ok(_) => return Ok(()),
+                Err(kube::Error::Api(status)) if status.is_already_exists() => return Ok(()),
+                Err(error) if !is_transient(&error) => return Err(error),
+                Err(_) => sleep(spread(PAUSE, chance())).await,
+            }
+        }
+    };
+    match timeout(WITHIN, attempts).await {
+        Ok(Ok(())) => {}
         Ok(Err(error)) => warn!(namespace, reason, error = %error, "cannot write an event"),
         Err(_) => warn!(
             namespace,
@@ -153,8 +167,20 @@ async fn create(client: &Client, event: Event) {
     }
 }
 
+fn is_transient(error: &kube::Error) -> bool {
+    let kind = ApiFailure::kind(error);
+    matches!(kind, Some(ApiFailure::Failed | ApiFailure::Unanswered))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::future::ready;
+    use std::sync::{Arc, Mutex};
+
+    use hyper::http::{Request, Response};
+    use serde_json::json;
+    use tower::service_fn;
+
     use super::*;
 
     fn about() -> ObjectReference {
@@ -163,6 +189,33 @@ mod tests {
             namespace: Some("team".into()),
             ..ObjectReference::default()
         }
+    }
+
+    /// Writes an event to an API server that gives these answers, and returns those that are left.
+    async fn left_of(answers: &[u16]) -> Vec<u16> {
+        let left = Arc::new(Mutex::new(answers.to_vec()));
+        let given = Arc::clone(&left);
+        let server = service_fn(move |_: Request<kube::client::Body>| {
+            let code = given.lock().unwrap().remove(0);
+            let reason = if code == 409 { "AlreadyExists" } else { "" };
+            let status =
+                json!({ "kind": "Status", "status": "Failure", "code": code, "reason": reason });
+            let answer = Response::builder().status(code);
+            ready(answer.body(kube::client::Body::from(status.to_string().into_bytes())))
+        });
+        let written = event(&about(), &Transition::normal("KeyIssued", ""), "operator-0");
+        create(&Client::new(server, "team"), written).await;
+        left.lock().unwrap().clone()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_an_overloaded_api_server_did_not_take_is_written_again_and_what_it_refuses_is_not()
+     {
+        assert_eq!(left_of(&[503, 429, 409, 500]).await, [500], "it exists");
+        assert_eq!(left_of(&[500, 403, 500]).await, [500]);
+        // Pauses of a second, give or take a quarter, in thirty seconds.
+        let given_up = 60 - left_of(&[503; 60]).await.len();
+        assert!((24..=41).contains(&given_up), "{given_up}");
     }
 
     #[test]

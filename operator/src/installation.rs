@@ -20,6 +20,7 @@ mod rollout;
 mod rotation;
 pub mod secret_error;
 pub mod secrets;
+pub mod store_record;
 mod strays;
 mod transitions;
 mod undecodable;
@@ -30,7 +31,7 @@ use std::time::Duration;
 use kube::ResourceExt;
 use kube::core::DeserializeGuard;
 use kube::runtime::controller::Action;
-use tracing::{debug, warn};
+use tracing::warn;
 use water_domain::Timestamp;
 use water_keystore::InvalidInstance;
 use water_resources::WaterDataApi;
@@ -40,24 +41,26 @@ use water_resources::water_data_api::From;
 use water_resources::workload::OnFailure;
 
 use crate::backoff::{chance, spread};
+use crate::client::ApiFailure;
 use crate::clock;
-use crate::conditions::{Aspect, Finding, Readiness, Reason, holds};
+use crate::conditions::{ConditionType, Finding, Readiness, Reason, holds};
 use crate::config::Scope;
 use crate::context::Context;
 use children::{ChildError, Children};
-use directory::Synchronised;
+use directory::Synchronisation;
 use render::{Part, Source};
 use report::Report;
 use rollout::Rollout;
 use secret_error::SecretError;
 use secrets::Secrets;
+use store_record::StoreRecord;
 
-/// Departements is asked for its data this often; Redis is looked at as often.
+/// Interval at which departements is asked for its data, and at which Redis is checked.
 const EVERY: Duration = Duration::from_secs(10);
 const PASS_WITHIN: Duration = Duration::from_secs(15);
-/// Between two tries of a pass that fails.
+/// Longest pause between two tries of a pass that fails.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// Why a pass was given up. It is tried again.
+/// Reason for which a pass was given up. It is tried again.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallationError {
     #[error("asking the API server: {0}")]
@@ -70,18 +73,36 @@ pub enum InstallationError {
     Instance(#[from] InvalidInstance),
     #[error("the pass took longer than {PASS_WITHIN:?}")]
     TooLong,
+    #[error("the WaterDataApi has changed since it was read")]
+    Changed,
+    #[error("the key directory is being claimed")]
+    BeingClaimed,
 }
 
 impl InstallationError {
-    /// Whether somebody else wrote first: the next pass sees what.
-    fn is_conflict(&self) -> bool {
-        let error = match self {
+    /// Whether it is no failure: somebody else wrote first, or a claim is under way.
+    fn is_delay(&self) -> bool {
+        match self {
+            Self::Changed | Self::BeingClaimed => true,
+            error => matches!(error.kube(), Some(kube::Error::Api(status)) if status.is_conflict()),
+        }
+    }
+
+    /// Failure of the API server, if it was one.
+    fn api_failure(&self) -> Option<ApiFailure> {
+        match self {
+            Self::TooLong => Some(ApiFailure::Unanswered),
+            error => ApiFailure::kind(error.kube()?),
+        }
+    }
+
+    fn kube(&self) -> Option<&kube::Error> {
+        match self {
             Self::Kube(error)
             | Self::Secret(SecretError::Kube(error))
-            | Self::Child(ChildError::Kube { source: error, .. }) => error,
-            _ => return false,
-        };
-        matches!(error, kube::Error::Api(status) if status.is_conflict())
+            | Self::Child(ChildError::Kube { source: error, .. }) => Some(error),
+            _ => None,
+        }
     }
 }
 
@@ -100,7 +121,7 @@ pub async fn reconcile(
     context.metrics.pass("WaterDataApi", &result);
     match (&result, &api.0) {
         (Ok(()), _) => context.backoff.succeeded(&api.uid().unwrap_or_default()),
-        (Err(error), Ok(api)) if !error.is_conflict() => {
+        (Err(error), Ok(api)) if !error.is_delay() => {
             interrupted(api, error, &context, clock::now()).await;
         }
         (Err(_), _) => {}
@@ -114,7 +135,7 @@ pub fn retry(
     context: Arc<Context>,
 ) -> Action {
     let meta = kube::Resource::meta(&*api);
-    if !error.is_conflict() {
+    if !error.is_delay() {
         warn!(namespace = meta.namespace, name = meta.name, %error, "a WaterDataApi's pass was given up");
     }
     let uid = meta.uid.as_deref().unwrap_or_default();
@@ -133,27 +154,25 @@ async fn pass(
             return Ok(());
         }
         // Children go with their owner; the directory stays for the keys that are revoked from it.
-        let (told, secret) = (directory::told_store(api), &api.spec.redis.secret_ref.name);
-        return directory::keep_open(&api.metadata, told, secret, context).await;
+        let secret = &api.spec.redis.secret_ref.name;
+        return directory::keep_open(StoreRecord::from_api(api), secret, context).await;
     }
+    let mut api = api.clone();
     let report = if is_in_scope {
-        look(api, context, now).await?
-    } else if report::is_anothers(api) {
+        look(&mut api, context, now).await?
+    } else if report::is_anothers(&api) {
         return Ok(());
     } else {
-        report::out_of_scope(api)
+        report::out_of_scope(&api)
     };
-    let mut status = report::status(api, &report, now);
-    if let Some(store) = directory::claimed_in(api, context) {
-        status.directory_store = Some(store);
-    }
-    report::write(api, status, &report.directory.advice, context).await?;
+    let status = report::status(&api, &report, now);
+    report::write(&api, status, &report.directory.advice, context).await?;
     Ok(())
 }
 
-/// The directory first, since revocation waits neither for a rollout nor for PostgreSQL's Secret.
+/// Checks the directory first, since revocation waits neither for a rollout nor for PostgreSQL's Secret.
 async fn look(
-    api: &WaterDataApi,
+    api: &mut WaterDataApi,
     context: &Context,
     now: Timestamp,
 ) -> Result<Report, InstallationError> {
@@ -161,8 +180,11 @@ async fn look(
     let redis = match secrets::redis(&api.metadata, secret, &context.client).await {
         Err(error) if error.is_invalid() => {
             let message = error.to_string();
-            let directory =
-                Finding::lacks(Aspect::DirectorySynced, Reason::SecretInvalid, &message);
+            let directory = Finding::lacks(
+                ConditionType::DirectorySynced,
+                Reason::SecretInvalid,
+                &message,
+            );
             context.caches.filled().await;
             return without_secrets(api, &error, directory.into(), context).await;
         }
@@ -181,19 +203,24 @@ async fn look(
     }
 }
 
-/// Says in the status that the API server kept a pass from its end. One that is away does not take
-/// this either; the log has it.
+/// Reports in the status that the API server kept a pass from its end. One that is away does not take this either; the
+/// log has it.
 async fn interrupted(
     api: &WaterDataApi,
     error: &InstallationError,
     context: &Context,
     now: Timestamp,
 ) {
-    let is_open = context.directories.get(&place(api)).is_some();
-    let status = report::interrupted(api, &error.to_string(), is_open, now);
+    if let Some(failure) = error.api_failure() {
+        context.metrics.api_server_failure(failure);
+    }
+    let message = error.to_string();
+    let directory = directory::unfinished(api, &message, context);
+    let status = report::interrupted(api, &message, directory, now);
     let written = tokio::time::timeout(PASS_WITHIN, report::write(api, status, &[], context)).await;
     if !matches!(written, Ok(Ok(()))) {
-        debug!(error = %error, "cannot say in the status why a pass was given up");
+        let (namespace, name) = (api.namespace(), api.name_any());
+        warn!(namespace, name, %error, "a WaterDataApi's status cannot say why a pass was given up");
     }
 }
 
@@ -201,22 +228,22 @@ async fn interrupted(
 async fn without_secrets(
     api: &WaterDataApi,
     error: &SecretError,
-    directory: Synchronised,
+    directory: Synchronisation,
     context: &Context,
 ) -> Result<Report, InstallationError> {
     let children = Children::observe(api, context).await?;
     let rollout = Rollout {
-        migrations: report::waiting(Aspect::MigrationsComplete),
+        migrations: report::waiting(ConditionType::MigrationsComplete),
         outcome: Readiness::Stuck(Reason::SecretInvalid, error.to_string()),
     };
     report(api, &children, directory, rollout, context).await
 }
 
-/// The children, as far as nothing hinders.
+/// Applies the children unless something prevents it.
 async fn installed(
     api: &WaterDataApi,
     mut secrets: Secrets,
-    directory: Synchronised,
+    directory: Synchronisation,
     context: &Context,
     now: Timestamp,
 ) -> Result<Report, InstallationError> {
@@ -237,7 +264,7 @@ async fn installed(
     let rollout = match hindrance(api, context.scope) {
         Some(hindrance) => Rollout::untouched(api, hindrance),
         None => {
-            let is_claimed = directory::claimed_in(api, context).is_some();
+            let is_claimed = directory::is_claimed(api, context);
             match rollout::run(&mut children, &desired, is_claimed, portal).await {
                 Ok(rollout) => rollout,
                 Err(error) => Rollout::untouched(api, refusal(error)?),
@@ -253,7 +280,7 @@ async fn installed(
 async fn report(
     api: &WaterDataApi,
     children: &Children,
-    directory: Synchronised,
+    directory: Synchronisation,
     rollout: Rollout,
     context: &Context,
 ) -> Result<Report, InstallationError> {
@@ -268,30 +295,30 @@ async fn report(
         data: report::data(loaded),
         sign_in: sign_in(api).await,
         exposure: report::exposure(api, children)?,
-        sweep: directory::sweep(api, context),
+        upkeep: directory::upkeep(api, context),
         strays: strays::find(api, context).await,
         outcome: directory::worse(rollout.outcome, &directory.finding),
         directory,
     })
 }
 
-/// Nothing where there is no portal.
+/// Finding about signing in; `None` without a portal.
 async fn sign_in(api: &WaterDataApi) -> Option<Finding> {
     let portal = api.spec.portal.as_ref()?;
     let told = question::ask(api, Part::Portal, "/provider").await;
     Some(report::sign_in(portal, told))
 }
 
-/// Whether keys may stand differently than after the last pass: another spec, or a directory that
-/// came back.
+/// Checks whether the state of keys may differ from that after the last pass: another spec, or a directory that can be
+/// used again.
 fn is_news(api: &WaterDataApi, directory: &Finding) -> bool {
     let before = api.status.clone().unwrap_or_default();
     let is_in_order = directory.status == ConditionStatus::True;
     before.observed_generation != api.metadata.generation
-        || (is_in_order && !holds(&before.conditions, Aspect::DirectorySynced))
+        || (is_in_order && !holds(&before.conditions, ConditionType::DirectorySynced))
 }
 
-/// What somebody has to do about a child; an error that passes by itself is tried again.
+/// Readiness with the remedy for a child that somebody has to change; an error that passes by itself is tried again.
 fn refusal(error: ChildError) -> Result<Readiness, ChildError> {
     let message = error.to_string();
     match error {
@@ -307,7 +334,7 @@ fn refusal(error: ChildError) -> Result<Readiness, ChildError> {
     }
 }
 
-/// What keeps the children from being touched.
+/// Reason for which the children must not be touched.
 fn hindrance(api: &WaterDataApi, scope: Scope) -> Option<Readiness> {
     let spec = &api.spec;
     let components = [

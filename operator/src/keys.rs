@@ -1,30 +1,30 @@
 //! The ApiKey controller: gather → decide → act → report.
 //!
-//! A pass reads all that it needs to know of one ApiKey, decides, and takes one step; the next pass,
-//! which follows at once, sees what came of it. Each step can be repeated, and a kill between any two
-//! is made good by the next leader. Without a step the pass reports how the ApiKey stands. Waiting is
-//! coming back later, never a held worker.
+//! A pass reads all that it needs to know of one ApiKey, decides, and takes one step; the next pass, which follows at
+//! once, sees the result. Each step can be repeated, and after a kill between any two the next leader completes them.
+//! Without a step the pass reports the state of the ApiKey. A wait is another pass later, never a held worker.
 
 mod act;
 mod admission;
 pub(crate) mod changes;
 mod claim;
 mod contents;
-pub mod decide;
 mod error;
 pub(crate) mod finalizer;
 mod gather;
 mod key_ids;
+mod label;
+mod limit;
 pub(crate) mod memory;
+pub(crate) mod metadata;
 mod pause;
 mod plans;
+pub(crate) mod queues;
 mod readiness;
 pub(crate) mod record;
 pub(crate) mod secret;
-pub mod seen;
 mod status;
-pub mod step;
-mod subject;
+pub(crate) mod subject;
 mod times;
 mod verdict;
 
@@ -35,32 +35,89 @@ use kube::Resource;
 use kube::core::DeserializeGuard;
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
+use tokio::time::{Instant, timeout};
 use tracing::warn;
-use water_domain::{KeyHash, Timestamp};
+use water_domain::{KeyHash, PlanName, Timestamp};
+use water_operator_core::key::step::Decision::{Do, Report};
+use water_operator_core::key::step::{Refusal, STATUS, Step, Verdict};
+use water_operator_core::key::{decide, unwritten_restriction};
 use water_resources::ApiKey;
 
 use crate::backoff::chance;
+use crate::caches::is_done;
 use crate::clock;
 use crate::context::Context;
 use crate::directories::DirectoryError;
-use act::Done;
+use act::StepOutcome;
 pub use error::KeyError;
 use error::PASS_WITHIN;
-use gather::Gathered;
-use step::{Refusal, Verdict};
+use gather::PassInput;
+use label::LABEL;
+use subject::Subject;
 
-/// One pass over an ApiKey, in the controller's words.
+/// Time limit of the write of a status that reports why a pass was given up.
+const REPORTED_WITHIN: Duration = Duration::from_secs(5);
+
+/// Reconciles an ApiKey once. The wait for a turn is no part of the pass.
 pub async fn reconcile(
     key: Arc<DeserializeGuard<ApiKey>>,
     context: Arc<Context>,
 ) -> Result<Action, KeyError> {
-    let pass = tokio::time::timeout(PASS_WITHIN, pass(&key, &context, clock::now()));
-    let result = pass.await.unwrap_or(Err(KeyError::TooLong));
-    context.metrics.pass("ApiKey", &result);
+    let turn = context.queues.turn(queues::directory_of(&key)).await;
+    // Boxed, so that thousands that wait for their turn take little memory.
+    let pass = Box::pin(pass(&key, &context, clock::now()));
+    let pass = timeout(PASS_WITHIN, pass).await;
+    drop(turn);
+    let result = pass.unwrap_or(Err(KeyError::TooLong));
+    let is_delay =
+        |error: &KeyError| matches!(error, KeyError::Directory(error) if error.is_delay());
+    if !result.as_ref().is_err_and(is_delay) {
+        context.metrics.pass("ApiKey", &result);
+    }
+    if let Err(error) = &result {
+        interrupted(&key, error, &context, clock::now()).await;
+    }
     result
 }
 
-/// When a pass that was given up is tried again.
+/// Reports in the status why a pass was given up.
+async fn interrupted(
+    watched: &DeserializeGuard<ApiKey>,
+    error: &KeyError,
+    context: &Context,
+    now: Timestamp,
+) {
+    if let Some(failure) = error.api_failure() {
+        context.metrics.api_server_failure(failure);
+    }
+    let meta = watched.meta();
+    let uid = meta.uid.as_deref().unwrap_or_default();
+    let Some(outcome) = error.outcome(context.backoff.failures(uid)) else {
+        return;
+    };
+    let written = async {
+        let Some(watched) = context.keys.get(&ObjectRef::from_obj(watched)) else {
+            return Ok(());
+        };
+        let subject = Subject::read(&watched, &context.memory, &context.client).await?;
+        let generation = subject.meta.generation.unwrap_or_default();
+        let ends = subject.spec().and_then(|spec| spec.expiration_time);
+        let mut before = subject.status.clone();
+        if ends.is_some_and(|end| end <= now) {
+            // What was reported of it was before.
+            before.observed_generation = None;
+        }
+        let status = status::interrupted(before, &outcome, generation, now);
+        status::write(&subject, status, context).await
+    };
+    let written = timeout(REPORTED_WITHIN, written).await;
+    if !matches!(written, Ok(Ok(()))) {
+        let (namespace, name) = (&meta.namespace, &meta.name);
+        warn!(namespace, name, %error, "an ApiKey's status cannot say why a pass was given up");
+    }
+}
+
+/// Schedules a pass again that was given up.
 pub fn retry(
     key: Arc<DeserializeGuard<ApiKey>>,
     error: &KeyError,
@@ -92,20 +149,38 @@ async fn pass(
     if context.memory.is_released(uid) {
         return Ok(Action::await_change());
     }
+    if let Some(open) = context.directories.get(&queues::directory_of(&watched)) {
+        let is_settled = watched.0.as_ref().is_ok_and(is_done);
+        open.is_readable_soon(is_settled)?;
+    }
     let mut gathered = match gather::gather(&watched, epoch, context, now).await {
         Err(KeyError::Directory(DirectoryError::ReadBefore)) => {
             return Ok(Action::requeue(Duration::ZERO));
         }
         gathered => gathered?,
     };
-    let (verdict, step) = decide::decide(&gathered.seen);
-    let verdict = match step {
-        None => verdict,
-        Some(step) => match act::act(&gathered, step, context).await {
-            Ok(Done::Step) => return Ok(Action::requeue(Duration::ZERO)),
-            Ok(Done::Nothing) => return Ok(Action::requeue(hindered(uid, context))),
-            Ok(Done::Released) => Verdict::Released,
-            Err(error) => verdict::of_failure(&mut gathered, error)?,
+    let decision = match gathered.failure.take() {
+        None => decide(&gathered.facts),
+        Some(failure) => Do(unwritten_restriction(&gathered.facts).ok_or(failure)?),
+    };
+    let verdict = match decision {
+        // The label is last: no key needs it.
+        Report(_) if gathered.lacks_label() && label(&mut gathered, context).await? => {
+            return Ok(Action::requeue(Duration::ZERO));
+        }
+        Report(verdict) => verdict,
+        Do(step) => match act::act(&gathered, step, context).await {
+            Ok(StepOutcome::Step) => return Ok(Action::requeue(Duration::ZERO)),
+            Ok(StepOutcome::Nothing) => return Ok(Action::requeue(hindered(uid, context))),
+            Ok(StepOutcome::Released) => Verdict::Released,
+            Err(error) => match unwritten(&gathered, &error) {
+                // What it restricts does not wait for a write that fails. The next pass reports the error.
+                Some(restriction) => {
+                    act::act(&gathered, restriction, context).await?;
+                    return Ok(Action::requeue(Duration::ZERO));
+                }
+                None => verdict::of_failure(&mut gathered, error, context)?,
+            },
         },
     };
     if verdict == Verdict::Released {
@@ -114,40 +189,72 @@ async fn pass(
     if !verdict::is_news(&gathered, &verdict) {
         return Ok(Action::requeue(pause::until_told(chance())));
     }
+    let (limit, progress) = (&context.memory.writes, gathered.progress());
     if report(&gathered, &verdict, context, now).await? {
-        context.backoff.succeeded(uid);
-        return Ok(Action::requeue(Duration::ZERO));
+        // A webhook may undo what the status names.
+        let is_allowed = limit.allows(uid, progress, Instant::now());
+        limit.count(uid, progress, Instant::now());
+        if is_allowed {
+            context.backoff.succeeded(uid);
+            return Ok(Action::requeue(Duration::ZERO));
+        }
     }
     let left = left(&gathered, &verdict);
     let pause = pause::after(&verdict, left, uid, &context.backoff, chance());
+    let pause = match (&gathered.unlabelled, &gathered.subject.key) {
+        (Some(_), Ok(key)) => {
+            let limited = label::pause(key, context, Instant::now());
+            pause.min(pause::after_limit(limited, chance()))
+        }
+        _ => pause,
+    };
     Ok(Action::requeue(pause))
+}
+
+/// Writes the label of the account, and returns whether it is there now. A reason why not is reported.
+async fn label(gathered: &mut PassInput, context: &Context) -> Result<bool, KeyError> {
+    let Ok(key) = &gathered.subject.key else {
+        return Ok(false);
+    };
+    let written = label::write(key, context, Instant::now()).await;
+    let failure = written.map_err(|error| KeyError::from(error).of_write(Some(LABEL)))?;
+    gathered.unlabelled = failure;
+    Ok(gathered.unlabelled.is_none())
+}
+
+/// The restriction that is left after a step whose write to Kubernetes failed.
+fn unwritten(gathered: &PassInput, error: &KeyError) -> Option<Step<KeyHash, PlanName>> {
+    let is_write = matches!(error, KeyError::Write { .. } | KeyError::Undone(_));
+    let restriction = is_write.then(|| unwritten_restriction(&gathered.facts));
+    restriction.flatten()
 }
 
 /// Writes the status; answers whether the next pass may decide otherwise for it.
 async fn report(
-    gathered: &Gathered,
+    gathered: &PassInput,
     verdict: &Verdict<KeyHash>,
     context: &Context,
     now: Timestamp,
 ) -> Result<bool, KeyError> {
     let subject = &gathered.subject;
-    let report = if gathered.seen.is_deleting {
+    let report = if gathered.facts.is_deleting {
         verdict::deleting(gathered, verdict)
     } else {
-        verdict::living(gathered, verdict)
+        verdict::living(gathered, verdict, now)
     };
     let generation = subject.meta.generation.unwrap_or_default();
     let status = status::status(subject.status.clone(), &report, generation, now);
     let names_others = status::names_other_keys(&subject.status, &status);
-    status::write(subject, status, context).await?;
+    let written = status::write(subject, status, context).await;
+    written.map_err(|error| KeyError::from(error).of_write(Some(STATUS)))?;
     if report.in_force.is_some() {
         context.memory.forget_made(subject.uid());
     }
     Ok(names_others)
 }
 
-/// The time until something is to be done about the ApiKey, though nothing happens.
-fn left(gathered: &Gathered, verdict: &Verdict<KeyHash>) -> Option<Duration> {
+/// The time until something has to be done about the ApiKey, though nothing happens.
+fn left(gathered: &PassInput, verdict: &Verdict<KeyHash>) -> Option<Duration> {
     match verdict {
         Verdict::InForce(hash) => times::next_boundary(gathered, hash),
         Verdict::Refused(Refusal::ReissueLimit(until)) => times::left(gathered, *until),

@@ -1,5 +1,5 @@
-//! What a leader does: two controllers over the caches and further watches, and the care of the key
-//! directories, until the leadership is lost.
+//! Work of a leader: two controllers over the caches and further watches, and the care of the key directories, until
+//! the leadership is lost.
 
 use std::convert::Infallible;
 use std::fmt::Debug;
@@ -33,11 +33,13 @@ use crate::caches::{Caches, Follower, Installation, Key};
 use crate::client::watching;
 use crate::config::{OperatorConfig, Scope};
 use crate::context::{Context, keys_where};
+use crate::definitions::Definitions;
 use crate::directories::{Directories, care};
 use crate::events::Events;
 use crate::gate_pods::GatePods;
 use crate::installation::render::MANAGED_BY;
 use crate::keys::memory::Memory;
+use crate::keys::queues::Queues;
 use crate::keys::secret::Secrets;
 use crate::lease::Election;
 use crate::metrics::Metrics;
@@ -45,12 +47,12 @@ use crate::watches::health::Health;
 use crate::watches::{Changes, changes, once_told};
 use crate::{installation, keys};
 
-/// Objects at once: enough for 10 000 keys in seconds, few enough for one connection to Redis.
+/// WaterDataApis that are reconciled at once.
 const CONCURRENCY: u16 = 24;
-/// Between two tries to ask the API server what there is. No pass begins before.
+/// Pause between two tries to ask the API server what there is. No pass begins before.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// What a leader works with, and what outlives its leadership.
+/// Resources of a leader that outlive its leadership.
 #[derive(Clone, Copy)]
 pub struct LeaderResources<'a> {
     pub client: &'a Client,
@@ -87,24 +89,28 @@ pub async fn lead(resources: LeaderResources<'_>) {
         caches: Arc::clone(caches),
         keys: caches.keys.store.clone(),
         apis: caches.apis.store.clone(),
-        secrets: Secrets::new(resources.client.clone(), caches.secrets.store.clone()),
+        secrets: Secrets::new(resources.client.clone(), caches.secrets.stores()),
         revisit: follower.clone(),
         memory,
+        queues: Queues::default(),
         directories,
         gate_pods,
+        definitions: Definitions::default(),
         backoff: backoff::Backoff::default(),
         metrics: resources.metrics.clone(),
     });
+    resources.metrics.leader.follow(&context);
     caches.follow(follower);
     let begun = watch::Sender::new(false);
     let (keys, apis) = (caches.keys.told.clone(), caches.apis.told.clone());
     let for_apis = vec![apis.clone(), begun.subscribe()];
-    let for_keys = vec![keys, apis, caches.secrets.told.clone(), begun.subscribe()];
+    let mut for_keys = caches.secrets.told();
+    for_keys.extend([keys, apis, begun.subscribe()]);
     // What there is and what changes comes from the caches.
     let controller = Controller::for_stream(stream::pending(), caches.keys.store.clone());
     let keys_passes = with_namespaces(controller, &context, health)
+        // Passes wait in the queues of their directories.
         .reconcile_on(revisits)
-        .with_config(Config::default().concurrency(CONCURRENCY))
         .run(
             once_told(for_keys, keys::reconcile),
             keys::retry,
@@ -119,9 +125,13 @@ pub async fn lead(resources: LeaderResources<'_>) {
             installation::retry,
             Arc::clone(&context),
         );
-    let care = opened.for_each_concurrent(None, |open| care::of(open, Arc::clone(&context)));
+    let definitions = context
+        .definitions
+        .follow(&context.client, || context.revisit_apis());
+    let care = opened.for_each_concurrent(None, |open| care::run(open, Arc::clone(&context)));
     tokio::select! {
         never = begin(caches, &begun) => match never {},
+        never = definitions => match never {},
         () = pod_changes.for_each(|_| ready(())) => error!("the watch of the gates' pods has ended"),
         () = care => error!("the key directories are not looked after any more"),
         () = keys_passes.for_each(|_| ready(())) => error!("the controller of ApiKeys has ended"),
@@ -130,8 +140,8 @@ pub async fn lead(resources: LeaderResources<'_>) {
     }
 }
 
-/// Lets the passes begin once the cache of WaterDataApis is not older than the leadership: what a
-/// standby was told may be, and an old spec would be rolled out.
+/// Lets the passes begin once the cache of WaterDataApis is not older than the leadership: what a standby received may
+/// be, and an old spec would be rolled out.
 async fn begin(caches: &Caches, begun: &watch::Sender<bool>) -> Infallible {
     while let Err(error) = caches.apis.caught_up().await {
         warn!(error = %error, "cannot list the WaterDataApis");
@@ -141,7 +151,7 @@ async fn begin(caches: &Caches, begun: &watch::Sender<bool>) -> Infallible {
     pending().await
 }
 
-/// An ApiKey is looked at again when its namespace changes.
+/// Has an ApiKey reconciled again when its namespace changes.
 fn with_namespaces(
     controller: Controller<Key>,
     context: &Arc<Context>,
@@ -160,7 +170,7 @@ fn with_namespaces(
     })
 }
 
-/// A WaterDataApi is looked at again when a child of it or a Secret that it uses changes.
+/// Has a WaterDataApi reconciled again when a child of it or a Secret that it uses changes.
 fn with_child_triggers(
     controller: Controller<Installation>,
     context: &Arc<Context>,

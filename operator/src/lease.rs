@@ -16,15 +16,15 @@ use tracing::{info, warn};
 use crate::backoff::{chance, spread};
 use crate::clock;
 
-/// A record that did not change for this long is free.
+/// Time after which a record that did not change is free.
 pub const DURATION: Duration = Duration::from_secs(15);
-/// A leader that could not renew for this long stops leading: before anybody else may begin.
+/// Time after which a leader that could not renew stops leading: before anybody else may begin.
 pub const RENEW_DEADLINE: Duration = Duration::from_secs(10);
-/// One try to renew takes half of the deadline at most, so that one lost answer leaves time for another.
+/// Longest try to renew, half of the deadline, so that one lost answer leaves time for another.
 const ATTEMPT: Duration = Duration::from_secs(RENEW_DEADLINE.as_secs() / 2);
-/// Between two renewals.
+/// Interval between two renewals.
 pub const RETRY: Duration = Duration::from_secs(2);
-/// Between two looks of a candidate: a lease that was released is taken this soon.
+/// Interval between two checks of a candidate: a lease that was released is taken this soon.
 const LOOK: Duration = Duration::from_millis(500);
 /// The Lease's name.
 pub const NAME: &str = "water-operator";
@@ -36,20 +36,20 @@ pub struct Election {
     identity: String,
 }
 
-/// A leadership that was won. Whoever holds it renews it; dropping it gives nothing back.
+/// A leadership that was won. Its holder renews it; dropping it gives nothing back.
 pub struct Leadership {
     election: Election,
-    /// As last written, with its resourceVersion.
+    /// Lease as last written, with its resourceVersion.
     lease: Lease,
     renewed: Instant,
 }
 
-/// The version of a record that is somebody else's, and since when it has not changed.
+/// The version of a record that is somebody else's, and the time since which it has not changed.
 type ObservedLease = (Option<String>, Instant);
 
-/// It is another's, or nobody's.
+/// Reason of a lease that is another's, or nobody's.
 const TAKEN: &str = "the lease names another leader";
-/// It is ours, and older than it was.
+/// Reason of a lease that is ours, and older than it was.
 const WENT_BACK: &str = "the API server was restored from an older state: all is read anew";
 
 impl Election {
@@ -91,7 +91,7 @@ impl Election {
         }
     }
 
-    /// Whether a fresh look shows this candidate as the holder.
+    /// Whether a fresh read shows this candidate as the holder.
     pub async fn is_held(&self) -> kube::Result<bool> {
         let lease = self.api.get_opt(NAME).await?;
         Ok(lease.is_some_and(|lease| self.holds(&lease)))
@@ -132,7 +132,7 @@ impl Election {
         written(self.api.replace(NAME, &params, &record).await)
     }
 
-    /// The record that names this candidate, in the place of `live`.
+    /// The record that names this candidate and replaces `live`.
     fn record(&self, live: Option<&Lease>) -> Lease {
         let now = clock::shown_time();
         let Lease { mut metadata, spec } = live.cloned().unwrap_or_default();
@@ -164,7 +164,7 @@ fn holder(lease: &Lease) -> Option<&str> {
     lease.spec.as_ref()?.holder_identity.as_deref()
 }
 
-/// A refused write means that somebody else was faster.
+/// Returns the lease that was written; `None`: the write was refused, since somebody else was faster.
 fn written(result: kube::Result<Lease>) -> kube::Result<Option<Lease>> {
     match result {
         Ok(lease) => Ok(Some(lease)),
@@ -192,12 +192,12 @@ impl Leadership {
         }
     }
 
-    /// Until this leader has to stop, unless it renews.
+    /// Time until this leader has to stop, unless it renews.
     fn left(&self) -> Duration {
         RENEW_DEADLINE.saturating_sub(self.renewed.elapsed())
     }
 
-    /// Gives the lease up, so that a successor need not wait until it runs out.
+    /// Gives up the lease, so that a successor need not wait until it runs out.
     pub async fn release(mut self) {
         match timeout(RETRY, self.give_up()).await {
             Ok(Ok(())) => info!("lease released"),
@@ -226,7 +226,7 @@ impl Leadership {
         }
     }
 
-    /// Renews once, or answers why this leadership is over.
+    /// Renews once, or returns why this leadership is over.
     async fn renew(&mut self) -> kube::Result<Option<&'static str>> {
         if self.put().await? {
             return Ok(None);
@@ -243,7 +243,7 @@ impl Leadership {
         Ok((!self.put().await?).then_some(TAKEN))
     }
 
-    /// Whether the API server took the record anew.
+    /// Writes the record; returns whether the API server accepted it.
     async fn put(&mut self) -> kube::Result<bool> {
         let Some(lease) = self.election.put(&self.lease).await? else {
             return Ok(false);

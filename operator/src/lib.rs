@@ -1,5 +1,6 @@
-//! Everything Kubernetes: the two custom resources and their controllers.
+//! Kubernetes' part of the system: the two custom resources and their controllers.
 
+pub mod adopt;
 mod backoff;
 mod caches;
 pub mod client;
@@ -8,11 +9,10 @@ mod conditions;
 pub mod config;
 mod context;
 pub mod crd;
+mod definitions;
 pub mod directories;
 mod events;
 mod gate_pods;
-#[cfg(test)]
-mod golden;
 mod installation;
 pub mod keys;
 mod leading;

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What it holds, also after a panic elsewhere: no code here panics between two changes that belong together.
+/// Locks a mutex, also after a panic elsewhere: no code here panics between two changes that belong together.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,12 +1,13 @@
 //! The operator's command line; without a subcommand it runs.
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use water_keystore::{Instance, PasswordHash, redis_acl};
 use water_operator::config::OperatorConfig;
-use water_operator::{client, crd, release, run};
+use water_operator::{adopt, client, crd, release, run};
 use water_runtime::{Program, Settings, process, program, settings, telemetry};
 
 /// Issues and revokes the API's keys, and rolls out its services.
@@ -48,12 +49,25 @@ enum Command {
         #[arg(long)]
         portal_password_hash: Option<PasswordHash>,
     },
-    /// Let ApiKeys go when no operator runs that could revoke them.
+    /// Have ApiKeys take over the Secrets that were restored with them from a backup.
+    Adopt {
+        /// Take only ApiKeys of this namespace.
+        #[arg(long)]
+        namespace: Option<String>,
+        /// The backup's ApiKeys with their status, as YAML or JSON: only keys that they name are adopted. Without it the
+        /// restored Secrets are believed.
+        #[arg(long)]
+        backup: Option<PathBuf>,
+        /// Report what would be adopted, and change nothing.
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Release ApiKeys when no operator runs that could revoke them.
     Release {
-        /// All of them; there is no other choice, and this one has to be meant.
+        /// Release all ApiKeys; there is no other choice, and this one has to be meant.
         #[arg(long, required = true)]
         all: bool,
-        /// Only those of this namespace.
+        /// Release only ApiKeys of this namespace.
         #[arg(long)]
         namespace: Option<String>,
     },
@@ -61,15 +75,15 @@ enum Command {
 
 #[derive(Subcommand)]
 enum Crd {
-    /// Write them into directories, one file each.
+    /// Write the definitions into directories, one file each.
     Generate {
         /// A directory that exists; may be repeated.
         #[arg(long, required = true)]
         directory: Vec<PathBuf>,
     },
-    /// Print them.
+    /// Print the definitions.
     Print,
-    /// Replace them in the cluster and wait until it serves them.
+    /// Replace the definitions in the cluster and wait until it serves them.
     Apply,
 }
 
@@ -102,6 +116,35 @@ fn main() -> ExitCode {
             );
             ExitCode::SUCCESS
         }
+        Command::Adopt {
+            namespace,
+            backup,
+            dry_run,
+        } => process::run(program, async |_| {
+            let read = |file: &PathBuf| adopt::Backup::parse(&fs::read_to_string(file)?);
+            let backup = backup.as_ref().map(read).transpose()?;
+            let client = client::connect().await?;
+            let namespace = namespace.as_deref();
+            let adoption = adopt::all(&client, namespace, backup.as_ref(), dry_run).await?;
+            adoption.asked.iter().for_each(|asked| println!("{asked}"));
+            println!(
+                "{} ApiKeys {} the keys in their restored Secrets",
+                adoption.asked.len(),
+                if dry_run { "would ask for" } else { "ask for" }
+            );
+            match adoption.left.len() {
+                0 => Ok(()),
+                left => Err(format!(
+                    "{left} not adopted:
+{}",
+                    adoption.left.join(
+                        "
+"
+                    )
+                )
+                .into()),
+            }
+        }),
         Command::Release { all: _, namespace } => process::run(program, async |_| {
             let client = client::connect().await?;
             let identity = format!("release-{:08x}", getrandom::u32()?);

@@ -1,10 +1,16 @@
-//! What the operator counts. No label comes from an object's name or an error's text.
+//! Metrics of the operator. No label comes from an object's name or an error's text.
+
+mod capacity;
+mod leader;
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::Registry;
 use water_keystore::Reason as StoreReason;
+
+use crate::client::ApiFailure;
+use leader::Leader;
 
 type Labels<const N: usize> = [(&'static str, &'static str); N];
 
@@ -12,21 +18,31 @@ type Labels<const N: usize> = [(&'static str, &'static str); N];
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
     pub(crate) leading: Gauge,
+    pub(crate) leader: Leader,
     passes: Family<Labels<2>, Counter>,
-    /// Kinds are in the plural, as RBAC rules name them.
+    /// Failures by kind; kinds are in the plural, as RBAC rules name them.
     watch_failures: Family<Labels<1>, Counter>,
     watches_failing: Family<Labels<1>, Gauge>,
     store_failures: Family<Labels<1>, Counter>,
+    api_server_failures: Family<Labels<1>, Counter>,
     pub(crate) directory_rebuilds: Counter,
     sweeps: Family<Labels<1>, Counter>,
     pub(crate) swept_owners: Counter,
 }
 
 impl Metrics {
-    /// Puts them into the process' registry.
+    /// Puts the metrics into the process' registry.
     pub fn register(&self, registry: &mut Registry) {
         let registry = registry.sub_registry_with_prefix("operator");
         registry.register("leading", "Whether this pod leads", self.leading.clone());
+        registry.register_collector(Box::new(self.leader.clone()));
+        if let Some(api_keys) = capacity::api_keys() {
+            registry.register(
+                "api_keys_capacity",
+                "ApiKeys, each with a Secret, for which the container's memory limit is enough",
+                ConstGauge::new(api_keys),
+            );
+        }
         registry.register("passes", "Passes over objects", self.passes.clone());
         registry.register(
             "watch_failures",
@@ -46,6 +62,15 @@ impl Metrics {
         for reason in StoreReason::ALL {
             let labels = [("reason", reason.as_str())];
             drop(self.store_failures.get_or_create(&labels));
+        }
+        registry.register(
+            "api_server_failures",
+            "Passes and other work of the operator that the API server kept from their end, by reason",
+            self.api_server_failures.clone(),
+        );
+        for failure in ApiFailure::ALL {
+            let labels = [("reason", failure.as_str())];
+            drop(self.api_server_failures.get_or_create(&labels));
         }
         registry.register(
             "directory_rebuilds",
@@ -74,7 +99,12 @@ impl Metrics {
         self.store_failures.get_or_create(&labels).inc();
     }
 
-    /// A pass that was given up in the middle is tried again.
+    pub(crate) fn api_server_failure(&self, failure: ApiFailure) {
+        let labels = [("reason", failure.as_str())];
+        self.api_server_failures.get_or_create(&labels).inc();
+    }
+
+    /// Counts a pass. One that was given up in the middle is tried again.
     pub(crate) fn pass<T, E>(&self, kind: &'static str, result: &Result<T, E>) {
         let labels = [("kind", kind), ("outcome", outcome(result.is_ok()))];
         self.passes.get_or_create(&labels).inc();

@@ -1,9 +1,8 @@
-//! `water-operator release --all`: lets ApiKeys go when no operator runs that could revoke them.
+//! `water-operator release --all`: releases ApiKeys when no operator runs that could revoke them.
 //!
-//! Their keys are taken out of the key directories first, and no finalizer goes before every gate has
-//! acknowledged that. ApiKeys are read as they are stored and what fails is counted, so that neither one
-//! that cannot be decoded nor a conflict keeps the others. It holds the Lease meanwhile: an operator that
-//! runs is not worked against.
+//! Their keys are taken out of the key directories first, and no finalizer is removed before every gate has
+//! acknowledged that. ApiKeys are read as they are stored and what fails is counted, so that neither one that cannot be
+//! decoded nor a conflict keeps the others. It holds the Lease meanwhile: an operator that runs is not worked against.
 
 mod directory;
 pub mod ending;
@@ -21,7 +20,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use water_resources::ApiKey;
-use water_resources::api_key::ApiName;
+use water_resources::api_key::{ApiName, FINALIZER};
 
 use crate::keys::finalizer;
 use crate::lease::{self, Election, Leadership};
@@ -35,12 +34,12 @@ const AT_ONCE: usize = 16;
 const TRIES: usize = 5;
 const OVERTAKEN: &str = "an operator has taken the Lease meanwhile: stop it, and run this again";
 
-/// What became of the ApiKeys that had the finalizer.
+/// Result for the ApiKeys that had the finalizer.
 #[derive(Debug, Default)]
-pub struct Released {
-    /// How many are free.
+pub struct ReleaseReport {
+    /// Number of ApiKeys that are free.
     pub freed: usize,
-    /// Which are not, each with the reason.
+    /// ApiKeys that are not free, each with the reason.
     pub kept: Vec<String>,
 }
 
@@ -50,14 +49,14 @@ pub async fn all(
     client: &Client,
     namespace: Option<&str>,
     identity: &str,
-) -> anyhow::Result<Released> {
+) -> anyhow::Result<ReleaseReport> {
     let mut won = WonLeases::default();
     let released = lead(client, namespace, identity, &mut won).await;
     won.give_back().await;
     released
 }
 
-/// Leases that were won, each renewed by a task of its own.
+/// Leases that were won, each renewed by a separate task.
 #[derive(Default)]
 struct WonLeases {
     renewing: JoinSet<()>,
@@ -88,13 +87,13 @@ impl WonLeases {
     }
 }
 
-/// The same, in the place of every operator: the Leases are won one after another.
+/// Wins the Lease of every operator, one after another, then frees the ApiKeys.
 async fn lead(
     client: &Client,
     namespace: Option<&str>,
     identity: &str,
     leases: &mut WonLeases,
-) -> anyhow::Result<Released> {
+) -> anyhow::Result<ReleaseReport> {
     for led in led_namespaces(client, namespace).await? {
         let election = Election::new(client.clone(), &led, identity.into());
         let won = tokio::select! {
@@ -114,7 +113,7 @@ async fn lead(
     }
 }
 
-/// Where operators have led. A namespace without a Lease never had one, or is terminating and takes none.
+/// Namespaces in which operators have led. A namespace without a Lease never had one, or is terminating and takes none.
 async fn led_namespaces(client: &Client, namespace: Option<&str>) -> anyhow::Result<Vec<String>> {
     let leases: Api<Lease> = match namespace {
         Some(namespace) => Api::namespaced(client.clone(), namespace),
@@ -125,7 +124,7 @@ async fn led_namespaces(client: &Client, namespace: Option<&str>) -> anyhow::Res
     Ok(leases.iter().filter_map(ResourceExt::namespace).collect())
 }
 
-async fn release(client: &Client, namespace: Option<&str>) -> anyhow::Result<Released> {
+async fn release(client: &Client, namespace: Option<&str>) -> anyhow::Result<ReleaseReport> {
     let finalized = finalized(client, namespace).await.map_err(asking)?;
     for (api, keys) in by_api(&finalized) {
         let cleared = directory::clear(client, api, &keys, namespace.is_none()).await;
@@ -145,14 +144,14 @@ fn asking(error: kube::Error) -> anyhow::Error {
 }
 
 /// Takes the finalizer off ApiKeys whose keys nobody accepts any more; one that cannot be freed stops no other.
-async fn free<'a>(client: &Client, keys: impl Iterator<Item = &'a FinalizedKey>) -> Released {
+async fn free<'a>(client: &Client, keys: impl Iterator<Item = &'a FinalizedKey>) -> ReleaseReport {
     let outcomes = stream::iter(keys)
         .map(async |key| {
             let freed = free_one(client, key.meta.clone()).await;
             freed.map_err(|error| format!("{}: {error}", key.path()))
         })
         .buffer_unordered(AT_ONCE);
-    let mut released = Released::default();
+    let mut released = ReleaseReport::default();
     for outcome in outcomes.collect::<Vec<_>>().await {
         match outcome {
             Ok(()) => released.freed += 1,
@@ -162,14 +161,19 @@ async fn free<'a>(client: &Client, keys: impl Iterator<Item = &'a FinalizedKey>)
     released
 }
 
-async fn free_one(client: &Client, mut key: ObjectMeta) -> kube::Result<()> {
+async fn free_one(client: &Client, mut key: ObjectMeta) -> anyhow::Result<()> {
     let keys: Api<ApiKey> =
         Api::namespaced(client.clone(), key.namespace.as_deref().unwrap_or_default());
     let mut tries = 1;
     loop {
         match finalizer::remove(&key, &keys).await {
             Err(kube::Error::Api(status)) if status.is_conflict() && tries < TRIES => tries += 1,
-            freed => return freed,
+            Err(error) => return Err(error.into()),
+            Ok(true) => return Ok(()),
+            Ok(false) => bail!(
+                "a webhook puts its finalizer {} back: exempt ApiKeys from that webhook, and run this again",
+                FINALIZER
+            ),
         }
         match keys
             .get_metadata_opt(&key.name.clone().unwrap_or_default())

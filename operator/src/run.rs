@@ -1,5 +1,5 @@
-//! `water-operator run`: fill the caches, stand for election, lead while elected, release the Lease
-//! at the end, and let ApiKeys go if the operator's namespace is being deleted.
+//! `water-operator run`: fill the caches, take part in the election, lead while elected, release the Lease at the end,
+//! and release ApiKeys if the operator's namespace is being deleted.
 
 use std::future::pending;
 use std::pin::pin;
@@ -10,9 +10,9 @@ use futures::future::{Either, select};
 use kube::Client;
 use tokio::time::timeout;
 use tracing::info;
-use water_runtime::{BoxError, Drained, Latch, Process, Shutdown, shutdown::Stage};
+use water_runtime::{BoxError, DrainOutcome, Latch, Process, Shutdown, shutdown::Stage};
 
-use crate::caches::{Caches, Told};
+use crate::caches::{CacheChanges, Caches};
 use crate::config::OperatorConfig;
 use crate::leading::{LeaderResources, lead};
 use crate::lease::Election;
@@ -21,10 +21,10 @@ use crate::release::ending;
 use crate::watches::health::Health;
 use crate::{client, events};
 
-/// Events that wait when the process stops are written for this long.
+/// Time for which events that wait when the process stops are written.
 const LAST_EVENTS_WITHIN: Duration = Duration::from_secs(1);
 
-/// All watches have failed for minutes, or one has ended.
+/// Failure of all watches for minutes, or the end of one.
 #[derive(Debug, thiserror::Error)]
 #[error("the API server's watches have failed for minutes; a new process begins afresh")]
 struct WatchesFailed;
@@ -54,7 +54,7 @@ pub async fn run(config: OperatorConfig, process: &mut Process) -> Result<(), Bo
     process.finish(Duration::ZERO, server).await
 }
 
-/// Everything until the process is asked to stop; an error before that.
+/// Runs until the process is asked to stop; returns an error before that.
 async fn work(
     client: &Client,
     config: &OperatorConfig,
@@ -62,15 +62,21 @@ async fn work(
     metrics: &Metrics,
     [reached, filled]: [Latch; 2],
     shutdown: &Shutdown,
-) -> Result<Drained, BoxError> {
+) -> Result<DrainOutcome, BoxError> {
     tokio::select! {
         () = election.reachable() => reached.set(),
-        () = shutdown.reached(Stage::Draining) => return Ok(Drained::default()),
+        () = shutdown.reached(Stage::Draining) => return Ok(DrainOutcome::default()),
     }
     let (events, queue) = events::queue(&config.pod_name);
     let mut writing = pin!(events::write(client, queue));
     let health = Health::new(metrics.clone());
-    let (caches, told) = Caches::new(client, config.scope, &config.pod_namespace, &health);
+    let (caches, told) = Caches::new(
+        client,
+        config.scope,
+        &config.pod_namespace,
+        &config.secret_scope(),
+        &health,
+    );
     let resources = LeaderResources {
         client,
         config,
@@ -86,7 +92,7 @@ async fn work(
         Either::Left((served, writing)) => (served, writing),
         Either::Right(((), served)) => return served.await,
     };
-    // Closes the queue. What is left stands in the log.
+    // Closes the queue. What is left in it is in the log.
     drop(events);
     let _ = timeout(LAST_EVENTS_WITHIN, writing).await;
     served
@@ -95,10 +101,10 @@ async fn work(
 /// Keeps the caches and leads whenever it is elected, until the process stops.
 async fn serve(
     resources: LeaderResources<'_>,
-    told: Told,
+    told: CacheChanges,
     filled: Latch,
     shutdown: &Shutdown,
-) -> Result<Drained, BoxError> {
+) -> Result<DrainOutcome, BoxError> {
     let fill = async {
         let caches = resources.caches;
         caches.filled().await;
@@ -118,11 +124,14 @@ async fn serve(
     }
 }
 
-async fn stand(resources: LeaderResources<'_>, shutdown: &Shutdown) -> Result<Drained, BoxError> {
+async fn stand(
+    resources: LeaderResources<'_>,
+    shutdown: &Shutdown,
+) -> Result<DrainOutcome, BoxError> {
     loop {
         let mut leadership = tokio::select! {
             leadership = resources.election.win() => leadership,
-            () = shutdown.reached(Stage::Draining) => return Ok(Drained::default()),
+            () = shutdown.reached(Stage::Draining) => return Ok(DrainOutcome::default()),
             () = resources.health.until_hopeless() => return Err(WatchesFailed.into()),
         };
         resources.metrics.leading.set(1);
@@ -131,7 +140,7 @@ async fn stand(resources: LeaderResources<'_>, shutdown: &Shutdown) -> Result<Dr
         let ended = tokio::select! {
             biased;
             () = leadership.lost() => None,
-            () = shutdown.reached(Stage::Draining) => Some(Ok(Drained::default())),
+            () = shutdown.reached(Stage::Draining) => Some(Ok(DrainOutcome::default())),
             () = lead(resources) => Some(Err(WatchesFailed.into())),
         };
         resources.metrics.leading.set(0);
@@ -139,8 +148,8 @@ async fn stand(resources: LeaderResources<'_>, shutdown: &Shutdown) -> Result<Dr
             leadership.release().await;
             return served;
         }
-        // The API server may have been restored from an older state: a watch would go on after the
-        // state that is lost, and never tell of what comes before that.
+        // The API server may have been restored from an older state: a watch would go on after the state that is lost,
+        // and never report what comes before that.
         resources.caches.begin_anew();
     }
 }

@@ -1,9 +1,10 @@
-//! Watches of the API server, each with a backoff of its own, some of them with a store.
+//! Watches of the API server, each with a separate backoff, some of them with a store.
 
 pub mod cache;
 pub mod health;
 pub mod listing;
 mod relist;
+pub mod trim;
 
 use std::fmt::Debug;
 use std::future::ready;
@@ -25,7 +26,7 @@ use tokio::time::Instant;
 use crate::backoff::{chance, spread};
 use health::Probe;
 
-/// A pass that decides by what was told begins when each of these is true. (`Store::wait_until_ready`
+/// Delays each pass until every one of these is true, since it decides by what was reported. (`Store::wait_until_ready`
 /// wakes only the last of several that wait.)
 pub fn once_told<K, C, E, F>(
     told: Vec<watch::Receiver<bool>>,
@@ -48,8 +49,8 @@ where
 
 pub type Changes<K> = BoxStream<'static, Result<K, watcher::Error>>;
 
-/// Changed objects, nothing remembered. Failures are left out: a controller would hold all its watches up
-/// for each one's, and every watch has a backoff of its own.
+/// Changed objects, nothing remembered. Failures are left out: a controller would hold all its watches up for each
+/// one's, and every watch has a separate backoff.
 pub fn changes<K>(api: Api<K>, config: watcher::Config, probe: Probe) -> Changes<K>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
@@ -101,8 +102,8 @@ where
     })
 }
 
-/// Between two tries, twice as long each time up to five seconds. kube's default goes to thirty, and a
-/// restarted API server or Redis is back within a few.
+/// Pause between two tries, twice as long each time up to five seconds. kube's default goes to thirty, and a restarted
+/// API server or Redis is back within a few.
 #[derive(Default)]
 pub struct Patience {
     failures: u32,

@@ -1,48 +1,404 @@
-//! What the HTTP contract decides where the specification is silent: each
-//! decision is one test.
+//! Decisions of the HTTP contract where the specification is silent: each family of its rules in one table, as
+//! a client meets it through the ingress. All cases of a rule are tested where it is made, in the gate and in
+//! the services.
 
-mod caching;
-mod credentials;
-mod forms;
-mod limits;
-mod parameters;
-mod problems;
-mod records;
-mod sources;
-
-use anyhow::Result;
-use serde_json::Value;
-use water_e2e::Cluster;
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use water_e2e::{ApiKey, Cluster, ordered_fields};
 use water_harness::Answer;
 
-const ENDPOINTS: [&str; 5] = [
-    "/api/v1/stress",
-    "/api/v1/risque",
-    "/api/v1/hydrorisk",
-    "/api/v1/conformite",
-    "/api/v1/sources",
-];
-const HISTORIES: [&str; 2] = ["/api/v1/hydrorisk", "/api/v1/conformite"];
+use crate::requests::{ENDPOINTS, HISTORIES, assert_problem, get, get_history, json_of};
 
-/// A refusal, by status and code; the rest of a problem is looked at where it matters.
-fn assert_problem(answer: &Answer, status: u16, code: &str) -> Result<()> {
-    assert_eq!(answer.status, status, "{answer:?}");
-    let problem = answer.json()?;
-    assert_eq!(problem["code"], code, "{problem}");
+/// Returns the answer to `GET target` of the account with long histories.
+async fn history(cluster: &Cluster, target: &str, fields: &[(&str, &str)]) -> Result<Answer> {
+    let key = &cluster.environment.api_key;
+    cluster.water.get_with(target, key, fields).await
+}
+
+#[tokio::test]
+async fn wrong_parameters_are_refused_by_their_names() -> Result<()> {
+    let cluster = Cluster::shared().await?;
+    let (key, id) = (cluster.key().await?, [("X-Request-Id", "my-request.1")]);
+    for (target, code, parameter) in [
+        ("/api/v1/stress?dept=secret", "invalid_parameter", "dept"),
+        (
+            "/api/v1/risque?dept=34&dept=34",
+            "invalid_parameter",
+            "dept",
+        ),
+        ("/api/v1/hydrorisk?limit=0", "invalid_parameter", "limit"),
+        (
+            "/api/v1/conformite?offset=%2B5",
+            "invalid_parameter",
+            "offset",
+        ),
+        ("/api/v1/hydrorisk?cursor=x", "invalid_parameter", "cursor"),
+        (
+            "/api/v1/conformite?changedSince=x",
+            "invalid_parameter",
+            "changedSince",
+        ),
+        ("/api/v1/stress?format=xml", "invalid_parameter", "format"),
+        ("/api/v1/stress?x=%zz", "invalid_query", ""),
+    ] {
+        let answer = cluster.water.get_with(target, &key, &id).await?;
+        assert_problem(&answer, 400, code, parameter)?;
+        let first = ["type", "title", "status", "detail", "code", "requestId"];
+        assert_eq!(ordered_fields(answer.text()?)?[..6], first, "{target}");
+        assert_eq!(answer.header("x-request-id"), Some("my-request.1"));
+        let said = format!("{answer:?}");
+        assert!(!said.contains("secret") && !said.contains(&key), "{said}");
+    }
+    for (code, hint) in [("20", "2A"), ("987", "collectivit")] {
+        let target = format!("/api/v1/risque?dept={code}");
+        let answer = cluster.water.get(&target, &key).await?;
+        assert_problem(&answer, 404, "not_found", "")?;
+        assert!(answer.text()?.contains(hint), "{answer:?}");
+    }
     Ok(())
 }
 
-/// The JSON of the answer to an account that no other test uses.
-async fn get(cluster: &Cluster, target: &str) -> Result<Value> {
-    let answer = cluster.water.get(target, &cluster.key().await?).await?;
-    assert_eq!(answer.status, 200, "{answer:?}");
-    answer.json()
+#[tokio::test]
+async fn parameters_are_normalised_clamped_or_ignored() -> Result<()> {
+    let cluster = Cluster::shared().await?;
+    let key = cluster.key().await?;
+    for (target, field, value) in [
+        ("/api/v1/stress?dept=1", "dept", json!("01")),
+        ("/api/v1/risque?dept=2a", "dept", json!("2A")),
+        (
+            "/api/v1/stress?dept=34&unknown=1&unknown=2",
+            "dept",
+            json!("34"),
+        ),
+        ("/api/v1/hydrorisk?limit=05", "limit", json!(5)),
+        (
+            "/api/v1/conformite?limit=999999999999999999999",
+            "limit",
+            json!(100),
+        ),
+        (
+            "/api/v1/hydrorisk?offset=9007199254740991",
+            "data",
+            json!([]),
+        ),
+    ] {
+        let answer = cluster.water.get(target, &key).await?;
+        assert_eq!(json_of(&answer)?[field], value, "{target}");
+    }
+    Ok(())
 }
 
-/// The answer to the account with long histories.
-async fn history(cluster: &Cluster, target: &str) -> Result<Answer> {
-    cluster
-        .water
-        .get(target, &cluster.environment.api_key)
-        .await
+#[tokio::test]
+async fn credentials_come_in_one_authorization_field_and_nowhere_else() -> Result<()> {
+    let cluster = Cluster::shared().await?;
+    let (key, free) = (cluster.key().await?, &cluster.environment.free_api_key);
+    let bearer = format!("Bearer {key}");
+    let (lower, basic) = (format!("bearer   {key}"), format!("Basic {key}"));
+    let (unknown, free) = (bearer.replace("wdk_", "wdk_x"), format!("Bearer {free}"));
+    let one = "Authorization";
+    for (fields, status, code, error) in [
+        (&[(one, lower.as_str())][..], 200, "", ""),
+        (&[], 401, "missing_credentials", ""),
+        (&[("Cookie", &key)], 401, "missing_credentials", ""),
+        (&[("X-API-Key", &key)], 401, "missing_credentials", ""),
+        (&[(one, &basic)], 401, "missing_credentials", ""),
+        (
+            &[(one, "Bearer malformed")],
+            401,
+            "invalid_key",
+            "invalid_token",
+        ),
+        (&[(one, &unknown)], 401, "invalid_key", "invalid_token"),
+        (
+            &[(one, &bearer), (one, &bearer)],
+            401,
+            "invalid_request",
+            "invalid_request",
+        ),
+        (
+            &[(one, &free)],
+            403,
+            "plan_insufficient",
+            "insufficient_scope",
+        ),
+    ] {
+        let mut client = cluster.water.connect().await?;
+        let answer = client.request("GET", "/api/v1/stress", fields).await?;
+        if status == 200 {
+            assert_eq!(answer.status, 200, "{answer:?}");
+            continue;
+        }
+        assert_problem(&answer, status, code, "")?;
+        let error = match error {
+            "" => String::new(),
+            error => format!(r#", error="{error}""#),
+        };
+        let challenge = format!(r#"Bearer realm="water-data"{error}"#);
+        assert_eq!(answer.header("www-authenticate"), Some(challenge.as_str()));
+    }
+    let target = format!("/api/v1/stress?anything={key}");
+    let answer = cluster.water.get_without_key(&target).await?;
+    assert_problem(&answer, 400, "key_in_query", "")?;
+    assert!(!format!("{answer:?}").contains(&key));
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_answer_can_be_checked_kept_and_asked_for_without_its_body() -> Result<()> {
+    let cluster = Cluster::shared().await?;
+    let key = &cluster.key().await?;
+    let (public, own) = ("private, max-age=60, must-revalidate", "private, no-cache");
+    let kept = [public, public, own, own, own];
+    for (target, kept) in ENDPOINTS.into_iter().zip(kept) {
+        let plain = [("Origin", "https://example.org")];
+        let answer = cluster.water.get_with(target, key, &plain).await?;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        for (name, value) in [
+            ("cache-control", Some(kept)),
+            ("vary", Some("Authorization, Accept, Accept-Encoding")),
+            ("x-content-type-options", Some("nosniff")),
+            ("access-control-allow-origin", None),
+            (
+                "content-length",
+                Some(answer.body.len().to_string().as_str()),
+            ),
+        ] {
+            assert_eq!(answer.header(name), value, "{name} of {target}");
+        }
+        let links = answer.header("link").unwrap_or_default();
+        let to_sources = links.contains("</api/v1/sources>; rel=\"describedby\"");
+        assert_eq!(to_sources, target != "/api/v1/sources", "{target}: {links}");
+
+        let head = cluster.water.request("HEAD", target, key, &plain).await?;
+        assert_eq!((head.status, head.body.len()), (200, 0), "{target}");
+        for name in ["content-length", "content-type", "etag", "link", "vary"] {
+            assert_eq!(head.header(name), answer.header(name), "{name} of {target}");
+        }
+
+        let tag = answer.header("etag").context("no ETag")?;
+        let coded = format!("{}-gzip\"", tag.trim_end_matches('"'));
+        let weak = format!("W/{tag}");
+        for (known, status) in [(tag, 304), (&weak, 304), (&coded, 304), ("\"other\"", 200)] {
+            let fields = [plain[0], ("If-None-Match", known)];
+            let checked = cluster.water.get_with(target, key, &fields).await?;
+            assert_eq!(
+                (checked.status, checked.header("etag")),
+                (status, Some(tag))
+            );
+            assert_eq!(checked.body.is_empty(), status == 304);
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_form_is_chosen_by_format_or_accept_and_a_coding_by_accept_encoding() -> Result<()> {
+    let cluster = Cluster::shared().await?;
+    let (json, csv, ndjson) = ("application/json", "text/csv", "application/x-ndjson");
+    let (long, short) = ("/api/v1/hydrorisk?limit=100", "/api/v1/stress?dept=34");
+    let mut tags = Vec::new();
+    for (target, accept, coding, form, coded) in [
+        ("/api/v1/stress", json, "identity", json, None),
+        ("/api/v1/stress", json, "gzip", json, Some("gzip")),
+        ("/api/v1/stress", json, "br", json, Some("br")),
+        ("/api/v1/stress", csv, "identity", csv, None),
+        ("/api/v1/risque?dept=34", csv, "identity", csv, None),
+        ("/api/v1/risque?format=csv", json, "identity", csv, None),
+        (long, csv, "identity", csv, None),
+        (long, ndjson, "identity", ndjson, None),
+        (long, "text/csv;q=0.5, */*;q=0.1", "gzip", csv, Some("gzip")),
+        (long, "text/csv, application/json", "identity", json, None),
+        (long, "image/png", "gzip;q=0.5, br", json, Some("br")),
+        (short, json, "gzip, br", json, None),
+        ("/api/v1/sources", csv, "identity", json, None),
+    ] {
+        let fields = [("Accept", accept), ("Accept-Encoding", coding)];
+        let answer = history(&cluster, target, &fields).await?;
+        let is = answer.header("content-type").unwrap_or_default();
+        let is = is.split(';').next().unwrap_or_default();
+        let found = (answer.status, is, answer.header("content-encoding"));
+        assert_eq!(found, (200, form, coded), "{target} {accept} {coding}");
+        tags.push(answer.header("etag").context("no ETag")?.to_owned());
+    }
+    let answers = tags.len();
+    tags.sort();
+    tags.dedup();
+    assert_eq!(tags.len(), answers, "each has a tag of its own");
+    Ok(())
+}
+
+#[tokio::test]
+async fn csv_has_a_line_for_each_record_with_the_cells_of_json() -> Result<()> {
+    let cluster = Cluster::shared().await?;
+    for target in ["/api/v1/stress", "/api/v1/risque"] {
+        let json = get(&cluster, target).await?;
+        let csv = history(&cluster, target, &[("Accept", "text/csv")]).await?;
+        let (head, lines) = csv.text()?.split_once("\r\n").context("a header line")?;
+        let text = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
+        let records = json["data"].as_array().context("no data")?;
+        let lines: Vec<_> = lines.split_terminator("\r\n").collect();
+        assert_eq!(lines.len(), records.len(), "{target}");
+        for (line, record) in lines.into_iter().zip(records) {
+            let cells: Vec<_> = line.split(',').map(str::to_owned).collect();
+            let fields = head.split(',').filter_map(|name| record.get(name));
+            let mut expected: Vec<_> = fields.map(text).collect();
+            // In JSON the envelope has the date of stress records.
+            if target == "/api/v1/stress" {
+                expected.extend(cells.last().cloned());
+                assert!(cells.last() <= Some(&text(&json["updatedAt"])), "{line}");
+            }
+            assert_eq!(cells, expected, "{target}");
+            assert_eq!(head.split(',').count(), cells.len(), "{target}");
+        }
+    }
+    Ok(())
+}
+
+/// Returns the target of a link of this relation.
+fn link<'a>(answer: &'a Answer, relation: &str) -> Option<&'a str> {
+    let end = format!(">; rel=\"{relation}\"");
+    let mut links = answer.header("link")?.split(", ");
+    links.find_map(|link| link.strip_prefix('<')?.strip_suffix(&end))
+}
+
+#[tokio::test]
+async fn pages_lead_through_a_history_and_a_walk_leaves_a_token() -> Result<()> {
+    let cluster = Cluster::shared().await?;
+    for target in HISTORIES {
+        let page = history(&cluster, &format!("{target}?limit=10&offset=20"), &[]).await?;
+        let total = page.json()?["total"].as_u64().context("a total")?;
+        let expected = [0, 10, 30, (total - 1) / 10 * 10];
+        for (relation, offset) in ["first", "prev", "next", "last"].iter().zip(expected) {
+            let expected = format!("{target}?limit=10&offset={offset}");
+            assert_eq!(link(&page, relation), Some(expected.as_str()));
+        }
+
+        let lines = [("Accept", "application/x-ndjson")];
+        let mut page = history(&cluster, &format!("{target}?limit=500"), &lines).await?;
+        let token = page.header("x-changes-token").context("no token")?;
+        let since = format!("{target}?changedSince={token}");
+        let mut ids = Vec::new();
+        loop {
+            for line in page.text()?.lines() {
+                let row: Value = serde_json::from_str(line)?;
+                ids.push(row["id"].as_str().context("no id")?.to_owned());
+            }
+            let Some(next) = link(&page, "next") else {
+                break;
+            };
+            page = history(&cluster, next, &lines).await?;
+            assert_eq!(
+                page.header("x-changes-token"),
+                None,
+                "only the first has one"
+            );
+        }
+        assert_eq!(ids.len() as u64, total);
+        assert!(ids.is_sorted_by(|before, after| before < after));
+        let changes = history(&cluster, &since, &lines).await?;
+        assert_eq!((changes.status, changes.text()?), (200, ""));
+    }
+    Ok(())
+}
+
+/// Returns `r` of the minute in `RateLimit`.
+fn remaining(answer: &Answer) -> Result<u64> {
+    let standing = answer.header("ratelimit").context("no RateLimit")?;
+    let minute = standing
+        .strip_prefix("\"minute\";r=")
+        .context("no minute")?;
+    Ok(minute.split(';').next().unwrap_or_default().parse()?)
+}
+
+#[tokio::test]
+async fn an_accounts_keys_share_its_quota_which_refusals_do_not_touch() -> Result<()> {
+    let cluster = Cluster::shared().await?;
+    let account = format!("quota-{}", std::process::id());
+    let keys = [1, 2].map(|number| ApiKey::named(&format!("quota-{number}")).of_account(&account));
+    let keys = [
+        cluster.issue(&keys[0]).await?,
+        cluster.issue(&keys[1]).await?,
+    ];
+    let bearers = keys.map(|key| format!("Bearer {key}"));
+    let mut client = cluster.water.connect().await?;
+    let mut left = 120;
+    for (number, (method, target, status)) in [
+        ("GET", "/api/v1/stress?dept=34", 200),
+        ("GET", "/api/v1/stress?dept=20", 404),
+        ("GET", "/api/v1/stress?dept=x", 400),
+        ("HEAD", "/api/v1/risque", 200),
+        ("GET", "/api/v1/sources", 200),
+        ("GET", "/api/v1/unknown", 404),
+        ("POST", "/api/v1/stress", 405),
+        ("GET", "/api/v1/hydrorisk", 200),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let fields = [("Authorization", bearers[number % 2].as_str())];
+        let answer = client.request(method, target, &fields).await?;
+        assert_eq!(answer.status, status, "{method} {target}");
+        // The gate itself refuses these two, and no account is charged for it.
+        if target == "/api/v1/unknown" || method == "POST" {
+            assert_eq!(answer.header("ratelimit"), None, "{answer:?}");
+        } else {
+            left -= 1;
+            assert_eq!(remaining(&answer)?, left, "{method} {target}");
+        }
+    }
+    while left > 0 {
+        let fields = [("Authorization", bearers[0].as_str())];
+        let answer = client
+            .request("GET", "/api/v1/stress?dept=34", &fields)
+            .await?;
+        left -= 1;
+        assert_eq!((answer.status, remaining(&answer)?), (200, left));
+    }
+    let fields = [("Authorization", bearers[1].as_str())];
+    for _ in 0..2 {
+        let answer = client.request("GET", "/api/v1/stress", &fields).await?;
+        assert_problem(&answer, 429, "rate_limited", "")?;
+        let wait: u64 = answer
+            .header("retry-after")
+            .context("no Retry-After")?
+            .parse()?;
+        assert!((1..=60).contains(&wait), "{wait} s");
+        let standing = format!(r#""minute";r=0;t={wait}, "day";r=49880;t="#);
+        let is = answer.header("ratelimit").context("no RateLimit")?;
+        assert!(is.starts_with(&standing), "{is}");
+        let policy = r#""minute";q=120;w=60, "day";q=50000;w=86400"#;
+        assert_eq!(answer.header("ratelimit-policy"), Some(policy));
+        assert_eq!(answer.header("x-ratelimit-limit"), Some("120"));
+        assert_eq!(answer.header("x-ratelimit-remaining"), Some("0"));
+        assert_eq!(answer.json()?["violated-policies"], json!(["minute"]));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_dataset_that_is_served_has_a_source_and_a_history_one_for_its_account_only()
+-> Result<()> {
+    let cluster = Cluster::shared().await?;
+    let (theirs, others) = (
+        get_history(&cluster, "/api/v1/sources").await?,
+        get(&cluster, "/api/v1/sources").await?,
+    );
+    let records = |sources: &Value, dataset: &str| -> Result<Value> {
+        let mut all = sources["data"].as_array().into_iter().flatten();
+        let source = all.find(|source| source["dataset"] == dataset);
+        let source = source.with_context(|| format!("no {dataset} in {sources}"))?;
+        assert!(source["loadedAt"].is_string() && source["derivedLevels"].is_array());
+        assert!(source["synthetic"].is_boolean(), "{source}");
+        Ok(source["records"].clone())
+    };
+    for (dataset, target) in [("stress", "/api/v1/stress"), ("risk", "/api/v1/risque")] {
+        let served = get(&cluster, target).await?["count"].clone();
+        assert_eq!(records(&theirs, dataset)?, served, "{dataset}");
+    }
+    for (dataset, target) in [("analyses", HISTORIES[0]), ("audits", HISTORIES[1])] {
+        let served = get_history(&cluster, target).await?["total"].clone();
+        assert_eq!(records(&theirs, dataset)?, served, "{dataset}");
+        assert!(records(&others, dataset).is_err(), "{others}");
+    }
+    Ok(())
 }

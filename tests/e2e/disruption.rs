@@ -2,128 +2,91 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
-use water_e2e::{Cluster, Component, NAMESPACE, load};
+use anyhow::{Context, Result, ensure};
+use water_e2e::{Cluster, Component, Pod, load};
 
 use crate::traffic::TARGETS;
 
-/// Each component of the release runs this many pods.
+/// Pods of each component of the release.
 const REPLICAS: usize = 2;
 const HEALING: Duration = Duration::from_secs(60);
 
-/// 50 a second from 120 accounts: each is far below its limit.
-async fn some_load(cluster: &Cluster, prefix: &str) -> Result<load::Load> {
-    let keys = cluster.keys_of_accounts(prefix, 120).await?;
+/// Returns a load of 50 a second: each account is far below its limit.
+async fn some_load(cluster: &Cluster) -> Result<load::Load> {
+    let keys = cluster.load_keys().await?;
     Ok(load::Load::evenly(&cluster.water, 50, keys, &TARGETS))
 }
 
-async fn delete_each_pod(component: Component) -> Result<()> {
+/// Returns the pods of each component, all of them Ready.
+async fn all_pods(cluster: &Cluster) -> Result<Vec<(Component, Vec<Pod>)>> {
+    let mut all = Vec::new();
+    for component in Component::ALL {
+        let pods = component.healed(cluster, REPLICAS, &[]).await?;
+        all.push((component, pods));
+    }
+    Ok(all)
+}
+
+/// Pods go at the same time, one of each component, as those of a node that is drained.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fault_04_33_deleting_each_pod_in_turn_loses_no_request() -> Result<()> {
     let cluster = Cluster::alone().await?;
-    let load = some_load(&cluster, "deleted").await?;
-    let (deleted, report) = load::send_during(load, async {
-        let pods = component.healed(&cluster, REPLICAS, &[]).await?;
-        for pod in &pods {
-            cluster.kubectl.run(&["delete", "pod", &pod.name])?;
-            component.healed(&cluster, REPLICAS, &[pod]).await?;
+    let load = some_load(&cluster).await?;
+    let deleting = async {
+        let all = all_pods(&cluster).await?;
+        for turn in 0..REPLICAS {
+            let names = all.iter().map(|(_, pods)| pods[turn].name.as_str());
+            // Ends when all of them have.
+            let delete: Vec<_> = ["delete", "pod"].into_iter().chain(names).collect();
+            cluster.kubectl.run(&delete)?;
+            for (component, pods) in &all {
+                let gone: Vec<_> = pods[..=turn].iter().collect();
+                component.healed(&cluster, REPLICAS, &gone).await?;
+            }
         }
-        Ok(pods.len())
-    })
-    .await?;
-    println!(
-        "{deleted} pods of {} deleted in turn: {report}",
-        component.label()
-    );
+        Ok(())
+    };
+    let ((), report) = load::send_during(load, deleting).await?;
+    println!("each pod deleted in turn: {report}");
     ensure!(report.sent > 0, "nothing was sent");
     report.without_failures()
 }
 
+/// Failures are counted and not forbidden, since the work of a killed process is lost with it; required is that
+/// each pod heals and that no request fails after that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn deleting_each_pod_of_the_gate_in_turn_loses_no_request() -> Result<()> {
-    delete_each_pod(Component::Gate).await
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn deleting_each_pod_of_departements_in_turn_loses_no_request() -> Result<()> {
-    delete_each_pod(Component::Departements).await
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn deleting_each_pod_of_history_in_turn_loses_no_request() -> Result<()> {
-    delete_each_pod(Component::History).await
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn deleting_each_pod_of_the_operator_in_turn_loses_no_request() -> Result<()> {
-    delete_each_pod(Component::Operator).await
-}
-
-/// What a killed process had in hand is lost with it, so failures are counted and not forbidden; what is
-/// required is that the pod heals and that no request fails after that.
-async fn kill_each_pod(component: Component) -> Result<()> {
+async fn killed_processes_of_all_components_heal() -> Result<()> {
     let cluster = Cluster::alone().await?;
-    let load = some_load(&cluster, "killed").await?;
-    let (killed, report) = load::send_during(load, async {
-        let pods = component.healed(&cluster, REPLICAS, &[]).await?;
-        for pod in &pods {
-            pod.kill()?;
-            restarted(&cluster, component, &pod.name, pod.restarts).await?;
+    let load = some_load(&cluster).await?;
+    let killing = async {
+        let all = all_pods(&cluster).await?;
+        for turn in 0..REPLICAS {
+            let doomed = || all.iter().map(|(component, pods)| (component, &pods[turn]));
+            doomed().try_for_each(|(_, pod)| pod.kill())?;
+            for (component, pod) in doomed() {
+                restarted(&cluster, *component, pod).await?;
+            }
         }
-        Ok(pods.len())
-    })
-    .await?;
-    println!(
-        "{killed} pods of {} killed in turn: {report}",
-        component.label()
-    );
-    report
-        .failures
-        .iter()
-        .take(3)
-        .for_each(|failure| println!("  {}", failure.replace('\n', " ")));
-    let afterwards =
-        load::send_for(some_load(&cluster, "healed").await?, Duration::from_secs(5)).await?;
+        Ok(())
+    };
+    let ((), report) = load::send_during(load, killing).await?;
+    println!("each process killed in turn: {report}");
+    let failures = report.failures.iter().take(3);
+    failures.for_each(|failure| println!("  {failure}"));
+    let afterwards = load::send_for(some_load(&cluster).await?, Duration::from_secs(5)).await?;
     afterwards.without_failures()
 }
 
-async fn restarted(cluster: &Cluster, component: Component, name: &str, before: u64) -> Result<()> {
-    cluster
-        .wait_until(&format!("{name} to be restarted"), HEALING, async || {
-            let pods = component.pods(cluster)?;
-            let pod = pods
-                .iter()
-                .find(|pod| pod.name == name)
-                .context("the pod has gone")?;
-            if pod.restarts <= before {
-                bail!("it was restarted {} times in {NAMESPACE}", pod.restarts);
-            }
-            Ok(())
-        })
-        .await?;
-    component.healed(cluster, REPLICAS, &[]).await?;
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_killed_gate_heals() -> Result<()> {
-    kill_each_pod(Component::Gate).await
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_killed_departements_service_heals() -> Result<()> {
-    kill_each_pod(Component::Departements).await
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_killed_history_service_heals() -> Result<()> {
-    kill_each_pod(Component::History).await
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_killed_operator_heals() -> Result<()> {
-    kill_each_pod(Component::Operator).await
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_killed_portal_heals() -> Result<()> {
-    kill_each_pod(Component::Portal).await
+/// Waits until the pod's container was started again, and all pods of its component are Ready.
+async fn restarted(cluster: &Cluster, component: Component, killed: &Pod) -> Result<()> {
+    let what = format!("{} to be restarted", killed.name);
+    let again = async || {
+        let pods = component.pods(cluster)?;
+        let pod = pods.iter().find(|pod| pod.uid == killed.uid);
+        let pod = pod.context("the pod has gone")?;
+        ensure!(pod.restarts > killed.restarts, "{} restarts", pod.restarts);
+        Ok(())
+    };
+    cluster.wait_until(&what, HEALING, again).await?;
+    component.healed(cluster, REPLICAS, &[]).await.map(drop)
 }

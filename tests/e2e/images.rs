@@ -1,9 +1,9 @@
-//! What the images make of the pods' processes.
+//! The pods' processes as the images start them.
 
 use anyhow::Result;
 use water_e2e::{Cluster, Component};
 
-/// So that `ps`, core dumps and profilers tell the programs apart.
+/// Names let `ps`, core dumps and profilers distinguish the programs.
 #[tokio::test]
 async fn each_process_is_called_as_its_package_is() -> Result<()> {
     let cluster = Cluster::shared().await?;

@@ -1,6 +1,5 @@
-//! The product as a stranger installs it: by the commands of README.md, and then by those that the
-//! chart's notes print, beside the installation of the development cluster and with stores of its
-//! own.
+//! The product as a stranger installs it: by the commands of README.md, and then by those that the chart's
+//! notes print, on the cluster of the development installation and with separate stores.
 
 mod loads;
 mod readme;
@@ -10,29 +9,36 @@ mod stores;
 use std::{net::Ipv4Addr, time::Duration};
 
 use anyhow::{Context, Result, bail, ensure};
+use futures::future::join_all;
 use water_e2e::{Cluster, Component, Pod, Water, condition, project};
 use water_harness::HttpClient;
 
 use shell::Shell;
 use stores::Stores;
 
-const NAMESPACE: &str = "water-as-documented";
-const HOST: &str = "as-documented.example";
+/// Two installations at the same time, each at a host `<namespace>.example`.
+const DOCUMENTED: &str = "water-as-documented";
+const DELETED: &str = "water-deleted";
 /// Longer than Helm itself waits.
 const INSTALLATION: Duration = Duration::from_secs(310);
 
 /// The gates have 35 s to end, the operator 60, and Kubernetes begins after 5.
 const NAMESPACE_GONE: Duration = Duration::from_secs(120);
 
-/// Where the notes turn from the first request to the end of it all.
+/// Place in the notes after the first request, at which the end of it all begins.
 const BEFORE_AN_UNINSTALL: &str = "\nBefore an uninstall";
 
 /// Addresses that are set aside for examples: in no network that README.md's command trusts.
 const STRANGER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 const CUSTOMER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 8);
 
+/// Returns the host of the installation in a namespace.
+fn host(namespace: &str) -> String {
+    format!("{namespace}.example")
+}
+
 /// Runs README.md's `helm install` and returns the chart's notes.
-fn install(cluster: &Cluster, shell: &Shell) -> Result<String> {
+fn install(cluster: &Cluster, shell: &Shell, namespace: &str) -> Result<String> {
     let api = cluster.kubectl.get(&["waterdataapi", water_e2e::RELEASE])?;
     let image = |field: &str| {
         let value = api["spec"]["image"][field].as_str();
@@ -43,8 +49,8 @@ fn install(cluster: &Cluster, shell: &Shell) -> Result<String> {
         &[
             ("registry.example/water", image("registry")?),
             ("image.tag=0.1.0", &format!("image.tag={}", image("tag")?)),
-            ("--namespace water ", &format!("--namespace {NAMESPACE} ")),
-            ("water.example", HOST),
+            ("--namespace water ", &format!("--namespace {namespace} ")),
+            ("water.example", &host(namespace)),
         ],
     )?;
     let printed = shell.run(&commands, &project(), &[])?;
@@ -52,27 +58,27 @@ fn install(cluster: &Cluster, shell: &Shell) -> Result<String> {
     Ok(notes.context("no notes")?.1.to_owned())
 }
 
-/// The lines of a text that are commands; the last of the first part is the request, which needs a
-/// name server that knows the host.
+/// Returns the lines of a text that are commands; the last of the first part is the request, which needs a name
+/// server that knows the host.
 fn commands(notes: &str) -> String {
     let lines = notes.lines().filter(|line| line.starts_with("  "));
     let lines = lines.filter(|line| !line.starts_with("  curl "));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Removes everything, also what an earlier run left whose stores are gone: no operator can take
-/// its finalizers off.
-fn remove(cluster: &Cluster, shell: &Shell) -> Result<()> {
+/// Removes everything, also the remains of an earlier run whose stores are gone: no operator can take its
+/// finalizers off.
+fn remove(cluster: &Cluster, shell: &Shell, namespace: &str) -> Result<()> {
     let commands = "
         kubectl -n $NAMESPACE delete apikeys --all --wait=false
         helm -n $NAMESPACE uninstall water-data --ignore-not-found --wait
         water-operator release --all --namespace $NAMESPACE";
-    let namespace = [("NAMESPACE", NAMESPACE.to_owned())];
-    shell.run(commands, &project(), &namespace)?;
+    let variables = [("NAMESPACE", namespace.to_owned())];
+    shell.run(commands, &project(), &variables)?;
     let namespace = [
         "delete",
         "namespace",
-        NAMESPACE,
+        namespace,
         "--ignore-not-found",
         "--timeout=120s",
     ];
@@ -80,14 +86,14 @@ fn remove(cluster: &Cluster, shell: &Shell) -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_readmes_commands_install_an_api_that_answers_keeps_its_clients_apart_and_loads_data()
+async fn fault_40_the_readmes_commands_install_an_api_that_answers_keeps_its_clients_apart_and_loads_data()
 -> Result<()> {
-    let cluster = Cluster::alone().await?;
+    let cluster = Cluster::shared().await?;
     let shell = Shell::new(&cluster)?;
-    remove(&cluster, &shell)?;
+    remove(&cluster, &shell, DOCUMENTED)?;
     let stores = Stores::start(cluster.own_address().await?).await?;
-    stores.prepare(&shell).await?;
-    let notes = install(&cluster, &shell)?;
+    stores.prepare(&shell, DOCUMENTED).await?;
+    let notes = install(&cluster, &shell, DOCUMENTED)?;
     let (issue, uninstall) = notes
         .split_once(BEFORE_AN_UNINSTALL)
         .context("the notes' end")?;
@@ -95,23 +101,23 @@ async fn the_readmes_commands_install_an_api_that_answers_keeps_its_clients_apar
     let printed = shell.run(&script, &project(), &[])?;
     let key = printed.lines().last().context("the notes made no key")?;
 
-    let documented = cluster.in_namespace(NAMESPACE, HOST);
+    let documented = cluster.in_namespace(DOCUMENTED, &host(DOCUMENTED));
     answers_without_data(&documented, key).await?;
     strangers_slow_nobody_else_down(&documented.water, &cluster).await?;
     loads::reach_the_clients(&documented, &shell, key).await?;
     shell.run(&commands(uninstall), &project(), &[])?;
-    remove(&cluster, &shell)
+    remove(&cluster, &shell, DOCUMENTED)
 }
 
 #[tokio::test]
 async fn deleting_the_namespace_of_an_installation_whose_keys_are_in_use_ends() -> Result<()> {
-    let cluster = Cluster::alone().await?;
+    let cluster = Cluster::shared().await?;
     let shell = Shell::new(&cluster)?;
-    remove(&cluster, &shell)?;
+    remove(&cluster, &shell, DELETED)?;
     let stores = Stores::start(cluster.own_address().await?).await?;
-    stores.prepare(&shell).await?;
-    install(&cluster, &shell)?;
-    let documented = cluster.in_namespace(NAMESPACE, HOST);
+    stores.prepare(&shell, DELETED).await?;
+    install(&cluster, &shell, DELETED)?;
+    let documented = cluster.in_namespace(DELETED, &host(DELETED));
     documented
         .wait_for_api("Ready", "True", INSTALLATION)
         .await?;
@@ -120,7 +126,7 @@ async fn deleting_the_namespace_of_an_installation_whose_keys_are_in_use_ends() 
     for key in &keys {
         assert!(is_accepted_by_any(&gates, key).await?);
     }
-    let delete = ["delete", "namespace", NAMESPACE, "--wait=false"];
+    let delete = ["delete", "namespace", DELETED, "--wait=false"];
     documented.kubectl.run(&delete)?;
     let freed = async || {
         let finalizers = finalizers(&documented)?;
@@ -130,14 +136,16 @@ async fn deleting_the_namespace_of_an_installation_whose_keys_are_in_use_ends() 
     documented
         .wait_until("the ApiKeys to be let go", NAMESPACE_GONE, freed)
         .await?;
-    for key in &keys {
-        assert!(!is_accepted_by_any(&gates, key).await?, "a key lives on");
+    // The gates have ended, or end: one answer after the other would take as long as each is waited for.
+    let lives = keys.iter().map(|key| is_accepted_by_any(&gates, key));
+    for lives in join_all(lives).await {
+        assert!(!lives?, "a key lives on");
     }
     let gone = async || {
         let namespace = [
             "get",
             "namespace",
-            NAMESPACE,
+            DELETED,
             "--ignore-not-found",
             "-o",
             "yaml",
@@ -151,7 +159,7 @@ async fn deleting_the_namespace_of_an_installation_whose_keys_are_in_use_ends() 
         .await
 }
 
-/// What still holds the ApiKeys that there are.
+/// Returns the finalizers of the ApiKeys that there are.
 fn finalizers(cluster: &Cluster) -> Result<String> {
     let finalizers = "jsonpath={.items[*].metadata.finalizers[*]}";
     cluster.kubectl.run(&["get", "apikeys", "-o", finalizers])
@@ -159,17 +167,16 @@ fn finalizers(cluster: &Cluster) -> Result<String> {
 
 /// Whether one of these gates accepts a key; one that has ended does not.
 async fn is_accepted_by_any(gates: &[Pod], key: &str) -> Result<bool> {
-    for gate in gates {
+    let accepted = gates.iter().map(async |gate| {
         // Without data an accepted key gets an error, but not 401.
         let answer = gate.water()?.get("/api/v1/stress", key).await;
-        if answer.is_ok_and(|answer| answer.status != 401) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+        anyhow::Ok(answer.is_ok_and(|answer| answer.status != 401))
+    });
+    let accepted: Result<Vec<bool>> = join_all(accepted).await.into_iter().collect();
+    Ok(accepted?.contains(&true))
 }
 
-/// It is Ready and says that data is missing, in its status and in its answers.
+/// Checks that it is Ready and says that data is missing, in its status and in its answers.
 async fn answers_without_data(documented: &Cluster, key: &str) -> Result<()> {
     let installed = documented
         .wait_for_api("Ready", "True", INSTALLATION)
@@ -199,36 +206,36 @@ async fn answers_without_data(documented: &Cluster, key: &str) -> Result<()> {
     Ok(())
 }
 
-/// While a stranger tries so many keys that it is slowed down, a customer with a mistyped key is told so.
+/// Checks that a customer with a mistyped key gets 401 while a stranger tries so many keys that it is slowed
+/// down.
 async fn strangers_slow_nobody_else_down(water: &Water, cluster: &Cluster) -> Result<()> {
     let _own = (
         cluster.with_address(STRANGER)?,
         cluster.with_address(CUSTOMER)?,
     );
-    let mut stranger = water.connect_from(STRANGER).await?;
+    let mut strangers = Vec::new();
+    for _ in 0..8 {
+        strangers.push(water.connect_from(STRANGER).await?);
+    }
     let mut customer = water.connect_from(CUSTOMER).await?;
     // Fewer than a customer's own forty wrong keys at once.
     for _ in 0..20 {
-        guess_until_slowed_down(&mut stranger).await?;
+        guess_until_slowed_down(&mut strangers).await?;
         assert_eq!(wrong_key(&mut customer).await?, 401);
     }
     Ok(())
 }
 
-/// Until so many refusals in a row are 429 that every gate has had its turn.
-async fn guess_until_slowed_down(stranger: &mut HttpClient) -> Result<()> {
-    let mut in_a_row = 0;
-    for _ in 0..5_000 {
-        in_a_row = if wrong_key(stranger).await? == 429 {
-            in_a_row + 1
-        } else {
-            0
-        };
-        if in_a_row == 8 {
+/// Guesses on all connections at once until each answer is 429: every gate has had its turn.
+async fn guess_until_slowed_down(strangers: &mut [HttpClient]) -> Result<()> {
+    for _ in 0..1_000 {
+        let answers = join_all(strangers.iter_mut().map(wrong_key)).await;
+        let answers: Result<Vec<u16>> = answers.into_iter().collect();
+        if answers?.iter().all(|status| *status == 429) {
             return Ok(());
         }
     }
-    bail!("5 000 wrong keys were not too many")
+    bail!("8 000 wrong keys were not too many")
 }
 
 async fn wrong_key(client: &mut HttpClient) -> Result<u16> {

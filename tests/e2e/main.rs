@@ -1,6 +1,8 @@
-//! Behaviour of the whole product on a real cluster. `cargo dev test` starts the
-//! cluster and tells these tests where it is.
+//! Behaviour of the whole product on a real cluster. `cargo dev test` starts the cluster and gives these tests
+//! its addresses.
 
+mod chart;
+mod clients;
 mod confidentiality;
 mod contract;
 mod cut_off;
@@ -11,6 +13,7 @@ mod installation;
 mod keys;
 mod latency;
 mod refusals;
+mod requests;
 mod roles;
 mod rollout;
 mod settings;

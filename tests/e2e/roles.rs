@@ -1,5 +1,5 @@
-//! What Kubernetes' own roles `view` and `edit` let people do with ApiKeys, after the cluster has
-//! aggregated the chart's.
+//! Rights that Kubernetes' own roles `view` and `edit` give people in ApiKeys, after the cluster has aggregated
+//! the chart's.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use water_e2e::Cluster;
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// May `person` do this in the product's namespace?
+/// Asks whether `person` may do this in the product's namespace.
 fn may(cluster: &Cluster, person: &str, question: &[&str]) -> Result<bool> {
     let person = format!("--as={person}");
     let mut asked = cluster.kubectl.command();
@@ -19,7 +19,7 @@ fn may(cluster: &Cluster, person: &str, question: &[&str]) -> Result<bool> {
     Ok(answer.trim() == "yes")
 }
 
-/// Somebody whom the namespace gives a role of the cluster.
+/// Makes somebody whom the namespace gives a role of the cluster.
 async fn person(cluster: &Cluster, role: &str) -> Result<String> {
     let name = format!("somebody-who-may-{role}");
     cluster.kubectl.apply(&json!({

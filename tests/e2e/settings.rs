@@ -1,4 +1,4 @@
-//! What the operator and the chart tell each program, and what the program listens to.
+//! Settings that the operator and the chart give each program, and those that the program reads.
 
 use anyhow::{Context, Result, ensure};
 use water_e2e::{Cluster, RELEASE};

@@ -1,4 +1,4 @@
-//! What the installation says of signing in.
+//! Reports of the installation about signing in.
 
 use std::time::Duration;
 

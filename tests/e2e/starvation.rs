@@ -21,26 +21,25 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 const ROLLOUT: Duration = Duration::from_secs(120);
 /// Requests a second of the accounts that keep to their limits.
 const STEADY: u32 = 100;
-/// Requests that leave at once, where gates are to be stopped: two seconds' worth.
+/// Requests that leave at once, where gates shall be stopped: two seconds' worth.
 const BURST: u32 = 2 * STEADY;
 /// The CPU limit, as a multiple of what a gate uses on average without one: enough for all requests on a
 /// machine that becomes slower meanwhile; and less than a burst takes, so that bursts stop the gate.
 const SPARE: u32 = 3;
-/// How long a gate's use is measured for it.
+/// Time for which a gate's use is measured for it.
 const MEASURED: Duration = Duration::from_secs(15);
 /// The share of requests that may be decided without Redis, and of times that a gate may not be exact: where a host
 /// takes a machine's cores away for 75 ms, Redis was slow indeed.
 const SHARED: f64 = 0.1;
-/// How often the limit stops the gates at least. Beside other work a machine answers a burst more slowly,
-/// and not each one stops a gate: 83 times in 37 bursts alone, 24 beside builds on every core.
+/// Fewest stops of the gates by the limit: 83 times in 37 bursts on a machine without other work.
 const STOPS: u64 = 10;
-/// Each component of the release runs this many pods.
+/// Pods of each component of the release.
 const REPLICAS: usize = 2;
 
-/// The file of a control group's CPU weight in versions 1 and 2, and the kernel's default.
+/// File of a control group's CPU weight in versions 1 and 2, and the kernel's default.
 const DEFAULT_WEIGHTS: [(&str, &str); 2] = [("cpu.shares", "1024"), ("cpu.weight", "100")];
 
-/// One process a core that does nothing but compute, until it is dropped. Each is in a control group of its own,
+/// Processes, one a core, that do nothing but compute, until it is dropped. Each is in a control group of its own,
 /// beside the group of all pods, and the node has no more weight than other groups meanwhile: so they take from the pods
 /// and not from the stores, which are processes of the machine.
 struct BusyCores {
@@ -120,19 +119,11 @@ impl Drop for Busy {
     }
 }
 
-/// The sum of a metric's lines.
-fn sum(metrics: &str, name: &str) -> f64 {
-    let lines = metrics.lines().filter(|line| line.starts_with(name));
-    lines
-        .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
-        .sum()
-}
-
-/// Requests that the gates decided by their shares, so far.
+/// Returns the requests that the gates decided by their shares, so far.
 async fn decided_by_share(gates: &[Pod]) -> Result<f64> {
     let mut total = 0.0;
     for gate in gates {
-        total += sum(&gate.metrics().await?, "water_gate_limits_shared_total");
+        total += gate.metric("water_gate_limits_shared_total").await?;
     }
     Ok(total)
 }
@@ -165,14 +156,13 @@ async fn stays_exact(cluster: &Cluster, gates: &[Pod], end: Instant) -> Result<(
 
 /// Returns 1 at a gate whose limits are exact, else 0.
 async fn exact(gate: &Pod) -> Result<f64> {
-    let metrics = gate.metrics().await?;
-    Ok(sum(&metrics, "water_gate_limits_mode{mode=\"exact\"}"))
+    gate.metric("water_gate_limits_mode{mode=\"exact\"}").await
 }
 
-/// Sends what accounts within their limits send, that many at once, and one that asks for 50 a second,
-/// and holds what they get against the limits.
+/// Sends what accounts within their limits send, that many at once, and one that asks for 50 a second, and
+/// compares what they get with the limits.
 async fn limits_are_exact(cluster: &Cluster, gates: &[Pod], at_once: u32) -> Result<()> {
-    let keys = cluster.keys_of_accounts("starved", 120).await?;
+    let keys = cluster.load_keys().await?;
     // An account's minute outlives its key, and a test may run again.
     let account = format!("starved-greedy-{at_once}-{}", process::id());
     let greedy = cluster
@@ -219,16 +209,15 @@ async fn limits_are_exact(cluster: &Cluster, gates: &[Pod], at_once: u32) -> Res
 async fn limits_stay_exact_while_every_core_is_busy_for_a_minute() -> Result<()> {
     let cluster = Cluster::alone().await?;
     let gates = Component::Gate.healed(&cluster, REPLICAS, &[]).await?;
-    let gate = gates.first().context("a gate")?;
-    let _busy = BusyCores::on_node_of(gate)?;
+    let _busy = BusyCores::on_node_of(gates.first().context("a gate")?)?;
     limits_are_exact(&cluster, &gates, 1).await
 }
 
-/// What a gate uses of a core under the steady load, in thousandths.
+/// Returns a gate's use of a core under the steady load, in thousandths.
 async fn usage(cluster: &Cluster) -> Result<u32> {
     let gates = Component::Gate.healed(cluster, REPLICAS, &[]).await?;
     let used = || gates.iter().map(Pod::cpu_time).sum::<Result<Duration>>();
-    let keys = cluster.keys_of_accounts("starved", 120).await?;
+    let keys = cluster.load_keys().await?;
     let before = used()?;
     let load = load::Load::evenly(&cluster.water, STEADY, keys, &TARGETS);
     load::send_for(load, MEASURED).await?.without_failures()?;
@@ -251,7 +240,7 @@ async fn give_gates(cluster: &Cluster, resources: &Value) -> Result<Vec<Pod>> {
     Ok(replaced)
 }
 
-/// How often the gates have been stopped by their CPU limit so far.
+/// Returns how often the gates have been stopped by their CPU limit so far.
 fn throttled(gates: &[Pod]) -> Result<u64> {
     gates.iter().map(Pod::throttled).sum()
 }

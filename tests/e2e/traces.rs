@@ -1,4 +1,4 @@
-//! One request as one trace, through the gate and a service, at a collector outside of the cluster.
+//! A request as one trace, through the gate and a service, at a collector outside of the cluster.
 
 use anyhow::{Context, Result, ensure};
 use water_e2e::{Cluster, PATIENCE, RELEASE};

@@ -43,6 +43,15 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{ .Values.portal.url | default (printf "https://%s" .Values.api.exposure.ingress.host) }}
 {{- end }}
 
+{{- define "water-data.url" -}}
+{{- with .Values.api.exposure }}
+{{- if .url }}{{ .url }}
+{{- else if and $.Values.portal.enabled .ingress.enabled }}{{ include "water-data.portalUrl" $ }}
+{{- else }}http{{ if .ingress.tlsSecretName }}s{{ end }}://{{ .ingress.host }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "water-data.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 65532
@@ -54,6 +63,14 @@ seccompProfile: {type: RuntimeDefault}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
+{{- end }}
+
+{{- define "water-data.keySecretRules" -}}
+# A key's Secret is made beside its ApiKey, and patched when the key is replaced. Its text is read only when somebody else
+# wrote the Secret; RBAC cannot tell metadata from the rest.
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [get, list, watch, create, patch]
 {{- end }}
 
 {{- define "water-data.customResourceRules" -}}

@@ -33,6 +33,12 @@ values.schema.json, whose messages say all there is to say.
 {{- range $index, $namespace := .Values.rbac.apiNamespaces }}
 {{- include "water-data.match" (list (printf "rbac.apiNamespaces[%d]" $index) $namespace "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" "a namespace: lower-case letters, digits and '-'") }}
 {{- end }}
+{{- range $index, $namespace := .Values.rbac.keyNamespaces }}
+{{- include "water-data.match" (list (printf "rbac.keyNamespaces[%d]" $index) $namespace "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" "a namespace: lower-case letters, digits and '-'") }}
+{{- end }}
+{{- if and .Values.rbac.keyNamespaces (ne .Values.rbac.scope "Cluster") }}
+{{- fail "rbac.keyNamespaces: is not empty, but the operator acts in the release's namespace only: set rbac.scope to Cluster, or remove the namespaces" }}
+{{- end }}
 {{- if and .Values.rbac.apiNamespaces (ne .Values.rbac.scope "Cluster") }}
 {{- fail "rbac.apiNamespaces: is not empty, but the operator acts in the release's namespace only: set rbac.scope to Cluster, or remove the namespaces" }}
 {{- end }}
@@ -57,6 +63,9 @@ values.schema.json, whose messages say all there is to say.
 {{- include "water-data.match" (list "api.name" .name "^[a-z]([a-z0-9-]*[a-z0-9])?$" "lower-case letters, digits and '-', beginning with a letter") }}
 {{- range $index, $plan := .plans }}
 {{- include "water-data.match" (list (printf "api.plans[%d].name" $index) $plan.name "^[A-Za-z][A-Za-z0-9-]*$" "letters, digits and '-', beginning with a letter") }}
+{{- end }}
+{{- with .exposure.url }}
+{{- include "water-data.match" (list "api.exposure.url" . "^https?://[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[1-9][0-9]{0,4})?$" "http:// or https://, a lower-case host and perhaps a port, without a path, such as https://water.example") }}
 {{- end }}
 {{- if .exposure.ingress.enabled }}
 {{- include "water-data.match" (list "api.exposure.ingress.host" .exposure.ingress.host "^(\\*\\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$" "a lower-case host name, such as water.example") }}

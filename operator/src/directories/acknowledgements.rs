@@ -1,33 +1,33 @@
-//! Looking at the gates for as long as a change waits for them.
+//! Checks of the gates for as long as a change waits for them.
 //!
-//! Their pods come from a watch, which may be behind. A gate writes its lease before it reads the
-//! directory, so a pod that the watch has not told of yet shows by its lease, unless Redis has lost
-//! that, which begins a new generation. Only then, and when a lease's pod is unknown, the API server
-//! is asked.
+//! Their pods come from a watch, which may be behind. A gate writes its lease before it reads the directory, so a pod
+//! that the watch has not reported yet shows by its lease, unless Redis has lost that, which begins a new generation.
+//! Only then, and when a lease's pod is unknown, the API server is asked.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep, timeout};
-use tracing::debug;
+use tokio::time::{Instant, sleep};
 use water_keystore::{Leases, Owner};
 
-use super::gates::{GatePod, Gates, MissingLeases, missed, unproven};
+use super::duties::{Duty, within};
+use super::gates::{GatePod, Gates, MissingLeases, missed, unlisted, unproven};
 use super::{DirectoryError, OpenDirectory};
-use crate::gate_pods::GatePods;
+use crate::context::Context;
+use crate::gate_pods::{GatePods, Knowledge};
 
-/// Between a write and the first look: a gate on a healthy Redis has acknowledged by then.
+/// Pause between a write and the first check: a gate on a healthy Redis has acknowledged by then.
 const FIRST: Duration = Duration::from_millis(15);
-/// Between two looks, in the end.
+/// Longest pause between two checks.
 const LONGEST: Duration = Duration::from_millis(500);
-/// A look is given up after this long.
+/// Time limit of a check.
 const LOOK_WITHIN: Duration = Duration::from_secs(5);
 
-/// What earlier looks have shown.
+/// Results of earlier checks.
 #[derive(Default)]
 struct FormerLooks {
-    /// A gate that is stuck is waited for once, and not by each change.
+    /// Missing leases so far: a gate that is stuck is waited for once, and not by each change.
     missed: MissingLeases,
     /// The generation in which the API server was last asked for the pods.
     generation: Option<u64>,
@@ -35,9 +35,17 @@ struct FormerLooks {
     gone: HashSet<String>,
 }
 
-/// Looks at the gates while a declaration waits, often at first, and calls `tell` with the owner of each
-/// declaration that has come into force.
-pub async fn follow(open: &OpenDirectory, pods: &GatePods, tell: impl Fn(&Owner)) -> Infallible {
+/// Pods that may have a copy of the directory.
+struct Pods {
+    /// Pods that the watch shows.
+    shown: Vec<GatePod>,
+    /// See [`unlisted`].
+    unlisted: Vec<GatePod>,
+}
+
+/// Checks the gates while a declaration waits, often at first. A pass over each ApiKey follows whose declaration has
+/// come into force.
+pub async fn follow(open: &OpenDirectory, context: &Context) -> Infallible {
     let mut known = FormerLooks::default();
     loop {
         open.pending.begun().await;
@@ -50,18 +58,17 @@ pub async fn follow(open: &OpenDirectory, pods: &GatePods, tell: impl Fn(&Owner)
                     pause = FIRST;
                 }
             }
-            match timeout(LOOK_WITHIN, look(open, pods, &mut known)).await {
-                Ok(Ok(in_force)) => in_force.iter().for_each(&tell),
-                Ok(Err(error)) => {
-                    debug!(error = %error, "cannot look at the gates that are waited for");
-                }
-                Err(_) => debug!("a look at the gates took longer than {LOOK_WITHIN:?}"),
+            let look = look(open, &context.gate_pods, &mut known);
+            let looked = within(LOOK_WITHIN, look).await;
+            open.note_duty(Duty::AskGates, &looked, &context.metrics);
+            for owner in looked.iter().flatten() {
+                context.revisit_owner(owner);
             }
         }
     }
 }
 
-/// One look: leases after the write, pods after the leases.
+/// Checks the gates once: leases after the write, pods after the leases.
 async fn look(
     open: &OpenDirectory,
     pods: &GatePods,
@@ -69,10 +76,14 @@ async fn look(
 ) -> Result<Vec<Owner>, DirectoryError> {
     let awaited = open.pending.awaited();
     let leases = open.directory.leases().await?;
-    let mut pods = pods_of(open, &leases, pods, known).await?;
+    let Pods {
+        shown: mut pods,
+        unlisted,
+    } = pods_of(open, &leases, pods, known).await?;
     if !open.place.is_one_store() {
         pods = unproven(pods, &leases);
     }
+    pods.extend(unlisted);
     let now = Instant::now();
     known.missed = missed(&known.missed, &leases, &pods, now);
     let gates = Gates {
@@ -89,26 +100,39 @@ async fn pods_of(
     leases: &Leases,
     pods: &GatePods,
     known: &mut FormerLooks,
-) -> kube::Result<Vec<GatePod>> {
-    let without_pod = |found: &[GatePod]| -> HashSet<String> {
-        let uids = leases.gates.iter().map(|lease| &lease.uid);
-        let has_none = |uid: &&String| found.iter().all(|pod| pod.uid != **uid);
-        uids.filter(has_none).cloned().collect()
-    };
+) -> kube::Result<Pods> {
     let store = open.place.gate_store.as_deref();
     let of_api = || -> Vec<GatePod> {
-        let pods = pods.of(&open.api);
-        let pods = pods.iter().filter_map(|pod| GatePod::of(pod, store));
+        let pods = pods.for_api(&open.api);
+        let pods = pods.iter().filter_map(|pod| GatePod::read(pod, store));
         pods.collect()
     };
-    let found = of_api();
-    let is_known = leases.generation.is_some() && known.generation == leases.generation;
-    if is_known && without_pod(&found).is_subset(&known.gone) {
-        return Ok(found);
+    let shown = of_api();
+    let was_listed = leases.generation.is_some() && known.generation == leases.generation;
+    let is_gone = |uid: &String| known.gone.contains(uid) || pods.has_ended(uid);
+    if was_listed && without_pod(&shown, leases).iter().all(is_gone) {
+        let unlisted = Vec::new();
+        return Ok(Pods { shown, unlisted });
     }
-    pods.caught_up(&open.api).await?;
-    let found = of_api();
-    known.gone = without_pod(&found);
-    known.generation = leases.generation;
-    Ok(found)
+    let knowledge = pods.caught_up(&open.api).await?;
+    let shown = of_api();
+    let unlisted = match knowledge {
+        Knowledge::Complete => {
+            known.gone = without_pod(&shown, leases);
+            known.generation = leases.generation;
+            Vec::new()
+        }
+        Knowledge::LastWord => {
+            let gone = without_pod(&shown, leases).into_iter().filter(is_gone);
+            unlisted(&shown, &gone.collect(), leases, was_listed)
+        }
+    };
+    Ok(Pods { shown, unlisted })
+}
+
+/// Uids of leases that no pod has.
+fn without_pod(pods: &[GatePod], leases: &Leases) -> HashSet<String> {
+    let uids = leases.gates.iter().map(|lease| &lease.uid);
+    let has_none = |uid: &&String| pods.iter().all(|pod| pod.uid != **uid);
+    uids.filter(has_none).cloned().collect()
 }

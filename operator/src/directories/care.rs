@@ -3,42 +3,51 @@
 //! evictions.
 
 use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Resource;
-use kube::runtime::utils::Backoff;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
-use tracing::{debug, info, warn};
-use water_keystore::{Observation, StoreError};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tracing::{info, warn};
+use water_keystore::{Observation, Reason as StoreReason, StoreError};
 use water_resources::ApiKey;
 
+use super::duties::Duty;
 use super::health::{Damage, damage, miscount};
-use super::{OpenDirectory, acknowledgements, former, sweep, uses};
+use super::{OpenDirectory, acknowledgements, claims, former, sweep, uses};
 use crate::context::Context;
 use crate::events::Transition;
-use crate::watches::Patience;
+use crate::metrics::Metrics;
 
-/// Between two looks at the directory and its server.
+/// Interval between two checks of the directory and its server.
 const EVERY: Duration = Duration::from_secs(1);
-/// What is done once a minute is done at every so many looks.
+/// Number of checks in a minute.
 const MINUTE: u64 = 60;
-/// Records are counted at this look of each minute: soon after a leadership has begun.
+/// Number of the check in each minute that counts records: soon after a leadership has begun.
 const COUNT_AT: u64 = 5;
-/// What is gone is forgotten at the looks that this divides.
+/// Interval, in checks, at which gone objects are forgotten.
 const FORGET_EVERY: u64 = 30;
-/// A rebuild is given up after this long, and begun again.
-const MEND_WITHIN: Duration = Duration::from_secs(15);
 
-/// Looks after a directory until nothing refers to it any more. One that another has taken the place of is
-/// still written for as long as gates read it.
-pub async fn of(open: Arc<OpenDirectory>, context: Arc<Context>) {
+/// Looks after a directory until nothing refers to it any more. A replaced directory is still written for as long as
+/// gates read it.
+pub async fn run(open: Arc<OpenDirectory>, context: Arc<Context>) {
+    let mut claims = pin!(claims::follow(&open, &context));
     tokio::select! {
         () = open.closed.notified() => {}
-        never = acknowledgements::follow(&open, &context.gate_pods, |owner| context.revisit_owner(owner)) => match never {},
+        never = claims.as_mut() => match never {},
+        never = acknowledgements::follow(&open, &context) => match never {},
         never = observe(&open, &context) => match never {},
         never = sweep::follow(&open, &context) => match never {},
         never = uses::follow(&open, &context) => match never {},
+    }
+    // A rebuild that broke off would leave the gates that read it without a directory.
+    let mut ended = open.claims.subscribe();
+    if open.claiming().is_some() {
+        tokio::select! {
+            _ = ended.changed() => {}
+            never = claims => match never {},
+        }
     }
     former::follow(&open, &context).await;
 }
@@ -47,49 +56,54 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut looks = 0;
-    let mut away = false;
+    let mut fails = false;
     let mut last_damage: Option<Damage> = None;
-    let (mut patience, mut mend_from) = (Patience::default(), Instant::now());
     loop {
         ticks.tick().await;
         looks += 1;
         let (before, was_claimed) = (open.observed(), open.was_claimed());
-        match look(open, looks % MINUTE == COUNT_AT).await {
+        match look(open, looks % MINUTE == COUNT_AT, &context.metrics).await {
             Ok((seen, damage)) => {
                 let was_unguarded = before.as_ref().is_some_and(|before| before.is_unguarded);
-                let is_news = away || was_unguarded != seen.is_unguarded;
-                away = false;
+                let was_away = open.known().away.take().is_some();
+                let is_news = fails || was_unguarded != seen.is_unguarded;
+                fails = false;
                 open.known().observed = Some(seen);
-                let damage = damage.filter(|_| was_claimed);
-                if let Some(damage) = damage {
-                    let is_new = last_damage != Some(damage);
-                    if is_new {
-                        warn!(damage = %damage, "rebuilding the key directory");
-                        patience.reset();
-                    }
-                    if is_new || mend_from <= Instant::now() {
-                        if mend(open, damage, context).await {
-                            patience.reset();
-                        } else {
-                            mend_from = Instant::now() + patience.pause();
-                        }
-                    }
-                } else if is_news {
+                if was_away {
+                    context.revisit_unsettled_keys_of(&open.api);
+                }
+                if is_news {
                     context.revisit_api(&open.api);
                 }
-                last_damage = damage;
                 let repaired = open.known().repaired.take();
                 if let Some(cause) = repaired {
                     tell(open, &cause, context);
+                    // The same from here on is new damage.
+                    last_damage = None;
+                }
+                // A rebuild that is under way looks like an unfinished one.
+                if was_claimed && open.claiming().is_none() {
+                    if let Some(found) = damage {
+                        if last_damage != Some(found) {
+                            warn!(damage = %found, "rebuilding the key directory");
+                        }
+                        open.repair(found);
+                    }
+                    last_damage = damage;
                 }
             }
             Err(error) => {
                 context.metrics.store_failure(error.reason());
-                if !away {
+                if !fails {
                     warn!(error = %error, "the key directory cannot be looked at");
                     context.revisit_api(&open.api);
                 }
-                away = true;
+                fails = true;
+                // What Redis refuses is refused at once: nobody waits for that.
+                if matches!(error.reason(), StoreReason::Down | StoreReason::Slow) {
+                    let first = || (Instant::now(), Arc::new(error));
+                    open.known().away.get_or_insert_with(first);
+                }
             }
         }
         if looks % FORGET_EVERY == 0 {
@@ -100,7 +114,7 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
     }
 }
 
-/// A directory whose WaterDataApi is gone is kept while keys are to be revoked from it.
+/// Closes a directory whose WaterDataApi is gone, once no keys remain to be revoked from it.
 fn close_unused(open: &OpenDirectory, context: &Context) {
     let is_used = |key: &ApiKey| {
         let status = key.status.as_ref();
@@ -125,6 +139,7 @@ fn close_unused(open: &OpenDirectory, context: &Context) {
 async fn look(
     open: &OpenDirectory,
     count: bool,
+    metrics: &Metrics,
 ) -> Result<(Observation, Option<Damage>), StoreError> {
     let reached = open.known().reached;
     let seen = open.directory.observe().await?;
@@ -135,26 +150,18 @@ async fn look(
     if damage.is_some() || !count {
         return Ok((seen, damage));
     }
-    let stored = open.directory.counts().await?;
+    let stored = open.directory.counts().await.map_err(Into::into);
+    open.note_duty(Duty::Count, &stored, metrics);
+    // It has just answered: it is not away.
+    let Ok(stored) = stored else {
+        return Ok((seen, None));
+    };
     let after = open.directory.observe().await?;
     let damage = miscount(&seen, stored, &after);
     Ok((after, damage))
 }
 
-/// Rebuilds the directory; answers whether that worked.
-async fn mend(open: &OpenDirectory, damage: Damage, context: &Context) -> bool {
-    let restored = context.directories.restore(open, damage, context);
-    let restored = timeout(MEND_WITHIN, restored).await;
-    match &restored {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => debug!(error = %error, "cannot rebuild the key directory"),
-        Err(_) => warn!("the rebuild of the key directory took longer than {MEND_WITHIN:?}"),
-    }
-    context.revisit_api(&open.api);
-    matches!(restored, Ok(Ok(())))
-}
-
-/// After a rebuild every key says how it stands.
+/// Reports a rebuild: an event, and a pass over every ApiKey, which reports its state.
 fn tell(open: &OpenDirectory, cause: &str, context: &Context) {
     context.revisit_keys_of(&open.api);
     if let Some(api) = context.decoded_api(&open.api) {

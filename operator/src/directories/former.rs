@@ -6,26 +6,25 @@
 //! ends this. A leader that begins meanwhile cannot write here: nothing names this Redis any more. Deletions
 //! wait for these pods in any case.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use kube::{Resource, ResourceExt};
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval};
 use tracing::{debug, info};
 use water_domain::KeyHash;
-use water_keystore::{Declaration, Entry, Origin, Owner, Record, WriteError, Writer};
+use water_keystore::{Entry, Origin, Owner, Record, WriteError, Writer};
 
+use super::duties::Duty;
 use super::{DesiredState, DirectoryError, OpenDirectory};
 use crate::context::Context;
 
-/// Between two comparisons with the cluster.
+/// Interval between two comparisons with the cluster.
 const EVERY: Duration = Duration::from_secs(1);
-/// A comparison is given up after this long.
-const WITHIN: Duration = Duration::from_secs(15);
 
 /// Writes it for as long as a gate reads it, and nobody else has claimed it.
 pub async fn follow(open: &OpenDirectory, context: &Context) {
-    let Some(writer) = open.writer.lock().await.clone() else {
+    let Some(writer) = open.known().writer.clone() else {
         return;
     };
     let mut ticks = interval(EVERY);
@@ -49,28 +48,29 @@ pub async fn follow(open: &OpenDirectory, context: &Context) {
         if leases.is_err() {
             continue;
         }
-        match timeout(WITHIN, write(open, &writer, context)).await {
-            Ok(Ok(0)) => {}
-            Ok(Ok(owners)) => info!(
+        let written = write(open, &writer, context).await;
+        if written.as_ref().is_err_and(is_lost) {
+            return;
+        }
+        open.note_duty(Duty::WriteFormer, &written, &context.metrics);
+        if let Ok(owners @ 1..) = written {
+            info!(
                 namespace = open.api.namespace,
                 name = open.api.name,
                 owners,
                 "wrote the key directory in the former Redis, which gates still read"
-            ),
-            Ok(Err(error)) if is_lost(&error) => return,
-            Ok(Err(error)) => debug!(error = %error, "cannot write the former Redis"),
-            Err(_) => debug!("writing the former Redis took longer than {WITHIN:?}"),
+            );
         }
     }
 }
 
 /// The uids of all pods of the WaterDataApi's gates.
 fn gates(open: &OpenDirectory, context: &Context) -> HashSet<String> {
-    let pods = context.gate_pods.of(&open.api);
+    let pods = context.gate_pods.for_api(&open.api);
     pods.iter().filter_map(ResourceExt::uid).collect()
 }
 
-/// Declares anew what differs from the cluster; returns for how many ApiKeys. Keys whose ApiKey is gone stay:
+/// Declares again what differs from the cluster; returns the number of these ApiKeys. Keys whose ApiKey is gone stay:
 /// only a sweep may take them for orphans.
 async fn write(
     open: &OpenDirectory,
@@ -109,7 +109,7 @@ async fn write(
     Ok(written)
 }
 
-/// Without tombstones, which the other Redis has. Returns whether no hash was refused.
+/// Declares the keys of an owner without tombstones, which the other Redis has. Returns whether no hash was refused.
 async fn declare(
     open: &OpenDirectory,
     writer: &Writer,
@@ -126,23 +126,12 @@ async fn declare(
         .into_iter()
         .map(|entry| (entry.hash, entry.record))
         .collect();
-    let is_undeclared = |hash: &&KeyHash| !records.contains_key(hash);
-    let withdrawn = snapshot.records.keys().filter(is_undeclared).copied();
-    let declaration = Declaration {
-        owner: owner.clone(),
-        number: snapshot.number,
-        withdrawn: withdrawn.collect(),
-        records,
-        revoked: BTreeSet::new(),
-        reinstated: BTreeMap::new(),
-        origin,
-        is_last: false,
-    };
+    let declaration = snapshot.declaration(owner.clone(), origin, records);
     let declared = writer.declare(&declaration).await?;
     Ok(declared.refused.is_empty())
 }
 
-/// Whether the term or the data is lost: it would have to be claimed anew.
+/// Checks whether the term or the data is lost, so that the directory would have to be claimed again.
 fn is_lost(error: &DirectoryError) -> bool {
     use WriteError::{Fenced, Interrupted, Owned, Schema, Unverified, WentBack, Wiped};
     let DirectoryError::Write(error) = error else {

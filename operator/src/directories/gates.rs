@@ -1,37 +1,39 @@
-//! Which gates a change waits for: those that may still act on the state before it. Pure.
+//! Gates that a change waits for: those that may still act on the state before it. Pure.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use tokio::time::Instant;
 use water_domain::Timestamp;
-use water_keystore::{Leases, MARGIN, Position};
+use water_keystore::{Leases, MARGIN, Position, Renewal};
 
 use crate::installation::render::{GATE_GRACE, GATE_STORE, Part};
 
-/// What of a gate's pod matters here.
+/// Name for the gates without a lease where pods cannot be listed.
+const WITHOUT_LEASE: &str = "any gate without a lease";
+
+/// Facts about a gate's pod that decide whether a change waits for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GatePod {
-    /// Its name, which a status shows.
+    /// Name, which a status shows.
     pub name: String,
-    /// Its uid, which a lease carries.
+    /// Uid, which a lease carries.
     pub uid: String,
-    /// Ready or terminating: it may have loaded the directory, even if Redis has lost its lease.
+    /// Whether it is ready or terminating, so that it may have loaded the directory, even if Redis has lost its lease.
     pub may_serve: bool,
-    /// Since when the gate's process runs; `None`: it does not.
+    /// Time since which the gate's process runs; `None`: it does not.
     pub running: Option<Timestamp>,
-    /// It was made for another Redis than the gates read now, or they read another than is written here.
-    /// Unless it has a lease here, it follows the key directory there, is not cut off, and never stops
-    /// serving by itself.
+    /// Whether it was made for another Redis than the gates read now, or they read another than is written here. Unless
+    /// it has a lease here, it follows the key directory there, is not cut off, and never stops serving by itself.
     pub is_elsewhere: bool,
 }
 
 impl GatePod {
-    /// The pod, unless all its containers have ended for good. `store`: what the pods of gates that
-    /// read this Redis carry, if that is known.
-    pub fn of(pod: &Pod, store: Option<&str>) -> Option<Self> {
+    /// Returns the pod, unless all its containers have ended permanently. `store`: what the pods of gates that read
+    /// this Redis carry, if that is known.
+    pub fn read(pod: &Pod, store: Option<&str>) -> Option<Self> {
         let status = pod.status.as_ref();
         let phase = status.and_then(|status| status.phase.as_deref());
         if matches!(phase, Some("Succeeded" | "Failed")) {
@@ -47,7 +49,7 @@ impl GatePod {
             uid: pod.uid().unwrap_or_default(),
             may_serve: is_ready || pod.metadata.deletion_timestamp.is_some(),
             running: running(pod),
-            // An operator of an earlier version has not said for which one it made the pod.
+            // A pod that was made while the gates' URL could not be read names none.
             is_elsewhere: pod
                 .annotations()
                 .get(GATE_STORE)
@@ -72,7 +74,7 @@ impl GatePod {
 /// The pods where the gates' URL names another host than the operator's. Both may lead to one Redis, as
 /// the lease of any gate shows. As long as none does, all gates are taken to read another.
 pub fn unproven(pods: Vec<GatePod>, leases: &Leases) -> Vec<GatePod> {
-    let is_proof = |pod: &GatePod| !pod.is_elsewhere && leases.of(&pod.uid).is_some();
+    let is_proof = |pod: &GatePod| !pod.is_elsewhere && leases.get(&pod.uid).is_some();
     if pods.iter().any(is_proof) {
         return pods;
     }
@@ -83,7 +85,35 @@ pub fn unproven(pods: Vec<GatePod>, leases: &Leases) -> Vec<GatePod> {
     doubted.collect()
 }
 
-/// Since when the gate's container runs.
+/// Gates that may run where pods cannot be listed any more, in addition to those that the watch has `shown`: one for
+/// each lease whose pod is not known to be gone, and one that may serve without a lease, unless no gate of which Redis
+/// has lost the lease can still serve. That is so when the pods were listed in this generation, or the last rebuild is
+/// long ago.
+pub fn unlisted(
+    shown: &[GatePod],
+    gone: &HashSet<String>,
+    leases: &Leases,
+    was_listed: bool,
+) -> Vec<GatePod> {
+    let gate = |name: &str| GatePod {
+        name: name.into(),
+        uid: name.into(),
+        may_serve: true,
+        running: None,
+        is_elsewhere: false,
+    };
+    let is_unknown = |uid: &&str| !gone.contains(*uid) && shown.iter().all(|pod| pod.uid != **uid);
+    let uids = leases.gates.iter().map(|lease| lease.uid.as_str());
+    let has_settled = leases.rebuilt().is_some_and(|rebuilt| {
+        let since = leases.now.as_millis() - rebuilt.as_millis();
+        since >= (GATE_GRACE + MARGIN).as_millis() as i64
+    });
+    let without_lease = (!was_listed && !has_settled).then_some(WITHOUT_LEASE);
+    let unknown = uids.filter(is_unknown).chain(without_lease);
+    unknown.map(gate).collect()
+}
+
+/// Time since which the gate's container runs.
 fn running(pod: &Pod) -> Option<Timestamp> {
     let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
     let gate = statuses
@@ -106,12 +136,18 @@ pub struct MissingLeases {
     pods: HashMap<String, Absence>,
 }
 
-/// Why a pod is missed, and since when that has been so.
+/// Reason for which a pod is missed, and the time since which it is.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Absence {
     /// The renewal of its outdated lease; `None` without any lease.
     renewed: Option<Timestamp>,
-    /// By this machine's monotonic clock.
+    /// Place of that renewal in the order of the pod's renewals, if the pod has no copy.
+    without_copy: Option<Renewal>,
+    /// The directory's last change when that was read.
+    seq: u64,
+    /// The last change that its next load reads: a renewal without a copy followed it.
+    acknowledged: u64,
+    /// Time of the beginning, by this machine's monotonic clock.
     since: Instant,
 }
 
@@ -123,7 +159,7 @@ pub fn missed(
     now: Instant,
 ) -> MissingLeases {
     let absent = |pod: &GatePod| {
-        let (lease, earlier) = (leases.of(&pod.uid), before.pods.get(&pod.uid));
+        let (lease, earlier) = (leases.get(&pod.uid), before.pods.get(&pod.uid));
         let is_missed = match lease {
             Some(lease) => leases.is_outdated(lease),
             None => earlier.is_some() || pod.may_have_read(leases),
@@ -135,7 +171,27 @@ pub fn missed(
                 && (renewed.is_none() || earlier.renewed == renewed)
         });
         let since = unchanged.map_or(now, |earlier| earlier.since);
-        is_missed.then(|| (pod.uid.clone(), Absence { renewed, since }))
+        let without_copy = lease
+            .filter(|lease| lease.generation == 0)
+            .map(|lease| lease.renewal);
+        let same = earlier.filter(|_| before.generation == leases.generation);
+        let acknowledged = same.map_or(0, |same| {
+            // No load runs while a lease is renewed: the one that follows reads what was there before.
+            let has_renewed = same.without_copy.is_some() && same.without_copy < without_copy;
+            if has_renewed {
+                same.seq
+            } else {
+                same.acknowledged
+            }
+        });
+        let absence = Absence {
+            renewed,
+            without_copy,
+            seq: leases.seq,
+            acknowledged,
+            since,
+        };
+        is_missed.then(|| (pod.uid.clone(), absence))
     };
     MissingLeases {
         generation: leases.generation,
@@ -148,6 +204,14 @@ impl MissingLeases {
         self.pods.contains_key(&pod.uid)
     }
 
+    /// Whether the pod has no copy of what was there before the change, and its next load reads the change.
+    fn reads(&self, pod: &GatePod, change: &Position) -> bool {
+        let absence = self.pods.get(&pod.uid);
+        absence.is_some_and(|absence| {
+            absence.without_copy.is_some() && absence.acknowledged >= change.seq
+        })
+    }
+
     /// Whether the pod has been missed for so long that it has stopped serving by itself.
     fn has_run_out(&self, pod: &GatePod, grace: Duration, now: Instant) -> bool {
         let absence = self.pods.get(&pod.uid);
@@ -155,13 +219,13 @@ impl MissingLeases {
     }
 }
 
-/// The gates as one look showed them. Leases were read first, after the change was written, and the
-/// pods after them: a lease without a pod is then that of a pod that is gone.
+/// Gates as one check showed them. Leases were read first, after the change was written, and the pods after them: a
+/// lease without a pod is then that of a pod that is gone.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Gates {
-    /// What each gate says of itself.
+    /// Leases, each written by its gate.
     pub leases: Leases,
-    /// What the API server says of them.
+    /// Pods of the gates as the API server reports them.
     pub pods: Vec<GatePod>,
     /// See [`missed`].
     pub missed: MissingLeases,
@@ -170,9 +234,9 @@ pub struct Gates {
 /// Pods that are waited for, by name.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct AwaitedPods {
-    /// All of them.
+    /// Names of the pods.
     pub pods: BTreeSet<String>,
-    /// Those of them that read another Redis: only their end ends the wait.
+    /// Names of the pods among them that read another Redis: only their end ends the wait.
     pub elsewhere: BTreeSet<String>,
 }
 
@@ -180,7 +244,7 @@ impl Gates {
     /// The pods that must be waited for before `change` is in force everywhere.
     pub fn awaited(&self, change: &Position, now: Instant) -> AwaitedPods {
         let pods = || self.pods.iter().filter(|pod| self.awaits(pod, change, now));
-        let is_elsewhere = |pod: &&GatePod| pod.is_elsewhere && self.leases.of(&pod.uid).is_none();
+        let is_elsewhere = |pod: &&GatePod| pod.is_elsewhere && self.leases.get(&pod.uid).is_none();
         let name = |pod: &GatePod| pod.name.clone();
         AwaitedPods {
             pods: pods().map(name).collect(),
@@ -189,12 +253,12 @@ impl Gates {
     }
 
     fn awaits(&self, pod: &GatePod, change: &Position, now: Instant) -> bool {
-        let Some(lease) = self.leases.of(&pod.uid) else {
+        let Some(lease) = self.leases.get(&pod.uid) else {
             let has_stopped = !pod.is_elsewhere && self.missed.has_run_out(pod, GATE_GRACE, now);
             return self.missed.names(pod) && !has_stopped;
         };
         if self.leases.is_outdated(lease) {
-            !self.missed.has_run_out(pod, lease.grace, now)
+            !self.missed.has_run_out(pod, lease.grace, now) && !self.missed.reads(pod, change)
         } else {
             self.leases.awaits(lease, change)
         }
@@ -203,3 +267,5 @@ impl Gates {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod unlisted_tests;

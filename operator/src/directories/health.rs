@@ -1,13 +1,13 @@
-//! What a look at a directory and its server means: pure.
+//! Conclusions from an observation of a directory and its server: pure.
 
 use std::fmt;
 
 use water_keystore::{Counts, Observation, Position};
 
-/// Why a directory must be rebuilt from the cluster.
+/// Reason for which a directory must be rebuilt from the cluster.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Damage {
-    /// There is no `meta`.
+    /// Missing `meta`.
     Wiped,
     /// A rebuild did not come to its end.
     Unfinished,
@@ -17,9 +17,9 @@ pub enum Damage {
     WentBack,
     /// Something is missing, or there is more than was written.
     Miscounted {
-        /// What there is.
+        /// Numbers in the directory.
         stored: Counts,
-        /// What there should be.
+        /// Numbers that it should have.
         counted: Counts,
     },
 }
@@ -49,8 +49,8 @@ impl fmt::Display for Damage {
     }
 }
 
-/// What is wrong with the directory of `owner`, which had come to the position `reached`, if that can be seen
-/// and mended here: not on a replica, which takes no writes, and not in another installation's directory.
+/// Damage of the directory of `owner`, which had reached the position `reached`, if that can be seen and repaired here:
+/// not on a replica, which takes no writes, and not in another installation's directory.
 pub fn damage(reached: Position, seen: &Observation, owner: &str) -> Option<Damage> {
     if seen.is_replica {
         return None;
@@ -78,7 +78,7 @@ pub fn is_whole(reached: Position, seen: &Observation) -> bool {
         .is_some_and(|meta| meta.position() >= reached)
 }
 
-/// What a count means, if nothing was written between the looks before and after it.
+/// Damage that a count shows, if nothing was written between the observations before and after it.
 pub fn miscount(before: &Observation, stored: Counts, after: &Observation) -> Option<Damage> {
     let (Some(meta), Some(later)) = (before.verified(), after.verified()) else {
         return None;
@@ -108,7 +108,6 @@ mod tests {
             owner: "uid".into(),
             api: "api".into(),
             term: 1,
-            held_term: 1,
             generation: 7,
             complete: true,
             counts: counts(|_| {}),
@@ -129,35 +128,41 @@ mod tests {
         seen(|seen| seen.meta.as_mut().map(change).unwrap())
     }
 
-    fn of(seen: &Observation) -> Option<Damage> {
+    fn observed_damage(seen: &Observation) -> Option<Damage> {
         damage(REACHED, seen, "uid")
     }
 
     #[test]
     fn each_kind_of_damage_is_told_apart() {
-        assert_eq!(of(&seen(|_| {})), None);
-        assert_eq!(of(&seen(|seen| seen.meta = None)), Some(Damage::Wiped));
-        let promoted = seen(|seen| seen.replid = "other".into());
-        assert_eq!(of(&promoted), Some(Damage::Restarted));
+        assert_eq!(observed_damage(&seen(|_| {})), None);
         assert_eq!(
-            of(&with_meta(|meta| meta.complete = false)),
+            observed_damage(&seen(|seen| seen.meta = None)),
+            Some(Damage::Wiped)
+        );
+        let promoted = seen(|seen| seen.replid = "other".into());
+        assert_eq!(observed_damage(&promoted), Some(Damage::Restarted));
+        assert_eq!(
+            observed_damage(&with_meta(|meta| meta.complete = false)),
             Some(Damage::Unfinished)
         );
-        assert_eq!(of(&with_meta(|meta| meta.seq = 9)), Some(Damage::WentBack));
         assert_eq!(
-            of(&with_meta(|meta| meta.generation = 6)),
+            observed_damage(&with_meta(|meta| meta.seq = 9)),
+            Some(Damage::WentBack)
+        );
+        assert_eq!(
+            observed_damage(&with_meta(|meta| meta.generation = 6)),
             Some(Damage::WentBack)
         );
         let rebuilt = with_meta(|meta| (meta.generation, meta.seq) = (8, 1));
-        assert_eq!(of(&rebuilt), None);
+        assert_eq!(observed_damage(&rebuilt), None);
     }
 
     #[test]
     fn a_replica_and_anothers_directory_are_left_alone() {
         let replica = seen(|seen| (seen.meta, seen.is_replica) = (None, true));
-        assert_eq!(of(&replica), None);
+        assert_eq!(observed_damage(&replica), None);
         assert_eq!(
-            of(&with_meta(
+            observed_damage(&with_meta(
                 |meta| (meta.complete, meta.owner) = (false, "other".into())
             )),
             None

@@ -1,9 +1,11 @@
-//! One directory, from its opening to the end of the leadership.
+//! State of one directory, from its opening to the end of the leadership.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 use tracing::info;
 use water_domain::{KeyHash, KeyId, Plan, Timestamp};
 use water_keystore::connection::Purpose;
@@ -13,28 +15,39 @@ use water_keystore::{
 };
 use water_resources::api_key::ApiName;
 
-use super::CacheEpoch;
+use super::claims::ClaimOutcome;
+use super::duties::{Duty, DutyFailure};
+use super::health::Damage;
 use super::pending::PendingDeclarations;
+use super::{CacheEpoch, DirectoryError};
 use crate::lock::lock;
 
-/// One directory, claimed or not.
+/// A directory, claimed or not.
 pub struct OpenDirectory {
     /// The WaterDataApi that it belongs to.
     pub api: ApiName,
     pub(super) place: Location,
     pub(super) directory: Directory,
-    /// `None` until claimed, and again after a write was refused.
-    pub(super) writer: tokio::sync::Mutex<Option<Writer>>,
-    /// What the gates have not acknowledged yet.
+    /// Notified when a claim shall be made.
+    pub(super) claim_wanted: Notify,
+    /// Outcome of the last claim.
+    pub(super) claims: watch::Sender<ClaimOutcome>,
+    /// Declarations that the gates have not acknowledged yet.
     pub pending: PendingDeclarations,
     known: Mutex<DirectoryState>,
-    /// Told when another directory takes its place, or nothing refers to it any more.
+    /// Notified when another directory replaces this one, or nothing refers to it any more.
     pub(super) closed: Notify,
 }
 
-/// What this leadership knows of a directory.
+/// Knowledge of this leadership about a directory.
 #[derive(Default)]
 pub(super) struct DirectoryState {
+    /// Writer of the claim; `None` until claimed, and again once the directory was found damaged.
+    pub(super) writer: Option<Writer>,
+    /// Damage that a check has shown, and no claim has confirmed yet.
+    pub(super) found: Option<Damage>,
+    /// Time at which the claim that is under way was first wanted.
+    pub(super) claimed_since: Option<Instant>,
     /// The latest term of which a command may still be under way.
     pub(super) unanswered: u64,
     /// The term of the last claim after which the caches had caught up; 0 before.
@@ -46,39 +59,44 @@ pub(super) struct DirectoryState {
     pub(super) was_claimed: bool,
     /// The plans as last written: a Redis that was wiped knows them no more.
     pub(super) plans: Vec<Plan>,
-    /// Records that a rebuild carries over, by uid: of ApiKeys that cannot be decoded, or are hindered, the
-    /// cluster does not say everything.
+    /// Records that a rebuild carries over, by uid: of ApiKeys that cannot be decoded, or are held back, the cluster
+    /// does not say everything.
     carried: HashMap<Box<str>, Vec<Entry>>,
     /// Last uses that statuses do not show yet.
     pub(super) uses: HashMap<KeyId, Timestamp>,
-    /// What the last look showed.
+    /// Result of the last check.
     pub(super) observed: Option<Observation>,
-    /// The latest position that a look or an answer to a write has shown since the last rebuild.
+    /// Time and error of the first of the checks that have had no answer since; `None`: the last one had an answer.
+    pub(super) away: Option<(Instant, Arc<StoreError>)>,
+    /// The latest position that a check or an answer to a write has shown since the last rebuild.
     pub(super) reached: Position,
     /// Damage that was seen and is not repaired yet: a rebuild is due, though the directory may look whole.
     pub(super) damage: Option<String>,
     /// Damage that the latest rebuild has repaired, and that was not reported yet.
     pub(super) repaired: Option<String>,
-    /// How many owners the last sweep would have removed, if that was too many.
+    /// Number of owners that the last sweep would have removed, if that was too many.
     pub(super) held_back: Option<usize>,
+    /// Failures of what is done besides passes.
+    pub(super) failures: BTreeMap<Duty, DutyFailure>,
 }
 
-/// How a directory is reached, and its owner.
+/// Connection to a directory, and its owner.
 #[derive(Clone, Debug)]
 pub struct Location {
-    /// How Redis is reached.
+    /// Settings of the connection to Redis.
     pub settings: ConnectionSettings,
-    /// Changes when `settings` do.
+    /// Fingerprint of `settings`, which changes when they do.
     pub fingerprint: String,
-    /// Tells this Redis from another one.
+    /// Name that distinguishes this Redis from another one.
     pub store: String,
-    /// The same of the Redis that the gates read, as their pods carry it; nothing if that cannot be known.
+    /// Name of the Redis that the gates read, as their pods carry it; `None` if that cannot be known.
     pub gate_store: Option<String>,
-    /// Whether another Redis may have been written since this one: what this one holds has missed changes.
+    /// Whether the status does not name this Redis: another one may have been written since, and what this one holds
+    /// has missed changes.
     pub is_behind: bool,
     /// The uid of the WaterDataApi's namespace.
     pub owner: String,
-    /// The uid of the WaterDataApi: another one of the same name begins anew.
+    /// The uid of the WaterDataApi: another one of the same name begins afresh.
     pub api: String,
     /// The uid of an owner that may be taken over.
     pub take_over: Option<String>,
@@ -99,7 +117,8 @@ impl OpenDirectory {
             directory: Directory::new(connection, instance),
             api,
             place,
-            writer: tokio::sync::Mutex::default(),
+            claim_wanted: Notify::new(),
+            claims: watch::Sender::new(Ok(())),
             pending: PendingDeclarations::default(),
             known: Mutex::default(),
             closed: Notify::new(),
@@ -108,11 +127,6 @@ impl OpenDirectory {
 
     pub(super) fn known(&self) -> MutexGuard<'_, DirectoryState> {
         lock(&self.known)
-    }
-
-    /// What tells its Redis from another one.
-    pub fn store(&self) -> &str {
-        &self.place.store
     }
 
     /// Whether it has missed changes, though it may look whole, and was not rebuilt since.
@@ -125,12 +139,25 @@ impl OpenDirectory {
         &self.directory
     }
 
-    /// What the last look showed of it and of its server.
+    /// Result of the last check of the directory and its server.
     pub fn observed(&self) -> Option<Observation> {
         self.known().observed.clone()
     }
 
-    /// The directory has come to this position: one that shows an earlier one went back.
+    /// Fails while Redis is known to be away, since asking it would take until a timeout.
+    pub(super) fn answers(&self) -> Result<(), DirectoryError> {
+        let away = self.known().away.clone();
+        away.map_or(Ok(()), |(_, error)| Err(DirectoryError::Away(error)))
+    }
+
+    /// Whether Redis has not answered for so long.
+    pub fn is_away_for(&self, long: Duration) -> bool {
+        let away = &self.known().away;
+        away.as_ref()
+            .is_some_and(|(since, _)| since.elapsed() >= long)
+    }
+
+    /// Notes that the directory has reached this position: one that shows an earlier one went back.
     pub(super) fn has_reached(&self, position: Position) {
         let mut known = self.known();
         known.reached = known.reached.max(position);
@@ -141,13 +168,13 @@ impl OpenDirectory {
         writer.clone().after(self.known().reached)
     }
 
-    /// A rebuild is due. Its first cause is told once it is over.
+    /// Notes that a rebuild is due. Its first cause is reported once it is over.
     pub(super) fn note_damage(&self, cause: impl ToString) {
         let mut known = self.known();
         known.damage.get_or_insert_with(|| cause.to_string());
     }
 
-    /// No command under this term or an earlier one is relied on any more.
+    /// Gives up this term and every earlier one: no command under them is relied on any more.
     pub(super) fn give_up(&self, term: u64) {
         let mut known = self.known();
         known.unanswered = known.unanswered.max(term);
@@ -158,7 +185,7 @@ impl OpenDirectory {
         self.known().was_claimed
     }
 
-    /// Of how many ApiKeys that are gone the last sweep has kept the keys, since they were too many.
+    /// Number of gone ApiKeys whose keys the last sweep has kept, since they were too many.
     pub fn held_back(&self) -> Option<usize> {
         self.known().held_back
     }
@@ -183,7 +210,7 @@ impl OpenDirectory {
         self.known().carried.insert(owner.uid.clone(), entries);
     }
 
-    /// The cluster says all of the ApiKey again, or it is gone.
+    /// Forgets what is held of an ApiKey: the cluster says all of it again, or it is gone.
     pub fn forget(&self, uid: &str) {
         self.known().carried.remove(uid);
     }
@@ -203,8 +230,8 @@ impl OpenDirectory {
         Ok(stored.collect())
     }
 
-    /// The same for a rebuild: what is remembered of an ApiKey takes the place of what is stored of it, for
-    /// Redis may have gone back since.
+    /// Every record for a rebuild: what is remembered of an ApiKey replaces what is stored of it, for Redis may have
+    /// gone back since.
     pub(super) async fn former(&self) -> Result<Vec<Entry>, StoreError> {
         let mut former = self.stored().await?;
         let known = self.known();
@@ -218,9 +245,9 @@ impl OpenDirectory {
         self.known().carried.values().flatten().cloned().collect()
     }
 
-    /// Takes over what the cluster does not say from the directory whose place it takes.
+    /// Takes over what the cluster does not say from the directory that this one replaces.
     pub(super) fn inherit(&self, before: &Self) {
-        let is_same_store = self.store() == before.store();
+        let is_same_store = self.place.store == before.place.store;
         let (before, mut known) = (before.known(), self.known());
         known.plans.clone_from(&before.plans);
         known.carried.clone_from(&before.carried);
@@ -230,7 +257,7 @@ impl OpenDirectory {
         }
     }
 
-    /// When a key was last used, if its status is to show that.
+    /// Time at which a key was last used, if its status shall show that.
     pub fn last_use(&self, key: &KeyId) -> Option<Timestamp> {
         self.known().uses.get(key).copied()
     }
@@ -264,7 +291,7 @@ pub(super) struct UnansweredWrite<'a> {
 }
 
 impl<'a> UnansweredWrite<'a> {
-    pub(super) fn of(open: &'a OpenDirectory, writer: &Writer) -> Self {
+    pub(super) fn begin(open: &'a OpenDirectory, writer: &Writer) -> Self {
         Self {
             open,
             term: writer.term(),
@@ -272,13 +299,14 @@ impl<'a> UnansweredWrite<'a> {
         }
     }
 
-    /// The call has returned.
+    /// Ends the write with the outcome of its call, and returns that.
     pub(super) fn answered_by<T>(
         mut self,
         outcome: Result<T, WriteError>,
     ) -> Result<T, WriteError> {
         match &outcome {
-            Err(WriteError::Store(_) | WriteError::Fenced { .. }) => {}
+            Err(WriteError::Store(error)) => self.is_answered = !error.may_have_run(),
+            Err(WriteError::Fenced { .. }) => {}
             Err(
                 refusal @ (WriteError::Wiped
                 | WriteError::Unverified

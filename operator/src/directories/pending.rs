@@ -3,7 +3,7 @@
 //! A pass does not wait. It declares and enters the declaration here; when [`PendingDeclarations::judge`]
 //! finds it acknowledged, another pass over the ApiKey follows.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Mutex;
 
 use tokio::sync::Notify;
@@ -13,16 +13,16 @@ use water_keystore::{Owner, Position};
 use super::gates::{AwaitedPods, Gates};
 use crate::lock::lock;
 
-/// Whether the gates act on a declaration.
+/// Effect of a declaration on the gates.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum DeclarationState {
     /// No gate can act any more on what was there before.
     InForce,
     /// Gates may still act on the former state.
     Awaiting {
-        /// Their pods; empty before the first look.
+        /// Pods of these gates; empty before the first check.
         gates: AwaitedPods,
-        /// When the wait began.
+        /// Time at which the wait began.
         since: Instant,
     },
 }
@@ -33,20 +33,20 @@ pub struct DeclarationId {
     /// The directory's generation: a rebuild may have undone what was acknowledged.
     pub generation: u64,
     pub number: u64,
-    /// Whether the owner was revoked for good.
+    /// Whether the owner was revoked permanently.
     pub is_last: bool,
 }
 
 /// Declarations that are not known to be in force, by the uid of their ApiKey.
 #[derive(Debug, Default)]
 pub struct PendingDeclarations {
-    declarations: Mutex<HashMap<Box<str>, Declared>>,
-    /// Told when somebody begins to wait.
+    declarations: Mutex<HashMap<Box<str>, PendingDeclaration>>,
+    /// Notified when somebody begins to wait.
     begun: Notify,
 }
 
 #[derive(Debug)]
-struct Declared {
+struct PendingDeclaration {
     owner: Owner,
     id: DeclarationId,
     /// A gate that has come so far has applied the declaration.
@@ -55,8 +55,8 @@ struct Declared {
 }
 
 impl PendingDeclarations {
-    /// Waits for every gate to come to `applied`, unless the same is waited for already; returns the
-    /// state of that declaration.
+    /// Waits for every gate to reach `applied`, unless the same is waited for already; returns the state of that
+    /// declaration.
     pub fn begin(
         &self,
         owner: &Owner,
@@ -75,7 +75,7 @@ impl PendingDeclarations {
             gates: AwaitedPods::default(),
             since: now,
         };
-        let declared = Declared {
+        let declared = PendingDeclaration {
             owner: owner.clone(),
             id,
             applied,
@@ -86,7 +86,7 @@ impl PendingDeclarations {
         state
     }
 
-    /// Its state, if it is or was waited for.
+    /// State of a declaration, if it is or was waited for.
     pub fn state(&self, uid: &str, id: DeclarationId) -> Option<DeclarationState> {
         let declarations = lock(&self.declarations);
         let declared = declarations.get(uid).filter(|declared| declared.id == id);
@@ -120,10 +120,23 @@ impl PendingDeclarations {
 
     /// Whether a declaration is not known to be in force.
     pub fn is_anybody_waiting(&self) -> bool {
-        lock(&self.declarations).values().any(Declared::is_waiting)
+        lock(&self.declarations)
+            .values()
+            .any(PendingDeclaration::is_waiting)
     }
 
-    /// The declarations that are waited for: what the next look will judge.
+    /// Gates' pods that are waited for.
+    pub fn silent(&self) -> BTreeSet<String> {
+        let declarations = lock(&self.declarations);
+        let states = declarations.values().map(|declared| &declared.state);
+        let pods = states.flat_map(|state| match state {
+            DeclarationState::Awaiting { gates, .. } => Some(&gates.pods),
+            DeclarationState::InForce => None,
+        });
+        pods.flatten().cloned().collect()
+    }
+
+    /// Declarations that are waited for, which the next check will judge.
     pub fn awaited(&self) -> Vec<(Box<str>, Position)> {
         let declarations = lock(&self.declarations);
         let waiting = declarations
@@ -134,7 +147,7 @@ impl PendingDeclarations {
             .collect()
     }
 
-    /// Judges what was waited for before the gates were looked at. Returns the owners whose declarations
+    /// Judges declarations that were waited for before the gates were checked. Returns the owners whose declarations
     /// are in force by now.
     pub fn judge(
         &self,
@@ -163,7 +176,7 @@ impl PendingDeclarations {
     }
 }
 
-impl Declared {
+impl PendingDeclaration {
     fn is_waiting(&self) -> bool {
         self.state != DeclarationState::InForce
     }

@@ -5,41 +5,40 @@
 //! declares, a pass over that ApiKey follows. One sweep removes a fifth of the owners at most, so that
 //! a mistaken list of ApiKeys does not end most customers' access.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::convert::Infallible;
 use std::time::Duration;
 
 use kube::Api;
 use kube::Resource;
-use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
-use tracing::{debug, info, warn};
-use water_domain::Fault;
-use water_keystore::{Declaration, Origin, Owner};
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tracing::{info, warn};
+use water_domain::{Fault, Timestamp};
+use water_keystore::{Origin, Owner};
+use water_operator_core::sweep::{self, Sweep};
 use water_resources::ApiKey;
 
+use super::duties::Duty;
 use super::{CacheEpoch, DesiredState, DirectoryError, OpenDirectory};
 use crate::backoff::{chance, spread};
 use crate::client::watched;
+use crate::clock;
 use crate::config::Scope;
 use crate::context::Context;
 use crate::events::Transition;
 use crate::keys::changes;
 use crate::watches::listing;
 
-/// Between two sweeps.
+/// Interval between two sweeps.
 const EVERY: Duration = Duration::from_secs(60);
-/// The first one, soon after the directory was opened.
+/// Time until the first sweep, soon after the directory was opened.
 const FIRST: Duration = Duration::from_secs(10);
-/// A sweep is given up after this long.
-const WITHIN: Duration = Duration::from_secs(45);
-/// What is 90 days old is looked for at every so many sweeps: once an hour.
+/// Sweeps between two searches for what is 90 days old: an hour. A search that fails is repeated after the next sweep.
 const FORGET_EVERY: u64 = 60;
-/// So many owners may be removed at once, however few there are.
-const ALWAYS_ALLOWED: usize = 5;
-/// Or this part of all: a fifth.
-const ALLOWED_PART: usize = 5;
+/// Largest difference of two clocks that may both be right.
+const CLOCKS_APART: Duration = Duration::from_secs(60);
 
-/// Allows one larger removal: at most so many ApiKeys.
+/// Annotation that allows one larger removal: at most so many ApiKeys.
 pub const ALLOW: &str = "waterdata.dev/sweep-up-to";
 
 /// Sweeps once a minute for as long as the directory is open.
@@ -49,41 +48,45 @@ pub async fn follow(open: &OpenDirectory, context: &Context) -> Infallible {
     let mut ticks = interval_at(first, EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut orphans = HashSet::new();
-    let mut sweeps = 0;
-    let mut fails = false;
+    let (mut sweeps, mut forgets_from) = (0, 0);
     loop {
         ticks.tick().await;
         if !open.was_claimed() {
             continue;
         }
-        // Counted here, so that a sweep that breaks off tells what it has removed.
+        // Counted here, so that a sweep that breaks off reports what it has removed.
         let mut removed = 0;
-        let swept = timeout(WITHIN, sweep(open, context, &orphans, &mut removed)).await;
-        let swept = swept.map_err(|_| format!("it took longer than {WITHIN:?}"));
-        let swept = swept.and_then(|swept| swept.map_err(|error| error.to_string()));
+        let swept = sweep(open, context, &orphans, &mut removed).await;
         tell(open, removed, context);
         context.metrics.swept(swept.is_ok());
-        let failed_before = std::mem::replace(&mut fails, swept.is_err());
-        match swept {
-            Ok(found) => orphans = found,
-            Err(error) if failed_before => debug!(error, "the sweep fails still"),
-            Err(error) => warn!(
-                namespace = open.api.namespace,
-                name = open.api.name,
-                error,
-                "the sweep of the key directory failed: keys whose ApiKeys were deleted without their finalizer \
-                 work until it succeeds"
-            ),
-        }
-        if sweeps % FORGET_EVERY == 0 {
-            match timeout(WITHIN, context.directories.forget_old(open, context)).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => debug!(error = %error, "cannot forget what is 90 days old"),
-                Err(_) => debug!("forgetting what is 90 days old took longer than {WITHIN:?}"),
+        let mut is_news = open.note_duty(Duty::Sweep, &swept, &context.metrics);
+        orphans = swept.unwrap_or(orphans);
+        if forgets_from <= sweeps {
+            let forgotten = forget_old(open, context, clock::now()).await;
+            if forgotten.is_ok() {
+                forgets_from = sweeps + FORGET_EVERY;
             }
+            is_news |= open.note_duty(Duty::Forget, &forgotten, &context.metrics);
+        }
+        if is_news {
+            context.revisit_api(&open.api);
         }
         sweeps += 1;
     }
+}
+
+/// Forgets what is 90 days old, unless Redis' clock is wrong.
+async fn forget_old(
+    open: &OpenDirectory,
+    context: &Context,
+    now: Timestamp,
+) -> Result<(), DirectoryError> {
+    let theirs = open.directory.leases().await?.now;
+    let apart = Duration::from_millis(theirs.as_millis().abs_diff(now.as_millis()));
+    if apart > CLOCKS_APART {
+        return Err(DirectoryError::ClocksApart);
+    }
+    context.directories.forget_old(open).await
 }
 
 /// Returns the owners of which this sweep has seen no ApiKey, and counts in `removed` those whose keys it
@@ -106,22 +109,18 @@ async fn sweep(
         .collect();
     let is_in_view =
         |owner: &Owner| context.scope == Scope::Cluster || *owner.namespace == *context.namespace;
-    let orphans: Vec<&Owner> = owners
-        .values()
-        .filter(|owner| is_in_view(owner) && !living.contains(&*owner.uid))
-        .copied()
-        .collect();
+    let owners: Vec<&Owner> = owners.into_values().collect();
+    let Sweep { orphans, removable } = sweep::sweep(
+        &owners,
+        |owner| !is_in_view(owner) || living.contains(&*owner.uid),
+        |owner| before.contains(&owner.uid),
+        allowance(open, context),
+    );
     // Not needed any more: the comparison below takes the most memory of all.
     drop(living);
-    let removable: Vec<&Owner> = orphans
-        .iter()
-        .filter(|owner| before.contains(&owner.uid))
-        .copied()
-        .collect();
-    let allowed = allowed(owners.len(), allowance(open, context));
-    let held_back = (removable.len() > allowed).then_some(removable.len());
-    if held_back.is_none() {
-        for owner in &removable {
+    let held_back = removable.as_ref().err().copied();
+    if let Ok(removable) = removable {
+        for owner in removable {
             match withdraw(open, owner, epoch, context).await {
                 Ok(()) => *removed += 1,
                 Err(error) if error.is_transient() => return Err(error),
@@ -144,12 +143,7 @@ async fn sweep(
     Ok(orphans.into_iter().map(|owner| owner.uid.clone()).collect())
 }
 
-/// How many owners one sweep may remove.
-fn allowed(owners: usize, allowance: usize) -> usize {
-    (owners / ALLOWED_PART).max(ALWAYS_ALLOWED).max(allowance)
-}
-
-/// What the WaterDataApi's annotation allows beyond that.
+/// Number of further ApiKeys that the WaterDataApi's annotation allows.
 fn allowance(open: &OpenDirectory, context: &Context) -> usize {
     let Some(api) = context.decoded_api(&open.api) else {
         return 0;
@@ -172,18 +166,9 @@ async fn withdraw(
     let directories = &context.directories;
     let origin = Origin::Generated;
     let (writer, snapshot, _) = directories
-        .owner_snapshot(open, context, epoch, &owner.uid, &origin, &[])
+        .owner_snapshot(open, epoch, &owner.uid, &origin, &[])
         .await?;
-    let declaration = Declaration {
-        owner: owner.clone(),
-        number: snapshot.number,
-        records: BTreeMap::new(),
-        withdrawn: snapshot.records.keys().copied().collect(),
-        revoked: BTreeSet::new(),
-        reinstated: BTreeMap::new(),
-        origin,
-        is_last: false,
-    };
+    let declaration = snapshot.declaration(owner.clone(), origin, BTreeMap::new());
     if !snapshot.is_gone {
         let declared = directories.declare(open, &writer, &declaration).await?;
         changes::told(&snapshot.records, &declaration, &declared.refused);
@@ -211,18 +196,5 @@ fn tell(open: &OpenDirectory, removed: u64, context: &Context) {
             &api.object_ref(&()),
             &[Transition::warning("KeysSwept", note)],
         );
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_fifth_may_go_at_once_or_five_or_what_is_allowed() {
-        assert_eq!(allowed(0, 0), 5);
-        assert_eq!(allowed(29, 0), 5);
-        assert_eq!(allowed(1000, 0), 200);
-        assert_eq!(allowed(1000, 700), 700);
     }
 }

@@ -7,36 +7,36 @@ use std::time::Duration;
 use kube::core::DeserializeGuard;
 use kube::runtime::reflector::ObjectRef;
 use tokio::time::{Instant, MissedTickBehavior, interval, interval_at};
-use tracing::debug;
 use water_domain::{KeyId, Timestamp};
 use water_keystore::StoreError;
 use water_resources::ApiKey;
 use water_resources::condition::ConditionStatus;
 
 use super::OpenDirectory;
+use super::duties::Duty;
 use crate::caches::Key;
 use crate::clock;
-use crate::conditions::{Aspect, Reason, find};
+use crate::conditions::{ConditionType, Reason, find};
 use crate::context::Context;
 
-/// Between two looks. With the 15 s in which gates write last uses, a first use shows within a minute.
+/// Interval between two checks. With the 15 s in which gates write last uses, a first use shows within a minute.
 const EVERY: Duration = Duration::from_secs(30);
 /// The accuracy of the last use in a status.
 const GRAIN: Duration = Duration::from_secs(600);
 /// Keys asked for in one command.
 const AT_ONCE: usize = 500;
-/// First uses that are shown after one look: more would keep others waiting.
+/// First uses that are shown after one check: more would keep others waiting.
 const FIRST: usize = 2000;
-/// Later uses that are shown after one look.
+/// Later uses that are shown after one check.
 const LATER: usize = 500;
-/// Between two passes, which leaves room for ApiKeys that change: 200 a second.
+/// Pause between two passes, which leaves room for ApiKeys that change: 200 a second.
 const PACE: Duration = Duration::from_millis(5);
 
 /// A use that no status shows.
 struct Use {
     key: ObjectRef<Key>,
     key_id: KeyId,
-    /// The one that the status shows.
+    /// Use that the status shows.
     shown: Option<Timestamp>,
     time: Timestamp,
 }
@@ -56,17 +56,18 @@ pub async fn follow(open: &OpenDirectory, context: &Context) -> Infallible {
     }
     loop {
         looks.tick().await;
-        match unshown(open, context, clock::now()).await {
-            Ok(uses) => {
-                let noted = uses.iter().map(|used| (used.key_id.clone(), used.time));
-                open.known().uses = noted.collect();
-                for used in uses {
-                    pace.tick().await;
-                    context.caches.let_claims_pass().await;
-                    context.revisit_key(used.key);
-                }
-            }
-            Err(error) => debug!(error = %error, "cannot read when keys were last used"),
+        let uses = unshown(open, context, clock::now()).await;
+        let uses = uses.map_err(Into::into);
+        open.note_duty(Duty::ReadUses, &uses, &context.metrics);
+        let Ok(uses) = uses else {
+            continue;
+        };
+        let noted = uses.iter().map(|used| (used.key_id.clone(), used.time));
+        open.known().uses = noted.collect();
+        for used in uses {
+            pace.tick().await;
+            context.caches.let_claims_pass().await;
+            context.revisit_key(used.key);
         }
     }
 }
@@ -80,7 +81,7 @@ async fn unshown(
     let due = |key: &Arc<DeserializeGuard<ApiKey>>| {
         let status = key.0.as_ref().ok()?.status.as_ref()?;
         // The status of any other shows no use.
-        let ready = find(&status.conditions, Aspect::Ready)?;
+        let ready = find(&status.conditions, ConditionType::Ready)?;
         let is_expired = ready.reason == Reason::Expired.as_str();
         (is_expired || ready.status == ConditionStatus::True).then_some(())?;
         let shown = status.last_used_time;

@@ -1,5 +1,5 @@
-//! What is wrong with a key directory that is complete: nothing is refused for it, but somebody should
-//! know. Questions first, then the pure judgement.
+//! Problems of a key directory that is complete: nothing is refused for them, but somebody should know. Questions
+//! first, then the pure judgement.
 
 use std::collections::BTreeMap;
 
@@ -14,23 +14,23 @@ use crate::conditions::Reason;
 use crate::context::Context;
 use crate::directories::OpenDirectory;
 
-/// At most so many accounts with different plans are told of: a condition's message is bounded.
+/// Largest number of accounts with different plans in a condition's message, which is bounded.
 const ACCOUNTS_TOLD: usize = 4;
 
-/// What the answers were.
+/// Answers to the questions.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Facts {
-    /// What Redis says of the user of gate-url.
+    /// Rights of the user of gate-url in Redis.
     pub gate: Option<GateRights>,
     pub eviction_policy: Option<String>,
-    /// What the operator lacks the right to ask.
+    /// Refusal of a question that the operator has no right to ask.
     pub denied: Option<String>,
     pub is_unguarded: bool,
-    /// For each account: two of its ApiKeys with different plans, as `namespace/name (plan)`.
+    /// Two ApiKeys with different plans of each account, as `namespace/name (plan)`.
     pub differing_plans: Vec<[String; 2]>,
 }
 
-/// What is to be said about a directory that is complete.
+/// Problem of a directory that is complete.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Advice {
     pub reason: Reason,
@@ -56,7 +56,8 @@ pub async fn ask(open: &OpenDirectory, redis: &Redis, place: &ApiName, context: 
     }
 }
 
-/// The answer. Other failures pass by themselves, or are told of by whatever else meets them.
+/// Returns the answer; notes a missing right in `denied`. Failures other than a missing right pass by themselves, or
+/// are reported by whatever else meets them.
 fn answer<T>(answered: Result<T, StoreError>, denied: &mut Option<String>) -> Option<T> {
     if let Err(error) = &answered
         && error.reason() == StoreReason::Denied
@@ -66,8 +67,8 @@ fn answer<T>(answered: Result<T, StoreError>, denied: &mut Option<String>) -> Op
     answered.ok()
 }
 
-/// For each account whose ApiKeys name different plans, the first two of them. Both are judged on the
-/// account's counters, each by its own plan's limits.
+/// First two ApiKeys with different plans of each account that has such. Both are judged on the account's counters,
+/// each by the limits of its plan.
 fn differing_plans<'a>(
     place: &ApiName,
     keys: impl Iterator<Item = &'a ApiKey>,
@@ -100,7 +101,7 @@ fn differing_plans<'a>(
         .collect()
 }
 
-/// All that is to be said, the worst first.
+/// Problems that the facts show, the worst first.
 pub fn advice(facts: &Facts) -> Vec<Advice> {
     let evicting = facts
         .eviction_policy

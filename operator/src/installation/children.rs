@@ -1,7 +1,7 @@
-//! The children of one WaterDataApi at the API server: looked at, applied, pruned.
+//! The children of one WaterDataApi at the API server: read, applied, pruned.
 //!
-//! A child that is as it should be is not written: a restart of the operator writes nothing. What is
-//! ours is compared and repaired; what others added stays.
+//! A child that is as it should be is not written: a restart of the operator writes nothing. What is ours is compared
+//! and repaired; what others added stays.
 
 use std::collections::HashMap;
 
@@ -20,10 +20,10 @@ use super::render::MANAGED_BY;
 use crate::conditions::WORKLOAD_MANAGER;
 use crate::context::Context;
 
-/// What was applied last, as a hash: fields that are no longer wanted show in nothing else.
+/// Annotation with a hash of what was applied last: fields that are no longer wanted show in nothing else.
 const APPLIED: &str = "waterdata.dev/applied";
 
-/// Why a child was not brought to what it should be.
+/// Reason for which a child could not be made as it should be.
 #[derive(Debug, thiserror::Error)]
 pub enum ChildError {
     #[error("{attempt} {kind:?} {name}: {source}")]
@@ -37,7 +37,7 @@ pub enum ChildError {
         "the {kind:?} {name} exists and is not this WaterDataApi's: delete it, or give the WaterDataApi another name"
     )]
     Foreign { kind: ChildKind, name: String },
-    /// It is that of an earlier WaterDataApi of the same name, and goes by itself.
+    /// The child is that of an earlier WaterDataApi of the same name, and is deleted without us.
     #[error(
         "the {kind:?} {name} is that of an earlier WaterDataApi of this name, and is deleted with it"
     )]
@@ -60,7 +60,7 @@ pub struct Children {
 }
 
 impl Children {
-    /// Looks at all children of the WaterDataApi with that uid.
+    /// Reads all children of the WaterDataApi with that uid.
     pub async fn observe(api: &WaterDataApi, context: &Context) -> Result<Self, ChildError> {
         let mut children = Self {
             client: context.client.clone(),
@@ -187,7 +187,7 @@ impl Children {
     }
 }
 
-/// Items of a list come without their kind.
+/// Adds the kind, which items of a list lack.
 fn typed(mut child: DynamicObject, kind: ChildKind) -> DynamicObject {
     let resource = kind.resource();
     child.types = Some(TypeMeta {

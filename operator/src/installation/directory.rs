@@ -1,10 +1,8 @@
-//! The key directory of a WaterDataApi: opened, verified, and given its plans.
+//! The key directory of a WaterDataApi: opened where its status allows, verified, and given its plans.
 
 use std::sync::Arc;
 
 use kube::ResourceExt;
-use kube::api::{ObjectMeta, Patch, PatchParams};
-use serde_json::json;
 use tracing::warn;
 use water_keystore::WriteError;
 use water_resources::WaterDataApi;
@@ -13,32 +11,31 @@ use water_resources::condition::ConditionStatus;
 
 use super::advice::{Advice, advice, ask};
 use super::secrets::{self, Redis};
+use super::store_record::StoreRecord;
 use super::{InstallationError, place};
-use crate::client::stored;
-use crate::conditions::{Aspect, Finding, RECORD_MANAGER, Readiness, Reason};
+use crate::conditions::{ConditionType, Finding, Readiness, Reason};
 use crate::context::Context;
+use crate::directories::duties::{Duty, DutyFailure};
 use crate::directories::sweep::ALLOW;
-use crate::directories::{DirectoryError, Location, OpenDirectory};
+use crate::directories::{DirectoryError, Location, OpenDirectory, REPORTED_AFTER};
 
-/// The uid of a namespace whose directory may be taken over.
+/// Annotation with the uid of a namespace whose directory may be taken over.
 const TAKE_OVER: &str = "waterdata.dev/take-over";
-
-/// In the place of a Redis, in the status: the directory is whole in none. (An operator of the version before
-/// names none at all, and may have left it whole.)
-const NO_STORE: &str = "";
 
 /// Opens the key directory of a WaterDataApi that is not rolled out, so that its keys can be restricted
 /// and revoked all the same: one that cannot be decoded, or that is being deleted.
 pub async fn keep_open(
-    api: &ObjectMeta,
-    told: Option<&str>,
+    mut record: StoreRecord,
     secret: &str,
     context: &Context,
 ) -> Result<(), InstallationError> {
-    match secrets::redis(api, secret, &context.client).await {
-        Ok(redis) => open(api, told, &redis, context).await.map(drop),
+    match secrets::redis(&record.meta, secret, &context.client).await {
+        Ok(redis) => {
+            let open = open(&mut record, &redis, context).await?;
+            name_store(&mut record, &redis, &open, context).await
+        }
         Err(error) if error.is_invalid() => {
-            let (namespace, name) = (&api.namespace, &api.name);
+            let (namespace, name) = (&record.meta.namespace, &record.meta.name);
             warn!(namespace, name, error = %error, "the key directory cannot be opened");
             Ok(())
         }
@@ -46,76 +43,96 @@ pub async fn keep_open(
     }
 }
 
-/// `told`: the Redis that the status names. It becomes [`NO_STORE`] before another Redis is written, so that
-/// no leader takes the first one's directory for whole when it is returned to.
+/// Opens the key directory in a Redis that the status names or announces: nothing is claimed in any other. A status
+/// that does neither is written; of one that allows it already the version is compared, since a watch may lag.
 async fn open(
-    api: &ObjectMeta,
-    told: Option<&str>,
+    record: &mut StoreRecord,
     redis: &Redis,
     context: &Context,
 ) -> Result<Arc<OpenDirectory>, InstallationError> {
+    let api = &record.meta;
     let place = ApiName {
         namespace: api.namespace.clone().unwrap_or_default(),
         name: api.name.clone().unwrap_or_default(),
     };
-    let is_behind = told.is_some_and(|told| *told != redis.store);
-    if is_behind && told != Some(NO_STORE) {
-        forget_store(&place, context).await?;
-    }
     let namespace = context.namespace(&place.namespace).await?;
     let annotations = api.annotations.as_ref();
-    let opened = context.directories.open(
-        &place,
-        Location {
-            settings: redis.settings.clone(),
-            fingerprint: redis.fingerprint.clone(),
-            store: redis.store.clone(),
-            gate_store: redis.gate_store.clone(),
-            is_behind,
-            owner: namespace.uid().unwrap_or_default(),
-            api: api.uid.clone().unwrap_or_default(),
-            take_over: annotations.and_then(|all| all.get(TAKE_OVER).cloned()),
+    let location = Location {
+        settings: redis.settings.clone(),
+        fingerprint: redis.fingerprint.clone(),
+        store: redis.store.clone(),
+        gate_store: redis.gate_store.clone(),
+        is_behind: record.names.is_behind(&redis.store),
+        owner: namespace.uid().unwrap_or_default(),
+        api: api.uid.clone().unwrap_or_default(),
+        take_over: annotations.and_then(|all| all.get(TAKE_OVER).cloned()),
+    };
+    match record.names.before(&redis.store) {
+        // A directory that is open there is opened again: another leader may have written another Redis since.
+        Some(names) => record.write(names, &context.client).await?,
+        None => match context.directories.at(&place, &location) {
+            Some(open) => return Ok(open),
+            None => record.is_unchanged(&context.client).await?,
         },
-    );
-    Ok(opened?)
+    }
+    Ok(context.directories.open(&place, location)?)
 }
 
-/// Takes the Redis out of the status, whether the rest can be decoded or not.
-async fn forget_store(place: &ApiName, context: &Context) -> kube::Result<()> {
-    let apis = stored::<WaterDataApi>(&context.client, &place.namespace);
-    let patch = Patch::Merge(json!({ "status": { "directoryStore": NO_STORE } }));
-    let params = PatchParams::apply(RECORD_MANAGER);
-    apis.patch_status(&place.name, &params, &patch).await?;
+/// Names the announced Redis in the status, once this leadership has the directory there complete.
+async fn name_store(
+    record: &mut StoreRecord,
+    redis: &Redis,
+    open: &OpenDirectory,
+    context: &Context,
+) -> Result<(), InstallationError> {
+    let names = record.names.after(&redis.store);
+    if let Some(names) = names.filter(|_| open.was_claimed()) {
+        record.write(names, &context.client).await?;
+    }
     Ok(())
 }
 
-/// `DirectorySynced`, and what is wrong although the directory is complete.
+/// `DirectorySynced`, and the problems of a directory that is complete.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Synchronised {
+pub struct Synchronisation {
     pub finding: Finding,
     pub advice: Vec<Advice>,
 }
 
-impl From<Finding> for Synchronised {
+impl From<Finding> for Synchronisation {
     fn from(finding: Finding) -> Self {
         let advice = Vec::new();
         Self { finding, advice }
     }
 }
 
-/// Opens the key directory and brings its plans to those declared.
+/// Opens the key directory and brings its plans to those declared. `api` becomes the object as it is stored after
+/// that.
 pub async fn synchronise(
-    api: &WaterDataApi,
+    api: &mut WaterDataApi,
     redis: &Redis,
     context: &Context,
-) -> Result<Synchronised, InstallationError> {
-    let place = place(api);
-    let open = open(&api.metadata, told_store(api), redis, context).await?;
+) -> Result<Synchronisation, InstallationError> {
+    let (place, mut record) = (place(api), StoreRecord::from_api(api));
+    let open = open(&mut record, redis, context).await?;
     let written = context.directories.set_plans(&open, context).await;
+    let is_delay = written.as_ref().is_err_and(DirectoryError::is_delay);
+    if is_delay && open.claiming().is_none_or(|long| long < REPORTED_AFTER) {
+        return Err(InstallationError::BeingClaimed);
+    }
+    name_store(&mut record, redis, &open, context).await?;
+    record.put_into(api);
     Ok(match written {
         Ok(()) => in_order(advice(&ask(&open, redis, &place, context).await)),
-        Err(DirectoryError::Write(WriteError::Owned { uid })) => Finding::lacks(
-            Aspect::DirectorySynced,
+        Err(error) => lacking(&error),
+    })
+}
+
+/// `DirectorySynced` of a directory that was not written.
+fn lacking(error: &DirectoryError) -> Synchronisation {
+    match error.cause() {
+        DirectoryError::Write(WriteError::Owned { uid }) => Finding::lacks(
+            ConditionType::DirectorySynced,
             Reason::DirectoryOwned,
             format!(
                 "the key directory in Redis belongs to a namespace with uid {uid}: give this WaterDataApi a Redis of \
@@ -123,36 +140,66 @@ pub async fn synchronise(
             ),
         )
         .into(),
-        Err(error) => {
-            Finding::lacks(Aspect::DirectorySynced, error.reason(), error.to_string()).into()
+        error => {
+            Finding::lacks(ConditionType::DirectorySynced, error.reason(), error.to_string()).into()
         }
-    })
+    }
 }
 
-/// The Redis that the status names.
-pub fn told_store(api: &WaterDataApi) -> Option<&str> {
-    api.status.as_ref()?.directory_store.as_deref()
+/// Whether this leadership has the directory complete, wherever it is open.
+pub fn is_claimed(api: &WaterDataApi, context: &Context) -> bool {
+    let open = context.directories.get(&place(api));
+    open.is_some_and(|open| open.was_claimed())
 }
 
-/// The Redis in which this leadership has claimed the directory for this WaterDataApi.
-pub fn claimed_in(api: &WaterDataApi, context: &Context) -> Option<String> {
+/// `Degraded`, if definitions lack fields, the directory's last sweep would have removed more than it may by itself, or
+/// something is not done for it.
+pub fn upkeep(api: &WaterDataApi, context: &Context) -> Option<Finding> {
+    if let Some(fields) = context.definitions.lacking() {
+        let message = format!(
+            "the API server's custom resource definitions are of an earlier version and drop what is written to these \
+             fields: {fields}; run water-operator crd apply, or upgrade the definitions with the chart"
+        );
+        let outdated = Reason::DefinitionsOutdated;
+        return Some(Finding::holds(ConditionType::Degraded, outdated, message));
+    }
     let open = context.directories.get(&place(api))?;
-    open.was_claimed().then(|| open.store().to_owned())
+    let (reason, message) = match open.held_back() {
+        Some(owners) => {
+            let message = format!(
+                "the key directory holds keys of {owners} ApiKeys that are gone without having been revoked, too many to \
+                 be removed unasked: their keys still work; restore the ApiKeys, or annotate this WaterDataApi with \
+                 {ALLOW}: \"{owners}\" to withdraw them",
+            );
+            (Reason::SweepHeld, message)
+        }
+        None => {
+            let failed = |duty| Some((duty, open.failure(duty)?));
+            let mut duties = [Duty::Sweep, Duty::Count, Duty::Forget].into_iter();
+            let (duty, DutyFailure { reason, message }) = duties.find_map(failed)?;
+            let means = duty.failed();
+            (
+                reason,
+                format!("{means}: {message}; tried again until it works"),
+            )
+        }
+    };
+    Some(Finding::holds(ConditionType::Degraded, reason, message))
 }
 
-/// Whether the directory's last sweep would have removed more than it may by itself.
-pub fn sweep(api: &WaterDataApi, context: &Context) -> Option<Finding> {
-    let owners = context.directories.get(&place(api))?.held_back()?;
-    let message = format!(
-        "the key directory holds keys of {owners} ApiKeys that are gone without having been revoked, too many to be \
-         removed unasked: their keys still work; restore the ApiKeys, or annotate this WaterDataApi with \
-         {ALLOW}: \"{owners}\" to withdraw them",
-    );
-    Some(Finding::holds(Aspect::Degraded, Reason::SweepHeld, message))
+/// `DirectorySynced` after a pass that was given up; `None`: nothing else is known than before.
+pub fn unfinished(api: &WaterDataApi, error: &str, context: &Context) -> Option<Finding> {
+    let lacks = |reason, message| Finding::lacks(ConditionType::DirectorySynced, reason, message);
+    let Some(open) = context.directories.get(&place(api)) else {
+        return Some(lacks(Reason::ApiServerError, error.to_owned()));
+    };
+    let DutyFailure { reason, message } = open.failure(Duty::Rebuild)?;
+    let means = Duty::Rebuild.failed();
+    Some(lacks(reason, format!("{means}: {message}")))
 }
 
-/// The worst gives the reason, and all is said.
-fn in_order(advice: Vec<Advice>) -> Synchronised {
+/// Reason of the worst problem, with all that is to say.
+fn in_order(advice: Vec<Advice>) -> Synchronisation {
     let complete = "the key directory is complete and has the declared plans";
     let (reason, message) = match advice.first() {
         None => (Reason::Published, complete.to_owned()),
@@ -164,11 +211,11 @@ fn in_order(advice: Vec<Advice>) -> Synchronised {
             )
         }
     };
-    let finding = Finding::holds(Aspect::DirectorySynced, reason, message);
-    Synchronised { finding, advice }
+    let finding = Finding::holds(ConditionType::DirectorySynced, reason, message);
+    Synchronisation { finding, advice }
 }
 
-/// A directory that is not in order is said first, unless somebody has to act on the children anyway.
+/// Readiness that reports a directory which is not in order first, unless somebody has to act on the children anyway.
 pub fn worse(outcome: Readiness, directory: &Finding) -> Readiness {
     if directory.status == ConditionStatus::True {
         return outcome;

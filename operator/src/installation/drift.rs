@@ -1,10 +1,10 @@
-//! Whether a live object still is as it was made: what is ours counts, what others added does not. Nor
-//! does it count in which of several ways the API server writes one value.
+//! Comparison of a live object with what was made: what is ours counts, what others added does not. Nor does it count
+//! in which of several ways the API server writes one value.
 
 use serde_json::Value;
 
-/// Whether `live` has everything that is wanted. Items of a list are found by their name where they
-/// have one, so that what others injected beside ours does not count.
+/// Whether `live` has everything that is wanted. Items of a list are found by their name where they have one, so that
+/// what others injected next to ours does not count.
 pub fn is_as(wanted: &Value, live: &Value) -> bool {
     match (wanted, live) {
         (Value::Object(wanted), Value::Object(live)) => wanted.iter().all(|(key, value)| {

@@ -1,9 +1,8 @@
-//! Short hashes that tell values and versions apart.
+//! Short hashes that distinguish values and versions.
 
 use sha2::{Digest, Sha256};
 
-/// A value's fingerprint: tells values apart, and is no way to them without the salt. 16
-/// hexadecimal digits.
+/// A value's fingerprint: distinguishes values, and is no way to them without the salt. 16 hexadecimal digits.
 pub fn fingerprint(salt: &[u8], value: &[u8]) -> String {
     let digest = Sha256::new()
         .chain_update(salt)
@@ -13,7 +12,7 @@ pub fn fingerprint(salt: &[u8], value: &[u8]) -> String {
     hex::encode(&digest[..8])
 }
 
-/// Ten hexadecimal digits: enough to tell versions of one object apart.
+/// Ten hexadecimal digits: enough to distinguish versions of one object.
 pub fn short_hash(parts: &[&str]) -> String {
     let mut digest = Sha256::new();
     for part in parts {

@@ -1,8 +1,6 @@
-//! The identity keys, by which services know that a request comes from a gate: the Secret
-//! `<name>-identity`.
+//! The identity keys, by which services know that a request comes from a gate: the Secret `<name>-identity`.
 //!
-//! Gates sign with `current`; services accept `current` and `next`. How one takes the place of the
-//! other is [`super::rotation`]'s.
+//! Gates sign with `current`; services accept `current` and `next`. [`super::rotation`] replaces one by the other.
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -17,11 +15,11 @@ use super::secret_error::SecretError;
 use crate::client::record_params;
 use crate::context::Context;
 
-/// What the gates sign with.
+/// Key that the gates sign with.
 const CURRENT: &str = "current";
-/// What the services accept beside it.
+/// Key that the services accept in addition.
 const NEXT: &str = "next";
-/// For fingerprints of credentials; it is never rotated, or all pods would be with it.
+/// Salt of the fingerprints of credentials; it is never rotated, or all pods would be with it.
 const SALT: &str = "salt";
 const KEYS: [&str; 3] = [CURRENT, NEXT, SALT];
 
@@ -58,7 +56,7 @@ impl Identity {
         self.value(SALT)
     }
 
-    /// What pods must be rolled for.
+    /// Fingerprints of the keys for which pods must be rolled.
     pub fn facts(&self) -> IdentityFacts {
         let (current, next) = (self.value(CURRENT), self.value(NEXT));
         let both = [current.min(next), current.max(next)].concat();
@@ -72,18 +70,18 @@ impl Identity {
         &self.0.metadata
     }
 
-    /// The same with both keys in each other's place.
+    /// Returns the Secret with both keys exchanged.
     pub fn swapped(&self) -> Self {
         let [current, next] = [CURRENT, NEXT].map(|key| ByteString(self.value(key).to_vec()));
         self.with([(CURRENT, next), (NEXT, current)])
     }
 
-    /// The same with a fresh key in the place of the next.
+    /// Returns the Secret with a fresh key instead of the next.
     pub fn renewed(&self) -> Result<Self, SecretError> {
         Ok(self.with([(NEXT, random()?)]))
     }
 
-    /// The same with annotations set, or removed where there is no value.
+    /// Sets annotations, or removes those without a value.
     pub fn annotated<const N: usize>(mut self, annotations: [(&str, Option<String>); N]) -> Self {
         let all = self.0.metadata.annotations.get_or_insert_default();
         for (name, value) in annotations {

@@ -47,10 +47,10 @@ pub struct Manifest {
     pub body: Value,
 }
 
-/// All children, by the steps in which they are applied.
+/// Manifests of all children, by the steps in which they are applied.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Desired {
-    /// What is in force as soon as it is written: ServiceAccounts, Services, policies, budgets.
+    /// Manifests that are in force as soon as they are written: ServiceAccounts, Services, policies, budgets.
     pub groundwork: Vec<Manifest>,
     pub migration: Manifest,
     pub services: Vec<Manifest>,
@@ -63,7 +63,7 @@ pub struct Desired {
 }
 
 impl Desired {
-    /// All children, in the order in which they are applied.
+    /// Manifests of all children, in the order in which they are applied.
     pub fn all(&self) -> impl Iterator<Item = &Manifest> {
         let deployments = self.services.iter().chain([&self.gate]);
         self.groundwork

@@ -13,7 +13,7 @@ use super::secret_error::SecretError;
 use crate::client::record_params;
 use crate::context::Context;
 
-/// 256 bits, in hexadecimal.
+/// Length of 256 bits in hexadecimal.
 const LENGTH: usize = 64;
 
 /// A Secret of an installation with a random value at each key.

@@ -1,8 +1,7 @@
-//! What the portal needs beside the other parts: its ServiceAccount, its client's secret, the
-//! certificate of the provider's authority, `portal-url`, and a key of its own in the Secret
-//! `<name>-portal`.
+//! Prerequisites of the portal that the other parts do not need: its ServiceAccount, its client's secret, the
+//! certificate of the provider's authority, `portal-url`, and its key in the Secret `<name>-portal`.
 //!
-//! What is wrong with it holds up the portal alone: gate and services are rolled out all the same.
+//! A problem with them holds up the portal alone: gate and services are rolled out all the same.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
 use kube::ResourceExt;
@@ -16,23 +15,23 @@ use super::render::{PortalFacts, SecretFacts};
 use super::secret_error::SecretError;
 use crate::context::Context;
 
-/// Seals what a browser keeps while its user signs in.
+/// Key that seals what a browser keeps while its user signs in.
 const SEAL_KEY: &str = "seal-key";
 
-/// What hinders the portal, in words; or the fingerprints of what it uses.
-pub type Settled = Result<PortalFacts, String>;
+/// Fingerprints of what the portal uses, or the problems that block it, in words.
+pub type PortalOutcome = Result<PortalFacts, String>;
 
-/// A value that the portal uses, or what is wrong with it.
-type Found = Result<Vec<u8>, String>;
+/// A value that the portal uses, or the problem with it.
+type PortalValue = Result<Vec<u8>, String>;
 
-/// Looks at all that `spec.portal` names, and makes the Secret `<name>-portal` when it is not there.
-/// Without `spec.portal` nothing is asked for.
+/// Reads all that `spec.portal` names, and makes the Secret `<name>-portal` when it does not exist. Without
+/// `spec.portal` nothing is asked for.
 pub async fn settle(
     api: &WaterDataApi,
     stores: &SecretFacts,
     salt: &[u8],
     context: &Context,
-) -> Result<Settled, SecretError> {
+) -> Result<PortalOutcome, SecretError> {
     let Some(portal) = &api.spec.portal else {
         return Ok(Ok(PortalFacts::default()));
     };
@@ -44,7 +43,7 @@ pub async fn settle(
              the Redis user whose ACL line water-operator redis-acl prints for the portal"
         ));
     }
-    let mut known = |found: Found| match found {
+    let mut known = |found: PortalValue| match found {
         Ok(value) => fingerprint(salt, &value),
         Err(problem) => {
             problems.push(problem);
@@ -67,7 +66,7 @@ pub async fn settle(
     })
 }
 
-/// What no schema can refuse.
+/// Contradictions in the spec that no schema can refuse.
 fn contradictions(portal: &Portal, spec: &WaterDataApiSpec) -> Vec<String> {
     let plans = &spec.plans;
     let Accounts {
@@ -76,8 +75,7 @@ fn contradictions(portal: &Portal, spec: &WaterDataApiSpec) -> Vec<String> {
         ..
     } = &portal.oidc.accounts;
     let mut problems = Vec::new();
-    let url = portal.url.strip_prefix("https://").unwrap_or_default();
-    let host = url.split(':').next().unwrap_or_default();
+    let host = portal.host();
     if let Some(ingress) = &spec.exposure.ingress
         && ingress.host != host
     {
@@ -130,7 +128,7 @@ async fn client_secret(
     api: &WaterDataApi,
     portal: &Portal,
     context: &Context,
-) -> Result<Found, SecretError> {
+) -> Result<PortalValue, SecretError> {
     let reference = &portal.oidc.client_secret_ref;
     let (name, key) = (&reference.name, &reference.key);
     let secrets = context.api::<Secret>(&api.namespace().unwrap_or_default());
@@ -154,7 +152,7 @@ async fn authority(
     api: &WaterDataApi,
     KeyOfConfigMap { name, key }: &KeyOfConfigMap,
     context: &Context,
-) -> Result<Found, SecretError> {
+) -> Result<PortalValue, SecretError> {
     let maps = context.api::<ConfigMap>(&api.namespace().unwrap_or_default());
     let field = "spec.portal.oidc.caRef";
     Ok(match maps.get_opt(name).await {
@@ -177,7 +175,7 @@ async fn authority(
     })
 }
 
-async fn seal_key(api: &WaterDataApi, context: &Context) -> Result<Found, SecretError> {
+async fn seal_key(api: &WaterDataApi, context: &Context) -> Result<PortalValue, SecretError> {
     let name = format!("{}-portal", api.name_any());
     let secret = own_secret::read_or_make(api, &name, [SEAL_KEY], context).await?;
     let key = own_secret::value(&secret, SEAL_KEY);
@@ -213,7 +211,7 @@ mod tests {
     use super::*;
     use crate::sample;
 
-    /// What is wrong with `accounts`, beside the plans Enterprise and Free.
+    /// Contradictions of `accounts` with the plans Enterprise and Free.
     fn problems(accounts: Value) -> Vec<String> {
         let portal = json!({
             "url": "https://water.example",

@@ -1,5 +1,5 @@
-//! Whether a step is done: pure predicates over what the API server says of a child. They answer what the
-//! rollout waits for or fails with; nothing of a step that is done.
+//! Progress of a step: pure predicates over a child as the API server reports it. They return what the rollout waits
+//! for or fails with; nothing of a step that is done.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
@@ -31,7 +31,8 @@ pub fn migration(job: &Job) -> Option<Readiness> {
     Some(Readiness::Underway(Reason::Migrating, message))
 }
 
-/// A Deployment: observed, every pod of the latest template, available, and no old pod left.
+/// Progress of a Deployment; `None` once it is observed, every pod is of the latest template and available, and no old
+/// pod is left.
 pub fn deployment(deployment: &Deployment) -> Option<Readiness> {
     let underway = |message| Some(Readiness::Underway(Reason::RollingOut, message));
     let name = deployment.name_any();

@@ -1,4 +1,4 @@
-//! What the operator asks the admin port of an installation's pods, by their Service: what data is loaded, and
+//! Requests of the operator to the admin port of an installation's pods, by their Service: the data that is loaded, and
 //! whether people can sign in.
 
 use std::time::Duration;
@@ -16,28 +16,28 @@ use water_resources::WaterDataApi;
 
 use super::render::{ADMIN_PORT, Part};
 
-/// They answer from memory.
+/// Time limit of a request: the pods answer from memory.
 const WITHIN: Duration = Duration::from_secs(2);
 
 /// Rows of each public dataset, as departements answers at `/data`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
-pub struct Loaded {
+pub struct RowCounts {
     pub stress: u64,
     pub risk: u64,
 }
 
-/// Whether the identity provider can be used, as a pod of the portal answers at `/provider`.
+/// State of the identity provider, as a pod of the portal answers at `/provider`.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Provider {
-    /// Nothing: it has not looked yet.
+    /// Whether it can be used; `None`: the pod has not asked it yet.
     pub usable: Option<bool>,
     pub problem: String,
-    /// Whether what is wrong is the portal's client id or secret.
+    /// Whether the provider rejects the portal's client id or secret.
     pub client_refused: bool,
 }
 
-/// Asks the pods of a part; an error says in words why there is no answer.
+/// Asks the pods of a part; an error says in words why no answer came.
 pub async fn ask<T: DeserializeOwned>(
     api: &WaterDataApi,
     part: Part,
@@ -83,11 +83,11 @@ mod tests {
     use super::*;
 
     #[derive(PartialEq, Debug, Deserialize)]
-    struct Counted {
+    struct RowCount {
         rows: u64,
     }
 
-    async fn answered(body: &str) -> Result<Counted, String> {
+    async fn answered(body: &str) -> Result<RowCount, String> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let answer = format!(
@@ -106,7 +106,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_is_read_as_far_as_it_is_known() {
         let counted = answered(r#"{"rows":101,"later":1}"#).await.unwrap();
-        assert_eq!(counted, Counted { rows: 101 });
+        assert_eq!(counted, RowCount { rows: 101 });
     }
 
     #[tokio::test]
@@ -118,7 +118,7 @@ mod tests {
     #[tokio::test]
     async fn nobody_there_is_none() {
         let port = Port::reserve().unwrap();
-        let asked = get::<Counted>(&port.address().to_string(), "/data").await;
+        let asked = get::<RowCount>(&port.address().to_string(), "/data").await;
         let error = asked.unwrap_err();
         assert!(error.contains("cannot be reached"), "{error}");
     }

@@ -1,4 +1,4 @@
-//! What a WaterDataApi consists of: a pure function from its spec to its children, in a fixed order.
+//! Children of a WaterDataApi: a pure function of its spec, in a fixed order.
 
 mod environment;
 mod network;
@@ -17,7 +17,7 @@ pub use pods::{CONFIG_HASH, GATE_STORE};
 
 /// The port names and numbers of every HTTP binary.
 pub const HTTP_PORT: u16 = 8080;
-/// Health, metrics and the operator's questions.
+/// Port of health, metrics and the operator's questions.
 pub const ADMIN_PORT: u16 = 9090;
 
 /// A WaterDataApi with what the operator knows about it beyond its spec.
@@ -30,38 +30,38 @@ pub struct Source<'a> {
     pub secrets: &'a SecretFacts,
 }
 
-/// What must be known of the Secrets in order to render: nothing of their content.
+/// Facts about the Secrets that rendering needs: nothing of their content.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SecretFacts {
     pub postgres: Fingerprints,
     pub redis: Fingerprints,
-    /// Tells the gates' Redis from another one; nothing if it cannot be read.
+    /// Name that distinguishes the gates' Redis from another one; `None` if it cannot be read.
     pub gate_store: Option<String>,
     pub identity: IdentityFacts,
     pub portal: PortalFacts,
 }
 
-/// What must be known of what the portal alone uses, as fingerprints.
+/// Fingerprints of what the portal alone uses.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PortalFacts {
-    /// Of its secret at the identity provider.
+    /// Fingerprint of its secret at the identity provider.
     pub client_secret: String,
-    /// Of the certificate of the provider's authority.
+    /// Fingerprint of the certificate of the provider's authority.
     pub ca: String,
-    /// Of the key that seals what a browser keeps while it signs in.
+    /// Fingerprint of the key that seals what a browser keeps while it signs in.
     pub seal_key: String,
 }
 
-/// What must be known of the identity keys, as fingerprints.
+/// Fingerprints of the identity keys.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct IdentityFacts {
-    /// Of the key that the gates and the portal sign with.
+    /// Fingerprint of the key that the gates and the portal sign with.
     pub signing: String,
-    /// Of the two that the services accept, whatever their order.
+    /// Fingerprint of the two that the services accept, whatever their order.
     pub accepted: String,
 }
 
-/// What must be known of a store's Secret: key → fingerprint of its value, the optional keys too.
+/// Fingerprints of a store's Secret: key → fingerprint of its value, the optional keys too.
 pub type Fingerprints = BTreeMap<String, String>;
 
 /// The parts of an installation that have pods.
@@ -75,14 +75,14 @@ pub enum Part {
 }
 
 impl Part {
-    /// Those of every installation.
+    /// Parts of every installation.
     const ALWAYS: [Self; 4] = [
         Self::Gate,
         Self::Departements,
         Self::History,
         Self::Migrations,
     ];
-    /// Those with a Deployment and a Service, if they are declared.
+    /// Parts with a Deployment and a Service, if they are declared.
     pub const SERVING: [Self; 4] = [Self::Gate, Self::Departements, Self::History, Self::Portal];
 
     /// The label `app.kubernetes.io/component`, and what the children's names end with.

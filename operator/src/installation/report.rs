@@ -1,4 +1,4 @@
-//! What a pass over a WaterDataApi found out, as status and events.
+//! Report of a pass over a WaterDataApi, as status and events.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::networking::v1::Ingress;
@@ -12,14 +12,14 @@ use water_resources::{ApiKey, Condition, WaterDataApi};
 
 use super::advice::Advice;
 use super::children::{ChildError, Children};
-use super::directory::Synchronised;
+use super::directory::Synchronisation;
 use super::manifest::ChildKind;
 use super::progress;
-use super::question::{Loaded, Provider};
+use super::question::{Provider, RowCounts};
 use super::render::Part;
 use super::transitions::transitions;
 use crate::client::record_params;
-use crate::conditions::{Aspect, Finding, Readiness, Reason, find, holds, stated};
+use crate::conditions::{ConditionType, Finding, Readiness, Reason, find, holds, stated};
 use crate::context::Context;
 
 #[derive(Clone, PartialEq, Debug)]
@@ -29,13 +29,13 @@ pub struct Report {
     pub rolled_out: bool,
     pub keys: ApiKeyCounts,
     pub migrations: Finding,
-    pub directory: Synchronised,
+    pub directory: Synchronisation,
     pub data: Finding,
     pub exposure: Finding,
     /// `SignInReady`, if there is a portal.
     pub sign_in: Option<Finding>,
-    /// `Degraded`, if the directory's sweep was held back.
-    pub sweep: Option<Finding>,
+    /// `Degraded`, if something is wrong besides the directory's contents.
+    pub upkeep: Option<Finding>,
     /// Gates that serve and do not follow the directory, by their pods' names.
     pub strays: Vec<String>,
     /// `Ready`, `Reconciling` and `Stalled`; `Progressing` follows.
@@ -60,10 +60,13 @@ pub fn status(api: &WaterDataApi, report: &Report, now: Timestamp) -> WaterDataA
     WaterDataApiStatus {
         observed_generation: Some(generation),
         version: report.rolled_out.then(|| tag.clone()).or(before.version),
-        target_version: Some(tag.clone()),
+        target_version: (!api.spec.paused)
+            .then(|| tag.clone())
+            .or(before.target_version),
         components: report.components.clone(),
         api_keys: report.keys,
         directory_store: before.directory_store,
+        next_directory_store: before.next_directory_store,
         conditions: stated(&before.conditions, findings, generation, now),
     }
 }
@@ -73,7 +76,7 @@ pub fn is_anothers(api: &WaterDataApi) -> bool {
     let status = api.status.as_ref();
     let was_seen = status.and_then(|status| status.observed_generation) > Some(-1);
     let conditions = status.map_or(&[][..], |status| &status.conditions);
-    let is_ours = find(conditions, Aspect::Stalled)
+    let is_ours = find(conditions, ConditionType::Stalled)
         .is_some_and(|stalled| stalled.reason == Reason::ScopeTooNarrow.as_str());
     was_seen && !is_ours
 }
@@ -89,23 +92,28 @@ pub fn out_of_scope(api: &WaterDataApi) -> Report {
         components: Vec::new(),
         rolled_out: false,
         keys: ApiKeyCounts::default(),
-        migrations: waiting(Aspect::MigrationsComplete),
-        directory: Finding::lacks(Aspect::DirectorySynced, Reason::ScopeTooNarrow, &message).into(),
-        data: waiting(Aspect::DataLoaded),
-        exposure: waiting(Aspect::ExposureReady),
+        migrations: waiting(ConditionType::MigrationsComplete),
+        directory: Finding::lacks(
+            ConditionType::DirectorySynced,
+            Reason::ScopeTooNarrow,
+            &message,
+        )
+        .into(),
+        data: waiting(ConditionType::DataLoaded),
+        exposure: waiting(ConditionType::ExposureReady),
         sign_in: None,
-        sweep: None,
+        upkeep: None,
         strays: Vec::new(),
         outcome: Readiness::Stuck(Reason::ScopeTooNarrow, message),
     }
 }
 
-/// The status after a pass that the API server kept from its end: what it knew stays, and ApiKeys
-/// learn why they wait when the directory could not be opened.
+/// The status after a pass that the API server kept from its end: what it knew stays, and ApiKeys show why they wait
+/// for the directory.
 pub fn interrupted(
     api: &WaterDataApi,
     error: &str,
-    is_open: bool,
+    directory: Option<Finding>,
     now: Timestamp,
 ) -> WaterDataApiStatus {
     let before = api.status.clone().unwrap_or_default();
@@ -113,9 +121,7 @@ pub fn interrupted(
     let reason = Reason::ApiServerError;
     let outcome = Readiness::Underway(reason, error.into());
     let mut findings = outcome.findings().to_vec();
-    if !is_open {
-        findings.push(Finding::lacks(Aspect::DirectorySynced, reason, error));
-    }
+    findings.extend(directory);
     let told = stated(&before.conditions, findings, generation, now);
     let is_untold = |old: &Condition| told.iter().all(|new| new.kind != old.kind);
     let kept = before.conditions.iter().filter(|old| is_untold(old));
@@ -135,25 +141,25 @@ fn available(components: &[ComponentStatus]) -> Finding {
         .collect();
     match &silent[..] {
         [] if !components.is_empty() => Finding::holds(
-            Aspect::Available,
+            ConditionType::Available,
             Reason::PodsReady,
             "every component has a pod that answers",
         ),
         [] => Finding::lacks(
-            Aspect::Available,
+            ConditionType::Available,
             Reason::PodsMissing,
             "no component exists yet",
         ),
         silent => {
             let message = format!("no pod of {} answers", silent.join(", "));
-            Finding::lacks(Aspect::Available, Reason::PodsMissing, message)
+            Finding::lacks(ConditionType::Available, Reason::PodsMissing, message)
         }
     }
 }
 
 fn degraded(report: &Report) -> Finding {
-    if let Some(sweep) = &report.sweep {
-        return sweep.clone();
+    if let Some(upkeep) = &report.upkeep {
+        return upkeep.clone();
     }
     let strays = &report.strays;
     if !strays.is_empty() {
@@ -162,7 +168,7 @@ fn degraded(report: &Report) -> Finding {
              another Redis, or none: see gate-url, and let a paused rollout go on",
             strays.join(", ")
         );
-        return Finding::holds(Aspect::Degraded, Reason::GateWithoutLease, message);
+        return Finding::holds(ConditionType::Degraded, Reason::GateWithoutLease, message);
     }
     let short: Vec<String> = report
         .components
@@ -171,39 +177,45 @@ fn degraded(report: &Report) -> Finding {
         .map(|part| format!("{} {} of {}", part.name, part.ready, part.desired))
         .collect();
     if short.is_empty() {
-        Finding::lacks(Aspect::Degraded, Reason::Healthy, "no pod is missing")
+        Finding::lacks(
+            ConditionType::Degraded,
+            Reason::Healthy,
+            "no pod is missing",
+        )
     } else {
         Finding::holds(
-            Aspect::Degraded,
+            ConditionType::Degraded,
             Reason::PodsMissing,
             format!("pods that answer: {}", short.join(", ")),
         )
     }
 }
 
-/// As a Deployment has it: true while rolling out and when done, false when it cannot go on.
+/// Condition `Progressing` as a Deployment has it: true while rolling out and when done, false when it cannot go on.
 fn progressing(report: &Report) -> Finding {
     match &report.outcome {
         Readiness::InForce(Reason::Paused, message) => {
-            Finding::lacks(Aspect::Progressing, Reason::Paused, message)
+            Finding::lacks(ConditionType::Progressing, Reason::Paused, message)
         }
         Readiness::InForce(..) => Finding::holds(
-            Aspect::Progressing,
+            ConditionType::Progressing,
             Reason::Complete,
             "every pod runs what is declared",
         ),
-        Readiness::Underway(reason, message) => {
-            Finding::holds(Aspect::Progressing, *reason, message)
+        Readiness::Underway(reason, message) | Readiness::Unknown(reason, message) => {
+            Finding::holds(ConditionType::Progressing, *reason, message)
         }
-        Readiness::Stuck(reason, message) => Finding::lacks(Aspect::Progressing, *reason, message),
+        Readiness::Stuck(reason, message) => {
+            Finding::lacks(ConditionType::Progressing, *reason, message)
+        }
     }
 }
 
 /// `DataLoaded`, from the answer of departements.
-pub fn data(answer: Result<Loaded, String>) -> Finding {
+pub fn data(answer: Result<RowCounts, String>) -> Finding {
     let lacks = |what| {
         Finding::lacks(
-            Aspect::DataLoaded,
+            ConditionType::DataLoaded,
             Reason::NoData,
             format!(
                 "{what}: load it with water-ingest; until then its endpoint answers 404 no_data"
@@ -211,12 +223,12 @@ pub fn data(answer: Result<Loaded, String>) -> Finding {
         )
     };
     match answer {
-        Err(error) => Finding::unknown(Aspect::DataLoaded, Reason::NotAnswering, error),
-        Ok(Loaded { stress: 0, risk: 0 }) => lacks("neither stress nor risk data is loaded"),
-        Ok(Loaded { stress: 0, .. }) => lacks("no stress data is loaded"),
-        Ok(Loaded { risk: 0, .. }) => lacks("no risk data is loaded"),
-        Ok(Loaded { stress, risk }) => Finding::holds(
-            Aspect::DataLoaded,
+        Err(error) => Finding::unknown(ConditionType::DataLoaded, Reason::NotAnswering, error),
+        Ok(RowCounts { stress: 0, risk: 0 }) => lacks("neither stress nor risk data is loaded"),
+        Ok(RowCounts { stress: 0, .. }) => lacks("no stress data is loaded"),
+        Ok(RowCounts { risk: 0, .. }) => lacks("no risk data is loaded"),
+        Ok(RowCounts { stress, risk }) => Finding::holds(
+            ConditionType::DataLoaded,
             Reason::Loaded,
             format!("{stress} stress records and {risk} risk records are loaded"),
         ),
@@ -225,7 +237,7 @@ pub fn data(answer: Result<Loaded, String>) -> Finding {
 
 /// `SignInReady`, from the answer of the portal.
 pub fn sign_in(portal: &Portal, answer: Result<Provider, String>) -> Finding {
-    let aspect = Aspect::SignInReady;
+    let aspect = ConditionType::SignInReady;
     let issuer = &portal.oidc.issuer;
     match answer {
         Err(error) => Finding::unknown(aspect, Reason::NotAnswering, error),
@@ -266,7 +278,7 @@ pub fn sign_in(portal: &Portal, answer: Result<Provider, String>) -> Finding {
 
 /// `ExposureReady`, from the Ingress.
 pub fn exposure(api: &WaterDataApi, children: &Children) -> Result<Finding, ChildError> {
-    let aspect = Aspect::ExposureReady;
+    let aspect = ConditionType::ExposureReady;
     let Some(declared) = &api.spec.exposure.ingress else {
         let message = format!(
             "no Ingress is declared: the Service {}-gate is the way in",
@@ -304,24 +316,24 @@ pub fn components(
     Ok(components)
 }
 
-/// Nothing is known before an earlier step is done.
-pub fn waiting(aspect: Aspect) -> Finding {
+/// Condition of an aspect of which nothing is known before an earlier step is done.
+pub fn waiting(aspect: ConditionType) -> Finding {
     Finding::lacks(aspect, Reason::Waiting, "an earlier step is not done")
 }
 
-/// How many ApiKeys are issued at a place.
+/// Numbers of ApiKeys that belong to a WaterDataApi.
 pub fn count<'a>(place: &ApiName, keys: impl Iterator<Item = &'a ApiKey>) -> ApiKeyCounts {
     let mut counts = ApiKeyCounts::default();
     for status in keys
         .filter_map(|key| key.status.as_ref())
         .filter(|status| status.api.as_ref() == Some(place))
     {
-        let is_active = find(&status.conditions, Aspect::Ready).is_some_and(|ready| {
+        let is_active = find(&status.conditions, ConditionType::Ready).is_some_and(|ready| {
             ready.status == ConditionStatus::True && ready.reason == Reason::Active.as_str()
         });
         counts.total += 1;
         counts.active += u32::from(is_active);
-        counts.synced += u32::from(holds(&status.conditions, Aspect::Synced));
+        counts.synced += u32::from(holds(&status.conditions, ConditionType::Synced));
     }
     counts
 }

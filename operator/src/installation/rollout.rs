@@ -8,7 +8,7 @@ use super::children::{ChildError, Children};
 use super::manifest::{ChildKind, Desired, Manifest};
 use super::progress;
 use super::report::waiting;
-use crate::conditions::{Aspect, Finding, Readiness, Reason, holds};
+use crate::conditions::{ConditionType, Finding, Readiness, Reason, holds};
 
 pub struct Rollout {
     pub migrations: Finding,
@@ -16,15 +16,15 @@ pub struct Rollout {
 }
 
 impl Rollout {
-    /// Nothing was touched: what is known of the migrations stays.
+    /// Outcome of a pass that touched nothing: what is known of the migrations stays.
     pub fn untouched(api: &WaterDataApi, outcome: Readiness) -> Self {
         let status = api.status.as_ref();
-        let is_known =
-            status.is_some_and(|status| holds(&status.conditions, Aspect::MigrationsComplete));
+        let is_known = status
+            .is_some_and(|status| holds(&status.conditions, ConditionType::MigrationsComplete));
         let migrations = if is_known {
             migrated()
         } else {
-            waiting(Aspect::MigrationsComplete)
+            waiting(ConditionType::MigrationsComplete)
         };
         Self {
             migrations,
@@ -46,9 +46,9 @@ impl Rollout {
 
 /// Groundwork → migration → services → gate → exposure → portal → prune. Each step waits for the one before.
 ///
-/// Gates load whatever stands in Redis. Until the key directory is claimed for this WaterDataApi that
-/// may be what an earlier one or another installation left, with keys that were revoked since: gates
-/// that run go on, and none is made or changed. What hinders the portal leaves its Deployment as it is.
+/// Gates load whatever is in Redis. Until the key directory is claimed for this WaterDataApi that may be what an
+/// earlier one or another installation left, with keys that were revoked since: gates that run go on, and none is made
+/// or changed. A problem of the portal leaves its Deployment as it is.
 pub async fn run(
     children: &mut Children,
     desired: &Desired,
@@ -97,7 +97,7 @@ async fn migrate(
     let outcome = progress::migration(&job.unwrap_or_default());
     Ok(outcome.map(|outcome| Rollout {
         migrations: Finding::lacks(
-            Aspect::MigrationsComplete,
+            ConditionType::MigrationsComplete,
             outcome.reason(),
             outcome.message(),
         ),
@@ -131,7 +131,7 @@ async fn deploy(
     Ok(None)
 }
 
-/// How far a Deployment is, unless it is done.
+/// Outcome of a Deployment that is not done.
 fn unfinished(children: &Children, manifest: &Manifest) -> Result<Option<Rollout>, ChildError> {
     let deployment: Option<Deployment> = children.get(ChildKind::Deployment, &manifest.name)?;
     let outcome = progress::deployment(&deployment.unwrap_or_default());
@@ -140,7 +140,7 @@ fn unfinished(children: &Children, manifest: &Manifest) -> Result<Option<Rollout
 
 fn migrated() -> Finding {
     Finding::holds(
-        Aspect::MigrationsComplete,
+        ConditionType::MigrationsComplete,
         Reason::Complete,
         "the database's schema is that of the version",
     )

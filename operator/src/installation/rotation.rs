@@ -23,14 +23,14 @@ use crate::context::Context;
 use crate::events::Transition;
 use crate::gate_pods;
 
-/// On the WaterDataApi: any word that was not there before asks for a rotation. On the Secret: the
-/// word that was heard last.
+/// Annotation. On the WaterDataApi: any word that was not there before asks for a rotation. On the Secret: the word
+/// that was read last.
 const ROTATE: &str = "waterdata.dev/rotate-identity";
-/// On the Secret: when the current key became that.
+/// Annotation of the Secret with the time at which the current key became that.
 const SINCE: &str = "waterdata.dev/identity-since";
-/// On the Secret, between the two steps.
+/// Annotation of the Secret between the two steps.
 const RETIRING: &str = "waterdata.dev/identity-retiring";
-/// A key is rotated this often; it never leaves the cluster, so once a quarter is plenty.
+/// Age at which a key is rotated; it never leaves the cluster, so once a quarter is plenty.
 const PERIOD: Duration = Duration::from_secs(90 * 86_400);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,7 +41,7 @@ pub enum Step {
     Renew,
 }
 
-/// What is due, by the Secret's metadata and the word that the WaterDataApi asks with.
+/// Step that is due, by the Secret's metadata and the word with which the WaterDataApi asks for one.
 pub fn due(secret: &ObjectMeta, asked: Option<&str>, now: Timestamp) -> Option<Step> {
     let annotation = |name: &str| secret.annotations.as_ref()?.get(name).map(String::as_str);
     if annotation(RETIRING).is_some() {
@@ -57,8 +57,7 @@ pub fn due(secret: &ObjectMeta, asked: Option<&str>, now: Timestamp) -> Option<S
     (is_old || is_asked).then_some(Step::Swap)
 }
 
-/// Takes the step that is due, if there is one and every pod knows of the last. To be called once
-/// the rollout is complete.
+/// Takes the step that is due, if one is and every pod knows of the last. Called once the rollout is complete.
 pub async fn advance(
     api: &WaterDataApi,
     identity: &Identity,
@@ -96,8 +95,7 @@ pub async fn advance(
     Ok(())
 }
 
-/// Whether every serving pod, terminating ones included, was made of its Deployment's present
-/// template.
+/// Checks that every serving pod, terminating ones included, was made of its Deployment's present template.
 async fn is_settled(
     api: &WaterDataApi,
     children: &Children,

@@ -1,8 +1,8 @@
-//! Why a Secret that an installation needs cannot be used, with the remedy.
+//! Reasons for which a Secret that an installation needs cannot be used, with the remedy.
 
 use water_keystore::InvalidConnectionSettings;
 
-/// What is wrong with a Secret, and what to do. No value is ever shown.
+/// Problem of a Secret, with the remedy. No value is ever shown.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     #[error("asking the API server: {0}")]
@@ -28,7 +28,7 @@ pub enum SecretError {
         name: String,
         source: InvalidConnectionSettings,
     },
-    /// Somebody else's Secret has the identity's name, or it was edited.
+    /// Secret of somebody else under the identity's name, or an edited one.
     #[error(
         "the Secret {name} does not hold the two identity keys and the salt: delete it, and it is made again"
     )]

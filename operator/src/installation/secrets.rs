@@ -24,17 +24,17 @@ pub struct Secrets {
     pub identity: Identity,
 }
 
-/// What the operator took from Redis' Secret, which is all that the key directory needs.
+/// Content of Redis' Secret that the operator uses, which is all that the key directory needs.
 pub struct Redis {
     data: BTreeMap<String, ByteString>,
     pub settings: ConnectionSettings,
-    /// Changes when `settings` do.
+    /// Fingerprint of `settings`, which changes when they do.
     pub fingerprint: String,
-    /// How the gates reach it, if that can be read.
+    /// Settings with which the gates reach it, if they can be read.
     pub gate: Option<ConnectionSettings>,
-    /// Tells the operator's Redis from another one: its host, port and database.
+    /// Name that distinguishes the operator's Redis from another one: its host, port and database.
     pub store: String,
-    /// The same of the gates' Redis; nothing if it cannot be read.
+    /// Name of the gates' Redis; `None` if it cannot be read.
     pub gate_store: Option<String>,
 }
 

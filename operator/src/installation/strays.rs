@@ -13,8 +13,8 @@ use water_resources::WaterDataApi;
 use super::place;
 use crate::context::Context;
 
-/// A gate writes its lease before it is ready, and renews it every second. After a rebuild, or a Redis
-/// that was wiped, it may take a few.
+/// Time for a gate to write its lease. It does so before it is ready, and renews it every second; after a rebuild, or a
+/// Redis that was wiped, it may take a few.
 const SETTLED_AFTER: Duration = Duration::from_secs(60);
 
 /// The pods' names, in their order; none while the directory cannot be asked.
@@ -28,7 +28,7 @@ pub async fn find(api: &WaterDataApi, context: &Context) -> Vec<String> {
     };
     let mut strays: Vec<String> = context
         .gate_pods
-        .of(&place)
+        .for_api(&place)
         .iter()
         .filter(|pod| is_stray(pod, &leases))
         .map(ResourceExt::name_any)
@@ -37,18 +37,18 @@ pub async fn find(api: &WaterDataApi, context: &Context) -> Vec<String> {
     strays
 }
 
-/// Whether the pod and the directory have both been there for long, and know nothing of each other.
+/// Whether the pod and the directory have both existed for long, and know nothing of each other.
 fn is_stray(pod: &Pod, leases: &Leases) -> bool {
     let has_settled = |since: Option<i64>| {
         let settled = SETTLED_AFTER.as_millis() as i64;
         since.is_some_and(|since| leases.now.as_millis() - since >= settled)
     };
-    leases.of(&pod.uid().unwrap_or_default()).is_none()
+    leases.get(&pod.uid().unwrap_or_default()).is_none()
         && has_settled(ready_since(pod))
         && has_settled(leases.rebuilt().map(Timestamp::as_millis))
 }
 
-/// In milliseconds; `None`: it is not ready, or does not say.
+/// Time since which the pod is ready, in milliseconds; `None`: it is not ready, or does not report that time.
 fn ready_since(pod: &Pod) -> Option<i64> {
     let conditions = pod.status.as_ref()?.conditions.as_ref()?;
     let ready = conditions
@@ -60,7 +60,7 @@ fn ready_since(pod: &Pod) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use water_keystore::GateLease;
+    use water_keystore::{GateLease, Renewal};
 
     use super::*;
 
@@ -75,6 +75,7 @@ mod tests {
         Leases {
             now: millis("2026-01-01T00:10:00Z"),
             generation: u64::try_from(millis(rebuilt).as_millis()).ok(),
+            seq: 1,
             gates,
         }
     }
@@ -98,6 +99,7 @@ mod tests {
             seq: 1,
             grace: Duration::ZERO,
             renewed: Timestamp::from_millis(0).unwrap(),
+            renewal: Renewal::default(),
         };
         assert!(!is_stray(
             &pod(Some(LONG_AGO)),

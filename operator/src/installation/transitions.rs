@@ -1,19 +1,12 @@
 //! The events between two statuses of a WaterDataApi: one for each transition.
 
+use water_resources::condition::explanations::Severity;
 use water_resources::condition::{Condition, ConditionStatus};
 use water_resources::water_data_api::WaterDataApiStatus;
 
 use super::advice::Advice;
-use crate::conditions::{Aspect, Reason, find, holds};
+use crate::conditions::{ConditionType, Reason, find, holds};
 use crate::events::Transition;
-
-/// What does not keep a WaterDataApi from being ready, and is an event when it begins.
-const ADVISED: [Reason; 4] = [
-    Reason::GateWithoutLease,
-    Reason::SweepHeld,
-    Reason::ProviderUnusable,
-    Reason::ClientRefused,
-];
 
 pub fn transitions(
     before: &WaterDataApiStatus,
@@ -30,7 +23,7 @@ pub fn transitions(
         ));
     }
     let became = |aspect| holds(&after.conditions, aspect) && !holds(&before.conditions, aspect);
-    if became(Aspect::MigrationsComplete) {
+    if became(ConditionType::MigrationsComplete) {
         happened.push(Transition::normal(
             "MigrationsComplete",
             "the database's schema is that of the version",
@@ -44,13 +37,13 @@ pub fn transitions(
             format!("every pod runs version {version}"),
         ));
     }
-    if became(Aspect::DataLoaded) {
+    if became(ConditionType::DataLoaded) {
         happened.push(Transition::normal(
             "DataLoaded",
             "both public datasets are loaded",
         ));
     }
-    // A condition that is told of for another reason than before, or for the first time.
+    // A condition that is reported for another reason than before, or for the first time.
     let warning = |aspect, is_told: fn(&Condition) -> bool| {
         let told = |conditions| find(conditions, aspect).filter(|condition| is_told(condition));
         let now = told(&after.conditions)?;
@@ -58,14 +51,14 @@ pub fn transitions(
         is_new.then(|| Transition::warning(&now.reason, &now.message))
     };
     let is_advised = |condition: &Condition| {
-        let mut words = ADVISED.iter().map(|reason| reason.as_str());
-        words.any(|word| word == condition.reason)
+        let severity = Reason::parse(&condition.reason).and_then(Reason::severity);
+        severity == Some(Severity::Warning)
     };
     happened.extend(new_advice(before, after, advice));
-    for aspect in [Aspect::Degraded, Aspect::SignInReady] {
+    for aspect in [ConditionType::Degraded, ConditionType::SignInReady] {
         happened.extend(warning(aspect, is_advised));
     }
-    happened.extend(warning(Aspect::Stalled, |stalled| {
+    happened.extend(warning(ConditionType::Stalled, |stalled| {
         stalled.status == ConditionStatus::True
     }));
     happened
@@ -79,7 +72,7 @@ fn new_advice(
     advice: &[Advice],
 ) -> impl Iterator<Item = Transition> {
     let says = |status: &WaterDataApiStatus, sentence: &str| {
-        find(&status.conditions, Aspect::DirectorySynced)
+        find(&status.conditions, ConditionType::DirectorySynced)
             .is_some_and(|condition| condition.message.contains(sentence))
     };
     advice

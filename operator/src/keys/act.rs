@@ -5,26 +5,26 @@ use tokio::time::Instant;
 use tracing::info;
 use water_domain::{KeyHash, KeyPrefix, PlainKey, PlanName, Timestamp};
 use water_keystore::{Owner, WriteError};
-use water_resources::api_key::{
-    ApiKeyStatus, IssuedKey, REISSUES, Reissue, RetiringKey, UNREVEALED,
-};
+use water_operator_core::key::facts::{KeyRules, Secret};
+use water_operator_core::key::ledger::{self, Ledger};
+use water_operator_core::key::step::{Declaration, Handover, Release, Step};
+use water_resources::api_key::{ApiKeyStatus, Reissue};
 use water_resources::{ApiKey, WaterDataApi};
 
 use super::changes;
 use super::error::KeyError;
-use super::gather::{DirectoryReading, Gathered};
+use super::gather::{DirectoryReading, PassInput};
 use super::memory::MadeKey;
-use super::record::{self, Issued};
-use super::seen::{KeyRules, Secret};
-use super::step::{Declaration, Handover, Release, Step};
+use super::record::{self, Issuance};
+use super::secret::SecretData;
 use super::{finalizer, status};
 use crate::context::Context;
 use crate::directories::DirectoryError;
 use crate::directories::pending::DeclarationId;
 use crate::events::Transition;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Done {
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StepOutcome {
     /// The next pass follows at once.
     Step,
     /// Nothing changed, or another writer was first: the next pass follows after a pause.
@@ -34,10 +34,35 @@ pub enum Done {
 }
 
 pub async fn act(
-    gathered: &Gathered,
+    gathered: &PassInput,
     step: Step<KeyHash, PlanName>,
     context: &Context,
-) -> Result<Done, KeyError> {
+) -> Result<StepOutcome, KeyError> {
+    let written = step.written();
+    // An ApiKey that is being deleted is released once.
+    let is_limited = !step.restricts() && !matches!(step, Step::Make | Step::Release(_));
+    let (uid, progress) = (gathered.subject.uid(), gathered.progress());
+    let (limit, now) = (&context.memory.writes, Instant::now());
+    if is_limited
+        && let Some(written) = written
+        && !limit.allows(uid, progress, now)
+    {
+        return Err(KeyError::Undone(written));
+    }
+    let done = carried_out(gathered, step, context).await;
+    match &done {
+        Ok(StepOutcome::Step) if is_limited => limit.count(uid, progress, now),
+        Err(KeyError::Undone(_)) if is_limited => limit.exhaust(uid, progress, now),
+        _ => {}
+    }
+    done.map_err(|error| error.of_write(written))
+}
+
+async fn carried_out(
+    gathered: &PassInput,
+    step: Step<KeyHash, PlanName>,
+    context: &Context,
+) -> Result<StepOutcome, KeyError> {
     match step {
         Step::Finalize => finalize(gathered, context).await,
         Step::Make => make(gathered, context),
@@ -52,22 +77,22 @@ pub async fn act(
     }
 }
 
-async fn finalize(gathered: &Gathered, context: &Context) -> Result<Done, KeyError> {
+async fn finalize(gathered: &PassInput, context: &Context) -> Result<StepOutcome, KeyError> {
     let written = finalizer::add(decoded(gathered)?, &api(gathered, context)).await?;
     context.memory.keep_written(&written);
-    Ok(Done::Step)
+    Ok(StepOutcome::Step)
 }
 
-fn make(gathered: &Gathered, context: &Context) -> Result<Done, KeyError> {
+fn make(gathered: &PassInput, context: &Context) -> Result<StepOutcome, KeyError> {
     let mut random = [0; 48];
     getrandom::fill(&mut random)?;
     let plain = PlainKey::generate(&KeyPrefix::default(), &random);
-    let spec = gathered.seen.spec.as_ref();
+    let spec = gathered.facts.spec.as_ref();
     let wanted = spec.map_or(0, |spec| spec.rotation.revision);
-    let issued = Issued {
+    let issued = Issuance {
         hash: plain.hash(),
         key_id: plain.key_id(),
-        revision: wanted.max(gathered.seen.status.revision),
+        revision: wanted.max(gathered.facts.revision()),
         time: reading(gathered)?.now,
     };
     let made = MadeKey {
@@ -76,107 +101,65 @@ fn make(gathered: &Gathered, context: &Context) -> Result<Done, KeyError> {
         is_overtaken: false,
     };
     context.memory.keep_made(gathered.subject.uid(), made);
-    Ok(Done::Step)
+    Ok(StepOutcome::Step)
 }
 
 async fn announce(
-    gathered: &Gathered,
+    gathered: &PassInput,
     hash: KeyHash,
     is_reissue: bool,
     context: &Context,
-) -> Result<Done, KeyError> {
-    let key = decoded(gathered)?;
-    let issued = gathered
-        .issued
-        .get(&hash)
-        .ok_or(KeyError::Unread("a key"))?;
-    let reissue = Reissue {
-        key_id: issued.key_id.to_string(),
-        time: reading(gathered)?.now,
-    };
-    let reissue = is_reissue.then_some(reissue);
-    let announced = ApiKeyStatus {
+) -> Result<StepOutcome, KeyError> {
+    let issued = issued(gathered, &hash)?;
+    let before = gathered.subject.status.clone();
+    let mut reissues = before.reissues;
+    if is_reissue {
+        let next = Reissue {
+            key_id: issued.key_id.to_string(),
+            time: reading(gathered)?.now,
+        };
+        let announced = &before.unrevealed;
+        let is_begun = |last: &Reissue| announced.iter().any(|issued| issued.key_id == last.key_id);
+        reissues = ledger::reissues(reissues, is_begun, next);
+    }
+    let before = ApiKeyStatus {
         api: gathered.place.clone(),
-        ..announced(gathered.subject.status.clone(), issued.told(), reissue)
+        reissues,
+        ..before
     };
-    status::put(key, announced, context).await?;
-    Ok(Done::Step)
+    let ledger = gathered.facts.ledger.clone().announce(hash);
+    put(gathered, before, &ledger, context).await
 }
 
 async fn retire(
-    gathered: &Gathered,
+    gathered: &PassInput,
     hash: KeyHash,
     at: Timestamp,
     context: &Context,
-) -> Result<Done, KeyError> {
-    let issued = gathered
-        .issued
-        .get(&hash)
-        .ok_or(KeyError::Unread("a key"))?;
-    let before = gathered.subject.status.clone();
-    let status = retired(before, issued.retiring(at), gathered.subject.brought);
+) -> Result<StepOutcome, KeyError> {
+    issued(gathered, &hash)?;
+    let ledger = gathered.facts.ledger.clone();
+    let ledger = ledger.retire(hash, at, gathered.subject.brought);
+    put(gathered, gathered.subject.status.clone(), &ledger, context).await
+}
+
+/// Writes the status with the keys of this ledger.
+async fn put(
+    gathered: &PassInput,
+    before: ApiKeyStatus,
+    ledger: &Ledger<KeyHash>,
+    context: &Context,
+) -> Result<StepOutcome, KeyError> {
+    let status = record::named(before, ledger, &gathered.issued);
     status::put(decoded(gathered)?, status, context).await?;
-    Ok(Done::Step)
-}
-
-/// The status that names the end of a key. A key whose end it named before stays announced if it is the
-/// one that is declared again.
-fn retired(before: ApiKeyStatus, retiring: RetiringKey, declared: Option<KeyHash>) -> ApiKeyStatus {
-    let declared = declared.map(|hash| hash.to_string());
-    let again = before
-        .previous
-        .map(|before| before.issued)
-        .filter(|before| Some(&before.hash) == declared.as_ref());
-    let unrevealed = again.into_iter().chain(before.unrevealed);
-    ApiKeyStatus {
-        unrevealed: unrevealed.take(UNREVEALED).collect(),
-        previous: Some(retiring),
-        ..before
-    }
-}
-
-/// The status that announces `issued`. A current key that is in the Secret stays current, and the new
-/// key is unrevealed. Otherwise the new key is current, and the one before it, which a stopped leader
-/// may still write into the Secret, becomes unrevealed. The oldest unrevealed ones are dropped.
-fn announced(before: ApiKeyStatus, issued: IssuedKey, reissue: Option<Reissue>) -> ApiKeyStatus {
-    let is_other = |other: &IssuedKey| other.hash != issued.hash;
-    let is_shown = |current: &IssuedKey| before.key_id.as_ref() == Some(&current.key_id);
-    let reissues = reissues(&before, reissue);
-    let (current, latest) = match before.current {
-        Some(current) if is_shown(&current) => (current, Some(issued.clone())),
-        current => (issued.clone(), current),
-    };
-    let is_told = |other: &IssuedKey| other.hash == current.hash;
-    let rest = before.unrevealed.into_iter().filter(is_other);
-    let unrevealed = latest.into_iter().filter(|latest| !is_told(latest));
-    ApiKeyStatus {
-        unrevealed: unrevealed.chain(rest).take(UNREVEALED).collect(),
-        current: Some(current),
-        reissues,
-        ..before
-    }
-}
-
-/// A reissue that another leader began and did not finish is counted once.
-fn reissues(before: &ApiKeyStatus, reissue: Option<Reissue>) -> Vec<Reissue> {
-    let mut reissues = before.reissues.clone();
-    if let Some(reissue) = reissue {
-        let is_unended = |last: &mut Reissue| {
-            let mut announced = before.unrevealed.iter();
-            announced.any(|issued| issued.key_id == last.key_id)
-        };
-        reissues.pop_if(is_unended);
-        reissues.push(reissue);
-    }
-    let old = reissues.len().saturating_sub(REISSUES);
-    reissues.split_off(old)
+    Ok(StepOutcome::Step)
 }
 
 async fn declare(
-    gathered: &Gathered,
+    gathered: &PassInput,
     wanted: Declaration<KeyHash, PlanName>,
     context: &Context,
-) -> Result<Done, KeyError> {
+) -> Result<StepOutcome, KeyError> {
     let reading = reading(gathered)?;
     let owner = record::owner(&gathered.subject.meta);
     let (number, is_last) = (wanted.number, wanted.is_last);
@@ -189,7 +172,7 @@ async fn declare(
         Ok(declared) => declared,
         // Another declaration came between: what it did is read first.
         Err(DirectoryError::Write(WriteError::Outdated { .. } | WriteError::OwnerGone)) => {
-            return Ok(Done::Nothing);
+            return Ok(StepOutcome::Nothing);
         }
         Err(error) => return Err(error.into()),
     };
@@ -208,11 +191,15 @@ async fn declare(
         .pending
         .begin(&owner, id, declared.applied, Instant::now());
     let is_done = declared.refused.is_empty() && (is_last || declared.number != number);
-    Ok(if is_done { Done::Step } else { Done::Nothing })
+    Ok(if is_done {
+        StepOutcome::Step
+    } else {
+        StepOutcome::Nothing
+    })
 }
 
 fn declaration(
-    gathered: &Gathered,
+    gathered: &PassInput,
     reading: &DirectoryReading,
     wanted: Declaration<KeyHash, PlanName>,
     owner: Owner,
@@ -245,10 +232,10 @@ fn declaration(
 
 /// Creates the Secret, or writes the existing one.
 async fn hand_over(
-    gathered: &Gathered,
+    gathered: &PassInput,
     handover: Handover<KeyHash>,
     context: &Context,
-) -> Result<Done, KeyError> {
+) -> Result<StepOutcome, KeyError> {
     let (uid, key, api) = (
         gathered.subject.uid(),
         decoded(gathered)?,
@@ -271,8 +258,10 @@ async fn hand_over(
     match written {
         Some(meta) => {
             context.memory.forget_made(uid);
-            secrets.kept.keep(uid, meta, Some(handover.hash));
-            Ok(Done::Step)
+            secrets
+                .kept
+                .keep(uid, meta, SecretData::written(handover.hash));
+            Ok(StepOutcome::Step)
         }
         // A lost leader's, somebody else's, or our own of which no answer came.
         None => {
@@ -283,53 +272,50 @@ async fn hand_over(
             };
             context.memory.keep_made(uid, overtaken);
             Ok(if made.is_overtaken {
-                Done::Nothing
+                StepOutcome::Nothing
             } else {
-                Done::Step
+                StepOutcome::Step
             })
         }
     }
 }
 
-async fn amend(gathered: &Gathered, context: &Context) -> Result<Done, KeyError> {
+async fn amend(gathered: &PassInput, context: &Context) -> Result<StepOutcome, KeyError> {
     let (key, api) = (decoded(gathered)?, installation(gathered)?);
     let secret = gathered.secret.as_ref();
     let (secret, issued) = secret
         .and_then(|secret| Some((secret, secret.issued.as_ref()?)))
         .ok_or(KeyError::Unread("a Secret"))?;
-    let before = &secret.meta.resource_version;
     match context.secrets.amend(key, issued, api, secret).await? {
-        // Admission undid it: another try would, too.
-        Some(meta) if meta.resource_version == *before => Err(KeyError::Rejected(
-            "its labels, annotations or owners are changed back when they are written".into(),
-        )),
         Some(meta) => {
             let subject = &gathered.subject;
             info!(
                 namespace = subject.namespace(), name = subject.name(), key.id = %issued.key_id,
                 "wrote what else is declared into the key's Secret"
             );
-            if matches!(gathered.seen.secret, Secret::Orphan { .. }) {
+            if matches!(gathered.facts.secret, Secret::Orphan { .. }) {
                 let name = meta.name.as_deref().unwrap_or_default();
                 let note = format!("the Secret {name} is taken over with key {}", issued.key_id);
                 let adopted = [Transition::normal("SecretAdopted", note)];
                 context.events.report(&subject.reference(), &adopted);
             }
             let kept = &context.secrets.kept;
-            kept.keep(subject.uid(), meta, Some(issued.hash));
-            Ok(Done::Step)
+            kept.keep(subject.uid(), meta, SecretData::written(issued.hash));
+            Ok(StepOutcome::Step)
         }
-        None => Ok(Done::Nothing),
+        None => Ok(StepOutcome::Nothing),
     }
 }
 
 async fn let_go(
-    gathered: &Gathered,
+    gathered: &PassInput,
     release: Release,
     context: &Context,
-) -> Result<Done, KeyError> {
+) -> Result<StepOutcome, KeyError> {
     let subject = &gathered.subject;
-    finalizer::remove(&subject.meta, &api(gathered, context)).await?;
+    if !finalizer::remove(&subject.meta, &api(gathered, context)).await? {
+        return Err(KeyError::Undone("the removal of the ApiKey's finalizer"));
+    }
     context.memory.release(subject.uid());
     if let Some(reading) = &gathered.reading {
         reading.open.pending.forget(subject.uid());
@@ -342,34 +328,36 @@ async fn let_go(
         }
         Release::Unreachable => Transition::warning(
             "KeyNotRevoked",
-            "the WaterDataApi is gone and no gate of it runs, so nothing accepts the key; its Redis was not \
+            "the WaterDataApi is gone and no gate of it is known to run, so nothing accepts the key; its Redis was not \
              reached, and a WaterDataApi that is created again rebuilds the key directory without it",
         ),
-        Release::NeverDeclared => return Ok(Done::Released),
+        Release::NeverDeclared => return Ok(StepOutcome::Released),
     };
     let about = subject.reference();
     context.events.report(&about, &[happened]);
-    Ok(Done::Released)
+    Ok(StepOutcome::Released)
 }
 
-fn decoded(gathered: &Gathered) -> Result<&ApiKey, KeyError> {
+fn decoded(gathered: &PassInput) -> Result<&ApiKey, KeyError> {
     let key = gathered.subject.key.as_ref();
     key.map_err(|_| KeyError::Unread("an ApiKey that can be decoded"))
 }
 
-fn installation(gathered: &Gathered) -> Result<&WaterDataApi, KeyError> {
+fn issued<'a>(gathered: &'a PassInput, hash: &KeyHash) -> Result<&'a Issuance, KeyError> {
+    let issued = gathered.issued.get(hash);
+    issued.ok_or(KeyError::Unread("a key"))
+}
+
+fn installation(gathered: &PassInput) -> Result<&WaterDataApi, KeyError> {
     let api = gathered.api.as_ref();
     api.ok_or(KeyError::Unread("a WaterDataApi"))
 }
 
-fn reading(gathered: &Gathered) -> Result<&DirectoryReading, KeyError> {
+fn reading(gathered: &PassInput) -> Result<&DirectoryReading, KeyError> {
     let reading = gathered.reading.as_ref();
     reading.ok_or(KeyError::Unread("a directory"))
 }
 
-fn api(gathered: &Gathered, context: &Context) -> Api<ApiKey> {
+fn api(gathered: &PassInput, context: &Context) -> Api<ApiKey> {
     context.api(gathered.subject.namespace())
 }
-
-#[cfg(test)]
-mod tests;

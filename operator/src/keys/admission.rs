@@ -1,4 +1,4 @@
-//! Which WaterDataApi accepts an ApiKey: pure rules over what is declared.
+//! Rules that find the WaterDataApi which accepts an ApiKey: pure, over what is declared.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 use kube::core::DeserializeGuard;
 use kube::{Resource, ResourceExt};
 use water_domain::AccountId;
-use water_resources::api_key::{ApiName, ApiRef};
+use water_operator_core::key::facts::Admission;
+use water_resources::api_key::ApiName;
 use water_resources::water_data_api::{AccountBinding, From};
 use water_resources::{ApiKey, WaterDataApi};
 
-use super::seen::Admission;
 use super::subject::Subject;
 use crate::caches::Installation;
 use crate::conditions::Reason;
@@ -21,17 +21,17 @@ pub type Labels = BTreeMap<String, String>;
 /// The prefix of the namespace label that allows ApiKeys to name an account.
 const ACCOUNT_LABEL: &str = "account.waterdata.dev/";
 
-/// Why no WaterDataApi accepts a key, and what to do.
+/// Reason for which no WaterDataApi accepts a key, with the remedy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal {
-    /// In one word.
+    /// Reason in one word.
     pub reason: Reason,
-    /// In one sentence, with the remedy.
+    /// Sentence with the reason and the remedy.
     pub message: String,
 }
 
 impl Refusal {
-    /// Whether what is published stays meanwhile.
+    /// Admission during the refusal: published keys stay, or are withdrawn.
     pub fn admission(&self) -> Admission {
         match self.reason {
             Reason::PlanUnknown | Reason::ApiNotFound => Admission::Hindered,
@@ -42,16 +42,16 @@ impl Refusal {
 
 /// The WaterDataApi of an ApiKey, and whether it admits the key.
 pub struct Membership {
-    /// In whose directory the key is or may be declared.
+    /// WaterDataApi in whose directory the key is or may be declared.
     pub place: Option<ApiName>,
-    /// The same, if it exists and can be decoded.
+    /// The WaterDataApi, if it exists and can be decoded.
     pub api: Option<WaterDataApi>,
     pub admission: Admission,
-    /// Why it does not admit the key.
+    /// Reason for which it does not admit the key.
     pub refusal: Option<Refusal>,
 }
 
-/// Which of these WaterDataApis an ApiKey belongs to, whose namespace has these labels.
+/// Finds the WaterDataApi, among these, of an ApiKey whose namespace has these labels.
 pub fn membership(
     subject: &Subject,
     labels: &Labels,
@@ -87,8 +87,8 @@ pub fn membership(
     }
 }
 
-/// That of an ApiKey that is being deleted or cannot be decoded: only what the status names counts. The
-/// namespace of a living one may be refused, too.
+/// Membership of an ApiKey that is being deleted or cannot be decoded: only what the status names counts. The namespace
+/// of a living one may be refused, too.
 fn former_membership(
     subject: &Subject,
     labels: &Labels,
@@ -118,7 +118,7 @@ fn former_membership(
     }
 }
 
-/// What stands at a place, whether it can be decoded or not.
+/// Finds the WaterDataApi of that namespace and name, whether it can be decoded or not.
 fn at<'a>(place: &ApiName, apis: &'a [Arc<Installation>]) -> Option<&'a Installation> {
     let found = apis.iter().find(|api| {
         let meta = api.meta();
@@ -145,15 +145,8 @@ fn resolve<'a>(
     if let Some(issued) = key.status.as_ref().and_then(|status| status.api.clone()) {
         return Ok(issued);
     }
-    if let Some(ApiRef {
-        name,
-        namespace: named,
-    }) = &key.spec.api_ref
-    {
-        return Ok(ApiName {
-            namespace: named.clone().unwrap_or(namespace),
-            name: name.clone(),
-        });
+    if let Some(named) = &key.spec.api_ref {
+        return Ok(named.place(&namespace));
     }
     let mut admitting: Vec<String> = apis
         .into_iter()
@@ -203,7 +196,7 @@ fn absent(place: &ApiName, exists: bool) -> Refusal {
     }
 }
 
-/// Whether a WaterDataApi accepts a key as it is declared.
+/// Checks that a WaterDataApi accepts a key as it is declared.
 pub fn admit(
     key: &ApiKey,
     labels: &Labels,
@@ -215,8 +208,8 @@ pub fn admit(
     admits_plan(key, api)
 }
 
-/// Whether a WaterDataApi accepts keys of that account, if it is known, in that namespace: all that can be
-/// said of an ApiKey that cannot be decoded.
+/// Checks that a WaterDataApi accepts keys of that account, if it is known, in that namespace: all that can be checked
+/// of an ApiKey that cannot be decoded.
 pub fn admit_owner(
     namespace: &str,
     account: Option<&AccountId>,

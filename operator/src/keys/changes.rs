@@ -1,5 +1,5 @@
-//! What a declaration changed in the directory: a line of the log for each, and an event for what no
-//! status tells.
+//! Changes that a declaration made in the directory: a line of the log for all, and an event for each revocation that it
+//! lifted, which no status reports. Both are lost with the answer of the declaration.
 
 use std::collections::BTreeMap;
 
@@ -29,10 +29,7 @@ pub fn told(
         match held.get(hash) {
             None => published += 1,
             Some(Some(before)) if before == record => {}
-            Some(before) => {
-                changed += 1;
-                happened.extend(before.as_ref().and_then(|before| replan(before, record)));
-            }
+            Some(_) => changed += 1,
         }
     }
     let (namespace, name) = (&declaration.owner.namespace, &declaration.owner.name);
@@ -41,14 +38,6 @@ pub fn told(
         "declared the keys of an ApiKey"
     );
     happened
-}
-
-fn replan(before: &Record, after: &Record) -> Option<Transition> {
-    let note = || {
-        let (key_id, old, new) = (&after.key_id, &before.plan, &after.plan);
-        format!("key {key_id} has the plan {new} instead of {old}")
-    };
-    (before.plan != after.plan).then(|| Transition::normal("PlanChanged", note()))
 }
 
 #[cfg(test)]
@@ -64,11 +53,11 @@ mod tests {
         digit.repeat(64).parse().unwrap()
     }
 
-    fn record(plan: &str) -> Record {
+    fn record() -> Record {
         Record {
             key_id: "abcdefabcdef".parse().unwrap(),
             account: "acme".parse().unwrap(),
-            plan: plan.parse().unwrap(),
+            plan: "Free".parse().unwrap(),
             state: KeyState::Active,
             not_before: None,
             expires: None,
@@ -77,7 +66,8 @@ mod tests {
         }
     }
 
-    fn declaration(records: &[(&str, &str)], reinstated: &[&str]) -> Declaration {
+    /// Returns a declaration that lifts the revocation of this hash.
+    fn lifting(digit: &str) -> Declaration {
         let at = Timestamp::from_millis(5000).unwrap();
         Declaration {
             owner: Owner {
@@ -86,61 +76,23 @@ mod tests {
                 name: "acme".into(),
             },
             number: 1,
-            records: records
-                .iter()
-                .map(|(digit, plan)| (hash(digit), record(plan)))
-                .collect(),
+            records: [(hash(digit), record())].into(),
             withdrawn: BTreeSet::new(),
             revoked: BTreeSet::new(),
-            reinstated: reinstated.iter().map(|digit| (hash(digit), at)).collect(),
+            reinstated: [(hash(digit), at)].into(),
             origin: Origin::Generated,
             is_last: false,
         }
     }
 
-    fn plans(told: &[(&str, Option<&str>)]) -> BTreeMap<KeyHash, Option<Record>> {
-        let records = told.iter();
-        records
-            .map(|(digit, plan)| (hash(digit), plan.map(record)))
-            .collect()
-    }
-
     #[test]
-    fn another_plan_and_a_reinstatement_are_events() {
-        let held = plans(&[
-            ("a", Some("Free")),
-            ("b", Some("Free")),
-            ("c", None),
-            ("d", Some("Free")),
-        ]);
-        let declared = [
-            ("a", "Free"),
-            ("b", "Enterprise"),
-            ("c", "Free"),
-            ("e", "Free"),
-        ];
-        let told = told(&held, &declaration(&declared, &["e"]), &BTreeMap::new());
-        let happened = [
-            (
-                "PlanChanged",
-                "key abcdefabcdef has the plan Enterprise instead of Free",
-            ),
-            (
-                "KeyReinstated",
-                "the revocation of key abcdefabcdef is lifted",
-            ),
-        ];
+    fn a_lifted_revocation_is_an_event_unless_the_directory_refused_it() {
+        let told = |refused| told(&BTreeMap::new(), &lifting("e"), &refused);
+        let note = "the revocation of key abcdefabcdef is lifted";
         assert_eq!(
-            told,
-            happened.map(|(reason, note)| Transition::normal(reason, note))
+            told(BTreeMap::new()),
+            [Transition::normal("KeyReinstated", note)]
         );
-    }
-
-    #[test]
-    fn what_the_directory_refused_has_not_happened() {
-        let held = plans(&[("a", Some("Free"))]);
-        let declaration = declaration(&[("a", "Enterprise"), ("e", "Free")], &["e"]);
-        let refused = ["a", "e"].map(|digit| (hash(digit), HashRefusal::Taken));
-        assert_eq!(told(&held, &declaration, &refused.into()), []);
+        assert_eq!(told([(hash("e"), HashRefusal::Taken)].into()), []);
     }
 }

@@ -1,26 +1,26 @@
-//! Which of several ApiKeys gets what all of them name: a hash or a key id. The smallest claim wins, and of
-//! equal claims the oldest ApiKey.
+//! Claims of several ApiKeys to what all of them name: a hash or a key id. The smallest claim wins, and of equal claims
+//! the oldest ApiKey.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::Resource;
 
-/// How strong an ApiKey's claim is; the strongest comes first.
+/// Strength of an ApiKey's claim; the strongest comes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Claim {
-    /// Its status says that the key is in force.
+    /// The status says that the key is in force.
     InForce,
-    /// Its status announces it.
+    /// The status announces it.
     Announced,
-    /// Its spec names it.
+    /// The spec names it.
     Declared,
 }
 
-/// How old an ApiKey is, by its creation and then its uid; the oldest comes first.
+/// Age of an ApiKey, by its creation and then its uid; the oldest comes first.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Age(Option<Time>, String);
 
 impl Age {
-    pub fn of(key: &impl Resource) -> Self {
+    pub fn read(key: &impl Resource) -> Self {
         let meta = key.meta();
         Self(
             meta.creation_timestamp.clone(),

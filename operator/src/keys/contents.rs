@@ -1,24 +1,25 @@
-//! What a rebuild writes: everything that the cluster says a directory shall hold.
+//! Content that a rebuild writes: all that a directory shall hold by the cluster.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use kube::Resource;
-use water_domain::{KeyHash, Plan, Timestamp};
+use water_domain::{KeyHash, Plan, PlanName};
 use water_keystore::{Entry, Origin, Owner};
-use water_resources::api_key::{ApiKeyStatus, ApiName};
+use water_operator_core::key::facts::{Admission, KeyRules, Material};
+use water_operator_core::key::{Evidence, published};
+use water_resources::api_key::ApiName;
+use water_resources::condition::ConditionStatus;
 use water_resources::{ApiKey, WaterDataApi};
 
 use super::admission::{self, Labels};
 use super::claim::{Age, Claim};
-use super::decide::{earlier, stricter};
 use super::plans::plans;
-use super::record::{self, Issued};
-use super::secret::{Found, Written};
-use super::seen::{Admission, KeyRules};
+use super::record;
+use super::secret::{SecretLookup, StoredSecret};
 use super::subject::{Subject, secret_name};
-use crate::conditions::{Aspect, Reason, find, holds};
+use crate::conditions::{ConditionType, Reason, find, holds};
 use crate::config::Scope;
 use crate::context::Context;
 use crate::directories::{DesiredState, Namespaces};
@@ -101,7 +102,7 @@ impl Context {
         owners
     }
 
-    /// Tells of what each ApiKey declares for the directory; several may declare one hash.
+    /// Passes on each entry that an ApiKey declares for the directory; several may declare one hash.
     fn each_entry(
         &self,
         place: &ApiName,
@@ -129,7 +130,7 @@ impl Context {
                     let is_generated = key.spec.material.hash.is_none();
                     let found = is_generated.then(|| self.secrets.known(meta, &secret_name(key)));
                     let in_secret = match &found {
-                        Some(Found::Own(written)) => Some(&**written),
+                        Some(SecretLookup::Own(written)) => Some(&**written),
                         _ => None,
                     };
                     let declared = entries(key, place, admission, in_secret, &former);
@@ -137,7 +138,7 @@ impl Context {
                 }
                 // Nobody knows what it declares: what is published of it stays while its namespace is admitted.
                 Err(_) if meta.deletion_timestamp.is_none() => {
-                    let age = Age::of(&*key);
+                    let age = Age::read(&*key);
                     let is_admitted = |entry: &&&Entry| {
                         let account = Some(&entry.record.account);
                         api.is_none_or(|api| {
@@ -166,7 +167,7 @@ fn ranked<T>(
     declared.filter(move |declared| known.insert(hash(declared)))
 }
 
-/// What the WaterDataApi says of an ApiKey now; its status may tell what was before.
+/// Admission of an ApiKey by the WaterDataApi now; its status may report an earlier one.
 fn admitted(key: &ApiKey, labels: &Labels, api: Option<&WaterDataApi>, scope: Scope) -> Admission {
     match api.map(|api| admission::admit(key, labels, api, scope)) {
         None => Admission::Hindered,
@@ -175,13 +176,12 @@ fn admitted(key: &ApiKey, labels: &Labels, api: Option<&WaterDataApi>, scope: Sc
     }
 }
 
-/// What is published of one ApiKey: the announced keys of its status, without those that its Secret or
-/// its brought hash has replaced.
+/// Published entries of one ApiKey. Nobody knows what one declares whose hash cannot be read.
 fn entries(
     key: &ApiKey,
     place: &ApiName,
     admission: Admission,
-    in_secret: Option<&Written>,
+    in_secret: Option<&StoredSecret>,
     former: &[&Entry],
 ) -> Vec<(Claim, Age, Entry)> {
     let Some(status) = &key.status else {
@@ -192,122 +192,66 @@ fn entries(
     if is_elsewhere || is_deleting || admission == Admission::Refused {
         return Vec::new();
     }
-    let is_hindered = admission == Admission::Hindered || is_conflict(key);
     let subject = Subject::whole(key);
-    let announced = subject.announced();
-    let shown = status.key_id.as_deref();
-    let is_shown = |issued: &Issued| Some(issued.key_id.as_str()) == shown;
-    let retiring = retiring(status, in_secret);
-    let is_ended =
-        |hash| retiring.contains_key(&hash) && is_ended(&subject, &announced, shown, hash);
-    let is_published = |issued: &&Issued| {
-        let (hash, retires) = (issued.hash, retiring.contains_key(&issued.hash));
-        match subject.brought {
-            // What was brought along and never in force has been replaced for good.
-            Some(brought) => hash == brought || !is_ended(hash) && (is_shown(issued) || retires),
-            None => match newer(&announced, in_secret, shown) {
-                Some(current) => hash == current || retires && !is_ended(hash),
-                None => !is_ended(hash),
-            },
-        }
+    let age = Age::read(key);
+    let Some(spec) = subject.declared() else {
+        let kept = former.iter().map(|entry| (*entry).clone());
+        return kept
+            .map(|entry| (Claim::InForce, age.clone(), entry))
+            .collect();
     };
-    let declared = record::declared(&key.spec);
-    let entry = |issued: &Issued| {
-        let stored = former.iter().find(|entry| entry.hash == issued.hash);
-        let (rules, held) = match stored {
-            Some(stored) => {
-                let held = record::rules(&stored.record);
-                let rules = if is_hindered {
-                    stricter(&held, &declared, &BTreeSet::new())
-                } else {
-                    declared.clone()
-                };
-                (rules, held.retires)
-            }
-            None => (declared.clone(), None),
-        };
-        let retires = match subject.brought {
-            Some(brought) if brought == issued.hash => None,
-            _ => earlier(held, retiring.get(&issued.hash).copied()),
-        };
-        let claim = if is_shown(issued) && holds(&status.conditions, Aspect::Synced) {
+    let (announced, ledger) = (subject.announced(), record::ledger(status));
+    let rules = former
+        .iter()
+        .map(|entry| (entry.hash, record::rules(&entry.record)));
+    let records = published(&Evidence {
+        spec: &spec,
+        ledger: &ledger,
+        in_secret: in_secret.and_then(|written| Some(written.issued.as_ref()?.hash)),
+        retiring: in_secret
+            .and_then(|written| written.retiring.as_ref())
+            .map(|(before, at)| (before.hash, *at)),
+        former: &rules.collect(),
+        is_hindered: admission == Admission::Hindered || is_conflict(key),
+    });
+    // Nobody knows more while Redis or the API server is away.
+    let synced = find(&status.conditions, ConditionType::Synced);
+    let is_synced = synced.is_some_and(|synced| synced.status != ConditionStatus::False);
+    let entry = |(hash, rules): (KeyHash, KeyRules<PlanName>)| {
+        let issued = announced.iter().find(|issued| issued.hash == hash)?;
+        let claim = if ledger.shown() == Some(hash) && is_synced {
             Claim::InForce
         } else {
             Claim::Announced
         };
         let entry = Entry {
-            hash: issued.hash,
-            record: issued.record(&key.spec.account_id, &KeyRules { retires, ..rules }),
+            hash,
+            record: issued.record(&key.spec.account_id, &rules),
             owner: record::owner(key.meta()),
-            origin: match subject.brought {
-                Some(_) => Origin::Brought(key.spec.account_id.clone()),
-                None => Origin::Generated,
+            origin: match spec.material {
+                Material::Brought(_) => Origin::Brought(key.spec.account_id.clone()),
+                Material::Generated => Origin::Generated,
             },
         };
-        let age = Age::of(key);
-        (claim, age, entry)
+        Some((claim, age.clone(), entry))
     };
-    announced.iter().filter(is_published).map(entry).collect()
+    records.into_iter().filter_map(entry).collect()
 }
 
-/// The key in the Secret, if the Secret was written after the status. The other announced keys can then
-/// not be revealed any more.
-fn newer(
-    announced: &[Issued],
-    in_secret: Option<&Written>,
-    shown: Option<&str>,
-) -> Option<KeyHash> {
-    let written = in_secret?.issued.as_ref()?;
-    let is_announced = announced.iter().any(|issued| issued.hash == written.hash);
-    (is_announced && Some(written.key_id.as_str()) != shown).then_some(written.hash)
-}
-
-/// The retirement times of replaced keys, from the Secret and the status.
-fn retiring(status: &ApiKeyStatus, in_secret: Option<&Written>) -> HashMap<KeyHash, Timestamp> {
-    let told = status.previous.as_ref();
-    let told = told.and_then(|before| Some((before.issued.hash.parse().ok()?, before.retire_time)));
-    let written = in_secret.and_then(|written| written.retiring.as_ref());
-    // An annotation that was edited by hand must not end the key that the Secret holds.
-    let current = in_secret.and_then(|written| Some(written.issued.as_ref()?.hash));
-    let written = written.map(|(before, at)| (before.hash, *at));
-    let written = written.filter(|(before, _)| Some(*before) != current);
-    told.into_iter().chain(written).collect()
-}
-
-/// Whether a replaced hash is refused before the time that status and Secret name: its owner has ended
-/// the overlap, or brought another hash since.
-fn is_ended(subject: &Subject, announced: &[Issued], shown: Option<&str>, before: KeyHash) -> bool {
-    let is_cut = subject
-        .spec()
-        .is_some_and(|spec| spec.rotation.overlap_seconds == 0);
-    let Some(brought) = subject.brought else {
-        return is_cut;
-    };
-    let shown = announced
-        .iter()
-        .find(|issued| Some(issued.key_id.as_str()) == shown);
-    let shown = shown.map(|issued| issued.hash);
-    let is_succeeded = shown != Some(brought)
-        && shown != Some(before)
-        && announced.iter().any(|issued| issued.hash == brought);
-    before != brought && (is_cut || is_succeeded)
-}
-
-/// Whether the key is hindered in a way that leaves it published on its earlier plan, as its status
-/// tells: `Accepted` and `SecretReady` do; `Ready` may have been overwritten since, when the object
-/// could not be decoded.
+/// Whether the key is held back in a way that leaves it published on its earlier plan, as its status reports: by
+/// `Accepted` and `SecretReady`; `Ready` may have been overwritten since, when the object could not be decoded.
 fn is_hindered(key: &ApiKey) -> bool {
     let hindrances = [Reason::PlanUnknown, Reason::ApiNotFound];
-    let is_told = |reason| tells(key, Aspect::Accepted, reason);
+    let is_told = |reason| tells(key, ConditionType::Accepted, reason);
     hindrances.into_iter().any(is_told) || is_conflict(key)
 }
 
-/// Whether the status tells that its Secret is somebody else's: nothing of it is widened then.
+/// Whether the status reports that its Secret is somebody else's: nothing of it is widened then.
 fn is_conflict(key: &ApiKey) -> bool {
-    tells(key, Aspect::SecretReady, Reason::SecretConflict)
+    tells(key, ConditionType::SecretReady, Reason::SecretConflict)
 }
 
-fn tells(key: &ApiKey, aspect: Aspect, reason: Reason) -> bool {
+fn tells(key: &ApiKey, aspect: ConditionType, reason: Reason) -> bool {
     let status = key.status.as_ref();
     let told = status.and_then(|status| find(&status.conditions, aspect));
     told.is_some_and(|told| told.reason == reason.as_str())
@@ -319,17 +263,17 @@ fn lacks_plan(key: &ApiKey, api: Option<&WaterDataApi>) -> bool {
     !api.is_some_and(has)
 }
 
-/// Whether the status tells of what is declared now: until then the directory may hold an earlier plan.
+/// Whether the status reports what is declared now: until then the directory may hold an earlier plan.
 fn is_told(key: &ApiKey) -> bool {
     let status = key.status.as_ref();
     status.is_some_and(|status| {
         status.observed_generation == key.metadata.generation
-            && holds(&status.conditions, Aspect::Synced)
+            && holds(&status.conditions, ConditionType::Synced)
     })
 }
 
-/// The declared plans, and the removed ones that a published key may still name, with their last limits.
-/// A key that is hindered, not looked at since it was edited, or cannot be decoded may name any.
+/// The declared plans, and the removed ones that a published key may still name, with their last limits. A key that is
+/// held back, not reconciled since it was edited, or cannot be decoded may name any.
 fn retained<'a>(
     keys: impl Iterator<Item = Option<&'a ApiKey>>,
     place: &ApiName,

@@ -1,57 +1,67 @@
-//! The finalizer that keeps an ApiKey until its key is revoked, and the label of its account.
+//! The finalizer that keeps an ApiKey until its key is revoked.
 
 use kube::api::{ObjectMeta, Patch, PatchParams};
 use kube::{Api, ResourceExt};
-use serde_json::json;
+use serde_json::{Value, json};
 use water_resources::ApiKey;
+use water_resources::api_key::FINALIZER;
 
 use crate::conditions::RECORD_MANAGER;
 
-pub const NAME: &str = "waterdata.dev/revoke";
-/// The label that names the account, of an ApiKey and of its Secret.
-pub const ACCOUNT_LABEL: &str = "waterdata.dev/account";
-
 /// Whether the finalizer is there.
 pub fn is_on(meta: &ObjectMeta) -> bool {
-    others(meta).count() < meta.finalizers.iter().flatten().count()
+    meta.finalizers
+        .iter()
+        .flatten()
+        .any(|name| name == FINALIZER)
 }
 
-/// Whether the label names the account.
-pub fn is_labelled(key: &ApiKey) -> bool {
-    let label = key.labels().get(ACCOUNT_LABEL);
-    label.is_some_and(|label| label == key.spec.account_id.as_str())
-}
-
-/// Adds finalizer and label. The version that was read makes the write fail when somebody else
-/// wrote: another's finalizers are not lost.
+/// Adds the finalizer. The version that was read makes the write fail when somebody else wrote: another's
+/// finalizers are not lost.
 pub async fn add(key: &ApiKey, api: &Api<ApiKey>) -> kube::Result<ApiKey> {
-    let finalizers: Vec<&str> = others(&key.metadata).chain([NAME]).collect();
-    let patch = json!({ "metadata": {
-        "resourceVersion": key.resource_version(),
-        "finalizers": finalizers,
-        "labels": { ACCOUNT_LABEL: key.spec.account_id },
-    } });
-    let (params, patch) = (PatchParams::apply(RECORD_MANAGER), Patch::Merge(patch));
-    api.patch(&key.name_any(), &params, &patch).await
+    let mut finalizers = others(&key.metadata, api).await?;
+    finalizers.push(FINALIZER.to_owned());
+    let (params, patch) = (
+        PatchParams::apply(RECORD_MANAGER),
+        patch(&key.metadata, &finalizers),
+    );
+    api.patch(&key.name_any(), &params, &Patch::Merge(patch))
+        .await
 }
 
-/// Lets the ApiKey go, whether it can be decoded or not; fails likewise.
-pub async fn remove(meta: &ObjectMeta, api: &Api<ApiKey>) -> kube::Result<()> {
-    let finalizers: Vec<&str> = others(meta).collect();
-    let patch = json!({ "metadata": {
-        "resourceVersion": meta.resource_version,
-        "finalizers": finalizers,
-    } });
-    let name = meta.name.as_deref().unwrap_or_default();
-    let (params, patch) = (PatchParams::apply(RECORD_MANAGER), Patch::Merge(patch));
-    match api.patch_metadata(name, &params, &patch).await {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
+/// Removes the finalizer of an ApiKey, whether that can be decoded or not; fails likewise. Returns whether it is gone:
+/// a webhook may put it back.
+pub async fn remove(meta: &ObjectMeta, api: &Api<ApiKey>) -> kube::Result<bool> {
+    let removed = async {
+        let finalizers = others(meta, api).await?;
+        let (params, patch) = (PatchParams::apply(RECORD_MANAGER), patch(meta, &finalizers));
+        let name = meta.name.as_deref().unwrap_or_default();
+        api.patch_metadata(name, &params, &Patch::Merge(patch))
+            .await
+    };
+    match removed.await {
+        Ok(left) => Ok(!is_on(&left.metadata)),
+        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(true),
         Err(error) => Err(error),
     }
 }
 
-fn others(meta: &ObjectMeta) -> impl Iterator<Item = &str> {
-    let all = meta.finalizers.iter().flatten().map(String::as_str);
-    all.filter(|name| *name != NAME)
+fn patch(meta: &ObjectMeta, finalizers: &[String]) -> Value {
+    json!({ "metadata": { "resourceVersion": meta.resource_version, "finalizers": finalizers } })
+}
+
+/// The other finalizers. What is remembered of an ApiKey shows one of them at most: then all are read.
+async fn others(meta: &ObjectMeta, api: &Api<ApiKey>) -> kube::Result<Vec<String>> {
+    let others = |meta: &ObjectMeta| {
+        let all = meta.finalizers.iter().flatten();
+        let others = all.filter(|name| *name != FINALIZER).cloned();
+        others.collect::<Vec<_>>()
+    };
+    let known = others(meta);
+    if known.is_empty() {
+        return Ok(known);
+    }
+    let name = meta.name.as_deref().unwrap_or_default();
+    let stored = api.get_metadata(name).await?;
+    Ok(others(&stored.metadata))
 }

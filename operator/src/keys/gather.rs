@@ -7,47 +7,67 @@ use std::sync::Arc;
 
 use kube::core::DeserializeGuard;
 use water_domain::{KeyHash, PlanName, Timestamp};
+use water_operator_core::key::facts::{Admission, Directory, Facts, Secret};
 use water_resources::api_key::ApiName;
 use water_resources::{ApiKey, WaterDataApi};
 
 use super::admission::{self, Labels, Membership, Refusal};
 use super::error::KeyError;
+use super::limit::Progress;
 use super::memory::MadeKey;
 use super::plans;
-use super::record::Issued;
-use super::secret::{Found, Written};
-use super::seen::{Directory, Secret, Seen};
+use super::record::{self, Issuance};
+use super::secret::{SecretLookup, StoredSecret};
 use super::subject::Subject;
 use crate::caches::Installation;
 use crate::client;
-use crate::conditions::Readiness;
+use crate::conditions::{Finding, Readiness};
 use crate::context::Context;
 use crate::directories::CacheEpoch;
 pub use directory::DirectoryReading;
 
-/// What a pass has read: [`Seen`] to decide by, the rest to carry the decision out.
-pub struct Gathered {
+/// Results of a pass's reads: [`Facts`] to decide by, the rest to carry the decision out.
+pub struct PassInput {
     pub subject: Subject,
     /// The WaterDataApi that it belongs to, or would.
     pub place: Option<ApiName>,
-    /// The same, if it exists and can be decoded.
+    /// The WaterDataApi, if it exists and can be decoded.
     pub api: Option<WaterDataApi>,
-    /// Why it is not admitted.
+    /// Reason for which it is not admitted.
     pub refusal: Option<Refusal>,
-    /// Its Secret, or one to adopt.
-    pub secret: Option<Written>,
+    /// The ApiKey's Secret, or one to adopt.
+    pub secret: Option<StoredSecret>,
     /// Every key of it that is known, by hash.
-    pub issued: BTreeMap<KeyHash, Issued>,
+    pub issued: BTreeMap<KeyHash, Issuance>,
     /// The key that is made and not revealed.
     pub made: Option<Arc<MadeKey>>,
     /// The directory and what it holds; `None`: it cannot be read, or need not be.
     pub reading: Option<DirectoryReading>,
-    /// Why the directory cannot be read.
+    /// Readiness that reports why the directory cannot be read.
     pub trouble: Option<Readiness>,
     /// Gates' pods that are left of a WaterDataApi that is gone.
     pub remaining: BTreeSet<String>,
-    /// What to decide by.
-    pub seen: Seen<KeyHash, PlanName>,
+    /// Error of a read that a restriction can do without.
+    pub failure: Option<KeyError>,
+    /// Reports a missing label of the account.
+    pub unlabelled: Option<Finding>,
+    /// Facts to decide by.
+    pub facts: Facts<KeyHash, PlanName>,
+}
+
+impl PassInput {
+    /// Whether the label of the account is to be written.
+    pub fn lacks_label(&self) -> bool {
+        !self.facts.is_deleting && self.facts.spec.is_some() && !self.subject.has_label
+    }
+
+    /// Progress that limited writes have made so far.
+    pub fn progress(&self) -> Progress {
+        Progress {
+            generation: self.subject.meta.generation.unwrap_or_default(),
+            current: self.facts.ledger.current,
+        }
+    }
 }
 
 /// Reads everything about one ApiKey, which the caller has found in the cache since `epoch`.
@@ -56,10 +76,15 @@ pub async fn gather(
     epoch: CacheEpoch,
     context: &Context,
     now: Timestamp,
-) -> Result<Gathered, KeyError> {
-    let subject = Subject::of(watched, &context.memory, &context.client).await?;
+) -> Result<PassInput, KeyError> {
+    let subject = Subject::read(watched, &context.memory, &context.client).await?;
     let apis = context.apis.state();
-    let labels = labels(&subject, &apis, context).await?;
+    let mut failure = None;
+    let labels = labels(&subject, &apis, context).await;
+    let labels = labels.unwrap_or_else(|error| {
+        failure = Some(error);
+        Labels::new()
+    });
     let Membership {
         place,
         api,
@@ -67,53 +92,69 @@ pub async fn gather(
         refusal,
     } = admission::membership(&subject, &labels, &apis, context.scope);
     let is_deleting = subject.meta.deletion_timestamp.is_some();
-    let is_prepared = subject.has_finalizer && (is_deleting || subject.has_label);
     let rotation = subject.rotation();
     let is_wanted = |made: &Arc<MadeKey>| {
         rotation.is_none_or(|rotation| made.issued.revision >= rotation.revision)
     };
     let made = context.memory.made(subject.uid()).filter(is_wanted);
     let secrets = &context.secrets;
-    let inspected = secrets.inspect(
-        &subject,
-        admission,
-        api.as_ref(),
-        made.as_deref(),
-        is_prepared,
-    );
-    let (found, seen) = inspected.await?;
+    let is_issued = subject.has_finalizer && admission == Admission::Admitted && failure.is_none();
+    let inspected = if is_issued {
+        secrets
+            .inspect(&subject, api.as_ref(), made.as_deref())
+            .await
+    } else {
+        Ok(secrets.inspect_known(&subject, api.as_ref()))
+    };
+    let (found, in_place) = inspected.unwrap_or_else(|error| {
+        failure = Some(error.into());
+        secrets.inspect_known(&subject, api.as_ref())
+    });
     let material = subject.spec().map(|spec| &spec.material);
     let is_generated = material.is_some_and(|material| material.hash.is_none());
-    let is_lost = found == Found::Missing || seen == Secret::Edited;
-    let is_to_be_made = is_generated && is_prepared && !is_deleting && is_lost && made.is_none();
-    let is_terminating =
-        is_to_be_made && client::is_terminating(&context.client, subject.namespace()).await?;
-    let in_secret: Vec<&Issued> = match &found {
+    let is_lost = found == SecretLookup::Missing || in_place == Secret::Edited;
+    let is_to_be_made = is_issued && is_generated && is_lost && made.is_none();
+    let mut is_terminating = false;
+    if is_to_be_made && failure.is_none() {
+        let looked_up = client::is_terminating(&context.client, subject.namespace()).await;
+        is_terminating = looked_up.unwrap_or_else(|error| {
+            failure = Some(error.into());
+            false
+        });
+    }
+    // Published keys stay, with every restriction.
+    let (admission, refusal) = match failure {
+        Some(_) => (Admission::Hindered, None),
+        None => (admission, refusal),
+    };
+    let in_secret: Vec<&Issuance> = match &found {
         // Annotations that somebody else wrote could name another's hash, which would be revoked.
-        Found::Own(written) if is_deleting => {
+        SecretLookup::Own(written) if is_deleting => {
             secrets.written(&subject, written).into_iter().collect()
         }
-        Found::Own(written) => written.keys().collect(),
-        Found::Orphan(written) if !is_deleting => written.keys().collect(),
+        SecretLookup::Own(written) => written.keys().collect(),
+        SecretLookup::Orphan(written) if !is_deleting => written.keys().collect(),
         _ => Vec::new(),
     };
     let others = made.iter().map(|made| &made.issued).chain(in_secret);
     let issued = subject.issued(others.cloned(), now);
     let wider_plans = api.as_ref().zip(subject.spec());
     let wider_plans = wider_plans.map(|(api, spec)| plans::wider(api, &spec.plan));
-    let mut gathered = Gathered {
-        seen: Seen {
+    let reissues = subject.status.reissues.iter();
+    let mut gathered = PassInput {
+        facts: Facts {
             is_deleting,
             has_finalizer: subject.has_finalizer,
-            has_label: subject.has_label,
             is_terminating,
             spec: subject.declared(),
             restrictions: subject.restrictions,
             named: subject.revocable(&issued),
-            status: subject.announcement(),
+            ledger: record::ledger(&subject.status),
+            issue: subject.issue(),
+            reissues: reissues.map(|reissue| reissue.time).collect(),
             admission,
             wider_plans: wider_plans.unwrap_or_default(),
-            secret: seen,
+            secret: in_place,
             made: made.as_ref().map(|made| made.issued.hash),
             is_id_taken: false,
             directory: Directory::Unnamed,
@@ -128,10 +169,14 @@ pub async fn gather(
         reading: None,
         trouble: None,
         remaining: BTreeSet::new(),
+        failure,
+        unlabelled: None,
     };
-    gathered.seen.is_id_taken = gathered.is_id_taken(&context.keys);
-    if is_prepared || gathered.seen.spec.is_none() {
-        gathered.seen.directory = gathered.read(epoch, context).await?;
+    gathered.facts.is_id_taken = gathered.is_id_taken(&context.keys);
+    // Without it nothing is published but by mistake: somebody has removed it.
+    let may_be_published = gathered.subject.has_finalizer || gathered.subject.status.api.is_some();
+    if may_be_published || gathered.facts.spec.is_none() {
+        gathered.facts.directory = gathered.read(epoch, context).await?;
     }
     Ok(gathered)
 }

@@ -1,4 +1,4 @@
-//! Which of several ApiKeys gets a key id that all of them declare. Last uses are counted by key id.
+//! Choice of the ApiKey that gets a key id which several declare. Last uses are counted by key id.
 
 use kube::Resource;
 use kube::core::DeserializeGuard;
@@ -29,7 +29,7 @@ fn precedes(other: &ApiKey, key: &ApiKey, id: &str, place: &ApiName) -> bool {
     is_here
         && other.meta().uid != key.meta().uid
         && claim(other, id) != Claim::Declared
-        && (claim(other, id), Age::of(other)) < (claim(key, id), Age::of(key))
+        && (claim(other, id), Age::read(other)) < (claim(key, id), Age::read(key))
 }
 
 fn claim(key: &ApiKey, id: &str) -> Claim {

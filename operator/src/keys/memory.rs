@@ -1,5 +1,5 @@
-//! What a leadership remembers of ApiKeys: texts of keys that are not revealed, and its own writes
-//! until the watch shows them. Nothing of it outlives the leadership.
+//! Memory of a leadership about ApiKeys: texts of keys that are not revealed, and its own writes until the watch shows
+//! them. Nothing of it outlives the leadership.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -9,27 +9,34 @@ use kube::{Resource, ResourceExt};
 use water_domain::PlainKey;
 use water_resources::ApiKey;
 
-use super::record::Issued;
+use super::limit::Limit;
+use super::record::Issuance;
+use crate::conditions::Finding;
 use crate::lock::lock;
+use crate::watches::trim::trim;
 
-/// A key that was made and is not in a Secret yet. Its text is lost when the process ends, and nobody
-/// has seen it.
+/// A key that was made and is not in a Secret yet. Its text is lost when the process ends, and has been seen by nobody.
 #[derive(Debug)]
 pub struct MadeKey {
-    /// What its Secret will hold.
+    /// Text that its Secret will hold.
     pub plain: PlainKey<'static>,
-    /// What the status says of it.
-    pub issued: Issued,
-    /// Another writer has written the Secret meanwhile: the next pass reads it from the API server.
+    /// Issue of the key as the status reports it.
+    pub issued: Issuance,
+    /// Whether another writer has written the Secret meanwhile: the next pass reads it from the API server.
     pub is_overtaken: bool,
 }
 
-/// What is remembered, by the uid of the ApiKey.
+/// Memory by the uid of the ApiKey.
 #[derive(Debug, Default)]
 pub struct Memory {
     made: Mutex<HashMap<String, Arc<MadeKey>>>,
     written: Mutex<HashMap<String, Arc<ApiKey>>>,
     released: Mutex<HashSet<String>>,
+    unlabelled: Mutex<HashMap<String, Finding>>,
+    /// Limits writes of accounts' labels, …
+    pub labels: Limit,
+    /// … and all other writes that restrict no key.
+    pub writes: Limit,
 }
 
 impl Memory {
@@ -43,7 +50,7 @@ impl Memory {
         lock(&self.made).insert(uid.to_owned(), Arc::new(made));
     }
 
-    /// The key was revealed, or never will be.
+    /// Forgets a key that was revealed, or never will be.
     pub fn forget_made(&self, uid: &str) {
         lock(&self.made).remove(uid);
     }
@@ -52,7 +59,7 @@ impl Memory {
     pub fn keep_written(&self, key: &ApiKey) {
         if let Some(uid) = key.uid() {
             let mut key = key.clone();
-            key.metadata.managed_fields = None;
+            trim(&mut key.metadata);
             lock(&self.written).insert(uid, Arc::new(key));
         }
     }
@@ -83,16 +90,30 @@ impl Memory {
         is_own
     }
 
-    /// The finalizer was removed. Until the watch has caught up it still shows it, and another pass would
-    /// tell of the revocation again.
+    /// Notes that the finalizer was removed. Until the watch has caught up it still shows it, and another pass would
+    /// report the revocation again.
     pub fn release(&self, uid: &str) {
         lock(&self.made).remove(uid);
         lock(&self.released).insert(uid.to_owned());
     }
 
-    /// Whether nothing is to be done any more.
+    /// Whether nothing has to be done any more.
     pub fn is_released(&self, uid: &str) -> bool {
         lock(&self.released).contains(uid)
+    }
+
+    /// Returns the report of the last failed write of the account's label.
+    pub fn unlabelled(&self, uid: &str) -> Option<Finding> {
+        lock(&self.unlabelled).get(uid).cloned()
+    }
+
+    /// Keeps that report until the next write.
+    pub fn keep_unlabelled(&self, uid: &str, why: Option<Finding>) {
+        let mut unlabelled = lock(&self.unlabelled);
+        match why {
+            Some(why) => unlabelled.insert(uid.to_owned(), why),
+            None => unlabelled.remove(uid),
+        };
     }
 
     /// Forgets ApiKeys that are gone.
@@ -100,10 +121,13 @@ impl Memory {
         lock(&self.made).retain(|uid, _| living.contains(uid));
         lock(&self.written).retain(|uid, _| living.contains(uid));
         lock(&self.released).retain(|uid| living.contains(uid));
+        lock(&self.unlabelled).retain(|uid, _| living.contains(uid));
+        self.labels.retain(living);
+        self.writes.retain(living);
     }
 }
 
-/// Resource versions are revisions of etcd: later ones are greater.
+/// Resource version as a number: a revision of etcd, so that later ones are greater.
 pub fn version(meta: &ObjectMeta) -> Option<u64> {
     meta.resource_version.as_ref()?.parse().ok()
 }

@@ -1,29 +1,29 @@
-//! When an ApiKey is looked at again, if nothing happens before.
+//! Pause until an ApiKey is reconciled again, if nothing happens before.
 
 use std::time::Duration;
 
 use water_domain::KeyHash;
+use water_operator_core::key::step::{Hindrance, Refusal, Verdict};
 
-use super::step::{Hindrance, Refusal, Verdict};
 use super::verdict::TOLD_AFTER;
 use crate::backoff::{Backoff, spread};
 
-/// When nothing happens.
+/// Pause while nothing happens.
 const IDLE: Duration = Duration::from_secs(600);
-/// Keys with one time in common come back apart, this long after it.
+/// Time by which keys with one time in common are spread after it.
 const AFTER: Duration = Duration::from_secs(1);
-/// While a namespace's labels may change unheard.
+/// Pause while a namespace's labels, or the state of a restored key, may change without a report.
 const REFUSED: Duration = Duration::from_secs(60);
-/// The loser of a hash or of a Secret's name takes over within 5 s of the winner's deletion, however long
-/// it has waited.
+/// Longest pause of the loser of a hash or of a Secret's name: the loser takes over within 5 s of the winner's
+/// deletion, however long it has waited.
 const TAKEN: Duration = Duration::from_secs(3);
-/// The end of a pod is not heard of.
+/// Pause while pods remain, whose end is not reported.
 const POD_ENDS: Duration = Duration::from_secs(4);
-/// What hinders otherwise is looked at again within this time.
+/// Longest pause after any other obstacle.
 pub const HINDERED: Duration = Duration::from_secs(30);
 
-/// The pause after a verdict, [`spread`] by `chance`. `left`: until something is to be done though nothing
-/// happens. A key in force ends the ApiKey's row of failures in `backoff`, a hindrance adds to it.
+/// The pause after a verdict, [`spread`] by `chance`. `left`: until something has to be done though nothing happens. A
+/// key in force ends the ApiKey's row of failures in `backoff`, an obstacle adds to it.
 pub fn after(
     verdict: &Verdict<KeyHash>,
     left: Option<Duration>,
@@ -39,7 +39,7 @@ pub fn after(
             let idle = spread(IDLE, chance);
             left.map_or(idle, |left| soon_after(left).min(idle))
         }
-        Verdict::Refused(Refusal::NotAdmitted) => spread(REFUSED, chance),
+        Verdict::Refused(Refusal::NotAdmitted | Refusal::NotAdopted) => spread(REFUSED, chance),
         Verdict::Refused(Refusal::Taken | Refusal::SecretConflict) => hindered(TAKEN),
         Verdict::Refused(Refusal::ReissueLimit(_)) => {
             left.map_or(spread(HINDERED, chance), |left| soon_after(left).min(IDLE))
@@ -52,7 +52,12 @@ pub fn after(
     }
 }
 
-/// The pause of an ApiKey whose wait for the gates is not told of yet: at least [`TOLD_AFTER`].
+/// The pause until a write that is limited for so long. Never shorter than that, so that the write is then allowed.
+pub fn after_limit(limited: Duration, chance: u32) -> Duration {
+    limited + spread(AFTER, chance)
+}
+
+/// The pause of an ApiKey whose wait for the gates is not reported yet: at least [`TOLD_AFTER`].
 pub fn until_told(chance: u32) -> Duration {
     spread(TOLD_AFTER * 3 / 2, chance)
 }
@@ -64,7 +69,7 @@ mod tests {
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
-    /// Between two of these, pauses are spread.
+    /// Least, middle and greatest chance, between which pauses are spread.
     const CHANCES: [u32; 3] = [0, 250, 499];
 
     fn in_force() -> Verdict<KeyHash> {

@@ -1,4 +1,4 @@
-//! The plans of a WaterDataApi, and which of them allow more than another.
+//! The plans of a WaterDataApi, and comparisons of what they allow.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ fn plan(spec: &PlanSpec) -> Plan {
     }
 }
 
-/// Its plans that allow all that the one of this name does; none if it has no such plan.
+/// Plans of a WaterDataApi that allow all that the one of this name does; none if it has no such plan.
 pub fn wider(api: &WaterDataApi, name: &PlanName) -> BTreeSet<PlanName> {
     let plans = plans(api);
     let Some(declared) = plans.iter().find(|plan| plan.name == *name) else {

@@ -1,4 +1,4 @@
-//! How a key that every gate knows stands, in words.
+//! State, in words, of a key that every gate knows.
 
 use water_domain::Timestamp;
 use water_keystore::{Record, Validity};
@@ -6,7 +6,7 @@ use water_resources::water_data_api::{Access, PlanSpec};
 
 use crate::conditions::{Readiness, Reason};
 
-/// How a published key stands, in words.
+/// State of a published key, in words.
 pub fn readiness(record: &Record, plan: &PlanSpec, now: Timestamp) -> Readiness {
     match record.validity(now) {
         Validity::Expired | Validity::Retired => Readiness::Stuck(
@@ -30,7 +30,7 @@ pub fn readiness(record: &Record, plan: &PlanSpec, now: Timestamp) -> Readiness 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::record::{self, Issued};
+    use crate::keys::record::{self, Issuance};
     use crate::sample;
     use water_resources::ApiKey;
 
@@ -42,7 +42,7 @@ mod tests {
         let api = sample::api("water-data", "team");
         let mut plans = api.spec.plans.iter();
         let plan = plans.find(|known| known.name.as_str() == plan).unwrap();
-        let issued = Issued {
+        let issued = Issuance {
             hash: "ab".repeat(32).parse().unwrap(),
             key_id: "abababababab".parse().unwrap(),
             revision: 0,

@@ -1,4 +1,4 @@
-//! The ApiKey that a pass is about: whole, or what can be told of one that cannot be decoded.
+//! The ApiKey that a pass is about: whole, or the parts of one that can be decoded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,41 +11,42 @@ use kube::{Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use water_domain::{AccountId, KeyHash, KeyId, PlanName, Timestamp};
+use water_operator_core::key::facts::{Issue, Material, Restrictions, Rotation, Spec};
+use water_operator_core::key::period;
 use water_resources::api_key::{ApiKeyStatus, Rotation as Declared};
 use water_resources::{ApiKey, ApiKeySpec};
 
-use super::finalizer;
 use super::memory::Memory;
-use super::record::{self, Issued};
-use super::seen::{Announced, Material, Restrictions, Rotation, Spec};
-use crate::client::stored;
+use super::record::{self, Issuance};
+use super::{finalizer, metadata};
+use crate::client::{stored, undecodable_field};
 
-/// Asks for a hash that was revoked: its first twelve hexadecimal digits, `@`, and the time of the
+/// Annotation that asks for a hash that was revoked: its first twelve hexadecimal digits, `@`, and the time of the
 /// tombstone, which is lifted; no later one is.
 pub const REINSTATE: &str = "waterdata.dev/reinstate";
 
 /// An ApiKey, newest version known.
 pub struct Subject {
     pub meta: ObjectMeta,
-    /// Whether it has the finalizer, …
+    /// Whether it has the finalizer.
     pub has_finalizer: bool,
-    /// … and the label of its account.
+    /// Whether it has the label of its account.
     pub has_label: bool,
-    /// The whole object, or why it cannot be decoded.
+    /// The whole object, or the reason for which it cannot be decoded.
     pub key: Result<ApiKey, String>,
-    /// Its status; of an object that cannot be decoded each field that can.
+    /// Status; of an object that cannot be decoded each field that can.
     pub status: ApiKeyStatus,
     /// The account that it names.
     pub account: Option<AccountId>,
     /// The hash that it brings along.
     pub brought: Option<KeyHash>,
-    /// What it forbids its keys; of an object that cannot be decoded, what can.
+    /// Restrictions that it puts on its keys; of an object that cannot be decoded, those that can.
     pub restrictions: Restrictions<KeyHash>,
 }
 
 impl Subject {
-    /// The ApiKey, with this leader's own writes laid over what the watch told.
-    pub async fn of(
+    /// Reads the ApiKey, with this leader's own writes laid over what the watch reported.
+    pub async fn read(
         watched: &DeserializeGuard<ApiKey>,
         memory: &Memory,
         client: &Client,
@@ -59,12 +60,14 @@ impl Subject {
                 let namespace = invalid.metadata.namespace.as_deref().unwrap_or_default();
                 let name = invalid.metadata.name.as_deref().unwrap_or_default();
                 let live = stored::<ApiKey>(client, namespace).get(name).await?;
-                Ok(Self::fragment(invalid, &live.data))
+                let problem = undecodable_field::<ApiKey>(&live);
+                let problem = problem.unwrap_or_else(|| invalid.error.clone());
+                Ok(Self::fragment(invalid, &live.data, problem))
             }
         }
     }
 
-    /// One that can be decoded.
+    /// Subject of an ApiKey that can be decoded.
     pub fn whole(key: &ApiKey) -> Self {
         let brought = key.spec.material.hash.as_ref();
         let brought: Option<KeyHash> = brought.and_then(|brought| brought.sha256.parse().ok());
@@ -72,7 +75,7 @@ impl Subject {
         Self {
             meta: key.metadata.clone(),
             has_finalizer: finalizer::is_on(&key.metadata),
-            has_label: finalizer::is_labelled(key),
+            has_label: metadata::is_as_declared(key),
             status: key.status.clone().unwrap_or_default(),
             account: Some(key.spec.account_id.clone()),
             brought,
@@ -85,7 +88,7 @@ impl Subject {
         }
     }
 
-    fn fragment(invalid: &InvalidObject, object: &Value) -> Self {
+    fn fragment(invalid: &InvalidObject, object: &Value, problem: String) -> Self {
         let (spec, status) = (&object["spec"], &object["status"]);
         let brought = spec["material"]["hash"]["sha256"].as_str();
         let brought: Option<KeyHash> = brought.and_then(|text| text.parse().ok());
@@ -96,7 +99,7 @@ impl Subject {
             meta: invalid.metadata.clone(),
             has_finalizer: finalizer::is_on(&invalid.metadata),
             has_label: false,
-            key: Err(invalid.error.clone()),
+            key: Err(problem),
             status: ApiKeyStatus {
                 observed_generation: read(&status["observedGeneration"]),
                 api: read(&status["api"]),
@@ -142,22 +145,22 @@ impl Subject {
     }
 
     /// The keys that the status names, the current one first. One that was edited by hand names fewer.
-    pub fn announced(&self) -> Vec<Issued> {
+    pub fn announced(&self) -> Vec<Issuance> {
         let status = &self.status;
         let previous = status.previous.as_ref().map(|previous| &previous.issued);
         let named = status.current.iter().chain(&status.unrevealed);
-        named.chain(previous).filter_map(Issued::read).collect()
+        named.chain(previous).filter_map(Issuance::read).collect()
     }
 
     /// Every key that spec and status name, and the others that its Secret or this leader names.
     pub fn issued(
         &self,
-        others: impl Iterator<Item = Issued>,
+        others: impl Iterator<Item = Issuance>,
         now: Timestamp,
-    ) -> BTreeMap<KeyHash, Issued> {
+    ) -> BTreeMap<KeyHash, Issuance> {
         let announced = self.announced();
         let last = announced.iter().map(|issued| issued.revision).max();
-        let brought = self.brought.map(|hash| Issued {
+        let brought = self.brought.map(|hash| Issuance {
             hash,
             key_id: self.brought_id().unwrap_or_else(|| hash.key_id()),
             revision: last.map_or(0, |last| last.saturating_add(1)),
@@ -169,7 +172,7 @@ impl Subject {
         all.map(|issued| (issued.hash, issued)).collect()
     }
 
-    /// What it declares; `None`: the object or its hash cannot be decoded.
+    /// Declaration of the ApiKey; `None`: the object or its hash cannot be decoded.
     pub fn declared(&self) -> Option<Spec<KeyHash, PlanName>> {
         let key = self.key.as_ref().ok()?;
         let material = match (&key.spec.material.hash, self.brought) {
@@ -184,50 +187,45 @@ impl Subject {
         })
     }
 
-    /// When it wants its key to be replaced.
+    /// Times at which it wants its key to be replaced.
     pub fn rotation(&self) -> Option<Rotation> {
         let declared = &self.spec()?.rotation;
+        let overlap = seconds(declared.overlap_seconds);
         Some(Rotation {
             // The schema bounds it far below.
             revision: declared.revision.unwrap_or(0).try_into().unwrap_or(0),
-            period: declared.period_seconds.map(seconds),
-            overlap: seconds(declared.overlap_seconds),
+            period: declared
+                .period_seconds
+                .map(|period| period::shortened(seconds(period), overlap, self.uid())),
+            overlap,
         })
     }
 
-    /// What a deletion revokes: not a brought hash whose account cannot be read, since its tombstone
-    /// would bar everyone.
-    pub fn revocable(&self, issued: &BTreeMap<KeyHash, Issued>) -> BTreeSet<KeyHash> {
+    /// Revision that it declares; 0 without one.
+    pub fn revision(&self) -> u32 {
+        self.rotation().map_or(0, |rotation| rotation.revision)
+    }
+
+    /// Whether its annotation asks for the key of this hash, in a Secret that was restored.
+    pub fn adopts(&self, hash: &KeyHash) -> bool {
+        metadata::adoption(&self.meta).is_some_and(|digits| digits == hash.key_id().as_str())
+    }
+
+    /// Hashes that a deletion revokes: not a brought hash whose account cannot be read, since its tombstone would bar
+    /// everyone.
+    pub fn revocable(&self, issued: &BTreeMap<KeyHash, Issuance>) -> BTreeSet<KeyHash> {
         let unknown = self.brought.filter(|_| self.account.is_none());
         let hashes = issued.keys().copied();
         hashes.filter(|hash| Some(*hash) != unknown).collect()
     }
 
-    /// What its status says of its keys.
-    pub fn announcement(&self) -> Announced<KeyHash> {
-        let status = &self.status;
-        let current = status.current.as_ref().and_then(Issued::read);
-        let before = status.previous.as_ref();
-        let previous = before.map(|before| &before.issued);
-        let previous = previous.and_then(Issued::read);
-        let retires = before.map(|before| before.retire_time);
-        let shown = status.key_id.as_deref();
-        let revealed = current
-            .iter()
-            .filter(|current| Some(current.key_id.as_str()) == shown);
-        let reissues = status.reissues.iter().map(|reissue| reissue.time);
-        Announced {
-            all: self.announced().iter().map(|issued| issued.hash).collect(),
-            revealed: revealed
-                .chain(&previous)
-                .map(|issued| issued.hash)
-                .collect(),
-            retiring: previous.map(|previous| previous.hash).zip(retires),
-            reissues: reissues.collect(),
-            revision: current.as_ref().map_or(0, |current| current.revision),
-            issued: current.as_ref().map(|current| current.time),
-            current: current.map(|current| current.hash),
-        }
+    /// Issue of the current key.
+    pub fn issue(&self) -> Option<Issue> {
+        let current = Issuance::read(self.status.current.as_ref()?)?;
+        Some(Issue {
+            revision: current.revision,
+            time: current.time,
+        })
     }
 
     /// The time of the tombstone to lift, if the annotation is about the hash that it brings.
@@ -238,7 +236,7 @@ impl Subject {
         is_its_own.then_some(Timestamp::parse(time).ok()).flatten()
     }
 
-    /// As events refer to it.
+    /// Reference for events.
     pub fn reference(&self) -> ObjectReference {
         let object = self.meta.clone().into_response_partial::<ApiKey>();
         ObjectReference {

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use water_domain::{KeyHash, Timestamp};
-use water_resources::api_key::RetiringKey;
 
-use super::gather::Gathered;
-use super::record::Issued;
+use super::gather::PassInput;
+use super::record::Issuance;
 
-/// When something is to be done about a key that is in force, though nothing happens.
-pub fn next_boundary(gathered: &Gathered, hash: &KeyHash) -> Option<Duration> {
+/// Time until something has to be done about a key that is in force, though nothing happens.
+pub fn next_boundary(gathered: &PassInput, hash: &KeyHash) -> Option<Duration> {
     let spec = gathered.subject.spec()?;
-    let retires = previous(gathered, hash).map(|previous| previous.retire_time);
+    let previous = gathered.facts.previous(hash);
+    let retires = previous.map(|(_, retires)| retires);
     let rotates = gathered
         .issued
         .get(hash)
@@ -21,26 +21,16 @@ pub fn next_boundary(gathered: &Gathered, hash: &KeyHash) -> Option<Duration> {
     left.filter(|left| !left.is_zero()).min()
 }
 
-/// How long it is until then by Redis' clock.
-pub fn left(gathered: &Gathered, at: Timestamp) -> Option<Duration> {
+/// Time until then by Redis' clock.
+pub fn left(gathered: &PassInput, at: Timestamp) -> Option<Duration> {
     let left = at.as_millis() - gathered.reading.as_ref()?.now.as_millis();
     Some(Duration::from_millis(left.try_into().unwrap_or(0)))
 }
 
-/// When a key will be replaced by itself; never one that has ended by then.
-pub fn next_rotation(gathered: &Gathered, issued: &Issued) -> Option<Timestamp> {
-    let spec = gathered.seen.spec.as_ref()?;
+/// Time at which a key will be replaced by itself; never one that has ended by then.
+pub fn next_rotation(gathered: &PassInput, issued: &Issuance) -> Option<Timestamp> {
+    let spec = gathered.facts.spec.as_ref()?;
     let at = issued.time.plus(spec.rotation.period?);
     let ends = spec.rules.expires;
     ends.is_none_or(|ends| at < ends).then_some(at)
-}
-
-/// The key that works beside the one in force.
-pub fn previous(gathered: &Gathered, hash: &KeyHash) -> Option<RetiringKey> {
-    let mut records = gathered.reading.as_ref()?.records.iter();
-    records.find_map(|(other, record)| {
-        let retires = record.as_ref()?.retires?;
-        let issued = gathered.issued.get(other).filter(|_| other != hash)?;
-        Some(issued.retiring(retires))
-    })
 }

@@ -1,8 +1,7 @@
-//! Takes the keys of ApiKeys that are let go out of a key directory, and waits for its gates: with
-//! tombstones for those that are being deleted, without for the others, so that an operator that runs
-//! again publishes them.
+//! Takes the keys of ApiKeys that are released out of a key directory, and waits for its gates: with tombstones for
+//! those that are being deleted, without for the others, so that an operator that runs again publishes them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -12,25 +11,23 @@ use kube::{Api, Client, ResourceExt};
 use tokio::time::{Instant, sleep};
 use tracing::info;
 use water_keystore::connection::Purpose;
-use water_keystore::{
-    Contents, Declaration, Directory, Instance, Origin, Position, WriteError, Writer,
-};
+use water_keystore::{Contents, Directory, Instance, Origin, Position, WriteError, Writer};
 use water_resources::WaterDataApi;
 use water_resources::api_key::ApiName;
 
 use super::finalized::FinalizedKey;
 use super::{AT_ONCE, asking};
 use crate::client::stored;
-use crate::directories::gates::{GatePod, Gates, MissingLeases, missed, unproven};
+use crate::directories::gates::{GatePod, Gates, MissingLeases, missed, unlisted, unproven};
 use crate::gate_pods;
-use crate::installation::render::Part;
 use crate::installation::secrets::{self, Redis};
+use crate::installation::store_record::StoreRecord;
 use crate::keys::changes;
 use crate::keys::record;
 
-/// Between two looks at the gates.
+/// Interval between two checks of the gates.
 const LOOK: Duration = Duration::from_millis(200);
-/// A gate that is silent has stopped serving by then, with the grace that the operator gives it.
+/// Time in which a silent gate has stopped serving, with the grace that the operator gives it.
 const WITHIN: Duration = Duration::from_secs(150);
 
 /// Returns once no gate of the WaterDataApi accepts a key of these. `is_all`: no other ApiKey has keys
@@ -64,8 +61,14 @@ pub async fn clear(
     let directory = Directory::new(connection, instance);
     let owner = namespace.uid().unwrap_or_default();
     let uid = found.uid().unwrap_or_default();
+    // A directory that was left for another Redis and returned to has missed changes.
+    let mut record = StoreRecord::from_object(&found);
+    let is_behind = record.names.is_behind(&redis.store);
+    if let Some(names) = record.names.before(&redis.store) {
+        record.write(names, client).await.map_err(asking)?;
+    }
     let (writer, _) = directory.claim(&owner, &uid, None).await?;
-    if directory.observe().await?.needs_rebuild() {
+    if is_behind || directory.observe().await?.needs_rebuild() {
         if !is_all {
             // Keys of other namespaces would be lost.
             bail!(
@@ -86,7 +89,7 @@ pub async fn clear(
     }
 }
 
-/// From here on the directory holds nothing of the ApiKey.
+/// Declares that the directory holds nothing of the ApiKey from here on.
 async fn declare(
     directory: &Directory,
     writer: &Writer,
@@ -99,26 +102,14 @@ async fn declare(
         .owner_snapshot(&owner.uid, &origin, &hashes)
         .await?;
     if snapshot.is_gone {
-        // An operator has revoked it for good.
+        // An operator has revoked it permanently.
         return Ok(snapshot.position.ok_or(WriteError::Unverified)?);
     }
-    let held: BTreeSet<_> = snapshot.records.keys().copied().collect();
-    let is_revoked = key.is_deleting && key.origin.is_some();
-    let (withdrawn, revoked) = if is_revoked {
-        (BTreeSet::new(), held.union(&key.hashes).copied().collect())
-    } else {
-        (held, BTreeSet::new())
-    };
-    let declaration = Declaration {
-        owner,
-        number: snapshot.number,
-        records: BTreeMap::new(),
-        withdrawn,
-        revoked,
-        reinstated: BTreeMap::new(),
-        origin,
-        is_last: key.is_deleting,
-    };
+    let mut declaration = snapshot.declaration(owner, origin, BTreeMap::new());
+    declaration.is_last = key.is_deleting;
+    if key.is_deleting && key.origin.is_some() {
+        declaration.revoked = &std::mem::take(&mut declaration.withdrawn) | &key.hashes;
+    }
     let declared = writer.declare(&declaration).await?;
     changes::told(&snapshot.records, &declaration, &declared.refused);
     Ok(declared.applied)
@@ -136,10 +127,14 @@ async fn acknowledged(
     let (mut known, mut told) = (MissingLeases::default(), String::new());
     loop {
         let leases = directory.leases().await?;
-        let mut pods = pods(client, api, redis.gate_store.as_deref()).await?;
-        if redis.gate_store.as_ref() != Some(&redis.store) {
-            pods = unproven(pods, &leases);
-        }
+        let listed = pods(client, api, redis.gate_store.as_deref()).await?;
+        let pods = match listed {
+            Some(pods) if redis.gate_store.as_ref() != Some(&redis.store) => {
+                unproven(pods, &leases)
+            }
+            Some(pods) => pods,
+            None => unlisted(&[], &HashSet::new(), &leases, false),
+        };
         let now = Instant::now();
         known = missed(&known, &leases, &pods, now);
         let missed = known.clone();
@@ -164,16 +159,21 @@ async fn acknowledged(
     }
 }
 
-/// The names of its gates' pods that have not ended.
+/// The names of its gates' pods that have not ended, if they can be listed.
 pub async fn gates(client: &Client, api: &ApiName) -> anyhow::Result<Vec<String>> {
-    let pods = pods(client, api, None).await?;
+    let pods = pods(client, api, None).await?.unwrap_or_default();
     Ok(pods.into_iter().map(|pod| pod.name).collect())
 }
 
-async fn pods(client: &Client, api: &ApiName, store: Option<&str>) -> anyhow::Result<Vec<GatePod>> {
-    let pods = gate_pods::list(client, api, Part::Gate)
-        .await
-        .map_err(asking)?;
-    let pods = pods.iter().filter_map(|pod| GatePod::of(pod, store));
-    Ok(pods.collect())
+/// Pods of its gates; `None`: they cannot be listed any more.
+async fn pods(
+    client: &Client,
+    api: &ApiName,
+    store: Option<&str>,
+) -> anyhow::Result<Option<Vec<GatePod>>> {
+    let listed = gate_pods::list_gates(client, api).await.map_err(asking)?;
+    Ok(listed.map(|pods| {
+        let pods = pods.iter().filter_map(|pod| GatePod::read(pod, store));
+        pods.collect()
+    }))
 }

@@ -1,10 +1,10 @@
-//! What an operator that was asked to stop does if its own namespace is being deleted: it revokes the
-//! keys of the ApiKeys there and lets them go.
+//! Release of ApiKeys by an operator that was asked to stop while its own namespace is being deleted: it revokes the
+//! keys of the ApiKeys there and removes their finalizers.
 //!
-//! From Kubernetes 1.33 on, a namespace's pods have ended before anything else in it is deleted
-//! (KEP-5080). Until then the operator has its ServiceAccount, its rights and its Lease, and nobody
-//! has them afterwards. Every operator of the namespace is asked to stop at the same time; the Lease
-//! decides which one acts. The others wait, and take over if it dies.
+//! From Kubernetes 1.33 on, a namespace's pods have ended before anything else in it is deleted (KEP-5080). Until then
+//! the operator has its ServiceAccount, its rights and its Lease, and afterwards they are gone. Every operator of the
+//! namespace is asked to stop at the same time; the Lease decides which one acts. The others wait, and take over if it
+//! dies.
 
 use std::time::Duration;
 
@@ -19,14 +19,15 @@ use super::{directory, free};
 use crate::client;
 use crate::lease::Election;
 
-/// A pod of an ordinary rollout ends at most this much later because the API server does not answer.
+/// Time limit of questions to the API server. A pod of an ordinary rollout ends at most this much later because the API
+/// server does not answer.
 const ASK_WITHIN: Duration = Duration::from_secs(5);
-/// How long a stopping operator takes for this. The chart gives its pod ten seconds more. Without Redis
-/// the gates have to end first, which are killed after 35.
+/// Longest time that a stopping operator takes for this. The chart gives its pod ten seconds more. Without Redis the
+/// gates have to end first, which are killed after 35.
 pub const WITHIN: Duration = Duration::from_secs(50);
-/// One try to take keys out of a directory. After it the gates may have ended.
+/// Longest try to take keys out of a directory. After it the gates may have ended.
 const ATTEMPT: Duration = Duration::from_secs(10);
-/// Between two tries.
+/// Pause between two tries.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// Returns at once unless the namespace, which is the operator's own, is being deleted. Otherwise
@@ -82,7 +83,7 @@ async fn until_none_is_held(client: &Client, namespace: &str) {
     }
 }
 
-/// Revokes and frees what it can, and answers whether that was everything.
+/// Revokes and frees what it can, and returns whether that was everything.
 async fn revoke_and_free(client: &Client, namespace: &str, finalized: Vec<FinalizedKey>) -> bool {
     // They are not marked as deleted before the pods have ended, and nothing can save them.
     let deleted = |key| FinalizedKey {

@@ -1,9 +1,9 @@
-//! An ApiKey that is to be let go, as it is stored: one that cannot be decoded names its keys too.
+//! An ApiKey that shall be released, as it is stored: one that cannot be decoded names its keys too.
 
 use std::collections::{BTreeSet, HashMap};
 
-use kube::api::{ApiResource, DynamicObject, ListParams, ObjectMeta};
-use kube::{Api, Client};
+use kube::Client;
+use kube::api::{DynamicObject, ObjectMeta};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use water_domain::{AccountId, KeyHash};
@@ -11,21 +11,20 @@ use water_keystore::Origin;
 use water_resources::ApiKey;
 use water_resources::api_key::ApiName;
 
+use crate::client::each_stored;
 use crate::keys::finalizer;
-
-const PAGE: u32 = 500;
 
 /// An ApiKey with the finalizer.
 #[derive(Clone, Debug)]
 pub struct FinalizedKey {
     pub meta: ObjectMeta,
-    /// Where its keys were declared; `None`: nowhere.
+    /// WaterDataApi where its keys were declared; `None`: nowhere.
     pub api: Option<ApiName>,
     /// The accounts that a tombstone of its keys bars. `None` for a brought hash whose account cannot
     /// be read.
     pub origin: Option<Origin>,
     pub hashes: BTreeSet<KeyHash>,
-    /// Whether its keys are to be refused for good.
+    /// Whether its keys shall be refused permanently.
     pub is_deleting: bool,
 }
 
@@ -34,25 +33,9 @@ pub async fn finalized(
     client: &Client,
     namespace: Option<&str>,
 ) -> kube::Result<Vec<FinalizedKey>> {
-    let kind = ApiResource::erase::<ApiKey>(&());
-    let keys: Api<DynamicObject> = match namespace {
-        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &kind),
-        None => Api::all_with(client.clone(), &kind),
-    };
-    let mut page = ListParams::default().limit(PAGE);
-    let mut finalized = Vec::new();
-    loop {
-        let listed = keys.list(&page).await?;
-        let keys = listed.items.into_iter();
-        finalized.extend(
-            keys.filter(|key| finalizer::is_on(&key.metadata))
-                .map(FinalizedKey::of),
-        );
-        page.continue_token = listed.metadata.continue_.filter(|token| !token.is_empty());
-        if page.continue_token.is_none() {
-            return Ok(finalized);
-        }
-    }
+    let made =
+        |key: DynamicObject| finalizer::is_on(&key.metadata).then(|| FinalizedKey::from(key));
+    each_stored::<ApiKey, _>(client, namespace, made).await
 }
 
 /// The ApiKeys by the WaterDataApi that their keys were declared to.
@@ -66,8 +49,8 @@ pub fn by_api(finalized: &[FinalizedKey]) -> HashMap<&ApiName, Vec<&FinalizedKey
     by_api
 }
 
-impl FinalizedKey {
-    pub fn of(key: DynamicObject) -> Self {
+impl From<DynamicObject> for FinalizedKey {
+    fn from(key: DynamicObject) -> Self {
         let (spec, status) = (&key.data["spec"], &key.data["status"]);
         let brought: Option<KeyHash> = parsed(&spec["material"]["hash"]["sha256"]);
         let account: Option<AccountId> = read(&spec["accountId"]);
@@ -87,7 +70,9 @@ impl FinalizedKey {
             meta: key.metadata,
         }
     }
+}
 
+impl FinalizedKey {
     pub fn path(&self) -> String {
         format!(
             "{}/{}",
@@ -117,7 +102,7 @@ mod tests {
             "metadata": { "name": "acme", "namespace": "team" },
             "spec": spec, "status": status,
         });
-        FinalizedKey::of(serde_json::from_value(key).unwrap())
+        FinalizedKey::from(serde_json::from_value::<DynamicObject>(key).unwrap())
     }
 
     #[test]

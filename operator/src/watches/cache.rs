@@ -1,4 +1,4 @@
-//! All objects of one kind, as a watch tells of them.
+//! Cache of all objects of one kind, as a watch reports them.
 
 use std::convert::Infallible;
 use std::fmt::Debug;
@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::{Stream, StreamExt};
-use kube::api::ObjectMeta;
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Resource};
@@ -20,33 +19,64 @@ use tracing::{debug, warn};
 use super::health::Health;
 use super::listing::{Listing, Versions, behind, known, stuck};
 use super::relist::with_lost_deletions;
+use super::trim::trim;
 use super::{Changes, begun_anew};
 use crate::backoff::{chance, spread};
 use crate::client::watching;
 
-/// Between two comparisons with a list.
+/// Interval between two comparisons with a list.
 const COMPARED_EVERY: Duration = Duration::from_secs(600);
-/// A watch is seconds behind a list at worst.
+/// Pause before a watch that is behind a list is compared again: it is seconds behind at worst.
 const STUCK_AFTER: Duration = Duration::from_secs(30);
-/// A claim waits this long for a watch that is behind a list.
+/// Time for which a claim waits for a watch that is behind a list.
 const SETTLED_WITHIN: Duration = Duration::from_secs(2);
-/// Between two looks at the store.
+/// Interval between two checks of the store.
 const LOOK: Duration = Duration::from_millis(20);
 
 pub struct Cache<K: Resource<DynamicType = ()> + 'static> {
     pub store: Store<K>,
-    /// Whether the watch has told of all.
+    /// Whether the watch has reported all objects.
     pub told: watch::Receiver<bool>,
     kind: &'static str,
     api: Api<K>,
     labels: Option<&'static str>,
+    refused: OnRefusal,
     restart: Arc<Notify>,
     lists: Arc<Lists>,
-    /// Whether the first list was given up for another.
+    /// Flag that is set once the first list was given up for another.
     gave_up_first: AtomicBool,
 }
 
-/// Counts how often the watch was begun anew, and of which of these a list was complete.
+/// Meaning of a list that the API server refuses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OnRefusal {
+    /// Nothing is known until it allows one.
+    Unknown,
+    /// No object is this operator's business.
+    Empty,
+}
+
+impl OnRefusal {
+    fn is_empty(self, error: &kube::Error) -> bool {
+        let is_refusal = |code| matches!(code, 403 | 404);
+        self == Self::Empty && matches!(error, kube::Error::Api(status) if is_refusal(status.code))
+    }
+
+    /// Whether an event shows, or counts as, all that there is.
+    fn is_whole<K>(self, event: &Result<watcher::Event<K>, watcher::Error>) -> bool {
+        match event {
+            Ok(event) => matches!(event, watcher::Event::InitDone),
+            Err(
+                watcher::Error::InitialListFailed(error)
+                | watcher::Error::WatchStartFailed(error)
+                | watcher::Error::WatchFailed(error),
+            ) => self.is_empty(error),
+            Err(_) => false,
+        }
+    }
+}
+
+/// Number of watches that were begun, and the last of them whose list was complete.
 #[derive(Default)]
 struct Lists {
     begun: AtomicU64,
@@ -58,20 +88,18 @@ impl Lists {
         self.begun.load(Ordering::Acquire)
     }
 
-    /// The latest whose list came to its end; 0 before.
+    /// The latest watch whose list is complete; 0 before.
     fn complete(&self) -> u64 {
         self.complete.load(Ordering::Acquire)
     }
 
-    /// Before the list is asked for: nothing that it shows was read earlier.
+    /// Counts a watch before its list is asked for: nothing that it shows was read earlier.
     fn begin(&self) {
         self.begun.fetch_add(1, Ordering::AcqRel);
     }
 
-    fn note<K>(&self, event: &watcher::Event<K>) {
-        if matches!(event, watcher::Event::InitDone) {
-            self.complete.store(self.begun(), Ordering::Release);
-        }
+    fn complete_now(&self) {
+        self.complete.store(self.begun(), Ordering::Release);
     }
 }
 
@@ -84,6 +112,7 @@ where
         kind: &'static str,
         api: Api<K>,
         labels: Option<&'static str>,
+        refused: OnRefusal,
         health: &Health,
     ) -> (Self, Changes<K>) {
         let config = labels
@@ -96,16 +125,16 @@ where
         let begun = Arc::clone(&lists);
         let begin = move || begun.begin();
         let events = begun_anew(api.clone(), config, Arc::clone(&restart), begin)
-            .modify(|object| make_small(object.meta_mut()));
+            .modify(|object| trim(object.meta_mut()));
         let changes = with_lost_deletions(events, store.clone())
             .reflect(writer)
             .inspect(move |event| {
                 probe.note(event, Instant::now());
-                if let Ok(event) = event {
-                    counted.note(event);
-                }
-                if matches!(event, Ok(watcher::Event::InitDone)) {
-                    tell.send_replace(true);
+                if refused.is_whole(event) {
+                    counted.complete_now();
+                    // A refusal is news once.
+                    let is_list = event.is_ok();
+                    tell.send_if_modified(|told| !std::mem::replace(told, true) || is_list);
                 }
             });
         let cache = Self {
@@ -114,6 +143,7 @@ where
             kind,
             api,
             labels,
+            refused,
             restart,
             lists,
             gave_up_first: AtomicBool::new(false),
@@ -121,8 +151,7 @@ where
         (cache, one_by_one(changes).boxed())
     }
 
-    /// Compares the store with a list now and then. A watch that goes on without telling of changes is begun
-    /// anew.
+    /// Compares the store with a list now and then. A watch that goes on without reporting changes is begun again.
     pub async fn compare(&self) -> Infallible {
         loop {
             sleep(spread(COMPARED_EVERY, chance())).await;
@@ -151,55 +180,48 @@ where
     }
 
     async fn behind(&self) -> kube::Result<Versions> {
-        let listed = Listing::of(&self.api, self.labels).await?;
+        let listed = Listing::fetch(&self.api, self.labels).await?;
         Ok(behind(&listed.versions, &known(&self.store)))
     }
 
-    /// Returns once the store includes a list that began after this was called. A watch that stays
-    /// behind it is begun anew: its connection may be dead without either end knowing. So is one that
-    /// told of what no list shows any more, because etcd was restored from an older state.
+    /// Returns once the store includes a list that began after this was called. A watch that stays behind it is begun
+    /// again: its connection may be dead without either end knowing. So is one that reported what no list shows any
+    /// more, because etcd was restored from an older state.
     pub async fn caught_up(&self) -> kube::Result<()> {
         if !*self.told.borrow() {
-            // Once: a long list that is begun anew each time would never come to its end.
+            // The first list was begun before, and a second one after it would take as long again. Once: a long list
+            // that is begun again each time would never come to its end.
             if !self.gave_up_first.swap(true, Ordering::AcqRel) {
                 self.listed_again().await;
                 return Ok(());
             }
             self.filled().await;
         }
-        loop {
-            let before = known(&self.store);
-            let listing = Listing::of(&self.api, self.labels).await?;
-            let lost = listing.lost(before);
-            if !lost.is_empty() {
-                warn!(
-                    kind = self.kind,
-                    "a watch has told of what was lost and is begun anew"
-                );
-                self.begin_anew();
-            }
-            let settled = timeout(SETTLED_WITHIN, self.includes(&listing, &lost)).await;
-            match settled {
-                Ok(()) => return Ok(()),
-                Err(_) if lost.is_empty() => {
-                    warn!(
-                        kind = self.kind,
-                        "a watch is behind a list and is begun anew"
-                    );
-                    self.begin_anew();
-                }
-                Err(_) => {}
-            }
+        let (kind, before) = (self.kind, known(&self.store));
+        let listing = match Listing::fetch(&self.api, self.labels).await {
+            Err(error) if self.refused.is_empty(&error) => return Ok(()),
+            listing => listing?,
+        };
+        if listing.has_lost(&before) {
+            warn!(kind, "a watch has shown what was lost and is begun again");
+        } else if timeout(SETTLED_WITHIN, self.includes(&listing))
+            .await
+            .is_ok()
+        {
+            return Ok(());
+        } else {
+            warn!(kind, "a watch is behind a list and is begun again");
         }
+        self.listed_again().await;
+        Ok(())
     }
 
     pub async fn filled(&self) {
-        // An error would mean that the watch is gone, and with it all that could be told.
+        // An error would mean that the watch is gone, and with it all that it could report.
         let _ = self.told.clone().wait_for(|told| *told).await;
     }
 
-    /// Gives up the first list, which was begun before, and waits for one that is begun now: a second list
-    /// after it would take as long again.
+    /// Gives the watch up, and waits for the list with which it begins again, however long that takes.
     async fn listed_again(&self) {
         let before = self.lists.begun();
         self.begin_anew();
@@ -208,26 +230,21 @@ where
         }
     }
 
-    /// Has the watch begin with a list again.
+    /// Begins the watch with a list again.
     pub fn begin_anew(&self) {
         self.restart.notify_one();
     }
 
-    /// Waits until the store includes a list, and no object as it was in a state that is lost.
-    async fn includes(&self, listing: &Listing, lost: &Versions) {
-        loop {
-            let known = known(&self.store);
-            let is_lost = |(object, version): (_, _)| lost.get(object) == Some(version);
-            if listing.is_included_in(&known) && !known.iter().any(is_lost) {
-                return;
-            }
+    /// Waits until the store includes a list.
+    async fn includes(&self, listing: &Listing) {
+        while !listing.is_included_in(&known(&self.store)) {
             sleep(LOOK).await;
         }
     }
 }
 
-/// What changed besides what lists show: behind passes over 10 000 listed objects, one that changes
-/// would wait for seconds.
+/// Changes that the watch reports besides lists: behind passes over 10 000 listed objects, one that changes would wait
+/// for seconds.
 fn one_by_one<K>(
     events: impl Stream<Item = Result<watcher::Event<K>, watcher::Error>> + Send,
 ) -> impl Stream<Item = Result<K, watcher::Error>> + Send
@@ -238,17 +255,6 @@ where
     events
         .filter(move |event| ready(!is_listed(event)))
         .touched_objects()
-}
-
-/// Thousands of them are remembered.
-fn make_small(meta: &mut ObjectMeta) {
-    // Half of an object's memory, and never looked at. Absent in a PUT it stays as it is.
-    meta.managed_fields = None;
-    // As decoded, each has room for four and holds one.
-    meta.finalizers.iter_mut().for_each(Vec::shrink_to_fit);
-    meta.owner_references
-        .iter_mut()
-        .for_each(Vec::shrink_to_fit);
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Which watches fail, each judged by itself: one that is forbidden is told of, and the leader goes on
-//! with the others. When all have failed for minutes, a new process begins afresh.
+//! Health of the watches, each judged by itself: one that is forbidden is reported, and the leader goes on with the
+//! others. When all have failed for minutes, a new process begins afresh.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -12,12 +12,12 @@ use tracing::{info, warn};
 use crate::lock::lock;
 use crate::metrics::Metrics;
 
-/// All watches failing for this long end the process.
+/// Time after which failures of all watches end the process.
 const HOPELESS: Duration = Duration::from_secs(300);
-/// A watch that works tells nothing while nothing changes: after so long without a failure it is well
-/// again. Longer than any try takes.
+/// Time without a failure after which a watch counts as well again: one that works reports nothing while nothing
+/// changes. Longer than any try takes.
 const FORGOTTEN: Duration = Duration::from_secs(120);
-/// A failure that goes on is logged again after this long.
+/// Time after which a failure that goes on is logged again.
 const AGAIN: Duration = Duration::from_secs(60);
 const EVERY: Duration = Duration::from_secs(5);
 
@@ -40,7 +40,7 @@ struct Failure {
     logged: Instant,
 }
 
-/// What a watch reports to; dropped with it.
+/// Probe that a watch reports to; dropped with it.
 #[derive(Debug)]
 pub struct Probe {
     health: Health,
@@ -55,7 +55,7 @@ impl Health {
         }
     }
 
-    /// One watch more, of a kind in the plural.
+    /// Adds a watch, of a kind in the plural.
     pub fn watch(&self, kind: &'static str) -> Probe {
         let mut watches = lock(&self.watches);
         let number = watches.last_key_value().map_or(0, |(number, _)| number + 1);
@@ -80,13 +80,16 @@ impl Health {
         }
     }
 
-    /// Watches that have been silent for long since they failed work again.
+    /// Forgets failures of watches that have been silent for long since: they work again.
     fn forget(&self, now: Instant) {
-        for watch in lock(&self.watches).values_mut() {
-            let is_over = |failure: &mut Failure| now.duration_since(failure.last) >= FORGOTTEN;
-            if watch.failure.take_if(is_over).is_some() {
-                self.recovered(watch.kind);
-            }
+        let mut watches = lock(&self.watches);
+        let is_over = |failure: &mut Failure| now.duration_since(failure.last) >= FORGOTTEN;
+        let recovered = watches.values_mut().filter_map(|watch| {
+            watch.failure.take_if(is_over)?;
+            Some(watch.kind)
+        });
+        for kind in recovered.collect::<Vec<_>>() {
+            self.recovered(kind, &watches);
         }
     }
 
@@ -99,9 +102,12 @@ impl Health {
         !watches.is_empty() && watches.values().all(has_failed_for_long)
     }
 
-    fn recovered(&self, kind: &'static str) {
+    fn recovered(&self, kind: &'static str, watches: &BTreeMap<u64, Watch>) {
         info!(kind, "a watch works again");
-        self.metrics.watch_is_failing(kind, false);
+        let fails = |watch: &Watch| watch.kind == kind && watch.failure.is_some();
+        if !watches.values().any(fails) {
+            self.metrics.watch_is_failing(kind, false);
+        }
     }
 }
 
@@ -115,7 +121,8 @@ impl Probe {
             (Ok(_), None) => {}
             (Ok(_), Some(_)) => {
                 watch.failure = None;
-                self.health.recovered(watch.kind);
+                let kind = watch.kind;
+                self.health.recovered(kind, &watches);
             }
             (Err(error), failure) => {
                 let due = |failure: &Failure| now.duration_since(failure.logged) >= AGAIN;
@@ -150,7 +157,8 @@ mod tests {
         Err(watcher::Error::NoResourceVersion)
     }
 
-    /// Both fail every 20 s for that long; what one hears instead at a moment.
+    /// Whether the process would end after so many seconds in which both fail every 20 s, but for what one hears
+    /// instead.
     fn after(seconds: u64, heard: impl Fn(u64) -> Option<Result<(), watcher::Error>>) -> bool {
         let (health, start) = (Health::new(Metrics::default()), Instant::now());
         let [keys, ingresses] = ["apikeys", "ingresses"].map(|kind| health.watch(kind));

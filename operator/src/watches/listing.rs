@@ -1,6 +1,6 @@
-//! What a list of metadata shows of all objects of a kind, and whether what a watch has told includes it.
+//! List of the metadata of all objects of a kind, and comparison with what a watch has reported.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::BufReader;
 use std::panic::resume_unwind;
 
@@ -9,6 +9,7 @@ use kube::core::{ObjectList, Request};
 use kube::runtime::reflector::Store;
 use kube::{Api, Error, Resource, ResourceExt};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use tokio::task::spawn_blocking;
 use tokio_util::compat::FuturesAsyncReadCompatExt;
 use tokio_util::io::SyncIoBridge;
@@ -16,26 +17,34 @@ use tokio_util::io::SyncIoBridge;
 /// Objects of one kind by namespace and name, each with its resourceVersion.
 pub type Versions = HashMap<(Option<String>, String), Option<String>>;
 
-/// All objects of a kind at one moment.
+/// State of all objects of a kind at one moment.
 pub struct Listing {
     pub versions: Versions,
     pub at: Option<String>,
 }
 
-/// What is read of an object. Its managed fields are most of what the API server sends, and to decode
-/// those of 10 000 objects takes longer than to send them.
+/// Fields that are read of an object. Its managed fields are most of what the API server sends, and to decode those of
+/// 10 000 objects takes longer than to send them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Metadata {
+struct Identity {
     namespace: Option<String>,
     name: String,
     uid: String,
     resource_version: Option<String>,
 }
 
+/// An object of which only this is read.
 #[derive(Clone, Debug, Deserialize)]
-struct Item {
-    metadata: Metadata,
+struct Item<M> {
+    metadata: M,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct LabelledObject {
+    name: String,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
 }
 
 pub fn known<K>(store: &Store<K>) -> Versions
@@ -53,18 +62,29 @@ where
 
 /// The uids of all objects, as they are when this is called or later.
 pub async fn uids<K: Resource + Clone>(api: &Api<K>) -> kube::Result<HashSet<String>> {
-    let listed = list(api, None).await?;
+    let listed = list::<_, Identity>(api, None).await?;
     let uids = listed.items.into_iter().map(|item| item.metadata.uid);
     Ok(uids.collect())
+}
+
+/// The labels of all objects of a kind without namespaces, by their names.
+pub async fn labels<K: Resource + Clone>(
+    api: &Api<K>,
+) -> kube::Result<HashMap<String, BTreeMap<String, String>>> {
+    let listed = list::<_, LabelledObject>(api, None).await?;
+    let items = listed.items.into_iter();
+    let labelled = items.map(|Item { metadata }| (metadata.name, metadata.labels));
+    Ok(labelled.collect())
 }
 
 /// Asks for all objects in one answer. The API server gives it from its cache, once that is as new as
 /// etcd; pages come from etcd when the last change is older than the latest compaction, and a stream of
 /// events costs it more. 10 000 objects are 22 MB, so they are decoded as they come.
-async fn list<K: Resource + Clone>(
-    api: &Api<K>,
-    labels: Option<&str>,
-) -> kube::Result<ObjectList<Item>> {
+async fn list<K, M>(api: &Api<K>, labels: Option<&str>) -> kube::Result<ObjectList<Item<M>>>
+where
+    K: Resource + Clone,
+    M: DeserializeOwned + Clone + Send + 'static,
+{
     let params = ListParams {
         label_selector: labels.map(Into::into),
         ..ListParams::default()
@@ -80,9 +100,12 @@ async fn list<K: Resource + Clone>(
 }
 
 impl Listing {
-    /// All objects, as they are when this is called or later.
-    pub async fn of<K: Resource + Clone>(api: &Api<K>, labels: Option<&str>) -> kube::Result<Self> {
-        let listed = list(api, labels).await?;
+    /// Lists all objects, as they are when this is called or later.
+    pub async fn fetch<K: Resource + Clone>(
+        api: &Api<K>,
+        labels: Option<&str>,
+    ) -> kube::Result<Self> {
+        let listed = list::<_, Identity>(api, labels).await?;
         let versions = listed.items.into_iter().map(|Item { metadata }| {
             let place = (metadata.namespace, metadata.name);
             (place, metadata.resource_version)
@@ -106,23 +129,22 @@ impl Listing {
         self.versions.iter().all(is_there) && known.iter().all(is_new)
     }
 
-    /// What was known before this was listed, and was written after the state that etcd was restored
+    /// Whether something that was known before this was listed was written after the state that etcd was restored
     /// from: later than the same object is now, or than everything.
-    pub fn lost(&self, mut known: Versions) -> Versions {
-        known.retain(|object, told| {
+    pub fn has_lost(&self, known: &Versions) -> bool {
+        known.iter().any(|(object, told)| {
             let now = self.versions.get(object).unwrap_or(&self.at);
             revision(told) > revision(now)
-        });
-        known
+        })
     }
 }
 
-/// Resource versions are revisions of etcd: later ones are greater.
+/// Resource version as a number: a revision of etcd, so that later ones are greater.
 fn revision(version: &Option<String>) -> Option<u64> {
     version.as_ref()?.parse().ok()
 }
 
-/// Objects of which the watch tells something else than the list, with what the watch tells.
+/// Objects of which the watch reports something else than the list, with what the watch reports.
 pub fn behind(listed: &Versions, known: &Versions) -> Versions {
     let objects = listed.keys().chain(known.keys());
     let differing = objects.filter(|object| listed.get(object) != known.get(object));
@@ -131,7 +153,7 @@ pub fn behind(listed: &Versions, known: &Versions) -> Versions {
         .collect()
 }
 
-/// How many objects the watch was behind with twice, telling the same both times: it was not just slow.
+/// Number of objects that the watch was behind with twice, reporting the same both times: it was not just slow.
 pub fn stuck(first: &Versions, second: &Versions) -> usize {
     let same = |(object, told): &(&_, &Option<String>)| second.get(*object) == Some(*told);
     first.iter().filter(same).count()
@@ -169,11 +191,11 @@ mod tests {
             versions: versions(&[("a", "7"), ("b", "9")]),
             at: Some("10".into()),
         };
-        let lost = |known| listing.lost(versions(known));
-        assert_eq!(lost(&[("a", "7"), ("b", "5")]), versions(&[]));
-        assert_eq!(lost(&[("deleted", "8")]), versions(&[]));
-        assert_eq!(lost(&[("a", "8"), ("b", "9")]), versions(&[("a", "8")]));
-        assert_eq!(lost(&[("gone", "11")]), versions(&[("gone", "11")]));
+        let has_lost = |known| listing.has_lost(&versions(known));
+        assert!(!has_lost(&[("a", "7"), ("b", "5")]));
+        assert!(!has_lost(&[("deleted", "8")]));
+        assert!(has_lost(&[("a", "8"), ("b", "9")]));
+        assert!(has_lost(&[("gone", "11")]));
     }
 
     #[test]

@@ -1,98 +1,92 @@
-//! What the operator asked of the API server, from its audit log.
+//! Requests of the operator to the API server, from its audit log.
 
 use anyhow::{Result, ensure};
 use serde_json::Value;
 use water_harness::Process;
 
 use crate::rights::ACCOUNT;
+use crate::steps::until;
 use crate::world::{PATIENCE, World};
 
-impl World {
-    /// Stops an operator, starts another, and after two of its passes looks for writes, and for keys'
-    /// Secrets that were read.
-    pub async fn assert_restart_writes_nothing(&self, operator: &Process) -> Result<()> {
-        operator.stop(PATIENCE).await?;
-        let (passes, writes, reads) = (self.passes()?, self.writes()?, self.secrets_read()?);
-        let next = self.operator("operator-next")?;
-        let passed = async || {
-            let now = self.passes()?;
-            ensure!(now >= passes + 2, "{passes} passes before, {now} since");
-            Ok(())
-        };
-        self.wait("two passes of the next operator", PATIENCE, passed)
-            .await?;
-        next.stop(PATIENCE).await?;
-        let now = self.writes()?;
-        ensure!(
-            now == writes,
-            "written after the restart: {:?}",
-            now.get(writes.len()..)
-        );
-        let read = self.secrets_read()?;
-        ensure!(read == reads, "{} keys' Secrets were read", read - reads);
+/// The requests of the world's operators of which this is true.
+fn asked(world: &World, is: impl Fn(&Value) -> bool) -> Result<Vec<Value>> {
+    let user = format!("system:serviceaccount:{}:{ACCOUNT}", world.namespace);
+    let mut events = world.cluster.audit_events()?;
+    events.retain(|event| event["user"]["username"] == user.as_str() && is(event));
+    Ok(events)
+}
+
+/// Number of requests of this kind for a resource.
+fn times(world: &World, verb: &str, resource: &str, is: impl Fn(&Value) -> bool) -> Result<usize> {
+    let asked = asked(world, |event| {
+        event["verb"] == verb && event["objectRef"]["resource"] == resource && is(event)
+    });
+    Ok(asked?.len())
+}
+
+/// Number of reads of the operators' Lease.
+pub fn lease_looks(world: &World) -> Result<usize> {
+    times(world, "get", "leases", |_| true)
+}
+
+/// Number of lists of pods.
+pub fn pods_listed(world: &World) -> Result<usize> {
+    times(world, "list", "pods", |_| true)
+}
+
+/// Number of passes over WaterDataApis: each lists its Ingresses once.
+pub fn passes(world: &World) -> Result<usize> {
+    times(world, "list", "ingresses", |event| {
+        let uri = event["requestURI"].as_str().unwrap_or_default();
+        event["objectRef"]["namespace"] == world.namespace.as_str() && uri.contains("instance")
+    })
+}
+
+/// Waits until two passes more have been made.
+pub async fn passed(world: &World) -> Result<()> {
+    let before = passes(world)?;
+    until(world, "two passes", async || {
+        let now = passes(world)?;
+        ensure!(now >= before + 2, "{before} passes, now {now}");
         Ok(())
-    }
+    })
+    .await
+}
 
-    /// How often the Secret of a key was read.
-    fn secrets_read(&self) -> Result<usize> {
-        let is_read = |event: &&Value| {
-            let object = &event["objectRef"];
-            let name = object["name"].as_str().unwrap_or_default();
-            event["verb"] == "get"
-                && object["resource"] == "secrets"
-                && object["namespace"] == self.namespace.as_str()
-                && event["user"]["username"] == self.user().as_str()
-                && name.ends_with("-apikey")
-        };
-        Ok(self.cluster.audit_events()?.iter().filter(is_read).count())
-    }
+/// Number of reads of keys' Secrets.
+fn secrets_read(world: &World) -> Result<usize> {
+    times(world, "get", "secrets", |event| {
+        let name = event["objectRef"]["name"].as_str().unwrap_or_default();
+        name.ends_with("-apikey")
+    })
+}
 
-    /// As whom the operator asks.
-    fn user(&self) -> String {
-        format!("system:serviceaccount:{}:{ACCOUNT}", self.namespace)
-    }
+/// Writes, as `<verb> <resource>/<name>`, but for the Lease.
+pub fn writes(world: &World) -> Result<Vec<String>> {
+    let writes = asked(world, |event| {
+        let verb = event["verb"].as_str().unwrap_or_default();
+        let is_write = ["create", "update", "patch", "delete"].contains(&verb);
+        is_write && event["objectRef"]["resource"] != "leases"
+    });
+    let text = |event: &Value| {
+        let (verb, object) = (&event["verb"], &event["objectRef"]);
+        let (resource, name, part) = (&object["resource"], &object["name"], &object["subresource"]);
+        format!("{verb} {resource}/{name} {part}").replace('"', "")
+    };
+    Ok(writes?.iter().map(text).collect())
+}
 
-    /// How often the operators' Lease was read.
-    pub fn lease_looks(&self) -> Result<usize> {
-        let is_look = |event: &&Value| {
-            event["verb"] == "get"
-                && event["objectRef"]["resource"] == "leases"
-                && event["user"]["username"] == self.user().as_str()
-        };
-        Ok(self.cluster.audit_events()?.iter().filter(is_look).count())
-    }
-
-    /// How many passes over WaterDataApis there were: each lists its Ingresses once.
-    pub fn passes(&self) -> Result<usize> {
-        let is_look = |event: &&Value| {
-            event["verb"] == "list"
-                && event["objectRef"]["resource"] == "ingresses"
-                && event["objectRef"]["namespace"] == self.namespace.as_str()
-                && event["requestURI"]
-                    .as_str()
-                    .is_some_and(|uri| uri.contains("instance"))
-        };
-        Ok(self.cluster.audit_events()?.iter().filter(is_look).count())
-    }
-
-    /// Who wrote what in the test's namespace, as `<verb> <resource>/<name>`, but for the Lease.
-    pub fn writes(&self) -> Result<Vec<String>> {
-        let user = self.user();
-        let events = self.cluster.audit_events()?;
-        let is_write = |event: &&Value| {
-            let verb = event["verb"].as_str().unwrap_or_default();
-            event["user"]["username"] == user.as_str()
-                && ["create", "update", "patch", "delete"].contains(&verb)
-                && event["objectRef"]["resource"] != "leases"
-        };
-        let text = |event: &Value| {
-            let (verb, object) = (&event["verb"], &event["objectRef"]);
-            format!(
-                "{verb} {}/{} {}",
-                object["resource"], object["name"], object["subresource"]
-            )
-            .replace('"', "")
-        };
-        Ok(events.iter().filter(is_write).map(text).collect())
-    }
+/// Stops an operator, starts another, and after two of its passes looks for writes, and for keys' Secrets
+/// that were read.
+pub async fn restart_writes_nothing(world: &World, operator: &Process) -> Result<()> {
+    operator.stop(PATIENCE).await?;
+    let (before, reads) = (writes(world)?, secrets_read(world)?);
+    let next = world.operator("operator-next")?;
+    passed(world).await?;
+    next.stop(PATIENCE).await?;
+    let after = writes(world)?;
+    ensure!(after == before, "written: {:?}", after.get(before.len()..));
+    let read = secrets_read(world)? - reads;
+    ensure!(read == 0, "{read} keys' Secrets were read");
+    Ok(())
 }

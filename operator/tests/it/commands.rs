@@ -1,32 +1,51 @@
 //! The subcommands that a person or a script runs.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use anyhow::{bail, ensure};
-use serde_json::json;
-use water_harness::{Network, Process, Program, Proxy};
+use anyhow::bail;
+use serde_json::{Value, json};
+use water_harness::{Program, Redis};
 
 use crate::Result;
 use crate::gate::{GRACE, Gate, end_pod};
-use crate::turnover::holds;
-use crate::world::{API, PATIENCE, World, api, brought, key};
+use crate::moved_store::{BOTH, move_store, name_store, store};
+use crate::steps::{NOTHING, OBJECT, count, delete, edit, holds, stalled, until};
+use crate::world::{API, OPERATOR, PATIENCE, World, api, brought, key};
 
-fn operator(arguments: &[&str]) -> Program {
-    Program::new(env!("CARGO_BIN_EXE_water-operator")).args(arguments.iter().copied())
+/// The operator with these arguments.
+pub fn operator(arguments: &[&str]) -> Program {
+    Program::new(water_kit::built(OPERATOR)).args(arguments.iter().copied())
 }
 
-fn release(world: &World) -> anyhow::Result<Process> {
-    operator(&["release", "--all", "--namespace", &world.namespace])
-        .env("KUBECONFIG", world.cluster.kubeconfig_path())
-        .start()
+/// Runs a command to its end: its exit code and all that it has said.
+pub async fn run(program: Program) -> anyhow::Result<(Option<i32>, String)> {
+    let process = program.start()?;
+    Ok((process.ended(PATIENCE).await?.code(), process.log()))
+}
+
+/// Runs a release of the world's namespace, or with `everywhere` of all: its exit code and all that it has said.
+async fn release(world: &World, everywhere: bool) -> anyhow::Result<(Option<i32>, String)> {
+    let namespace: &[&str] = if everywhere {
+        &[]
+    } else {
+        &["--namespace", &world.namespace]
+    };
+    let release = operator(&["release", "--all"]).args(namespace.iter().copied());
+    run(release.env("KUBECONFIG", world.cluster.kubeconfig_path())).await
+}
+
+async fn released(world: &World, everywhere: bool) -> Result {
+    let (code, said) = release(world, everywhere).await?;
+    assert_eq!(code, Some(0), "{said}");
+    Ok(())
+}
+
+fn finalizers(world: &World, name: &str) -> anyhow::Result<Value> {
+    Ok(world.get(&format!("apikey/{name}"))?["metadata"]["finalizers"].clone())
 }
 
 /// The API server refuses every change of that ApiKey from when this returns.
 async fn forbid_changes(world: &World, name: &str) -> Result {
-    let policy = format!("{}-{name}", world.namespace);
-    let (kind, group) = (
-        "ValidatingAdmissionPolicy",
+    let (policy, group) = (
+        format!("{}-{name}", world.namespace),
         "admissionregistration.k8s.io/v1",
     );
     let rule = json!({
@@ -38,7 +57,7 @@ async fn forbid_changes(world: &World, name: &str) -> Result {
     );
     let items = json!([
         {
-            "apiVersion": group, "kind": kind, "metadata": { "name": policy },
+            "apiVersion": group, "kind": "ValidatingAdmissionPolicy", "metadata": { "name": policy },
             "spec": {
                 "matchConstraints": { "resourceRules": [rule] },
                 "matchConditions": [{ "name": "one", "expression": object }],
@@ -46,85 +65,66 @@ async fn forbid_changes(world: &World, name: &str) -> Result {
             },
         },
         {
-            "apiVersion": group, "kind": format!("{kind}Binding"), "metadata": { "name": policy },
+            "apiVersion": group, "kind": "ValidatingAdmissionPolicyBinding", "metadata": { "name": policy },
             "spec": { "policyName": policy, "validationActions": ["Deny"] },
         },
     ]);
     let list = json!({ "apiVersion": "v1", "kind": "List", "items": items });
     world.cluster.apply(&list.to_string())?;
     let key = format!("apikey/{name}");
-    let refused = async || match world.kubectl(&["annotate", &key, "tried=1", "--overwrite"]) {
-        Ok(_) => bail!("changed"),
-        Err(error) if error.to_string().contains("nobody may") => Ok(()),
-        Err(error) => Err(error),
-    };
-    world
-        .wait("the policy to be in force", PATIENCE, refused)
-        .await
+    until(world, "the policy to be in force", async || {
+        match world.kubectl(&["annotate", &key, "tried=1", "--overwrite"]) {
+            Ok(_) => bail!("changed"),
+            Err(error) if error.to_string().contains("nobody may") => Ok(()),
+            Err(error) => Err(error),
+        }
+    })
+    .await
 }
 
 #[tokio::test]
 async fn release_frees_what_it_can_and_names_the_rest() -> Result {
     let (world, running) = World::running("release").await?;
     for (name, digit) in [("acme", 'a'), ("refused", 'b'), ("unreadable", 'c')] {
-        world.apply(&brought(name, digit))?;
-        world
-            .condition(&format!("apikey/{name}"), "Ready", "True/Active")
-            .await?;
+        world.in_force(&brought(name, digit)).await?;
     }
     running.kill()?;
     // The schema admits it, and no operator can read it.
-    let comma = json!({ "spec": { "notBefore": "2026-01-01T00:00:00,5Z" } });
-    world.patch("apikey/unreadable", &comma, &[])?;
+    let comma = json!({ "notBefore": "2026-01-01T00:00:00,5Z" });
+    edit(&world, "unreadable", &comma)?;
     forbid_changes(&world, "refused").await?;
     world.kubectl(&["delete", "apikey", "--all", "--wait=false"])?;
-    let release = release(&world)?;
-    let status = release.ended(PATIENCE).await?;
-    let log = release.log();
-    assert_eq!(status.code(), Some(1), "{log}");
-    assert!(
-        log.contains("2 ApiKeys freed") && log.contains("release/refused"),
-        "{log}"
-    );
+    let (code, said) = release(&world, false).await?;
+    assert_eq!(code, Some(1), "{said}");
+    let told = said.contains("2 ApiKeys freed") && said.contains("release/refused");
+    assert!(told, "{said}");
     world.gone("apikey/acme").await?;
     world.gone("apikey/unreadable").await?;
     let lease = world.get("lease/water-operator")?;
-    assert_eq!(
-        lease["spec"]["holderIdentity"], "",
-        "it gave the Lease back"
-    );
+    assert_eq!(lease["spec"]["holderIdentity"], "", "not given back");
     Ok(())
 }
 
 #[tokio::test]
 async fn released_keys_are_refused_and_a_later_operator_publishes_those_that_live() -> Result {
     let (world, running) = World::running("release-later").await?;
-    for object in [key("acme"), brought("partner", 'e')] {
-        world.apply(&object)?;
-    }
-    for name in ["apikey/acme", "apikey/partner"] {
-        world.condition(name, "Ready", "True/Active").await?;
-    }
+    world.in_force(&key("acme")).await?;
+    world.in_force(&brought("partner", 'e')).await?;
     let gate = Gate::start(&world, "gate-0", GRACE).await?;
     let published = world.published().await?;
     running.kill()?;
-    world.kubectl(&["delete", "apikey", "partner", "--wait=false"])?;
-    let release = release(&world)?;
-    let status = release.ended(PATIENCE).await?;
-    assert!(status.success(), "{}", release.log());
+    delete(&world, "partner")?;
+    released(&world, false).await?;
     assert_eq!(gate.keys(), 0, "before it ends");
-    assert!(world.published().await?.is_empty());
+    holds(&world, &NOTHING).await?;
     world.gone("apikey/partner").await?;
-    let acme = world.get("apikey/acme")?;
-    assert!(acme["metadata"]["finalizers"].is_null(), "{acme}");
+    assert!(finalizers(&world, "acme")?.is_null());
 
     let _next = world.operator("operator-1")?;
-    let alone = holds(&world, 1).await?;
+    let alone = count(&world, 1).await?;
     assert!(published.contains(&alone[0]), "{alone:?}");
     world.apply(&brought("partner", 'e'))?;
-    world
-        .condition("apikey/partner", "Stalled", "True/RevokedInStore")
-        .await?;
+    stalled(&world, "partner", "RevokedInStore").await?;
     Ok(())
 }
 
@@ -134,15 +134,12 @@ async fn release_frees_nothing_while_gates_may_accept_the_keys() -> Result {
     world.in_force(&brought("acme", 'f')).await?;
     let gate = Gate::start(&world, "gate-0", GRACE).await?;
     running.stop(PATIENCE).await?;
-    world.kubectl(&["delete", "apikey", "acme", "--wait=false"])?;
+    delete(&world, "acme")?;
     let refused = async |why: &str| {
-        let release = release(&world)?;
-        assert_eq!(release.ended(PATIENCE).await?.code(), Some(1));
-        let log = release.log();
-        assert!(
-            log.contains(why) && log.contains("nothing was freed"),
-            "{log}"
-        );
+        let (code, said) = release(&world, false).await?;
+        assert_eq!(code, Some(1));
+        let told = said.contains(why) && said.contains("nothing was freed");
+        assert!(told, "{said}");
         world.get("apikey/acme").map(drop)
     };
     redis.kill()?;
@@ -151,13 +148,27 @@ async fn release_frees_nothing_while_gates_may_accept_the_keys() -> Result {
     world.kubectl(&["delete", "waterdataapi", API])?;
     refused("delete gate-0").await?;
     end_pod(&world, &gate.name)?;
-    let release = release(&world)?;
-    assert!(
-        release.ended(PATIENCE).await?.success(),
-        "{}",
-        release.log()
-    );
+    released(&world, false).await?;
     world.gone("apikey/acme").await
+}
+
+#[tokio::test]
+async fn release_frees_nothing_by_a_directory_that_has_missed_what_another_redis_was_told() -> Result
+{
+    let (first, mut world, running) = World::on_own_redis("release-moved").await?;
+    world.in_force(&brought("acme", 'c')).await?;
+    let second = Redis::start().await?;
+    for redis in [&second, &first] {
+        move_store(&mut world, &BOTH, redis).await?;
+    }
+    running.stop(PATIENCE).await?;
+    name_store(&mut world, &BOTH, &second.url())?;
+    let (code, said) = release(&world, false).await?;
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("the key directory is not complete"), "{said}");
+    // What it may have written there the first one has missed.
+    assert_eq!(store(&world.get(OBJECT)?), None);
+    Ok(())
 }
 
 #[tokio::test]
@@ -165,178 +176,70 @@ async fn release_frees_what_a_deleted_namespace_waits_for() -> Result {
     let (world, running) = World::running("release-namespace").await?;
     world.in_force(&brought("acme", '0')).await?;
     running.kill()?;
-    world
-        .cluster
-        .kubectl(&["delete", "namespace", &world.namespace, "--wait=false"])?;
-    // What the namespace controller, which is not there, deletes in an order of its own.
-    for kind in [
-        "rolebinding/water-operator",
-        "role/water-operator",
-        "serviceaccount/water-operator",
-        "lease/water-operator",
-        "waterdataapi/water-data",
-    ] {
-        world.kubectl(&["delete", kind])?;
+    let delete_namespace = ["delete", "namespace", &world.namespace, "--wait=false"];
+    world.cluster.kubectl(&delete_namespace)?;
+    // Deletes what the namespace controller, which is not there, deletes in any order.
+    for kind in ["rolebinding", "role", "serviceaccount", "lease"] {
+        world.kubectl(&["delete", kind, "water-operator"])?;
     }
-    world.kubectl(&["delete", "apikey", "acme", "--wait=false"])?;
-    let release = release(&world)?;
-    assert!(
-        release.ended(PATIENCE).await?.success(),
-        "{}",
-        release.log()
-    );
+    world.kubectl(&["delete", "waterdataapi", API])?;
+    delete(&world, "acme")?;
+    released(&world, false).await?;
     world.gone("apikey/acme").await
 }
 
 #[tokio::test]
-async fn release_does_nothing_beside_an_operator_that_runs() -> Result {
-    let (world, running) = World::running("release-beside").await?;
-    world.in_force(&brought("acme", 'd')).await?;
-    let release = release(&world)?;
-    assert_eq!(release.ended(PATIENCE).await?.code(), Some(1));
-    assert!(
-        release
-            .log()
-            .contains("an operator leads in namespace release-beside"),
-        "{}",
-        release.log()
-    );
-    let key = world.get("apikey/acme")?;
-    assert_eq!(key["metadata"]["finalizers"][0], "waterdata.dev/revoke");
-    assert_eq!(running.exit_status()?, None);
-    Ok(())
-}
-
-/// Two namespaces of one API server, each with an operator of its own and a key in force.
-async fn two_operators(names: [&str; 2]) -> anyhow::Result<[(World, Arc<Process>); 2]> {
-    let first = World::alone(names[0]).await?;
-    let second = first.with_own_operator(names[1]).await?;
-    let start = async |world: World| {
+async fn release_waits_for_every_operators_lease_and_does_nothing_beside_one_that_runs() -> Result {
+    let first = World::alone("release-a-stopped").await?;
+    let second = first.with_own_operator("release-b-led").await?;
+    let start = async |world: &World| {
         world.apply(&api())?;
         let running = world.operator("operator-0")?;
         world.in_force(&brought("acme", 'a')).await?;
-        anyhow::Ok((world, running))
+        anyhow::Ok(running)
     };
-    Ok([start(first).await?, start(second).await?])
-}
-
-fn release_everywhere(world: &World) -> anyhow::Result<Process> {
-    operator(&["release", "--all"])
-        .env("KUBECONFIG", world.cluster.kubeconfig_path())
-        .start()
-}
-
-#[tokio::test]
-async fn release_gives_back_the_leases_that_it_has_won_when_it_cannot_win_another() -> Result {
-    let names = ["release-a-stopped", "release-b-led"];
-    let [(stopped, running), (_led, _running)] = two_operators(names).await?;
-    running.stop(PATIENCE).await?;
-    let release = release_everywhere(&stopped)?;
-    assert_eq!(release.ended(PATIENCE).await?.code(), Some(1));
-    let log = release.log();
-    let why = "an operator leads in namespace release-b-led";
-    assert!(log.contains(why), "{log}");
-    let lease = stopped.get("lease/water-operator")?;
-    assert_eq!(lease["spec"]["holderIdentity"], "");
-    Ok(())
-}
-
-#[tokio::test]
-async fn release_renews_the_leases_that_it_has_won_until_a_killed_operators_runs_out() -> Result {
-    let operators = two_operators(["release-first", "release-later-won"]).await?;
-    let [(first, stopped), (later, killed)] = &operators;
+    let (stopped, leading) = (start(&first).await?, start(&second).await?);
     stopped.stop(PATIENCE).await?;
-    killed.kill()?;
-    let release = release_everywhere(first)?;
-    let status = release.ended(PATIENCE).await?;
-    assert!(status.success(), "{}", release.log());
-    for world in [first, later] {
-        let key = world.get("apikey/acme")?;
-        assert!(key["metadata"]["finalizers"].is_null(), "{key}");
+    let (code, said) = release(&first, true).await?;
+    assert_eq!(code, Some(1));
+    let why = "an operator leads in namespace release-b-led";
+    assert!(said.contains(why), "{said}");
+    assert_eq!(leading.exit_status()?, None);
+    for world in [&first, &second] {
+        assert_eq!(finalizers(world, "acme")?[0], "waterdata.dev/revoke");
+    }
+    let lease = first.get("lease/water-operator")?;
+    assert_eq!(lease["spec"]["holderIdentity"], "", "not given back");
+    // The first Lease is won at once and renewed until the second one has run out.
+    leading.kill()?;
+    released(&first, true).await?;
+    for world in [&first, &second] {
+        assert!(finalizers(world, "acme")?.is_null());
     }
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn release_renews_the_leases_that_it_has_won_while_it_wins_many_from_a_slow_api_server()
--> Result {
-    let world = World::alone("release-slow").await?;
-    // Won in 0.8 s each: the first one would run out before the last is won.
-    let namespaces = (0..20).flat_map(|number| {
-        let namespace = format!("release-slow-{number}");
-        let lease = json!({
-            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-            "metadata": { "name": "water-operator", "namespace": namespace },
-            "spec": { "holderIdentity": "", "leaseDurationSeconds": 1 },
-        });
-        let namespace = json!({
-            "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace },
-        });
-        [namespace, lease]
-    });
-    let items: Vec<_> = namespaces.collect();
-    let list = json!({ "apiVersion": "v1", "kind": "List", "items": items });
-    world.cluster.apply(&list.to_string())?;
-    let proxy = Proxy::before(world.cluster.address()).await?;
-    let kubeconfig = world.kubeconfig_through(&world.cluster.kubeconfig_path(), &proxy)?;
-    proxy.set(Network::Delay(Duration::from_millis(400)));
-    let release = operator(&["release", "--all"])
-        .env("KUBECONFIG", kubeconfig)
-        .start()?;
-    let status = release.ended(PATIENCE).await?;
-    assert!(status.success(), "{}", release.log());
-    Ok(())
-}
-
 #[tokio::test]
-async fn release_has_to_be_meant() -> Result {
-    let release = operator(&["release"]).start()?;
-    assert_eq!(release.ended(PATIENCE).await?.code(), Some(2));
-    assert!(release.log().contains("--all"), "{}", release.log());
-    Ok(())
-}
-
-#[tokio::test]
-async fn redis_acl_prints_a_line_for_operator_gate_and_portal() -> Result {
-    let hash = "a".repeat(64);
-    let arguments = [
-        "redis-acl",
-        "--operator-password-hash",
-        &hash,
-        "--gate-password-hash",
-        &hash,
-        "--portal-password-hash",
-        &hash,
-    ];
-    let acl = operator(&arguments).start()?;
-    ensure!(acl.ended(PATIENCE).await?.success(), "{}", acl.log());
-    let log = acl.log();
-    let users: Vec<&str> = log
-        .lines()
-        .filter_map(|line| line.split(' ').nth(1))
-        .collect();
-    assert_eq!(users, ["water-operator", "water-gate", "water-portal"]);
-    assert!(log.contains("~wd:{water.water-data}:*"), "{log}");
-    Ok(())
-}
-
-#[tokio::test]
-async fn bad_settings_are_told_all_at_once_with_exit_code_64() -> Result {
-    let run = operator(&["run"]).env("WATER_SCOPE", "World").start()?;
-    assert_eq!(run.ended(PATIENCE).await?.code(), Some(64));
-    let log = run.log();
+async fn commands_say_what_they_are_and_what_they_lack() -> Result {
+    let (code, said) = run(operator(&["release"])).await?;
+    assert_eq!(code, Some(2), "it has to be meant");
+    assert!(said.contains("--all"), "{said}");
+    let (code, said) = run(operator(&["run"]).env("WATER_SCOPE", "World")).await?;
+    assert_eq!(code, Some(64));
     for variable in ["WATER_POD_NAME", "WATER_POD_NAMESPACE", "WATER_SCOPE"] {
-        assert!(log.contains(variable), "{log}");
+        assert!(said.contains(variable), "{said}");
     }
-    Ok(())
-}
-
-#[tokio::test]
-async fn its_version_is_its_images() -> Result {
-    let version = operator(&["--version"])
-        .env("WATER_VERSION", "1.2.3-next")
-        .start()?;
-    assert!(version.ended(PATIENCE).await?.success());
-    assert_eq!(version.log(), "water-operator 1.2.3-next\n");
+    let version = operator(&["--version"]).env("WATER_VERSION", "1.2.3-next");
+    let (code, said) = run(version).await?;
+    assert_eq!((code, &*said), (Some(0), "water-operator 1.2.3-next\n"));
+    let (flags, hash) = (["operator", "gate", "portal"], "a".repeat(64));
+    let flags = flags.map(|user| format!("--{user}-password-hash={hash}"));
+    let acl = operator(&["redis-acl"]).args(flags.iter().map(String::as_str));
+    let (code, said) = run(acl).await?;
+    assert_eq!(code, Some(0), "{said}");
+    let users = said.lines().filter_map(|line| line.split(' ').nth(1));
+    let users: Vec<&str> = users.collect();
+    assert_eq!(users, ["water-operator", "water-gate", "water-portal"]);
+    assert!(said.contains("~wd:{water.water-data}:*"), "{said}");
     Ok(())
 }

@@ -8,34 +8,53 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::json;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use water_domain::{KeyHash, Plan};
-use water_harness::{Network, Proxy, Redis};
-use water_keystore::{ConnectionSettings, Declaration, Entry, KeyState, Origin, Owner, Record};
+use water_harness::{Network, Proxy, Redis, wait_until};
+use water_keystore::{
+    ConnectionSettings, Declaration, Entry, KeyState, Origin, Owner, OwnerSnapshot, Position,
+    Record, Writer,
+};
 use water_operator::directories::{
-    DesiredState, Directories, DirectoryError, Location, Namespaces, OpenDirectory,
+    CacheEpoch, DesiredState, Directories, DirectoryError, Location, Namespaces, OpenDirectory,
 };
 use water_operator::lease::Election;
 use water_operator::metrics::Metrics;
 use water_resources::api_key::ApiName;
 
 use crate::Result;
-use crate::world::{API, World};
+use crate::world::{API, PATIENCE, World};
 
 /// A cluster that declares nothing, and counts how often the caches had to catch up with it.
 #[derive(Default)]
-struct Nothing(AtomicU64);
+struct Nothing {
+    count: AtomicU64,
+    /// Time after which its API server refuses to say what there is; `None`: it answers at once.
+    refuses_after: Option<Duration>,
+}
+
+impl Nothing {
+    fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+}
 
 impl DesiredState for Nothing {
     fn caught_up(&self) -> BoxFuture<'_, kube::Result<()>> {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        ready(Ok(())).boxed()
+        self.count.fetch_add(1, Ordering::Relaxed);
+        let Some(refuses_after) = self.refuses_after else {
+            return ready(Ok(())).boxed();
+        };
+        let refused = sleep(refuses_after);
+        refused
+            .map(|()| Err(kube::Error::LinesCodecMaxLineLengthExceeded))
+            .boxed()
     }
 
     fn plans(&self, _: &ApiName, stored: Vec<Plan>) -> Vec<Plan> {
@@ -55,7 +74,9 @@ impl DesiredState for Nothing {
     }
 }
 
-/// One active or suspended key of one ApiKey, declared on what `number` told.
+type Snapshot = std::result::Result<(Writer, OwnerSnapshot, Position), DirectoryError>;
+
+/// Declaration of one active or suspended key of an ApiKey, decided at its change `number`.
 fn declaration(number: u64, state: KeyState) -> anyhow::Result<Declaration> {
     let hash: KeyHash = "ab".repeat(32).parse()?;
     let record = Record {
@@ -120,6 +141,24 @@ fn open(
     Ok(directories.open(&api, place)?)
 }
 
+/// Reads the directory's keys of an ApiKey, of which the cluster was read in that epoch; claims are made meanwhile.
+async fn snapshot(
+    directories: &Directories,
+    open: &OpenDirectory,
+    cluster: &Nothing,
+    epoch: CacheEpoch,
+) -> Snapshot {
+    let claims = async {
+        loop {
+            let _ = directories.next_claim(open, cluster).await;
+        }
+    };
+    tokio::select! {
+        read = directories.owner_snapshot(open, epoch, "u", &Origin::Generated, &[]) => read,
+        never = claims => never,
+    }
+}
+
 #[tokio::test]
 async fn what_was_read_before_anothers_claim_was_answered_decides_nothing() -> Result {
     let redis = Redis::start().await?;
@@ -127,34 +166,21 @@ async fn what_was_read_before_anothers_claim_was_answered_decides_nothing() -> R
     let (first, second) = (leader(&world).await?, leader(&world).await?);
     let cluster = Nothing::default();
     let at = open(&first, &world, redis.address())?;
-    let snapshot = async |read| {
-        let snapshot = first.owner_snapshot(&at, &cluster, read, "u", &Origin::Generated, &[]);
-        snapshot.await
-    };
-    let is_outdated =
-        |snapshot: Option<DirectoryError>| matches!(snapshot, Some(DirectoryError::ReadBefore));
+    let of_first = async |epoch| snapshot(&first, &at, &cluster, epoch).await;
+    let is_outdated = |read: Snapshot| matches!(read, Err(DirectoryError::ReadBefore));
     let before = first.epoch();
-    assert!(is_outdated(snapshot(before).await.err()), "the first claim");
+    assert!(is_outdated(of_first(before).await), "the first claim");
     let since = first.epoch();
-    snapshot(since).await?;
-    assert_eq!(cluster.0.load(Ordering::Relaxed), 1);
+    of_first(since).await?;
+    assert_eq!(cluster.count(), 1);
     // Another leader's claim, after which this one's caches may be behind again.
     let theirs = open(&second, &world, redis.address())?;
-    let claim = second.owner_snapshot(
-        &theirs,
-        &cluster,
-        second.epoch(),
-        "u",
-        &Origin::Generated,
-        &[],
-    );
-    assert!(is_outdated(claim.await.err()));
-    assert!(
-        is_outdated(snapshot(since).await.err()),
-        "a claim after another's"
-    );
-    assert_eq!(cluster.0.load(Ordering::Relaxed), 3);
-    snapshot(first.epoch()).await?;
+    let claim = snapshot(&second, &theirs, &cluster, second.epoch());
+    assert!(is_outdated(claim.await));
+    let outdated = is_outdated(of_first(since).await);
+    assert!(outdated, "a claim after another's");
+    assert_eq!(cluster.count(), 3);
+    of_first(first.epoch()).await?;
     Ok(())
 }
 
@@ -166,12 +192,7 @@ async fn a_declaration_without_an_answer_gives_its_claim_up_before_anything_is_d
     let directories = leader(&world).await?;
     let open = open(&directories, &world, proxy.address())?;
     let cluster = Nothing::default();
-    let snapshot = async || {
-        let read = directories.epoch();
-        directories
-            .owner_snapshot(&open, &cluster, read, "u", &Origin::Generated, &[])
-            .await
-    };
+    let snapshot = async || snapshot(&directories, &open, &cluster, directories.epoch()).await;
 
     assert!(matches!(snapshot().await, Err(DirectoryError::ReadBefore)));
     let (writer, seen, _) = snapshot().await?;
@@ -197,7 +218,48 @@ async fn a_declaration_without_an_answer_gives_its_claim_up_before_anything_is_d
     assert_eq!((again.number, &again.records), (seen.number, &seen.records));
     let suspended = declaration(again.number, KeyState::Suspended)?;
     directories.declare(&open, &next, &suspended).await?;
-    // Its own claims in a row tell of no other leader.
-    assert_eq!(cluster.0.load(Ordering::Relaxed), 1);
+    // Its own claims in a row show no other leader.
+    assert_eq!(cluster.count(), 1);
     Ok(())
+}
+
+#[tokio::test]
+async fn a_claim_that_fails_after_nobody_waits_for_it_is_reported_to_those_who_come_later() -> Result
+{
+    let redis = Redis::start().await?;
+    let world = World::with_redis("long-claims", &redis.url()).await?;
+    let directories = leader(&world).await?;
+    let open = open(&directories, &world, redis.address())?;
+    let cluster = Nothing {
+        refuses_after: Some(Duration::from_secs(3)),
+        ..Nothing::default()
+    };
+    let claims = async {
+        loop {
+            let _ = directories.next_claim(&open, &cluster).await;
+        }
+    };
+    let read = async || {
+        let read =
+            directories.owner_snapshot(&open, directories.epoch(), "u", &Origin::Generated, &[]);
+        read.await.err()
+    };
+    let reported = async {
+        let first = read().await;
+        ensure!(
+            matches!(first, Some(DirectoryError::BeingClaimed)),
+            "{first:?}"
+        );
+        wait_until("the failure", PATIENCE, async || {
+            let later = read().await;
+            let cause = later.as_ref().map(DirectoryError::cause);
+            ensure!(matches!(cause, Some(DirectoryError::Kube(_))), "{later:?}");
+            Ok(())
+        })
+        .await
+    };
+    tokio::select! {
+        reported = reported => reported,
+        never = claims => never,
+    }
 }

@@ -2,17 +2,14 @@
 //! the later state knows. The directory is rebuilt all the same where Redis refuses the first try, where another
 //! Redis user takes over, and where that leader ends before it can.
 
-use std::sync::Arc;
-
 use anyhow::{Context, ensure};
 use serde_json::json;
 use water_harness::{Network, Process, Proxy, Redis};
 
 use crate::Result;
-use crate::restrictions::{holds, unreadable};
-use crate::store_faults::{generation, rebuilt};
+use crate::steps::{generation, holds, rebuilt, revoke, spoil, until};
 use crate::store_refusals::{USER, with_user};
-use crate::world::{PATIENCE, World, api, brought};
+use crate::world::{World, api, brought};
 
 /// Copies the whole directory.
 const KEEP: &str = "for _, key in ipairs(redis.call('KEYS', 'wd:*')) do \
@@ -22,24 +19,20 @@ const BRING_BACK: &str = "redis.call('DEL', unpack(redis.call('KEYS', 'wd:*'))) 
                           for _, key in ipairs(redis.call('KEYS', 'kept:*')) do \
                           redis.call('RENAME', key, string.sub(key, 6)) end";
 
-/// What the directory held before it went back, and its generation.
-struct Later {
-    published: Vec<String>,
-    generation: u64,
-}
-
-/// Keeps a state in which a key works, and revokes it.
-async fn revoked_since(world: &World, redis: &Redis) -> anyhow::Result<Later> {
-    world.in_force(&brought("revoked", '6')).await?;
+/// Keeps a state in which a key works, and revokes it. Returns what is held then, and its generation.
+async fn revoked_since(
+    world: &World,
+    redis: &Redis,
+    digit: char,
+) -> anyhow::Result<(Vec<String>, u64)> {
+    let name = format!("revoked-{digit}");
+    world.in_force(&brought(&name, digit)).await?;
     redis.command(&["EVAL", KEEP, "0"]).await?;
-    world.kubectl(&["delete", "apikey", "revoked"])?;
-    Ok(Later {
-        published: world.published().await?,
-        generation: generation(world).await?,
-    })
+    revoke(world, &name).await?;
+    Ok((world.published().await?, generation(world).await?))
 }
 
-/// How many scripts Redis has refused to run.
+/// Number of scripts that Redis has refused to run.
 async fn refused_scripts(redis: &Redis) -> anyhow::Result<u64> {
     let info = redis.command(&["INFO", "commandstats"]).await?;
     let mut lines = info.lines();
@@ -49,41 +42,42 @@ async fn refused_scripts(redis: &Redis) -> anyhow::Result<u64> {
     Ok(refused.context("no count")?.trim().parse()?)
 }
 
-/// Redis goes back, and refuses every script of the operator: the rebuild is tried and fails.
-async fn went_back_and_refused(
-    namespace: &str,
-) -> anyhow::Result<(Redis, World, Arc<Process>, Later)> {
-    let (redis, world, operator) = with_user(namespace).await?;
-    let later = revoked_since(&world, &redis).await?;
-    redis
-        .command(&["ACL", "SETUSER", USER, "-evalsha", "-eval"])
-        .await?;
-    let before = refused_scripts(&redis).await?;
-    redis.command(&["EVAL", BRING_BACK, "0"]).await?;
-    let tried = async || {
-        let refused = refused_scripts(&redis).await? - before;
-        let has_begun = operator.log().contains("rebuilding the key directory");
-        ensure!(has_begun && refused >= 2, "{refused} refused");
-        Ok(())
+/// Redis goes back, and refuses every script of the operator: a rebuild is tried and fails.
+async fn go_back_and_refuse(world: &World, redis: &Redis, operator: &Process) -> Result {
+    let tries = || {
+        operator
+            .log()
+            .matches("rebuilding the key directory")
+            .count()
     };
-    world.wait("a try that is refused", PATIENCE, tried).await?;
-    assert_eq!(world.published().await?.len(), later.published.len() + 1);
-    Ok((redis, world, operator, later))
+    let less = ["ACL", "SETUSER", USER, "-evalsha", "-eval"];
+    redis.command(&less).await?;
+    let (before, tried) = (refused_scripts(redis).await?, tries());
+    redis.command(&["EVAL", BRING_BACK, "0"]).await?;
+    until(world, "a try that is refused", async || {
+        let refused = refused_scripts(redis).await? - before;
+        ensure!(tries() > tried && refused >= 2, "{refused} refused");
+        Ok(())
+    })
+    .await
 }
 
 #[tokio::test]
-async fn an_earlier_state_is_mended_though_the_first_try_was_refused() -> Result {
-    let (redis, world, _operator, later) = went_back_and_refused("earlier-refused").await?;
+async fn an_earlier_state_is_mended_though_the_first_try_was_refused_or_another_redis_user_takes_over()
+-> Result {
+    let (redis, world, operator) = with_user("earlier-refused").await?;
+    let (later, earlier) = revoked_since(&world, &redis, '6').await?;
+    go_back_and_refuse(&world, &redis, &operator).await?;
+    assert_eq!(world.published().await?.len(), later.len() + 1);
     redis.command(&["ACL", "SETUSER", USER, "+@all"]).await?;
-    rebuilt(&world, &later.published, later.generation).await
-}
+    rebuilt(&world, &later, earlier).await?;
 
-#[tokio::test]
-async fn an_earlier_state_is_mended_though_another_redis_user_takes_over() -> Result {
-    let (redis, world, _operator, later) = went_back_and_refused("earlier-user").await?;
+    let (later, earlier) = revoked_since(&world, &redis, '7').await?;
+    go_back_and_refuse(&world, &redis, &operator).await?;
+    assert_eq!(world.published().await?.len(), later.len() + 1);
     let other_user = json!({ "stringData": { "operator-url": redis.url() } });
     world.patch("secret/redis", &other_user, &[])?;
-    rebuilt(&world, &later.published, later.generation).await
+    rebuilt(&world, &later, earlier).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -94,29 +88,20 @@ async fn an_earlier_state_is_mended_by_the_successor_of_the_leader_that_saw_it()
     let proxy = Proxy::before(world.cluster.address()).await?;
     let leader = world.operator_through("operator-0", &proxy)?;
     world.in_force(&brought("first", '0')).await?;
-    let later = revoked_since(&world, &redis).await?;
+    let (later, earlier) = revoked_since(&world, &redis, '6').await?;
     // It can neither claim nor lead any longer.
     proxy.set(Network::Reset);
     redis.command(&["EVAL", BRING_BACK, "0"]).await?;
-    let marked = async || {
+    until(&world, "the mark", async || {
         let seen = world.observe().await?;
-        ensure!(
-            seen.meta.as_ref().is_some_and(|meta| !meta.complete),
-            "{seen:?}"
-        );
+        let is_marked = seen.meta.as_ref().is_some_and(|meta| !meta.complete);
+        ensure!(is_marked, "{seen:?}");
         Ok(())
-    };
-    world.wait("the mark", PATIENCE, marked).await?;
+    })
+    .await?;
     leader.kill()?;
     let _successor = world.operator("operator-1")?;
-    let whole = async || {
-        let now = generation(&world).await?;
-        ensure!(now > later.generation, "still generation {now}");
-        let found = world.published().await?;
-        ensure!(found == later.published, "{found:?}");
-        Ok(())
-    };
-    world.wait("the rebuild", PATIENCE, whole).await
+    rebuilt(&world, &later, earlier).await
 }
 
 #[tokio::test]
@@ -127,9 +112,10 @@ async fn an_earlier_state_brings_no_revoked_key_of_an_unreadable_apikey_back() -
     let mut replaced = brought("comma", '2');
     replaced["spec"]["rotation"] = json!({ "overlapSeconds": 0 });
     world.apply(&replaced)?;
-    holds(&world, &["222222222222 Enterprise Active"]).await?;
-    unreadable(&world, '2').await?;
+    let active = "222222222222 Enterprise Active".to_owned();
+    holds(&world, &[&active]).await?;
+    spoil(&world, "comma").await?;
     let earlier = generation(&world).await?;
     redis.command(&["EVAL", BRING_BACK, "0"]).await?;
-    rebuilt(&world, &["222222222222 Enterprise Active".into()], earlier).await
+    rebuilt(&world, &[active], earlier).await
 }

@@ -12,45 +12,34 @@ use water_harness::HttpClient;
 
 use crate::Result;
 use crate::gate_process::GateProcess;
+use crate::steps::count;
 use crate::world::{PATIENCE, World, key, unlimited};
 
-const KEYS: u16 = 200;
+const KEYS: u16 = 60;
 const TARGET: &str = "/api/v1/stress?dept=34";
-/// Between two requests with a deleted key.
+/// Interval between two requests with a deleted key.
 const ASK_EVERY: Duration = Duration::from_millis(5);
 
 #[tokio::test]
 async fn a_deleted_key_is_refused_by_each_of_three_gates_within_a_second_of_the_api_servers_answer()
 -> Result {
-    let (world, _operator) = World::running("every-gate").await?;
+    let world = World::new("every-gate").await?;
     world.apply(&unlimited())?;
-    world
-        .condition(
-            "waterdataapi/water-data",
-            "DirectorySynced",
-            "True/Published",
-        )
-        .await?;
-    let gates = [
-        GateProcess::start(&world, "gate-0").await?,
-        GateProcess::start(&world, "gate-1").await?,
-        GateProcess::start(&world, "gate-2").await?,
-    ];
+    let _operator = world.operator("operator-0")?;
+    world.synced().await?;
+    let mut gates = Vec::new();
+    for name in ["gate-0", "gate-1", "gate-2"] {
+        gates.push(GateProcess::start(&world, name).await?);
+    }
     let keys: Vec<PlainKey<'static>> = (0..KEYS).map(plain).collect();
     let objects = keys.iter().enumerate();
     let objects = objects.map(|(number, key)| brought(&world, number, key));
     let objects: Vec<Value> = objects.collect();
     let list = json!({ "apiVersion": "v1", "kind": "List", "items": objects });
     world.cluster.apply(&list.to_string())?;
-    let all = async || {
-        let published = world.published().await?.len();
-        ensure!(published == usize::from(KEYS), "{published} published");
-        Ok(())
-    };
-    world.wait("all keys", PATIENCE, all).await?;
+    count(&world, KEYS.into()).await?;
 
-    let proxy = world.cluster.proxy();
-    let mut api_server = proxy.connect().await?;
+    let mut api_server = world.cluster.proxy().connect().await?;
     let mut latencies = Vec::new();
     for (number, key) in keys.iter().enumerate() {
         let mut probes = try_join_all(gates.iter().map(GateProcess::connect)).await?;
@@ -66,19 +55,14 @@ async fn a_deleted_key_is_refused_by_each_of_three_gates_within_a_second_of_the_
         ensure!(answer.status == 200, "{answer:?}");
         let answered = Instant::now();
         let refused = probes.iter_mut().map(|probe| refused(probe, key));
-        let refused = try_join_all(refused).await?;
-        let last = refused.into_iter().max().unwrap_or(answered);
-        latencies.push(last.duration_since(answered));
+        let last = try_join_all(refused).await?.into_iter().max();
+        latencies.push(last.unwrap_or(answered).duration_since(answered));
     }
     latencies.sort();
-    let at = |part: usize| latencies[(latencies.len() * part).div_ceil(100) - 1];
-    println!(
-        "{KEYS} deletions: refused by three gates after p50 {:?}, p99 {:?}, at most {:?}",
-        at(50),
-        at(99),
-        at(100)
-    );
-    assert!(at(99) <= Duration::from_secs(1), "{latencies:?}");
+    println!("{KEYS} deletions: refused by three gates after {latencies:?}");
+    // One of them may have waited for a busy machine.
+    let almost_all = latencies[latencies.len() - 2];
+    assert!(almost_all <= Duration::from_secs(1), "{latencies:?}");
     Ok(())
 }
 
@@ -93,7 +77,7 @@ fn plain(number: u16) -> PlainKey<'static> {
     PlainKey::generate(&KeyPrefix::default(), &random)
 }
 
-/// An ApiKey of an account of its own that brings the key along.
+/// An ApiKey of a separate account that brings the key along.
 fn brought(world: &World, number: usize, plain: &PlainKey<'static>) -> Value {
     let mut key = key(&name(number));
     key["metadata"]["namespace"] = json!(world.namespace);
@@ -113,7 +97,7 @@ async fn accepted(probe: &mut HttpClient, key: &PlainKey<'static>) -> Result {
     Ok(())
 }
 
-/// When the gate has refused the key. 429 without the account's limits: one wrong key of many.
+/// Time at which the gate has refused the key. 429 without the account's limits: one wrong key of many.
 async fn refused(probe: &mut HttpClient, key: &PlainKey<'static>) -> anyhow::Result<Instant> {
     let mut pace = interval(ASK_EVERY);
     loop {

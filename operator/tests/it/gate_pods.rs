@@ -4,25 +4,12 @@
 use std::time::Duration;
 
 use anyhow::ensure;
-use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::Result;
+use crate::audit::pods_listed;
 use crate::gate::{GRACE, Gate};
-use crate::rights::ACCOUNT;
 use crate::world::{PATIENCE, World, brought};
-
-/// How often the operator has listed pods in the test's namespace.
-fn listed(world: &World) -> anyhow::Result<usize> {
-    let user = format!("system:serviceaccount:{}:{ACCOUNT}", world.namespace);
-    let is_list = |event: &&Value| {
-        event["verb"] == "list"
-            && event["objectRef"]["resource"] == "pods"
-            && event["user"]["username"] == user.as_str()
-    };
-    let events = world.cluster.audit_events()?;
-    Ok(events.iter().filter(is_list).count())
-}
 
 async fn issue(world: &World, digits: &str) -> Result {
     for digit in digits.chars() {
@@ -40,10 +27,10 @@ async fn pods_are_not_listed_for_each_change() -> Result {
     let (world, _operator) = World::running("pods-watched").await?;
     let gate = Gate::start(&world, "gate-0", GRACE).await?;
     issue(&world, "0").await?;
-    let before = listed(&world)?;
+    let before = pods_listed(&world)?;
     issue(&world, "12345678").await?;
     assert_eq!(gate.keys(), 9);
-    assert_eq!(listed(&world)?, before);
+    assert_eq!(pods_listed(&world)?, before);
     Ok(())
 }
 

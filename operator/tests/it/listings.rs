@@ -1,4 +1,4 @@
-//! What kubectl lists, and what Helm waits for: `helm install --wait` asks kstatus, as Flux does.
+//! Lists of kubectl, and waits of Helm: `helm install --wait` asks kstatus, as Flux does.
 
 use std::fs;
 
@@ -8,6 +8,7 @@ use water_harness::{Process, Program, scratch_directory};
 
 use crate::Result;
 use crate::rights::helm;
+use crate::steps::{message, rotating};
 use crate::world::{API, PATIENCE, World, api, brought, key, shown};
 
 /// `helm install --wait` of a chart that holds one object.
@@ -49,8 +50,9 @@ async fn helm_returns_when_a_key_and_its_api_are_ready() -> Result {
     // Applied before its WaterDataApi: it waits, and has not failed.
     let key = install(&world, &key("acme"), "60s")?;
     let _operator = world.operator("operator-0")?;
+    let ambiguous = "True/ApiAmbiguous";
     world
-        .condition("apikey/acme", "Reconciling", "True/ApiAmbiguous")
+        .condition("apikey/acme", "Reconciling", ambiguous)
         .await?;
     world.apply(&api())?;
     let status = key.ended(PATIENCE).await?;
@@ -65,59 +67,50 @@ async fn keys_are_found_by_account_plan_and_key_id() -> Result {
     let mut other = brought("other", 'd');
     other["spec"]["accountId"] = "globex".into();
     other["spec"]["plan"] = "Free".into();
-    world.apply(&brought("acme", 'c'))?;
     world.apply(&other)?;
-    for (name, ready) in [("acme", "True/Active"), ("other", "True/PlanWithoutAccess")] {
-        world
-            .condition(&format!("apikey/{name}"), "Ready", ready)
-            .await?;
-    }
-    let found = |selector: &str| {
-        let selector = format!("--field-selector={selector}");
-        world.kubectl(&["get", "apikeys", "--output=name", &selector])
-    };
+    world.in_force(&brought("acme", 'c')).await?;
     let acme = "apikey.waterdata.dev/acme";
-    assert_eq!(found("spec.accountId=acme")?, acme);
-    assert_eq!(found("spec.accountId!=globex,spec.plan=Enterprise")?, acme);
-    assert_eq!(found("status.keyId=cccccccccccc")?, acme);
-    assert_eq!(found("spec.accountId=acme,spec.plan=Free")?, "");
+    for (selector, wanted) in [
+        ("spec.accountId=acme", acme),
+        ("spec.accountId!=globex,spec.plan=Enterprise", acme),
+        ("status.keyId=cccccccccccc", acme),
+        ("spec.accountId=acme,spec.plan=Free", ""),
+    ] {
+        let selected = format!("--field-selector={selector}");
+        let found = world.kubectl(&["get", "apikeys", "--output=name", &selected])?;
+        assert_eq!(found, wanted, "{selector}");
+    }
     Ok(())
 }
 
 #[tokio::test]
 async fn wide_output_adds_what_a_support_case_asks_for() -> Result {
     let (world, _operator) = World::running("wide").await?;
-    let mut rotating = key("acme");
-    rotating["spec"]["rotation"] = json!({ "periodSeconds": 864_000 });
-    let ready = world.in_force(&rotating).await?;
+    let ready = world
+        .in_force(&rotating(json!({ "periodSeconds": 864_000 })))
+        .await?;
     let columns = |object: &str, more: &[&str]| -> anyhow::Result<Vec<String>> {
         let table = world.kubectl(&[&["get", object][..], more].concat())?;
         let head = table.lines().next().context("a head")?;
         Ok(head.split_whitespace().map(str::to_owned).collect())
     };
     let narrow = columns("apikey/acme", &[])?;
+    let expected = "NAME ACCOUNT PLAN READY REASON KEY-ID EXPIRES LAST-USED AGE";
+    assert_eq!(narrow.join(" "), expected);
+    let api = columns(&format!("waterdataapi/{API}"), &[])?;
+    assert_eq!(api.join(" "), "NAME VERSION READY REASON DATA KEYS AGE");
     let wide = columns("apikey/acme", &["--output=wide"])?;
     assert_eq!(wide[narrow.len()..], ["SECRET", "ROTATES", "MESSAGE"]);
     let table = world.kubectl(&["get", "apikey/acme", "--output=wide"])?;
-    let ready_is = ready["status"]["conditions"]
-        .as_array()
-        .into_iter()
-        .flatten();
-    let ready_is = ready_is
-        .clone()
-        .find(|condition| condition["type"] == "Ready");
+    let rotates = ready["status"]["nextRotationTime"].as_str();
     let cells = [
-        &json!("acme-apikey"),
-        &ready["status"]["nextRotationTime"],
-        &ready_is.context("a condition")?["message"],
+        "acme-apikey",
+        rotates.context("a time")?,
+        &message(&ready, "Ready"),
     ];
-    let cells = cells.map(|cell| cell.as_str().unwrap_or_default());
-    assert!(
-        table.trim_end().ends_with(&cells.join("   ")),
-        "{cells:?}\n{table}"
-    );
-    let api = format!("waterdataapi/{API}");
-    let wide = columns(&api, &["--output=wide"])?;
+    let is_shown = table.trim_end().ends_with(&cells.join("   "));
+    assert!(is_shown, "{cells:?}\n{table}");
+    let wide = columns(&format!("waterdataapi/{API}"), &["--output=wide"])?;
     assert_eq!(wide.last().map(String::as_str), Some("MESSAGE"));
     Ok(())
 }

@@ -1,13 +1,13 @@
-//! An operator that is asked to stop because its namespace is being deleted. Kubernetes deletes the
-//! pods first (KEP-5080); the tests stop their processes, as a kubelet does. Most run without the
-//! controller that deletes the rest, and look at what the operator leaves.
+//! Tests of an operator that is asked to stop because its namespace is being deleted. Kubernetes deletes the pods first
+//! (KEP-5080); the tests stop their processes, as a kubelet does. Most run without the controller that deletes the
+//! rest, and check what the operator leaves.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use nix::sys::signal::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 use water_harness::Process;
 use water_keystore::Origin;
 use water_operator::release::ending::WITHIN;
@@ -15,32 +15,21 @@ use water_operator::release::ending::WITHIN;
 use crate::Result;
 use crate::gate::{GRACE, Gate, end_pod};
 use crate::rights::{ACCOUNT, rendered};
+use crate::steps::{NOTHING, becomes, holds, logs};
 use crate::world::{PATIENCE, World, api, brought, key};
 
 /// The longest that a stopped operator may take.
 const STOPPED: Duration = WITHIN.saturating_add(PATIENCE);
 
-/// `kubectl delete namespace`, as far as the API server does it.
+/// Deletes the namespace: the part of `kubectl delete namespace` that the API server does.
 fn delete_namespace(world: &World) -> Result {
     let delete = ["delete", "namespace", &world.namespace, "--wait=false"];
     world.cluster.kubectl(&delete).map(drop)
 }
 
 fn finalizers(world: &World) -> anyhow::Result<String> {
-    world.kubectl(&[
-        "get",
-        "apikeys",
-        "--output=jsonpath={.items[*].metadata.finalizers[*]}",
-    ])
-}
-
-async fn says(world: &World, operator: &Process, text: &str) -> Result {
-    let said = async || {
-        let log = operator.log();
-        ensure!(log.contains(text), "{log}");
-        Ok(())
-    };
-    world.wait(text, PATIENCE, said).await
+    let all = "--output=jsonpath={.items[*].metadata.finalizers[*]}";
+    world.kubectl(&["get", "apikeys", all])
 }
 
 async fn ends(operator: &Process) -> Result {
@@ -58,54 +47,24 @@ async fn with_keys(namespace: &str) -> anyhow::Result<(World, Arc<Process>)> {
 }
 
 #[tokio::test]
-async fn a_stopping_operator_revokes_the_keys_of_its_deleted_namespace_and_lets_the_api_keys_go()
+async fn a_stopping_operator_keeps_all_in_a_namespace_that_stays_and_where_a_gate_may_accept_a_key()
 -> Result {
-    let (world, operator) = with_keys("deleted-namespace").await?;
-    let gate = Gate::start(&world, "gate-0", GRACE).await?;
-    assert_eq!(gate.keys(), 2);
-    let acme = world.get("apikey/acme")?;
-    let uid = acme["metadata"]["uid"].as_str().context("a uid")?;
-    delete_namespace(&world)?;
-    operator.stop(PATIENCE).await?;
-    assert_eq!(finalizers(&world)?, "", "{}", operator.log_end());
-    assert_eq!(gate.keys(), 0, "before it ended");
-    assert_eq!(world.published().await?, Vec::<String>::new());
-    let sight = world.directory()?;
-    let sight = sight.owner_snapshot(uid, &Origin::Generated, &[]).await?;
-    assert!(sight.is_gone, "revoked for good");
-    let lease = world.get("lease/water-operator")?;
-    assert_eq!(lease["spec"]["holderIdentity"], "");
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_stopping_operator_keeps_all_in_a_namespace_that_stays() -> Result {
-    let (world, operator) = with_keys("kept-namespace").await?;
+    let (world, operator) = with_keys("deleted-silent-gate").await?;
     let published = world.published().await?;
     operator.stop(PATIENCE).await?;
     let both = "waterdata.dev/revoke waterdata.dev/revoke";
     assert_eq!(finalizers(&world)?, both);
     assert_eq!(world.published().await?, published);
-    Ok(())
-}
-
-#[tokio::test]
-async fn no_api_key_of_a_deleted_namespace_goes_while_a_gate_may_accept_its_key() -> Result {
-    let (world, operator) = with_keys("deleted-silent-gate").await?;
+    operator.start_again()?;
+    world.in_force(&brought("later", 'b')).await?;
     let gate = Gate::start(&world, "gate-0", GRACE).await?;
     gate.fall_silent();
     delete_namespace(&world)?;
     operator.signal(Signal::SIGTERM)?;
     ends(&operator).await?;
-    assert!(
-        operator
-            .log()
-            .contains("run `water-operator release --all`"),
-        "{}",
-        operator.log_end()
-    );
-    let both = "waterdata.dev/revoke waterdata.dev/revoke";
-    assert_eq!(finalizers(&world)?, both);
+    let remedy = "run `water-operator release --all`";
+    assert!(operator.log().contains(remedy), "{}", operator.log_end());
+    assert_eq!(finalizers(&world)?, format!("{both} waterdata.dev/revoke"));
     Ok(())
 }
 
@@ -118,7 +77,7 @@ async fn without_redis_the_api_keys_of_a_deleted_namespace_go_when_its_gates_hav
     redis.kill()?;
     delete_namespace(&world)?;
     operator.signal(Signal::SIGTERM)?;
-    says(&world, &operator, "may accept keys").await?;
+    logs(&world, &operator, "may accept keys").await?;
     assert_eq!(finalizers(&world)?, "waterdata.dev/revoke");
     end_pod(&world, &gate.name)?;
     ends(&operator).await?;
@@ -130,69 +89,56 @@ async fn without_redis_the_api_keys_of_a_deleted_namespace_go_when_its_gates_hav
 async fn of_the_operators_of_a_deleted_namespace_a_standby_acts_if_the_leader_is_dead() -> Result {
     let (world, leader) = with_keys("deleted-dead-leader").await?;
     let standby = world.operator("operator-1")?;
-    says(&world, &standby, "the watches have told of everything").await?;
+    logs(&world, &standby, "the watches have told of everything").await?;
     leader.kill()?;
     delete_namespace(&world)?;
     standby.signal(Signal::SIGTERM)?;
     ends(&standby).await?;
     assert_eq!(finalizers(&world)?, "", "{}", standby.log_end());
-    assert_eq!(world.published().await?, Vec::<String>::new());
-    Ok(())
+    holds(&world, &NOTHING).await
 }
 
 #[tokio::test]
-async fn all_operators_of_a_deleted_namespace_stop_at_once_and_end() -> Result {
-    let (world, leader) = with_keys("deleted-all-operators").await?;
-    let standby = world.operator("operator-1")?;
-    says(&world, &standby, "the watches have told of everything").await?;
+async fn kubernetes_deletes_a_whole_namespace_whose_operators_were_asked_to_stop() -> Result {
+    let world = World::alone("deleted-whole").await?;
+    let _controller = world.cluster.start_namespace_controller()?;
+    world.apply(&api())?;
+    let pods = ["operator-0", "operator-1"];
+    let [leader, standby] = pods.map(|pod| {
+        // It is on a node that the test plays.
+        world.apply(&json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": { "name": pod },
+            "spec": {
+                "nodeName": "nowhere",
+                "serviceAccountName": ACCOUNT,
+                "automountServiceAccountToken": false,
+                "containers": [{ "name": "operator", "image": "registry.example/water/water-operator:1.2.3" }],
+            },
+        }))?;
+        world.operator(pod)
+    });
+    let (leader, standby) = (leader?, standby?);
+    let acme = world.in_force(&key("acme")).await?;
+    let uid = acme["metadata"]["uid"].as_str().context("a uid")?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
     delete_namespace(&world)?;
+    for pod in pods {
+        let is_to_end = |pod: &Value| pod["metadata"]["deletionTimestamp"].is_string();
+        becomes(&world, &format!("pod/{pod}"), "ending", is_to_end).await?;
+    }
     leader.signal(Signal::SIGTERM)?;
     standby.signal(Signal::SIGTERM)?;
     ends(&leader).await?;
     ends(&standby).await?;
     assert_eq!(finalizers(&world)?, "", "{}", leader.log_end());
-    assert_eq!(world.published().await?, Vec::<String>::new());
-    Ok(())
-}
-
-/// The pod of an operator, on a node that the test plays.
-fn operator_pod(world: &World, name: &str) -> Result {
-    world.apply(&json!({
-        "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name },
-        "spec": {
-            "nodeName": "nowhere",
-            "serviceAccountName": ACCOUNT,
-            "automountServiceAccountToken": false,
-            "containers": [{ "name": "operator", "image": "registry.example/water/water-operator:1.2.3" }],
-        },
-    }))
-}
-
-/// Waits until Kubernetes wants a pod to end.
-async fn is_to_end(world: &World, pod: &str) -> Result {
-    let asked = async || {
-        let pod = world.get(&format!("pod/{pod}"))?;
-        let deleted = &pod["metadata"]["deletionTimestamp"];
-        ensure!(deleted.is_string(), "{}", pod["metadata"]);
-        Ok(())
-    };
-    world.wait("the end of the pods", PATIENCE, asked).await
-}
-
-#[tokio::test]
-async fn kubernetes_deletes_a_whole_namespace_whose_operator_was_asked_to_stop() -> Result {
-    let world = World::alone("deleted-whole").await?;
-    let _controller = world.cluster.start_namespace_controller()?;
-    world.apply(&api())?;
-    let operator = world.operator("operator-0")?;
-    operator_pod(&world, "operator-0")?;
-    world.in_force(&key("acme")).await?;
-    let gate = Gate::start(&world, "gate-0", GRACE).await?;
-    delete_namespace(&world)?;
-    is_to_end(&world, "operator-0").await?;
-    operator.stop(PATIENCE).await?;
     assert_eq!(gate.keys(), 0);
-    for pod in ["operator-0", &gate.name] {
+    holds(&world, &NOTHING).await?;
+    let directory = world.directory()?;
+    let snapshot = directory.owner_snapshot(uid, &Origin::Generated, &[]);
+    assert!(snapshot.await?.is_gone, "revoked for good");
+    let lease = world.get("lease/water-operator")?;
+    assert_eq!(lease["spec"]["holderIdentity"], "");
+    for pod in ["operator-0", "operator-1", &gate.name] {
         end_pod(&world, pod)?;
     }
     world.gone(&format!("namespace/{}", world.namespace)).await

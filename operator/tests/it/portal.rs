@@ -1,5 +1,5 @@
-//! A portal is rolled out after the gate, repaired and removed; what is wrong with it is told, and
-//! holds up nothing else.
+//! Tests of a portal: it is rolled out after the gate, repaired and removed; a problem with it is reported, and holds
+//! up nothing else.
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use crate::Result;
 use crate::installation::{exists, migrate, roll};
 use crate::rights;
-use crate::world::{API, PATIENCE, World, api};
+use crate::steps::{OBJECT, message, until};
+use crate::world::{World, api};
 
 /// Applies the chart's template for a portal, and the Secrets that its installer makes.
 fn prepare(world: &World) -> anyhow::Result<()> {
@@ -45,18 +46,6 @@ fn with_portal() -> Value {
     api
 }
 
-/// The message of `Stalled`, once it speaks of the portal.
-async fn problem(world: &World) -> anyhow::Result<String> {
-    let object = world
-        .condition("waterdataapi/water-data", "Stalled", "True/PortalInvalid")
-        .await?;
-    let conditions = object["status"]["conditions"].as_array();
-    let stalled = conditions.into_iter().flatten();
-    let stalled = stalled.into_iter().find(|one| one["type"] == "Stalled");
-    let message = stalled.context("Stalled")?["message"].as_str();
-    Ok(message.context("a message")?.to_owned())
-}
-
 fn paths(world: &World) -> anyhow::Result<Vec<String>> {
     let ingress = world.get("ingress/water-data")?;
     let paths = ingress["spec"]["rules"][0]["http"]["paths"].as_array();
@@ -72,62 +61,43 @@ async fn a_portal_is_rolled_out_after_the_gate_repaired_and_removed() -> Result 
     prepare(&world)?;
     world.apply(&with_portal())?;
     let _operator = world.operator("operator-0")?;
-    let api = "waterdataapi/water-data";
     migrate(&world, "1.2.3").await?;
     for part in ["departements", "history", "gate"] {
         assert!(!exists(&world, "deployment/water-data-portal"), "{part}");
         roll(&world, part, "1.2.3").await?;
     }
     roll(&world, "portal", "1.2.3").await?;
-    let done = world.condition(api, "Ready", "True/Complete").await?;
+    let done = world.condition(OBJECT, "Ready", "True/Complete").await?;
     assert_eq!(done["status"]["components"][3]["name"], "portal");
-    assert_eq!(
-        paths(&world)?,
-        ["/api water-data-gate", "/ water-data-portal"]
-    );
+    let both = ["/api water-data-gate", "/ water-data-portal"];
+    assert_eq!(paths(&world)?, both);
     let pod = world.get("deployment/water-data-portal")?["spec"]["template"]["spec"].clone();
     assert_eq!(pod["serviceAccountName"], "water-data-portal");
     assert_eq!(pod["automountServiceAccountToken"], true);
     let seal = world.get("secret/water-data-portal")?["data"]["seal-key"].clone();
 
     world.kubectl(&["delete", "service,networkpolicy", "water-data-portal"])?;
-    let repaired = async || {
+    until(&world, "the repair", async || {
         world.get("service/water-data-portal")?;
         world.get("networkpolicy/water-data-portal").map(drop)
-    };
-    world.wait("the repair", PATIENCE, repaired).await?;
+    })
+    .await?;
 
-    world.kubectl(&[
-        "patch",
-        "waterdataapi",
-        API,
-        "--type=json",
-        "--patch",
-        r#"[{"op": "remove", "path": "/spec/portal"}]"#,
-    ])?;
-    let removed = async || {
+    world.patch(OBJECT, &json!({ "spec": { "portal": null } }), &[])?;
+    until(&world, "the end of the portal", async || {
         for kind in ["deployment", "service", "networkpolicy", "pdb"] {
-            ensure!(
-                !exists(&world, &format!("{kind}/water-data-portal")),
-                "{kind}"
-            );
+            let object = format!("{kind}/water-data-portal");
+            ensure!(!exists(&world, &object), "{kind}");
         }
-        ensure!(
-            paths(&world)? == ["/api/v1 water-data-gate"],
-            "{:?}",
-            paths(&world)?
-        );
+        let left = paths(&world)?;
+        ensure!(left == ["/api/v1 water-data-gate"], "{left:?}");
         Ok(())
-    };
-    world
-        .wait("the end of the portal", PATIENCE, removed)
-        .await?;
+    })
+    .await?;
     // What the chart made is the chart's to remove, and a portal that comes back finds its key.
     assert!(exists(&world, "serviceaccount/water-data-portal"));
-    assert_eq!(
-        world.get("secret/water-data-portal")?["data"]["seal-key"],
-        seal
-    );
+    let secret = world.get("secret/water-data-portal")?;
+    assert_eq!(secret["data"]["seal-key"], seal);
     Ok(())
 }
 
@@ -145,7 +115,9 @@ async fn what_a_portal_lacks_is_named_with_the_remedy_and_holds_up_nothing_else(
     for part in ["departements", "history", "gate"] {
         roll(&world, part, "1.2.3").await?;
     }
-    let message = problem(&world).await?;
+    let invalid = "True/PortalInvalid";
+    let found = world.condition(OBJECT, "Stalled", invalid).await?;
+    let message = message(&found, "Stalled");
     for words in [
         "the Ingress answers for water.example: make both hosts the same",
         "has no group account",
@@ -163,7 +135,7 @@ async fn what_a_portal_lacks_is_named_with_the_remedy_and_holds_up_nothing_else(
     world.apply(&with_portal())?;
     roll(&world, "portal", "1.2.3").await?;
     world
-        .condition("waterdataapi/water-data", "Ready", "True/Complete")
-        .await?;
-    Ok(())
+        .condition(OBJECT, "Ready", "True/Complete")
+        .await
+        .map(drop)
 }

@@ -1,5 +1,5 @@
-//! What the portal may write, asked of a real API server with the portal's own token, under the Role
-//! and the admission policy that the chart renders.
+//! Tests of the portal's rights to write, at a real API server with the portal's own token, under the Role and the
+//! admission policy that the chart renders.
 
 mod changes;
 mod creates;
@@ -31,8 +31,7 @@ struct Portal {
 }
 
 impl Portal {
-    /// In a namespace of that name, once the API server has learnt of the policy: until then it
-    /// refuses nothing.
+    /// Creates the portal once the API server enforces the policy: until then it refuses nothing.
     async fn new(world: World) -> anyhow::Result<Self> {
         let template = Some("templates/portal.yaml");
         let manifests = rights::rendered(&world.namespace, template, &VALUES)?;

@@ -1,42 +1,21 @@
-//! A standby's caches: filled before it leads, and no older than what the leader before it has told.
+//! A standby's caches: filled before it leads, and no older than what the leader before it has reported.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use water_harness::{HttpClient, Process, Proxy};
+use water_harness::{HttpClient, Proxy};
 
 use crate::Result;
 use crate::gate::{GRACE, Gate};
-use crate::store_faults::admin_address;
-use crate::turnover::Client;
+use crate::rotation::Client;
+use crate::steps::{admin_address, edit, logs, ready, until};
 use crate::world::{PATIENCE, World, brought, key, shown};
 
 /// Several of a standby's requests may first meet connections of which it does not know that they are
 /// dead, each for ten seconds.
 const OVER_DEAD_CONNECTIONS: Duration = Duration::from_secs(120);
-
-/// Waits until an operator's caches are full.
-async fn filled(world: &World, operator: &Process) -> Result {
-    let told = async || {
-        let log = operator.log();
-        ensure!(log.contains("the watches have told of everything"), "{log}");
-        Ok(())
-    };
-    world.wait("the standby's caches", PATIENCE, told).await
-}
-
-#[tokio::test]
-async fn a_standby_fills_its_caches_before_it_leads() -> Result {
-    let (world, _leader) = World::running("warm").await?;
-    world.synced().await?;
-    let standby = world.operator("operator-1")?;
-    filled(&world, &standby).await?;
-    let lease = world.get("lease/water-operator")?;
-    assert_eq!(lease["spec"]["holderIdentity"], "operator-0");
-    Ok(())
-}
 
 #[tokio::test]
 async fn an_operator_is_ready_to_take_over_once_its_caches_are_full() -> Result {
@@ -55,17 +34,12 @@ async fn an_operator_is_ready_to_take_over_once_its_caches_are_full() -> Result 
         ensure!(answer.json()?["missing"] == json!(wanted), "{answer:?}");
         Ok(())
     };
-    let failing = async || {
-        let log = operator.log();
-        ensure!(log.contains("a watch fails"), "{log}");
-        Ok(())
-    };
-    world.wait("the failing watch", PATIENCE, failing).await?;
+    logs(&world, &operator, "a watch fails").await?;
     let lease_read = async || missing(&["caches filled"]).await;
-    world.wait("the lease", PATIENCE, lease_read).await?;
+    until(&world, "the lease", lease_read).await?;
     world.patch(role, &json!({ "rules": rules }), &[])?;
     let full = async || missing(&[]).await;
-    world.wait("full caches", PATIENCE, full).await
+    until(&world, "full caches", full).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -75,12 +49,10 @@ async fn a_new_leader_with_dead_watches_undoes_no_suspension() -> Result {
     let gate = Arc::new(Gate::start(&world, "gate-0", GRACE).await?);
     let proxy = Proxy::before(world.cluster.address()).await?;
     let standby = world.operator_through("operator-1", &proxy)?;
-    filled(&world, &standby).await?;
+    logs(&world, &standby, "the watches have told of everything").await?;
     proxy.half_open();
-    world.patch("apikey/acme", &json!({ "spec": { "suspend": true } }), &[])?;
-    world
-        .condition("apikey/acme", "Ready", "True/Suspended")
-        .await?;
+    edit(&world, "acme", &json!({ "suspend": true }))?;
+    ready(&world, "acme", "True/Suspended").await?;
     let client = Client::start(&gate, &"a".repeat(64));
     leader.stop(PATIENCE).await?;
     world.apply(&key("later"))?;

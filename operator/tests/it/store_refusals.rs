@@ -1,22 +1,30 @@
-//! What Redis refuses is told by its reason, by each ApiKey's condition and by a metric, and ends by itself
-//! once Redis takes the same again.
+//! Tests of refusals by Redis: each is reported by its reason, by each ApiKey's condition and by a metric, and ends by
+//! itself once Redis takes the same again.
 
 use std::sync::Arc;
 
 use anyhow::{bail, ensure};
+use serde_json::Value;
 use water_harness::{Port, Process, Redis};
 
 use crate::Result;
-use crate::store_faults::{admin_address, metrics};
-use crate::world::{PATIENCE, World, api, brought};
+use crate::steps::{
+    OBJECT, becomes, generation, logs, measured, message, ready, rebuilt, says, until,
+};
+use crate::world::{World, api, brought, shown};
 
 pub const USER: &str = "water-operator";
 const PASSWORD: &str = "secret";
 
-/// A world whose operator has a user of its own at Redis.
+/// A world whose operator has a separate user at Redis.
 pub async fn with_user(namespace: &str) -> anyhow::Result<(Redis, World, Arc<Process>)> {
+    with_rights(namespace, "").await
+}
+
+/// A world whose operator's user has all rights but some.
+async fn with_rights(namespace: &str, but: &str) -> anyhow::Result<(Redis, World, Arc<Process>)> {
     let redis = Redis::start_with(&[
-        &format!("user {USER} on >{PASSWORD} ~* &* +@all"),
+        &format!("user {USER} on >{PASSWORD} ~* &* +@all {but}"),
         "enable-debug-command yes",
     ])
     .await?;
@@ -27,91 +35,122 @@ pub async fn with_user(namespace: &str) -> anyhow::Result<(Redis, World, Arc<Pro
     Ok((redis, world, operator))
 }
 
-/// Whether failures of that reason were counted.
-async fn is_counted(world: &World, operator: &Process, reason: &str) -> Result {
-    let address = admin_address(world, operator).await?;
-    let name = format!("water_operator_store_failures_total{{reason=\"{reason}\"}} ");
-    let counted = async || {
-        let metrics = metrics(&address).await?;
-        let mut counts = metrics.lines().filter_map(|line| line.strip_prefix(&name));
-        ensure!(counts.any(|count| count != "0"), "{metrics}");
-        Ok(())
-    };
-    world.wait("the metric", PATIENCE, counted).await
+/// Waits until failures of that reason were counted.
+async fn counted(world: &World, operator: &Process, reason: &str) -> Result {
+    let name = format!("water_operator_store_failures_total{{reason=\"{reason}\"}}");
+    measured(world, operator, &name).await
 }
 
-/// Redis refuses what these commands forbid, until the others allow it again.
-async fn refused(
-    namespace: &str,
-    digit: char,
-    (reason, word): (&str, &str),
-    forbid: &[&[&str]],
-    allow: &[&[&str]],
-) -> Result {
-    let (redis, world, operator) = with_user(namespace).await?;
-    for command in forbid {
-        redis.command(command).await?;
+#[tokio::test]
+async fn what_redis_refuses_is_told_by_its_reason_until_it_is_taken_again() -> Result {
+    let (redis, world, operator) = with_user("refused").await?;
+    let user = ["ACL", "SETUSER", USER];
+    let right = format!(">{PASSWORD}");
+    type Commands<'a> = &'a [&'a [&'a str]];
+    let refusals: [(&str, &str, Commands, Commands); 4] = [
+        (
+            "StoreReadOnly",
+            "read_only",
+            &[&["REPLICAOF", "127.0.0.1", "1"]],
+            &[&["REPLICAOF", "NO", "ONE"]],
+        ),
+        (
+            "StoreDenied",
+            "denied",
+            &[&[&user[..], &["-evalsha", "-eval"]].concat()],
+            &[&[&user[..], &["+@all"]].concat()],
+        ),
+        (
+            "StoreWrongPassword",
+            "wrong_password",
+            // A connection that has given the old one stays.
+            &[
+                &[&user[..], &["resetpass", ">another"]].concat(),
+                &["CLIENT", "KILL", "USER", USER],
+            ],
+            &[&[&user[..], &[&right]].concat()],
+        ),
+        (
+            "StoreOutOfMemory",
+            "out_of_memory",
+            &[&["CONFIG", "SET", "maxmemory", "1"]],
+            &[&["CONFIG", "SET", "maxmemory", "0"]],
+        ),
+    ];
+    let term = async || anyhow::Ok(world.observe().await?.meta.map(|meta| meta.term));
+    for ((reason, word, forbid, allow), digit) in refusals.into_iter().zip('1'..) {
+        let before = term().await?;
+        for command in forbid {
+            redis.command(command).await?;
+        }
+        let name = format!("later-{digit}");
+        world.apply(&brought(&name, digit))?;
+        let (object, said) = (format!("apikey/{name}"), format!("False/{reason}"));
+        world.condition(&object, "Synced", &said).await?;
+        counted(&world, &operator, word).await?;
+        for command in allow {
+            redis.command(command).await?;
+        }
+        ready(&world, &name, "True/Active").await?;
+        // A write that Redis refused was not carried out: the directory need not be claimed again.
+        if ["StoreDenied", "StoreOutOfMemory"].contains(&reason) {
+            assert_eq!(term().await?, before, "{reason}");
+        }
     }
-    world.apply(&brought("later", digit))?;
-    let said = format!("False/{reason}");
-    world.condition("apikey/later", "Synced", &said).await?;
-    is_counted(&world, &operator, word).await?;
-    for command in allow {
-        redis.command(command).await?;
-    }
-    let key = world.condition("apikey/later", "Ready", "True/Active");
-    key.await?;
     Ok(())
 }
 
 #[tokio::test]
-async fn a_replica_takes_no_writes() -> Result {
-    let replica: &[&str] = &["REPLICAOF", "127.0.0.1", "1"];
-    let primary: &[&str] = &["REPLICAOF", "NO", "ONE"];
-    let reason = ("StoreReadOnly", "read_only");
-    refused("refused-replica", '1', reason, &[replica], &[primary]).await
-}
+async fn what_redis_refuses_besides_passes_is_told_counted_and_logged() -> Result {
+    let (redis, world, operator) = with_rights("refused-besides", "-zrange").await?;
+    let user = ["ACL", "SETUSER", USER];
+    let forbid = async |command: &str| redis.command(&[&user[..], &[command]].concat()).await;
+    // What is old is removed once an hour, the first time soon.
+    let degraded = "Degraded=True/StoreDenied";
+    says(&world, OBJECT, degraded, "90 days old cannot be removed").await?;
+    logs(&world, &operator, "90 days old cannot be removed").await?;
+    counted(&world, &operator, "denied").await?;
+    forbid("+@all").await?;
 
-#[tokio::test]
-async fn a_user_that_lacks_a_right_is_denied() -> Result {
-    let less: &[&str] = &["ACL", "SETUSER", USER, "-evalsha", "-eval"];
-    let all: &[&str] = &["ACL", "SETUSER", USER, "+@all"];
-    let reason = ("StoreDenied", "denied");
-    refused("refused-right", '2', reason, &[less], &[all]).await
-}
-
-#[tokio::test]
-async fn a_password_that_was_changed_is_refused() -> Result {
-    let (wrong, right) = (">another", format!(">{PASSWORD}"));
-    let changed: &[&str] = &["ACL", "SETUSER", USER, "resetpass", wrong];
-    // Whoever has given the old one stays.
-    let ended: &[&str] = &["CLIENT", "KILL", "USER", USER];
-    let restored: &[&str] = &["ACL", "SETUSER", USER, &right];
-    let reason = ("StoreWrongPassword", "wrong_password");
-    refused(
-        "refused-password",
-        '3',
-        reason,
-        &[changed, ended],
-        &[restored],
+    // Nothing else reads the leases so.
+    forbid("-hgetall").await?;
+    world.apply(&brought("later", '1'))?;
+    let awaiting = "Reconciling=True/AwaitingGates";
+    let why = "the gates cannot be asked";
+    let told = says(&world, "apikey/later", awaiting, why).await?;
+    ensure!(
+        message(&told, "Reconciling").contains("lacks a right"),
+        "{told}"
+    );
+    logs(
+        &world,
+        &operator,
+        "cannot be asked whether they have applied a change",
     )
-    .await
-}
+    .await?;
+    forbid("+@all").await?;
+    ready(&world, "later", "True/Active").await?;
 
-#[tokio::test]
-async fn a_full_redis_is_out_of_memory() -> Result {
-    let full: &[&str] = &["CONFIG", "SET", "maxmemory", "1"];
-    let roomy: &[&str] = &["CONFIG", "SET", "maxmemory", "0"];
-    let reason = ("StoreOutOfMemory", "out_of_memory");
-    refused("refused-full", '4', reason, &[full], &[roomy]).await
+    forbid("-hset").await?;
+    let (published, earlier) = (world.published().await?, generation(&world).await?);
+    redis.command(&["FLUSHALL"]).await?;
+    logs(&world, &operator, "the key directory cannot be rebuilt").await?;
+    let denied = "False/StoreDenied";
+    world.condition(OBJECT, "DirectorySynced", denied).await?;
+    forbid("+@all").await?;
+    rebuilt(&world, &published, earlier).await?;
+    world.synced().await?;
+    let healthy = |found: &Value| !shown(found, "Degraded").contains("StoreDenied");
+    becomes(&world, OBJECT, "not degraded", healthy)
+        .await
+        .map(drop)
 }
 
 #[tokio::test]
 async fn a_redis_that_loads_its_data_says_so() -> Result {
     let (redis, world, operator) = with_user("refused-loading").await?;
-    redis
-        .command(&["DEBUG", "POPULATE", "4000", "beside", "2048"])
-        .await?;
+    let fill = ["DEBUG", "POPULATE", "4000", "beside", "2048"];
+    redis.command(&fill).await?;
     for (name, value) in [
         ("rdbcompression", "no"),
         ("loading-process-events-interval-bytes", "1024"),
@@ -125,21 +164,18 @@ async fn a_redis_that_loads_its_data_says_so() -> Result {
             Err(error) if error.to_string().contains("LOADING") => Ok(()),
             answer => bail!("{answer:?}"),
         };
-        world.wait("Redis to load", PATIENCE, loading).await?;
+        until(&world, "Redis to load", loading).await?;
         world.apply(&brought("later", '5'))?;
         let said = "False/StoreLoading";
         world.condition("apikey/later", "Synced", said).await?;
-        redis
-            .command(&["CONFIG", "SET", "key-load-delay", "0"])
-            .await
+        let at_once = ["CONFIG", "SET", "key-load-delay", "0"];
+        redis.command(&at_once).await
     };
     // The load is answered when it ends, later than the harness waits for an answer.
     let (_, told) = tokio::join!(redis.command(&["DEBUG", "RELOAD"]), told);
     told?;
-    is_counted(&world, &operator, "loading").await?;
-    let key = world.condition("apikey/later", "Ready", "True/Active");
-    key.await?;
-    Ok(())
+    counted(&world, &operator, "loading").await?;
+    ready(&world, "later", "True/Active").await.map(drop)
 }
 
 #[tokio::test]
@@ -150,8 +186,7 @@ async fn a_cluster_that_lacks_its_slots_is_down() -> Result {
     let world = World::with_redis("refused-cluster", &redis.url()).await?;
     world.apply(&api())?;
     let operator = world.operator("operator-0")?;
-    let api = "waterdataapi/water-data";
     let said = "False/StoreClusterDown";
-    world.condition(api, "DirectorySynced", said).await?;
-    is_counted(&world, &operator, "cluster_down").await
+    world.condition(OBJECT, "DirectorySynced", said).await?;
+    counted(&world, &operator, "cluster_down").await
 }

@@ -1,13 +1,17 @@
-//! Watches that fail, and what goes on beside them.
+//! Tests of watches that fail, and of the work that goes on meanwhile.
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
+use water_kit::operator::foreign;
 
 use crate::Result;
+use crate::audit::passes;
+use crate::steps::{OBJECT, look_again, revoke, until};
 use crate::world::{PATIENCE, World, brought, key};
 
 #[tokio::test]
-async fn a_kind_that_may_not_be_watched_is_told_of_and_keys_are_issued_and_revoked() -> Result {
+async fn fault_14_a_kind_that_may_not_be_watched_is_told_of_and_keys_are_issued_and_revoked()
+-> Result {
     let (world, operator) = World::running("one-forbidden").await?;
     world.in_force(&brought("before", '6')).await?;
     let role = "role/water-operator";
@@ -19,7 +23,7 @@ async fn a_kind_that_may_not_be_watched_is_told_of_and_keys_are_issued_and_revok
     world.patch(role, &json!({ "rules": without }), &[])?;
     operator.stop(PATIENCE).await?;
     let operator = world.operator("operator-1")?;
-    let told = async || {
+    until(&world, "the failing watch in the log", async || {
         let log = operator.log();
         let mut lines = log.lines();
         let failing = lines.any(|line| {
@@ -28,12 +32,10 @@ async fn a_kind_that_may_not_be_watched_is_told_of_and_keys_are_issued_and_revok
         });
         ensure!(failing, "{log}");
         Ok(())
-    };
-    world
-        .wait("the failing watch in the log", PATIENCE, told)
-        .await?;
+    })
+    .await?;
     world.in_force(&key("after")).await?;
-    world.kubectl(&["delete", "apikey", "before"])?;
+    revoke(&world, "before").await?;
     assert_eq!(world.published().await?.len(), 1);
     assert_eq!(operator.exit_status()?, None);
     Ok(())
@@ -44,26 +46,31 @@ async fn a_status_alone_is_no_reason_for_a_pass_over_an_api() -> Result {
     const WRITES: usize = 30;
     let (world, _operator) = World::running("status-only").await?;
     world.synced().await?;
-    let before = world.passes()?;
+    let before = passes(&world)?;
     for version in 0..WRITES {
         let status = json!({ "status": { "targetVersion": version.to_string() } });
-        world.patch(
-            "waterdataapi/water-data",
-            &status,
-            &["--subresource=status"],
-        )?;
+        world.patch(OBJECT, &status, &["--subresource=status"])?;
     }
     // A pass that is asked for comes after all that the writes might have asked for.
-    let asked = world.passes()?;
-    world.kubectl(&["annotate", "waterdataapi", "water-data", "looked-at=again"])?;
-    let passed = async || {
-        let now = world.passes()?;
+    let asked = passes(&world)?;
+    look_again(&world, OBJECT, "again")?;
+    let after = until(&world, "the pass", async || {
+        let now = passes(&world)?;
         ensure!(now > asked, "{asked} passes before, {now} since");
         Ok(now)
-    };
-    let after = world.wait("the pass", PATIENCE, passed).await?;
-    // The rollout, which waits here, has passes of its own.
+    })
+    .await?;
+    // The rollout, which waits here, has separate passes.
     let passes = after - before;
     ensure!(passes < WRITES / 2, "{passes} passes");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fault_48_foreign_annotations_of_apikeys_and_labelled_secrets_take_no_memory() -> Result {
+    let grown = foreign::growth("foreign", 100, 20).await?;
+    println!("30 MB of foreign annotations: {grown:?}, in KiB");
+    let all = [grown.leader, grown.standby, grown.cold_start];
+    ensure!(all.iter().all(|grown| *grown <= 10_000), "{grown:?} KiB");
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Hints that a load changed a dataset. They make a reader look sooner, nothing more: behind a
-//! pooler, and while the connection is down, they are lost.
+//! Hints that a load changed a dataset. They only make a reader check sooner: behind a pooler, and while the
+//! connection is down, they are lost.
 
 use tokio::sync::mpsc;
 use tokio_postgres::Client;
@@ -7,10 +7,10 @@ use tokio_postgres::Client;
 use crate::database::Database;
 use crate::error::Error;
 
-/// What the connection begins with.
+/// Statement that the connection begins with.
 const SETTINGS: &str = "LISTEN water_datasets";
 
-/// A connection that listens.
+/// A connection that receives the hints.
 pub struct Changes {
     hints: mpsc::Receiver<()>,
     /// The connection ends with its client.
@@ -28,7 +28,7 @@ impl Changes {
         })
     }
 
-    /// Waits for a change: `false` when the connection has ended and no hint will come any more.
+    /// Waits for a hint; `false` when the connection has ended and none will come.
     pub async fn next(&mut self) -> bool {
         self.hints.recv().await.is_some()
     }

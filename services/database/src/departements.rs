@@ -1,25 +1,29 @@
 //! The two datasets of the départements, as the service keeps them in memory.
 
-use tokio_postgres::Row;
-use water_domain::{Level, Number, RiskRating, RiskRecord, StressRecord, Timestamp, departement};
+use std::str::FromStr;
 
-use crate::database::{Database, answer};
+use tokio_postgres::Row;
+use water_domain::{
+    Level, LevelSource, Number, RiskRating, RiskRecord, StressRecord, Timestamp, departement,
+};
+
+use crate::database::{Connection, Database, answer};
 use crate::error::Error;
 use crate::moment::Moment;
 
-/// Which content is stored; each number rises with every load that changes its dataset.
+/// Numbers of the stored content; each rises with every load that changes its dataset, or the date or origin of a level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Versions {
-    /// Of the stress records; 0 before the first load.
+    /// Version of the stress records; 0 before the first load.
     pub stress: i64,
-    /// Of the risk records; 0 before the first load.
+    /// Version of the risk records; 0 before the first load.
     pub risk: i64,
 }
 
 /// Both datasets at one moment: versions and records never come from different loads.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Snapshot {
-    /// Which content this is.
+    /// Versions of both datasets.
     pub versions: Versions,
     /// The stress records; `None` before the first load.
     pub stress: Option<Dataset<StressRecord>>,
@@ -34,12 +38,12 @@ pub struct Dataset<R> {
     pub updated_at: Timestamp,
     /// At most one record a département.
     pub records: Vec<R>,
-    /// The stored keys of records that this version does not understand: a newer one wrote them.
+    /// Stored keys of records that this version does not understand: a newer one wrote them.
     pub skipped: Vec<String>,
 }
 
 impl Snapshot {
-    /// What is not served, such as `stress 34`.
+    /// Records that are not served, such as `stress 34`.
     pub fn skipped(&self) -> Vec<String> {
         let stress = self.stress.iter().flat_map(|dataset| &dataset.skipped);
         let risk = self.risk.iter().flat_map(|dataset| &dataset.skipped);
@@ -52,26 +56,30 @@ impl Snapshot {
 
 const VERSIONS: &str =
     "SELECT name, version, updated_at FROM water.datasets WHERE name IN ('stress', 'risk')";
-const STRESS: &str = "SELECT dept, stress_index, level FROM water.stress ORDER BY dept";
+const STRESS: &str = "SELECT dept, stress_index, stress.level, \
+           CASE WHEN level_derived THEN 'derived' WHEN register THEN 'register' ELSE 'file' END AS level_source, \
+           CASE WHEN level_derived THEN input.as_of ELSE levels.as_of END AS level_as_of, \
+           coalesce(stress.updated_at, input.updated_at) AS updated_at \
+    FROM water.stress LEFT JOIN water.levels USING (dept) \
+         CROSS JOIN (SELECT as_of, updated_at FROM water.datasets WHERE name = 'stress') AS input \
+    ORDER BY dept";
 const RISK: &str =
     "SELECT dept, flood, drought, overall, rating, updated_at FROM water.risk ORDER BY dept";
 
-/// The versions alone: one cheap row each, to be asked every second.
+/// Reads the versions alone: one cheap row each, polled every second.
 pub async fn versions(database: &Database) -> Result<Versions, Error> {
     const ATTEMPT: &str = "reading the versions of the datasets";
-    let connection = database.connection().await?;
-    let rows = answer(ATTEMPT, async {
-        let statement = connection.prepare_cached(VERSIONS).await?;
-        connection.query(&statement, &[]).await
-    })
-    .await;
-    let rows = connection.answered(rows)?;
+    let rows = |connection: Connection| async move {
+        let rows = connection.rows(VERSIONS, &[]).await;
+        (connection, rows)
+    };
+    let rows = database.ask(ATTEMPT, rows).await?;
     Ok(rows
         .iter()
         .fold(Versions::default(), |versions, row| versions.with(row)))
 }
 
-/// Both datasets in one snapshot.
+/// Reads both datasets in one snapshot.
 pub async fn snapshot(database: &Database) -> Result<Snapshot, Error> {
     const ATTEMPT: &str = "reading the records of the départements";
     let mut connection = database.connection().await?;
@@ -109,8 +117,8 @@ impl Versions {
     }
 }
 
-/// The dataset `name`, unless nothing was ever loaded into it. A record with a value that is not
-/// understood stops itself only: during an upgrade the next version's loader may have written it.
+/// Builds the dataset `name`, unless nothing was ever loaded into it. A record with an unknown value is skipped
+/// alone: during an upgrade the next version's loader may have written it.
 fn dataset<R>(
     datasets: &[Row],
     name: &str,
@@ -136,16 +144,16 @@ fn dataset<R>(
 }
 
 /// A stored stress record.
-pub(crate) fn stress_record(row: &Row) -> Result<StressRecord, Error> {
+fn stress_record(row: &Row) -> Result<StressRecord, Error> {
     const ATTEMPT: &str = "reading a stress record";
     Ok(StressRecord {
         departement: departement::parse(row.get("dept"))
             .map_err(|why| Error::stored(ATTEMPT, why))?,
         stress_index: number(ATTEMPT, row, "stress_index")?,
-        level: row
-            .get::<_, &str>("level")
-            .parse::<Level>()
-            .map_err(|why| Error::stored(ATTEMPT, why))?,
+        level: word::<Level>(ATTEMPT, row, "level")?,
+        level_source: word::<LevelSource>(ATTEMPT, row, "level_source")?,
+        level_as_of: moment(ATTEMPT, row, "level_as_of")?,
+        updated_at: moment(ATTEMPT, row, "updated_at")?,
     })
 }
 
@@ -158,15 +166,26 @@ pub(crate) fn risk_record(row: &Row) -> Result<RiskRecord, Error> {
         flood: number(ATTEMPT, row, "flood")?,
         drought: number(ATTEMPT, row, "drought")?,
         overall: number(ATTEMPT, row, "overall")?,
-        rating: row
-            .get::<_, &str>("rating")
-            .parse::<RiskRating>()
-            .map_err(|why| Error::stored(ATTEMPT, why))?,
+        rating: word::<RiskRating>(ATTEMPT, row, "rating")?,
         updated_at: row.get::<_, Moment>("updated_at").0,
     })
 }
 
-fn number(attempt: &'static str, row: &Row, column: &str) -> Result<Number, Error> {
+fn moment(attempt: &'static str, row: &Row, column: &str) -> Result<Timestamp, Error> {
+    let moment = row.try_get::<_, Moment>(column);
+    Ok(moment.map_err(|why| Error::stored(attempt, why))?.0)
+}
+
+/// Reads the word of a column.
+pub(crate) fn word<T>(attempt: &'static str, row: &Row, column: &str) -> Result<T, Error>
+where
+    T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
+{
+    let value = row.get::<_, &str>(column).parse();
+    value.map_err(|why| Error::stored(attempt, why))
+}
+
+pub(crate) fn number(attempt: &'static str, row: &Row, column: &str) -> Result<Number, Error> {
     Number::try_from(row.get::<_, f64>(column)).map_err(|why| Error::stored(attempt, why))
 }
 

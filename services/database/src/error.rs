@@ -1,6 +1,6 @@
-//! What can go wrong with PostgreSQL, and whether trying again may help.
+//! Errors of PostgreSQL, and whether a retry may help.
 //!
-//! No message carries a URL or a row: the server's `DETAIL` quotes values, so it is left out.
+//! No message has a URL or a row: the server's `DETAIL` quotes values, so it is left out.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -9,21 +9,21 @@ use deadpool_postgres::{HookError, PoolError};
 use tokio_postgres::error::SqlState;
 use water_domain::Fault;
 
-/// Why a URL or a CA file cannot be used; it never repeats the URL, which holds a password.
+/// A URL or a CA file that cannot be used; no message repeats the URL, which holds a password.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// The URL is not one.
+    /// The URL is not a PostgreSQL URL.
     #[error(
         "the PostgreSQL URL cannot be read: write postgresql://user:password@host:5432/database?sslmode=verify-full"
     )]
     Url,
-    /// `sslmode` has a value that promises nothing.
+    /// `sslmode` is unknown, or guarantees nothing.
     #[error(
         "sslmode of the PostgreSQL URL must be disable, require, verify-ca or verify-full: \
          allow and prefer may silently go without encryption"
     )]
     SslMode,
-    /// TLS was refused and a CA file was given.
+    /// TLS is disabled and a CA file was given.
     #[error("the PostgreSQL URL says sslmode=disable and a CA file is set: remove one of the two")]
     CaWithoutTls,
     /// The CA file cannot be read.
@@ -31,10 +31,10 @@ pub enum SettingsError {
     CaFile {
         /// The file.
         path: String,
-        /// What was wrong with it.
+        /// The cause.
         source: rustls::pki_types::pem::Error,
     },
-    /// The CA certificate cannot be read as one.
+    /// The CA certificate cannot be read.
     #[error("the PostgreSQL CA certificate cannot be used: it must be PEM")]
     Certificate,
     /// The CA file has no certificate that can be used.
@@ -49,13 +49,13 @@ pub enum SettingsError {
 #[derive(Debug, thiserror::Error)]
 #[error("{attempt}")]
 pub struct Error {
-    /// What was attempted, in the words of its caller.
+    /// The attempted action, in the words of its caller.
     attempt: &'static str,
     #[source]
     cause: Cause,
 }
 
-/// The server's or the network's part in a failure.
+/// Cause of a failure, at the server or in the network.
 #[derive(Debug)]
 enum Cause {
     /// No connection: refused, lost, or the pool had none in time.
@@ -68,7 +68,7 @@ enum Cause {
     Answer(Box<dyn StdError + Send + Sync>),
     /// A stored value that the domain refuses.
     Stored(Box<dyn StdError + Send + Sync>),
-    /// A replica that has not yet got what another one has shown.
+    /// A replica that lacks a state already shown by another server.
     Behind,
 }
 
@@ -92,17 +92,22 @@ impl Error {
         matches!(self.cause, Cause::Deadline)
     }
 
-    /// Whether the connection ended before the answer came, which is then not known.
+    /// Whether the connection or the time ended before the answer, which is then unknown.
     pub(crate) fn is_end_of_connection(&self) -> bool {
+        self.is_deadline() || self.is_loss()
+    }
+
+    /// Whether the connection ended before the answer came.
+    pub(crate) fn is_loss(&self) -> bool {
         match &self.cause {
-            Cause::Connection(_) | Cause::Deadline => true,
+            Cause::Connection(_) => true,
             Cause::Server { state, .. } => state.code().starts_with("57P"),
-            Cause::Answer(_) | Cause::Stored(_) | Cause::Behind => false,
+            Cause::Deadline | Cause::Answer(_) | Cause::Stored(_) | Cause::Behind => false,
         }
     }
 
-    /// Whether the connection's prepared statement does not fit the schema any more: a migration
-    /// changed it, or a pooler put the connection on another server.
+    /// Whether the connection's prepared statement no longer fits the schema: a migration changed it, or a pooler
+    /// moved the connection to another server.
     pub(crate) fn is_outdated_plan(&self) -> bool {
         const OUTDATED: [SqlState; 3] = [
             SqlState::UNDEFINED_COLUMN,
@@ -112,7 +117,7 @@ impl Error {
         matches!(&self.cause, Cause::Server { state, .. } if OUTDATED.contains(state))
     }
 
-    /// A stored value that the domain refuses: somebody wrote past `water-ingest`.
+    /// A stored value that the domain refuses: it was not written by `water-ingest`.
     pub(crate) fn stored(
         attempt: &'static str,
         why: impl Into<Box<dyn StdError + Send + Sync>>,
@@ -124,7 +129,7 @@ impl Error {
     }
 }
 
-/// Says what was attempted when it failed: `.attempting("reading the versions")`.
+/// Names the attempted action in an error: `.attempting("reading the versions")`.
 pub(crate) trait Attempt<T> {
     fn attempting(self, attempt: &'static str) -> Result<T, Error>;
 }
@@ -159,12 +164,12 @@ impl From<tokio_postgres::Error> for Cause {
                 message: db.message().to_owned(),
             };
         }
-        // The client tells apart what went wrong only in the text of its errors; a failure of the
-        // code's own making (a column's type or count) is one that carries no I/O error and left
-        // the connection open.
-        match error.is_closed() || has_io_source(&error) {
-            true => Self::Connection(Box::new(error)),
-            false => Self::Answer(Box::new(error)),
+        // The driver's errors differ only in their text; one caused by this program (a column's type or count) has no
+        // I/O error and leaves the connection open.
+        if error.is_closed() || has_io_source(&error) {
+            Self::Connection(Box::new(error))
+        } else {
+            Self::Answer(Box::new(error))
         }
     }
 }
@@ -201,8 +206,8 @@ impl StdError for Cause {
 }
 
 impl Fault for Error {
-    /// Away, slow, overloaded, stopping, not yet migrated, just migrated, or with a password that
-    /// was changed: all of these end without a change to this program.
+    /// Whether the failure ends without a change to this program: the server is down, slow, overloaded, stopping, not
+    /// yet or just migrated, or the password was changed.
     fn is_transient(&self) -> bool {
         /// Classes of SQLSTATE: connection, authorisation, transaction rollback, insufficient
         /// resources, operator intervention (which includes the statement timeout), system error.

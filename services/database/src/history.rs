@@ -1,19 +1,19 @@
-//! Pages of an account's history. Every query here takes an [`AccountId`]: there is no other way
-//! to a row.
+//! Pages of an account's history. Every query takes an [`AccountId`]: rows are read in no other way.
 
 use std::error::Error as StdError;
 
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 use water_domain::{AccountId, ComplianceAudit, Number, Page, RiskAnalysis, Timestamp};
 
-use crate::database::{Database, answer};
+use crate::database::{Connection, Database};
 use crate::error::Error;
 use crate::moment::Moment;
 
-/// One page of a history; `total` and `rows` are of one moment.
+/// A page of a history; `total` and `rows` are of the same moment.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Slice<R> {
-    /// How many rows the account has.
+    /// Number of the account's rows.
     pub total: u64,
     /// The page's rows, newest first; empty when the offset is beyond the total.
     pub rows: Vec<R>,
@@ -47,8 +47,8 @@ macro_rules! page_of {
     };
 }
 
-/// A page of the account's risk analyses. Codes and ratings are handed on as they are stored: a
-/// row left out because its code is new would shift every page after it.
+/// Reads a page of the account's risk analyses. Codes and ratings are returned as stored: leaving out a row whose
+/// code is new would shift every page after it.
 pub async fn analyses(
     database: &Database,
     account: &AccountId,
@@ -72,7 +72,7 @@ pub async fn analyses(
     )
 }
 
-/// A page of the account's compliance audits.
+/// Reads a page of the account's compliance audits.
 pub async fn audits(
     database: &Database,
     account: &AccountId,
@@ -96,7 +96,7 @@ pub async fn audits(
     )
 }
 
-/// Where the columns of [`page_of`] stand; a name would be looked up for each row anew.
+/// Positions of the columns of [`page_of`]; names would be looked up again for each row.
 mod column {
     pub const TOTAL: usize = 0;
     pub const ID: usize = 1;
@@ -117,20 +117,17 @@ async fn rows(
     account: &AccountId,
     page: Page,
 ) -> Result<Vec<Row>, Error> {
-    let connection = database.connection().await?;
     let limit = i64::from(page.limit);
     let offset = i64::try_from(page.offset).unwrap_or(i64::MAX);
-    let rows = answer(attempt, async {
-        let statement = connection.prepare_cached(query).await?;
-        connection
-            .query(&statement, &[&account.as_str(), &limit, &offset])
-            .await
-    })
-    .await;
-    connection.answered(rows)
+    let rows = |connection: Connection| async move {
+        let parameters: [&(dyn ToSql + Sync); 3] = [&account.as_str(), &limit, &offset];
+        let rows = connection.rows(query, &parameters).await;
+        (connection, rows)
+    };
+    database.ask(attempt, rows).await
 }
 
-/// No row: the account is unknown. One row without a record: the offset is beyond the total.
+/// Builds a page. No row: the account is unknown. One row without a record: the offset is beyond the total.
 fn slice<R>(
     attempt: &'static str,
     rows: &[Row],

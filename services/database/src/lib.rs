@@ -1,9 +1,8 @@
-//! Everything PostgreSQL: who connects how, the schema, and the only queries there are.
+//! PostgreSQL access: connections, the schema, and all of the product's queries.
 //!
-//! The services read through [`Database`]: [`departements`] as one snapshot, [`history`] one page
-//! of one account at a time, or all of it by a [`walk`]; [`sources`] tells where it all comes from.
-//! `water-ingest` writes through [`Writer`], one transaction a load, and
-//! brings the schema up to date through [`migrations`].
+//! The services read through [`Database`]: [`departements`] as one snapshot, [`history`] one page of one account at a
+//! time, or all of it by a [`walk`]; [`sources`] lists the origin of the data. `water-ingest` writes through
+//! [`Writer`], one transaction a load, and brings the schema up to date through [`migrations`].
 
 mod changes;
 mod database;

@@ -1,7 +1,7 @@
-//! Bringing the schema up to date, as the database's owner.
+//! Migrations of the schema, run as the database's owner.
 //!
-//! Forward only, and compatible with the version that still runs: a service never waits for one.
-//! Migrations that this build does not know are left alone, so that an older build may run again.
+//! Forward only, and compatible with the version that still runs: a service never waits for one. Migrations that this
+//! build does not know are left alone, so that an older build may run again.
 
 use std::error::Error as StdError;
 use std::time::Duration;
@@ -18,18 +18,18 @@ mod embedded {
     refinery::embed_migrations!("migrations");
 }
 
-/// What an administrator runs once with psql, before the first migration: roles and database.
+/// Script that an administrator runs once with psql, before the first migration: roles and database.
 pub const BOOTSTRAP_SQL: &str = concat!(
     include_str!("../bootstrap/1_usage.sql"),
     include_str!("../bootstrap/2_roles.sql"),
     include_str!("../bootstrap/3_database.sql"),
 );
 
-/// Its part that makes the roles, without passwords: plain SQL, for a server that trusts everyone.
+/// The script's part that makes the roles, without passwords: plain SQL, for a server that trusts everyone.
 pub const ROLES_SQL: &str = include_str!("../bootstrap/2_roles.sql");
 
-/// Held by the run that migrates; a second one waits for it. Any number does that nobody else
-/// uses in this database: these are the bytes of "wmigrate".
+/// Number of the lock that a migrating run holds; a second run waits for it. Any number unused in this database would
+/// do: these are the bytes of "wmigrate".
 const LOCK: i64 = i64::from_be_bytes(*b"wmigrate");
 
 /// Settings of the connection that holds the lock: its transaction is idle while the other migrates.
@@ -40,7 +40,7 @@ const GUARD: &str = "SET statement_timeout = 0; SET idle_in_transaction_session_
 const MIGRATING: &str = "SET statement_timeout = 0; SET lock_timeout = '1s'";
 const LOCK_PAUSE: Duration = Duration::from_secs(1);
 
-/// How often a migration that finds a table in use is tried again: as long as a load may take.
+/// Number of tries of a migration that finds a table in use: they last as long as a load may take.
 const LOCK_ATTEMPTS: u32 = 300;
 
 /// A migration that did not happen.
@@ -58,7 +58,7 @@ pub enum MigrationError {
          that `water-ingest bootstrap-sql` prints"
     )]
     MissingRole(String),
-    /// A migration is missing below one that was applied: its change may be too.
+    /// A migration is missing below one that was applied: its change may be missing too.
     #[error(
         "the database lacks the migration {0}, although it has newer ones: restore the schema \
          from a backup or apply it by hand"
@@ -79,7 +79,7 @@ pub async fn migrate(
         server.connect(GUARD, None).await?,
         server.connect(MIGRATING, None).await?,
     );
-    // The lock is a transaction's, on a connection of its own: it ends with the process.
+    // A transaction on a separate connection holds the lock, so that it ends with the process.
     let lock = guard
         .transaction()
         .await
@@ -99,7 +99,7 @@ pub async fn migrate(
         .collect())
 }
 
-/// Applies what is missing, each migration in a transaction of its own.
+/// Applies the missing migrations, each in a separate transaction.
 async fn run(client: &mut Client) -> Result<Report, refinery::Error> {
     for _ in 1..LOCK_ATTEMPTS {
         match runner().run_async(client).await {
@@ -156,7 +156,7 @@ async fn check_gaps(client: &Client) -> Result<(), MigrationError> {
     }
 }
 
-/// Asked first: where an administrator made the schema, the owner may lack the right to.
+/// Checks first: where an administrator made the schema, the owner may lack the right to make it.
 async fn create_schema(client: &Client) -> Result<(), Error> {
     const ATTEMPT: &str = "creating the schema water";
     let exists = "SELECT to_regnamespace('water') IS NOT NULL";

@@ -6,10 +6,10 @@ use bytes::{BufMut, BytesMut};
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
 use water_domain::Timestamp;
 
-/// 2000-01-01T00:00:00Z, where PostgreSQL begins to count microseconds, as Unix milliseconds.
+/// 2000-01-01T00:00:00Z, the zero of PostgreSQL's timestamps, as Unix milliseconds.
 const POSTGRES_EPOCH_MILLIS: i64 = 946_684_800_000;
 
-/// A [`Timestamp`] on its way to or from the server.
+/// A [`Timestamp`] as a parameter or a column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment(pub(crate) Timestamp);
 

@@ -1,4 +1,4 @@
-//! Where the server is and whether the way there is encrypted: a URL and an optional CA file.
+//! Address of the server and encryption of the connection: a URL and an optional CA file.
 
 use std::future::poll_fn;
 use std::path::Path;
@@ -17,38 +17,38 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::{Attempt, Error, SettingsError};
 
-/// How long a server may be silent before it is taken for away.
+/// Longest silence of a server before it counts as down.
 #[derive(Clone, Copy)]
 pub(crate) struct Patience {
-    /// Until a connection can be used: TCP, TLS, authentication and the session's settings together.
+    /// Limit for a new connection: TCP, TLS, authentication and the session's settings together.
     connecting: Duration,
-    /// While bytes of an open connection are not taken.
+    /// Limit while the server takes no bytes of an open connection.
     silence: Duration,
 }
 
 impl Patience {
-    /// Somebody waits for an answer.
+    /// Limits of a service, whose client waits for an answer.
     pub(crate) const SERVICE: Self = Self {
         connecting: Duration::from_secs(2),
         silence: Duration::from_secs(10),
     };
-    /// A server that writes a checkpoint may not read a load's rows for minutes.
+    /// Limits of a load: a server that writes a checkpoint may not read its rows for minutes.
     pub(crate) const LOAD: Self = Self {
         connecting: Duration::from_secs(5),
         silence: Duration::from_secs(300),
     };
 }
 
-/// Who vouches for the server, beside the public authorities: certificates as PEM.
+/// Certificate authorities that replace the public ones, as PEM.
 #[derive(Clone, Copy, Debug)]
 pub enum Authority<'a> {
-    /// A file of them.
+    /// A file of certificates.
     File(&'a Path),
-    /// The text itself.
+    /// The certificates' text.
     Pem(&'a str),
 }
 
-/// How to reach the server. It has no `Debug`: the configuration holds the password.
+/// Address and settings of the server. No `Debug`: the configuration holds the password.
 #[derive(Clone)]
 pub(crate) struct Server {
     pub(crate) config: Config,
@@ -57,11 +57,11 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Reads `postgresql://…`. `sslmode` `require`, `verify-ca` and `verify-full` all mean a
-    /// verified certificate and host name: against the authority when there is one, otherwise
-    /// against the public ones. Without `sslmode`, an authority asks for TLS.
+    /// Reads `postgresql://…`. `sslmode` `require`, `verify-ca` and `verify-full` all mean a verified certificate and
+    /// host name: against the authority if there is one, otherwise against the public ones. Without `sslmode`, an
+    /// authority asks for TLS.
     ///
-    /// The driver also reads `host=db user=…`, whose `sslmode` would not be seen here: refused.
+    /// The driver also reads `host=db user=…`, which is refused: its `sslmode` would be missed here.
     pub(crate) fn new(
         url: &str,
         authority: Option<Authority<'_>>,
@@ -102,9 +102,9 @@ impl Server {
         })
     }
 
-    /// One connection outside any pool, which lives as long as its client. `settings` are statements
-    /// that it begins with: as start-up options a pooler would refuse them. Each notification that
-    /// it receives puts a hint into `hints`, unless one waits there already.
+    /// Opens a connection outside any pool, which lives as long as its client. `settings` are statements that it
+    /// begins with: as start-up options a pooler would refuse them. Each notification puts a hint into `hints`,
+    /// unless one is waiting there.
     pub(crate) async fn connect(
         &self,
         settings: &str,
@@ -116,7 +116,7 @@ impl Server {
             client.batch_execute(settings).await?;
             Ok::<_, tokio_postgres::Error>(client)
         };
-        // The driver's own deadline ends with TCP: a server that accepts may then say nothing.
+        // The driver's own deadline covers only TCP: a server that accepts may then stay silent.
         match timeout(self.patience.connecting, connecting).await {
             Ok(connected) => connected.attempting(ATTEMPT),
             Err(_) => Err(Error::deadline(ATTEMPT)),
@@ -139,8 +139,8 @@ impl Server {
     }
 }
 
-/// Moves a connection's bytes until it ends. The client's next query fails with the same cause, so
-/// the end is only worth a hint in the log.
+/// Moves a connection's bytes until it ends. The client's next query fails with the same cause, so that the end is
+/// only logged for debugging.
 async fn drive<T>(mut connection: Connection<Socket, T>, hints: Option<mpsc::Sender<()>>)
 where
     T: AsyncRead + AsyncWrite + Unpin,
@@ -157,7 +157,7 @@ where
     }
 }
 
-/// Takes `sslmode` out of the URL's query: the driver knows neither `verify-ca` nor `verify-full`.
+/// Splits `sslmode` off the URL's query: the driver knows neither `verify-ca` nor `verify-full`.
 fn split_ssl_mode(url: &str) -> (String, Option<String>) {
     let Some((base, query)) = url.split_once('?') else {
         return (url.to_owned(), None);
@@ -208,7 +208,7 @@ fn certificates_of(file: &Path) -> Result<RootCertStore, SettingsError> {
     }
 }
 
-/// `None` when no certificate among them is usable.
+/// Collects the usable certificates; `None` without any.
 fn roots(
     certificates: impl Iterator<Item = Result<CertificateDer<'static>, pem::Error>>,
 ) -> Result<Option<RootCertStore>, pem::Error> {

@@ -1,12 +1,13 @@
-//! A whole history of an account, or what changed in it since a version, portion by portion.
+//! Walks through an account's whole history, or through its changes since a version, portion by portion.
 //!
-//! All rows come in the order of their ids, which never change: a row that is stored throughout a
-//! walk is seen exactly once. Changes come in the order of their versions, up to the version at
-//! which the walk began: what changes meanwhile belongs to the next walk. Versions become visible
-//! in their order, because a load takes the next one under a lock that it holds until it commits.
+//! All rows come in the order of their ids, which never change: a row that is stored throughout a walk is seen
+//! exactly once. Changes come in the order of their versions, up to the version at which the walk began: later
+//! changes belong to the next walk. Versions become visible in their order, because a load takes the next one under a
+//! lock that it holds until it commits.
 
 mod cursor;
 mod entry;
+mod version_id;
 
 use tokio_postgres::types::ToSql;
 use water_domain::AccountId;
@@ -15,22 +16,24 @@ use crate::database::{Connection, Database, answer};
 use crate::error::Error;
 use crate::moment::Moment;
 use crate::writer::History;
+use cursor::State;
 pub use cursor::{Cursor, Place, Token, WalkError};
 pub use entry::{Entry, Portion, Record};
+pub use version_id::VersionId;
 
-/// Where a part of a walk starts.
+/// Starting point of a part of a walk.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Start {
-    /// At the first of all rows.
+    /// The first of all rows.
     Rows,
-    /// At the first change after this state.
+    /// The first change after this state.
     Changes(Token),
-    /// Where an earlier part ended.
+    /// The end of an earlier part.
     At(Cursor),
 }
 
-/// A walk under way. It holds one connection, so that it never steps back: another one may lead
-/// to another replica.
+/// A walk in progress. It keeps one connection, so that it never goes back in time: another connection may lead to
+/// another replica.
 pub struct Walk {
     idle: Idle,
     history: History,
@@ -38,50 +41,66 @@ pub struct Walk {
     since: Option<Token>,
     began: Token,
     after: Place,
+    total: Option<u64>,
 }
 
 const BEGINNING: &str = "beginning to walk through a history";
 
-/// $1 the dataset, $2 the account.
-const STATE: &str = "SELECT version, now(), coalesce(( \
-        SELECT purge FROM water.last_purges WHERE account_sha256 = sha256(convert_to($2, 'UTF8'))), 0) \
-    FROM water.datasets WHERE name = $1";
+/// Parameters: $1 the dataset, $2 the account, $3 and $4 versions that the client knows.
+const STATE: &str = "SELECT version, id, now(), coalesce(( \
+        SELECT purge FROM water.last_purges WHERE account_sha256 = sha256(convert_to($2, 'UTF8'))), 0), \
+        pg_is_in_recovery(), \
+        (SELECT id FROM water.versions WHERE dataset = $1 AND version = $3), \
+        (SELECT id FROM water.versions WHERE dataset = $1 AND version = $4), \
+        coalesce(CASE $1 WHEN 'analyses' \
+                 THEN (SELECT total FROM water.analyses_accounts WHERE account_id = $2) \
+                 ELSE (SELECT total FROM water.audits_accounts WHERE account_id = $2) END, 0) \
+    FROM water.datasets JOIN water.versions USING (version) WHERE name = $1 AND dataset = name";
 
 impl Walk {
-    /// Begins a walk, or a further part of one.
+    /// Begins a walk or continues one.
     pub async fn start(
         database: &Database,
         history: History,
         account: &AccountId,
         start: Start,
     ) -> Result<Self, WalkError> {
-        let connection = database.connection().await?;
-        let state = answer(BEGINNING, async {
-            let statement = connection.prepare_cached(STATE).await?;
-            let parameters: [&(dyn ToSql + Sync); 2] = [&history.as_str(), &account.as_str()];
-            connection.query_one(&statement, &parameters).await
-        })
-        .await;
-        let (idle, state) = match state {
-            Ok(row) => (
-                Idle(Some(connection)),
-                Token {
-                    version: row.get(0),
-                    at: row.get::<_, Moment>(1).0,
-                    purge: row.get(2),
-                },
-            ),
-            Err(error) => connection.answered(Err(error))?,
+        let (began, since) = match &start {
+            Start::Rows => (None, None),
+            Start::Changes(known) => (None, Some(*known)),
+            Start::At(cursor) => (Some(cursor.began), cursor.since),
         };
+        let [first, second] = [began, since].map(|known| known.map(|known| known.version));
+        let state = |connection: Connection| async move {
+            let parameters: [&(dyn ToSql + Sync); 4] =
+                [&history.as_str(), &account.as_str(), &first, &second];
+            let row = connection.row(STATE, &parameters).await;
+            (connection, row)
+        };
+        let (connection, row) = database.ask_and_keep(BEGINNING, state).await?;
+        let idle = Idle(Some(connection));
+        let state = State {
+            token: Token {
+                version: row.get(0),
+                id: row.get(1),
+                at: row.get::<_, Moment>(2).0,
+                purge: row.get(3),
+            },
+            may_catch_up: row.get(4),
+        };
+        for (known, id) in [(began, row.get(5)), (since, row.get(6))] {
+            if let Some(known) = known {
+                state.must_continue(&known, id, BEGINNING)?;
+            }
+        }
+        let state = state.token;
+        let rows = u64::try_from(row.get::<_, i64>(7)).unwrap_or(0);
+        let total = (start == Start::Rows).then_some(rows);
         let (since, began, after) = match start {
             Start::Rows => (None, state, Place::before_rows()),
             Start::Changes(known) => (Some(known), state, Place::after_version(known.version)),
             Start::At(cursor) => (cursor.since, cursor.began, cursor.after),
         };
-        state.must_continue(&began, BEGINNING)?;
-        if let Some(known) = &since {
-            state.must_continue(known, BEGINNING)?;
-        }
         Ok(Self {
             idle,
             history,
@@ -89,31 +108,30 @@ impl Walk {
             since,
             began,
             after,
+            total,
         })
     }
 
-    /// Reads on, at most `limit` entries.
+    /// Reads the next entries, at most `limit`.
     pub async fn portion(mut self, limit: usize) -> Result<(Self, Portion), Error> {
         const ATTEMPT: &str = "reading a portion of a history";
         let connection = self.idle.take();
-        // One more tells whether there is more.
+        // One row more shows whether entries follow.
         let wanted = i64::try_from(limit).unwrap_or(i64::MAX - 1) + 1;
         let (account, after) = (self.account.as_str(), &self.after);
         let read = answer(ATTEMPT, async {
             match self.since {
                 None => {
                     let statement = entry::rows_of(self.history);
-                    let statement = connection.prepare_cached(statement).await?;
                     let parameters: [&(dyn ToSql + Sync); 3] = [&account, &after.id, &wanted];
-                    connection.query(&statement, &parameters).await
+                    connection.rows(statement, &parameters).await
                 }
                 Some(_) => {
                     let statement = entry::changes_of(self.history);
-                    let statement = connection.prepare_cached(statement).await?;
                     let until = self.began.version;
                     let parameters: [&(dyn ToSql + Sync); 5] =
                         [&account, &after.version, &after.id, &until, &wanted];
-                    connection.query(&statement, &parameters).await
+                    connection.rows(statement, &parameters).await
                 }
             }
         })
@@ -121,7 +139,7 @@ impl Walk {
         match read {
             Ok(rows) => {
                 self.idle = Idle(Some(connection));
-                let portion = Portion::of(rows, limit);
+                let portion = Portion::new(rows, limit);
                 if let Some(last) = portion.place_before(portion.len()) {
                     self.after = last;
                 }
@@ -131,17 +149,22 @@ impl Walk {
         }
     }
 
-    /// Whether it goes through changes, which may be deletions.
+    /// Whether the walk goes through changes, which may be deletions.
     pub fn tells_changes(&self) -> bool {
         self.since.is_some()
     }
 
-    /// The state at which the walk began: once it has ended, changes since then are news.
+    /// Number of rows at this moment, where the walk through them begins here.
+    pub fn total(&self) -> Option<u64> {
+        self.total
+    }
+
+    /// The state at which the walk began; later changes belong to the next walk.
     pub fn began(&self) -> Token {
         self.began
     }
 
-    /// How another request goes on after this entry.
+    /// Returns the cursor from which another request continues after this entry.
     pub fn cursor(&self, after: Place) -> Cursor {
         Cursor {
             since: self.since,
@@ -151,7 +174,7 @@ impl Walk {
     }
 }
 
-/// A connection between two questions, which goes back to the pool as it is.
+/// A connection between two queries, which returns to the pool as it is.
 struct Idle(Option<Connection>);
 
 impl Idle {

@@ -14,13 +14,13 @@ use crate::csv::{self, Row};
 /// The answers of one path.
 #[derive(Debug)]
 pub struct Answers {
-    /// To the request for all départements.
+    /// Answer for all départements.
     pub list: Forms,
-    /// To the request for one, by its code.
+    /// Answers for one département, by its code.
     pub by_code: HashMap<&'static str, Forms>,
 }
 
-/// One answer in each form.
+/// An answer in each form.
 #[derive(Debug)]
 pub struct Forms {
     json: Representation,
@@ -37,7 +37,7 @@ pub struct Envelope<'a, R> {
 }
 
 impl<'a, R> Envelope<'a, R> {
-    /// The envelope of these records.
+    /// Makes the envelope of these records.
     pub fn new(updated_at: Timestamp, data: &'a [R]) -> Self {
         Self {
             count: data.len(),
@@ -48,8 +48,8 @@ impl<'a, R> Envelope<'a, R> {
 }
 
 impl Answers {
-    /// The list of all records, and an answer for each, whose JSON `one` makes.
-    pub fn of<R: Serialize + Row>(
+    /// Makes the list of all records, and an answer for each, whose JSON `one` makes.
+    pub fn from_dataset<R: Serialize + Row>(
         dataset: &Dataset<R>,
         one: impl Fn(&R) -> (&'static str, Vec<u8>),
     ) -> Self {
@@ -77,7 +77,7 @@ impl Forms {
         }
     }
 
-    /// The answer in the form that is asked for; there is no other than these.
+    /// Returns the answer in the requested form; there is no other than these.
     pub fn choose(&self, format: Format) -> Representation {
         match format {
             Format::Csv => self.csv.clone(),
@@ -86,7 +86,7 @@ impl Forms {
     }
 }
 
-/// The bytes of a body.
+/// Serialises a body as JSON.
 pub fn json(body: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(body).expect("records are always JSON")
 }

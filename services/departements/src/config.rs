@@ -3,14 +3,14 @@
 use water_http::BackendConfig;
 use water_runtime::{Config as Read, Invalid, Settings};
 
-/// What the service is told.
+/// Settings of the service.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The settings of every service behind the gate.
     pub backend: BackendConfig,
 }
 
-/// One connection looks for changes and another reads them; one more, outside the pool, listens.
+/// Default number of connections: one checks for changes and another reads them; one more, outside the pool, listens.
 const CONNECTIONS: &str = "2";
 
 impl Read for Config {

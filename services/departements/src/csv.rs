@@ -1,4 +1,4 @@
-//! A dataset as RFC 4180: CRLF, a header line, JSON's numbers and times as cells.
+//! A dataset as CSV (RFC 4180): CRLF, a header line, JSON's numbers and times as cells.
 
 use csv::{Terminator, WriterBuilder};
 
@@ -11,7 +11,7 @@ pub trait Row {
     fn cells(&self) -> Vec<String>;
 }
 
-/// The header, and one line a record.
+/// Writes the header, and one line a record.
 pub fn document<R: Row>(records: &[R]) -> Vec<u8> {
     const MEMORY: &str = "writing to memory cannot fail";
     let mut builder = WriterBuilder::new();

@@ -1,4 +1,4 @@
-//! Both datasets in memory: every answer that can be asked for, made once when the data changed.
+//! Both datasets in memory: every possible answer, made once when the data changed.
 
 use water_database::departements::Snapshot;
 
@@ -8,9 +8,9 @@ use crate::{risque, stress};
 /// The stress and risk answers of one snapshot of the database.
 #[derive(Debug)]
 pub struct Datasets {
-    /// The answers of `/api/v1/stress`; none before the first load.
+    /// Answers of `/api/v1/stress`; `None` before the first load.
     pub stress: Option<Answers>,
-    /// The answers of `/api/v1/risque`; none before the first load.
+    /// Answers of `/api/v1/risque`; `None` before the first load.
     pub risk: Option<Answers>,
 }
 

@@ -1,7 +1,7 @@
 //! `GET /api/v1/stress` and `/risque`: the départements' datasets, answered from memory.
 //!
-//! `refresh` keeps `datasets` as new as PostgreSQL's; `routes` answers from them. The gate has
-//! settled keys, plans and limits; here only its signature is checked.
+//! `refresh` keeps `datasets` as new as PostgreSQL's; `routes` answers from them. The gate has checked keys, plans
+//! and limits; only its signature is checked here.
 
 mod answers;
 mod config;

@@ -1,7 +1,7 @@
 //! Keeps the datasets in memory as new as the stored ones.
 //!
-//! Once a second, or sooner on a hint, the versions are read, two small rows; only a change reads
-//! the records. While PostgreSQL is away the service goes on answering from what it has.
+//! Once a second, or sooner on a hint, the versions are read, two small rows; only a change reads the records. While
+//! PostgreSQL is down the service goes on answering from memory.
 
 mod counts;
 mod hints;
@@ -22,19 +22,19 @@ use crate::refresh::hints::Hint;
 
 pub use crate::refresh::counts::Counts;
 
-/// How old an answer may be at most, beside the time of a query.
+/// Longest age of an answer, without the time of a query.
 const EACH: Duration = Duration::from_secs(1);
 
-/// The newest datasets; none until the database was read for the first time.
+/// The newest datasets; `None` until the database was first read.
 pub type Current = Arc<ArcSwapOption<Datasets>>;
 
-/// Refreshes `current` for ever; sets `read` once there is something to answer from.
+/// Refreshes `current` permanently; sets `read` once the database was read.
 pub async fn follow(database: Database, current: Current, counts: Counts, read: Latch) {
     let (sender, hints) = mpsc::channel(1);
     tokio::join!(
         hints::forward(database.clone(), sender),
         refresh(
-            Refresh::of(database, current, counts.clone()),
+            Refresh::new(database, current, counts.clone()),
             hints,
             counts,
             read
@@ -65,7 +65,7 @@ async fn refresh(
             }
             Err(error) => {
                 counts.failures.inc();
-                // Said once an outage, not once a second.
+                // Logged once an outage, not once a second.
                 if !std::mem::replace(&mut failing, true) {
                     warn!(
                         error = telemetry::chain(&error),
@@ -77,20 +77,20 @@ async fn refresh(
     }
 }
 
-/// Follows one database.
+/// State of following one database.
 struct Refresh {
     database: Database,
     current: Current,
     counts: Counts,
-    /// What the answers in memory were made of.
+    /// Snapshot from which the answers in memory were made.
     served: Option<Snapshot>,
-    /// The versions that need no further look. Forgotten when the database was away: it may have
-    /// come back from a backup or a replica, with other content under the same number.
+    /// Versions that need no further check. Forgotten when the database was down: it may have come back from a backup
+    /// or a replica, with other content under the same number.
     known: Option<Versions>,
 }
 
 impl Refresh {
-    fn of(database: Database, current: Current, counts: Counts) -> Self {
+    fn new(database: Database, current: Current, counts: Counts) -> Self {
         Self {
             database,
             current,
@@ -106,9 +106,9 @@ impl Refresh {
         }
     }
 
-    /// Reads the records if they may not be those in memory, and serves them if they are not.
+    /// Reads the records if they may differ from those in memory, and serves them if they do.
     async fn run(&mut self) -> Result<(), Error> {
-        // A look that fails leaves nothing known.
+        // A check that fails leaves nothing known.
         let known = self.known.take();
         let stored = versions(&self.database).await?;
         if known == Some(stored) {
@@ -120,7 +120,7 @@ impl Refresh {
         if self.served.as_ref() == Some(&snapshot) {
             return Ok(());
         }
-        // Compressing takes some milliseconds, in which requests shall be answered.
+        // Compressing takes some milliseconds, during which other requests must be answered.
         let made = snapshot.clone();
         let made = tokio::task::spawn_blocking(move || Datasets::prepare(&made)).await;
         let made = made.expect("preparing answers does not panic");
@@ -133,7 +133,7 @@ impl Refresh {
         Ok(())
     }
 
-    /// Records that only a newer version of this program understands are not served; the others are.
+    /// Reports records that only a newer version of this program understands, which are not served; the others are.
     fn report_skipped(&self, snapshot: &Snapshot) {
         let skipped = snapshot.skipped();
         self.counts.skipped.set(skipped.len() as i64);

@@ -1,6 +1,6 @@
 //! `GET /api/v1/risque`: the water risk of the départements ([`RiskRecord`]).
 //!
-//! Without `dept` it answers `{count, updatedAt, data}` with all records; with it the one record.
+//! Without `dept` the answer is `{count, updatedAt, data}` with all records; with it the one record.
 
 use water_database::departements::Dataset;
 use water_domain::RiskRecord;
@@ -10,7 +10,7 @@ use crate::csv::Row;
 
 /// Makes all answers from a dataset.
 pub fn answers(dataset: &Dataset<RiskRecord>) -> Answers {
-    Answers::of(dataset, |record| (record.departement.code, json(record)))
+    Answers::from_dataset(dataset, |record| (record.departement.code, json(record)))
 }
 
 impl Row for RiskRecord {

@@ -1,7 +1,8 @@
-//! The two routes, and what they answer from.
+//! The two routes, answered from the datasets in memory.
 
 use warp::{Filter, Rejection, Reply};
 use water_domain::Format;
+use water_http::problem::texts;
 use water_http::{Problem, Query, Representation};
 
 use crate::answers::Answers;
@@ -20,8 +21,8 @@ pub fn routes(
     }))
 }
 
-/// `GET path`, answered from the datasets as they are when the request comes: all of them, or with
-/// `dept` one. `of` picks the path's own.
+/// `GET path`, answered from the datasets as they are when the request arrives: all records, or one with `dept`. `of`
+/// selects the path's answers.
 fn route(
     path: &'static str,
     current: Current,
@@ -50,5 +51,5 @@ fn answer(
     let answer = answers.by_code.get(departement.code);
     answer
         .map(|forms| forms.choose(format))
-        .ok_or_else(|| Problem::not_found("There is no record of this département."))
+        .ok_or_else(|| Problem::not_found(texts::no_record()))
 }

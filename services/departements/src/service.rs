@@ -1,4 +1,4 @@
-//! The service put together: what runs beside the requests, and what they are answered from.
+//! Start of the service: its background task, and its routes with their data.
 
 use serde_json::json;
 use water_database::Database;
@@ -10,8 +10,7 @@ use crate::config::Config;
 use crate::refresh::{Counts, Current, follow};
 use crate::routes::routes;
 
-/// Opens the ports and follows the database. `random` tells this process' request ids from those
-/// of others.
+/// Opens the ports and follows the database. `random` distinguishes this process' request ids from those of others.
 pub fn start(config: &Config, random: u64, process: &mut Process) -> Result<Backend, BoxError> {
     let backend = &config.backend;
     let database = Database::connect(
@@ -31,7 +30,7 @@ pub fn start(config: &Config, random: u64, process: &mut Process) -> Result<Back
     Backend::open(backend, random, process, data, routes(current))
 }
 
-/// What the operator asks to know whether data was loaded: records by dataset.
+/// Counts the records by dataset, for the operator, which checks whether data was loaded.
 fn records(current: &Current) -> serde_json::Value {
     let datasets = current.load();
     let count = |answers: Option<&Answers>| answers.map_or(0, |answers| answers.by_code.len());

@@ -1,7 +1,7 @@
 //! `GET /api/v1/stress`: the water stress of the départements ([`StressRecord`]).
 //!
-//! Without `dept` it answers `{count, updatedAt, data}` with all records; with it the same with one,
-//! and its four fields beside them.
+//! Without `dept` the answer is `{count, updatedAt, data}` with all records; with it the same with one record, and
+//! that record's fields at the top level.
 
 use serde::Serialize;
 use water_database::departements::Dataset;
@@ -10,7 +10,7 @@ use water_domain::StressRecord;
 use crate::answers::{Answers, Envelope, json};
 use crate::csv::Row;
 
-/// One record, in the envelope and beside it: the specification leaves open whether a client reads
+/// A record, in the envelope and at the top level: the specification leaves open whether a client reads
 /// `.data[0].stressIndex` or `.stressIndex`, so both are there.
 #[derive(Serialize)]
 struct Single<'a> {
@@ -22,14 +22,22 @@ struct Single<'a> {
 
 /// Makes all answers from a dataset.
 pub fn answers(dataset: &Dataset<StressRecord>) -> Answers {
-    Answers::of(dataset, |record| {
-        let envelope = Envelope::new(dataset.updated_at, std::slice::from_ref(record));
+    Answers::from_dataset(dataset, |record| {
+        let envelope = Envelope::new(record.updated_at, std::slice::from_ref(record));
         (record.departement.code, json(&Single { envelope, record }))
     })
 }
 
 impl Row for StressRecord {
-    const HEADER: &'static [&'static str] = &["dept", "name", "stressIndex", "level"];
+    const HEADER: &'static [&'static str] = &[
+        "dept",
+        "name",
+        "stressIndex",
+        "level",
+        "levelSource",
+        "levelAsOf",
+        "updatedAt",
+    ];
 
     fn cells(&self) -> Vec<String> {
         vec![
@@ -37,6 +45,9 @@ impl Row for StressRecord {
             self.departement.name.to_owned(),
             self.stress_index.to_string(),
             self.level.to_string(),
+            self.level_source.as_str().to_owned(),
+            self.level_as_of.to_string(),
+            self.updated_at.to_string(),
         ]
     }
 }

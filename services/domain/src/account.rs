@@ -1,10 +1,10 @@
-//! Whose data a request reads.
+//! Account whose data a request reads.
 
 use crate::text::validated_text;
 
 validated_text!(
-    /// An account of the host product. Without braces, colons and spaces, so that it can stand in
-    /// a Redis key's hash tag; at most 63 characters, so that it can stand in a label.
+    /// An account of the host product. Without braces, colons and spaces, so that it can be a Redis key's
+    /// hash tag; at most 63 characters, so that it can be a label.
     AccountId,
     InvalidAccountId,
     "account id",

@@ -2,7 +2,7 @@
 
 use crate::{Number, Timestamp};
 
-/// One risk analysis of a company, as the API answers it.
+/// A risk analysis of a company, as the API answers it.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RiskAnalysis {
@@ -10,14 +10,14 @@ pub struct RiskAnalysis {
     pub id: String,
     /// The company that was analysed.
     pub company_name: String,
-    /// Its sector, a `SectorCode` when it was loaded.
+    /// Sector, a `SectorCode` when it was loaded.
     pub sector_code: String,
-    /// Its département's code.
+    /// Code of the département.
     pub dept_code: String,
     /// The result; may be fractional.
     pub global_score: Number,
     /// The host product's rating, a `HistoryRating` when it was loaded.
     pub rating: String,
-    /// When the analysis was made.
+    /// Time of the analysis.
     pub created_at: Timestamp,
 }

@@ -2,7 +2,7 @@
 
 use crate::{Number, Timestamp};
 
-/// One compliance audit of a company, as the API answers it.
+/// A compliance audit of a company, as the API answers it.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ComplianceAudit {
@@ -10,14 +10,14 @@ pub struct ComplianceAudit {
     pub id: String,
     /// The company that was audited.
     pub company_name: String,
-    /// Its sector, a `SectorCode` when it was loaded.
+    /// Sector, a `SectorCode` when it was loaded.
     pub sector_code: String,
-    /// Its département's code.
+    /// Code of the département.
     pub dept_code: String,
     /// The result; may be fractional.
     pub score: Number,
     /// The host product's rating, a `HistoryRating` when it was loaded.
     pub global_rating: String,
-    /// When the audit was made.
+    /// Time of the audit.
     pub created_at: Timestamp,
 }

@@ -1,7 +1,8 @@
-//! The 101 départements, and how a code that a client writes is read.
+//! The 101 départements, and the reading of a code that a client writes.
 //!
 //! Names come from this compiled list and never from a loaded file.
 
+use std::fmt;
 use std::sync::LazyLock;
 
 static DEPARTEMENTS: LazyLock<Vec<Departement>> = LazyLock::new(|| {
@@ -26,25 +27,52 @@ fn rows(file: &'static str) -> impl Iterator<Item = (&'static str, &'static str)
 pub struct Departement {
     /// `01` to `95` without `20`, `2A`, `2B`, `971` to `974`, `976`.
     pub code: &'static str,
-    /// Its official name, such as `Hérault`.
+    /// Official name, such as `Hérault`.
     pub name: &'static str,
 }
 
-/// Why a text names no département.
+/// Reason for which a text names no département.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DepartementError {
-    /// It does not have the form of a code.
+    /// The text does not have the form of a code.
     #[error("a département code is two digits, 2A, 2B, or three digits that begin with 97 or 98")]
     Malformed,
-    /// It has the form of a code, and there is no such département.
-    #[error("there is no such département{}", .hint.as_deref().map(|hint| format!(": {hint}")).unwrap_or_default())]
+    /// The text has the form of a code, and there is no such département.
+    #[error("there is no such département{}", .hint.map(|hint| format!(": {hint}")).unwrap_or_default())]
     Unknown {
-        /// What the writer may have meant.
-        hint: Option<String>,
+        /// Explanation of the code, if it once was or looks like a département's.
+        hint: Option<Hint>,
     },
 }
 
-/// All of them, in ASCII order of their codes: … 19, 21 … 29, 2A, 2B, 30 … 95, 971 … 976.
+/// Explanation of a code that names no département.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hint {
+    /// `20`, the code of Corsica until 1976.
+    Corsica,
+    /// Code of an overseas collectivité.
+    Collectivite {
+        /// The code.
+        code: &'static str,
+        /// Name of the collectivité.
+        name: &'static str,
+    },
+}
+
+impl fmt::Display for Hint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Corsica => formatter
+                .write_str("Corsica has been 2A (Corse-du-Sud) and 2B (Haute-Corse) since 1976"),
+            Self::Collectivite { code, name } => write!(
+                formatter,
+                "{code} is {name}, an overseas collectivité and not a département"
+            ),
+        }
+    }
+}
+
+/// Returns the départements in ASCII order of their codes: … 19, 21 … 29, 2A, 2B, 30 … 95, 971 … 976.
 pub fn all() -> &'static [Departement] {
     &DEPARTEMENTS
 }
@@ -67,16 +95,12 @@ fn normalise(text: &str) -> Option<String> {
     }
 }
 
-fn hint(code: &str) -> Option<String> {
+fn hint(code: &str) -> Option<Hint> {
     if code == "20" {
-        return Some(
-            "Corsica has been 2A (Corse-du-Sud) and 2B (Haute-Corse) since 1976".to_owned(),
-        );
+        return Some(Hint::Corsica);
     }
-    let (code, name) = COLLECTIVITES.iter().find(|(other, _)| *other == code)?;
-    Some(format!(
-        "{code} is {name}, an overseas collectivité and not a département"
-    ))
+    let &(code, name) = COLLECTIVITES.iter().find(|(other, _)| *other == code)?;
+    Some(Hint::Collectivite { code, name })
 }
 
 #[cfg(test)]

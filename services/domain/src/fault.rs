@@ -1,4 +1,4 @@
-//! What every error of a store can say about itself.
+//! Property that every error of a store has.
 
 /// A failure that did not come from the client.
 pub trait Fault: std::error::Error + Send + Sync + 'static {

@@ -1,7 +1,7 @@
-//! What an API key looks like, how it is made, hashed and kept out of sight.
+//! Form of an API key: how it is made, hashed and kept out of sight.
 //!
-//! A generated key is `wdk_` + key id (12 base62) + `_` + secret (43 base62, 256 bits) + checksum
-//! (6 base62, CRC-32 of all before it). A key that is brought along by its hash may be any RFC 6750
+//! A generated key is `wdk_` + key id (12 base62) + `_` + secret (43 base62, 256 bits) + checksum (6
+//! base62, CRC-32 of all before it). A key that is brought along by its hash may be any RFC 6750
 //! `b64token` of 32 to 128 characters. Only the SHA-256 of a whole key is kept anywhere.
 
 mod base62;
@@ -15,6 +15,13 @@ pub use hash::{InvalidKeyHash, KeyHash, Shard};
 use crate::text::validated_text;
 
 const ID_LENGTH: usize = 12;
+/// Most keys that are issued for an ApiKey within ten minutes because its Secret was deleted or edited.
+pub const REISSUES: usize = 3;
+
+/// Most keys of an ApiKey that are announced and not in force. Each is left by a leader that stopped between the
+/// announcement and the Secret.
+pub const CANDIDATES: usize = 8;
+
 /// 62^43 > 2^256: the shortest base62 text for 256 bits.
 const SECRET_LENGTH: usize = 43;
 /// 62^6 > 2^32.
@@ -28,7 +35,7 @@ const MAX_LENGTH: usize = 128;
 pub type KeyRandomness = [u8; 48];
 
 validated_text!(
-    /// What a generated key begins with, so that secret scanners recognise it.
+    /// Beginning of a generated key, by which secret scanners recognise it.
     KeyPrefix,
     InvalidKeyPrefix,
     "key prefix",
@@ -39,16 +46,16 @@ validated_text!(
 );
 
 impl Default for KeyPrefix {
-    /// `wdk`, for water data key.
+    /// Returns `wdk`, for water data key.
     fn default() -> Self {
         Self("wdk".into())
     }
 }
 
 impl KeyPrefix {
-    /// Whether a text has something of a generated key's shape in it: prefix, 12 and 49 characters
-    /// of base62, what secret scanners look for. The checksum is not asked: a key with a slip of the
-    /// pen shows most of its secret too.
+    /// Whether a text contains the shape of a generated key: prefix, 12 and 49 characters of base62, for
+    /// which secret scanners search. The checksum is not checked: a key with a slip of the pen shows most
+    /// of its secret too.
     pub fn is_in(&self, text: &str) -> bool {
         let mut starts = text.match_indices(self.as_str());
         starts.any(|(start, prefix)| {
@@ -96,7 +103,7 @@ pub struct PlainKey<'a> {
     generated: bool,
 }
 
-/// Text that cannot be a key. What is wrong is not said: an answer would help only a guesser.
+/// Text that cannot be a key. The fault is not said: an answer would help only a guesser.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("this is not an API key: wrong length, characters or checksum")]
 pub struct MalformedKey;
@@ -120,7 +127,7 @@ impl<'a> PlainKey<'a> {
         }
     }
 
-    /// Reads what a client sent. Costs no allocation, and no hash where the checksum is wrong.
+    /// Reads a client's text. Costs no allocation, and no hash where the checksum is wrong.
     pub fn parse(presented: &'a [u8], prefix: &KeyPrefix) -> Result<Self, MalformedKey> {
         let text = std::str::from_utf8(presented).map_err(|_| MalformedKey)?;
         if !(MIN_LENGTH..=MAX_LENGTH).contains(&text.len()) || !is_b64token(text) {
@@ -136,12 +143,17 @@ impl<'a> PlainKey<'a> {
         })
     }
 
-    /// SHA-256 of the whole key: the only form in which it is stored and looked up.
+    /// Returns the SHA-256 of the whole key: the only form in which it is stored and looked up.
     pub fn hash(&self) -> KeyHash {
-        KeyHash::of(self.text.as_bytes())
+        KeyHash::digest(self.text.as_bytes())
     }
 
-    /// The key's public name: part of a generated key, part of a brought key's hash.
+    /// Whether it has the shape of a key that the operator makes, with the right checksum.
+    pub fn is_generated(&self) -> bool {
+        self.generated
+    }
+
+    /// Returns the key's public name: part of a generated key, part of a brought key's hash.
     pub fn key_id(&self) -> KeyId {
         if !self.generated {
             return self.hash().key_id();
@@ -150,7 +162,7 @@ impl<'a> PlainKey<'a> {
         KeyId(self.text[start..start + ID_LENGTH].into())
     }
 
-    /// The text itself, for the one place that hands it to its owner.
+    /// Returns the text itself, for the one place that hands it to its owner.
     pub fn expose(&self) -> &str {
         &self.text
     }
@@ -162,7 +174,7 @@ impl fmt::Debug for PlainKey<'_> {
     }
 }
 
-/// RFC 6750 §2.1: `1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"="`.
+/// Checks for `1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"="` (RFC 6750 §2.1).
 fn is_b64token(text: &str) -> bool {
     let allowed = |byte: u8| {
         byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'+' | b'/')
@@ -190,7 +202,7 @@ fn has_right_checksum(text: &str) -> bool {
     checksum(body) == told.as_bytes()
 }
 
-/// The CRC-32 of all before it.
+/// Returns the CRC-32 of the text before the checksum.
 fn checksum(body: &str) -> [u8; CHECKSUM_LENGTH] {
     base62::digits(crc32fast::hash(body.as_bytes()).to_be_bytes())
 }

@@ -17,7 +17,7 @@ pub enum Level {
     Alerte,
     /// Stronger restrictions.
     AlerteRenforcee,
-    /// Only priority uses.
+    /// Priority uses only.
     Crise,
 }
 
@@ -27,7 +27,7 @@ pub enum Level {
 pub struct UnknownLevel;
 
 impl Level {
-    /// All of them, in ascending order.
+    /// The levels in ascending order.
     pub const ALL: [Self; 5] = [
         Self::Normal,
         Self::Vigilance,
@@ -36,7 +36,7 @@ impl Level {
         Self::Crise,
     ];
 
-    /// The register's spelling, as the API answers it.
+    /// Returns the register's spelling, as the API answers it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Normal => "normal",
@@ -47,8 +47,8 @@ impl Level {
         }
     }
 
-    /// The level for a département that has none: the five integer bands of the stress index
-    /// (0 to 5), after Aqueduct 4.0's water stress score.
+    /// Returns the level for a département that has none: the five integer bands of the stress index (0
+    /// to 5), after Aqueduct 4.0's water stress score.
     pub fn from_stress_index(stress_index: f64) -> Self {
         match stress_index {
             index if index < 1.0 => Self::Normal,

@@ -1,7 +1,7 @@
-//! The API's words and rules: what an account, a plan, a key, a page and a record are.
+//! The API's words and rules: account, plan, key, page and record.
 //!
 //! No I/O, no async and no clock: callers pass the time in. The modules of the resources carry the
-//! English noun; the path's word stands in their first line.
+//! English noun; the path's word is in their first line.
 
 pub mod account;
 pub mod analysis;
@@ -28,7 +28,7 @@ pub use audit::ComplianceAudit;
 pub use departement::Departement;
 pub use fault::Fault;
 pub use format::Format;
-pub use key::{KeyHash, KeyId, KeyPrefix, MalformedKey, PlainKey};
+pub use key::{CANDIDATES, KeyHash, KeyId, KeyPrefix, MalformedKey, PlainKey, REISSUES};
 pub use level::Level;
 pub use number::Number;
 pub use page::{Page, PageError};
@@ -37,5 +37,5 @@ pub use rating::{HistoryRating, RiskRating};
 pub use risk::RiskRecord;
 pub use sector::SectorCode;
 pub use source::SourceRecord;
-pub use stress::StressRecord;
+pub use stress::{LevelSource, StressRecord};
 pub use timestamp::Timestamp;

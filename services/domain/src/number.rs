@@ -1,4 +1,4 @@
-//! How a number is printed: the shortest form that reads back as the same number, never with an
+//! Printed form of a number: the shortest form that reads back as the same number, never with an
 //! exponent, and without `.0` where it is integral.
 
 use std::fmt;
@@ -18,7 +18,7 @@ pub struct Number(f64);
 pub struct NotFinite;
 
 impl Number {
-    /// The number as it is calculated with.
+    /// Returns the number for calculations.
     pub fn get(self) -> f64 {
         self.0
     }
@@ -45,7 +45,7 @@ impl fmt::Display for Number {
 }
 
 impl Serialize for Number {
-    /// As it is printed: serde_json itself would write `3.0` and `1e-7`.
+    /// Writes it as it is printed: serde_json itself would write `3.0` and `1e-7`.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         RawValue::from_string(self.to_string())
             .map_err(S::Error::custom)?

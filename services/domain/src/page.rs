@@ -1,11 +1,11 @@
-//! Which part of a history a client asks for (specification §4.3).
+//! Part of a history that a client asks for (specification §4.3).
 
 /// A page of a history.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Page {
     /// Items on the page: 1 to 100.
     pub limit: u8,
-    /// Items before it: 0 to 2^53 − 1.
+    /// Items before the page: 0 to 2^53 − 1.
     pub offset: u64,
 }
 
@@ -17,7 +17,7 @@ pub enum PageError {
         "limit must be a whole number from 1, written in digits; more than 100 is served as 100"
     )]
     Limit,
-    /// The same, of a bulk form.
+    /// `limit` of a bulk form is not a whole number of at least 1.
     #[error(
         "limit must be a whole number from 1, written in digits; more than 5000 is served as 5000"
     )]
@@ -28,7 +28,7 @@ pub enum PageError {
 }
 
 impl PageError {
-    /// The parameter at fault.
+    /// Returns the name of the parameter at fault.
     pub fn parameter(self) -> &'static str {
         match self {
             Self::Limit | Self::BulkLimit => "limit",
@@ -38,16 +38,16 @@ impl PageError {
 }
 
 impl Page {
-    /// Specification §8.
+    /// Items on a page unless asked otherwise (specification §8).
     pub const DEFAULT_LIMIT: u8 = 20;
-    /// Specification §8.
+    /// Most items on a page (specification §8).
     pub const MAX_LIMIT: u8 = 100;
     /// 2^53 − 1: beyond it a JSON reader that keeps numbers as doubles is off by one.
     pub const MAX_OFFSET: u64 = (1 << 53) - 1;
 
     /// Rows on a page of a bulk form, unless asked otherwise.
     pub const DEFAULT_BULK_LIMIT: u16 = 1000;
-    /// At most.
+    /// Most rows on a page of a bulk form.
     pub const MAX_BULK_LIMIT: u16 = 5000;
 
     /// Reads the two parameters; a missing one takes its default.
@@ -78,12 +78,12 @@ impl Page {
     }
 }
 
-/// Such a number of at least 1.
+/// Reads a number of at least 1 in ASCII digits.
 fn positive(text: &str) -> Option<u64> {
     digits(text).filter(|number| *number > 0)
 }
 
-/// A number of ASCII digits only, of any length; one too large is the largest there is.
+/// Reads a number of ASCII digits only, of any length; one too large is the largest there is.
 fn digits(text: &str) -> Option<u64> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;

@@ -1,4 +1,4 @@
-//! What a plan allows: no API access at all, or requests up to two limits (specification §8).
+//! A plan: no API access at all, or requests up to two limits (specification §8).
 
 use std::num::NonZeroU32;
 
@@ -23,7 +23,7 @@ fn is_plan_name(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-/// How many requests an account may make in each window.
+/// Requests that an account may make in each window.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Limits {
     /// Accepted requests in any 60 000 ms.
@@ -32,7 +32,7 @@ pub struct Limits {
     pub requests_per_day: NonZeroU32,
 }
 
-/// A plan: its name and what it allows.
+/// A plan: its name and its limits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// The name that keys refer to.

@@ -28,7 +28,10 @@ pub enum RiskRating {
 pub struct UnknownRating;
 
 impl RiskRating {
-    /// The letter.
+    /// All ratings, the lowest risk first.
+    pub const ALL: [Self; 5] = [Self::A, Self::B, Self::C, Self::D, Self::E];
+
+    /// Returns the letter.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::A => "A",
@@ -39,7 +42,8 @@ impl RiskRating {
         }
     }
 
-    /// The rating of a record that has none, from its overall score (0 to 100) in five equal bands.
+    /// Returns the rating of a record that has none, from its overall score (0 to 100) in five equal
+    /// bands.
     pub fn from_overall(overall: f64) -> Self {
         match overall {
             score if score < 20.0 => Self::A,
@@ -55,8 +59,8 @@ impl FromStr for RiskRating {
     type Err = UnknownRating;
 
     fn from_str(text: &str) -> Result<Self, UnknownRating> {
-        let all = [Self::A, Self::B, Self::C, Self::D, Self::E];
-        all.into_iter()
+        Self::ALL
+            .into_iter()
             .find(|rating| rating.as_str() == text)
             .ok_or(UnknownRating)
     }

@@ -5,7 +5,7 @@ use crate::{Departement, Number, RiskRating, Timestamp};
 /// The water risk scores of one département.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RiskRecord {
-    /// Where.
+    /// Département of the scores.
     pub departement: &'static Departement,
     /// Flood risk, 0 to 100.
     pub flood: Number,
@@ -20,7 +20,7 @@ pub struct RiskRecord {
 }
 
 impl serde::Serialize for RiskRecord {
-    /// Field order as in specification §2.2.
+    /// Writes the fields in the order of specification §2.2.
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeStruct;
         let mut record = serializer.serialize_struct("RiskRecord", 7)?;

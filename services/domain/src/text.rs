@@ -1,4 +1,4 @@
-//! One macro for validated names: text that is checked once, where it enters, and never again.
+//! Macro for validated names: text that is checked once, where it enters, and never again.
 
 /// Defines a text type with one rule, and every conversion that such a type needs. Clones share
 /// the text.
@@ -21,7 +21,7 @@ macro_rules! validated_text {
             /// The largest number of characters.
             pub const MAX_LENGTH: usize = $max;
 
-            /// The text.
+            /// Returns the text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }

@@ -6,22 +6,24 @@ use std::time::Duration;
 use chrono::{DateTime, Datelike, Timelike};
 use serde::{Serialize, Serializer};
 
-/// Milliseconds since the Unix epoch. Finer parts are cut off on the way in, so that sorting
-/// stored moments and sorting printed ones give the same order.
+/// Milliseconds since the Unix epoch. Finer parts are cut off on the way in, so that sorting stored
+/// moments and sorting printed ones give the same order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Deserialize)]
 #[serde(try_from = "String")]
 pub struct Timestamp(i64);
 
 /// Text that is no moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("a time is RFC 3339 with an offset, such as 2026-07-01T00:00:00Z")]
+#[error(
+    "a time is RFC 3339 with an offset, such as 2026-07-01T00:00:00Z, in the years 0000 to 9999 of UTC"
+)]
 pub struct InvalidTimestamp;
 
-/// 0000-01-01 and the last millisecond of 9999: what four digits of a year can print.
+/// 0000-01-01 and the last millisecond of 9999: the times that four digits of a year can print.
 const PRINTABLE: std::ops::RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
 
 impl Timestamp {
-    /// A moment in milliseconds since the epoch, or `None` beyond the years 0 to 9999.
+    /// Returns a moment in milliseconds since the epoch, or `None` beyond the years 0 to 9999.
     pub fn from_millis(millis: i64) -> Option<Self> {
         PRINTABLE.contains(&millis).then_some(Self(millis))
     }
@@ -32,12 +34,12 @@ impl Timestamp {
         Self::from_millis(moment.timestamp_millis()).ok_or(InvalidTimestamp)
     }
 
-    /// Milliseconds since the epoch.
+    /// Returns the milliseconds since the epoch.
     pub fn as_millis(self) -> i64 {
         self.0
     }
 
-    /// The moment that much later; at most the last one that can be printed.
+    /// Returns the moment that much later; at most the last one that can be printed.
     pub fn plus(self, duration: Duration) -> Self {
         let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(millis).min(*PRINTABLE.end()))

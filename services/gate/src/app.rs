@@ -25,20 +25,20 @@ use crate::metrics::Metrics;
 use crate::openapi;
 use crate::route::route;
 use crate::upstream::Upstreams;
-use water_http::Received;
+use water_http::RequestHead;
 
-/// One worker's gate: what it judges requests by, and where it sends them.
+/// The gate of one worker: everything that checks its requests and forwards them.
 #[derive(Debug)]
 pub struct Gate {
-    /// What generated keys begin with.
+    /// Prefix of generated keys.
     pub prefix: KeyPrefix,
     /// The key directory in memory, shared by all workers.
     pub directory: Arc<Replica>,
-    /// How long the copy may serve while Redis is away, shared by all workers.
+    /// Time for which the copy may serve while Redis is down, shared by all workers.
     pub grace: Arc<Grace>,
-    /// Slows down who tries wrong keys, shared by all workers.
+    /// Slows down addresses that try wrong keys, shared by all workers.
     pub guessing: Arc<Guessing>,
-    /// Notes when each key was last used, and counts each account's requests.
+    /// Records when each key was last used, and counts each account's requests.
     pub last_use: Notes,
     /// Counts requests in Redis.
     pub limiter: Limiter,
@@ -46,24 +46,24 @@ pub struct Gate {
     pub signer: Signer,
     /// The services.
     pub upstreams: Upstreams,
-    /// What large answers may take of the memory, shared by all workers.
+    /// Memory for large answers, shared by all workers.
     pub budget: BodyBudget,
-    /// Which web pages may read answers.
+    /// Web pages that may read answers.
     pub cors: Cors,
     /// The API's description.
     pub openapi: Arc<Representation>,
-    /// What this worker counts.
+    /// Metrics of this worker.
     pub metrics: Metrics,
     /// Makes spans of requests, if they are exported.
     pub spans: Spans,
 }
 
-/// The gate as a warp filter. It takes every request: one that has no route gets its answer too.
+/// Makes the gate a warp filter. It accepts every request: one without a route is answered too.
 pub fn filter(
     gate: Arc<Gate>,
 ) -> impl Filter<Extract = (Response<Bytes>,), Error = Rejection, Future: Send> + Clone + Send + Sync
 {
-    warp::ext::get::<Arc<Received>>().then(move |request: Arc<Received>| {
+    warp::ext::get::<Arc<RequestHead>>().then(move |request: Arc<RequestHead>| {
         let gate = Arc::clone(&gate);
         // Boxed: each layer between here and hyper's connection would copy its state.
         Box::pin(async move { gate.answer(&request).await })
@@ -71,7 +71,7 @@ pub fn filter(
 }
 
 impl Gate {
-    async fn answer(&self, request: &Received) -> Response<Bytes> {
+    async fn answer(&self, request: &RequestHead) -> Response<Bytes> {
         let mut journal = Journal::begin(request, &self.spans);
         // A panic is a bug like any other: answered, counted and logged.
         let outcome = or_internal(self.decide(request, &mut journal)).await;
@@ -84,11 +84,11 @@ impl Gate {
         journal.close(request, outcome, &self.cors, &self.metrics)
     }
 
-    /// Each step may refuse, and none can be left out. What a step has found out is noted in the
-    /// journal before the next one begins.
+    /// Runs the steps in order; each may refuse the request, and none can be left out. A step's results are recorded in
+    /// the journal before the next one begins.
     async fn decide(
         &self,
-        request: &Received,
+        request: &RequestHead,
         journal: &mut Journal,
     ) -> Result<Response<Bytes>, Problem> {
         let Journal {
@@ -115,8 +115,8 @@ impl Gate {
         forward(request, &query, route, &identity(record), with, visit).await
     }
 
-    /// What everybody may have: the API's description, and a browser's question whether it may ask.
-    fn free_of_charge(&self, request: &Received) -> Option<Response<Bytes>> {
+    /// Answers requests that need no key: for the API's description, and a browser's preflight.
+    fn free_of_charge(&self, request: &RequestHead) -> Option<Response<Bytes>> {
         openapi::answer(request, &self.openapi).or_else(|| self.cors.preflight(request))
     }
 
@@ -131,7 +131,7 @@ impl Gate {
         }
     }
 
-    fn keys_in_query(&self, request: &Received) -> KeyInQuery<'_> {
+    fn keys_in_query(&self, request: &RequestHead) -> KeyInQuery<'_> {
         KeyInQuery {
             prefix: &self.prefix,
             directory: &self.directory,
@@ -142,7 +142,7 @@ impl Gate {
     }
 }
 
-/// Whom a service answers.
+/// Returns the identity that a service receives.
 fn identity(record: &Record) -> Identity {
     Identity {
         account: record.account.clone(),

@@ -1,4 +1,4 @@
-//! Who is there: from the presented key to its record in the key directory, judged on Redis' time.
+//! Authentication: from the presented key to its record in the key directory, checked on Redis' time.
 
 use water_domain::KeyPrefix;
 use water_http::Problem;
@@ -6,9 +6,9 @@ use water_keystore::{Record, Validity, View};
 
 use crate::credentials::{CredentialsError, presented_key};
 use crate::grace::Grace;
-use water_http::Received;
+use water_http::RequestHead;
 
-/// Why nobody can say whether a key is good. It is never the client's fault.
+/// Reason that a key can be neither accepted nor refused. It is never the client's fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 enum DirectoryAway {
     #[error("there is no complete copy of the key directory yet")]
@@ -19,13 +19,13 @@ enum DirectoryAway {
     GraceIsOver,
 }
 
-/// The record of the presented key, if the key is in force, and the state of the directory that
-/// says so. Costs no round trip.
+/// Returns the record of the presented key, if the key is in force, and the state of the directory in which it was
+/// found. Costs no round trip.
 ///
-/// A key that is malformed is refused whatever the directory's state; a key that is unknown only
-/// while the copy is known to be current; a known one is good until the grace is over.
+/// A malformed key is refused whatever the directory's state; an unknown key only while the copy is known to be
+/// current; a known one is valid until the grace is over.
 pub fn authenticate(
-    request: &Received,
+    request: &RequestHead,
     prefix: &KeyPrefix,
     grace: &Grace,
 ) -> Result<(Record, View), Problem> {

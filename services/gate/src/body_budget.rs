@@ -1,5 +1,5 @@
-//! How much memory the answers in forms other than JSON may take together. A page of a history has
-//! up to 900 KiB, and it stays until its client has read it.
+//! Memory bound of all answers in forms other than JSON. A page of a history has up to 900 KiB, and stays in memory
+//! until its client has read it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use water_http::Problem;
 
 /// All such bodies of a gate, in KiB.
 const TOTAL: u32 = 128 * 1024;
-/// The largest body, in KiB: the bound of an exchange.
+/// Largest body, in KiB: the bound of an exchange.
 const LARGEST: u32 = 1024;
-/// How long a request waits for room.
+/// Time that a request waits for room.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The memory that is left, in KiB. Clones share it.
+/// Free memory, in KiB. Clones share it.
 #[derive(Clone, Debug)]
 pub struct BodyBudget(Arc<Semaphore>);
 
@@ -24,7 +24,7 @@ pub struct BodyBudget(Arc<Semaphore>);
 #[derive(Debug)]
 pub struct Room(OwnedSemaphorePermit);
 
-/// Why a request gets no room.
+/// The budget is used up.
 #[derive(Debug, thiserror::Error)]
 #[error("the answers that clients have not read yet take all of the memory for them")]
 struct NoRoom;
@@ -36,12 +36,12 @@ impl Default for BodyBudget {
 }
 
 impl BodyBudget {
-    /// So many KiB together; at least 1024, the largest body.
+    /// Makes a budget of `total` KiB; at least 1024, the largest body.
     pub fn of_kib(total: u32) -> Self {
         Self(Arc::new(Semaphore::new(total.max(LARGEST) as usize)))
     }
 
-    /// Room for the largest body; 503 if there is none for a second.
+    /// Reserves room for the largest body; 503 if a second passes without any.
     pub async fn reserve(&self) -> Result<Room, Problem> {
         let room = Arc::clone(&self.0).acquire_many_owned(LARGEST);
         match timeout(PATIENCE, room).await {
@@ -52,22 +52,22 @@ impl BodyBudget {
 }
 
 impl Room {
-    /// The same body, which takes its own size of the memory until the last of it is sent.
+    /// Returns the same body, which uses its own size of the budget until the last of it is sent.
     pub fn hold(mut self, body: Bytes) -> Bytes {
         let size = body.len().div_ceil(1024);
         match self.0.split(size) {
-            Some(room) if size > 0 => Bytes::from_owner(Held { body, _room: room }),
+            Some(room) if size > 0 => Bytes::from_owner(BudgetedBody { body, _room: room }),
             _ => body,
         }
     }
 }
 
-struct Held {
+struct BudgetedBody {
     body: Bytes,
     _room: OwnedSemaphorePermit,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for BudgetedBody {
     fn as_ref(&self) -> &[u8] {
         &self.body
     }

@@ -1,4 +1,4 @@
-//! How many client connections this process can carry.
+//! Largest number of client connections of this process.
 
 use std::num::NonZeroUsize;
 
@@ -11,11 +11,11 @@ use water_runtime::ConnectionLimits;
 const OWN: u64 = 64;
 /// Descriptors of each worker: its listener, its limiter's connection, its event queue.
 const PER_WORKER: u64 = 16;
-/// A client's connection, one to the service that answers it, and one to the other service that may
-/// wait in the pool: a client that was accepted is never refused for want of a descriptor.
+/// Descriptors of a client's connection: itself, one to the service that answers it, and one to the other service that
+/// may wait in the pool. No accepted client is refused for lack of a descriptor.
 const PER_CONNECTION: u64 = 3;
 
-/// The usual deadlines and bounds of connections, within the descriptors that there are.
+/// Returns the usual deadlines and bounds of connections, within the available descriptors.
 pub fn connection_limits(
     descriptors: u64,
     workers: NonZeroUsize,
@@ -37,7 +37,7 @@ pub fn connection_limits(
     }
 }
 
-/// At least one, so that a gate whose limit is too low for anything says so by failing.
+/// Returns at least one, so that a gate whose limit is too low for anything shows it by failing.
 fn places(descriptors: u64, workers: NonZeroUsize) -> usize {
     let taken = OWN + PER_WORKER * workers.get() as u64;
     let left = descriptors.saturating_sub(taken) / PER_CONNECTION;

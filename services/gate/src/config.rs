@@ -14,10 +14,10 @@ use crate::cors::Cors;
 use crate::redis::redis;
 use crate::upstream::ServiceAddress;
 
-/// What one gate process is told.
+/// Settings of one gate process.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Addresses and the manner of stopping.
+    /// Addresses, and the settings of stopping.
     pub process: ProcessSettings,
     pub(crate) workers: NonZeroUsize,
     pub(crate) redis: ConnectionSettings,

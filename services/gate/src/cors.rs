@@ -8,24 +8,24 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 
-use water_http::Received;
+use water_http::RequestHead;
 
-/// Which web pages may read answers.
+/// Web pages that may read answers.
 #[derive(Clone, Default, Debug)]
 pub struct Cors {
     origins: Vec<HeaderValue>,
 }
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD");
-/// What a page may send beyond what every page may.
+/// Request headers that a page may send in addition to those of every page.
 const REQUEST_HEADERS: HeaderValue =
     HeaderValue::from_static("authorization, if-none-match, x-request-id, traceparent, tracestate");
-/// What a page may read beyond what every page may.
+/// Answer headers that a page may read in addition to those of every page.
 const ANSWER_HEADERS: HeaderValue = HeaderValue::from_static(
     "etag, link, retry-after, ratelimit, ratelimit-policy, x-ratelimit-limit, \
-     x-ratelimit-remaining, x-ratelimit-reset, x-request-id, x-changes-token",
+     x-ratelimit-remaining, x-ratelimit-reset, x-request-id, x-changes-token, x-total-count",
 );
-/// Browsers ask again after at most two hours anyway; ten minutes bound how long a change takes.
+/// Browsers ask again after at most two hours anyway; ten minutes bound the delay of a change.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
 impl Cors {
@@ -34,8 +34,8 @@ impl Cors {
         Self { origins }
     }
 
-    /// The answer to a preflight of an allowed origin: free, for a browser sends it without a key.
-    pub fn preflight(&self, request: &Received) -> Option<Response<Bytes>> {
+    /// Answers a preflight of an allowed origin: free, because a browser sends it without a key.
+    pub fn preflight(&self, request: &RequestHead) -> Option<Response<Bytes>> {
         let asks = request.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
         if request.method != Method::OPTIONS || !asks || self.allowed(&request.headers).is_none() {
             return None;
@@ -49,7 +49,7 @@ impl Cors {
         Some(answer)
     }
 
-    /// Tells the browser whether the page may read this answer, and caches that it depends on it.
+    /// Adds the headers that allow the page to read this answer, and `Vary` for caches.
     pub fn label(&self, request: &HeaderMap, answer: &mut HeaderMap) {
         if self.origins.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! How an answer tells that its path will be gone (RFC 9745 and RFC 8594).
+//! Announcement in an answer that its path will be removed (RFC 9745 and RFC 8594).
 
 use http::header::LINK;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -6,20 +6,19 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 const SUNSET: HeaderName = HeaderName::from_static("sunset");
 
-/// A path that clients should leave. The headers' values as they are sent, for they never change
-/// while a process runs.
+/// A deprecated path. The fields are the headers' values as sent: they never change while a process runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Deprecation {
-    /// Since when: a structured field's date, `@` and seconds since the epoch, such as `@1767225600`.
+    /// Beginning: a structured field's date, `@` and seconds since the epoch, such as `@1767225600`.
     pub since: &'static str,
-    /// The last moment at which the path answers: an HTTP date, such as `Thu, 31 Dec 2026 23:59:59 GMT`.
+    /// Last time at which the path answers: an HTTP date, such as `Thu, 31 Dec 2026 23:59:59 GMT`.
     pub sunset: &'static str,
-    /// Where to go instead, such as `/api/v2/stress`.
+    /// Path to use instead, such as `/api/v2/stress`.
     pub successor: &'static str,
 }
 
 impl Deprecation {
-    /// Tells it on every answer of the route, a refusal too. The service's own links stay.
+    /// Adds the headers, which are on every answer of the route, a refusal too. The service's own links stay.
     pub fn label(&self, headers: &mut HeaderMap) {
         headers.insert(DEPRECATION, HeaderValue::from_static(self.since));
         headers.insert(SUNSET, HeaderValue::from_static(self.sunset));

@@ -1,5 +1,4 @@
-//! The task that keeps this gate's copy of the key directory, from the first load to the end of
-//! its lease.
+//! Task that keeps this gate's copy of the key directory, from the first load to the end of its lease.
 
 use std::sync::Arc;
 
@@ -42,14 +41,14 @@ impl Directory {
                     "the lease could not be given back; it runs out by itself"
                 );
             }
-            // Nobody waits any longer if the process is being cut short.
+            // Nobody waits any longer if the process is ended early.
             let _ = done.send(());
             std::future::pending().await
         });
         Self { leave, left }
     }
 
-    /// Gives the lease back. Requests must be drained.
+    /// Returns the lease. Requests must be drained.
     pub async fn leave(self) {
         // An error means that the task is gone, and the process is ending because of it.
         if self.leave.send(()).is_ok() {

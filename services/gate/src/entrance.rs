@@ -1,4 +1,4 @@
-//! Where a connection's requests enter: each becomes a [`Received`] and goes through the filter.
+//! Entrance of a connection's requests: each becomes a [`RequestHead`] and goes through the filter.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use http::Request;
 use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
-use water_http::{Received, RequestIds, TrustedProxies};
+use water_http::{RequestHead, RequestIds, TrustedProxies};
 use water_runtime::Peer;
 
-/// What all connections share.
+/// State that all connections share.
 #[derive(Debug)]
 pub struct Entrance {
-    /// Makes the ids of requests that bring none.
+    /// Makes the ids of requests without one.
     pub ids: RequestIds,
-    /// Whose word on the client's address counts.
+    /// Proxies that are trusted to report the client's address.
     pub proxies: TrustedProxies,
 }
 
@@ -24,7 +24,7 @@ pub struct Connection<F> {
     pub filter: TowerToHyperService<F>,
     /// Shared by all connections.
     pub entrance: Arc<Entrance>,
-    /// The other end.
+    /// The client's end.
     pub peer: Peer,
 }
 
@@ -42,10 +42,10 @@ where
 }
 
 impl Entrance {
-    /// The same request, as the filter takes it: all that the gate looks at is in the extension.
+    /// Converts the request for the filter: its extension holds all that the gate checks.
     fn receive(&self, request: Request<Incoming>, peer: Peer) -> Request<Incoming> {
         let (head, body) = request.into_parts();
-        let received = Received::new(head, peer.address.ip(), &self.proxies, &self.ids);
+        let received = RequestHead::new(head, peer.address.ip(), &self.proxies, &self.ids);
         let mut request = Request::new(body);
         request.extensions_mut().insert(Arc::new(received));
         request

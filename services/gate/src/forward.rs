@@ -1,21 +1,21 @@
-//! The request to a service, built and never copied, and what of its answer reaches the client.
+//! The request to a service, newly built and never copied, and the parts of its answer that reach the client.
 //!
-//! What is not on a list here stays outside, in both directions.
+//! Only listed headers are passed on, in both directions.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{
-    ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH,
-    LINK, RETRY_AFTER,
+    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LANGUAGE,
+    CONTENT_TYPE, ETAG, IF_NONE_MATCH, LINK, RETRY_AFTER, VARY,
 };
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::time::Instant;
 use water_domain::{Format, Timestamp};
-use water_http::format::{X_WATER_FORMAT, preferred};
+use water_http::format::{self, X_WATER_FORMAT};
 use water_http::identity::{LIFETIME, X_WATER_IDENTITY};
-use water_http::representation::X_CHANGES_TOKEN;
+use water_http::representation::{VARY_OF_PROBLEMS, X_CHANGES_TOKEN, X_TOTAL_COUNT};
 use water_http::request_id::X_REQUEST_ID;
 use water_http::trace_context::{TRACEPARENT, TRACESTATE};
 use water_http::{HttpSpan, Identity, Problem, Query, Signer, Spans, TraceContext};
@@ -23,67 +23,69 @@ use water_http::{HttpSpan, Identity, Problem, Query, Signer, Spans, TraceContext
 use crate::body_budget::BodyBudget;
 use crate::route::Route;
 use crate::upstream::{Request, UpstreamFailure, Upstreams};
-use water_http::Received;
+use water_http::RequestHead;
 
-/// What of the client's head a service sees.
-static REQUEST_HEADERS: [HeaderName; 3] = [ACCEPT, ACCEPT_ENCODING, IF_NONE_MATCH];
+/// Headers of the client that are passed on to a service.
+static REQUEST_HEADERS: [HeaderName; 4] = [ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, IF_NONE_MATCH];
 
-/// What of a service's head the client sees, beside the length that a HEAD asks for.
-static ANSWER_HEADERS: [HeaderName; 7] = [
+/// Headers of a service that are passed on to the client, apart from the length for a HEAD.
+static ANSWER_HEADERS: [HeaderName; 9] = [
     CONTENT_TYPE,
     CONTENT_ENCODING,
+    CONTENT_LANGUAGE,
     ETAG,
     CACHE_CONTROL,
     LINK,
     RETRY_AFTER,
     X_CHANGES_TOKEN,
+    X_TOTAL_COUNT,
 ];
 
-/// RFC 3986's unreserved characters; all others of a value are encoded.
+/// Characters to encode in a value: all but RFC 3986's unreserved ones.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// What a request is forwarded with.
+/// Context for forwarding a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Forwarding<'a> {
     /// The services.
     pub upstreams: &'a Upstreams,
     /// Signs the caller's identity.
     pub signer: &'a Signer,
-    /// What large answers may take of the memory.
+    /// Memory for large answers.
     pub budget: &'a BodyBudget,
-    /// Redis' time, by which the identity runs out.
+    /// Redis' time, on which the identity expires.
     pub now: Timestamp,
     /// Makes the exchange's span.
     pub spans: &'a Spans,
-    /// The request's own, of which it is a part.
+    /// Span of the request, the exchange's parent.
     pub span: Option<&'a HttpSpan>,
 }
 
 /// An exchange with a service.
 #[derive(Clone, Copy, Debug)]
 pub struct Visit {
-    /// How long it took, a second attempt included.
+    /// Duration, with that of a second attempt.
     pub took: Duration,
-    /// Why there was nothing to pass on, as a stable word.
+    /// Reason that there was no answer to pass on, as a stable word.
     pub failure: Option<&'static str>,
 }
 
-/// Refuses a request whose service is known to be away. Asked before the limits, so that it costs
-/// the account nothing.
+/// Refuses a request whose service is known to be down. Called before the limits, so that it costs the account nothing.
 pub fn reachable(route: &Route, upstreams: &Upstreams, now: Instant) -> Result<(), Problem> {
-    match upstreams.of(route.service).is_away(now) {
-        true => Err(Problem::upstream_unavailable()),
-        false => Ok(()),
+    if upstreams.for_service(route.service).is_away(now) {
+        Err(Problem::upstream_unavailable())
+    } else {
+        Ok(())
     }
 }
 
-/// Asks the route's service on behalf of an account.
+/// Sends the request to the route's service on behalf of an account.
 pub async fn forward(
-    received: &Received,
+    received: &RequestHead,
     query: &Query<'_>,
     route: &Route,
     identity: &Identity,
@@ -91,12 +93,12 @@ pub async fn forward(
     visit: &mut Option<Visit>,
 ) -> Result<Response<Bytes>, Problem> {
     let target = target(route, query);
-    let format = preferred(&received.headers, route.formats);
+    let format = format::asked(query, &received.headers, route.formats)?;
     let room = match format {
         Format::Json => None,
         _ => Some(with.budget.reserve().await?),
     };
-    let upstream = with.upstreams.of(route.service);
+    let upstream = with.upstreams.for_service(route.service);
     let address = upstream.address();
     let span = with
         .spans
@@ -105,8 +107,8 @@ pub async fn forward(
     let trace = context.as_ref().or(received.trace.as_ref());
     let build = || {
         let mut request = request(received, trace, &target, identity, with.signer, with.now);
-        if let Some(name) = format.header_value() {
-            request.field(&X_WATER_FORMAT, &HeaderValue::from_static(name));
+        if format != Format::Json {
+            request.field(&X_WATER_FORMAT, &HeaderValue::from_static(format.name()));
         }
         request
     };
@@ -130,8 +132,8 @@ pub async fn forward(
     })
 }
 
-/// The path and query that a service is asked for: the route's own path, and only the parameters
-/// that it knows, each as often as it came, for the service judges them.
+/// Returns the path and query for a service: the route's own path, and only its parameters. Repeated ones are kept,
+/// because the service validates them.
 fn target(route: &Route, query: &Query<'_>) -> String {
     let mut target = String::from(route.path);
     let known = query
@@ -146,9 +148,9 @@ fn target(route: &Route, query: &Query<'_>) -> String {
     target
 }
 
-/// Redis' time `now` decides when the identity runs out.
+/// Builds the request. The identity expires on Redis' time, given as `now`.
 fn request(
-    received: &Received,
+    received: &RequestHead,
     trace: Option<&TraceContext>,
     target: &str,
     identity: &Identity,
@@ -181,19 +183,19 @@ fn request(
     request
 }
 
-/// Why there is nothing to pass on.
+/// Reason that there is no answer to pass on.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     /// No complete answer.
     #[error(transparent)]
     Upstream(#[from] UpstreamFailure),
-    /// The service does not believe the gate: keys or clocks differ.
+    /// The service rejects the gate's identity: keys or clocks differ.
     #[error("the service refused the gate's identity with {0}")]
     Refused(StatusCode),
     /// A status that no route has.
     #[error("the service answered with {0}, which no route has")]
     Status(StatusCode),
-    /// Neither the form that was asked for nor a problem.
+    /// Neither the requested form nor a problem.
     #[error("the service's answer is of another type than was asked for")]
     WrongType,
 }
@@ -208,7 +210,7 @@ impl Failure {
         }
     }
 
-    /// A service's 401 and 403 are a fault of ours, never of the client.
+    /// Converts to the client's problem. A service's 401 and 403 are our fault, never the client's.
     fn into_problem(self) -> Problem {
         match self {
             Self::Refused(_) => Problem::internal(self),
@@ -217,16 +219,20 @@ impl Failure {
     }
 }
 
-/// A service's answer, if it is one that a route has.
-fn checked(answer: Response<Bytes>, format: Format) -> Result<Response<Bytes>, Failure> {
+/// Returns a service's answer, if it is one that a route has; a problem with the `Vary` of all problems.
+fn checked(mut answer: Response<Bytes>, format: Format) -> Result<Response<Bytes>, Failure> {
     let kind = answer.headers().get(CONTENT_TYPE);
-    check(answer.status(), kind, format).map(|()| answer)
+    check(answer.status(), kind, format)?;
+    if !matches!(answer.status(), StatusCode::OK | StatusCode::NOT_MODIFIED) {
+        answer.headers_mut().insert(VARY, VARY_OF_PROBLEMS);
+    }
+    Ok(answer)
 }
 
 fn check(status: StatusCode, kind: Option<&HeaderValue>, format: Format) -> Result<(), Failure> {
     let is = |expected: &str| kind.is_some_and(|kind| kind == expected);
     let right_kind = match status.as_u16() {
-        // A service of the version before knows JSON only, which every client has to expect.
+        // Every client must expect JSON, whatever it prefers.
         200 => is(Format::Json.content_type()) || is(format.content_type()),
         304 => true,
         400 | 404 | 500 | 503 => is("application/problem+json"),

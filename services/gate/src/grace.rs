@@ -1,6 +1,5 @@
-//! Redis away: until the grace is over this gate serves from its copy of the key directory and by
-//! its share of the limits; after that it refuses everything, for a key may have been revoked and a
-//! limit used up elsewhere.
+//! Outages of Redis. Until the grace is over this gate serves from its copy of the key directory and by its share of
+//! the limits; after that it refuses everything, because a key may have been revoked and a limit used up elsewhere.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -10,15 +9,15 @@ use tokio::time::interval;
 use tracing::{error, info, warn};
 use water_keystore::{Reason, Replica, Standby};
 
-/// Between two looks; the log may be this much late.
+/// Interval of the checks; the log may be late by this much.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// How requests are decided.
+/// Way of deciding requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// Redis decides.
     Exact,
-    /// This gate's share of the limits decides.
+    /// Redis cannot decide: this gate's share of the limits does.
     Degraded(Option<Reason>),
     /// The grace is over: every request is refused.
     Refusing(Option<Reason>),
@@ -27,23 +26,23 @@ pub enum Mode {
 /// The grace of one gate process.
 #[derive(Debug)]
 pub struct Grace {
-    /// How long it is.
+    /// Length of the grace.
     pub length: Duration,
-    /// Knows when this gate's lease was last renewed.
+    /// Key directory, with the time of this gate's last lease renewal.
     pub directory: Arc<Replica>,
-    /// Knows since when the limiter's Redis fails.
+    /// Fallback limiter, with the time since which the limiter's Redis has failed.
     pub standby: Arc<Standby>,
 }
 
 impl Grace {
-    /// Whether it is over: since the lease's last renewal, or the limiter's first failure since its
+    /// Whether the grace is over: it runs from the lease's last renewal, or from the limiter's first failure since its
     /// last success.
     pub fn is_over(&self) -> bool {
         let over = |since: Option<Duration>| since.is_some_and(|since| since > self.length);
         over(self.directory.since_renewal()) || over(self.standby.failing_for())
     }
 
-    /// How requests are decided at this moment.
+    /// Returns the current mode.
     pub fn mode(&self) -> Mode {
         let standby = self.standby.status();
         let reason = standby.failing.map(|(reason, _)| reason);
@@ -56,7 +55,7 @@ impl Grace {
         }
     }
 
-    /// Logs each change, for as long as it is polled.
+    /// Logs each change while it is polled.
     pub async fn watch(&self) -> Infallible {
         let mut looks = interval(LOOK_EVERY);
         let mut last = Mode::Exact;
@@ -72,10 +71,10 @@ impl Grace {
 }
 
 impl Mode {
-    /// All words that [`Mode::as_str`] says.
+    /// All words that [`Mode::as_str`] returns.
     pub const ALL: [&str; 3] = ["exact", "degraded", "refusing"];
 
-    /// A stable word for logs and metrics.
+    /// Returns a stable word for logs and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -91,7 +90,7 @@ impl Mode {
         }
     }
 
-    /// Between two failures there may be no reason to tell: that is no change.
+    /// Whether the mode is a change to log. Between two failures the reason may be missing: that is no change.
     fn differs_from(self, last: Self) -> bool {
         let other_reason = self.reason().is_some() && self.reason() != last.reason();
         self.as_str() != last.as_str() || other_reason

@@ -1,5 +1,5 @@
-//! Slows down guessing of keys, by address. Key ids are public: counting by key would let anybody
-//! lock a customer out. A good key is never refused for its address.
+//! Slows down guessing of keys, by address. Key ids are public: counting by key would let anybody lock a customer out.
+//! A valid key is never refused for its address.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use water_http::{Buckets, Code, Problem};
 const PER_SECOND: f64 = 20.0;
 const BURST: f64 = 40.0;
 
-/// The addresses that guessed of late. Shared by all workers, touched by guesses only: wrong keys,
-/// and what could be a key in a query.
+/// Addresses with recent guesses. Shared by all workers, locked by guesses only: wrong keys, and texts in a query that
+/// could be a key.
 #[derive(Debug)]
 pub struct Guessing(Buckets<IpAddr>);
 
@@ -24,7 +24,7 @@ impl Default for Guessing {
 }
 
 impl Guessing {
-    /// The refusal as it is, or 429 where it is one wrong key too many from this address.
+    /// Returns the refusal unchanged, or 429 for one wrong key too many from this address.
     pub fn slow_down(&self, refusal: Problem, client: IpAddr, now: Instant) -> Problem {
         if refusal.code() != Code::InvalidKey {
             return refusal;
@@ -35,12 +35,12 @@ impl Guessing {
         }
     }
 
-    /// Counts a guess that is not refused; whether it may be answered.
+    /// Counts a guess that is not refused, and returns whether it may be answered.
     pub fn allows(&self, client: IpAddr, now: Instant) -> bool {
         self.take(client, now).is_ok()
     }
 
-    /// Counts a guess, or answers how long to wait when the bucket is empty.
+    /// Counts a guess, or returns the time to wait when the bucket is empty.
     fn take(&self, client: IpAddr, now: Instant) -> Result<(), Duration> {
         self.0.take(network(client), now)
     }
@@ -50,7 +50,7 @@ impl Guessing {
 mod tests {
     use super::*;
 
-    /// Which of these failures, given as milliseconds and address, are slowed down.
+    /// Returns for each of these failures, given as milliseconds and address, whether it is slowed down.
     fn slowed(failures: impl IntoIterator<Item = (u64, &'static str)>) -> Vec<bool> {
         let (guessing, begin) = (Guessing::default(), Instant::now());
         let slowed = |(millis, client): (u64, &str)| {
@@ -71,25 +71,13 @@ mod tests {
 
     #[test]
     fn addresses_are_counted_apart_and_a_64_of_ipv6_together() {
-        let others = slowed((0..41).map(|number| {
-            (
-                0,
-                if number < 40 {
-                    "192.0.2.1"
-                } else {
-                    "192.0.2.2"
-                },
-            )
-        }));
-        assert!(!others.contains(&true));
-        let one = |number| {
-            if number < 40 {
-                "2001:db8::1"
-            } else {
-                "2001:db8::ffff:2"
-            }
-        };
-        assert!(slowed((0..41).map(|number| (0, one(number))))[40]);
+        for (one, other, is_slowed) in [
+            ("192.0.2.1", "192.0.2.2", false),
+            ("2001:db8::1", "2001:db8::ffff:2", true),
+        ] {
+            let failures = [one; 40].into_iter().chain([other]);
+            assert_eq!(slowed(failures.map(|client| (0, client)))[40], is_slowed);
+        }
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What has been learned about one request on its way: the headers that every answer carries, the
-//! access log's line, the metrics and the span are made from it at the end.
+//! Results of one request's steps, from which the headers of every answer, the access log's line, the metrics and the
+//! span are made at the end.
 
 use std::time::Duration;
 
@@ -8,54 +8,57 @@ use http::header::{CONNECTION, VARY, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Response};
 use water_http::representation::VARY_ON;
 use water_http::request_id::X_REQUEST_ID;
-use water_http::{Access, Code, HttpSpan, Problem, Spans, TraceId};
+use water_http::{Access, Code, HttpSpan, Language, Problem, Spans, TraceId};
 use water_keystore::Record;
 
 use crate::cors::Cors;
 use crate::forward::Visit;
 use crate::limit::{self, Charge};
-use crate::metrics::{Answered, Metrics};
+use crate::metrics::{AnsweredRequest, Metrics};
 use crate::route::Route;
-use water_http::Received;
+use water_http::RequestHead;
 
-/// Filled from top to bottom as the request passes the checks; what it did not reach stays empty.
+/// Filled from top to bottom as the request passes the steps; fields of steps that it did not reach stay empty.
 #[derive(Debug, Default)]
 pub struct Journal {
-    /// The key that it was sent with, once it was found good.
+    /// Record of its key, once the key was accepted.
     pub record: Option<Record>,
-    /// The route that it asks for, if there is one.
+    /// Route of the request, if there is one.
     pub route: Option<&'static Route>,
-    /// Whether it was accepted, and how both windows stand.
+    /// Charge against the limits: the limiter's decision and the state of both windows.
     pub charge: Option<Charge>,
-    /// The exchange with the service.
+    /// Exchange with the service.
     pub visit: Option<Visit>,
-    /// The request in its trace, if spans are exported.
+    /// Span of the request, if spans are exported.
     pub span: Option<HttpSpan>,
 }
 
 impl Journal {
-    /// The journal of a request of which nothing is known yet.
-    pub fn begin(request: &Received, spans: &Spans) -> Self {
+    /// Starts the journal of a new request.
+    pub fn begin(request: &RequestHead, spans: &Spans) -> Self {
         Self {
             span: spans.server(&request.method, request.trace.as_ref()),
             ..Self::default()
         }
     }
 
-    /// The answer as it leaves: with the headers that every answer has, counted and logged.
+    /// Completes the answer: adds the headers of every answer, counts it and logs it.
     pub fn close(
         self,
-        request: &Received,
+        request: &RequestHead,
         outcome: Result<Response<Bytes>, Problem>,
         cors: &Cors,
         metrics: &Metrics,
     ) -> Response<Bytes> {
         let reason = outcome.as_ref().err().map(Problem::code);
-        let mut answer = outcome.unwrap_or_else(|problem| problem.into_response(&request.id));
+        let mut answer = outcome.unwrap_or_else(|problem| {
+            problem.into_response(&request.id, Language::preferred(&request.headers))
+        });
         let headers = answer.headers_mut();
         headers.insert(X_REQUEST_ID, request.id.header());
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        headers.insert(VARY, VARY_ON);
+        // A problem varies by its language too, the description by fewer headers.
+        headers.entry(VARY).or_insert(VARY_ON);
         cors.label(&request.headers, headers);
         if let Some(decision) = self.charge.and_then(|charge| charge.decision) {
             limit::label(&decision, headers);
@@ -64,7 +67,7 @@ impl Journal {
             deprecation.label(headers);
         }
         if reason == Some(Code::BodyNotAllowed) {
-            // Where the next request would begin is what two parties could read differently.
+            // Two parties could disagree on where the next request begins.
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         self.note(request, &answer, reason, metrics);
@@ -79,14 +82,14 @@ impl Journal {
 
     fn note(
         &self,
-        request: &Received,
+        request: &RequestHead,
         answer: &Response<Bytes>,
         reason: Option<Code>,
         metrics: &Metrics,
     ) {
         let duration = request.at.elapsed();
         let gate = self.time_in_gate(duration);
-        metrics.request(&Answered {
+        metrics.request(&AnsweredRequest {
             route: self.route,
             status: answer.status(),
             reason,
@@ -114,13 +117,13 @@ impl Journal {
         .log();
     }
 
-    /// A span may have begun a trace.
-    fn trace(&self, request: &Received) -> Option<TraceId> {
+    /// Returns the trace id: of the span, which may have started a trace, or as received.
+    fn trace(&self, request: &RequestHead) -> Option<TraceId> {
         let span = self.span.as_ref().map(HttpSpan::trace);
         span.or_else(|| Some(request.trace.as_ref()?.trace))
     }
 
-    /// What of a request's time neither the limiter nor the service took.
+    /// Returns the request's time without that of the limiter and the service.
     fn time_in_gate(&self, whole: Duration) -> Duration {
         let limiter = self.charge.map_or(Duration::ZERO, |charge| charge.took);
         let service = self.visit.map_or(Duration::ZERO, |visit| visit.took);

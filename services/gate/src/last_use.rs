@@ -1,9 +1,9 @@
-//! When each key was last used and how many requests each account made: noted by every request with
-//! a good key, told to Redis in batches.
+//! Last use of each key and number of requests of each account: recorded by every request with a valid key, written to
+//! Redis in batches.
 //!
-//! Each worker notes for itself: memory that two cores write moves between their caches.
+//! Each worker records separately: memory that two cores write moves between their caches.
 
-mod noted;
+mod buffer;
 
 use std::convert::Infallible;
 use std::mem;
@@ -18,28 +18,27 @@ use water_keystore::usage::UnsentUsage;
 use water_keystore::{Record, Usage};
 use water_runtime::telemetry::chain;
 
-use noted::{Noted, by_account};
+use buffer::{UsageBuffer, by_account};
 
-/// Between two batches: the status shows last use by ten minutes, and a gate that dies loses no more
-/// than this.
+/// Interval of the batches: the status shows last use by ten minutes, and a gate that dies loses at most one interval.
 pub const EVERY: Duration = Duration::from_secs(15);
 
-/// What one worker has noted since the last batch.
+/// Uses that one worker has recorded since the last batch.
 #[derive(Clone, Debug, Default)]
-pub struct Notes(Arc<Mutex<Noted>>);
+pub struct Notes(Arc<Mutex<UsageBuffer>>);
 
-/// Tells what all workers have noted.
+/// Writes the uses of all workers.
 #[derive(Debug)]
 pub struct LastUse {
     usage: Usage,
     every: Duration,
     workers: Vec<Notes>,
-    /// Held while a batch is under way, so that the last one waits for the one before.
+    /// Held while a batch is being written, so that the last one waits for the one before.
     writing: tokio::sync::Mutex<()>,
 }
 
 impl LastUse {
-    /// Tells Redis as often as `every` says what so many workers have noted.
+    /// Makes the records of so many workers, to be written at this interval.
     pub fn new(usage: Usage, every: Duration, workers: NonZeroUsize) -> Self {
         Self {
             usage,
@@ -49,12 +48,12 @@ impl LastUse {
         }
     }
 
-    /// Where one worker notes, by its index.
+    /// Returns the records of one worker, by its index.
     pub fn notes(&self, worker: usize) -> Notes {
         self.workers[worker].clone()
     }
 
-    /// Writes batch after batch for as long as it is polled.
+    /// Writes batch after batch while it is polled.
     pub async fn run(&self) -> Infallible {
         loop {
             sleep(self.every).await;
@@ -62,10 +61,10 @@ impl LastUse {
         }
     }
 
-    /// Writes what was noted since the last time; what Redis has surely not counted stays for the next time.
+    /// Writes the uses since the last batch; those that Redis has certainly not counted are kept for the next one.
     pub async fn write(&self) {
         let _alone = self.writing.lock().await;
-        // Requests wait for the lock, so that nothing is sorted under it.
+        // Requests wait for the lock, so nothing is sorted while it is held.
         let noted = self
             .workers
             .iter()
@@ -95,175 +94,115 @@ impl LastUse {
 }
 
 impl Notes {
-    /// A request with the key of this record came at `now`, which is Redis' time; `accepted` says
-    /// what the limiter did, if it was asked.
+    /// Records a request with the key of this record at `now`, which is Redis' time; `accepted` is the limiter's
+    /// decision, if it was asked.
     pub fn note(&self, record: &Record, accepted: Option<bool>, now: Timestamp) {
         self.noted()
             .note(&record.account, &record.key_id, accepted, now);
     }
 
-    /// Valid between any two statements: after a panic under the lock there is nothing to repair.
-    fn noted(&self) -> MutexGuard<'_, Noted> {
+    /// Locks the records. They are valid between any two statements: after a panic under the lock nothing needs repair.
+    fn noted(&self) -> MutexGuard<'_, UsageBuffer> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::slice::from_ref;
+    use std::thread;
 
-    use anyhow::{Result, ensure};
-    use water_domain::KeyId;
+    use anyhow::ensure;
     use water_harness::{Redis, wait_until};
+    use water_keystore::UtcDay;
     use water_keystore::connection::Purpose;
-    use water_keystore::{ConnectionSettings, Directory, Instance, KeyState, UtcDay};
+    use water_kit::{Key, KeyStore, SOON};
 
     use super::*;
 
-    /// Longer than a busy machine takes.
-    const SOON: Duration = Duration::from_secs(60);
-
-    struct Site {
-        redis: Redis,
-        directory: Directory,
-        usage: Usage,
-        last_use: Arc<LastUse>,
+    fn usage(store: &KeyStore) -> Usage {
+        Usage::new(store.connect(Purpose::Directory), store.instance.clone())
     }
 
-    impl Site {
-        async fn start(every: Duration) -> Self {
-            let redis = Redis::start().await.unwrap();
-            let settings = ConnectionSettings::new(&redis.url(), None).unwrap();
-            let instance = Instance::new("water", "last-use").unwrap();
-            let connect = || settings.connect(Purpose::Directory);
-            let usage = Usage::new(connect(), instance.clone());
-            let last_use = LastUse::new(usage.clone(), every, NonZeroUsize::MIN);
-            Self {
-                directory: Directory::new(connect(), instance),
-                usage,
-                last_use: Arc::new(last_use),
-                redis,
-            }
-        }
-
-        async fn shows(&self, key: &KeyId, at: Timestamp) {
-            let shown = async || -> Result<()> {
-                let shown = self.directory.last_used(std::slice::from_ref(key)).await?;
-                ensure!(shown == [Some(at)], "{shown:?}");
-                Ok(())
-            };
-            wait_until("the last use", SOON, shown).await.unwrap();
-        }
-    }
-
-    fn key() -> KeyId {
-        "0123456789ab".parse().unwrap()
-    }
-
-    fn record() -> Record {
-        Record {
-            account: "acme".parse().unwrap(),
-            plan: "Enterprise".parse().unwrap(),
-            state: KeyState::Active,
-            key_id: key(),
-            not_before: None,
-            expires: None,
-            retires: None,
-            revision: 0,
-        }
+    fn last_use(store: &KeyStore, every: Duration) -> LastUse {
+        LastUse::new(usage(store), every, NonZeroUsize::MIN)
     }
 
     fn at(millis: i64) -> Timestamp {
         Timestamp::from_millis(millis).unwrap()
     }
 
+    async fn shows(store: &KeyStore, key: &Key, moment: Timestamp) {
+        let directory = store.directory();
+        let shown = async || {
+            let shown = directory.last_used(from_ref(&key.record.key_id)).await?;
+            ensure!(shown == [Some(moment)], "{shown:?}");
+            Ok(())
+        };
+        wait_until("the last use", SOON, shown).await.unwrap();
+    }
+
     #[tokio::test]
     async fn what_was_noted_is_written_batch_after_batch() {
-        let site = Site::start(Duration::from_millis(10)).await;
-        let last_use = Arc::clone(&site.last_use);
-        let running = tokio::spawn(async move { match last_use.run().await {} });
+        let (store, key) = (KeyStore::new().await, Key::new());
+        let last_use = Arc::new(last_use(&store, Duration::from_millis(10)));
+        let running = Arc::clone(&last_use);
+        let running = tokio::spawn(async move { match running.run().await {} });
         for moment in [at(1_000), at(2_000)] {
-            site.last_use.notes(0).note(&record(), None, moment);
-            site.shows(&key(), moment).await;
+            last_use.notes(0).note(&key.record, None, moment);
+            shows(&store, &key, moment).await;
         }
         running.abort();
     }
 
     #[tokio::test]
-    async fn an_earlier_use_told_later_changes_nothing() {
-        let site = Site::start(EVERY).await;
-        for moment in [at(2_000), at(1_000)] {
-            site.last_use.notes(0).note(&record(), None, moment);
-            site.last_use.write().await;
-        }
-        site.shows(&key(), at(2_000)).await;
-    }
-
-    #[tokio::test]
-    async fn a_batch_that_redis_did_not_take_goes_with_the_next() {
-        let site = Site::start(EVERY).await;
-        site.last_use.notes(0).note(&record(), None, at(1_000));
-        site.redis.kill().unwrap();
-        site.last_use.write().await;
-        site.redis.start_again().await.unwrap();
-        let again = async || -> Result<()> {
-            site.last_use.write().await;
-            let shown = site.directory.last_used(&[key()]).await?;
-            ensure!(shown == [Some(at(1_000))], "{shown:?}");
-            Ok(())
-        };
-        wait_until("the kept use", SOON, again).await.unwrap();
-    }
-
-    #[tokio::test]
     async fn requests_are_counted_once_though_redis_was_away_in_between() {
-        let site = Site::start(EVERY).await;
+        let redis = Redis::start().await.unwrap();
+        let (store, key) = (KeyStore::on(&redis), Key::new());
+        let (usage, last_use) = (usage(&store), last_use(&store, EVERY));
         let note = |accepted| {
-            site.last_use
+            last_use
                 .notes(0)
-                .note(&record(), Some(accepted), at(1_000))
+                .note(&key.record, Some(accepted), at(1_000))
         };
         note(true);
-        site.last_use.write().await;
+        last_use.write().await;
         note(true);
         note(false);
-        site.redis.kill().unwrap();
-        site.last_use.write().await;
-        site.redis.start_again().await.unwrap();
-        let again = async || -> Result<()> {
-            site.last_use.write().await;
-            let (account, day) = (record().account, UtcDay::of(at(1_000)));
-            let shown = site.usage.days(&account, day, 1).await?[0];
-            ensure!(shown.limited == 1, "{shown:?}");
-            // The server was killed: what it had not saved is gone, and must not come back with the
-            // next batch.
-            ensure!(shown.accepted == 1, "{shown:?}");
-            let last = site.usage.last_uses(&account, &[key()], day).await?;
+        redis.kill().unwrap();
+        last_use.write().await;
+        redis.start_again().await.unwrap();
+        let again = async || {
+            last_use.write().await;
+            let (account, day) = (&key.record.account, UtcDay::from(at(1_000)));
+            let shown = usage.days(account, day, 1).await?[0];
+            // The server was killed: unsaved counts are lost, and must not return with the next batch.
+            ensure!((shown.accepted, shown.limited) == (1, 1), "{shown:?}");
+            let last = usage
+                .last_uses(account, from_ref(&key.record.key_id), day)
+                .await?;
             ensure!(last == [Some(at(1_000))], "{last:?}");
             Ok(())
         };
         wait_until("the kept counts", SOON, again).await.unwrap();
+        shows(&store, &key, at(1_000)).await;
     }
 
     #[tokio::test]
     async fn a_panic_under_the_lock_ends_no_later_request() {
-        let site = Site::start(EVERY).await;
-        let panicked = std::thread::scope(|scope| {
+        let (store, key) = (KeyStore::new().await, Key::new());
+        let last_use = last_use(&store, EVERY);
+        let panicked = thread::scope(|scope| {
             let holder = scope.spawn(|| {
-                let notes = site.last_use.notes(0);
+                let notes = last_use.notes(0);
                 let _held = notes.noted();
                 panic!("while the notes are held");
             });
             holder.join().is_err()
         });
         assert!(panicked);
-        site.last_use.notes(0).note(&record(), None, at(1_000));
-        site.last_use.write().await;
-        site.shows(&key(), at(1_000)).await;
-    }
-
-    #[test]
-    fn a_gate_tells_every_fifteen_seconds() {
-        assert_eq!(EVERY.as_secs(), 15);
+        last_use.notes(0).note(&key.record, None, at(1_000));
+        last_use.write().await;
+        shows(&store, &key, at(1_000)).await;
     }
 }

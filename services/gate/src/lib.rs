@@ -1,7 +1,7 @@
-//! The gate: authenticates a request, admits it by plan, routes it, charges the limits, and
-//! forwards it to the service that answers it.
+//! The gate: authenticates a request, admits it by plan, routes it, charges the limits, and forwards it to the service
+//! that answers it.
 //!
-//! [`app`] is the place to begin reading: it has these five steps in five lines.
+//! Start reading at [`app`]: it has these five steps in five lines.
 
 mod admit;
 mod app;

@@ -1,4 +1,4 @@
-//! Both limits, charged in one step, and the headers that tell the client how it stands.
+//! Both limits, charged in one step, and the headers that report their state to the client.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 /// An attempt to charge a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Charge {
-    /// How long it took.
+    /// Duration of the attempt.
     pub took: Duration,
-    /// The limiter's answer; `None`: it had none.
+    /// The limiter's decision; `None` if it failed.
     pub decision: Option<Decision>,
 }
 
-/// Charges one request to the key's account, and refuses it where a window is full. `now` is Redis'
-/// time. That neither Redis nor this gate could decide is never the client's fault.
+/// Charges one request to the key's account, and refuses it if a window is full. `now` is Redis' time. It is never the
+/// client's fault that neither Redis nor this gate could decide.
 pub async fn limit(
     record: &Record,
     limits: Limits,
@@ -57,8 +57,8 @@ fn accepted(decision: &Decision) -> Result<(), Problem> {
     Err(Problem::rate_limited(violated, seconds))
 }
 
-/// `RateLimit-Policy` and `RateLimit` (the IETF's draft), and `X-RateLimit-*` of the window with
-/// fewer remaining: on every accepted answer and every 429.
+/// Adds `RateLimit-Policy` and `RateLimit` (the IETF's draft), and `X-RateLimit-*` of the window with fewer remaining:
+/// on every accepted answer and every 429.
 pub fn label(decision: &Decision, headers: &mut HeaderMap) {
     let Decision { minute, day, .. } = decision;
     let tightest = decision.tightest();
@@ -79,8 +79,8 @@ pub fn label(decision: &Decision, headers: &mut HeaderMap) {
     headers.insert(RESET, decision.reset_epoch_seconds(tightest).into());
 }
 
-/// Texts, each followed by its number, and an end. `format!` costs three times as much, and these
-/// are on every answer.
+/// Joins texts, each followed by its number, and an end. `format!` costs three times as much, and these are on every
+/// answer.
 fn value(parts: &[(&str, u64)], end: &str) -> HeaderValue {
     let mut written = String::with_capacity(64);
     for (text, number) in parts {

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use water_gate::{Config, Service};
 use water_runtime::{process, program, settings, telemetry};
 
-/// A request makes some fifty short-lived allocations: with glibc's allocator they took a seventh of
-/// the gate's instructions (callgrind), with this one a twentieth.
+/// A request makes some fifty short-lived allocations: with glibc's allocator they took a seventh of the gate's
+/// instructions (callgrind), with this one a twentieth.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

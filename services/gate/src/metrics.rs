@@ -1,7 +1,7 @@
-//! What the gate counts. No label comes from a key, an account, a path or an error's text.
+//! Metrics of the gate. No label comes from a key, an account, a path or an error's text.
 //!
-//! Each worker counts for itself, and what all of them counted is added up when somebody asks: a counter
-//! that two cores write moves between their caches at every request.
+//! Each worker counts separately, and the counts are added up at each scrape: a counter that two cores write moves
+//! between their caches at every request.
 
 mod counts;
 mod directory;
@@ -17,7 +17,7 @@ use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::registry::Registry;
 
 use crate::grace::Grace;
-pub use counts::Answered;
+pub use counts::AnsweredRequest;
 use counts::Counts;
 
 /// The counters and times of one worker.
@@ -25,8 +25,8 @@ use counts::Counts;
 pub struct Metrics(Arc<Mutex<Counts>>);
 
 impl Metrics {
-    /// Registers everything, the state of the key directory and of the limits too, and makes the
-    /// metrics of each worker.
+    /// Registers all metrics, also those of the key directory and of the limits, and returns the metrics of each
+    /// worker.
     pub fn of_workers(
         count: NonZeroUsize,
         registry: &mut Registry,
@@ -41,7 +41,7 @@ impl Metrics {
     }
 
     /// Counts one answered request.
-    pub fn request(&self, answered: &Answered) {
+    pub fn request(&self, answered: &AnsweredRequest) {
         self.counts().request(answered);
     }
 

@@ -1,7 +1,7 @@
 //! `GET /api/v1/openapi.json`: the API's description, OpenAPI 3.1, made from the code.
 //!
-//! Paths and parameters come from the route table, examples are domain values and the gate's own
-//! refusals. It is built once, at start, and needs no key.
+//! Paths and parameters come from the route table, examples are domain values and the gate's own refusals. It is built
+//! once, at start, and needs no key.
 
 mod answers;
 mod examples;
@@ -15,51 +15,59 @@ use http::{HeaderValue, Response};
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, PathItemBuilder};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
-    ComponentsBuilder, Deprecated, InfoBuilder, OpenApi, OpenApiBuilder, PathsBuilder,
-    ServerBuilder,
+    ComponentsBuilder, Deprecated, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder,
+    PathsBuilder, ServerBuilder,
 };
 use water_http::Representation;
 use water_http::representation::Conditions;
 
 use crate::route::{OPENAPI_PATH, ROUTES, Route};
-use water_http::Received;
+use water_http::RequestHead;
 
-/// The name of the one security scheme.
+/// Name of the only security scheme.
 const API_KEY: &str = "apiKey";
 
-/// The document as it is served. It changes with releases only.
+/// Returns the document as it is served. It changes with releases only.
 pub fn representation() -> Representation {
     let json = serde_json::to_vec(&document()).expect("the document is plain data");
-    Representation::prepared(json, HeaderValue::from_static("public, max-age=300"))
+    let cache = HeaderValue::from_static("public, max-age=300");
+    Representation::prepared(json, cache).for_every_key()
 }
 
-/// The description that this path answers.
-pub fn answer(request: &Received, description: &Representation) -> Option<Response<Bytes>> {
+/// Answers a request for the description.
+pub fn answer(request: &RequestHead, description: &Representation) -> Option<Response<Bytes>> {
     let asked = request.only_reads() && request.uri.path() == OPENAPI_PATH;
-    asked.then(|| description.answer(&Conditions::of(&request.headers)))
+    asked.then(|| description.answer(&Conditions::from_headers(&request.headers)))
 }
 
 fn document() -> OpenApi {
+    let licence = LicenseBuilder::new()
+        .name("The licence of each dataset, which its source names")
+        .url(Some("/api/v1/sources"));
     let info = InfoBuilder::new()
         .title("Water Data API")
         .version("1.0")
         .description(Some(
             "Read-only water data: water stress and water risk per French département, and the \
              calling account's history of risk analyses and compliance audits.\n\n\
-             **Sources and licences.** `GET /api/v1/sources` tells for each dataset its source, \
+             **Sources and licences.** `GET /api/v1/sources` has of each dataset its source, \
              licence and date, and whether it is synthetic; every answer with records links to it. \
              Name them where you publish the data. The alert levels of the national register \
              VigiEau are under Licence Ouverte 2.0 (Etalab), which asks for the source and the \
              date of the last update.\n\n\
              **Whether something has changed** is what the `ETag` tells. `updatedAt` is the \
-             newest as-of date that changed the content, never the time of a load. For a second \
+             newest as-of date that changed the content, never the time of a load. **How fresh** data is, \
+             `asOf` in `/api/v1/sources` says, and of an alert level `levelAsOf`. For a second \
              after a load, a request may be answered the state before it though an earlier request \
-             was answered the new one: several pods serve, and each looks for loads every second.",
+             was answered the new one: several pods serve, and each looks for loads every second.\n\n\
+             **Problems** have `title` and `detail` in French if `Accept-Language` prefers it to English; \
+             `code` is the same in both languages. Nothing else depends on `Accept-Language`.",
         ))
+        .license(Some(licence.build()))
         .build();
     let mut paths = PathsBuilder::new();
     for route in &ROUTES {
-        // HEAD answers as GET would, without a body.
+        // HEAD is answered as GET, without a body.
         let item = PathItemBuilder::new()
             .operation(HttpMethod::Get, operation(route, "get"))
             .operation(HttpMethod::Head, operation(route, "head"));
@@ -101,8 +109,8 @@ fn operation(route: &Route, method: &str) -> OperationBuilder {
         .operation_id(Some(format!("{method}{word}")))
         .summary(Some(summary))
         .deprecated(route.deprecation.map(|_| Deprecated::True))
-        .parameters(Some(parameters::of(route)))
-        .responses(answers::of(route, method == "head"))
+        .parameters(Some(parameters::for_route(route)))
+        .responses(answers::for_route(route, method == "head"))
 }
 
 fn components() -> ComponentsBuilder {

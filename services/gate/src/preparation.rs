@@ -1,5 +1,5 @@
-//! The gate is not ready before the limiters of all workers have tried to connect: the first request
-//! would spend its time on it. A Redis that does not answer in time keeps no gate from serving.
+//! Connecting the limiters. The gate is not ready before the limiters of all workers have tried to connect: the first
+//! request would have to wait for it. A Redis that does not answer in time keeps no gate from serving.
 
 use std::convert::Infallible;
 use std::num::NonZeroUsize;
@@ -12,9 +12,9 @@ use water_keystore::Limiter;
 use water_runtime::Latch;
 use water_runtime::telemetry::chain;
 
-/// Pause after a failure, as the key directory makes it.
+/// Pause after a failure, the same as the key directory's.
 const RETRY_AFTER: Duration = Duration::from_millis(250);
-/// A connection that is not made by then is left to the limiter, which serves without it.
+/// Time for the first connection; without one the limiter serves all the same, and connects later.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Counts the workers whose limiter is not prepared yet; the last one sets the latch.
@@ -25,7 +25,7 @@ pub struct Preparation {
 }
 
 impl Preparation {
-    /// Of so many workers.
+    /// Makes the count for so many workers.
     pub fn new(workers: NonZeroUsize, latch: Latch) -> Self {
         Self {
             missing: AtomicUsize::new(workers.get()),
@@ -33,9 +33,8 @@ impl Preparation {
         }
     }
 
-    /// Connects one worker's limiter and brings it back after failures: it runs beside the worker's
-    /// requests.
-    pub async fn of(&self, limiter: &Limiter) -> Infallible {
+    /// Connects one worker's limiter and reconnects it after failures: it runs in parallel with the worker's requests.
+    pub async fn keep_connected(&self, limiter: &Limiter) -> Infallible {
         let connected = async {
             while let Err(error) = limiter.prepare().await {
                 debug!(error = chain(&error), "the limiter is not connected yet");

@@ -1,11 +1,11 @@
-//! The settings of the way to Redis, which the gate and the portal have alike.
+//! Settings of the connection to Redis, shared by the gate and the portal.
 
 use std::path::PathBuf;
 
 use water_keystore::ConnectionSettings;
 use water_runtime::{Invalid, Secret, Settings};
 
-/// Reads `WATER_REDIS_URL` and `WATER_REDIS_CA_FILE`; `url` says what the first one is to be.
+/// Reads `WATER_REDIS_URL` and `WATER_REDIS_CA_FILE`; `url` describes the first one.
 pub fn redis(settings: &mut Settings, url: &'static str) -> Result<ConnectionSettings, Invalid> {
     const URL: &str = "WATER_REDIS_URL";
     const CA_FILE: &str = "WATER_REDIS_CA_FILE";

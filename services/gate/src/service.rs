@@ -1,4 +1,4 @@
-//! The gate put together: what runs, on which ports, sharing what.
+//! Start of the gate: its tasks, its ports and their shared state.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use water_keystore::connection::Purpose;
 use water_keystore::{Limiter, Replica, Standby, Usage};
 use water_runtime::listener::announce;
 use water_runtime::workers::{Worker, WorkerDied, Workers};
-use water_runtime::{BoxError, Connections, Drained, Process, Server};
+use water_runtime::{BoxError, Connections, DrainOutcome, Process, Server};
 
 use crate::app::{Gate, filter};
 use crate::body_budget::BodyBudget;
@@ -22,9 +22,9 @@ use crate::last_use::{self, LastUse};
 use crate::metrics::Metrics;
 use crate::openapi;
 use crate::preparation::Preparation;
-use crate::upstream::{Bounds, Resolver, ServiceAddress, Upstream, Upstreams};
+use crate::upstream::{Bounds, Resolver, Upstream, Upstreams};
 
-/// The gate with its ports open and its workers answering.
+/// A gate with open ports and running workers.
 #[derive(Debug)]
 pub struct Service {
     workers: Workers,
@@ -33,8 +33,8 @@ pub struct Service {
 }
 
 impl Service {
-    /// Opens the ports, starts the workers and what runs beside them. `random` tells this process'
-    /// request ids from those of others; each worker's begin with a number of its own.
+    /// Opens the ports, starts the workers and the background tasks. `random` distinguishes this process' request ids
+    /// from those of others; each worker adds its own index.
     pub fn start(config: Config, random: u64, process: &mut Process) -> Result<Self, BoxError> {
         let replica = Arc::new(Replica::new(
             config.redis.connect(Purpose::Directory),
@@ -73,8 +73,12 @@ impl Service {
                 process_settings.drain,
             ),
             last_use: Arc::clone(&last_use),
-            departements: resolver(&config.departements, process),
-            history: resolver(&config.history, process),
+            departements: Resolver::start(
+                config.departements.clone(),
+                "name of departements",
+                process,
+            ),
+            history: Resolver::start(config.history.clone(), "name of history", process),
             replica,
             grace,
             config,
@@ -91,9 +95,9 @@ impl Service {
         })
     }
 
-    /// Answers requests until the process is asked to stop and everything is drained; then tells the
-    /// last uses and gives the lease back, so that no revocation waits for this gate.
-    pub async fn serve(self) -> Result<Drained, WorkerDied> {
+    /// Answers requests until the process is asked to stop and everything is drained; then writes the last uses and
+    /// returns the lease, so that no revocation waits for this gate.
+    pub async fn serve(self) -> Result<DrainOutcome, WorkerDied> {
         let drained = self.workers.finish().await?;
         self.last_use.write().await;
         self.directory.leave().await;
@@ -101,7 +105,7 @@ impl Service {
     }
 }
 
-/// Last uses and usage are told over a connection of their own: the directory's is held by the feed.
+/// Starts writing last uses and usage. They have a separate connection: the feed occupies the directory's.
 fn last_use(config: &Config, process: &mut Process) -> Arc<LastUse> {
     let connection = config.redis.connect(Purpose::Directory);
     let usage = Usage::new(connection, config.instance.clone());
@@ -114,16 +118,7 @@ fn last_use(config: &Config, process: &mut Process) -> Arc<LastUse> {
     last_use
 }
 
-fn resolver(name: &ServiceAddress, process: &mut Process) -> Arc<Resolver> {
-    let resolver = Arc::new(Resolver::new(name.clone()));
-    let running = Arc::clone(&resolver);
-    process
-        .tasks
-        .spawn("resolver", async move { match running.run().await {} });
-    resolver
-}
-
-/// What all workers share.
+/// State that all workers share.
 struct Shared {
     config: Config,
     replica: Arc<Replica>,
@@ -142,8 +137,8 @@ struct Shared {
 }
 
 impl Shared {
-    /// One worker thread's life.
-    async fn work(self: Arc<Self>, worker: Worker) -> Drained {
+    /// Serves on one worker thread until the process ends.
+    async fn work(self: Arc<Self>, worker: Worker) -> DrainOutcome {
         let gate = Arc::new(self.gate(worker.index));
         let entrance = Arc::new(Entrance {
             ids: RequestIds::new(self.random.wrapping_add(worker.index as u64)),
@@ -157,12 +152,12 @@ impl Shared {
         };
         tokio::select! {
             drained = self.server.serve(worker.listener, connection) => drained,
-            never = self.preparation.of(&gate.limiter) => match never {},
+            never = self.preparation.keep_connected(&gate.limiter) => match never {},
             never = gate.upstreams.attend() => match never {},
         }
     }
 
-    /// Connections live on the runtime that made them: each worker has its own, and so its own gate.
+    /// Makes the gate of one worker: connections live on the runtime that made them, so each worker has its own.
     fn gate(&self, worker: usize) -> Gate {
         let config = &self.config;
         Gate {

@@ -1,7 +1,7 @@
-//! One service behind the gate: a small HTTP/1.1 client with its own pool of connections.
+//! Client of one service behind the gate: HTTP/1.1 with its own pool of connections.
 //!
-//! Each worker thread has its own, so nothing here is contended. hyper-util's client does more
-//! (redirects to other hosts, HTTP/2, proxies), and that more was a third of the gate's time.
+//! Each worker thread has its own, so nothing here is contended. hyper-util's client does more (redirects to other
+//! hosts, HTTP/2, proxies), and that took a third of the gate's time.
 
 mod address;
 mod answer;
@@ -32,21 +32,21 @@ use breaker::Breaker;
 use connection::Connection;
 use pool::Pool;
 
-/// Between two looks at the idle connections. A draining service waits for our side for 2 s.
+/// Interval of the checks of idle connections. A draining service waits 2 s for our side.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
-/// The times and sizes that bound one exchange with a service.
+/// Times and sizes that bound one exchange with a service.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Making a connection, in as many attempts as fit.
+    /// Time for making a connection, in as many attempts as fit.
     pub connect: Duration,
-    /// The same after the first one failed. Where everybody is gone, a client hears it within a
-    /// second: this, and what it takes to notice (0.68 s, [`UpstreamFailure::Gone`]).
+    /// Time for a new connection after the first attempt failed. If all pods are down, a client is answered within a
+    /// second: this time, and that of the detection (0.68 s, [`UpstreamFailure::Gone`]).
     pub reconnect: Duration,
-    /// From the request to the answer's last byte, a retry included. A history page may take the
-    /// 2 s of its statement timeout, after waiting for a free database connection.
+    /// Time from the request to the answer's last byte, with a retry. A history page may take the 2 s of its statement
+    /// timeout, after waiting for a free database connection.
     pub answer: Duration,
-    /// The largest page (100 items) has about 40 kB; 1 MiB can only be a fault.
+    /// Largest body in bytes. The largest page (100 items) has about 40 kB; more than 1 MiB can only be a fault.
     pub body: usize,
     /// Requests under way to this service from this worker; more than its database can serve.
     pub concurrent: usize,
@@ -74,16 +74,16 @@ pub struct Upstreams {
 }
 
 impl Upstreams {
-    /// The service of that name.
-    pub fn of(&self, service: ServiceName) -> &Upstream {
+    /// Returns the service of that name.
+    pub fn for_service(&self, service: ServiceName) -> &Upstream {
         match service {
             ServiceName::Departements => &self.departements,
             ServiceName::History => &self.history,
         }
     }
 
-    /// Closes idle connections that nobody needs, for as long as it is polled. Must run beside the
-    /// requests, on the runtime on which the connections live.
+    /// Closes unneeded idle connections while it is polled. Must run in parallel with the requests, on the runtime on
+    /// which the connections live.
     pub async fn attend(&self) -> Infallible {
         let mut looks = interval(SWEEP_EVERY);
         loop {
@@ -105,7 +105,7 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    /// The service at these addresses. Nothing is connected yet.
+    /// Makes the client of the service at these addresses. Nothing is connected yet.
     pub fn new(resolver: Arc<Resolver>, bounds: Bounds) -> Self {
         Self {
             resolver,
@@ -116,19 +116,18 @@ impl Upstream {
         }
     }
 
-    /// The host and port where it is.
+    /// Returns the service's `host:port`.
     pub fn address(&self) -> &str {
         self.resolver.name()
     }
 
-    /// Whether the service is known to be away, and it is not yet time to try again.
+    /// Whether the service is known to be down, and it is not yet time to try again.
     pub fn is_away(&self, now: Instant) -> bool {
         !self.breaker.allows(now)
     }
 
-    /// Sends a request at `now` and reads the whole answer, with those of its fields that `keep` names.
-    /// `request` is built again for a second attempt, which follows only where it is safe
-    /// ([`UpstreamFailure::allows_another_attempt`]).
+    /// Sends a request at `now` and reads the whole answer, with the fields named in `keep`. `request` is built again
+    /// for a second attempt, which is made only where it is safe ([`UpstreamFailure::allows_another_attempt`]).
     pub async fn send(
         &self,
         now: Instant,
@@ -139,7 +138,7 @@ impl Upstream {
         let outcome = self.within_the_deadline(now, keep, request).await;
         match &outcome {
             Err(failure) if failure.is_silence() => self.failed(),
-            // It does not believe this gate: to go on would charge requests for nothing.
+            // The service rejects this gate: further requests would be charged for nothing.
             Ok(answer) if matches!(answer.status().as_u16(), 401 | 403) => self.failed(),
             _ => self.answered(),
         }
@@ -157,7 +156,7 @@ impl Upstream {
             let reused = self.pool.take(now);
             let first = self.attempt(reused, self.bounds.connect, keep, request());
             let other = match first.await {
-                // What the pool still holds has answered since.
+                // Connections that are still in the pool have answered since.
                 Err(UpstreamFailure::Gone(_)) => {
                     self.pool.close_unheard_since(now);
                     self.pool.take(Instant::now())
@@ -172,7 +171,7 @@ impl Upstream {
         .map_err(|_| UpstreamFailure::TooSlow)?
     }
 
-    /// One exchange, on a connection that is there or on a new one, made within `connect`.
+    /// Makes one exchange, on the given connection or on a new one, made within `connect`.
     async fn attempt(
         &self,
         reused: Option<Connection>,

@@ -1,9 +1,8 @@
-//! Bulk pages of a history, CSV or NDJSON: all of an account's rows, or what changed since a
-//! token, in few requests.
+//! Bulk pages of a history, CSV or NDJSON: all of an account's rows, or its changes since a token, in few requests.
 
-mod asked;
 mod body;
 mod opaque;
+mod page_request;
 mod turns;
 
 use std::sync::Arc;
@@ -18,28 +17,28 @@ use water_domain::Format;
 use water_http::representation::{CACHE_HISTORY, DESCRIBED_BY};
 use water_http::{Identity, Problem, Query, Representation};
 
-use crate::bulk::asked::Asked;
 use crate::bulk::body::Body;
 use crate::bulk::opaque::Whose;
+use crate::bulk::page_request::PageRequest;
 use crate::bulk::turns::Turns;
+use crate::links;
 use crate::record::Record;
 
-pub use asked::refuse_with_json;
+pub use page_request::refuse_with_json;
 
-/// Rows that are read at once: a page of thousands neither waits for its last row nor stands in
-/// memory twice, and pages of JSON, which the same thread answers, wait for few rows. With 500 the
-/// slowest of 100 took four times as long beside a walk as without, with 100 two to three times;
-/// the walk is slower by a fifth.
+/// Rows read at once: a page of thousands neither waits for its last row nor is in memory twice, and pages of JSON,
+/// which the same thread answers, wait for few rows. With 500 the slowest of 100 took four times as long during a
+/// walk as without, with 100 two to three times; the walk is slower by a fifth.
 const PORTION: usize = 100;
 
 /// Time after which a page ends with the rows that it has.
 const LONG: Duration = Duration::from_secs(1);
 
-/// Longest time until an answer, with the wait for a turn. It stays below the gate's 5 s, so that
-/// the gate hears why there is no answer.
+/// Longest time until an answer, with the wait for a turn. It is below the gate's 5 s, so that the gate receives the
+/// reason for a missing answer.
 const DEADLINE: Duration = Duration::from_millis(4500);
 
-/// What all bulk pages share. Cheap to clone.
+/// State shared by all bulk pages. Cheap to clone.
 #[derive(Clone)]
 pub struct Bulk {
     database: Database,
@@ -47,13 +46,13 @@ pub struct Bulk {
 }
 
 impl Bulk {
-    /// Bulk pages that use a quarter of the pool's connections at most.
+    /// Makes bulk pages that use at most a quarter of the pool's connections.
     pub fn new(database: Database, connections: usize) -> Self {
         let turns = Arc::new(Turns::new((connections / 4).max(1)));
         Self { database, turns }
     }
 
-    /// A page of the calling account's history in this form.
+    /// Answers a page of the calling account's history in this form.
     pub async fn page<R: Record>(
         &self,
         identity: &Identity,
@@ -64,21 +63,23 @@ impl Bulk {
             history: R::HISTORY,
             account: &identity.account,
         };
-        let asked = Asked::read(query, whose)?;
-        let page = timeout(DEADLINE, self.read::<R>(whose, asked, format)).await;
+        let asked = PageRequest::read(query, whose)?;
+        let form = links::form(query, format)?;
+        let page = timeout(DEADLINE, self.read::<R>(whose, asked, format, form)).await;
         page.unwrap_or_else(|_| Err(Problem::dependency_unavailable()))
     }
 
     async fn read<R: Record>(
         &self,
         whose: Whose<'_>,
-        asked: Asked,
+        asked: PageRequest,
         format: Format,
+        form: &str,
     ) -> Result<Representation, Problem> {
         let Some(_turn) = Arc::clone(&self.turns).take(whose.account).await else {
             return Err(Problem::bulk_busy());
         };
-        let Asked {
+        let PageRequest {
             start,
             begins,
             parameter,
@@ -90,21 +91,25 @@ impl Bulk {
             WalkError::Database(error) => error.into(),
         })?;
         let token = begins.then(|| opaque::token(&walk.began(), whose));
+        let total = walk.total();
         let body = Body::new::<R>(format, walk.tells_changes());
         let (body, next) = fill(walk, body, limit.into()).await?;
         let page = off_thread(move || Representation::new(body.end(), CACHE_HISTORY)).await?;
         let page = page
             .in_format(format)
-            .with_link(links::<R>(limit, next, whose));
-        Ok(match token {
+            .with_link(link::<R>(limit, next, whose, form));
+        let page = match token {
             Some(token) => page.with_changes_token(ascii(token)),
+            None => page,
+        };
+        Ok(match total {
+            Some(total) => page.with_total(total),
             None => page,
         })
     }
 }
 
-/// Fills a page, and says where the walk goes on after it. While rows are written, the next ones
-/// are read.
+/// Fills a page, and returns the cursor of the next one. While rows are written, the next ones are read.
 async fn fill(walk: Walk, mut body: Body, limit: usize) -> Result<(Body, Option<Cursor>), Problem> {
     let (started, mut left) = (Instant::now(), limit);
     let (mut walk, mut portion) = walk.portion(left.min(PORTION)).await?;
@@ -116,14 +121,13 @@ async fn fill(walk: Walk, mut body: Body, limit: usize) -> Result<(Body, Option<
             let added = body.add(&portion)?;
             Ok::<_, water_database::Error>((body, added))
         });
-        let next = match more && left > 0 && started.elapsed() < LONG {
-            false => {
-                let (body, added) = writing.await??;
-                last = added.last.or(last);
-                let next = last.filter(|_| more || added.full);
-                return Ok((body, next.map(|last| walk.cursor(last))));
-            }
-            true => walk.portion(left.min(PORTION)),
+        let next = if more && left > 0 && started.elapsed() < LONG {
+            walk.portion(left.min(PORTION))
+        } else {
+            let (body, added) = writing.await??;
+            last = added.last.or(last);
+            let next = last.filter(|_| more || added.full);
+            return Ok((body, next.map(|last| walk.cursor(last))));
         };
         let (written, next) = tokio::join!(writing, next);
         let added;
@@ -135,18 +139,18 @@ async fn fill(walk: Walk, mut body: Body, limit: usize) -> Result<(Body, Option<
     }
 }
 
-/// Does work on thousands of rows where it does not hold up other requests.
+/// Runs work on thousands of rows where it does not delay other requests.
 async fn off_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Problem> {
     spawn_blocking(work).await.map_err(Problem::internal)
 }
 
-fn links<R: Record>(limit: u16, next: Option<Cursor>, whose: Whose<'_>) -> HeaderValue {
+fn link<R: Record>(limit: u16, next: Option<Cursor>, whose: Whose<'_>, form: &str) -> HeaderValue {
     let next = next.map_or_else(String::new, |cursor| {
         let cursor = opaque::cursor(&cursor, whose);
         format!(
-            "<{}?limit={limit}&cursor={cursor}>; rel=\"next\", ",
+            "<{}?limit={limit}&cursor={cursor}{form}>; rel=\"next\", ",
             R::PATH
         )
     });

@@ -3,14 +3,14 @@
 use water_http::BackendConfig;
 use water_runtime::{Config as Read, Invalid, Settings};
 
-/// What the service is told.
+/// Settings of the service.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The settings of every service behind the gate.
     pub backend: BackendConfig,
 }
 
-/// Each request takes one for some milliseconds.
+/// Default number of connections; each request takes one for some milliseconds.
 const CONNECTIONS: &str = "8";
 
 impl Read for Config {

@@ -9,7 +9,7 @@ use water_http::representation::CACHE_HISTORY;
 
 use crate::links;
 
-/// A page and what it is a part of.
+/// A page, its place in the history and the total.
 #[derive(Serialize)]
 struct Envelope<'a, R> {
     total: u64,
@@ -18,17 +18,23 @@ struct Envelope<'a, R> {
     data: &'a [R],
 }
 
-/// More than nearly all rows need, so that a page is rarely moved in memory while it grows.
+/// Bytes reserved for a row, more than nearly all need, so that a page is rarely moved in memory while it grows.
 const ROW_BYTES: usize = 256;
 
-/// The answer to a request for `page` of the history at `path`.
-pub fn answer<R: Serialize>(path: &str, page: Page, slice: &Slice<R>) -> Representation {
-    let links = links::header(path, page, slice.total);
+/// The answer to a request for `page` of the history at `path`; the queries of its links end with
+/// `form`.
+pub fn answer<R: Serialize>(
+    path: &str,
+    page: Page,
+    slice: &Slice<R>,
+    form: &str,
+) -> Representation {
+    let links = links::header(path, page, slice.total, form);
     let links = HeaderValue::try_from(links).expect("paths and digits are visible ASCII");
     Representation::new(body(page, slice.total, &slice.rows), CACHE_HISTORY).with_link(links)
 }
 
-/// The rows of `page` out of `total`.
+/// Serialises the rows of `page` out of `total`.
 fn body<R: Serialize>(page: Page, total: u64, data: &[R]) -> Vec<u8> {
     let Page { limit, offset } = page;
     let envelope = Envelope {

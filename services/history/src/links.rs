@@ -1,16 +1,30 @@
-//! The `Link` header of a history page (RFC 8288): `first`, `prev`, `next` and `last`, as far as
-//! those pages exist, and where the sources are; as references relative to the service's origin.
+//! The `Link` header of a history page (RFC 8288): `first`, `prev`, `next` and `last`, if those pages exist, and the
+//! sources; as references relative to the service's origin.
 
 use std::fmt::Write;
 
-use water_domain::Page;
+use water_domain::{Format, Page};
+use water_http::format::PARAMETER;
 use water_http::representation::DESCRIBED_BY;
+use water_http::{Problem, Query};
 
-/// The header's value. A history without rows has no other page to go to.
+/// Returns the end of the queries of links to other pages: the form, if the request's query names it, because the
+/// client then cannot name it in another way.
+pub fn form(query: &Query<'_>, format: Format) -> Result<&'static str, Problem> {
+    let is_named = query.get(PARAMETER)?.is_some();
+    Ok(match format {
+        _ if !is_named => "",
+        Format::Json => "&format=json",
+        Format::Csv => "&format=csv",
+        Format::NdJson => "&format=ndjson",
+    })
+}
+
+/// Builds the header's value. A history without rows has no other page.
 ///
-/// Pages that began at an odd offset stay on that grid: following `next` to its end arrives at
-/// `last`.
-pub fn header(path: &str, page: Page, total: u64) -> String {
+/// Pages that began at an odd offset stay on that grid: following `next` to its end arrives at `last`. `form` ends
+/// the queries.
+pub fn header(path: &str, page: Page, total: u64, form: &str) -> String {
     if total == 0 {
         return DESCRIBED_BY.to_owned();
     }
@@ -34,7 +48,7 @@ pub fn header(path: &str, page: Page, total: u64) -> String {
         let Some(offset) = offset else { continue };
         write!(
             value,
-            "<{path}?limit={limit}&offset={offset}>; rel=\"{relation}\", "
+            "<{path}?limit={limit}&offset={offset}{form}>; rel=\"{relation}\", "
         )
         .expect("writing to memory cannot fail");
     }
@@ -47,7 +61,7 @@ mod tests {
 
     /// The offset of each relation that the header names.
     fn offsets(limit: u8, offset: u64, total: u64) -> Vec<(String, u64)> {
-        let header = header("/h", Page { limit, offset }, total);
+        let header = header("/h", Page { limit, offset }, total, "");
         let header = header.strip_suffix(DESCRIBED_BY).unwrap();
         let link = |link: &str| {
             let (target, relation) = link.split_once(">; rel=").unwrap();
@@ -79,7 +93,8 @@ mod tests {
                     limit: 20,
                     offset: 40
                 },
-                101
+                101,
+                ""
             ),
             "</api/v1/hydrorisk?limit=20&offset=0>; rel=\"first\", \
              </api/v1/hydrorisk?limit=20&offset=20>; rel=\"prev\", \

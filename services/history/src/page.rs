@@ -6,8 +6,8 @@ use water_domain::Format;
 use water_http::{Identity, Problem, Query, Representation};
 
 use crate::bulk::{self, Bulk};
-use crate::envelope;
 use crate::record::Record;
+use crate::{envelope, links};
 
 /// `GET PATH?limit=&offset=` answers `{total, limit, offset, data}` with a page of the calling
 /// account's records, newest first; in another form than JSON, a bulk page.
@@ -36,6 +36,7 @@ async fn list<R: Record>(
     }
     bulk::refuse_with_json(&query)?;
     let page = query.page()?;
+    let form = links::form(&query, format)?;
     let slice = R::page(&database, &identity.account, page).await?;
-    Ok(envelope::answer(R::PATH, page, &slice))
+    Ok(envelope::answer(R::PATH, page, &slice, form))
 }

@@ -1,4 +1,4 @@
-//! What the two histories differ in.
+//! Differences between the two histories.
 
 use serde::Serialize;
 use water_database::history::Slice;
@@ -7,13 +7,13 @@ use water_database::writer::History;
 use water_database::{Database, Error};
 use water_domain::{AccountId, Page};
 
-/// A record that stands in a history; serialised in the API's order of fields.
+/// A record of a history; serialised in the API's order of fields.
 pub trait Record: Serialize + Send + Sync + Sized {
-    /// Where the history is asked for.
+    /// Path of the history.
     const PATH: &'static str;
     /// The history.
     const HISTORY: History;
-    /// The names of its fields, as they are serialised.
+    /// Names of the fields, as they are serialised.
     const FIELDS: [&'static str; 7];
 
     /// A page of an account's records, newest first.
@@ -23,6 +23,6 @@ pub trait Record: Serialize + Send + Sync + Sized {
         page: Page,
     ) -> impl Future<Output = Result<Slice<Self>, Error>> + Send;
 
-    /// A row that a walk met.
+    /// Converts a row of a walk.
     fn met(row: walk::Record<'_>) -> Self;
 }

@@ -1,4 +1,4 @@
-//! The service put together: what runs beside the requests, and what they are answered from.
+//! Start of the service: its background task, and its routes with their data.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use crate::bulk::Bulk;
 use crate::config::Config;
 use crate::routes::routes;
 
-/// How soon a pod that started before its database is ready after it.
+/// Interval between two tries of a database that cannot be read yet.
 const EACH: Duration = Duration::from_secs(1);
 
-/// Opens the ports and tries to read the database. `random` tells this process' request ids from
-/// those of others.
+/// Opens the ports and tries to read the database. `random` distinguishes this process' request ids from those of
+/// others.
 pub fn start(config: &Config, random: u64, process: &mut Process) -> Result<Backend, BoxError> {
     let backend = &config.backend;
     let connections = backend.postgres_connections.get();
@@ -33,8 +33,8 @@ pub fn start(config: &Config, random: u64, process: &mut Process) -> Result<Back
     Backend::open(backend, random, process, |admin| admin, routes)
 }
 
-/// Ready once the database was read. Later outages are answered with 503 and do not make the
-/// service unready: then no gate could reach it to hear why.
+/// Makes the service ready once the database was read. Later outages are answered with 503 and do not make it
+/// unready: then no gate could reach it to receive the reason.
 async fn first_read(database: Database, read: Latch) {
     let mut pace = interval(EACH);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -43,7 +43,7 @@ async fn first_read(database: Database, read: Latch) {
         pace.tick().await;
         match database.check().await {
             Ok(()) => break,
-            // Said once, not once a second.
+            // Logged once, not once a second.
             Err(error) if !std::mem::replace(&mut said, true) => {
                 warn!(
                     error = telemetry::chain(&error),
@@ -52,6 +52,12 @@ async fn first_read(database: Database, read: Latch) {
             }
             Err(_) => {}
         }
+    }
+    if let Err(error) = database.fill().await {
+        warn!(
+            error = telemetry::chain(&error),
+            "cannot open all connections to the database before they are needed"
+        );
     }
     read.set();
     info!("the database can be read");

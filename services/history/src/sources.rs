@@ -1,4 +1,4 @@
-//! `GET /api/v1/sources`: where each dataset comes from, and under which licence.
+//! `GET /api/v1/sources`: origin and licence of each dataset.
 
 use serde::Serialize;
 use warp::{Filter, Rejection, Reply};
@@ -7,7 +7,7 @@ use water_domain::SourceRecord;
 use water_http::representation::CACHE_HISTORY;
 use water_http::{Identity, Problem, Representation};
 
-/// `{data: [source]}`: one of each dataset that was ever loaded.
+/// `{data: [source]}`: one for each dataset that was ever loaded.
 #[derive(Serialize)]
 struct Envelope {
     data: Vec<SourceRecord>,

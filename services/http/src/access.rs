@@ -1,4 +1,4 @@
-//! One line of the access log for each request: what was asked, what it got, how long it took.
+//! Access log: one line for each request, with its target, its outcome and its duration.
 
 use std::time::Duration;
 
@@ -11,31 +11,31 @@ use crate::{Code, RequestId, TraceId};
 /// A request and its answer. Never the query, the key's text, or a header.
 #[derive(Clone, Debug)]
 pub struct Access<'a> {
-    /// The same in the answer and in the lines of gate and service.
+    /// Request id, the same in the answer and in the lines of gate and service.
     pub request_id: &'a RequestId,
-    /// The trace that the request belongs to.
+    /// Trace of the request.
     pub trace: Option<TraceId>,
-    /// As sent; one that HTTP does not have is logged as `-`.
+    /// Method as sent; one that HTTP does not have is logged as `-`.
     pub method: &'a Method,
-    /// The path of a known route, else `-`: a client's text is not repeated.
+    /// Path of a known route, else `-`: a client's text is not repeated.
     pub route: &'a str,
-    /// As answered.
+    /// Status of the answer.
     pub status: StatusCode,
-    /// Why it was no success.
+    /// Code of the problem, unless the request succeeded.
     pub reason: Option<Code>,
-    /// The length of the body that is sent.
+    /// Length of the sent body.
     pub bytes: usize,
-    /// From the request's head to the answer.
+    /// Time from the request's head to the answer.
     pub duration: Duration,
-    /// The part of it that the gate itself took: neither its limiter nor the service.
+    /// Part of the duration in the gate itself, without its limiter and the service.
     pub gate: Option<Duration>,
-    /// The part of it that was spent in the service behind the gate.
+    /// Part of the duration in the service behind the gate.
     pub upstream: Option<Duration>,
-    /// Who asked, once that is known.
+    /// Account of the request, once known.
     pub account: Option<&'a AccountId>,
-    /// With which key, by its public name.
+    /// Public name of the key.
     pub key: Option<&'a KeyId>,
-    /// On which plan.
+    /// Plan of the key.
     pub plan: Option<&'a PlanName>,
 }
 
@@ -63,7 +63,8 @@ impl Access<'_> {
     }
 }
 
-/// Any token can stand in the place of a method, even a key: a client's text is not repeated.
+/// Returns `-` for a method that HTTP does not have. Any token can be sent as a method, even a key: a client's text is
+/// not repeated.
 pub(crate) fn known(method: &Method) -> &str {
     match *method {
         Method::GET
@@ -79,7 +80,7 @@ pub(crate) fn known(method: &Method) -> &str {
     }
 }
 
-/// With three decimals, which is a microsecond.
+/// Rounds to three decimals, which is a microsecond.
 fn milliseconds(duration: Duration) -> f64 {
     duration.as_micros() as f64 / 1000.0
 }

@@ -1,5 +1,5 @@
-//! A service behind the gate: its ports, what its pods tell, and its routes behind the identity
-//! check. A service adds its routes and what keeps their data.
+//! A service behind the gate: its ports, its metrics and health, and its routes behind the identity check. Each service
+//! adds its routes and their data.
 
 mod config;
 
@@ -12,7 +12,7 @@ use warp::filters::BoxedFilter;
 use warp::reply::Response;
 use warp::{Filter, Rejection, Reply};
 use water_runtime::{
-    Admin, BoxError, ConnectionLimits, Connections, Drained, Process, Server, Shutdown,
+    Admin, BoxError, ConnectionLimits, Connections, DrainOutcome, Process, Server, Shutdown,
 };
 
 use crate::{ClockSkew, RequestIds, Spans, Verifier};
@@ -33,9 +33,9 @@ pub struct Backend {
 }
 
 impl Backend {
-    /// Opens the ports. Comes after the service's own metrics are registered. `random` tells this
-    /// process' request ids from those of others; `admin` adds the service's own admin routes;
-    /// `routes` are as [`crate::service()`] takes them.
+    /// Opens the ports. Must be called after the service's own metrics are registered. `random` distinguishes this
+    /// process' request ids from those of others; `admin` adds the service's own admin routes; `routes` are as
+    /// [`crate::service()`] takes them.
     pub fn open<F, R>(
         config: &Config,
         random: u64,
@@ -68,12 +68,12 @@ impl Backend {
         })
     }
 
-    /// Where requests are answered.
+    /// Returns the address for requests.
     pub fn address(&self) -> Result<SocketAddr, BoxError> {
         Ok(self.listener.local_addr()?)
     }
 
-    /// Where health and metrics are answered.
+    /// Returns the address for health and metrics.
     pub fn admin_address(&self) -> SocketAddr {
         self.admin
     }
@@ -84,7 +84,7 @@ impl Backend {
     }
 
     /// Answers requests until the process drains.
-    pub async fn serve(self) -> Result<Drained, Infallible> {
+    pub async fn serve(self) -> Result<DrainOutcome, Infallible> {
         let service = crate::service(
             self.verifier,
             self.clock_skew,
@@ -96,8 +96,8 @@ impl Backend {
     }
 }
 
-/// The gates are the only clients. Each may keep many connections, and closes one only when nobody
-/// waits for its answer any more.
+/// Limits for the gates, the only clients. Each may keep many connections, and closes one only when nobody waits for
+/// its answer any more.
 fn connections() -> Connections {
     Connections::new(ConnectionLimits {
         per_peer: usize::MAX,

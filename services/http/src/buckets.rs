@@ -1,4 +1,4 @@
-//! How often each of many may do something: a bucket each, which fills up with time.
+//! Token buckets, one for each key, which refill with time.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Buckets remembered; at some 100 bytes each this bounds the memory to 1 MB.
+/// Largest number of buckets; at some 100 bytes each this bounds the memory to 1 MB.
 const CAPACITY: usize = 10_000;
 
-/// The buckets that are not full, in the memory of the process.
+/// Buckets that are not full, in the memory of the process.
 #[derive(Debug)]
 pub struct Buckets<K> {
     per_second: f64,
@@ -18,7 +18,7 @@ pub struct Buckets<K> {
     held: Mutex<HashMap<K, Bucket>>,
 }
 
-/// How many more times, as of a moment.
+/// Tokens left at a moment.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     left: f64,
@@ -26,7 +26,7 @@ struct Bucket {
 }
 
 impl<K: Eq + Hash> Buckets<K> {
-    /// So many times a second in the long run, and at once.
+    /// Makes buckets that refill `per_second` and hold at most `burst` tokens.
     pub fn new(per_second: f64, burst: f64) -> Self {
         Self {
             per_second,
@@ -35,13 +35,13 @@ impl<K: Eq + Hash> Buckets<K> {
         }
     }
 
-    /// Counts once for `key`, or answers how long to wait when its bucket is empty.
+    /// Takes a token of `key`, or returns the time to wait when its bucket is empty.
     pub fn take(&self, key: K, now: Instant) -> Result<(), Duration> {
         let mut held = self.lock();
         if held.len() >= CAPACITY {
             held.retain(|_, bucket| self.left(bucket, now) < self.burst);
         }
-        // Still full: forgetting lets some on, and costs nobody else anything.
+        // Still full: forgetting all lets some requests pass, and delays nobody.
         if held.len() >= CAPACITY {
             held.clear();
         }

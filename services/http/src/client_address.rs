@@ -1,4 +1,4 @@
-//! Who the client is: the socket's peer, or what a trusted proxy says about it.
+//! The client's address: the socket's peer, or the one that a trusted proxy reports.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -7,7 +7,7 @@ use ipnet::IpNet;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The proxies whose `X-Forwarded-For` is believed. Empty: nobody's.
+/// Proxies whose `X-Forwarded-For` is trusted. Empty: none.
 #[derive(Clone, Default, Debug)]
 pub struct TrustedProxies(Vec<IpNet>);
 
@@ -17,7 +17,7 @@ impl TrustedProxies {
         Self(networks)
     }
 
-    /// The networks.
+    /// Returns the networks.
     pub fn networks(&self) -> &[IpNet] {
         &self.0
     }
@@ -27,9 +27,8 @@ impl TrustedProxies {
         self.0.iter().any(|network| network.contains(&address))
     }
 
-    /// The client's address: from the socket's peer leftwards through `X-Forwarded-For`, as long as
-    /// the party that wrote an entry is trusted. An entry that is no address ends the walk at the
-    /// last address known.
+    /// Returns the client's address: from the socket's peer leftwards through `X-Forwarded-For`, while the writer of an
+    /// entry is trusted. An entry that is no address ends the search at the last known address.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer.to_canonical();
         for entry in forwarded_for(headers) {
@@ -43,7 +42,7 @@ impl TrustedProxies {
     }
 }
 
-/// The entries of all `X-Forwarded-For` fields, the nearest first; `None` for what is no address.
+/// Returns the entries of all `X-Forwarded-For` fields, the nearest first; `None` for an entry that is no address.
 fn forwarded_for(headers: &HeaderMap) -> impl Iterator<Item = Option<IpAddr>> {
     headers
         .get_all(X_FORWARDED_FOR)
@@ -56,7 +55,7 @@ fn forwarded_for(headers: &HeaderMap) -> impl Iterator<Item = Option<IpAddr>> {
         })
 }
 
-/// The address by which a client is counted: one customer has a whole /64 of IPv6.
+/// Returns the address by which a client is counted: one customer has a whole /64 of IPv6.
 pub fn network(client: IpAddr) -> IpAddr {
     match client {
         IpAddr::V4(_) => client,
@@ -89,6 +88,8 @@ mod tests {
     #[test]
     fn entries_are_read_from_the_right_until_one_is_not_trusted() {
         let fields = ["203.0.113.9, 198.51.100.7", "10.0.0.2"];
+        assert_eq!(client("10.0.0.1", &fields), "198.51.100.7");
+        let fields = ["203.0.113.9", "198.51.100.7"];
         assert_eq!(client("10.0.0.1", &fields), "198.51.100.7");
         assert_eq!(client("::ffff:10.0.0.1", &["2001:db8::1"]), "2001:db8::1");
     }

@@ -1,5 +1,5 @@
-//! The gates' clock beside this service's own: their difference is told long before it costs a
-//! request, which it does beyond [`crate::identity::LEEWAY`].
+//! Difference between the gates' clock and this service's. It is reported long before it costs a request, which it does
+//! beyond [`crate::identity::LEEWAY`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -9,19 +9,19 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use tracing::{info, warn};
 
-/// Clocks that are kept by NTP differ by milliseconds, and a request is under way for less.
+/// Smallest difference to report. Clocks that NTP keeps differ by milliseconds, and a request takes less than this.
 const WORTH_TELLING: Duration = Duration::from_secs(5);
 
-/// The last difference that a signed identity has shown. Clones share it.
+/// Last difference shown by a signed identity. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct ClockSkew {
     seconds: Gauge<f64, AtomicU64>,
-    /// Whether the last one was worth telling, so that it is told once.
+    /// Set while the difference is a reported one, so that each is logged once.
     told: Arc<AtomicBool>,
 }
 
 impl ClockSkew {
-    /// Adds `identity_clock_skew_seconds`.
+    /// Registers `identity_clock_skew_seconds`.
     pub fn register(&self, metrics: &mut Registry) {
         metrics.register(
             "identity_clock_skew_seconds",
@@ -30,7 +30,7 @@ impl ClockSkew {
         );
     }
 
-    /// Notes how many milliseconds the gates' clock is ahead; negative: behind.
+    /// Records how many milliseconds the gates' clock is ahead; negative: behind.
     pub fn note(&self, ahead: i64) {
         let skew_seconds = ahead as f64 / 1000.0;
         self.seconds.set(skew_seconds);

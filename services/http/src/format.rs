@@ -1,19 +1,41 @@
-//! The form of an answer: which one a client prefers, and how the gate names it to a service.
+//! Format of an answer: the client's choice, and its name in a request from the gate to a service.
 
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderName};
 use water_domain::Format;
 
-use crate::weights;
+use crate::problem::texts;
+use crate::{Problem, Query, weights};
 
-/// How the gate names a form other than JSON. What a client sends under this name stays outside.
+/// Parameter that names the format, for clients that cannot send `Accept`.
+pub const PARAMETER: &str = "format";
+
+/// Header in which the gate names a format other than JSON. It is never taken from a client.
 pub const X_WATER_FORMAT: HeaderName = HeaderName::from_static("x-water-format");
 
-/// The form that `Accept` prefers: JSON or one of `others`. What matches nothing is JSON, and so is
-/// what likes JSON as much as another (RFC 9110 §12.5.1 leaves both to us): never 406.
-pub fn preferred(headers: &HeaderMap, others: &[Format]) -> Format {
+/// Returns the requested format, JSON or one of `others`: by the parameter `format`, which is 400 if the route has no
+/// such format, else by `Accept`. A route with JSON only ignores both.
+pub fn asked(query: &Query<'_>, headers: &HeaderMap, others: &[Format]) -> Result<Format, Problem> {
+    if others.is_empty() {
+        return Ok(Format::Json);
+    }
+    let Some(name) = query.get(PARAMETER)? else {
+        return Ok(preferred(headers, others));
+    };
+    let format = Format::from_name(name);
+    let is_served = |format: &Format| *format == Format::Json || others.contains(format);
+    format.filter(is_served).ok_or_else(|| {
+        let others = others.iter().map(|format| format.name());
+        let names: Vec<&str> = others.chain([Format::Json.name()]).collect();
+        Problem::invalid_parameter(PARAMETER, texts::one_of_formats(&names.join(", ")))
+    })
+}
+
+/// Returns the format that `Accept` prefers: JSON or one of `others`. JSON also if nothing matches or another format
+/// has the same weight (RFC 9110 §12.5.1 leaves both to us): never 406.
+fn preferred(headers: &HeaderMap, others: &[Format]) -> Format {
     match headers.get(ACCEPT) {
-        // Nearly all requests, and nothing to look at.
+        // Nearly all requests, without any parsing.
         None => return Format::Json,
         Some(value) if value == "*/*" || value == "application/json" => return Format::Json,
         Some(_) => {}
@@ -28,26 +50,37 @@ pub fn preferred(headers: &HeaderMap, others: &[Format]) -> Format {
     best
 }
 
-/// By the media range that fits best, in thousandths; 0 if none fits. Parameters of a range other
-/// than its weight are not compared: each media type has one form here.
+/// Returns the weight of the most specific media range that matches, in thousandths; 0 if none does. Parameters of a
+/// range other than its weight are not compared: each media type has one form here. Common other names of a format
+/// match too: a client that uses one would read JSON as one record.
 fn weight(headers: &HeaderMap, format: Format) -> u16 {
     let lines = || headers.get_all(ACCEPT);
-    let (kind, all_of_type) = match format {
-        Format::Json => ("application/json", "application/*"),
-        Format::Csv => ("text/csv", "text/*"),
-        Format::NdJson => ("application/x-ndjson", "application/*"),
+    let (kinds, all_of_type): (&[&str], _) = match format {
+        Format::Json => (&["application/json"], "application/*"),
+        Format::Csv => (&["text/csv", "application/csv"], "text/*"),
+        Format::NdJson => (
+            &[
+                "application/x-ndjson",
+                "application/ndjson",
+                "application/jsonl",
+            ],
+            "application/*",
+        ),
     };
-    weights::of(lines(), kind)
-        .or_else(|| weights::of(lines(), all_of_type))
-        .or_else(|| weights::of(lines(), "*/*"))
+    let named = kinds
+        .iter()
+        .filter_map(|kind| weights::first(lines(), kind));
+    named
+        .max()
+        .or_else(|| weights::first(lines(), all_of_type))
+        .or_else(|| weights::first(lines(), "*/*"))
         .unwrap_or(0)
 }
 
-/// The form that the gate names; one that is not known is JSON, as for a service of a version
-/// before it.
+/// Returns the format that the gate names. An unknown one is JSON, as for a service of an earlier version.
 pub(crate) fn named(headers: &HeaderMap) -> Format {
     let name = headers.get(X_WATER_FORMAT);
-    name.and_then(|name| Format::from_header(name.to_str().ok()?))
+    name.and_then(|name| Format::from_name(name.to_str().ok()?))
         .unwrap_or_default()
 }
 
@@ -57,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    fn of(accept: &[&'static str]) -> Format {
+    fn negotiated(accept: &[&'static str]) -> Format {
         let lines = accept
             .iter()
             .map(|line| (ACCEPT, HeaderValue::from_static(line)));
@@ -76,8 +109,19 @@ mod tests {
             ("text/csv;q=0.2, application/x-ndjson;q=0.3", Format::NdJson),
             ("*/*, application/json;q=0", Format::Csv),
             ("*/*;q=0.1, text/csv", Format::Csv),
+            ("application/ndjson", Format::NdJson),
+            ("application/jsonl", Format::NdJson),
+            ("application/csv", Format::Csv),
+            (
+                "application/csv;q=0.2, Application/JSONL;q=0.3",
+                Format::NdJson,
+            ),
+            (
+                "application/x-ndjson;q=0, application/ndjson",
+                Format::NdJson,
+            ),
         ] {
-            assert_eq!(of(&[accept]), format, "{accept}");
+            assert_eq!(negotiated(&[accept]), format, "{accept}");
         }
     }
 
@@ -91,21 +135,25 @@ mod tests {
             "text/html, application/xhtml+xml, application/xml;q=0.9, */*;q=0.8",
             "text/csv, application/json",
             "text/csv;q=0",
+            "application/ndjson;q=0.5, application/json",
             "text/csv;q=x",
             "image/png",
             "*",
             "text/csvx",
             "csv",
         ] {
-            assert_eq!(of(&[accept]), Format::Json, "{accept}");
+            assert_eq!(negotiated(&[accept]), Format::Json, "{accept}");
         }
-        assert_eq!(of(&[]), Format::Json);
+        assert_eq!(negotiated(&[]), Format::Json);
     }
 
     #[test]
     fn the_list_may_stand_on_several_lines() {
-        assert_eq!(of(&["*/*;q=0.1", "application/x-ndjson"]), Format::NdJson);
-        assert_eq!(of(&["*/*", "text/csv"]), Format::Json);
+        assert_eq!(
+            negotiated(&["*/*;q=0.1", "application/x-ndjson"]),
+            Format::NdJson
+        );
+        assert_eq!(negotiated(&["*/*", "text/csv"]), Format::Json);
     }
 
     #[test]
@@ -113,6 +161,30 @@ mod tests {
         let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("text/csv"))]);
         assert_eq!(preferred(&headers, &[]), Format::Json);
         assert_eq!(preferred(&headers, &[Format::NdJson]), Format::Json);
+    }
+
+    #[test]
+    fn the_parameter_wins_over_accept_and_names_one_of_three_forms() {
+        let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("text/csv"))]);
+        let asked = |query, others: &[Format]| {
+            let query = Query::parse(Some(query)).unwrap();
+            asked(&query, &headers, others).map_err(|problem| problem.code().as_str())
+        };
+        let all = &[Format::Csv, Format::NdJson];
+        for (query, others, expected) in [
+            ("", &all[..], Ok(Format::Csv)),
+            ("format=ndjson", all, Ok(Format::NdJson)),
+            ("format=json", all, Ok(Format::Json)),
+            ("format=ndjson", &[Format::Csv], Err("invalid_parameter")),
+            ("format=csv", &[], Ok(Format::Json)),
+            ("format=xml", &[], Ok(Format::Json)),
+            ("format=xml", all, Err("invalid_parameter")),
+            ("format=", all, Err("invalid_parameter")),
+            ("format=CSV", all, Err("invalid_parameter")),
+            ("format=csv&format=csv", all, Err("invalid_parameter")),
+        ] {
+            assert_eq!(asked(query, others), expected, "{query} {others:?}");
+        }
     }
 
     #[test]

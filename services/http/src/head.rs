@@ -1,28 +1,28 @@
-//! What is refused by the head alone: requests that two parties could read differently, or that
-//! are too large. Both warp and hyper accept most of these.
+//! Checks of a request's head: refuses requests that two parties could read differently, or that are too large. Both
+//! warp and hyper accept most of these.
 
 use http::header::{CONTENT_LENGTH, EXPECT, HOST, TRANSFER_ENCODING};
 use http::{Method, Version};
 
-use crate::{Problem, Query, Received};
+use crate::{Problem, Query, RequestHead};
 
-/// The longest target of an API: the longest meaningful one has some 60 characters.
+/// Longest target of an API: the longest meaningful one has some 60 characters.
 const MAX_TARGET: usize = 2 * 1024;
-/// The largest head without its target, and the most fields in it. hyper's own bounds are above both.
+/// Largest head without its target, and the most fields in it. hyper's own bounds are above both.
 const MAX_HEAD: usize = 16 * 1024;
 const MAX_FIELDS: usize = 64;
 
-/// What a request's head may be.
+/// Limits of a request's head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Head {
-    /// The longest target in bytes; what it has beyond 2 KiB may be added to the head.
+    /// Longest target in bytes; its part above 2 KiB is added to the limit of the head.
     pub target: usize,
     /// Whether the request may have a body.
     pub body: bool,
 }
 
 impl Default for Head {
-    /// A target of 2 KiB, and no body.
+    /// Allows a target of 2 KiB, and no body.
     fn default() -> Self {
         Self {
             target: MAX_TARGET,
@@ -32,8 +32,8 @@ impl Default for Head {
 }
 
 impl Head {
-    /// All checks, in the order of their cost; the decoded query is what is left of them.
-    pub fn check<'a>(&self, request: &'a Received) -> Result<Query<'a>, Problem> {
+    /// Runs all checks, in the order of their cost, and returns the decoded query.
+    pub fn check<'a>(&self, request: &'a RequestHead) -> Result<Query<'a>, Problem> {
         self.framing(request)?;
         host(request)?;
         self.size(request)?;
@@ -41,15 +41,16 @@ impl Head {
         Query::parse(request.uri.query())
     }
 
-    /// No body, in whichever way it is announced: a second request could hide in it. Or one whose
-    /// end is told in one way.
-    fn framing(&self, request: &Received) -> Result<(), Problem> {
+    /// Checks that no body is announced in any way: a second request could hide in it. Where a body is allowed, checks
+    /// that its end is given in only one way.
+    fn framing(&self, request: &RequestHead) -> Result<(), Problem> {
         let lengths = request.headers.get_all(CONTENT_LENGTH);
         let chunked = request.headers.contains_key(TRANSFER_ENCODING);
         if self.body {
-            return match chunked && lengths.iter().next().is_some() {
-                true => Err(Problem::ambiguous_body()),
-                false => Ok(()),
+            return if chunked && lengths.iter().next().is_some() {
+                Err(Problem::ambiguous_body())
+            } else {
+                Ok(())
             };
         }
         let announces_body = lengths.iter().any(|length| length.as_bytes() != b"0");
@@ -59,8 +60,8 @@ impl Head {
         Ok(())
     }
 
-    /// Bounds of the target, the fields and the whole head.
-    fn size(&self, request: &Received) -> Result<(), Problem> {
+    /// Checks the sizes of the target, the fields and the whole head.
+    fn size(&self, request: &RequestHead) -> Result<(), Problem> {
         let target = target_length(request);
         if target > self.target {
             return Err(Problem::uri_too_long());
@@ -79,9 +80,8 @@ impl Head {
     }
 }
 
-/// One authority: exactly one `Host` (HTTP/1.0 may have none) that is one, and no other one in the
-/// target.
-fn host(request: &Received) -> Result<(), Problem> {
+/// Checks for exactly one valid `Host` (HTTP/1.0 may have none), equal to the target's authority if it has one.
+fn host(request: &RequestHead) -> Result<(), Problem> {
     let mut hosts = request.headers.get_all(HOST).iter();
     let host = match (hosts.next(), hosts.next()) {
         (Some(host), None) => host.as_bytes(),
@@ -91,7 +91,7 @@ fn host(request: &Received) -> Result<(), Problem> {
     if !is_authority(host) {
         return Err(Problem::invalid_host());
     }
-    // The target of CONNECT says where to, not whom to ask.
+    // The target of CONNECT names the destination, not the host that is asked.
     let target = request
         .uri
         .authority()
@@ -104,23 +104,24 @@ fn host(request: &Received) -> Result<(), Problem> {
     }
 }
 
-/// RFC 3986 §3.2 without user information: the characters of a name, an address and a port. Where
-/// they stand is not looked at: the gate has no use for the host but to compare it.
+/// Checks for the characters of RFC 3986 §3.2 without user information: a name, an address and a port. Their order is
+/// not checked: the gate only compares the host.
 fn is_authority(host: &[u8]) -> bool {
     let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+;=%:[]".contains(byte);
     !host.is_empty() && host.iter().all(allowed)
 }
 
-/// The one expectation that exists is `100-continue`; without a body it is met already.
-fn expectation(request: &Received) -> Result<(), Problem> {
+/// Checks that no expectation but `100-continue`, the only one that exists, is sent; without a body it is already met.
+fn expectation(request: &RequestHead) -> Result<(), Problem> {
     let mut expectations = request.headers.get_all(EXPECT).iter();
-    match expectations.all(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue")) {
-        true => Ok(()),
-        false => Err(Problem::expectation_failed()),
+    if expectations.all(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue")) {
+        Ok(())
+    } else {
+        Err(Problem::expectation_failed())
     }
 }
 
-fn target_length(request: &Received) -> usize {
+fn target_length(request: &RequestHead) -> usize {
     let uri = &request.uri;
     let scheme = uri
         .scheme_str()

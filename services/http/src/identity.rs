@@ -1,14 +1,13 @@
-//! The identity header: the gate tells a service which account asks, and signs it.
+//! The identity header: the gate signs the account of a request for a service.
 //!
-//! `X-Water-Identity: v1;account=…;key=…;plan=…;exp=…;mac=…`. `exp` is in milliseconds since the
-//! epoch; `mac` is the HMAC-SHA-256, in hex, over everything before `;mac=`, a line feed, the
-//! method, a line feed, and the path with its query. A replay repeats the same read.
+//! `X-Water-Identity: v1;account=…;key=…;plan=…;exp=…;mac=…`. `exp` is in milliseconds since the epoch; `mac` is the
+//! HMAC-SHA-256, in hex, over everything before `;mac=`, a line feed, the method, a line feed, and the path with its
+//! query. A replay repeats the same read.
 //!
-//! The gates sign on Redis' clock and a service judges by its own, so a wrong clock on either side
-//! must cost no request: a service allows a [`LEEWAY`] of hours between the two, and tells their
-//! difference from the first seconds on ([`crate::ClockSkew`]). The price is that an
-//! eavesdropper can repeat that one read for as long, if the network lets it reach a service at
-//! all. A narrow window could not tell a replay from a clock that was set back.
+//! The gates sign on Redis' clock and a service checks with its own, so a wrong clock on either side must cost no
+//! request: a service allows a [`LEEWAY`] of hours between the two, and reports their difference from the first seconds
+//! on ([`crate::ClockSkew`]). The price is that an eavesdropper can repeat that one read for as long, if the network
+//! lets it reach a service at all. A narrow window could not distinguish a replay from a clock that was set back.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,20 +21,20 @@ use water_domain::{AccountId, KeyId, PlanName, Timestamp};
 /// The header's name.
 pub const X_WATER_IDENTITY: HeaderName = HeaderName::from_static("x-water-identity");
 
-/// How far ahead the gate sets `exp`.
+/// Time from signing to `exp`.
 pub const LIFETIME: Duration = Duration::from_secs(30);
-/// How far the gates' clock may be from a service's, either way: a machine that takes French summer
-/// time for universal time is two hours off; five minutes are for what it has drifted besides.
+/// Largest difference between the gates' clock and a service's, either way: a machine that takes French summer time for
+/// universal time is two hours off; five minutes are for its other drift.
 pub const LEEWAY: Duration = Duration::from_secs(2 * 3600 + 5 * 60);
 /// Bytes of an HMAC-SHA-256.
 const MAC_LENGTH: usize = 32;
-/// An account has at most 63 characters, a plan too, a key id 12, a moment 20 digits.
+/// Longest header: an account has at most 63 characters, a plan too, a key id 12, a time 20 digits.
 const MAX_LENGTH: usize = 256;
 
-/// Who is asking, as the gate has found out.
+/// Identity of the caller, as authenticated by the gate.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Identity {
-    /// Whose data may be read.
+    /// Account whose data may be read.
     pub account: AccountId,
     /// The key's public name.
     pub key: KeyId,
@@ -74,7 +73,7 @@ impl IdentityKey {
     }
 }
 
-/// Signs identities: the gate's side.
+/// Signs identities, in the gate.
 #[derive(Clone)]
 pub struct Signer(Hmac<Sha256>);
 
@@ -84,7 +83,7 @@ impl Signer {
         Self(current.mac())
     }
 
-    /// The header's value for one request; `expires` is [`LIFETIME`] from now.
+    /// Returns the header's value for one request; `expires` is [`LIFETIME`] from now.
     pub fn sign(
         &self,
         identity: &Identity,
@@ -122,42 +121,42 @@ impl fmt::Debug for Signer {
     }
 }
 
-/// An identity that a gate has signed for a request, in time.
+/// An identity that a gate signed for this request, in time.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Vouched {
-    /// Who is asking.
+pub struct VerifiedIdentity {
+    /// Identity of the caller.
     pub identity: Identity,
-    /// How many milliseconds the gates' clock is ahead of ours; negative: behind. The request's way
-    /// from the gate counts as behind.
+    /// Milliseconds by which the gates' clock is ahead of ours; negative: behind. The time that the request took from
+    /// the gate counts as behind.
     pub ahead: i64,
 }
 
-/// Checks identities: a service's side.
+/// Checks identities, in a service.
 #[derive(Clone)]
 pub struct Verifier(Vec<Hmac<Sha256>>);
 
-/// Why an identity was not believed. Logged; the caller learns only that it was not.
+/// Reason for rejecting an identity. Logged; the caller learns only that it was rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum IdentityError {
-    /// There is no header, or more than one.
+    /// No header, or more than one.
     #[error("the request has no identity header, or several")]
     NotOne,
-    /// It is not of the form above.
+    /// Not of the form above.
     #[error("the identity header is malformed")]
     Malformed,
-    /// No key that we know signed it for this request.
+    /// Not signed for this request by a known key.
     #[error("the identity's signature is wrong for this request")]
     Forged,
-    /// It is signed, but a replay or by a clock that differs from ours by more than [`LEEWAY`].
+    /// Signed, but a replay or by a clock that differs from ours by more than [`LEEWAY`].
     #[error("the identity is {ahead} ms ahead of this service's clock")]
     OutsideLeeway {
-        /// As in [`Vouched`].
+        /// Difference of the clocks, as in [`VerifiedIdentity`].
         ahead: i64,
     },
 }
 
 impl Verifier {
-    /// Believes the current key, and during a rotation the next one too.
+    /// Accepts the current key, and during a rotation the next one too.
     pub fn new(current: &IdentityKey, next: Option<&IdentityKey>) -> Self {
         Self(
             [Some(current), next]
@@ -168,14 +167,14 @@ impl Verifier {
         )
     }
 
-    /// Who is asking, if the gate says so for exactly this request.
+    /// Returns the identity of the caller, if the gate signed it for exactly this request.
     pub fn verify(
         &self,
         headers: &HeaderMap,
         method: &Method,
         path_and_query: &str,
         now: Timestamp,
-    ) -> Result<Vouched, IdentityError> {
+    ) -> Result<VerifiedIdentity, IdentityError> {
         let mut values = headers.get_all(&X_WATER_IDENTITY).iter();
         let (Some(value), None) = (values.next(), values.next()) else {
             return Err(IdentityError::NotOne);
@@ -194,9 +193,10 @@ impl Verifier {
         let (identity, expires) = parse(signed).ok_or(IdentityError::Malformed)?;
         let signed_at = expires.saturating_sub(LIFETIME.as_millis() as i64);
         let ahead = signed_at.saturating_sub(now.as_millis());
-        match u128::from(ahead.unsigned_abs()) <= LEEWAY.as_millis() {
-            true => Ok(Vouched { identity, ahead }),
-            false => Err(IdentityError::OutsideLeeway { ahead }),
+        if u128::from(ahead.unsigned_abs()) <= LEEWAY.as_millis() {
+            Ok(VerifiedIdentity { identity, ahead })
+        } else {
+            Err(IdentityError::OutsideLeeway { ahead })
         }
     }
 }
@@ -207,7 +207,7 @@ impl fmt::Debug for Verifier {
     }
 }
 
-/// None of the signed texts can hold a line feed, so that the three parts cannot be shifted.
+/// Adds the three signed parts. None of these texts can hold a line feed, so that no part can be shifted into another.
 fn message(mac: Hmac<Sha256>, signed: &[u8], method: &Method, target: &str) -> Hmac<Sha256> {
     mac.chain_update(signed)
         .chain_update("\n")

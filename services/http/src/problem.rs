@@ -1,10 +1,12 @@
 //! `application/problem+json` (RFC 9457): the one form of every failure.
 //!
-//! A problem is made where the failure is seen and rendered where the request id is known; there
-//! its cause is logged, once. The client never sees the cause, the key or the query.
+//! A problem is made where the failure occurs and rendered where the request id is known, in the client's language;
+//! there its cause is logged, once. The client never sees the cause, the key or the query.
 
 mod account;
 mod code;
+mod text;
+pub mod texts;
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -12,41 +14,43 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
-use http::header::{WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{RETRY_AFTER, VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Response};
 use serde::Serialize;
 use tracing::{error, warn};
 use water_domain::Fault;
 use water_runtime::telemetry::chain;
 
-use crate::RequestId;
+use crate::representation::VARY_OF_PROBLEMS;
 use crate::request_id::X_REQUEST_ID;
+use crate::{Language, RequestId};
 pub use code::Code;
+pub use text::Text;
 
-/// Seconds after which a client may ask again when a dependency was away: breakers probe twice a
-/// second, so that most outages that end are noticed by then.
+/// Seconds after which a client may try again when a dependency was down: breakers probe twice a second, so that most
+/// outages that end are noticed by then.
 const RETRY_SECONDS: u64 = 2;
 
-/// Room for the fields of a refusal, those that the gate adds too, and for its body: made once.
+/// Capacities for a refusal's fields, including those that the gate adds, and for its body: allocated once.
 const FIELDS: usize = 16;
 const LENGTH: usize = 512;
 
-/// The methods of all that can only be read.
+/// Methods of resources that can only be read.
 const READS: &str = "GET, HEAD";
 
-/// Why a request was not served.
+/// A failure as its answer, with the cause for the log.
 #[derive(Clone, Debug)]
 pub struct Problem {
     code: Code,
-    detail: Cow<'static, str>,
+    detail: Text,
     parameter: Option<Cow<'static, str>>,
     violated_policies: &'static [&'static str],
-    /// Seconds.
+    /// Seconds in `Retry-After`.
     retry_after: Option<u64>,
-    /// The methods that the path has, on 405.
+    /// Methods of the path, on 405.
     allow: &'static str,
-    /// What happened inside; logged, never sent.
+    /// Internal cause; logged, never sent.
     cause: Option<Arc<dyn Error + Send + Sync>>,
 }
 
@@ -59,13 +63,13 @@ pub struct ProblemBody<'a> {
     #[serde(rename = "type")]
     #[schema(example = "urn:waterdata:problem:invalid_parameter")]
     pub type_uri: &'a str,
-    /// The same for every problem of this kind.
+    /// The same for every problem of this kind, in the language that `Content-Language` names.
     #[schema(example = "A parameter is malformed")]
     pub title: &'a str,
     /// The HTTP status.
     #[schema(example = 400)]
     pub status: u16,
-    /// What is wrong with this request, and what to do.
+    /// The fault of this request and its remedy, in the same language.
     #[schema(example = "limit must be a whole number from 1, written in digits")]
     pub detail: &'a str,
     /// Stable; the field to decide by.
@@ -78,16 +82,17 @@ pub struct ProblemBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "limit")]
     pub parameter: Option<&'a str>,
+    // The name is that of the IETF's draft of the RateLimit fields.
     /// The limits that have no room, on 429: `minute`, `day`.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[serde(rename = "violated-policies", skip_serializing_if = "<[_]>::is_empty")]
     pub violated_policies: &'a [&'a str],
 }
 
 impl Problem {
-    fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
+    fn new(code: Code, detail: Text) -> Self {
         Self {
             code,
-            detail: detail.into(),
+            detail,
             parameter: None,
             violated_policies: &[],
             retry_after: None,
@@ -97,228 +102,190 @@ impl Problem {
     }
 
     /// 400: the value of `parameter` breaks a rule; `detail` states the rule, never the value.
-    pub fn invalid_parameter(
-        parameter: &'static str,
-        detail: impl Into<Cow<'static, str>>,
-    ) -> Self {
+    pub fn invalid_parameter(parameter: &'static str, detail: Text) -> Self {
         Self {
             parameter: Some(parameter.into()),
             ..Self::new(Code::InvalidParameter, detail)
         }
     }
 
-    /// 400: the text in `parameter` is too old, or the account's rows were removed since.
+    /// 400: the text in `parameter` is too old, the account's rows were removed since, or the database went back to an
+    /// earlier state.
     pub fn cursor_expired(parameter: &'static str) -> Self {
-        let detail = "It is more than 90 days old, or the account's rows were removed since: \
-                      begin a new walk, without cursor and changedSince.";
         Self {
             parameter: Some(parameter.into()),
-            ..Self::new(Code::CursorExpired, detail)
+            ..Self::new(Code::CursorExpired, texts::cursor_expired())
         }
     }
 
     /// 400: malformed percent-encoding or UTF-8 in the query.
     pub fn invalid_query() -> Self {
-        let detail = "Encode the query as UTF-8 and percent-encode it: % and two hex digits.";
-        Self::new(Code::InvalidQuery, detail)
+        Self::new(Code::InvalidQuery, texts::invalid_query())
     }
 
     /// 400: a body or `Transfer-Encoding` on a request that takes none.
     pub fn body_not_allowed() -> Self {
-        let detail = "Send the request without a body, Transfer-Encoding or Content-Length.";
-        Self::new(Code::BodyNotAllowed, detail)
+        Self::new(Code::BodyNotAllowed, texts::body_not_allowed())
     }
 
-    /// 400: the body's end is told in two ways.
+    /// 400: the body's end is given in two ways.
     pub fn ambiguous_body() -> Self {
-        let detail = "Send either Content-Length or Transfer-Encoding, not both.";
-        Self::new(Code::BodyNotAllowed, detail)
+        Self::new(Code::BodyNotAllowed, texts::ambiguous_body())
     }
 
     /// 400: no single `Host` that agrees with the target.
     pub fn invalid_host() -> Self {
-        let detail = "Send exactly one Host header, the same as the target's authority.";
-        Self::new(Code::InvalidHost, detail)
+        Self::new(Code::InvalidHost, texts::invalid_host())
     }
 
     /// 400: the query holds text of a key's shape.
     pub fn key_in_query() -> Self {
-        let detail = "Send the key in the Authorization header, and replace this key: \
-                      addresses are kept in logs and histories.";
-        Self::new(Code::KeyInQuery, detail)
+        Self::new(Code::KeyInQuery, texts::key_in_query())
     }
 
     /// 401: no bearer credentials.
     pub fn missing_credentials() -> Self {
-        let detail = "Send the header `Authorization: Bearer <API_KEY>`.";
-        Self::new(Code::MissingCredentials, detail)
+        Self::new(Code::MissingCredentials, texts::missing_credentials())
     }
 
-    /// 401: malformed, unknown or revoked; which of them is not said.
+    /// 401: malformed, unknown or revoked; the answer does not distinguish these.
     pub fn invalid_key() -> Self {
-        let detail = "Check that the whole key was sent; if it was, it is unknown or revoked.";
-        Self::new(Code::InvalidKey, detail)
+        Self::new(Code::InvalidKey, texts::invalid_key())
     }
 
-    /// 401: the key is past its end.
+    /// 401: the key's end has passed.
     pub fn key_expired() -> Self {
-        Self::new(Code::KeyExpired, "Create a new key or extend this one.")
+        Self::new(Code::KeyExpired, texts::key_expired())
     }
 
     /// 401: the key is suspended.
     pub fn key_suspended() -> Self {
-        Self::new(Code::KeySuspended, "Resume the key or use another one.")
+        Self::new(Code::KeySuspended, texts::key_suspended())
     }
 
-    /// 401: the key is before its beginning.
+    /// 401: the key's beginning has not come yet.
     pub fn key_not_yet_valid() -> Self {
-        Self::new(
-            Code::KeyNotYetValid,
-            "Use the key from its notBefore time on.",
-        )
+        Self::new(Code::KeyNotYetValid, texts::key_not_yet_valid())
     }
 
     /// 401: more than one `Authorization` header, even identical ones.
     pub fn invalid_request() -> Self {
-        Self::new(
-            Code::InvalidRequest,
-            "Send exactly one Authorization header.",
-        )
+        Self::new(Code::InvalidRequest, texts::invalid_request())
     }
 
     /// 401 of a service that was called without the gate's signature.
     pub fn invalid_identity() -> Self {
-        Self::new(Code::InvalidIdentity, "Call the service through the gate.")
+        Self::new(Code::InvalidIdentity, texts::invalid_identity())
     }
 
     /// 403: the account's plan has no API access.
     pub fn plan_insufficient() -> Self {
-        let detail = "The account's plan has no API access; upgrade it to Enterprise.";
-        Self::new(Code::PlanInsufficient, detail)
+        Self::new(Code::PlanInsufficient, texts::plan_insufficient())
     }
 
-    /// 404: the path or the thing does not exist.
-    pub fn not_found(detail: impl Into<Cow<'static, str>>) -> Self {
+    /// 404: the path or the resource does not exist.
+    pub fn not_found(detail: Text) -> Self {
         Self::new(Code::NotFound, detail)
     }
 
     /// 404: the dataset was never loaded.
     pub fn no_data() -> Self {
-        Self::new(
-            Code::NoData,
-            "This dataset has not been loaded yet; try again later.",
-        )
+        Self::new(Code::NoData, texts::no_data())
     }
 
     /// 405, with `Allow`.
     pub fn method_not_allowed() -> Self {
-        Self::new(
-            Code::MethodNotAllowed,
-            "The interface is read-only: use GET or HEAD.",
-        )
+        Self::new(Code::MethodNotAllowed, texts::method_not_allowed())
     }
 
     /// 414.
     pub fn uri_too_long() -> Self {
-        Self::new(
-            Code::UriTooLong,
-            "The path and query may have 2048 bytes together.",
-        )
+        Self::new(Code::UriTooLong, texts::uri_too_long())
     }
 
     /// 417.
     pub fn expectation_failed() -> Self {
-        Self::new(
-            Code::ExpectationFailed,
-            "Send no Expect header, or 100-continue.",
-        )
+        Self::new(Code::ExpectationFailed, texts::expectation_failed())
     }
 
     /// 431.
     pub fn headers_too_large() -> Self {
-        Self::new(
-            Code::HeadersTooLarge,
-            "The head may have 64 fields and 16 KiB.",
-        )
+        Self::new(Code::HeadersTooLarge, texts::headers_too_large())
     }
 
     /// 429: `violated_policies` (`minute`, `day`) have no room for `retry_after` seconds.
     pub fn rate_limited(violated_policies: &'static [&'static str], retry_after: u64) -> Self {
-        let detail = "The account's limit is used up; wait as long as Retry-After says.";
         Self {
             violated_policies,
             retry_after: Some(retry_after),
-            ..Self::new(Code::RateLimited, detail)
+            ..Self::new(Code::RateLimited, texts::rate_limited())
         }
     }
 
-    /// 429 for an address whose credentials fail too often.
+    /// 429: too many failed credentials from an address.
     pub fn too_many_failures(retry_after: u64) -> Self {
-        let detail = "Too many requests with wrong credentials came from this address; \
-                      wait as long as Retry-After says.";
         Self {
             retry_after: Some(retry_after),
-            ..Self::new(Code::RateLimited, detail)
+            ..Self::new(Code::RateLimited, texts::too_many_failures())
         }
     }
 
     /// 500: a bug; the cause is logged.
     pub fn internal(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        let detail = "The failure has been recorded under the requestId; trying again is no use.";
         Self {
             cause: Some(cause.into().into()),
-            ..Self::new(Code::Internal, detail)
+            ..Self::new(Code::Internal, texts::internal())
         }
     }
 
     /// 503: a store does not answer.
     pub fn dependency_unavailable() -> Self {
-        let detail = "A part of the service does not answer; try again after Retry-After.";
         Self {
             retry_after: Some(RETRY_SECONDS),
-            ..Self::new(Code::DependencyUnavailable, detail)
+            ..Self::new(Code::DependencyUnavailable, texts::dependency_unavailable())
         }
     }
 
-    /// 503: the account has a bulk page under way, or too many accounts have.
+    /// 503: a bulk page of the account is under way, or of too many other accounts.
     pub fn bulk_busy() -> Self {
-        let detail = "A bulk page of the account is under way, or of too many others: \
-                      ask for one after the other, and try again after Retry-After.";
         Self {
             retry_after: Some(RETRY_SECONDS),
-            ..Self::new(Code::DependencyUnavailable, detail)
+            ..Self::new(Code::DependencyUnavailable, texts::bulk_busy())
         }
     }
 
     /// 503: a service behind the gate does not answer.
     pub fn upstream_unavailable() -> Self {
-        let detail = "The service does not answer; try again after Retry-After.";
         Self {
             retry_after: Some(RETRY_SECONDS),
-            ..Self::new(Code::UpstreamUnavailable, detail)
+            ..Self::new(Code::UpstreamUnavailable, texts::upstream_unavailable())
         }
     }
 
-    /// Keeps what happened inside for the log.
+    /// Adds the internal cause for the log.
     pub fn caused_by(mut self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.cause = Some(cause.into().into());
         self
     }
 
-    /// Which problem it is: the answer's status, the log's reason.
+    /// Returns the code: it gives the answer's status and the log's reason.
     pub fn code(&self) -> Code {
         self.code
     }
 
-    /// What happened inside, for a caller that answers and logs in its own form.
+    /// Returns the internal cause, for a caller that answers and logs in its own form.
     pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
         self.cause.as_deref()
     }
 
-    /// The whole answer. Logs the cause if there is one; comes once for each problem.
-    pub fn into_response<B: From<Vec<u8>>>(self, request_id: &RequestId) -> Response<B> {
+    /// Renders the whole answer. Logs the cause if there is one; called once for each problem.
+    pub fn into_response<B: From<Vec<u8>>>(
+        self,
+        request_id: &RequestId,
+        language: Language,
+    ) -> Response<B> {
         self.log(request_id);
-        let body = self.body(request_id);
+        let body = self.body(request_id, language);
         let mut response = Response::new(());
         *response.status_mut() = self.code.status();
         let headers = response.headers_mut();
@@ -328,6 +295,8 @@ impl Problem {
             HeaderValue::from_static("application/problem+json"),
         );
         headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+        headers.insert(CONTENT_LANGUAGE, HeaderValue::from_static(language.tag()));
+        headers.insert(VARY, VARY_OF_PROBLEMS);
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         headers.insert(X_REQUEST_ID, request_id.header());
@@ -343,12 +312,14 @@ impl Problem {
         response.map(|()| B::from(body))
     }
 
-    fn body(&self, request_id: &RequestId) -> Vec<u8> {
+    /// Renders the body, a [`ProblemBody`] as JSON.
+    pub fn body(&self, request_id: &RequestId, language: Language) -> Vec<u8> {
+        let title = texts::title(self.code);
         let body = ProblemBody {
             type_uri: self.code.type_uri(),
-            title: self.code.title(),
+            title: title.in_language(language),
             status: self.code.status().as_u16(),
-            detail: &self.detail,
+            detail: self.detail.in_language(language),
             code: self.code.as_str(),
             request_id: request_id.as_str(),
             parameter: self.parameter.as_deref(),
@@ -376,24 +347,25 @@ impl Problem {
     }
 }
 
-/// A store's failure: 503 when the same request may succeed later, else 500.
+/// Converts a store's failure: 503 when the same request may succeed later, else 500.
 impl<E: Fault> From<E> for Problem {
     fn from(fault: E) -> Self {
-        match fault.is_transient() {
-            true => Self::dependency_unavailable().caused_by(fault),
-            false => Self::internal(fault),
+        if fault.is_transient() {
+            Self::dependency_unavailable().caused_by(fault)
+        } else {
+            Self::internal(fault)
         }
     }
 }
 
-/// Runs a handler; a panic in it is a bug, and the client is told so like of any other.
+/// Runs a handler; a panic in it is a bug, and is answered like any other.
 pub async fn or_internal<T>(handler: impl Future<Output = T>) -> Result<T, Problem> {
     let outcome = AssertUnwindSafe(handler).catch_unwind().await;
-    // The panic's text is in the log already, by the hook that the log sets.
+    // The log's own hook has already logged the panic's text.
     outcome.map_err(|_| Problem::internal("the handler panicked"))
 }
 
-/// An empty answer that carries the problem to [`crate::Service`], which knows the request id.
+/// Makes an empty answer that carries the problem to [`crate::Service`], which knows the request id.
 impl warp::Reply for Problem {
     fn into_response(self) -> warp::reply::Response {
         let mut response = warp::reply::Response::default();

@@ -1,4 +1,4 @@
-//! The query, read strictly: what cannot be decoded or is repeated is refused, not guessed.
+//! The query, read strictly: parameters that cannot be decoded or are repeated are refused, not guessed.
 
 use std::borrow::Cow;
 
@@ -7,14 +7,15 @@ use water_domain::departement::{self, DepartementError};
 use water_domain::{Departement, Page};
 
 use crate::Problem;
+use crate::problem::texts;
 
-/// Decoded parameters in the order of the query. Borrows what needed no decoding.
+/// Decoded parameters in the order of the query. Values that needed no decoding are borrowed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Query<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> Query<'a> {
-    /// Decodes the text after `?`. Malformed percent-encoding, invalid UTF-8 or a NUL anywhere is
-    /// `invalid_query`, in parameters that nobody reads too. `+` is a space, `%2B` is a plus sign.
+    /// Decodes the text after `?`. Malformed percent-encoding, invalid UTF-8 or a NUL anywhere is `invalid_query`, in
+    /// unused parameters too. `+` is a space, `%2B` is a plus sign.
     pub fn parse(query: Option<&'a str>) -> Result<Self, Problem> {
         let pieces = query.unwrap_or_default().split('&');
         let decoded = pieces.filter(|piece| !piece.is_empty()).map(|piece| {
@@ -25,7 +26,7 @@ impl<'a> Query<'a> {
         pairs.map(Self).ok_or_else(Problem::invalid_query)
     }
 
-    /// An owned copy, which may outlive the request's target.
+    /// Makes an owned copy, which may outlive the request's target.
     pub fn into_owned(self) -> Query<'static> {
         let own = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         Query(
@@ -36,48 +37,44 @@ impl<'a> Query<'a> {
         )
     }
 
-    /// All parameters.
+    /// Returns all parameters.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0
             .iter()
             .map(|(name, value)| (name.as_ref(), value.as_ref()))
     }
 
-    /// The value of a parameter; repeated, even with the same value, it is `invalid_parameter`.
+    /// Returns the value of a parameter; a repeated one, even with the same value, is `invalid_parameter`.
     pub fn get(&self, name: &'static str) -> Result<Option<&str>, Problem> {
         let mut values = self.pairs().filter(|(other, _)| *other == name);
         match (values.next(), values.next()) {
             (value, None) => Ok(value.map(|(_, value)| value)),
-            _ => Err(Problem::invalid_parameter(
-                name,
-                format!("{name} may be given once."),
-            )),
+            _ => Err(Problem::invalid_parameter(name, texts::given_once(name))),
         }
     }
 
-    /// The parameter `dept` (specification §4.1). A code without a département is `not_found`.
+    /// Returns the parameter `dept` (specification §4.1). A code without a département is `not_found`.
     pub fn departement(&self) -> Result<Option<&'static Departement>, Problem> {
         let Some(text) = self.get("dept")? else {
             return Ok(None);
         };
-        departement::parse(text)
-            .map(Some)
-            .map_err(|error| match error {
-                DepartementError::Malformed => {
-                    Problem::invalid_parameter("dept", error.to_string())
-                }
-                DepartementError::Unknown { .. } => Problem::not_found(error.to_string()),
-            })
+        departement::parse(text).map(Some).map_err(|error| {
+            let detail = texts::no_departement(&error);
+            match error {
+                DepartementError::Malformed => Problem::invalid_parameter("dept", detail),
+                DepartementError::Unknown { .. } => Problem::not_found(detail),
+            }
+        })
     }
 
-    /// The parameters `limit` and `offset` (specification §4.3).
+    /// Returns the parameters `limit` and `offset` (specification §4.3).
     pub fn page(&self) -> Result<Page, Problem> {
         Page::parse(self.get("limit")?, self.get("offset")?)
-            .map_err(|error| Problem::invalid_parameter(error.parameter(), error.to_string()))
+            .map_err(|error| Problem::invalid_parameter(error.parameter(), texts::page_rule(error)))
     }
 }
 
-/// Undoes form encoding; none where it is malformed.
+/// Decodes form encoding; `None` if it is malformed.
 fn decode(text: &str) -> Option<Cow<'_, str>> {
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
@@ -86,9 +83,10 @@ fn decode(text: &str) -> Option<Cow<'_, str>> {
             return None;
         }
     }
-    let spaced = match text.contains('+') {
-        false => return without_nul(percent_decode_str(text).decode_utf8().ok()?),
-        true => text.replace('+', " "),
+    let spaced = if text.contains('+') {
+        text.replace('+', " ")
+    } else {
+        return without_nul(percent_decode_str(text).decode_utf8().ok()?);
     };
     let decoded = percent_decode_str(&spaced).decode_utf8().ok()?;
     without_nul(Cow::Owned(decoded.into_owned()))

@@ -1,5 +1,5 @@
-//! A successful answer: bytes, validators, codings, and how a request's conditions choose among
-//! them (RFC 9110 §12.5.3, §13.1.2).
+//! A successful answer: bytes, validators, codings, and the choice among them by a request's conditions (RFC 9110
+//! §12.5.3, §13.1.2).
 
 mod coding;
 
@@ -20,36 +20,49 @@ pub const CACHE_DATASET: HeaderValue =
 /// `Cache-Control` of the histories and the sources.
 pub const CACHE_HISTORY: HeaderValue = HeaderValue::from_static("private, no-cache");
 
-/// Below it a coding saves less than its header and the reader's work cost.
+/// Smallest size to code: below it a coding saves less than its header and the reader's work cost.
 const CODED_FROM: usize = 1024;
 
-/// `Vary` of every answer: `Accept` on JSON too, for another client of a cache may want CSV.
+/// `Vary` of all answers but problems and those for every key: `Accept` on JSON too, because another client of a cache may
+/// want CSV.
 pub const VARY_ON: HeaderValue = HeaderValue::from_static("Authorization, Accept, Accept-Encoding");
 
-/// The `Link` of every answer with records: where its sources and licences are.
+/// `Vary` of problems, which alone have a language.
+pub const VARY_OF_PROBLEMS: HeaderValue =
+    HeaderValue::from_static("Authorization, Accept, Accept-Encoding, Accept-Language");
+
+/// `Vary` of answers that are the same for every key and in one form only.
+const VARY_ON_CODING: HeaderValue = HeaderValue::from_static("Accept-Encoding");
+
+/// `Link` of every answer with records, to their sources and licences.
 pub const DESCRIBED_BY: &str = "</api/v1/sources>; rel=\"describedby\"";
 
-/// From here on a coding takes so long that other requests would wait for it.
+/// Size from which a coding takes so long that other requests would wait for it.
 const LARGE: usize = 64 * 1024;
 
-/// From where on a client may ask for what has changed.
+/// Token for `changedSince`.
 pub const X_CHANGES_TOKEN: HeaderName = HeaderName::from_static("x-changes-token");
 
-/// A body that a client may have seen before, and may want in a coding.
+/// Number of the rows of which an answer is the first page.
+pub const X_TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");
+
+/// A body that a client may already have, and may want in a coding.
 #[derive(Clone, Debug)]
 pub struct Representation {
     body: Bytes,
-    /// The first half of the body's SHA-256: what all its entity tags begin with.
+    /// First half of the body's SHA-256, with which all its entity tags begin.
     digest: [u8; 16],
-    /// Made beforehand for what is served often; empty for what is served once.
+    /// Codings made beforehand for a body that is served often; empty for one that is served once.
     prepared: Vec<(Coding, Bytes)>,
     format: Format,
     cache: HeaderValue,
+    vary: HeaderValue,
     link: Option<HeaderValue>,
     changes_token: Option<HeaderValue>,
+    total: Option<u64>,
 }
 
-/// What a request says about the representation it wants.
+/// A request's conditions and accepted codings.
 #[derive(Clone, Debug, Default)]
 pub struct Conditions {
     accept_encoding: Vec<HeaderValue>,
@@ -57,8 +70,8 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Takes the two headers, each of which may stand on several lines.
-    pub fn of(headers: &HeaderMap) -> Self {
+    /// Reads the two headers, each of which may have several lines.
+    pub fn from_headers(headers: &HeaderMap) -> Self {
         let all = |name: HeaderName| headers.get_all(name).iter().cloned().collect();
         Self {
             accept_encoding: all(ACCEPT_ENCODING),
@@ -68,7 +81,7 @@ impl Conditions {
 }
 
 impl Representation {
-    /// A JSON body that is served once: it is coded when a client asks for that.
+    /// Makes a JSON body that is served once: it is coded when a client asks for that.
     pub fn new(body: impl Into<Bytes>, cache: HeaderValue) -> Self {
         let body = body.into();
         let mut digest = [0; 16];
@@ -79,12 +92,14 @@ impl Representation {
             prepared: Vec::new(),
             format: Format::Json,
             cache,
+            vary: VARY_ON,
             link: None,
             changes_token: None,
+            total: None,
         }
     }
 
-    /// A JSON body that is served often: it is coded here, as small as it gets.
+    /// Makes a JSON body that is served often: it is coded here, as small as possible.
     pub fn prepared(body: impl Into<Bytes>, cache: HeaderValue) -> Self {
         let mut this = Self::new(body, cache);
         if this.body.len() >= CODED_FROM {
@@ -94,7 +109,13 @@ impl Representation {
         this
     }
 
-    /// The same bytes as another form than JSON.
+    /// Declares the bytes the same for every key, whatever it accepts, so that a cache keeps one copy.
+    pub fn for_every_key(mut self) -> Self {
+        self.vary = VARY_ON_CODING;
+        self
+    }
+
+    /// Declares the bytes to be in another format than JSON.
     pub fn in_format(mut self, format: Format) -> Self {
         self.format = format;
         self
@@ -106,13 +127,19 @@ impl Representation {
         self
     }
 
-    /// Adds the token of the state that the body begins to tell.
+    /// Adds the changes token of the state where the body begins.
     pub fn with_changes_token(mut self, token: HeaderValue) -> Self {
         self.changes_token = Some(token);
         self
     }
 
-    /// The bytes before any coding.
+    /// Adds the number of all rows, of which the body has the first.
+    pub fn with_total(mut self, total: u64) -> Self {
+        self.total = Some(total);
+        self
+    }
+
+    /// Returns the bytes before any coding.
     pub fn body(&self) -> &Bytes {
         &self.body
     }
@@ -122,19 +149,19 @@ impl Representation {
         self.body.len() >= LARGE && self.prepared.is_empty()
     }
 
-    /// 304 when the client has these bytes in this coding, otherwise 200 with the best coding it
-    /// accepts. For a HEAD the server leaves out the body; the length stands in the head.
+    /// Answers 304 when the client has these bytes in any coding, otherwise 200 with the best coding it accepts. For a
+    /// HEAD the server omits the body; the head has its length.
     pub fn answer(&self, conditions: &Conditions) -> Response<Bytes> {
-        let coding = match self.body.len() >= CODED_FROM {
-            true => Coding::preferred(&conditions.accept_encoding),
-            false => Coding::Identity,
+        let coding = if self.body.len() >= CODED_FROM {
+            Coding::preferred(&conditions.accept_encoding)
+        } else {
+            Coding::Identity
         };
-        let tag = self.tag(coding);
         let mut response = Response::new(Bytes::new());
         let seen = conditions
             .if_none_match
             .iter()
-            .any(|value| lists(value, tag.as_bytes()));
+            .any(|value| self.is_listed(value));
         if seen {
             *response.status_mut() = StatusCode::NOT_MODIFIED;
         } else {
@@ -142,16 +169,19 @@ impl Representation {
         }
         let length = HeaderValue::from(response.body().len());
         let headers = response.headers_mut();
-        headers.reserve(9);
-        headers.insert(ETAG, tag);
+        headers.reserve(10);
+        headers.insert(ETAG, self.tag(coding));
         headers.insert(CACHE_CONTROL, self.cache.clone());
-        headers.insert(VARY, VARY_ON);
+        headers.insert(VARY, self.vary.clone());
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if let Some(link) = &self.link {
             headers.insert(LINK, link.clone());
         }
         if let Some(token) = &self.changes_token {
             headers.insert(X_CHANGES_TOKEN, token.clone());
+        }
+        if let Some(total) = self.total {
+            headers.insert(X_TOTAL_COUNT, HeaderValue::from(total));
         }
         if !seen {
             let kind = HeaderValue::from_static(self.format.content_type());
@@ -164,7 +194,7 @@ impl Representation {
         response
     }
 
-    /// Strong, because each coding has its own.
+    /// Returns the entity tag; strong, because each coding has its own.
     fn tag(&self, coding: Coding) -> HeaderValue {
         let mut text = [0; 1 + 32 + 5 + 1];
         text[0] = b'"';
@@ -173,6 +203,20 @@ impl Representation {
         text[33..33 + suffix.len()].copy_from_slice(suffix);
         text[33 + suffix.len()] = b'"';
         HeaderValue::from_bytes(&text[..34 + suffix.len()]).expect("hex digits, quotes and letters")
+    }
+
+    /// Whether an `If-None-Match` names these bytes. Compared weakly, so that neither `W/` nor the coding makes a
+    /// difference: a proxy may have removed the coding and left its tag.
+    fn is_listed(&self, value: &HeaderValue) -> bool {
+        let mut items = value
+            .as_bytes()
+            .split(|byte| *byte == b',')
+            .map(<[u8]>::trim_ascii);
+        let tags = Coding::ALL.map(|coding| self.tag(coding));
+        items.any(|item| {
+            let tag = item.strip_prefix(b"W/").unwrap_or(item);
+            item == b"*" || tags.iter().any(|known| known == tag)
+        })
     }
 
     fn coded(&self, coding: Coding) -> Bytes {
@@ -184,16 +228,7 @@ impl Representation {
     }
 }
 
-/// Whether an `If-None-Match` names the tag; compared weakly, so that `W/` makes no difference.
-fn lists(value: &HeaderValue, tag: &[u8]) -> bool {
-    let mut items = value
-        .as_bytes()
-        .split(|byte| *byte == b',')
-        .map(<[u8]>::trim_ascii);
-    items.any(|item| item == b"*" || item.strip_prefix(b"W/").unwrap_or(item) == tag)
-}
-
-/// An answer that carries the representation to [`crate::service`], which knows the conditions.
+/// Makes an answer that carries the representation to [`crate::service`], which knows the conditions.
 impl warp::Reply for Representation {
     fn into_response(self) -> warp::reply::Response {
         let mut response = warp::reply::Response::default();

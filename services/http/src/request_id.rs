@@ -1,19 +1,19 @@
-//! The request id: the client's if it has the right form, otherwise ours.
+//! Request id: the client's if it is well formed, otherwise ours.
 
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// In requests, answers and between gate and services.
+/// Header in requests, in answers, and between gate and services.
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// 8 to 64 of `A-Z a-z 0-9 . _ -`.
+/// A request id: 8 to 64 of `A-Z a-z 0-9 . _ -`.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RequestId(HeaderValue);
 
 impl RequestId {
-    /// The client's, if it sent exactly one of the right form.
+    /// Returns the client's id, if it sent exactly one well-formed one.
     pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let mut values = headers.get_all(&X_REQUEST_ID).iter();
         match (values.next(), values.next()) {
@@ -22,12 +22,12 @@ impl RequestId {
         }
     }
 
-    /// As a header's value; sharing it costs no copy.
+    /// Returns the id as a header's value; sharing it costs no copy.
     pub fn header(&self) -> HeaderValue {
         self.0.clone()
     }
 
-    /// As text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         self.0.to_str().expect("a request id is ASCII")
     }
@@ -50,17 +50,17 @@ fn is_request_id(text: &[u8]) -> bool {
     (8..=64).contains(&text.len()) && text.iter().all(allowed)
 }
 
-/// Makes request ids: a random number of the process, and a count. Unique is all they have to be;
-/// nothing is granted for knowing one.
+/// Makes request ids: a random number of the process, and a count. They only have to be unique; knowing one grants
+/// nothing.
 #[derive(Debug)]
 pub struct RequestIds {
-    /// 16 hex digits and a hyphen.
+    /// Prefix of the process: 16 hex digits and a hyphen.
     process: String,
     count: AtomicU64,
 }
 
 impl RequestIds {
-    /// `random` tells processes apart.
+    /// Makes ids of one process; `random` distinguishes processes.
     pub fn new(random: u64) -> Self {
         Self {
             process: format!("{random:016x}-"),
@@ -68,12 +68,12 @@ impl RequestIds {
         }
     }
 
-    /// The client's id if it has the right form, otherwise the next one of ours.
-    pub fn of(&self, headers: &HeaderMap) -> RequestId {
+    /// Returns the client's id if it is well formed, otherwise the next one of ours.
+    pub fn for_request(&self, headers: &HeaderMap) -> RequestId {
         RequestId::from_headers(headers).unwrap_or_else(|| self.mint())
     }
 
-    /// The next one: 16 hex digits of the process, a hyphen, the count in hex.
+    /// Returns the next id: 16 hex digits of the process, a hyphen, the count in hex.
     pub fn mint(&self) -> RequestId {
         let mut text = String::with_capacity(self.process.len() + 16);
         text.push_str(&self.process);
@@ -96,14 +96,17 @@ mod tests {
     fn the_clients_id_is_kept_when_it_has_the_form() {
         for good in ["12345678", "A.b_c-0123", &"x".repeat(64)] {
             let headers = HeaderMap::from_iter([(X_REQUEST_ID, good.parse().unwrap())]);
-            assert_eq!(RequestIds::new(1).of(&headers).as_str(), good);
+            assert_eq!(RequestIds::new(1).for_request(&headers).as_str(), good);
         }
     }
 
     #[test]
     fn any_other_id_is_replaced() {
         let ids = RequestIds::new(0xabc);
-        assert_eq!(ids.of(&sent(&["short"])).as_str(), "0000000000000abc-0");
+        assert_eq!(
+            ids.for_request(&sent(&["short"])).as_str(),
+            "0000000000000abc-0"
+        );
         for bad in [
             &["with space 123"][..],
             &["a,b,c,d,e"],
@@ -111,7 +114,9 @@ mod tests {
             &[],
         ] {
             assert!(
-                ids.of(&sent(bad)).as_str().starts_with("0000000000000abc-"),
+                ids.for_request(&sent(bad))
+                    .as_str()
+                    .starts_with("0000000000000abc-"),
                 "{bad:?}"
             );
         }

@@ -3,13 +3,14 @@
 use warp::path::FullPath;
 use warp::{Filter, Rejection};
 
-/// Takes a GET of exactly `path`, without a trailing slash, dots or percent-encoding (warp's own
-/// path filters would let a trailing slash pass). The method is judged before the path.
+/// Accepts a GET of exactly `path`, without a trailing slash, dots or percent-encoding (warp's own path filters would
+/// let a trailing slash pass). The method is checked before the path.
 pub fn get(path: &'static str) -> impl Filter<Extract = (), Error = Rejection> + Clone {
     let exact = move |asked: FullPath| async move {
-        match asked.as_str() == path {
-            true => Ok(()),
-            false => Err(warp::reject::not_found()),
+        if asked.as_str() == path {
+            Ok(())
+        } else {
+            Err(warp::reject::not_found())
         }
     };
     warp::get()

@@ -1,7 +1,7 @@
-//! What stands before the routes of a service: request id, identity, query; and after them: the
-//! answer's bytes and headers, a line of the access log, and a span.
+//! Handling around the routes of a service. Before them: request id, identity, query; after them: the answer's bytes
+//! and headers, a line of the access log, and a span.
 //!
-//! Handlers know GET only; a HEAD is answered as a GET whose body hyper leaves out.
+//! Handlers know GET only; a HEAD is answered as a GET whose body hyper omits.
 
 use std::convert::Infallible;
 use std::mem;
@@ -20,14 +20,14 @@ use tracing::warn;
 use warp::{Filter, Rejection, Reply};
 use water_domain::{Format, Timestamp};
 
-use crate::identity::{IdentityError, Vouched};
-use crate::problem::or_internal;
+use crate::identity::{IdentityError, VerifiedIdentity};
+use crate::problem::{or_internal, texts};
 use crate::representation::Conditions;
 use crate::request_id::X_REQUEST_ID;
-use crate::{Access, ClockSkew, Code, Identity, Problem, Query, Representation};
+use crate::{Access, ClockSkew, Code, Identity, Language, Problem, Query, Representation};
 use crate::{HttpSpan, RequestId, RequestIds, Spans, TraceContext, TraceId, Verifier};
 
-/// The route of a request that nobody vouches for: a client's text is not repeated in the log.
+/// Route of a request without a valid identity: a client's text is not repeated in the log.
 const UNKNOWN_ROUTE: &str = "-";
 
 /// Puts routes behind the identity check. A request without a valid identity is 401; handlers
@@ -65,22 +65,22 @@ where
     })
 }
 
-/// The identity that the gate vouches for.
+/// Extracts the identity that the gate signed.
 pub fn identity() -> impl Filter<Extract = (Identity,), Error = Rejection> + Copy {
     warp::ext::get()
 }
 
-/// The decoded query.
+/// Extracts the decoded query.
 pub fn query() -> impl Filter<Extract = (Query<'static>,), Error = Rejection> + Copy {
     warp::ext::get()
 }
 
-/// The form of the answer that the gate asks for.
+/// Extracts the answer's format that the gate names.
 pub fn format() -> impl Filter<Extract = (Format,), Error = Rejection> + Copy {
     warp::ext::get()
 }
 
-/// What all requests of a service share.
+/// State that all requests of a service share.
 struct Front {
     verifier: Verifier,
     clock_skew: ClockSkew,
@@ -88,13 +88,14 @@ struct Front {
     spans: Spans,
 }
 
-/// What is remembered of a request once the routes have it.
-struct Asked {
+/// Parts of a request that are needed after the routes have taken it.
+struct RequestContext {
     id: RequestId,
     trace: Option<TraceId>,
     span: Option<HttpSpan>,
     method: Method,
     conditions: Conditions,
+    language: Language,
     started: Instant,
 }
 
@@ -105,15 +106,16 @@ impl Front {
     {
         let context = TraceContext::from_headers(request.headers());
         let span = self.spans.server(request.method(), context.as_ref());
-        let asked = Asked {
-            id: self.ids.of(request.headers()),
+        let asked = RequestContext {
+            id: self.ids.for_request(request.headers()),
             trace: span
                 .as_ref()
                 .map(HttpSpan::trace)
                 .or(context.map(|context| context.trace)),
             span,
             method: request.method().clone(),
-            conditions: Conditions::of(request.headers()),
+            conditions: Conditions::from_headers(request.headers()),
+            language: Language::preferred(request.headers()),
             started: Instant::now(),
         };
         let (identity, request) = match self.identify(request) {
@@ -144,7 +146,7 @@ impl Front {
             .verifier
             .verify(request.headers(), request.method(), target, now());
         match verified {
-            Ok(Vouched { identity, ahead }) => {
+            Ok(VerifiedIdentity { identity, ahead }) => {
                 self.clock_skew.note(ahead);
                 Ok((identity, request))
             }
@@ -158,7 +160,7 @@ impl Front {
     }
 }
 
-/// Gives the routes what they ask for; to them a HEAD is a GET.
+/// Prepares the request for the routes; to them a HEAD is a GET.
 fn prepare(
     mut request: Request<Incoming>,
     identity: &Identity,
@@ -175,7 +177,7 @@ fn prepare(
     Ok(request)
 }
 
-/// No filter took the request; of the reasons only the method deserves another answer than 404.
+/// Answers a request that no filter took; of the reasons only the method gets another answer than 404.
 async fn no_route(rejection: Rejection) -> Result<Problem, Infallible> {
     if rejection.find::<warp::reject::MethodNotAllowed>().is_some() {
         return Ok(Problem::method_not_allowed());
@@ -186,10 +188,10 @@ async fn no_route(rejection: Rejection) -> Result<Problem, Infallible> {
             "a filter rejected a request for another reason than its route"
         );
     }
-    Ok(Problem::not_found("There is no such path."))
+    Ok(Problem::not_found(texts::no_such_path()))
 }
 
-impl Asked {
+impl RequestContext {
     fn refuse(
         self,
         problem: Problem,
@@ -197,7 +199,7 @@ impl Asked {
         identity: Option<&Identity>,
     ) -> Response<Full<Bytes>> {
         let reason = problem.code();
-        let response = problem.into_response(&self.id);
+        let response = problem.into_response(&self.id, self.language);
         self.close(route, Some(reason), &response, identity);
         response
     }
@@ -216,9 +218,10 @@ impl Asked {
             return self.refuse(problem, route, Some(identity));
         };
         let conditions = mem::take(&mut self.conditions);
-        let response = match representation.is_slow() {
-            false => Ok(representation.answer(&conditions)),
-            true => spawn_blocking(move || representation.answer(&conditions)).await,
+        let response = if representation.is_slow() {
+            spawn_blocking(move || representation.answer(&conditions)).await
+        } else {
+            Ok(representation.answer(&conditions))
         };
         let mut response = match response {
             Ok(response) => response.map(Full::new),

@@ -1,7 +1,7 @@
-//! Spans of requests, with the names that OpenTelemetry's conventions for HTTP give their parts.
+//! Spans of requests, with the names of OpenTelemetry's conventions for HTTP.
 //!
-//! A span tells method, route, status and problem, and nothing else of a request: no path or query
-//! as sent, no header, no `tracestate`, no account. A client can put a key into any of them.
+//! A span holds method, route, status and problem, and nothing else of a request: no path or query as sent, no header,
+//! no `tracestate`, no account. A client can put a key into any of them.
 
 use http::{HeaderValue, Method, StatusCode};
 use opentelemetry::trace::{
@@ -15,26 +15,26 @@ use water_runtime::traces::Span;
 use crate::access::known;
 use crate::{SpanId, TraceContext, TraceId};
 
-/// Makes spans where they are exported, and nothing elsewhere.
+/// Makes spans if they are exported, and none otherwise.
 #[derive(Clone, Debug)]
 pub struct Spans(Option<Tracer>);
 
-/// One request that is being answered, or asked of another service. Ends when it is closed, or
-/// dropped with the request.
+/// Span of a request that is being answered, or sent to another service. Ends when it is closed, or dropped with the
+/// request.
 #[derive(Debug)]
 pub struct HttpSpan {
     span: Box<Span>,
-    /// Passed on as it came.
+    /// `tracestate`, passed on unchanged.
     state: Option<HeaderValue>,
 }
 
 impl Spans {
-    /// Spans of this tracer.
+    /// Makes spans of this tracer; `None` makes none.
     pub fn new(tracer: Option<Tracer>) -> Self {
         Self(tracer)
     }
 
-    /// The span of a received request, in the trace that it belongs to or in a new one.
+    /// Starts the span of a received request, in its own trace or in a new one.
     pub fn server(&self, method: &Method, trace: Option<&TraceContext>) -> Option<HttpSpan> {
         let tracer = self.0.as_ref()?;
         let parent = trace.map_or_else(Context::new, |trace| within(remote(trace)));
@@ -48,8 +48,8 @@ impl Spans {
         ))
     }
 
-    /// The span of a request for `route` to the service at `address` (`host:port`), as part of the
-    /// request that is being answered.
+    /// Starts the span of a request for `route` to the service at `address` (`host:port`), as part of the request that
+    /// is being answered.
     pub fn client(
         &self,
         method: &Method,
@@ -92,12 +92,12 @@ impl HttpSpan {
         }
     }
 
-    /// The trace that it belongs to.
+    /// Returns the id of its trace.
     pub fn trace(&self) -> TraceId {
         TraceId(self.span.span_context().trace_id().to_bytes())
     }
 
-    /// What a service that is asked within it is told.
+    /// Returns the context for a request to another service within this span.
     pub fn context(&self) -> TraceContext {
         let context = self.span.span_context();
         TraceContext {
@@ -108,13 +108,13 @@ impl HttpSpan {
         }
     }
 
-    /// The request asks for this route.
+    /// Sets the route of the request.
     pub fn route(&mut self, method: &Method, route: &str) {
         self.span.update_name(format!("{} {route}", name(method)));
         self.set("http.route", route.to_owned());
     }
 
-    /// The answer: its status, and why it is no success.
+    /// Ends the span with the answer's status, and the error if it is not a success.
     pub fn close(mut self, status: Option<StatusCode>, error: Option<&'static str>) {
         if let Some(status) = status {
             self.set("http.response.status_code", i64::from(status.as_u16()));
@@ -133,7 +133,7 @@ impl HttpSpan {
     }
 }
 
-/// A method as part of a span's name.
+/// Returns a method as part of a span's name.
 fn name(method: &Method) -> &str {
     match known(method) {
         "-" => "HTTP",
@@ -141,7 +141,7 @@ fn name(method: &Method) -> &str {
     }
 }
 
-/// A span of another process. Its state is not part of spans.
+/// Makes the context of another process' span. Its state is not part of spans.
 fn remote(trace: &TraceContext) -> SpanContext {
     SpanContext::new(
         trace::TraceId::from_bytes(trace.trace.0),

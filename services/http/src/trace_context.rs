@@ -1,47 +1,47 @@
-//! W3C trace context: which trace a request belongs to, and which span of it asks.
+//! W3C trace context: the trace of a request, and the parent span in it.
 //!
-//! Read strictly (Trace Context, level 1, §3.2): a malformed `traceparent` is as good as none, and a
-//! malformed `tracestate` is left out, so that nothing is passed on that was not understood.
+//! Read strictly (Trace Context, level 1, §3.2): a malformed `traceparent` counts as missing, and a malformed
+//! `tracestate` is dropped, so that only understood text is passed on.
 
 use std::fmt;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// The trace, the asking span, and whether it is recorded.
+/// Header with the trace, the parent span, and the sampled flag.
 pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
-/// What other tracing systems add.
+/// Header with the additions of other tracing systems.
 pub const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
-/// `00-` trace `-` span `-` flags.
+/// Length of `00-` trace `-` span `-` flags.
 const LENGTH: usize = 55;
-/// A `tracestate` of up to 512 bytes must be passed on (§3.3.1.5); a longer one is dropped.
+/// Longest `tracestate`. One of up to 512 bytes must be passed on (§3.3.1.5); a longer one is dropped.
 const MAX_STATE: usize = 512;
 const MAX_MEMBERS: usize = 32;
 const SAMPLED: u8 = 1;
 
-/// One request's place in a trace.
+/// Place of a request in a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceContext {
-    /// The trace's id.
+    /// Id of the trace.
     pub trace: TraceId,
-    /// The id of the span that asks.
+    /// Id of the caller's span.
     pub parent: SpanId,
-    /// Whether the asking side records it.
+    /// Whether the caller records it.
     pub sampled: bool,
-    /// As it came, if it is well formed.
+    /// `tracestate` as received, if it is well formed.
     pub state: Option<HeaderValue>,
 }
 
-/// 16 bytes, not all zero; shown as 32 hex digits.
+/// Trace id: 16 bytes, not all zero; shown as 32 hex digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TraceId(pub [u8; 16]);
 
-/// 8 bytes, not all zero; shown as 16 hex digits.
+/// Span id: 8 bytes, not all zero; shown as 16 hex digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SpanId(pub [u8; 8]);
 
 impl TraceContext {
-    /// What the headers say, if they say it well.
+    /// Reads the headers; `None` if `traceparent` is missing or malformed.
     pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let mut values = headers.get_all(&TRACEPARENT).iter();
         let (Some(value), None) = (values.next(), values.next()) else {
@@ -56,7 +56,7 @@ impl TraceContext {
         })
     }
 
-    /// The value of [`TRACEPARENT`]; that of [`TRACESTATE`] is `state`.
+    /// Returns the value of [`TRACEPARENT`]; that of [`TRACESTATE`] is `state`.
     pub fn traceparent(&self) -> HeaderValue {
         let flags = u8::from(self.sampled);
         let text = format!("00-{}-{}-{flags:02x}", self.trace, self.parent);
@@ -64,7 +64,7 @@ impl TraceContext {
     }
 }
 
-/// A later version may have more behind the four fields; `ff` is not a version.
+/// Reads a `traceparent`. A later version may have more after the four fields; `ff` is not a version.
 fn read_parent(text: &[u8]) -> Option<(TraceId, SpanId, bool)> {
     let (known, more) = text.split_at_checked(LENGTH)?;
     let separated = [2, 35, 52].iter().all(|place| known[*place] == b'-');
@@ -87,7 +87,7 @@ fn lower_hex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     (lower && hex::decode_to_slice(text, &mut bytes).is_ok()).then_some(bytes)
 }
 
-/// Several fields are one list (§3.3.1.1).
+/// Joins several fields into one list (§3.3.1.1).
 fn read_state(headers: &HeaderMap) -> Option<HeaderValue> {
     let fields = headers.get_all(&TRACESTATE).iter();
     let fields: Option<Vec<&str>> = fields.map(|field| field.to_str().ok()).collect();
@@ -103,8 +103,8 @@ fn read_state(headers: &HeaderMap) -> Option<HeaderValue> {
     valid.then(|| HeaderValue::try_from(members.join(",")).ok())?
 }
 
-/// `key=value` (§3.3.1.3): the key of lower-case letters, digits and five signs, the value of
-/// printable ASCII.
+/// Checks for `key=value` (§3.3.1.3): the key of lower-case letters, digits and five signs, the value of printable
+/// ASCII.
 fn is_member(member: &str) -> bool {
     let Some((key, value)) = member.split_once('=') else {
         return false;

@@ -23,12 +23,12 @@ use crate::source::Encoding;
                   Exit status: 0 done, 1 infrastructure, 2 bad data, 3 refused by a guard, 64 wrong usage."
 )]
 pub struct Arguments {
-    /// What to do.
+    /// Command to run.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What `water-ingest` can do.
+/// Commands of `water-ingest`.
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Print the SQL that an administrator runs once with psql: roles and database
@@ -45,13 +45,15 @@ pub enum Command {
     Delete(DeleteArguments),
     /// Remove all rows of an account, for good
     Purge(PurgeArguments),
-    /// Compute totals, anchors and copied levels anew and compare them with the stored ones
+    /// Expire every token and cursor of the histories: clients begin again
+    NewEpoch,
+    /// Compute totals, anchors and copied levels again and compare them with the stored ones
     Verify(VerifyArguments),
     /// List what was loaded, newest first: a table on a terminal, JSON elsewhere
     Provenance(ProvenanceArguments),
     /// Print the completions of a shell
     Completions {
-        /// Which
+        /// The shell
         shell: Shell,
     },
 }
@@ -71,23 +73,23 @@ pub enum Dataset {
     Vigieau,
 }
 
-/// `load`.
+/// Arguments of `load`.
 #[derive(Args, Debug)]
 pub struct LoadArguments {
-    /// What the file holds
+    /// Dataset of the file
     pub dataset: Dataset,
     /// CSV or NDJSON (vigieau: JSON), plain or gzip; - is standard input, https://… is fetched
     pub file: PathBuf,
     /// The date or time that the data describes, or today (in Europe/Paris); histories keep the newest
     #[arg(long, value_name = "DATE")]
     pub as_of: Option<AsOf>,
-    /// Where the data comes from, for the provenance [default: the file's name]
+    /// The data's source, for the provenance [default: the file's name]
     #[arg(long, value_name = "TEXT")]
     pub source: Option<String>,
-    /// A public link to where the data comes from, which clients are told
+    /// A public link to the data's source, which clients see
     #[arg(long, value_name = "URL", value_parser = link, requires = "source")]
     pub source_url: Option<String>,
-    /// The licence of the data, which clients are told, such as "Licence Ouverte 2.0"
+    /// The licence of the data, which clients see, such as "Licence Ouverte 2.0"
     #[arg(long, value_name = "TEXT", value_parser = label, requires = "source")]
     pub licence: Option<String>,
     /// The data is generated, not measured; a row that says so itself needs no flag
@@ -104,10 +106,10 @@ pub struct LoadArguments {
     pub guards: GuardArguments,
 }
 
-/// `check`.
+/// Arguments of `check`.
 #[derive(Args, Debug)]
 pub struct CheckArguments {
-    /// What the file holds
+    /// Dataset of the file
     pub dataset: Dataset,
     /// CSV or NDJSON (vigieau: JSON), plain or gzip; - is standard input, https://… is fetched
     pub file: PathBuf,
@@ -117,10 +119,10 @@ pub struct CheckArguments {
     pub report: ReportArguments,
 }
 
-/// How a file is read.
+/// Arguments about reading a file.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct ReadingArguments {
-    /// How the text of a CSV file is written
+    /// Encoding of a CSV file
     #[arg(long, default_value = "utf-8")]
     pub encoding: Encoding,
     /// Take a companyName such as "None" or "NA" for a name (analyses, audits)
@@ -129,9 +131,12 @@ pub struct ReadingArguments {
     /// Take a header without rows for a day on which nothing happened (analyses, audits)
     #[arg(long)]
     pub allow_empty: bool,
+    /// Refuse a file with another number of rows: it may be cut off
+    #[arg(long, value_name = "N")]
+    pub rows: Option<u64>,
 }
 
-/// How problems are told.
+/// Arguments about reporting problems.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct ReportArguments {
     /// Print problems as text, the first 50, or all as JSON, an object a line
@@ -143,7 +148,7 @@ pub struct ReportArguments {
 }
 
 impl Command {
-    /// How the command tells its problems.
+    /// Form in which the command reports its problems.
     pub fn report(&self) -> Form {
         match self {
             Self::Load(arguments) => arguments.report.report,
@@ -154,10 +159,10 @@ impl Command {
     }
 }
 
-/// How careful a load is.
+/// Arguments about the guards of a load.
 #[derive(Args, Clone, Debug, Default)]
 pub struct GuardArguments {
-    /// Who loads, for the provenance
+    /// Name of the loader, for the provenance
     #[arg(
         long,
         value_name = "NAME",
@@ -168,11 +173,14 @@ pub struct GuardArguments {
     /// Let a file leave out départements: remove them, or have a first file without all of them
     #[arg(long)]
     pub allow_missing: bool,
+    /// Load levels that end in most of the départements that have one above normal
+    #[arg(long)]
+    pub allow_lifting: bool,
     /// Load data that is older than the stored, or synthetic data over measured
     #[arg(long)]
     pub force: bool,
-    /// How many percent of the measured records may move far: an index or a score by two of its five
-    /// bands, a level of vigieau to any other [default: 50]
+    /// Percentage of the measured records that may move far: an index or a score by two of its five
+    /// bands, a level of vigieau or stress to any other [default: 50]
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub max_changed: Option<u8>,
     /// Compare and report without writing
@@ -180,16 +188,16 @@ pub struct GuardArguments {
     pub dry_run: bool,
 }
 
-/// `demo`.
+/// Arguments of `demo`.
 #[derive(Args, Debug)]
 pub struct DemoArguments {
     /// The same seed gives the same data
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// How many accounts have a history: demo-1, demo-2 …
+    /// Number of accounts that have a history: demo-1, demo-2 …
     #[arg(long, default_value = "3", value_name = "N")]
     pub accounts: NonZeroU32,
-    /// How many analyses, and how many audits, each account has
+    /// Number of analyses, and of audits, of each account
     #[arg(long, default_value = "1200", value_name = "N")]
     pub rows_per_account: NonZeroU32,
     /// The date or time that the synthetic data describes; histories end there
@@ -199,31 +207,38 @@ pub struct DemoArguments {
     #[arg(
         long,
         value_name = "FOLDER",
-        conflicts_with_all = ["allow_missing", "force", "max_changed", "dry_run"]
+        conflicts_with_all = ["allow_missing", "allow_lifting", "force", "max_changed", "dry_run"]
     )]
     pub write_to: Option<PathBuf>,
     #[command(flatten)]
     pub guards: GuardArguments,
 }
 
-/// `delete`.
+/// Arguments of `delete`.
 #[derive(Args, Debug)]
 pub struct DeleteArguments {
-    /// Which history
+    /// The history
     pub history: HistoryName,
     /// The ids of the rows
     #[arg(required_unless_present = "file")]
     pub ids: Vec<String>,
-    /// Whose rows
+    /// The account whose rows are deleted
     #[arg(long)]
     pub account: AccountId,
-    /// A file with an id a line instead; - is standard input
+    /// A file with an id a line instead, plain or gzip; - is standard input, https://… is fetched
     #[arg(long, conflicts_with = "ids")]
     pub file: Option<PathBuf>,
+    /// Encoding of that file
+    #[arg(long, default_value = "utf-8", requires = "file")]
+    pub encoding: Encoding,
+    /// The date or time that the deletion describes: a file as old or older does not bring the rows back [default:
+    /// the moment of the command]
+    #[arg(long, value_name = "DATE")]
+    pub as_of: Option<AsOf>,
     /// Count without deleting
     #[arg(long)]
     pub dry_run: bool,
-    /// Who deletes, for the provenance
+    /// Name of the deleter, for the provenance
     #[arg(
         long,
         value_name = "NAME",
@@ -242,7 +257,7 @@ pub enum HistoryName {
     Audits,
 }
 
-/// `verify`.
+/// Arguments of `verify`.
 #[derive(Args, Debug)]
 pub struct VerifyArguments {
     /// Say what is wrong as text, or as JSON, an object a line
@@ -250,7 +265,7 @@ pub struct VerifyArguments {
     pub report: Form,
 }
 
-/// `purge`.
+/// Arguments of `purge`.
 #[derive(Args, Debug)]
 pub struct PurgeArguments {
     /// The account
@@ -262,7 +277,7 @@ pub struct PurgeArguments {
     /// Let later files bring the account back, and remove nothing
     #[arg(long, conflicts_with = "dry_run")]
     pub lift: bool,
-    /// Who purges, for the record of it
+    /// Name of the purger, for the record of it
     #[arg(
         long,
         value_name = "NAME",
@@ -272,18 +287,18 @@ pub struct PurgeArguments {
     pub purged_by: String,
 }
 
-/// `provenance`.
+/// Arguments of `provenance`.
 #[derive(Args, Debug)]
 pub struct ProvenanceArguments {
-    /// How many loads to list
+    /// Number of loads to list
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub limit: u32,
 }
 
-/// Longer text is no label.
+/// Largest number of characters of a label; a link may have ten times as many bytes.
 const LONGEST: usize = 200;
 
-/// Text that clients are shown.
+/// Checks a text that clients are shown.
 fn label(text: &str) -> Result<String, &'static str> {
     match text.trim() == text && !text.is_empty() && text.chars().count() <= LONGEST {
         true if !text.contains(char::is_control) => Ok(text.to_owned()),
@@ -291,7 +306,7 @@ fn label(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// A link that clients may follow: it is shown to everyone.
+/// Checks a link that clients may follow: it is shown to everyone.
 fn link(text: &str) -> Result<String, &'static str> {
     const FORM: &str = "write a public link, such as https://www.data.gouv.fr/datasets/x";
     let uri: ureq::http::Uri = text.parse().map_err(|_| FORM)?;

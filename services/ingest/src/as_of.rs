@@ -8,7 +8,7 @@ use water_domain::Timestamp;
 /// The register's day is a day in France. The zone is compiled in: an image without files has none.
 static PARIS: TimeZone = tz::get!("Europe/Paris");
 
-/// What `--as-of` says.
+/// Value of `--as-of`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AsOf {
     /// The day in Europe/Paris on which the command begins.

@@ -1,12 +1,15 @@
-//! What each command does.
+//! Execution of each command.
 
 use std::io::{self, Write};
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use clap::CommandFactory;
 use serde_json::json;
 use water_database::migrations;
 use water_domain::Timestamp;
+use water_runtime::telemetry::chain;
 
 use crate::arguments::{
     Arguments, CheckArguments, Command, DeleteArguments, LoadArguments, ProvenanceArguments,
@@ -17,8 +20,8 @@ use crate::connection::{connect, connect_to_schema};
 use crate::delete::{self, Ids};
 use crate::failure::{self, Failure};
 use crate::load::{self, Job};
-use crate::remote::{self, Address};
-use crate::report::Form;
+use crate::remote::{self, Address, FetchError};
+use crate::report::{self, Form};
 use crate::source::Source;
 use crate::{demo, provenance, summary, verify};
 
@@ -33,8 +36,9 @@ pub async fn run(command: Command, now: Timestamp) -> Result<(), Failure> {
         Command::Check(arguments) => check(&arguments, now),
         Command::Load(arguments) => load(arguments, now).await,
         Command::Demo(arguments) => demo::run(arguments, now).await,
-        Command::Delete(arguments) => delete(&arguments).await,
+        Command::Delete(arguments) => delete(&arguments, now).await,
         Command::Purge(arguments) => purge(arguments).await,
+        Command::NewEpoch => new_epoch().await,
         Command::Verify(arguments) => verify(&arguments).await,
         Command::Provenance(arguments) => list(arguments).await,
         Command::Completions { shell } => {
@@ -58,30 +62,32 @@ async fn migrate() -> Result<(), Failure> {
 
 fn check(arguments: &CheckArguments, now: Timestamp) -> Result<(), Failure> {
     let job = Job::to_check(arguments, now)?;
-    let source = open(&arguments.file)?;
+    let source = open(&arguments.file, arguments.report.report)?;
     let (checked, result) = load::check(source, &job);
     summary::print(&checked)?;
     result
 }
 
 async fn load(arguments: LoadArguments, now: Timestamp) -> Result<(), Failure> {
-    let job = Job::of(&arguments, now)?;
+    let job = Job::from_arguments(&arguments, now)?;
     let form = arguments.report.report;
     let mut writer = match arguments.wait_for_schema {
         None => connect(form).await?,
         Some(seconds) => connect_to_schema(form, seconds).await?,
     };
-    let source = open(&arguments.file)?;
+    let source = open(&arguments.file, form)?;
     let (summary, result) = load::run(&mut writer, source, job).await;
     writer.close().await;
     summary::print(&summary)?;
     result
 }
 
-async fn delete(arguments: &DeleteArguments) -> Result<(), Failure> {
-    let ids = Ids::of(arguments)?;
+async fn delete(arguments: &DeleteArguments, now: Timestamp) -> Result<(), Failure> {
+    let file = arguments.file.as_deref();
+    let file = file.map(|file| open(file, Form::Text)).transpose()?;
+    let ids = Ids::read(arguments, file)?;
     let mut writer = connect(Form::Text).await?;
-    let result = delete::run(&mut writer, ids, arguments).await;
+    let result = delete::run(&mut writer, ids, arguments, now).await;
     writer.close().await;
     result
 }
@@ -109,6 +115,14 @@ async fn purge(arguments: PurgeArguments) -> Result<(), Failure> {
     }))
 }
 
+async fn new_epoch() -> Result<(), Failure> {
+    let mut writer = connect(Form::Text).await?;
+    let begun = writer.begin_epoch().await;
+    writer.close().await;
+    let [analyses, audits] = begun.map_err(|error| failure::of_load(error, "new-epoch"))?;
+    summary::print(&json!({ "analyses": analyses, "audits": audits }))
+}
+
 async fn verify(arguments: &VerifyArguments) -> Result<(), Failure> {
     verify::run(&mut connect(arguments.report).await?, arguments).await
 }
@@ -118,14 +132,20 @@ async fn list(arguments: ProvenanceArguments) -> Result<(), Failure> {
     provenance::print(&writer.provenance(arguments.limit).await?)
 }
 
-/// A file, standard input, or what an `https://` address answers.
-fn open(argument: &Path) -> Result<Source, Failure> {
-    let Some(address) = Address::of(argument) else {
+/// Opens a file, standard input, or the answer of an `https://` address, which may take several attempts.
+fn open(argument: &Path, form: Form) -> Result<Source, Failure> {
+    let Some(address) = Address::from_argument(argument) else {
         return Source::open(argument).map_err(Failure::reading(argument));
     };
     let address = address?;
     let settings = config::from_environment().map_err(Failure::Settings)?;
-    let fetched = remote::fetch(&address, &settings).map_err(|source| Failure::Fetch {
+    let pause = |error: &FetchError, length: Duration| {
+        let why = format!("{}: trying again in {} s", chain(error), length.as_secs());
+        report::note(form, Some(&address.name), &why);
+        thread::sleep(length);
+    };
+    let fetched = remote::fetch(&address, &settings, pause);
+    let fetched = fetched.map_err(|source| Failure::Fetch {
         address: address.label.clone(),
         source,
     })?;

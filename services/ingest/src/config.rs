@@ -1,4 +1,4 @@
-//! The environment: where the database is, and how a file behind `https://` is reached.
+//! The environment: access to the database, and to a file behind `https://`.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use water_database::Authority;
 use water_runtime::Secret;
 use water_runtime::settings::{self, Config, Invalid, Settings};
 
-/// Where the database is and who vouches for it.
+/// Location of the database, and the authority that signed its certificate.
 pub struct Postgres {
     /// `WATER_POSTGRES_URL`.
     pub url: Secret<String>,
@@ -47,7 +47,7 @@ impl Config for Postgres {
     }
 }
 
-/// How a file behind `https://` is reached.
+/// Settings of fetching a file behind `https://`.
 pub struct Remote {
     /// `WATER_SOURCE_USERNAME` and `WATER_SOURCE_PASSWORD`.
     pub credentials: Option<(String, Secret<String>)>,
@@ -55,7 +55,7 @@ pub struct Remote {
     pub ca_file: Option<PathBuf>,
     /// `WATER_SOURCE_PROXY`.
     pub proxy: Option<Proxy>,
-    /// `WATER_SOURCE_DEADLINE_SECONDS`: within this time all of the file must have come.
+    /// `WATER_SOURCE_DEADLINE_SECONDS`: time within which the whole file must arrive, all attempts included.
     pub deadline: Duration,
 }
 
@@ -124,7 +124,7 @@ impl Config for Remote {
     }
 }
 
-/// Reads settings from the environment, or says all that is wrong with them, a sentence each.
+/// Reads settings from the environment, or returns all problems with them, a sentence each.
 pub fn from_environment<C: Config>() -> Result<C, Vec<String>> {
     settings::from_settings(&mut Settings::from_environment())
 }

@@ -1,4 +1,4 @@
-//! The way to the database, as the environment says.
+//! The connection to the database, as the environment sets it.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::config::{self, Postgres};
 use crate::failure::Failure;
 use crate::report::{self, Form};
 
-/// A connection as the environment says. What it waits for is told in this form.
+/// Connects as the environment says. Waiting for another load is reported in this form.
 pub async fn connect(form: Form) -> Result<Writer, Failure> {
     let postgres: Postgres = config::from_environment().map_err(Failure::Settings)?;
     let writer = Writer::connect(postgres.url.expose(), postgres.authority()).await?;
@@ -25,10 +25,10 @@ fn waiting(form: Form, dataset: &str) {
     report::note(form, None, &text);
 }
 
-/// How often the schema is looked at.
+/// Interval between two checks of the schema.
 const SCHEMA_PAUSE: Duration = Duration::from_secs(1);
 
-/// The same, once the schema has what this version writes: a load is installed beside the operator,
+/// Connects likewise, once the schema has what this version writes: a load is installed together with the operator,
 /// which migrates.
 pub async fn connect_to_schema(form: Form, seconds: u32) -> Result<Writer, Failure> {
     let end = Instant::now() + Duration::from_secs(seconds.into());

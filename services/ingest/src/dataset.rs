@@ -1,4 +1,4 @@
-//! What each dataset's rows are made of.
+//! Rows of each dataset, read from a file.
 
 pub mod history;
 pub mod risk;
@@ -9,13 +9,13 @@ use water_domain::Departement;
 
 use crate::problem::Problems;
 
-/// The line on which each département was given: one may stand in a file once.
+/// Line on which each département was given; a file may have each once.
 #[derive(Debug, Default)]
-struct Given(Vec<(&'static str, u64)>);
+struct DepartementLines(Vec<(&'static str, u64)>);
 
-impl Given {
-    /// Notes a département, or refuses it where it was given before: `false` then, so that a file
-    /// of a billion repetitions makes no billion rows.
+impl DepartementLines {
+    /// Notes a département. Refuses one that was given before and returns `false`, so that a file of a billion
+    /// repetitions makes no billion rows.
     fn once(
         &mut self,
         departement: &Departement,

@@ -1,8 +1,10 @@
-//! What a first run shows: synthetic indices, risks and histories, the same for the same seed, and the
-//! drought register's real levels of one day. Each says which it is wherever it goes.
+//! Data for a first run: synthetic indices, risks and histories, the same for the same seed, and the drought register's
+//! real levels of one day. Each is marked as synthetic or real wherever it goes.
 
+mod company;
 mod register;
 mod rows;
+mod scores;
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -20,8 +22,8 @@ use crate::report::Form;
 use crate::source::Source;
 use crate::summary;
 
-/// What is generated: the file's name and its rows say that it is synthetic, as the provenance does.
-/// The register's levels come last: they go over the levels that the indices give.
+/// Files to generate. A synthetic one says so in its name and its rows, as the provenance does. The register's levels
+/// come last: they override those derived from the indices.
 const FILES: [(Dataset, &str); 5] = [
     (Dataset::Stress, "synthetic-stress.csv"),
     (Dataset::Risk, "synthetic-risk.csv"),
@@ -48,13 +50,13 @@ fn write(arguments: &DemoArguments, folder: &Path, now: Timestamp) -> Result<(),
         let bytes = written.map_err(Failure::writing(&path))?;
         files.push(json!({ "file": name, "bytes": bytes, "synthetic": is_synthetic(dataset) }));
     }
-    // JSON has no room for a licence, which must go where the data goes.
+    // JSON has no field for the licence, which must accompany the data.
     let path = folder.join(register::NOTE_FILE);
     fs::write(&path, register::NOTE).map_err(Failure::writing(&path))?;
     summary::print(&json!({ "seed": arguments.seed, "files": files }))
 }
 
-/// One load after the other, each as if its file were loaded; the first that fails ends it.
+/// Loads one dataset after the other, each as from a file; the first failure ends it.
 async fn load_all(arguments: &DemoArguments, now: Timestamp) -> Result<(), Failure> {
     let mut jobs = Vec::new();
     for (dataset, name) in FILES {
@@ -78,31 +80,30 @@ async fn load_all(arguments: &DemoArguments, now: Timestamp) -> Result<(), Failu
     result
 }
 
-/// Everything but the register's levels is invented.
+/// Whether the dataset is invented: all are, except the register's levels.
 fn is_synthetic(dataset: Dataset) -> bool {
     dataset != Dataset::Vigieau
 }
 
 fn job(dataset: Dataset, arguments: &DemoArguments, now: Timestamp) -> Result<Job, Failure> {
     let synthetic = is_synthetic(dataset);
-    let (origin, as_of) = match synthetic {
-        true => {
-            let label = format!("synthetic: water-ingest demo --seed {}", arguments.seed);
-            let origin = Origin {
-                source: Some(label),
-                ..Origin::default()
-            };
-            (origin, arguments.as_of)
-        }
-        false => (
+    let (origin, as_of) = if synthetic {
+        let label = format!("synthetic: water-ingest demo --seed {}", arguments.seed);
+        let origin = Origin {
+            source: Some(label),
+            ..Origin::default()
+        };
+        (origin, arguments.as_of)
+    } else {
+        (
             register::origin(),
             register::AS_OF.parse().expect("it is a day"),
-        ),
+        )
     };
     Job::built_in(dataset, origin, synthetic, as_of, &arguments.guards, now)
 }
 
-/// The dataset's file, row by row as it is read.
+/// Content of the dataset's file, generated row by row while it is read.
 fn content(dataset: Dataset, arguments: &DemoArguments, now: Timestamp) -> Box<dyn Read + Send> {
     let seed = arguments.seed;
     let history = |history| {
@@ -123,7 +124,7 @@ fn content(dataset: Dataset, arguments: &DemoArguments, now: Timestamp) -> Box<d
     }
 }
 
-/// Lines that are read as bytes: a file that never is in memory as a whole.
+/// Lines read as bytes: the file is never in memory as a whole.
 struct Lines<L> {
     lines: L,
     line: io::Cursor<Vec<u8>>,

@@ -1,4 +1,4 @@
-//! Why a command did not do its work, and which exit status says so.
+//! Failures of a command, and their exit statuses.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,10 +12,10 @@ use water_runtime::telemetry::chain;
 use crate::remote::{FetchError, InvalidAddress};
 use crate::report::{Form, Remark, Severity};
 
-/// A command that did not do its work.
+/// Reason for which a command did not do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The environment; each problem is a sentence.
+    /// The environment has problems; each is a sentence.
     #[error("{}", .0.join("\n"))]
     Settings(Vec<String>),
     /// The command line is complete for clap, and not for the dataset.
@@ -30,7 +30,15 @@ pub enum Failure {
         /// The file's name.
         file: String,
     },
-    /// A guard held the load back.
+    /// A list of ids cannot be read as text.
+    #[error("{file}: {why}: nothing was deleted")]
+    BadIds {
+        /// The file's name.
+        file: String,
+        /// Reason and remedy.
+        why: String,
+    },
+    /// A guard refused the load.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The file cannot be read or written.
@@ -38,20 +46,20 @@ pub enum Failure {
     File {
         /// `reading` or `writing`.
         attempt: &'static str,
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
-    /// A file did not come over the network.
+    /// A file cannot be fetched.
     #[error("fetching {address}")]
     Fetch {
-        /// Where it is, without the query.
+        /// Address of the file, without the query.
         address: String,
-        /// Why.
+        /// Cause.
         source: FetchError,
     },
-    /// What is kept beside the rows does not agree with them; each was printed.
+    /// Data stored in addition to the rows does not agree with them; each problem was printed.
     #[error("the stored data does not agree with itself, in the places above")]
     Inconsistent,
     /// There is no connection.
@@ -62,13 +70,13 @@ pub enum Failure {
         "it is not known whether this was stored: do it again, which changes nothing if it was"
     )]
     Uncertain(#[source] water_database::Error),
-    /// The database.
+    /// The database failed.
     #[error(transparent)]
     Database(#[from] water_database::Error),
     /// The schema is of an older version.
     #[error("the schema lacks this version's migrations: run water-ingest migrate as the owner")]
     Unmigrated,
-    /// The schema.
+    /// A migration failed.
     #[error(transparent)]
     Migration(#[from] MigrationError),
     /// Standard output is closed.
@@ -77,7 +85,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// A file that cannot be read.
+    /// Failure to read a file.
     pub fn reading(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::File {
             attempt: "reading",
@@ -86,7 +94,7 @@ impl Failure {
         }
     }
 
-    /// A file that cannot be written.
+    /// Failure to write a file.
     pub fn writing(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::File {
             attempt: "writing",
@@ -95,7 +103,7 @@ impl Failure {
         }
     }
 
-    /// Says what happened, with all causes.
+    /// Prints the failure, with all causes.
     pub fn print(&self, form: Form) {
         let failure = Remark {
             severity: Severity::Failure,
@@ -107,7 +115,7 @@ impl Failure {
         eprintln!("{}", failure.line(form));
     }
 
-    /// 1 infrastructure, 2 bad data, 3 refused by a guard, 64 wrong usage.
+    /// Exit status: 1 infrastructure, 2 bad data, 3 refused by a guard, 64 wrong usage.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Self::Settings(_) | Self::Usage(_) | Self::Address(_) => EXIT_USAGE,
@@ -117,7 +125,7 @@ impl Failure {
             } => EXIT_USAGE,
             Self::Connect(ConnectError::Settings(_))
             | Self::Migration(MigrationError::Settings(_)) => EXIT_USAGE,
-            Self::BadData { .. } | Self::Inconsistent => 2,
+            Self::BadData { .. } | Self::BadIds { .. } | Self::Inconsistent => 2,
             Self::Refused(_) => 3,
             Self::File { .. }
             | Self::Fetch { .. }
@@ -131,7 +139,7 @@ impl Failure {
     }
 }
 
-/// A load that failed for another reason than the file's content.
+/// Converts the writer's error of a load.
 pub fn of_load(error: LoadError, file: &str) -> Failure {
     match error {
         LoadError::Refused(refusal) => refusal.into(),

@@ -1,4 +1,4 @@
-//! One load from end to end: read and check, write in one transaction, report.
+//! A load from end to end: read and check, write in one transaction, report.
 
 mod check;
 mod history;
@@ -19,12 +19,11 @@ use crate::source::Source;
 use crate::summary::{Ending, Summary};
 
 pub use check::check;
-pub use job::{Job, Origin};
+pub use job::{Job, Origin, in_time};
 
-/// Loads a file and reports: the problems are printed, the summary is returned, and the result is
-/// the command's own.
+/// Loads a file and reports: prints the problems, and returns the summary and the command's result.
 pub async fn run(writer: &mut Writer, source: Source, job: Job) -> (Summary, Result<(), Failure>) {
-    let mut reading = Reading::of(&source, &job);
+    let mut reading = Reading::new(&source, &job);
     let result = attempt(writer, source, &job, &mut reading).await;
     print_problems(&reading);
     match result {
@@ -66,10 +65,13 @@ async fn attempt(
             writer.replace_risk(&rows, job.as_of, &load).await
         }
         Content::Vigieau => {
-            let levels = vigieau::read(text, &mut reading.problems);
-            let levels = reading.rows(levels)?;
+            let answer = vigieau::read(text, &mut reading.problems);
+            let answer = reading.answer(answer)?;
             let load = reading.load(job, &digesting)?;
-            writer.update_levels(&levels, job.as_of, &load).await
+            let (levels, unnamed) = (&answer.levels, answer.unnamed);
+            writer
+                .update_levels(levels, unnamed, job.as_of, &load)
+                .await
         }
         Content::History(history) => {
             return history::load(writer, history, text, &digesting, job, reading).await;
@@ -78,14 +80,14 @@ async fn attempt(
     loaded.map_err(|error| failure::of_load(error, &reading.file))
 }
 
-/// Ends the progress bar and says what is wrong with the file.
+/// Ends the progress bar and prints the file's problems.
 fn print_problems(reading: &Reading) {
     reading.progress.finish_and_clear();
-    // Nothing else can be said where even standard error cannot be written.
+    // A failure of standard error itself cannot be reported.
     let _ = reading.problems.print(&mut io::stderr().lock());
 }
 
-/// What a file did not change, where that may surprise, and what a dry run found.
+/// Remarks about what may surprise in a load's outcome, and about the findings of a dry run.
 fn notes(outcome: &Outcome, dry_run: bool) -> Vec<String> {
     let listed = |items: &[String], what: &str| {
         (!items.is_empty()).then(|| format!("{what}: {}", items.join(", ")))
@@ -96,6 +98,10 @@ fn notes(outcome: &Outcome, dry_run: bool) -> Vec<String> {
         outcome.inserted, outcome.updated, outcome.removed, outcome.rows
     );
     let largest: Vec<_> = outcome.largest.iter().map(ToString::to_string).collect();
+    let lifted = outcome.lifting_refused_at.map(|refused_at| {
+        let loaded = if dry_run { "a load would accept that" } else { "are loaded" };
+        format!("levels that ended in most départements were refused at {refused_at}: they still end, and {loaded}")
+    });
     let notes = [
         dry_run.then_some(would),
         listed(
@@ -104,12 +110,13 @@ fn notes(outcome: &Outcome, dry_run: bool) -> Vec<String> {
         ),
         listed(
             &outcome.kept,
-            "the stored level was kept, for the file gives none or an older one",
+            "the stored level was kept, for the file gives none, an older one or one of the register's day",
         ),
+        lifted,
         listed(&largest, "the largest differences"),
         counted(
             outcome.older,
-            "rows that a file of a later date had, and which stay as they are",
+            "rows that a file of a later date had, or that were deleted since: they stay as they are",
         ),
         counted(
             outcome.purged,

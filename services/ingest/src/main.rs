@@ -1,4 +1,4 @@
-//! `water-ingest`: files into the database, the only way in.
+//! `water-ingest`: loads files into the database, the only way in.
 //!
 //! Problems go to standard error, one a line; one JSON summary goes to standard output (of
 //! `provenance`, a table where that is a terminal). It exits with 0 done, 1 infrastructure, 2 bad
@@ -27,14 +27,6 @@ mod table;
 mod verify;
 mod windows_1252;
 
-// What the tests in this crate and those of the program compare with.
-#[cfg(test)]
-#[path = "../tests/it/independent.rs"]
-mod independent;
-#[cfg(test)]
-#[path = "../tests/it/strict.rs"]
-mod strict;
-
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -53,7 +45,7 @@ async fn main() -> ExitCode {
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => 0,
                 _ => EXIT_USAGE,
             };
-            // Nothing else can be said where even this cannot be written.
+            // A failure of standard error itself cannot be reported.
             let _ = error.print();
             return ExitCode::from(code);
         }

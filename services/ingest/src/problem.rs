@@ -1,18 +1,17 @@
-//! What is wrong with a file, one line each: `stress.csv:17: stressIndex: 5.7 is outside 0..5`.
+//! Problems of a file, one line each: `stress.csv:17: stressIndex: 5.7 is outside 0..5`.
 
 use std::io::{self, Write};
 
 use crate::report::{Form, Remark, Severity};
 
-/// How many problems are printed; the rest is counted. A wrong column makes one of every row.
+/// Number of problems to print; the rest is counted. A wrong column makes a problem of every row.
 const PRINTED: usize = 50;
 
-/// The problems and warnings of one file, in the order in which they were met, and whether it
-/// says that it is invented.
+/// The problems and warnings of one file, in the order of their discovery, and whether a row says that it is invented.
 pub struct Problems {
     file: String,
     form: Form,
-    /// Where every remark goes as it is met, so that memory does not grow with them.
+    /// Output for every remark at once, so that memory does not grow with them.
     every: Option<Box<dyn Write + Send>>,
     refusals: Lines,
     warnings: Lines,
@@ -26,8 +25,8 @@ struct Lines {
 }
 
 impl Problems {
-    /// None yet, in the file of this name; the first will be printed.
-    pub fn of(file: impl Into<String>) -> Self {
+    /// No problems yet, in the file of this name; the first will be printed.
+    pub fn new(file: impl Into<String>) -> Self {
         Self {
             file: file.into(),
             form: Form::Text,
@@ -38,7 +37,7 @@ impl Problems {
         }
     }
 
-    /// The same, with every problem written to `out` at once.
+    /// Writes every problem to `out` at once.
     pub fn written_to(self, form: Form, out: impl Write + Send + 'static) -> Self {
         Self {
             form,
@@ -47,27 +46,32 @@ impl Problems {
         }
     }
 
-    /// A value in a column that is not accepted. Lines count from 1.
+    /// Refuses a value in a column. Lines count from 1.
     pub fn refuse(&mut self, line: u64, column: &str, why: &str) {
         self.add(Severity::Problem, line, Some(column), why);
     }
 
-    /// A line that is not accepted as a whole.
+    /// Refuses a line as a whole.
     pub fn refuse_line(&mut self, line: u64, why: &str) {
         self.add(Severity::Problem, line, None, why);
     }
 
-    /// Problems that are only counted.
+    /// Counts more problems, without a text.
     pub fn refuse_unnamed(&mut self, count: u64) {
         self.refusals.count += count;
     }
 
-    /// A value that is accepted and looks wrong.
+    /// Reports a value that is accepted and looks wrong.
     pub fn warn(&mut self, line: u64, column: &str, why: &str) {
         self.add(Severity::Warning, line, Some(column), why);
     }
 
-    /// A row that calls itself synthetic, which makes the whole file so.
+    /// Reports a line that is accepted and looks wrong.
+    pub fn warn_line(&mut self, line: u64, why: &str) {
+        self.add(Severity::Warning, line, None, why);
+    }
+
+    /// Notes a row that calls itself synthetic, which makes the whole file so.
     pub fn note_synthetic(&mut self) {
         self.synthetic = true;
     }
@@ -77,17 +81,17 @@ impl Problems {
         self.synthetic
     }
 
-    /// How many refusals there are.
+    /// Number of refusals.
     pub fn count(&self) -> u64 {
         self.refusals.count
     }
 
-    /// How many warnings there are.
+    /// Number of warnings.
     pub fn warning_count(&self) -> u64 {
         self.warnings.count
     }
 
-    /// Prints the first of each and how many more there are, unless all were written already.
+    /// Prints the first of each and the number of all, unless all were written already.
     pub fn print(&self, out: &mut impl Write) -> io::Result<()> {
         if self.every.is_some() {
             return Ok(());
@@ -110,7 +114,7 @@ impl Problems {
             message,
         };
         match &mut self.every {
-            // Nothing else can be said where even standard error cannot be written.
+            // A failure of standard error itself cannot be reported.
             Some(out) => drop(writeln!(out, "{}", remark.line(self.form))),
             None if lines.first.len() < PRINTED => lines.first.push(remark.line(self.form)),
             None => {}
@@ -136,7 +140,7 @@ impl Lines {
 
 #[cfg(test)]
 impl Problems {
-    /// Everything that would be printed.
+    /// Returns everything that would be printed.
     pub fn text(&self) -> String {
         let mut text = Vec::new();
         self.print(&mut text)
@@ -151,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_problem_names_file_line_and_column() {
-        let mut problems = Problems::of("stress.csv");
+        let mut problems = Problems::new("stress.csv");
         problems.refuse(17, "stressIndex", "5.7 is outside 0..5");
         assert_eq!(
             problems.text(),
@@ -161,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_first_fifty_are_printed_and_the_rest_is_counted() {
-        let mut problems = Problems::of("f");
+        let mut problems = Problems::new("f");
         (1..=53).for_each(|line| problems.refuse_line(line, "bad"));
         let text = problems.text();
         assert_eq!(text.lines().count(), 51);

@@ -1,4 +1,4 @@
-//! `provenance`: what was loaded, as a table for people and as JSON for programs.
+//! `provenance`: the list of loads, as a table for people and as JSON for programs.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -71,7 +71,7 @@ fn cells(load: &Provenance) -> [String; 11] {
     ]
 }
 
-/// A loader's own words cannot steer the terminal, nor break the line.
+/// Replaces control characters: a loader's text can neither steer the terminal nor break the line.
 fn printable(text: &str) -> String {
     let shown = |character: char| {
         if character.is_control() {

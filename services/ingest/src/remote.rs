@@ -1,4 +1,9 @@
-//! A file behind `https://`: bounded in time and size, and never taken for whole when it was cut off.
+//! A file behind `https://`: bounded in time and size, requested again while its server is away, and never accepted when
+//! it was cut off.
+
+mod failure;
+mod names;
+mod retry;
 
 use std::fs;
 use std::io::{self, Read};
@@ -6,49 +11,57 @@ use std::path::Path;
 use std::time::Duration;
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use tokio::time::Instant;
 use ureq::http::{HeaderMap, Uri, header};
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::unversioned::transport::DefaultConnector;
 use ureq::{Agent, BodyReader};
 use water_runtime::Secret;
 
 use crate::config::Remote;
+use crate::remote::names::Names;
 
-/// Until a connection is there: looking the host up, TCP and TLS each.
+pub use failure::FetchError;
+
+/// Time limit of each step before a connection: looking the host up, TCP and TLS.
 const CONNECTING: Duration = Duration::from_secs(10);
+/// Time limit of the beginning of an answer: gateways give up earlier, so a server that is silent longer is gone, and half
+/// of the usual deadline is left.
+const ANSWERING: Duration = Duration::from_secs(300);
 /// Redirects that are followed; credentials go to the first host only.
 const REDIRECTS: u32 = 5;
-/// A thousand times what any of the datasets weighs; a larger file comes from a volume.
+/// A thousand times the size of any of the datasets; a larger file has to come from a volume.
 const MAX_BYTES: u64 = 4 << 30;
 
-/// Where a file is.
+/// Address of a file.
 pub struct Address {
-    /// Its query may hold a token.
+    /// The address with its query, which may hold a token.
     uri: Secret<Uri>,
     /// The address without its query.
     pub label: String,
-    /// The last part of the path, or the host: what problems are reported under.
+    /// The last part of the path, or the host: names the file in problems.
     pub name: String,
 }
 
-/// Why something like a URL cannot be fetched.
+/// Reason for which something like a URL cannot be fetched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum InvalidAddress {
-    /// It has another scheme.
+    /// The scheme is another one.
     #[error("a file is fetched from an https:// address only: others are not encrypted")]
     Scheme,
-    /// It has a password, which the machine's list of processes shows.
+    /// The URL has a password, which the machine's list of processes shows.
     #[error(
         "the address has credentials in it: set WATER_SOURCE_USERNAME and WATER_SOURCE_PASSWORD instead"
     )]
     Credentials,
-    /// It is not one.
+    /// The text is no URL.
     #[error("the address cannot be read: write https://host/path")]
     Form,
 }
 
 impl Address {
-    /// The address, unless the argument names a file.
-    pub fn of(argument: &Path) -> Option<Result<Self, InvalidAddress>> {
+    /// Returns the address, unless the argument names a file.
+    pub fn from_argument(argument: &Path) -> Option<Result<Self, InvalidAddress>> {
         let text = argument.to_str()?;
         let (scheme, _) = text.split_once("://")?;
         let scheme_like = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
@@ -81,91 +94,39 @@ impl Address {
     }
 }
 
-/// A file that did not come.
-#[derive(Debug, thiserror::Error)]
-pub enum FetchError {
-    /// The CA file cannot be read.
-    #[error("reading the file {0} that WATER_SOURCE_CA_FILE names")]
-    CaFile(String, #[source] io::Error),
-    /// The CA file has no certificate.
-    #[error("the file {0} that WATER_SOURCE_CA_FILE names has no certificate: it must be PEM")]
-    NoCertificate(String),
-    /// The server answered something else.
-    #[error("the server answered status {0}")]
-    Status(u16),
-    /// It is larger than anything that is loaded.
-    #[error("the file has more than 4 GiB: load it from a volume")]
-    TooLarge,
-    /// Its end could not be told from a lost connection.
-    #[error(
-        "the server tells neither the file's length nor its end: a cut-off file would look whole"
-    )]
-    Unbounded,
-    /// It took too long.
-    #[error("the file did not come in time, which WATER_SOURCE_DEADLINE_SECONDS sets")]
-    Deadline,
-    /// A redirect to a place that is not encrypted.
-    #[error("the server redirects to an address that is not https://")]
-    Redirect,
-    /// The connection.
-    #[error("{0}")]
-    Connection(&'static str),
-    /// The connection, in the words of the machine.
-    #[error("the connection failed")]
-    Io(#[source] io::Error),
-    /// The server's certificate.
-    #[error("the server's certificate is not trusted")]
-    Certificate(#[source] rustls::Error),
-}
-
-impl FetchError {
-    /// No text of the library's own: it may repeat the address, whose query may hold a token.
-    fn of(error: ureq::Error) -> Self {
-        match error {
-            ureq::Error::StatusCode(code) => Self::Status(code),
-            ureq::Error::Timeout(_) => Self::Deadline,
-            ureq::Error::Io(error) => Self::of_io(error),
-            ureq::Error::Rustls(error) => Self::Certificate(error),
-            ureq::Error::RequireHttpsOnly(_) => Self::Redirect,
-            ureq::Error::BodyExceedsLimit(_) => Self::TooLarge,
-            ureq::Error::HostNotFound => Self::Connection("the host's name is not known"),
-            ureq::Error::TooManyRedirects => Self::Connection("the server redirects without end"),
-            ureq::Error::ConnectProxyFailed(_) => {
-                Self::Connection("the proxy refused the connection")
-            }
-            _ => Self::Connection("the server's answer is not HTTP as it should be"),
-        }
-    }
-
-    /// The library hides its own errors in those of reading.
-    fn of_io(error: io::Error) -> Self {
-        match error.downcast::<ureq::Error>() {
-            Ok(error) => Self::of(error),
-            Err(error) => match error.downcast::<rustls::Error>() {
-                Ok(error) => Self::Certificate(error),
-                Err(error) => Self::Io(error),
-            },
-        }
-    }
-}
-
-/// A file that is on its way.
-pub struct Fetched {
-    /// How many bytes it has, where the server tells.
+/// A file that is being fetched.
+pub struct Download {
+    /// Number of bytes, where the server states it.
     pub length: Option<u64>,
     /// The bytes as the server has them.
     pub bytes: Body,
 }
 
-/// Asks for a file, and returns once its first bytes may be read.
-pub fn fetch(address: &Address, settings: &Remote) -> Result<Fetched, FetchError> {
-    let agent = agent(settings)?;
+/// Requests a file, and returns once its first bytes may be read. `pause` gets each failure that may pass, and waits for
+/// the given time before the next attempt; all attempts and the file share the deadline.
+pub fn fetch(
+    address: &Address,
+    settings: &Remote,
+    pause: impl FnMut(&FetchError, Duration),
+) -> Result<Download, FetchError> {
+    let begun = Instant::now();
+    let attempt = |left| request(address, settings, left);
+    retry::repeat(settings.deadline, || begun.elapsed(), pause, attempt)
+}
+
+fn request(address: &Address, settings: &Remote, left: Duration) -> Result<Download, FetchError> {
+    let agent = agent(settings, left)?;
     let mut request = agent.get(address.uri.expose());
     if let Some((username, password)) = &settings.credentials {
         let credentials = BASE64.encode(format!("{username}:{}", password.expose()));
         request = request.header(header::AUTHORIZATION, format!("Basic {credentials}"));
     }
-    let response = request.call().map_err(FetchError::of)?;
+    let response = request.call().map_err(FetchError::from)?;
+    let status = response.status();
+    if status.is_client_error() || status.is_server_error() {
+        let retry_after = retry_after(response.headers());
+        return Err(FetchError::Status(status.as_u16(), retry_after));
+    }
     let length = response.body().content_length();
     match length {
         Some(length) if length > MAX_BYTES => return Err(FetchError::TooLarge),
@@ -173,9 +134,20 @@ pub fn fetch(address: &Address, settings: &Remote) -> Result<Fetched, FetchError
         _ => {}
     }
     let body = response.into_body().into_with_config();
-    // The reader calls a file too large that has exactly as many bytes as its limit.
+    // The reader refuses a file with exactly as many bytes as its limit.
     let bytes = Body(body.limit(MAX_BYTES + 1).reader());
-    Ok(Fetched { length, bytes })
+    Ok(Download { length, bytes })
+}
+
+/// Seconds of `Retry-After`. Its other form, a date, is ignored: it needs clocks that agree.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds: u32 = headers
+        .get(header::RETRY_AFTER)?
+        .to_str()
+        .ok()?
+        .parse()
+        .ok()?;
+    Some(Duration::from_secs(seconds.into()))
 }
 
 fn is_chunked(headers: &HeaderMap) -> bool {
@@ -184,22 +156,25 @@ fn is_chunked(headers: &HeaderMap) -> bool {
     coding.is_some_and(|coding| coding.to_ascii_lowercase().ends_with("chunked"))
 }
 
-fn agent(settings: &Remote) -> Result<Agent, FetchError> {
+fn agent(settings: &Remote, left: Duration) -> Result<Agent, FetchError> {
     let roots = match &settings.ca_file {
         None => RootCerts::WebPki,
         Some(path) => certificates(path)?,
     };
     let config = Agent::config_builder()
         .https_only(true)
+        .http_status_as_error(false)
         .user_agent("water-ingest")
         .max_redirects(REDIRECTS)
         .proxy(settings.proxy.as_ref().map(|proxy| proxy.0.clone()))
         .tls_config(TlsConfig::builder().root_certs(roots).build())
         .timeout_resolve(Some(CONNECTING))
         .timeout_connect(Some(CONNECTING))
-        .timeout_global(Some(settings.deadline))
+        .timeout_recv_response(Some(ANSWERING))
+        .timeout_global(Some(left))
         .build();
-    Ok(config.new_agent())
+    let connector = DefaultConnector::default();
+    Ok(Agent::with_parts(config, connector, Names::default()))
 }
 
 fn certificates(path: &Path) -> Result<RootCerts, FetchError> {
@@ -211,13 +186,14 @@ fn certificates(path: &Path) -> Result<RootCerts, FetchError> {
             _ => None,
         })
         .collect();
-    match certificates.is_empty() {
-        true => Err(FetchError::NoCertificate(shown())),
-        false => Ok(RootCerts::from(certificates)),
+    if certificates.is_empty() {
+        Err(FetchError::NoCertificate(shown()))
+    } else {
+        Ok(RootCerts::from(certificates))
     }
 }
 
-/// The bytes of a file. Whatever ends them early is an error of the connection, never of the file.
+/// The bytes of a file. An early end is an error of the connection, never of the file.
 pub struct Body(BodyReader<'static>);
 
 impl Read for Body {
@@ -232,7 +208,7 @@ mod tests {
     use super::*;
 
     fn address(text: &str) -> Option<Result<(String, String), InvalidAddress>> {
-        let address = Address::of(Path::new(text))?;
+        let address = Address::from_argument(Path::new(text))?;
         Some(address.map(|address| (address.label, address.name)))
     }
 

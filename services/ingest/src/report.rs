@@ -1,9 +1,9 @@
-//! What is said on standard error: lines for people, or JSON for programs.
+//! Messages on standard error: lines for people, or JSON for programs.
 
 use clap::ValueEnum;
 use serde::Serialize;
 
-/// How things are said.
+/// Form of messages.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Form {
     /// `stress.csv:17: stressIndex: 5.7 is outside 0..5`
@@ -13,26 +13,26 @@ pub enum Form {
     Json,
 }
 
-/// How grave a thing is.
+/// Severity of a message.
 #[derive(Serialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// It refuses the file.
+    /// Problem that refuses the file.
     Problem,
-    /// It looks wrong and is accepted.
+    /// Value or line that looks wrong and is accepted.
     Warning,
-    /// It may surprise.
+    /// Fact that may surprise.
     Note,
-    /// It ended the command.
+    /// Failure that ended the command.
     Failure,
 }
 
-/// One thing that is said.
+/// A message.
 #[derive(Serialize, Clone, Copy, Debug)]
 pub struct Remark<'a> {
-    /// How grave it is.
+    /// Severity of the message.
     pub severity: Severity,
-    /// The file that it is about.
+    /// File with the cause.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<&'a str>,
     /// The physical line, from 1.
@@ -41,7 +41,7 @@ pub struct Remark<'a> {
     /// The column.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<&'a str>,
-    /// What it is.
+    /// Text of the message.
     pub message: &'a str,
 }
 
@@ -70,12 +70,12 @@ impl Remark<'_> {
     }
 }
 
-/// Says on standard error what may surprise, about a file or about the command.
+/// Prints on standard error what may surprise, about a file or about the command.
 pub fn note(form: Form, file: Option<&str>, message: &str) {
     say(form, Severity::Note, file, message);
 }
 
-/// Says on standard error what is wrong with the stored data.
+/// Prints on standard error a problem of the stored data.
 pub fn problem(form: Form, message: &str) {
     say(form, Severity::Problem, None, message);
 }

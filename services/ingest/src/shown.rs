@@ -1,6 +1,6 @@
-//! A value of a file as a problem shows it: short, and on one line, whatever it holds.
+//! Values of a file in the text of a problem: short, and on one line, whatever they hold.
 
-/// A value as a problem shows it: short, and on one line.
+/// A value as a problem shows it: short, on one line, and in quotes unless it is a plain word.
 pub fn quoted(text: &str) -> String {
     let plain = |character: char| !character.is_control() && !character.is_whitespace();
     match text.chars().count() {
@@ -9,10 +9,10 @@ pub fn quoted(text: &str) -> String {
     }
 }
 
-/// How many characters of a value a problem shows.
+/// Number of characters of a value that a problem shows.
 const SHOWN: usize = 40;
 
-/// The begin of a text, on one line.
+/// The beginning of a text, on one line.
 pub fn shortened(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", text[..end].escape_debug()),

@@ -1,4 +1,4 @@
-//! What a load says on standard output: one JSON object.
+//! Summary of a load on standard output: one JSON object.
 
 use std::io::{self, Write};
 
@@ -8,17 +8,19 @@ use water_domain::Timestamp;
 
 use crate::failure::Failure;
 
-/// How a load ended.
+/// Outcome of a load.
 #[derive(Serialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// New content is stored.
     Loaded,
+    /// Every row was stored already; the load's date, source, licence or bytes are new.
+    ProvenanceUpdated,
     /// Everything was stored already.
     Unchanged,
-    /// It was a dry run, and would have been loaded.
+    /// The load was a dry run or a check, and found nothing to refuse.
     Checked,
-    /// The file has problems, or a guard held it back.
+    /// The file has problems, or a guard refused it.
     Refused,
     /// The infrastructure failed.
     Failed,
@@ -34,48 +36,57 @@ pub struct Summary {
     pub dataset: &'static str,
     /// The file's name.
     pub file: String,
-    /// How it ended.
+    /// Outcome of the load.
     pub outcome: Ending,
     /// The date that the data describes.
     pub as_of: Timestamp,
-    /// Rows in the file, as far as it was read.
+    /// Rows that were read.
     pub rows: u64,
     /// New rows.
     pub inserted: u64,
     /// Rows whose content changed.
     pub updated: u64,
-    /// Rows that said what is stored.
+    /// Rows that are equal to the stored ones.
     pub unchanged: u64,
-    /// Rows that are gone.
+    /// Rows that were removed.
     pub removed: u64,
-    /// How many levels or ratings were derived from the score.
+    /// Number of levels or ratings that were derived from the score.
     pub derived: u64,
-    /// How many levels were kept, because the file gives none or an older one.
+    /// Number of levels that were kept, because the file gives none, an older one or one of the register's day.
     pub kept: u64,
+    /// Départements whose entry in the register's answer cannot be read: their level is kept.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<String>,
+    /// Codes in the register's answer that are no département's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<String>,
     /// Départements whose level is served only once they have a stress record.
     pub without_record: Vec<String>,
-    /// Of a dry run: what would change most.
+    /// The largest changes that a dry run found.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub largest: Vec<Difference>,
-    /// Rows that a file of a later date had.
+    /// Time since which the levels that end this time for most départements did so in each answer, which was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lifting_refused_at: Option<Timestamp>,
+    /// Rows that a file of a later date had, or that were deleted since: they stay as they are.
     pub older: u64,
     /// Rows of purged accounts.
     pub purged: u64,
-    /// How many problems the file has.
+    /// Number of problems of the file.
     pub problems: u64,
-    /// How many values look wrong.
+    /// Number of values that look wrong.
     pub warnings: u64,
-    /// SHA-256 of the file; none when it was not read to its end.
+    /// SHA-256 of the file; `None` unless it was read to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// Generated, not measured.
+    /// Whether the data is generated, not measured.
     pub synthetic: bool,
-    /// Nothing was written.
+    /// Whether nothing was written.
     pub dry_run: bool,
 }
 
 impl Summary {
-    /// Fills in what a load did.
+    /// Fills in the outcome of a load.
     pub fn with(mut self, outcome: &Outcome) -> Self {
         self.rows = outcome.rows;
         self.inserted = outcome.inserted;
@@ -86,13 +97,17 @@ impl Summary {
         self.kept = outcome.kept.len() as u64;
         self.without_record = outcome.without_record.clone();
         self.largest = outcome.largest.clone();
+        self.lifting_refused_at = outcome.lifting_refused_at;
         self.older = outcome.older;
         self.purged = outcome.purged;
-        let stored = outcome.changed() || outcome.laid_aside > 0;
-        self.outcome = match (self.dry_run, stored) {
-            (true, _) => Ending::Checked,
-            (false, true) => Ending::Loaded,
-            (false, false) => Ending::Unchanged,
+        self.outcome = if self.dry_run {
+            Ending::Checked
+        } else if outcome.changed() || outcome.laid_aside > 0 {
+            Ending::Loaded
+        } else if outcome.is_noted {
+            Ending::ProvenanceUpdated
+        } else {
+            Ending::Unchanged
         };
         self
     }

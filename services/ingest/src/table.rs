@@ -1,4 +1,4 @@
-//! A table of named columns, whatever it is written in: CSV or one JSON object a line.
+//! A table of named columns in either form: CSV or one JSON object a line.
 //!
 //! Rows are read one at a time into the same buffers, so memory does not grow with the file.
 
@@ -14,22 +14,22 @@ use crate::shown::shortened;
 /// The columns of a dataset, by the API's names; a cell is found by its place in [`Columns::all`].
 #[derive(Clone, Copy, Debug)]
 pub struct Columns {
-    /// Those that a file must have.
+    /// Columns that a file must have.
     pub required: &'static [&'static str],
-    /// Those that it may have.
+    /// Columns that a file may have.
     pub optional: &'static [&'static str],
-    /// Whether a header may stand without rows.
+    /// Whether a file may be a header without rows.
     pub may_be_empty: bool,
 }
 
-/// One row; a cell that is not given is `None`.
+/// A row; a cell that is not given is `None`.
 #[derive(Debug, Default)]
 pub struct Row {
     text: Vec<u8>,
     cells: Vec<Option<Place>>,
 }
 
-/// Where a cell's text stands in [`Row::text`], and in the file.
+/// Place of a cell's text in [`Row::text`], and in the file.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     start: usize,
@@ -41,15 +41,15 @@ struct Place {
 /// A cell's text and how it was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cell<'a> {
-    /// The text; of a JSON number its digits as they stand.
+    /// The text; of a JSON number its digits as written.
     pub text: &'a str,
     /// The physical line on which the cell begins.
     pub line: u64,
-    /// How it was written.
+    /// Form in which it was written.
     pub form: Form,
 }
 
-/// How a cell was written: what its text may mean.
+/// Form in which a cell was written: it decides what the text may mean.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// In a table separated by commas: text and numbers look alike.
@@ -62,7 +62,10 @@ pub enum Form {
     JsonNumber,
 }
 
-/// A row or a line that is longer is no row: an open quote, or not a table at all.
+const JSON_ARRAY: &str =
+    "the file is a JSON array: write one object a line (NDJSON), as jq -c '.[]' does";
+
+/// Largest row or line, in bytes: a longer one is an open quote, or not a table at all.
 const MAX_ROW_BYTES: usize = 1 << 20;
 
 impl Columns {
@@ -111,8 +114,8 @@ impl Row {
     }
 }
 
-/// Reads every row of a table. What cannot be read is put among the problems; the result is the
-/// number of rows, or the failure of the bytes' source.
+/// Reads every row of a table. Problems are added for what cannot be read; returns the number of rows, or the failure
+/// of the bytes' source.
 pub fn read(
     mut text: impl BufRead,
     columns: Columns,
@@ -125,14 +128,28 @@ pub fn read(
         return Ok(0);
     }
     let before = problems.count();
-    let rows = match first.trim_ascii_start().first() {
+    let (number, line) = first_line(first);
+    let rows = match line.first() {
         Some(b'{') => json_lines::read(text, columns, problems, each)?,
+        Some(b'[') => {
+            problems.refuse_line(number, JSON_ARRAY);
+            return Ok(0);
+        }
         _ => csv::read(text, columns, problems, each)?,
     };
     if rows == 0 && !columns.may_be_empty && problems.count() == before {
         problems.refuse_line(1, "the file has no rows");
     }
     Ok(rows)
+}
+
+/// The first line that is not empty, with its number: the form and the separator are recognised in it.
+fn first_line(text: &[u8]) -> (u64, &[u8]) {
+    let begun = text.trim_ascii_start();
+    let (skipped, _) = text.split_at(text.len() - begun.len());
+    let number = 1 + skipped.iter().filter(|&&byte| byte == b'\n').count() as u64;
+    let line = begun.split(|&byte| byte == b'\n').next();
+    (number, line.unwrap_or_default())
 }
 
 #[cfg(test)]

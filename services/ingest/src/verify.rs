@@ -1,4 +1,4 @@
-//! `verify`: whether what loads keep beside the rows agrees with them.
+//! `verify`: compares the data that loads store in addition to the rows with the rows.
 
 use serde_json::json;
 use water_database::writer::Writer;
@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::report;
 use crate::summary;
 
-/// Compares, prints one JSON summary, and says each thing that is wrong on standard error.
+/// Compares, prints one JSON summary, and reports each problem on standard error.
 pub async fn run(writer: &mut Writer, arguments: &VerifyArguments) -> Result<(), Failure> {
     let checks = writer.verify().await?;
     let wrong: Vec<_> = checks.iter().filter(|check| check.wrong > 0).collect();
@@ -26,8 +26,9 @@ pub async fn run(writer: &mut Writer, arguments: &VerifyArguments) -> Result<(),
     };
     let consistent = wrong.is_empty();
     summary::print(&json!({ "outcome": outcome, "checks": checks }))?;
-    match consistent {
-        true => Ok(()),
-        false => Err(Failure::Inconsistent),
+    if consistent {
+        Ok(())
+    } else {
+        Err(Failure::Inconsistent)
     }
 }

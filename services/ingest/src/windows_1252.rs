@@ -1,49 +1,53 @@
-//! Windows-1252 text as UTF-8, when a flag asks for it. A file that is UTF-8 all the same is
-//! refused: `é` would become `Ã©`, and nothing after that could tell.
+//! Windows-1252 text as UTF-8, when a flag asks for it. A file that is UTF-8 is refused: `é` would become `Ã©`, which
+//! nothing later could detect.
 
 use std::io::{self, Read};
 
 use encoding_rs::WINDOWS_1252;
 use encoding_rs_io::DecodeReaderBytesBuilder;
 
-/// The end of a file that is UTF-8.
+/// Error at the end of a file that is UTF-8.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the file is UTF-8: leave out --encoding windows-1252")]
 pub struct IsUtf8;
 
-/// The text of `bytes`; its end is the error [`IsUtf8`] where they were that.
+/// Decodes Windows-1252; ends with the error [`IsUtf8`] on UTF-8 input.
 pub fn decoded(bytes: impl Read + Send) -> impl Read + Send {
     DecodeReaderBytesBuilder::new()
         .encoding(Some(WINDOWS_1252))
-        .build(Watched {
+        .build(EncodingProbe {
             bytes,
             begun: Vec::new(),
-            seen: Seen::Ascii,
+            seen: DetectedEncoding::Ascii,
         })
 }
 
-/// Bytes on their way, and whether all of them are UTF-8 of more than ASCII.
-struct Watched<R> {
+/// Bytes that pass, and whether all of them are UTF-8 of more than ASCII.
+struct EncodingProbe<R> {
     bytes: R,
-    /// A character of which not all bytes have come.
+    /// A character of which some bytes have not been read yet.
     begun: Vec<u8>,
-    seen: Seen,
+    seen: DetectedEncoding,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Seen {
-    /// The same in both encodings.
+enum DetectedEncoding {
+    /// ASCII only: the same in both encodings.
     Ascii,
-    /// Accents that Windows-1252 would hardly ever make.
+    /// UTF-8 accents, whose bytes Windows-1252 text hardly ever has.
     Utf8,
     /// Something that is no UTF-8.
     Other,
 }
 
-impl<R: Read> Read for Watched<R> {
+impl<R: Read> Read for EncodingProbe<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.bytes.read(buffer)?;
-        if count == 0 && !buffer.is_empty() && self.seen == Seen::Utf8 && self.begun.is_empty() {
+        if count == 0
+            && !buffer.is_empty()
+            && self.seen == DetectedEncoding::Utf8
+            && self.begun.is_empty()
+        {
             return Err(io::Error::new(io::ErrorKind::InvalidData, IsUtf8));
         }
         self.watch(&buffer[..count]);
@@ -51,9 +55,9 @@ impl<R: Read> Read for Watched<R> {
     }
 }
 
-impl<R> Watched<R> {
+impl<R> EncodingProbe<R> {
     fn watch(&mut self, bytes: &[u8]) {
-        if self.seen == Seen::Other {
+        if self.seen == DetectedEncoding::Other {
             return;
         }
         self.begun.extend_from_slice(bytes);
@@ -61,12 +65,12 @@ impl<R> Watched<R> {
             Ok(text) => text.len(),
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
             Err(_) => {
-                self.seen = Seen::Other;
+                self.seen = DetectedEncoding::Other;
                 return;
             }
         };
         if !self.begun[..valid].is_ascii() {
-            self.seen = Seen::Utf8;
+            self.seen = DetectedEncoding::Utf8;
         }
         self.begun.drain(..valid);
     }
@@ -108,9 +112,9 @@ mod tests {
         #[test]
         fn the_verdict_does_not_depend_on_how_the_bytes_come(text in "[a-zé€]{0,40}", size in 1_usize..9) {
             let whole = read(text.as_bytes());
-            let mut watched = Watched { bytes: io::empty(), begun: Vec::new(), seen: Seen::Ascii };
+            let mut watched = EncodingProbe { bytes: io::empty(), begun: Vec::new(), seen: DetectedEncoding::Ascii };
             text.as_bytes().chunks(size).for_each(|chunk| watched.watch(chunk));
-            prop_assert_eq!(whole.is_err(), watched.seen == Seen::Utf8);
+            prop_assert_eq!(whole.is_err(), watched.seen == DetectedEncoding::Utf8);
             prop_assert!(watched.begun.is_empty());
         }
     }

@@ -34,8 +34,8 @@ impl fmt::Debug for PasswordHash {
     }
 }
 
-/// What every connection does: introduce itself, choose its database, and learn where the slots of a
-/// Redis Cluster are or are moving to.
+/// Commands of every connection: it introduces itself, chooses its database, and learns where the slots of a Redis
+/// Cluster are or are moving to.
 const CONNECT: &str =
     "+auth +hello +ping +select +client|setname +cluster|slots +asking +info +time";
 
@@ -60,14 +60,13 @@ pub fn redis_acl(
 }
 
 /// The operator's user: everything in its own directory, nothing elsewhere, no administration.
-/// `ACL DRYRUN` lets it see whether the gate's user has more than it should. DEL and HSETNX are for an
-/// operator of the version before, after a rollback.
+/// `ACL DRYRUN` shows it whether the gate's user has more rights than it should.
 fn operator_rules(instance: &Instance) -> String {
     let prefix = instance.prefix();
     format!(
         "resetchannels resetkeys ~{prefix}* -@all {CONNECT} +acl|dryrun +evalsha +script|load \
-         +get +set +persist +del +hget +hset +hsetnx +hdel +hexists +hgetall +hlen +hscan +xadd \
-         +xrevrange +zmscore +zrange +zrem"
+         +get +set +persist +hget +hset +hdel +hexists +hgetall +hlen +hscan +xadd +zmscore \
+         +zrange +zrem"
     )
 }
 
@@ -84,8 +83,8 @@ fn gate_rules(instance: &Instance) -> String {
     )
 }
 
-/// The portal's user: keeps its sessions and what it counts of its own, reads the accounts' counters
-/// and usage, and nothing of the directory.
+/// The portal's user: keeps its sessions and its own counts, reads the accounts' counters and usage, and nothing of the
+/// directory.
 fn portal_rules(instance: &Instance) -> String {
     let web = instance.web_pattern();
     let limiter = instance.limiter_pattern();
@@ -93,7 +92,7 @@ fn portal_rules(instance: &Instance) -> String {
     format!(
         "resetchannels resetkeys ~{web} %R~{limiter} %R~{usage} -@all {CONNECT} +evalsha \
          +evalsha_ro +script|load +get +getex +set +del +pexpire +hmget +zadd +zrange +zrem \
-         +lindex +llen +lpop +rpush"
+         +lindex +llen +lpop +rpush +lrem"
     )
 }
 
@@ -121,7 +120,7 @@ mod tests {
             %R~wd:rl:{*}:water.water-data:? %R~wd:use:{*}:water.water-data:????-??-?? -@all +auth \
             +hello +ping +select +client|setname +cluster|slots +asking +info +time +evalsha \
             +evalsha_ro +script|load +get +getex +set +del +pexpire +hmget +zadd +zrange +zrem \
-            +lindex +llen +lpop +rpush";
+            +lindex +llen +lpop +rpush +lrem";
         assert_eq!(rules, golden);
     }
 
@@ -130,8 +129,8 @@ mod tests {
         let rules = operator_rules(&"water.water-data".parse().unwrap());
         let golden = "resetchannels resetkeys ~wd:{water.water-data}:* -@all +auth +hello +ping \
             +select +client|setname +cluster|slots +asking +info +time +acl|dryrun +evalsha \
-            +script|load +get +set +persist +del +hget +hset +hsetnx +hdel +hexists +hgetall +hlen \
-            +hscan +xadd +xrevrange +zmscore +zrange +zrem";
+            +script|load +get +set +persist +hget +hset +hdel +hexists +hgetall +hlen +hscan +xadd \
+            +zmscore +zrange +zrem";
         assert_eq!(rules, golden);
     }
 

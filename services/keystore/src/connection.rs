@@ -1,5 +1,5 @@
-//! A connection to Redis that comes back by itself, never repeats a command, answers within a
-//! stated time and cannot be printed. Redis may be one server or a Redis Cluster.
+//! A connection to Redis that reconnects by itself, never repeats a command, answers within a stated time and cannot be
+//! printed. Redis may be one server or a Redis Cluster.
 
 mod lazy;
 mod looks;
@@ -24,7 +24,7 @@ use crate::failure::{Reason, StoreError};
 use lazy::{LazyConnection, Server};
 use looks::Looks;
 
-/// Where Redis is and how to be let in. Has no `Display`, and a `Debug` without content.
+/// Address of Redis and credentials. Has no `Display`, and a `Debug` without content.
 #[derive(Clone)]
 pub struct ConnectionSettings {
     server: Server,
@@ -32,10 +32,10 @@ pub struct ConnectionSettings {
     user: Box<str>,
 }
 
-/// What is wrong with a Redis URL or its CA. Repeats neither.
+/// Problem of a Redis URL or its CA. Repeats neither.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum InvalidConnectionSettings {
-    /// Not a URL of Redis.
+    /// The text is not a URL of Redis.
     #[error(
         "the Redis URL is malformed; it must read redis://<user>:<password>@<host>:<port> (rediss:// \
          for TLS, redis-cluster:// and rediss-cluster:// for a Redis Cluster), with reserved \
@@ -52,18 +52,18 @@ pub enum InvalidConnectionSettings {
     Ca,
 }
 
-/// What a connection is for; it decides how long an answer may take.
+/// Purpose of a connection; it decides how long an answer may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
-    /// One script on the path of every request: 75 ms. A gate that has not heard by then decides by
-    /// its own share of the limits.
+    /// Script on the path of every request: 75 ms. A gate that has no answer by then decides by its own share of the
+    /// limits.
     Limiter,
     /// Feed, loads, leases and the operator's writes: 2 s, twice the time that the feed blocks.
     Directory,
 }
 
 impl Purpose {
-    /// Of making a connection, and of an answer.
+    /// Time limits of making a connection, and of an answer.
     fn timeouts(self) -> (Duration, Duration) {
         let millis = Duration::from_millis;
         match self {
@@ -80,8 +80,8 @@ impl Purpose {
     }
 }
 
-/// How long sent bytes may stay unacknowledged before the kernel gives the connection up. Without
-/// it, a connection through a network that came back would wait for TCP's doubling retransmissions.
+/// Time for which sent bytes may stay unacknowledged before the kernel gives the connection up. Without it, a
+/// connection through a network that came back would wait for TCP's doubling retransmissions.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(2);
 
 impl ConnectionSettings {
@@ -121,8 +121,8 @@ impl ConnectionSettings {
         })
     }
 
-    /// Where the data is, as `<host>:<port>/<database>`: what a URL says without user and password.
-    /// Two names of one host differ here, and so do two nodes of one Redis Cluster.
+    /// Location of the data, as `<host>:<port>/<database>`: a URL without user and password. Two names of one host
+    /// differ here, and so do two nodes of one Redis Cluster.
     pub fn store(&self) -> &str {
         &self.store
     }
@@ -151,8 +151,8 @@ impl fmt::Debug for ConnectionSettings {
     }
 }
 
-/// The same URL of a single node, and whether it was a cluster's. A cluster's host is any of its nodes;
-/// the others are learned from it.
+/// Returns the URL of a single node, and whether it was a cluster's. A cluster's host is any of its nodes; the others
+/// are learned from it.
 fn without_cluster(url: &str) -> (String, bool) {
     match url.split_once("-cluster://") {
         Some((scheme, rest)) => (format!("{scheme}://{rest}"), true),
@@ -215,7 +215,7 @@ impl Connection {
             .await
     }
 
-    /// The same where nobody waits: there is time to make a connection first.
+    /// Runs one command that no request waits for: there is time to make a connection first.
     pub(crate) async fn run_patiently<T: FromRedisValue>(
         &self,
         attempt: &'static str,
@@ -269,7 +269,7 @@ impl Connection {
             .await
     }
 
-    /// What Redis answers to `ask`, if it does so in time.
+    /// Returns the answer of Redis to `ask`, if it comes in time.
     async fn answer<T>(
         &self,
         attempt: &'static str,
@@ -286,10 +286,10 @@ impl Connection {
         self.inner.store(Arc::new(self.purpose.open(&self.server)));
     }
 
-    /// Left alone, a connection would repeat a refused handshake (a wrong password, too many clients)
-    /// for ever, and go on asking an end that is gone without a word or no longer the primary. Of the
-    /// limiter's many questions some are late without any of this: it says by itself when to
-    /// [`Connection::reopen`].
+    /// Replaces the connection after a failure, where another one may help. Without this, a connection would repeat a
+    /// refused handshake (a wrong password, too many clients) forever, and go on asking a server that vanished silently
+    /// or is no longer the primary. The limiter's questions may be late for none of these reasons: it decides itself
+    /// when to [`Connection::reopen`].
     fn failed(
         &self,
         attempt: &'static str,
@@ -299,6 +299,8 @@ impl Connection {
         let error = StoreError::new(attempt, error);
         let gone = match error.reason() {
             Reason::WrongPassword | Reason::Unexpected => true,
+            // The right server has answered this very question: another connection would get the same answer.
+            Reason::OutOfMemory | Reason::Denied => false,
             _ => self.purpose == Purpose::Directory,
         };
         if gone {

@@ -1,17 +1,16 @@
 //! The key directory in Redis: written by the operator alone, held in memory by every gate.
 //!
-//! One side [`Directory::claim`]s it, which fences all earlier writers by a *term*, and writes
-//! through the [`Writer`]. It declares, owner by owner, everything that the directory shall hold of
-//! it: one script compares that with an index of what it holds, and takes the next `seq` and puts an
-//! entry into the feed for each change. A *number* per owner refuses a declaration that was decided
-//! on an earlier state. A key that is revoked leaves a *tombstone*, which bars it for 90 days. The
-//! *generation* counts rebuilds. The other side is a [`replica::Replica`]: it loads everything,
-//! follows the feed, and says in its lease how far it has come.
+//! One side [`Directory::claim`]s it, which fences all earlier writers by a *term*, and writes through the [`Writer`].
+//! It declares, owner by owner, everything that the directory shall hold of it: one script compares that with an index
+//! of what it holds, and takes the next `seq` and puts an entry into the feed for each change. A *number* per owner
+//! refuses a declaration that was decided on an earlier state. A key that is revoked leaves a *tombstone*, which bars
+//! it for 90 days. The *generation* counts rebuilds. The other side is a [`replica::Replica`]: it loads everything,
+//! follows the feed, and reports its position in its lease.
 //!
-//! [`Instance`] names the keys of Redis; the scripts say what stands in each.
+//! [`Instance`] names the keys of Redis; the scripts describe the content of each.
 
 mod batches;
-pub mod claimed;
+pub mod claimed_directory;
 mod clock;
 pub mod contents;
 pub mod declaration;
@@ -35,30 +34,30 @@ use water_domain::{KeyId, Timestamp};
 use crate::connection::{Connection, ConnectionSettings};
 use crate::failure::StoreError;
 use crate::keys::Instance;
-use claimed::Position;
+use claimed_directory::Position;
 use meta::Meta;
 use scripts::{CLAIM, DOUBT, Reply, done};
 use writer::Writer;
 
-/// What a gate's Redis user may do with a directory.
+/// Rights of a gate's Redis user in a directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GateRights {
-    /// It cannot change the directory.
+    /// The gate cannot change the directory.
     Reads,
-    /// It can: whoever takes over a gate could make keys, or bring revoked ones back.
+    /// The gate can change it: an attacker in a gate could make keys, or bring revoked ones back.
     Writes,
     /// Redis has no user of that name.
     NoUser,
 }
 
-/// One instance's directory, as far as it needs no claim.
+/// Directory of one instance, with the operations that need no claim.
 #[derive(Clone, Debug)]
 pub struct Directory {
     connection: Connection,
     instance: Instance,
 }
 
-/// Why nothing was written.
+/// Reason for which nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// Redis did not do it; after [`crate::Reason::Slow`] or `Down` it may have.
@@ -67,7 +66,7 @@ pub enum WriteError {
     /// A later leader has claimed the directory.
     #[error("the key directory is claimed by a later leader (term {stored})")]
     Fenced {
-        /// The term that stands in the directory.
+        /// The term in the directory.
         stored: u64,
     },
     /// The directory belongs to a namespace with another uid: another cluster or an earlier
@@ -84,17 +83,17 @@ pub enum WriteError {
     /// back in time. Claim and rebuild.
     #[error("Redis restarted or failed over since the key directory was rebuilt")]
     Unverified,
-    /// The directory stands before a position at which the writer has seen it; it is marked as not
-    /// complete. Claim and rebuild.
+    /// The directory is at a position before one at which the writer has seen it; it is marked as not complete. Claim
+    /// and rebuild.
     #[error("Redis went back to an earlier state of the key directory")]
     WentBack,
     /// A later version of the operator has written the directory.
     #[error("the key directory has schema {stored}, which a later version wrote")]
     Schema {
-        /// The schema that stands in the directory.
+        /// The schema of the directory.
         stored: u64,
     },
-    /// What is held of the owner has changed since the declaration was decided: decide anew.
+    /// The keys that are held of the owner have changed since the declaration was decided: decide again.
     #[error("another declaration of the same ApiKey came first (number {number})")]
     Outdated {
         /// The number of the last change.
@@ -137,10 +136,9 @@ impl Directory {
     ///
     /// `owner` is the uid of the WaterDataApi's namespace; a directory of another uid is left alone
     /// unless that uid is given in `take_over`. `api` is the uid of the WaterDataApi: what another
-    /// one has left, or an operator that keeps no index has written, is not complete. The caller
-    /// reads its Lease again before it writes. When the returned `meta` is not complete, or does
-    /// not carry the server's replication id ([`Observation::needs_rebuild`]), the first write must
-    /// be a rebuild.
+    /// one has left is not complete. The caller reads its Lease again before it writes. When the
+    /// returned `meta` is not complete, or does not carry the server's replication id
+    /// ([`Observation::needs_rebuild`]), the first write must be a rebuild.
     pub async fn claim(
         &self,
         owner: &str,
@@ -163,8 +161,8 @@ impl Directory {
         Ok((writer, meta))
     }
 
-    /// Marks the directory as not complete if it stands before a position at which it was seen, unless
-    /// somebody has claimed it after `term`: whoever claims it next must rebuild it.
+    /// Marks the directory as not complete if it is before a position at which it was seen, unless somebody has claimed
+    /// it after `term`: the next claim must rebuild it.
     pub async fn doubt(&self, owner: &str, term: u64, reached: Position) -> Result<(), WriteError> {
         let mut call = DOUBT.key(self.instance.meta());
         call.arg(owner).arg(term);
@@ -174,7 +172,7 @@ impl Directory {
         done(reply, attempt).map(drop)
     }
 
-    /// When each of these keys was last used, as far as the gates have told.
+    /// Times at which these keys were last used, as the gates have reported.
     pub async fn last_used(&self, keys: &[KeyId]) -> Result<Vec<Option<Timestamp>>, StoreError> {
         if keys.is_empty() {
             return Ok(Vec::new());
@@ -189,7 +187,7 @@ impl Directory {
         Ok(scores.into_iter().map(moment).collect())
     }
 
-    /// What the server does when its memory is full: the setting `maxmemory-policy`.
+    /// Reaction of the server to a full memory: the setting `maxmemory-policy`.
     pub async fn eviction_policy(&self) -> Result<Option<String>, StoreError> {
         let mut commands = pipe();
         // The key names the server, which in a Redis Cluster is one of several.
@@ -200,7 +198,7 @@ impl Directory {
         Ok(info.get("maxmemory_policy"))
     }
 
-    /// What the Redis user of `gate` may do with the directory. Asks without trying, by `ACL DRYRUN`.
+    /// Rights of the Redis user of `gate` in the directory. Asks without trying, by `ACL DRYRUN`.
     pub async fn gate_rights(&self, gate: &ConnectionSettings) -> Result<GateRights, StoreError> {
         let shard = Shard::all().next().expect("there are 4096");
         let instance = &self.instance;

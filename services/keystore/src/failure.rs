@@ -1,15 +1,15 @@
-//! What can go wrong with Redis, told apart by what an operator of the service must do about it.
+//! Failures of Redis, distinguished by what an operator of the service must do about them.
 
 use redis::{ErrorKind, RedisError};
 use water_domain::Fault;
 
-/// Why Redis did not do what was asked.
+/// Reason for which Redis did not do what was asked.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 pub enum Reason {
-    /// Not reachable, or the connection broke.
+    /// Redis is not reachable, or the connection broke.
     #[error("Redis cannot be reached")]
     Down,
-    /// No answer within the connection's timeout; the command may have been carried out.
+    /// Redis did not answer within the connection's timeout; the command may have been carried out.
     #[error("Redis did not answer in time")]
     Slow,
     /// A replica, or a primary with too few replicas.
@@ -36,8 +36,33 @@ pub enum Reason {
     Unexpected,
 }
 
+impl From<&RedisError> for Reason {
+    fn from(error: &RedisError) -> Self {
+        match (error.kind(), error.code()) {
+            (ErrorKind::Io, _) if error.is_timeout() => Self::Slow,
+            (ErrorKind::Io, _) => Self::Down,
+            (ErrorKind::AuthenticationFailed, _) => Self::WrongPassword,
+            (ErrorKind::ClusterConnectionNotFound, _) => Self::ClusterDown,
+            (_, Some("MASTERDOWN")) => Self::Down,
+            (_, Some("BUSY")) => Self::Slow,
+            // A primary that lost its replicas refuses writes as a replica does.
+            (_, Some("READONLY" | "NOREPLICAS" | "MISCONF")) => Self::ReadOnly,
+            (_, Some("OOM")) => Self::OutOfMemory,
+            (_, Some("LOADING")) => Self::Loading,
+            (_, Some("NOAUTH" | "WRONGPASS")) => Self::WrongPassword,
+            (_, Some("CLUSTERDOWN" | "MOVED" | "ASK" | "TRYAGAIN" | "CROSSSLOT")) => {
+                Self::ClusterDown
+            }
+            (_, Some("NOPERM")) => Self::Denied,
+            _ if is_denied_in_script(error) => Self::Denied,
+            _ if error.is_connection_dropped() => Self::Down,
+            _ => Self::Unexpected,
+        }
+    }
+}
+
 impl Reason {
-    /// All reasons, for metrics that show each from the start.
+    /// List of all reasons, for metrics that show each from the start.
     pub const ALL: [Self; 9] = [
         Self::Down,
         Self::Slow,
@@ -64,31 +89,19 @@ impl Reason {
             Self::Unexpected => "unexpected",
         }
     }
-
-    fn of(error: &RedisError) -> Self {
-        match (error.kind(), error.code()) {
-            (ErrorKind::Io, _) if error.is_timeout() => Self::Slow,
-            (ErrorKind::Io, _) => Self::Down,
-            (ErrorKind::AuthenticationFailed, _) => Self::WrongPassword,
-            (ErrorKind::ClusterConnectionNotFound, _) => Self::ClusterDown,
-            (_, Some("MASTERDOWN")) => Self::Down,
-            (_, Some("BUSY")) => Self::Slow,
-            // A primary that lost its replicas refuses writes as a replica does.
-            (_, Some("READONLY" | "NOREPLICAS" | "MISCONF")) => Self::ReadOnly,
-            (_, Some("OOM")) => Self::OutOfMemory,
-            (_, Some("LOADING")) => Self::Loading,
-            (_, Some("NOAUTH" | "WRONGPASS")) => Self::WrongPassword,
-            (_, Some("CLUSTERDOWN" | "MOVED" | "ASK" | "TRYAGAIN" | "CROSSSLOT")) => {
-                Self::ClusterDown
-            }
-            (_, Some("NOPERM")) => Self::Denied,
-            _ if error.is_connection_dropped() => Self::Down,
-            _ => Self::Unexpected,
-        }
-    }
 }
 
-/// Redis did not do what was asked. Prints no URL, key or argument.
+/// Whether a script lacked a right, in the words of Redis 7.0 or of later ones. There is no code for it.
+fn is_denied_in_script(error: &RedisError) -> bool {
+    let words = [
+        "The user executing the script can't",
+        "ACL failure in script",
+    ];
+    let detail = error.detail().unwrap_or_default();
+    words.iter().any(|words| detail.contains(words))
+}
+
+/// Failure of Redis to do what was asked. Prints no URL, key or argument.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {attempt}: {reason}")]
 pub struct StoreError {
@@ -102,12 +115,12 @@ impl StoreError {
     pub(crate) fn new(attempt: &'static str, source: RedisError) -> Self {
         Self {
             attempt,
-            reason: Reason::of(&source),
+            reason: Reason::from(&source),
             source: Some(source),
         }
     }
 
-    /// Redis answered, but with another shape than the contract of `attempt` says.
+    /// Error of an answer with another shape than the contract of `attempt` says.
     pub(crate) fn unexpected(attempt: &'static str) -> Self {
         Self {
             attempt,
@@ -116,7 +129,7 @@ impl StoreError {
         }
     }
 
-    /// Why.
+    /// Reason of the failure.
     pub fn reason(&self) -> Reason {
         self.reason
     }
@@ -128,9 +141,11 @@ impl StoreError {
     }
 
     /// Whether Redis may have done what was asked all the same: it was sent, and nothing refused it.
-    pub(crate) fn may_have_run(&self) -> bool {
+    pub fn may_have_run(&self) -> bool {
         match self.reason {
             Reason::Slow | Reason::Unexpected => true,
+            // A script may have done something before.
+            Reason::Denied => self.source.as_ref().is_some_and(is_denied_in_script),
             // A connection that was not made carried nothing.
             Reason::Down => !self
                 .source
@@ -155,6 +170,12 @@ mod tests {
 
     use super::*;
 
+    /// Answers of Redis 7.0 and of 7.2.
+    const DENIED_IN_SCRIPT: [&str; 2] = [
+        "The user executing the script can't run this command or subcommand script: 8a2f, on @user_script:1.",
+        "ACL failure in script: User u has no permissions to run the 'zrange' command script: 8a2f, on @user_script:1.",
+    ];
+
     fn server_error(code: &str) -> RedisError {
         redis::make_extension_error(code.into(), Some("detail".into()))
     }
@@ -168,7 +189,7 @@ mod tests {
             ("BUSY", Reason::Slow),
             ("ANYTHING", Reason::Unexpected),
         ] {
-            assert_eq!(Reason::of(&server_error(code)), reason, "{code}");
+            assert_eq!(Reason::from(&server_error(code)), reason, "{code}");
         }
         for (kind, reason) in [
             (ServerErrorKind::MasterDown, Reason::Down),
@@ -183,12 +204,16 @@ mod tests {
             (ServerErrorKind::NoScript, Reason::Unexpected),
         ] {
             let error = RedisError::from((redis::ErrorKind::Server(kind), "detail"));
-            assert_eq!(Reason::of(&error), reason, "{kind:?}");
+            assert_eq!(Reason::from(&error), reason, "{kind:?}");
+        }
+        for detail in DENIED_IN_SCRIPT {
+            let error = redis::make_extension_error("ERR".into(), Some(detail.into()));
+            assert_eq!(Reason::from(&error), Reason::Denied, "{detail}");
         }
         let refused = std::io::Error::from(ErrorKind::ConnectionRefused);
-        assert_eq!(Reason::of(&refused.into()), Reason::Down);
+        assert_eq!(Reason::from(&refused.into()), Reason::Down);
         let late = std::io::Error::from(ErrorKind::TimedOut);
-        assert_eq!(Reason::of(&late.into()), Reason::Slow);
+        assert_eq!(Reason::from(&late.into()), Reason::Slow);
     }
 
     #[test]
@@ -199,6 +224,9 @@ mod tests {
         assert!(error(ErrorKind::TimedOut).may_have_run());
         assert!(!StoreError::new("charge", server_error("OOM")).may_have_run());
         assert!(StoreError::unexpected("charge").may_have_run());
+        assert!(!StoreError::new("charge", server_error("NOPERM")).may_have_run());
+        let denied = redis::make_extension_error("ERR".into(), Some(DENIED_IN_SCRIPT[0].into()));
+        assert!(StoreError::new("charge", denied).may_have_run());
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Every key name in Redis. They are a wire format between operator and gates of different
-//! versions, so they are made here only and pinned by tests.
+//! Names of all keys in Redis. They are a wire format between operator and gates of different versions, so they are
+//! made here only and pinned by tests.
 //!
-//! The directory of one instance has one hash tag, so that its scripts work in a Redis Cluster;
-//! limiter keys carry the account as hash tag, which spreads accounts over the cluster.
+//! The directory of one instance has one hash tag, so that its scripts work in a Redis Cluster; limiter keys carry the
+//! account as hash tag, which spreads accounts over the cluster.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,8 +13,8 @@ use water_domain::key::Shard;
 
 use crate::usage::day::UtcDay;
 
-/// Which WaterDataApi a directory belongs to: `<namespace>.<name>`. Two instances share a Redis
-/// without touching each other.
+/// WaterDataApi that a directory belongs to: `<namespace>.<name>`. Two instances share a Redis without touching each
+/// other.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Instance(Box<str>);
 
@@ -49,7 +49,7 @@ impl Instance {
         &self.0
     }
 
-    /// What every key of the directory begins with.
+    /// Prefix of every key of the directory.
     pub fn prefix(&self) -> String {
         format!("wd:{{{self}}}:")
     }
@@ -79,7 +79,7 @@ impl Instance {
         format!("wd:{{{self}}}:feed")
     }
 
-    /// String: what the directory says about itself, as JSON.
+    /// String: the directory's state, as JSON.
     pub fn meta(&self) -> String {
         format!("wd:{{{self}}}:meta")
     }
@@ -89,7 +89,7 @@ impl Instance {
         format!("wd:{{{self}}}:gates")
     }
 
-    /// Hash: digest of a revoked key → when, by account; uid of an owner that is gone → when.
+    /// Hash: digest of a revoked key → times by account; uid of an owner that has declared for the last time → time.
     pub fn revoked(&self) -> String {
         format!("wd:{{{self}}}:revoked")
     }
@@ -109,7 +109,7 @@ impl Instance {
         self.counter(account, ":d")
     }
 
-    /// Two of them are made for each request.
+    /// Name of one of the two counters that are asked for with each request.
     fn counter(&self, account: &AccountId, window: &str) -> String {
         ["wd:rl:{", account.as_str(), "}:", self.as_str(), window].concat()
     }
@@ -145,13 +145,12 @@ impl Instance {
         self.web(subject, "u")
     }
 
-    /// Sorted set: the sessions that came of one session at the identity provider → when each began,
-    /// in ms.
+    /// Sorted set: the sessions that derive from one session at the identity provider → when each began, in ms.
     pub(crate) fn sessions_of_provider(&self, session: &WebName) -> String {
         self.web(session, "i")
     }
 
-    /// String: what the portal takes once was taken.
+    /// String: present once the portal has taken what it takes once.
     pub(crate) fn taken(&self, once: &WebName) -> String {
         self.web(once, "j")
     }
@@ -171,14 +170,13 @@ impl Instance {
     }
 }
 
-/// What names something of a browser's: a SHA-256, so that names tell nothing and are spread over a
-/// cluster.
+/// Name of something of a browser's: a SHA-256, so that names reveal nothing and are spread over a cluster.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct WebName([u8; 32]);
 
 impl WebName {
-    /// The name of what these bytes say.
-    pub fn of(said: &[u8]) -> Self {
+    /// The name made from these bytes.
+    pub fn digest(said: &[u8]) -> Self {
         Self(Sha256::digest(said).into())
     }
 }
@@ -283,7 +281,7 @@ mod tests {
     #[test]
     fn usage_and_allowances_carry_the_account_as_hash_tag() {
         let account = "acme".parse().unwrap();
-        let day = UtcDay::of(water_domain::Timestamp::from_millis(0).unwrap());
+        let day = UtcDay::from(water_domain::Timestamp::from_millis(0).unwrap());
         assert_eq!(
             instance().usage(&account, day),
             "wd:use:{acme}:water.water-data:1970-01-01"
@@ -296,7 +294,7 @@ mod tests {
 
     #[test]
     fn keys_of_browsers_carry_a_digest_as_hash_tag() {
-        let (instance, name) = (instance(), WebName::of(b"acme"));
+        let (instance, name) = (instance(), WebName::digest(b"acme"));
         // printf acme | sha256sum
         let digest = "822b33ad87c148a0a20a5ba7cd5ebcaa68d36a18e7aad165554903f52ca82757";
         let names = [

@@ -1,9 +1,9 @@
-//! Everything Redis: key names, the key directory that the operator writes and every gate holds in
-//! memory, the limiter, and what account holders see of both.
+//! Access to Redis: key names, the key directory that the operator writes and every gate holds in memory, the limiter,
+//! and what account holders see of both.
 //!
-//! The operator opens a [`Directory`], claims it and so gets a [`Writer`]. A gate keeps a
-//! [`Replica`] and asks a [`Limiter`], behind which a [`Standby`] decides while Redis cannot. Both
-//! sides share [`Record`], and every name comes from an [`Instance`].
+//! The operator opens a [`Directory`], claims it and so gets a [`Writer`]. A gate keeps a [`Replica`] and asks a
+//! [`Limiter`], behind which a [`Standby`] decides while Redis cannot. Both sides share [`Record`], and every name
+//! comes from an [`Instance`].
 
 mod acl;
 mod allowance;
@@ -19,12 +19,12 @@ mod sessions;
 pub mod usage;
 
 pub use acl::{PasswordHash, redis_acl};
-pub use allowance::{Allowance, Allowances};
+pub use allowance::{Allowance, Allowances, Reply, Reservation};
 pub use connection::{Connection, ConnectionSettings, InvalidConnectionSettings};
-pub use directory::claimed::Position;
-pub use directory::contents::{Contents, Entry, Stored};
-pub use directory::declaration::{Declaration, Declared, HashRefusal, Origin};
-pub use directory::lease::{GateLease, Leases, MARGIN};
+pub use directory::claimed_directory::Position;
+pub use directory::contents::{Contents, Entry, StoredEntry};
+pub use directory::declaration::{Declaration, DeclarationReceipt, HashRefusal, Origin};
+pub use directory::lease::{GateLease, Leases, MARGIN, Renewal};
 pub use directory::meta::{Counts, Meta, Observation};
 pub use directory::owner_snapshot::OwnerSnapshot;
 pub use directory::rebuild::Rebuilt;

@@ -38,8 +38,8 @@ day, count = tonumber(day), tonumber(count)
 -- A clock set back across midnight goes on with the day that had begun.
 if day ~= today and day ~= today + 1 then day, count = today, 0 end
 
--- Adds times, oldest first, where they belong: the list stays sorted, though a gate tells later what
--- it admitted, and a clock may be set back.
+-- Adds times, oldest first, where they belong: the list stays sorted, though a gate reports later what it admitted, and
+-- a clock may be set back.
 local function add(moments)
   local first = moments[1]
   while newest and first and newest > first do

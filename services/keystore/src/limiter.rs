@@ -10,6 +10,8 @@ mod latest;
 #[cfg(test)]
 mod outages;
 mod recovery;
+#[cfg(test)]
+mod script;
 mod share;
 mod standby;
 
@@ -48,7 +50,7 @@ pub struct Limiter {
     trouble: Notify,
 }
 
-/// What one worker has learned from its answers.
+/// Memory of one worker about its answers.
 #[derive(Debug)]
 struct DecisionMemory {
     latest: Latest,
@@ -72,11 +74,10 @@ impl Limiter {
         }
     }
 
-    /// Charges one request to `account` if both windows of its key's plan have room. `now` is
-    /// Redis' time as far as it is known; it counts only while Redis cannot be asked.
+    /// Charges one request to `account` if both windows of its key's plan have room. `now` is Redis' time as known
+    /// here; it counts only while Redis cannot be asked.
     ///
-    /// A question that failed is not repeated: it may have been charged. This gate's share decides
-    /// instead.
+    /// A question that failed is not repeated: it may have been charged. This gate's share decides instead.
     pub async fn charge(
         &self,
         account: &AccountId,
@@ -107,7 +108,7 @@ impl Limiter {
             }
             Err(error) => {
                 self.failed(&error, asked);
-                // To owe what is charged already would charge it twice.
+                // Owing a request that may be charged already would charge it twice.
                 self.charge_here(account, limits, now, !error.may_have_run())
             }
         }
@@ -133,13 +134,13 @@ impl Limiter {
         owed: bool,
     ) -> Result<Decision, TooManyAccounts> {
         let here = Instant::now();
-        let known = self.memory().latest.of(account).copied();
+        let known = self.memory().latest.get(account).copied();
         let now = Now { here, redis };
         self.standby
             .charge(account, limits, known.as_ref(), now, owed)
     }
 
-    /// A question `asked` then failed.
+    /// Notes the failure of a question that was asked at `asked`.
     fn failed(&self, error: &StoreError, asked: Instant) {
         tracing::debug!(error = %error, "the limiter's Redis failed");
         let now = Instant::now();

@@ -1,4 +1,4 @@
-//! Whose a record is: kept beside the records for the operator alone.
+//! Owner of a record: kept next to the records for the operator alone.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
--- How an account stands, without changing anything. The only clock is TIME.
+-- State of an account's windows, without changing anything. The only clock is TIME.
 -- KEYS  minute: list of accepted times in us, oldest first
 --       day:    '<UTC day since the epoch> <accepted in it>'
 -- ARGV  limit of the minute
@@ -13,7 +13,7 @@ local now = time[1] * 1000000 + time[2]
 
 local function entry(index) return tonumber(redis.call('LINDEX', KEYS[1], index)) end
 
--- The list is sorted: how many entries are at most `moment`.
+-- Number of entries that are at most `moment`; the list is sorted.
 local function until_moment(moment, length)
   local low, high = 0, length
   while low < high do

@@ -1,4 +1,4 @@
-//! How an account's limits stand, without charging anything: what the portal shows.
+//! State of an account's limits, which the portal shows, without charging anything.
 
 use std::sync::LazyLock;
 
@@ -21,7 +21,7 @@ pub struct Quotas {
 }
 
 impl Quotas {
-    /// Over a connection for [`crate::connection::Purpose::Directory`], whose user needs no right to write.
+    /// Uses a connection for [`crate::connection::Purpose::Directory`], whose user needs no right to write.
     pub fn new(connection: Connection, instance: Instance) -> Self {
         Self {
             connection,
@@ -29,8 +29,8 @@ impl Quotas {
         }
     }
 
-    /// How the account stands under these limits.
-    pub async fn of(&self, account: &AccountId, limits: Limits) -> Result<Decision, StoreError> {
+    /// State of the account under these limits.
+    pub async fn read(&self, account: &AccountId, limits: Limits) -> Result<Decision, StoreError> {
         let mut call = Cmd::new();
         call.arg("EVALSHA_RO").arg(READ.get_hash()).arg(2);
         call.arg(self.instance.minute(account))

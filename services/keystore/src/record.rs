@@ -1,56 +1,55 @@
-//! What a gate knows of one key, and its packed form in Redis and in every gate's memory.
+//! Record of one key for a gate, and its packed form in Redis and in every gate's memory.
 //!
-//! Layout, version 1: version byte; flags byte (bit 0 suspended, 1 not before, 2 expires,
-//! 3 retires); revision; the times that the flags announce, in ms; then key id, account and plan,
-//! each behind its length byte. Numbers are LEB128. A typical record is 45 bytes: below 64, Redis
-//! keeps a shard as one compact list.
+//! Layout, version 1: version byte; flags byte (bit 0 suspended, 1 not before, 2 expires, 3 retires); revision; the
+//! times that the flags announce, in ms; then key id, account and plan, each behind its length byte. Numbers are
+//! LEB128. A typical record is 45 bytes: below 64, Redis keeps a shard as one compact list.
 
 use std::str::FromStr;
 
 use water_domain::{AccountId, KeyId, PlanName, Timestamp};
 
-/// One key: its names, its plan and when it is in force.
+/// Key: its names, its plan and the times at which it is in force.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Record {
     /// The key's public name, for logs and last use.
     pub key_id: KeyId,
-    /// Whose history the key reads, and whose limits it charges.
+    /// Account whose history the key reads, and whose limits it charges.
     pub account: AccountId,
-    /// The plan that admits it; its limits stand in the directory's plans.
+    /// The plan that admits it; its limits are in the directory's plans.
     pub plan: PlanName,
-    /// Whether the owner suspended it.
+    /// State that the owner declared: suspended or not.
     pub state: KeyState,
-    /// Refused before this moment; valid at it.
+    /// Time before which it is refused; valid at it.
     pub not_before: Option<Timestamp>,
-    /// Refused from this moment on.
+    /// Time from which it is refused.
     pub expires: Option<Timestamp>,
-    /// End of a rotation's overlap: from this moment on the key is as good as unknown.
+    /// End of a rotation's overlap: from this moment on the key is answered like an unknown one.
     pub retires: Option<Timestamp>,
-    /// Which of its owner's keys this is, counted by rotations.
+    /// Number of the key among its owner's, counted by rotations.
     pub revision: u32,
 }
 
-/// What the owner declared.
+/// State that the owner declared.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum KeyState {
-    /// In force, if its times allow.
+    /// The key is in force, if its times allow.
     Active,
-    /// Refused until resumed.
+    /// The key is refused until resumed.
     Suspended,
 }
 
-/// How a key stands at one moment.
+/// State of a key at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Validity {
-    /// Good.
+    /// Valid key.
     Active,
-    /// Its successor has taken over: answered like an unknown key.
+    /// Retired key, whose successor has taken over: answered like an unknown key.
     Retired,
-    /// Its expiration time has come.
+    /// Key whose expiration time has come.
     Expired,
-    /// Suspended by its owner.
+    /// Key that its owner has suspended.
     Suspended,
-    /// Its time has not come.
+    /// Key whose time has not come.
     NotYetValid,
 }
 
@@ -61,7 +60,7 @@ const EXPIRES: u8 = 1 << 2;
 const RETIRES: u8 = 1 << 3;
 
 impl Record {
-    /// How the key stands at `now`, which is Redis' time.
+    /// State of the key at `now`, which is Redis' time.
     pub fn validity(&self, now: Timestamp) -> Validity {
         let reached = |moment: Option<Timestamp>| moment.is_some_and(|moment| now >= moment);
         if reached(self.retires) {
@@ -145,7 +144,7 @@ fn read(rest: &mut &[u8]) -> Option<Record> {
     })
 }
 
-/// Moments before 1970 are negative; zigzag keeps them as short as those after it.
+/// Zigzag form of a number: moments before 1970 are negative, and become as short as those after it.
 fn zigzag(number: i64) -> u64 {
     ((number << 1) ^ (number >> 63)).cast_unsigned()
 }

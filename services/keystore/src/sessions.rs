@@ -19,38 +19,38 @@ use crate::connection::Connection;
 use crate::failure::StoreError;
 use crate::keys::{Instance, WebName};
 
-/// A session that nobody uses ends after it.
+/// Time after which a session that nobody uses ends.
 const IDLE: Duration = Duration::from_mins(30);
-/// Longer than a sign-in takes to write what it has listed; its commands have 2 s each.
+/// Time longer than a sign-in takes to write what it has listed; its commands have 2 s each.
 const BEGINNING: Duration = Duration::from_mins(5);
-/// What an index lists beside sessions, with the time at which they were last ended.
+/// Member of an index, in addition to sessions, with the time at which they were last ended.
 const ENDING: &str = "ended";
 /// The value of a session that was ended by its index.
 const ENDED: &str = "";
 /// The most sessions of a subject; the oldest ends for the next.
 const PER_SUBJECT: usize = 10;
 
-/// What a session is found by.
+/// Names by which a session is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SessionKeys {
     /// The session's own name.
     pub session: WebName,
-    /// Who has signed in.
+    /// Name of the person who signed in.
     pub subject: WebName,
-    /// The identity provider's session, if it tells one.
+    /// The identity provider's session, if it reports one.
     pub provider: Option<WebName>,
 }
 
-/// When a session began.
+/// Times at which a session began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SessionStart {
-    /// Its reader was sent to the identity provider.
+    /// Time at which its reader was sent to the identity provider.
     pub asked: Timestamp,
-    /// Its reader came back.
+    /// Time at which its reader returned.
     pub signed_in: Timestamp,
 }
 
-/// The portal's hand on its sessions.
+/// Access of the portal to its sessions.
 #[derive(Clone, Debug)]
 pub struct Sessions {
     connection: Connection,
@@ -58,7 +58,7 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// Over a connection for [`crate::connection::Purpose::Directory`].
+    /// Uses a connection for [`crate::connection::Purpose::Directory`].
     pub fn new(connection: Connection, instance: Instance) -> Self {
         Self {
             connection,
@@ -66,14 +66,14 @@ impl Sessions {
         }
     }
 
-    /// Whether Redis answers, and lets the portal read its sessions.
+    /// Checks that Redis answers, and lets the portal read its sessions.
     pub async fn check(&self) -> Result<(), StoreError> {
-        self.read(&WebName::of(b"")).await.map(|_| ())
+        self.read(&WebName::digest(b"")).await.map(|_| ())
     }
 
-    /// Keeps a session that ends `length` after its reader came back at the latest. It can be found
-    /// before it can be used, so that none is ever out of reach of those who end it. False: it was
-    /// ended since its reader was sent to the identity provider, and has not begun.
+    /// Keeps a session that ends at most `length` after its reader's return. The session can be found before it can be
+    /// used, so that it can always be ended. False: it was ended since its reader was sent to the identity provider,
+    /// and has not begun.
     pub async fn begin(
         &self,
         keys: &SessionKeys,
@@ -134,7 +134,7 @@ impl Sessions {
         self.read_by(&read).await
     }
 
-    /// The same, and it is in use: it does not end for being idle in the next half an hour.
+    /// Reads the session, and marks it as in use: it does not end for being idle in the next half an hour.
     pub async fn use_and_read(&self, session: &WebName) -> Result<Option<Vec<u8>>, StoreError> {
         let mut read = cmd("GETEX");
         read.arg(self.instance.session(session))
@@ -160,8 +160,8 @@ impl Sessions {
         Ok(())
     }
 
-    /// Ends all sessions of a subject, and those whose sign-in began before `now`; how many there
-    /// were. None lasts longer than `length`.
+    /// Ends all sessions of a subject, and those whose sign-in began before `now`; returns their number. None lasts
+    /// longer than `length`.
     pub async fn end_of_subject(
         &self,
         subject: &WebName,
@@ -172,7 +172,7 @@ impl Sessions {
         self.end_listed(&index, now, length).await
     }
 
-    /// The same for all that comes of one session at the identity provider.
+    /// Ends likewise all sessions that derive from one session at the identity provider.
     pub async fn end_of_provider(
         &self,
         session: &WebName,
@@ -199,7 +199,7 @@ impl Sessions {
         Ok(ended)
     }
 
-    /// Takes what may be taken once within `lifetime`; false if it was taken already.
+    /// Takes what may be taken once within `lifetime`; returns false if it was taken already.
     pub async fn take(&self, once: &WebName, lifetime: Duration) -> Result<bool, StoreError> {
         let mut take = cmd("SET");
         take.arg(self.instance.taken(once))
@@ -214,7 +214,7 @@ impl Sessions {
         Ok(taken.is_some())
     }
 
-    /// Whether this, which may be taken once, was taken.
+    /// Whether `once`, which may be taken once, was taken.
     pub async fn was_taken(&self, once: &WebName) -> Result<bool, StoreError> {
         let mut get = cmd("GET");
         get.arg(self.instance.taken(once));
@@ -260,7 +260,7 @@ impl Sessions {
         Ok((sessions, ended))
     }
 
-    /// Ends a session that may be about to begin; whether it lived.
+    /// Ends a session that may be about to begin; returns whether it lived.
     async fn end_other(&self, session: &str) -> Result<bool, StoreError> {
         let mut end = cmd("SET");
         end.arg(self.instance.session(session))

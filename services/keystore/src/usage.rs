@@ -1,8 +1,8 @@
-//! What each account did on each UTC day, as the gates tell it and the account's holder sees it:
-//! requests, and when each of its keys was last used.
+//! Usage of each account on each UTC day, as the gates report it and the account's holder sees it: requests, and the
+//! time at which each of its keys was last used.
 //!
-//! One hash an account and day: `accepted` and `limited` are counts, every other field is a key id
-//! and its last use in ms. The last uses of all keys stand in one sorted set too, for the operator.
+//! One hash an account and day: `accepted` and `limited` are counts, every other field is a key id and its last use in
+//! ms. The last uses of all keys are in one sorted set too, for the operator.
 
 pub(crate) mod day;
 
@@ -19,43 +19,44 @@ use crate::keys::Instance;
 
 pub use day::UtcDay;
 
-/// How long a day's counts are kept after they were last added to.
+/// Time for which a day's counts are kept after they were last added to.
 const KEPT: Duration = Duration::from_secs(UtcDay::KEPT as u64 * 86_400);
-/// Accounts that are told of at once: enough that a batch takes no longer than Redis needs for it.
+/// Accounts that are reported at once: enough that a batch takes no longer than Redis needs for it.
 const AT_ONCE: usize = 32;
 /// Keys in one command: Redis serves nobody else for the millisecond that it takes.
 const KEYS_PER_COMMAND: usize = 1000;
 
 static ADD: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("usage.lua")));
 
-/// What an account did in a part of a day.
+/// Usage of an account in a part of a day.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Use {
-    /// Which account.
+    /// Account that made the requests.
     pub account: AccountId,
-    /// On which day.
+    /// Day of the requests.
     pub day: UtcDay,
     /// Requests within its limits.
     pub accepted: u64,
     /// Requests that were answered 429.
     pub limited: u64,
-    /// Its keys' last uses.
+    /// Last uses of its keys.
     pub keys: Vec<(KeyId, Timestamp)>,
 }
 
-/// What Redis did not take.
+/// Usage that Redis did not take.
 #[derive(Debug)]
 pub struct UnsentUsage {
     /// The first failure.
     pub error: StoreError,
-    /// What may be told again: nothing of it has been counted. What Redis may have counted is not among it.
+    /// Uses that may be reported again: nothing of them has been counted. What Redis may have counted is not among
+    /// them.
     pub uses: Vec<Use>,
 }
 
 /// The requests of one day.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Day {
-    /// Which day.
+    /// Day of the requests.
     pub day: UtcDay,
     /// Requests within the account's limits.
     pub accepted: u64,
@@ -71,7 +72,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Over a connection for [`crate::connection::Purpose::Directory`].
+    /// Uses a connection for [`crate::connection::Purpose::Directory`].
     pub fn new(connection: Connection, instance: Instance) -> Self {
         Self {
             connection,
@@ -79,8 +80,8 @@ impl Usage {
         }
     }
 
-    /// Adds uses. What may have been counted is not told again: a few requests too few are a
-    /// smaller error than the same ones twice.
+    /// Adds uses. What may have been counted is not reported again: a few requests too few are a smaller error than the
+    /// same ones twice.
     pub async fn add(&self, uses: Vec<Use>) -> Result<(), UnsentUsage> {
         let outcomes = stream::iter(uses)
             .map(|used| async move { self.add_one(&used).await.map_err(|error| (used, error)) })
@@ -100,8 +101,8 @@ impl Usage {
         first.map_or(Ok(()), |error| Err(UnsentUsage { error, uses }))
     }
 
-    /// Writes last uses for the operator, each unless a later one of the same key stands there
-    /// already. After an error some may have been written; writing them again changes nothing.
+    /// Writes last uses for the operator, each unless a later one of the same key is there already. After an error some
+    /// may have been written; writing them again changes nothing.
     pub async fn write_last_uses(&self, uses: &[(KeyId, Timestamp)]) -> Result<(), StoreError> {
         for part in uses.chunks(KEYS_PER_COMMAND) {
             let mut command = cmd("ZADD");
@@ -151,8 +152,8 @@ impl Usage {
         Ok(days.into_iter().zip(counts).map(day).collect())
     }
 
-    /// When each of these keys of the account was last used in the days that are kept; `today` is
-    /// the last one. A key id of another account's key says nothing here.
+    /// Times at which each of these keys of the account was last used in the days that are kept; `today` is the last
+    /// one. A key id of another account's key says nothing here.
     pub async fn last_uses(
         &self,
         account: &AccountId,

@@ -11,12 +11,11 @@ use http::{HeaderName, HeaderValue, Method};
 use tokio::time::timeout;
 use warp::{Filter, Rejection};
 use water_domain::{KeyPrefix, Timestamp};
-use water_http::problem::or_internal;
-use water_http::representation::Conditions;
-use water_http::{Code, Head, Problem, Received, Representation, Spans};
+use water_http::problem::{or_internal, texts};
+use water_http::{Code, Head, Language, Problem, RequestHead, Spans};
 use water_keystore::Quotas;
 
-use crate::asked::{Asked, Response};
+use crate::account_request::{AccountRequest, Response};
 use crate::budgets::Budgets;
 use crate::clock;
 use crate::data::{self, Data};
@@ -38,25 +37,25 @@ use crate::{headers, key_text, origin, quota, reader, usage};
 const MAX_BODY: usize = 4 * 1024;
 /// The largest form with a logout token of 16 KiB.
 const MAX_LOGOUT: usize = 20 * 1024;
-/// How long a body may take.
+/// Time within which a body has to arrive.
 const BODY_TIME: Duration = Duration::from_secs(10);
 /// The longest target of the callback: some providers' codes exceed 2 KiB.
 const MAX_CALLBACK: usize = 8 * 1024;
-/// Sent by a page that asks again by itself: that is no sign of its reader.
+/// Header field of requests that a page sends by itself, which are no sign of its reader.
 const X_POLL: HeaderName = HeaderName::from_static("x-poll");
 
-/// What requests are judged by and answered from.
+/// Parts that judge and answer requests.
 #[derive(Debug)]
 pub struct Portal {
     /// The portal's own origin.
     pub url: PortalUrl,
-    /// What generated keys begin with.
+    /// Prefix of generated keys.
     pub prefix: KeyPrefix,
     /// The plans of the WaterDataApi.
     pub plans: Plans,
     /// The accounts' keys.
     pub keys: Keys,
-    /// What the accounts have left of their plans.
+    /// Remaining requests of the accounts' plans.
     pub quotas: Quotas,
     /// The services' answers.
     pub data: Data,
@@ -64,15 +63,13 @@ pub struct Portal {
     pub sign_in: SignIn,
     /// Signs people out.
     pub sign_out: SignOut,
-    /// Who is signed in.
+    /// Sessions of the people who are signed in.
     pub sessions: Sessions,
-    /// What addresses and sessions may ask for.
+    /// Limits on requests of addresses and sessions.
     pub budgets: Budgets,
-    /// What this API is like.
-    pub openapi: Representation,
     /// The pages.
     pub pages: Pages,
-    /// What is counted.
+    /// Counters.
     pub metrics: Metrics,
     /// Makes spans of requests, if they are exported.
     pub spans: Spans,
@@ -82,9 +79,9 @@ pub struct Portal {
 pub fn filter(
     portal: Arc<Portal>,
 ) -> impl Filter<Extract = (Response,), Error = Rejection, Future: Send> + Clone + Send + Sync {
-    warp::ext::get::<Arc<Received>>()
+    warp::ext::get::<Arc<RequestHead>>()
         .and(warp::body::stream())
-        .then(move |request: Arc<Received>, body| {
+        .then(move |request: Arc<RequestHead>, body| {
             let portal = Arc::clone(&portal);
             Box::pin(async move { portal.answer(&request, body).await })
         })
@@ -93,7 +90,7 @@ pub fn filter(
 impl Portal {
     async fn answer<B: Buf>(
         &self,
-        request: &Received,
+        request: &RequestHead,
         body: impl Stream<Item = Result<B, warp::Error>>,
     ) -> Response {
         let mut journal = Journal::begin(request, &self.spans);
@@ -101,10 +98,12 @@ impl Portal {
         let outcome = or_internal(self.decide(request, body, &mut journal)).await;
         let outcome = outcome.flatten();
         let reason = outcome.as_ref().err().map(Problem::code);
-        let mut answer = outcome.unwrap_or_else(|problem| problem.into_response(&request.id));
+        let mut answer = outcome.unwrap_or_else(|problem| {
+            problem.into_response(&request.id, Language::preferred(&request.headers))
+        });
         headers::protect(answer.headers_mut(), &request.id);
         if matches!(reason, Some(Code::BodyNotAllowed | Code::BodyTooLarge)) {
-            // Where the next request would begin is what two parties could read differently.
+            // Two parties could read the beginning of the next request differently.
             let close = HeaderValue::from_static("close");
             answer.headers_mut().insert(CONNECTION, close);
         }
@@ -115,11 +114,11 @@ impl Portal {
 
     async fn decide<B: Buf>(
         &self,
-        request: &Received,
+        request: &RequestHead,
         body: impl Stream<Item = Result<B, warp::Error>>,
         journal: &mut Journal,
     ) -> Result<Response, Problem> {
-        let route = Route::of(request.uri.path());
+        let route = Route::from_path(request.uri.path());
         let query = head(&route, &request.method).check(request)?;
         key_text::refuse_in_head(request, &query, &self.prefix)?;
         journal.route = route.name();
@@ -129,28 +128,34 @@ impl Portal {
         let now = clock::now();
         match route {
             Route::SignIn => {
+                // Whatever other sites' pages ask for is refused before it costs the address anything.
+                origin::check_navigation(&request.headers)?;
                 if let Some(busy) = self.budgets.sign_in(request) {
                     return Ok(busy);
                 }
-                origin::check_navigation(&request.headers)?;
                 Ok(self.sign_in.begin(request, &query, now).await)
             }
-            Route::Callback => match self.budgets.callback(request) {
-                Some(busy) => Ok(busy),
-                None => Ok(self.sign_in.finish(request, &query, now).await),
-            },
+            Route::Callback => {
+                origin::check_navigation(&request.headers)?;
+                let Some(pending) = self.sign_in.pending(request, &query, now) else {
+                    return Ok(self.sign_in.refuse(request));
+                };
+                match self.budgets.callback(request) {
+                    Some(busy) => Ok(busy),
+                    None => Ok(self.sign_in.finish(request, &query, &pending, now).await),
+                }
+            }
             Route::SignOut => {
                 self.url.check(&request.method, &request.headers)?;
                 self.sign_out.by_reader(request, now).await
             }
             Route::BackChannel => self.sign_out.by_provider(request, &body, now).await,
             Route::Session => self.reader(request, now).await,
-            Route::Description => Ok(self.openapi.answer(&Conditions::of(&request.headers))),
             Route::Account { account, rest } => {
                 self.url.check(&request.method, &request.headers)?;
                 let session = self.session(request, &rest, now).await?;
-                let member = Member::of(&session, account, &self.plans).ok_or_else(not_found)?;
-                let asked = Asked {
+                let member = Member::find(&session, account, &self.plans).ok_or_else(not_found)?;
+                let asked = AccountRequest {
                     received: request,
                     path: &rest,
                     query: &query,
@@ -163,9 +168,9 @@ impl Portal {
         }
     }
 
-    /// Who is signed in, or that nobody is.
-    async fn reader(&self, request: &Received, now: Timestamp) -> Result<Response, Problem> {
-        let opened = self.sessions.of(&request.headers, now, Use::Poll).await?;
+    /// Answers with the signed-in person, if there is one.
+    async fn reader(&self, request: &RequestHead, now: Timestamp) -> Result<Response, Problem> {
+        let opened = self.sessions.find(&request.headers, now, Use::Poll).await?;
         if let Some(opened) = &opened {
             self.budgets.request(opened.name, request.at)?;
         }
@@ -175,27 +180,27 @@ impl Portal {
 
     async fn session(
         &self,
-        request: &Received,
+        request: &RequestHead,
         rest: &[&str],
         now: Timestamp,
     ) -> Result<Session, Problem> {
         let used = match rest {
-            // The page asks for it every five seconds.
+            // The page polls it every five seconds.
             ["quota"] => Use::Poll,
             _ if request.headers.contains_key(X_POLL) => Use::Poll,
             _ => Use::Active,
         };
-        let opened = self.sessions.of(&request.headers, now, used).await?;
+        let opened = self.sessions.find(&request.headers, now, used).await?;
         let opened = opened.ok_or_else(Problem::sign_in_required)?;
         self.budgets.request(opened.name, request.at)?;
         Ok(opened.session)
     }
 
-    /// What an account has.
+    /// Answers a path of an account.
     async fn account(
         &self,
         member: &Member,
-        asked: &Asked<'_>,
+        asked: &AccountRequest<'_>,
         now: Timestamp,
     ) -> Result<Response, Problem> {
         match asked.path {
@@ -210,7 +215,7 @@ impl Portal {
     }
 }
 
-/// What a request's head may be.
+/// Bounds of a request's head.
 fn head(route: &Route<'_>, method: &Method) -> Head {
     let target = match route {
         Route::Callback => MAX_CALLBACK,
@@ -244,7 +249,7 @@ async fn read<B: Buf>(
     most: usize,
 ) -> Result<Bytes, Problem> {
     let collected = body
-        .map_err(|_| Problem::invalid_body("It ends early."))
+        .map_err(|_| Problem::invalid_body(texts::body_ends_early()))
         .try_fold(BytesMut::new(), async |mut read, mut piece| {
             if read.len() + piece.remaining() > most {
                 return Err(Problem::body_too_large(most));
@@ -254,10 +259,10 @@ async fn read<B: Buf>(
         });
     match timeout(BODY_TIME, collected).await {
         Ok(read) => Ok(read?.freeze()),
-        Err(_) => Err(Problem::invalid_body("It did not arrive in time.")),
+        Err(_) => Err(Problem::invalid_body(texts::body_is_late())),
     }
 }
 
 fn not_found() -> Problem {
-    Problem::not_found("There is no such path.")
+    Problem::not_found(texts::no_such_path())
 }

@@ -1,21 +1,21 @@
-//! How often addresses may sign in and sessions may ask, in the memory of the process.
+//! Limits on the sign-ins of addresses and on the requests of sessions, in the memory of the process.
 
 use std::net::IpAddr;
 
 use tokio::time::Instant;
 use water_http::client_address::network;
-use water_http::{Buckets, Problem, Received};
+use water_http::{Buckets, Problem, RequestHead};
 use water_keystore::WebName;
 
-use crate::asked::Response;
+use crate::account_request::Response;
 use crate::notice::Notice;
 
-/// Sign-ins a minute from one address, and ways back from the provider.
+/// Sign-ins a minute from one address; as many returns from the provider.
 const SIGN_INS: f64 = 20.0;
 /// Requests a minute of one session.
 const REQUESTS: f64 = 240.0;
 
-/// Who has asked how often of late.
+/// Recent sign-ins of addresses and requests of sessions.
 #[derive(Debug)]
 pub struct Budgets {
     sign_ins: Buckets<IpAddr>,
@@ -34,13 +34,13 @@ impl Default for Budgets {
 }
 
 impl Budgets {
-    /// Counts the beginning of a sign-in; the page to answer with where it is one too many.
-    pub fn sign_in(&self, request: &Received) -> Option<Response> {
+    /// Counts the beginning of a sign-in; returns the page to answer with if it is one too many.
+    pub fn sign_in(&self, request: &RequestHead) -> Option<Response> {
         refusal(&self.sign_ins, request)
     }
 
-    /// Counts a way back from the provider; the page to answer with where it is one too many.
-    pub fn callback(&self, request: &Received) -> Option<Response> {
+    /// Counts a return from the provider; returns the page to answer with if it is one too many.
+    pub fn callback(&self, request: &RequestHead) -> Option<Response> {
         refusal(&self.callbacks, request)
     }
 
@@ -51,7 +51,7 @@ impl Budgets {
     }
 }
 
-fn refusal(buckets: &Buckets<IpAddr>, request: &Received) -> Option<Response> {
+fn refusal(buckets: &Buckets<IpAddr>, request: &RequestHead) -> Option<Response> {
     let wait = buckets.take(network(request.client), request.at).err()?;
     let retry_after = wait.as_secs() + 1;
     Some(Notice::TooMany { retry_after }.into_response(&request.headers, &request.id))

@@ -1,8 +1,7 @@
-//! Which accounts a person has, from the claims of the identity provider.
+//! A person's accounts, from the claims of the identity provider.
 //!
-//! Each value of one claim is matched by a pattern with the groups `account`, `plan` and `role`.
-//! A value that does not match belongs to other programs; one that matches and cannot be read gives
-//! nothing.
+//! Values of one claim are matched by a pattern with the groups `account`, `plan` and `role`. A value that
+//! does not match belongs to other programs; one that matches and cannot be read gives nothing.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -19,28 +18,28 @@ const MAX_VALUE: usize = 256;
 /// The largest compiled pattern, in bytes.
 const MAX_PATTERN: usize = 1 << 20;
 
-/// What a person may do with an account.
+/// Rights of a person in an account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Looks, creates, rotates and revokes.
+    /// Reads, creates, rotates and revokes.
     Manager,
-    /// Looks.
+    /// Reads.
     Viewer,
 }
 
 /// An account that a person has.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Grant {
-    /// Which account.
+    /// Id of the account.
     pub account: AccountId,
     /// The plan that it is on, by the identity provider.
     pub plan: PlanName,
-    /// What the person may do with it.
+    /// Rights of the person in it.
     pub role: Role,
 }
 
-/// Where the claim is: a name, or from `/` on a JSON pointer (RFC 6901).
+/// Name of the claim, or from `/` on a JSON pointer to it (RFC 6901).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClaimName(Box<str>);
 
@@ -49,31 +48,31 @@ pub struct ClaimName(Box<str>);
 #[error("a claim's name has no spaces at its ends and is not empty")]
 pub struct InvalidClaimName;
 
-/// What a value must look like, from its first to its last character.
+/// Regular expression that matches a value from its first to its last character.
 #[derive(Clone, Debug)]
 pub struct Pattern(Regex);
 
-/// A pattern that cannot be used. Repeats none of it.
+/// A pattern that cannot be used. Repeats no part of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum InvalidPattern {
     /// No regular expression of the `regex` crate, or one that is too large.
     #[error("it is no regular expression: look-around and back-references do not exist here")]
     Syntax,
-    /// Nothing would be an account.
+    /// No group gives the account.
     #[error("it has no group (?<account>…)")]
     Account,
 }
 
-/// What a person's claims give.
+/// Accounts that a person's claims give.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Accounts {
     /// The accounts, by id.
     pub grants: Vec<Grant>,
-    /// Why values that match were left out.
+    /// Reasons for which matching values were left out.
     pub left_out: Vec<LeftOut>,
 }
 
-/// Why a value that matches gives no account.
+/// Reason for which a matching value gives no account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum LeftOut {
     /// Longer than 256 bytes.
@@ -85,22 +84,22 @@ pub enum LeftOut {
     /// The group `plan` is no plan's name.
     #[error("its plan is no plan's name")]
     Plan,
-    /// Neither the value nor the settings name a plan.
+    /// No plan, neither in the value nor in the settings.
     #[error("it names no plan, and WATER_ACCOUNTS_DEFAULT_PLAN is not set")]
     NoPlan,
 }
 
-/// Why claims let nobody in.
+/// Reason for which claims let nobody in.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ClaimsError {
-    /// One account on two plans.
+    /// An account on two plans.
     #[error("the account {account} is on two plans, {one} and {other}")]
     Ambiguous {
-        /// Which account.
+        /// Id of the account.
         account: AccountId,
-        /// One of the plans.
+        /// First plan.
         one: PlanName,
-        /// The other.
+        /// Second plan.
         other: PlanName,
     },
     /// A role that does not exist.
@@ -123,10 +122,10 @@ impl ClaimsError {
 }
 
 impl Pattern {
-    /// `water:<account>:<plan>`, with `:viewer` for those who only look.
+    /// `water:<account>:<plan>`, with `:viewer` for those who only read.
     pub const DEFAULT: &'static str = "water:(?<account>[^:]+):(?<plan>[^:]+)(:(?<role>viewer))?";
 
-    /// The accounts in the claim, which is a text or a list of texts. Without a group `plan`, or
+    /// Returns the accounts in the claim, which is a text or a list of texts. Without a group `plan`, or
     /// where it matched nothing, `default_plan` counts.
     pub fn accounts(
         &self,
@@ -174,7 +173,7 @@ impl Pattern {
 }
 
 impl Grant {
-    /// Two values for one account: one plan, and of the roles the lesser.
+    /// Merges two values for one account: they name one plan, and the lesser role counts.
     fn merge(&mut self, other: Self) -> Result<(), ClaimsError> {
         if self.plan != other.plan {
             return Err(ClaimsError::Ambiguous {
@@ -216,9 +215,10 @@ fn role(captures: &Captures<'_>, account: &AccountId) -> Result<Role, ClaimsErro
 
 impl ClaimName {
     fn values<'a>(&self, claims: &'a Value) -> impl Iterator<Item = &'a str> {
-        let value = match self.0.starts_with('/') {
-            true => claims.pointer(&self.0),
-            false => claims.get(&*self.0),
+        let value = if self.0.starts_with('/') {
+            claims.pointer(&self.0)
+        } else {
+            claims.get(&*self.0)
         };
         let values = match value {
             Some(Value::Array(values)) => values.as_slice(),
@@ -233,9 +233,10 @@ impl FromStr for ClaimName {
     type Err = InvalidClaimName;
 
     fn from_str(text: &str) -> Result<Self, InvalidClaimName> {
-        match text.is_empty() || text.trim() != text {
-            true => Err(InvalidClaimName),
-            false => Ok(Self(text.into())),
+        if text.is_empty() || text.trim() != text {
+            Err(InvalidClaimName)
+        } else {
+            Ok(Self(text.into()))
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use water_domain::Timestamp;
 
-/// Now, by the machine's clock.
+/// Reads the machine's clock.
 #[expect(
     clippy::disallowed_methods,
     reason = "here a request meets the world: expiries and days are judged by this clock"

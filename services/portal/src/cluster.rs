@@ -1,5 +1,5 @@
-//! What the portal asks of the API server: ApiKeys of its namespace, one account at a time, and the
-//! plans of its WaterDataApi.
+//! The portal's questions to the API server: ApiKeys of its namespace, one account at a time, and the plans
+//! of its WaterDataApi.
 
 mod bounds;
 mod failure;
@@ -22,18 +22,18 @@ use water_runtime::Latch;
 use water_runtime::telemetry::chain;
 
 use crate::member::Member;
-use crate::plans::{Plans, Read};
+use crate::plans::{InstallationFacts, Plans};
 pub use failure::ClusterError;
 
-/// Between two looks at the plans; the operator takes as long to tell the gates of a change.
+/// Time between two reads of the plans; the operator takes as long to announce a change to the gates.
 const PLANS_EVERY: Duration = Duration::from_secs(10);
-/// The same before the first reading, which the portal's readiness waits for.
+/// Time between two reads before the first success, which the portal's readiness waits for.
 const UNKNOWN_PLANS_EVERY: Duration = Duration::from_secs(1);
-/// In whose name fields are written.
+/// Field manager of the portal's writes.
 pub const MANAGER: &str = "water-portal";
 /// The label of keys that the portal has made; its value is [`MANAGER`].
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// The annotation of keys that the portal has made: who asked for it.
+/// The annotation of keys that the portal has made: the person who asked for it.
 pub const REQUESTED_BY: &str = "waterdata.dev/requested-by";
 
 /// The API server as this portal sees it.
@@ -47,7 +47,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Of the API server that a client asks. Nothing is asked yet.
+    /// Uses this client of the API server. Asks nothing yet.
     pub fn new(client: Client, instance: &Instance) -> Self {
         let place = ApiName {
             namespace: instance.namespace().to_owned(),
@@ -69,8 +69,8 @@ impl Cluster {
         }
     }
 
-    /// All keys of the member's account, in no order. A quorum read: no state in it is older than
-    /// the request.
+    /// Lists the keys of the member's account, in no order. A quorum read: no state in it is older than the
+    /// request.
     pub async fn keys(&self, member: &Member) -> Result<Vec<ApiKey>, ClusterError> {
         let account = member.account();
         let of_account = ListParams::default().fields(&format!("spec.accountId={account}"));
@@ -87,7 +87,7 @@ impl Cluster {
         Ok(readable.filter(|key| self.is_of(member, key)).collect())
     }
 
-    /// A key of the member's account; `None` for every other, and for what is no name.
+    /// Returns a key of the member's account; `None` for every other, and for a text that is no name.
     pub async fn key(&self, member: &Member, name: &str) -> Result<Option<ApiKey>, ClusterError> {
         if !is_name(name) {
             return Ok(None);
@@ -138,10 +138,10 @@ impl Cluster {
     }
 
     /// Reads the WaterDataApi.
-    pub async fn installation(&self) -> Result<Read, ClusterError> {
+    pub async fn installation(&self) -> Result<InstallationFacts, ClusterError> {
         let found = self.installations.get(&self.place.name).await;
         let found = found.map_err(|error| ClusterError::new("read the WaterDataApi", error))?;
-        Ok(Read {
+        Ok(InstallationFacts {
             plans: found.spec.plans.iter().map(plan).collect(),
             keys_elsewhere: found.spec.api_keys.allowed_namespaces.from
                 != water_data_api::From::Same,
@@ -154,9 +154,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Keeps what the WaterDataApi allows as the API server tells it, for as long as it is polled,
-    /// and sets `known` at the first reading. What was read last stays while the API server is
-    /// away.
+    /// Follows what the WaterDataApi allows for as long as it is polled, and sets `known` at the first
+    /// reading. The last reading stays while the API server is away.
     pub async fn follow_plans(&self, plans: &Plans, known: Latch) -> Infallible {
         let mut pause = UNKNOWN_PLANS_EVERY;
         let mut said = None;
@@ -169,7 +168,7 @@ impl Cluster {
                 }
                 Err(error) => {
                     let error = chain(&error).to_string();
-                    // Said when it changes, not each time.
+                    // Logged when it changes, not each time.
                     if said.as_ref() != Some(&error) {
                         warn!(error, "the WaterDataApi could not be read");
                     }
@@ -180,7 +179,8 @@ impl Cluster {
         }
     }
 
-    /// Whether the key is one of the member's account for this WaterDataApi, whatever the API server answers.
+    /// Whether the key is one of the member's account for this WaterDataApi, whatever the API server
+    /// answers.
     fn is_of(&self, member: &Member, key: &ApiKey) -> bool {
         let issued = key.status.as_ref().and_then(|status| status.api.as_ref());
         let is_here = match (issued, &key.spec.api_ref) {
@@ -198,7 +198,7 @@ impl std::fmt::Debug for Cluster {
     }
 }
 
-/// What the API server takes for a name: of an ApiKey, at most 52 characters.
+/// Checks that the API server takes the text for a name: of an ApiKey, at most 52 characters.
 fn is_name(text: &str) -> bool {
     let clean = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.');
     let edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);

@@ -16,12 +16,12 @@ use crate::origin::PortalUrl;
 use crate::provider::{Client, Issuer};
 use crate::seal::SealKey;
 
-/// What one portal process is told.
+/// Settings of one portal process.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Addresses and the manner of stopping.
     pub process: ProcessSettings,
-    /// Where sessions are kept and counters are read, as the portal's own user.
+    /// Redis of the sessions and counters, as the portal's own user.
     pub redis: ConnectionSettings,
     /// The WaterDataApi that this portal belongs to.
     pub instance: Instance,
@@ -29,29 +29,29 @@ pub struct Config {
     pub departements: ServiceAddress,
     /// The service behind hydrorisk, conformite and sources.
     pub history: ServiceAddress,
-    /// What identities towards the services are signed with.
+    /// Key that signs identities towards the services.
     pub identity: IdentityKey,
-    /// What generated keys begin with.
+    /// Prefix of generated keys.
     pub key_prefix: KeyPrefix,
-    /// Whose word on the client's address counts.
+    /// Proxies whose word on the client's address counts.
     pub trusted_proxies: TrustedProxies,
     /// The portal's own address in browsers.
     pub url: PortalUrl,
-    /// What the portal is to the identity provider.
+    /// The portal's registration at the identity provider.
     pub client: Client,
     /// The claim with the accounts.
     pub accounts_claim: ClaimName,
-    /// What a value of that claim says.
+    /// Pattern of that claim's values.
     pub accounts_pattern: Pattern,
     /// The plan of accounts whose value names none.
     pub accounts_default_plan: Option<PlanName>,
-    /// What the cookies of sign-ins under way are sealed with.
+    /// Key that seals the cookies of sign-ins under way.
     pub seal_key: SealKey,
-    /// From sign-in until a session ends, however busy it is.
+    /// Time from sign-in until a session ends, however busy it is.
     pub session_length: Duration,
-    /// How many keys an account may have.
+    /// Most keys of an account.
     pub max_keys: NonZeroU32,
-    /// How many days a key may live; none: without end.
+    /// Most days of a key's life; none: without end.
     pub max_key_days: Option<NonZeroU32>,
 }
 
@@ -179,13 +179,12 @@ fn pattern(settings: &mut Settings) -> Result<(Pattern, Option<PlanName>), Inval
         "the plan of accounts whose value names none, such as Enterprise",
     );
     let (pattern, default_plan) = (pattern?, default_plan?);
-    match default_plan.is_some() || pattern.names_plans() {
-        true => Ok((pattern, default_plan)),
-        false => {
-            let problem = "is not set, and WATER_ACCOUNTS_PATTERN has no group (?<plan>…): no \
+    if default_plan.is_some() || pattern.names_plans() {
+        Ok((pattern, default_plan))
+    } else {
+        let problem = "is not set, and WATER_ACCOUNTS_PATTERN has no group (?<plan>…): no \
                            account would have a plan. Set it to a plan, or add the group.";
-            Err(settings.refuse(DEFAULT_PLAN, problem))
-        }
+        Err(settings.refuse(DEFAULT_PLAN, problem))
     }
 }
 
@@ -196,9 +195,10 @@ fn session_length(settings: &mut Settings) -> Result<Duration, Invalid> {
         "8",
         "the hours from sign-in until a session ends, 1 to 24, such as 8",
     )?;
-    match (1..=24).contains(&hours) {
-        true => Ok(Duration::from_secs(hours * 3600)),
-        false => Err(settings.refuse(HOURS, "is out of range. Set it to a number from 1 to 24.")),
+    if (1..=24).contains(&hours) {
+        Ok(Duration::from_secs(hours * 3600))
+    } else {
+        Err(settings.refuse(HOURS, "is out of range. Set it to a number from 1 to 24."))
     }
 }
 

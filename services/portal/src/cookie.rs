@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::header::COOKIE;
 use http::{HeaderMap, HeaderValue};
 
-/// All cookies of a request, as name and value. A line that is not UTF-8 is left out: the portal
+/// Returns the cookies of a request, as name and value. A line that is not UTF-8 is left out: the portal
 /// writes ASCII only.
 pub fn all(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     let lines = headers.get_all(COOKIE).iter();
@@ -17,7 +17,7 @@ pub fn all(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     pairs.filter_map(|pair| pair.trim_matches([' ', '\t']).split_once('='))
 }
 
-/// The value of a cookie that was sent once; none where it was not sent, or twice: then another
+/// Returns the value of a cookie that was sent once; none where it was not sent, or twice: then another
 /// party may have set one of them.
 pub fn once<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = all(headers).filter(|(other, _)| *other == name);
@@ -27,7 +27,7 @@ pub fn once<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     }
 }
 
-/// `Set-Cookie` with a value of letters, digits, `-` and `_`. Without `lifetime` the browser keeps
+/// Returns `Set-Cookie` with a value of letters, digits, `-` and `_`. Without `lifetime` the browser keeps
 /// it as long as it runs.
 pub fn set(name: &str, value: &str, lifetime: Option<Duration>) -> HeaderValue {
     let age = lifetime.map(|lifetime| format!("; Max-Age={}", lifetime.as_secs()));
@@ -36,7 +36,7 @@ pub fn set(name: &str, value: &str, lifetime: Option<Duration>) -> HeaderValue {
     HeaderValue::try_from(text).expect("names and values are ASCII of ours")
 }
 
-/// `Set-Cookie` that takes a cookie away.
+/// Returns `Set-Cookie` that removes a cookie.
 pub fn clear(name: &str) -> HeaderValue {
     set(name, "", Some(Duration::ZERO))
 }

@@ -13,30 +13,30 @@ use water_gate::forward::{Forwarding, forward, reachable};
 use water_gate::route::{ROUTES, Route};
 use water_gate::upstream::Upstreams;
 use water_http::{Identity, Problem, Signer, Spans};
-use water_keystore::{Allowance, Allowances};
+use water_keystore::{Allowance, Allowances, Reply};
 
-use crate::asked::{Asked, Response};
+use crate::account_request::{AccountRequest, Response};
 use crate::member::Member;
 
 /// The key id that the services log for the portal's requests. No account's key has it.
 pub const PORTAL_KEY: &str = "portal000000";
 
-/// What the requests for data need.
+/// Parts that answer requests for data.
 #[derive(Debug)]
 pub struct Data {
     /// The services.
     pub upstreams: Arc<Upstreams>,
     /// Signs the reader's identity, as the gates' is signed.
     pub signer: Signer,
-    /// What large answers may take of the memory.
+    /// Memory that large answers may use.
     pub budget: BodyBudget,
-    /// How often an account may look.
+    /// Limits on an account's requests.
     pub allowances: Allowances,
     /// Makes spans of the exchanges, if they are exported.
     pub spans: Spans,
 }
 
-/// The API's route that an account's path stands for.
+/// Returns the API's route for an account's path.
 pub fn route(path: &[&str]) -> Option<&'static Route> {
     match path {
         [name] => ROUTES.iter().find(|route| route.name == *name),
@@ -44,12 +44,12 @@ pub fn route(path: &[&str]) -> Option<&'static Route> {
     }
 }
 
-/// What the route's service answers to the account: parameters, forms and entity tags are the service's.
+/// Forwards the request to the route's service: parameters, forms and entity tags are the service's.
 pub async fn answer(
     data: &Data,
     route: &'static Route,
     member: &Member,
-    asked: &Asked<'_>,
+    asked: &AccountRequest<'_>,
     now: Timestamp,
 ) -> Result<Response, Problem> {
     if !asked.received.only_reads() {
@@ -60,7 +60,7 @@ pub async fn answer(
     }
     reachable(route, &data.upstreams, Instant::now())?;
     let taken = data.allowances.take(member.account(), Allowance::Reads);
-    if let Some(wait) = taken.await? {
+    if let Reply::Full(wait) = taken.await? {
         return Err(Problem::too_many_requests(wait.as_secs() + 1));
     }
     let identity = Identity {

@@ -1,4 +1,4 @@
-//! What every answer tells the browser about its own safety.
+//! Header fields by which every answer protects its reader's browser.
 
 use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY,
@@ -28,7 +28,7 @@ const ALL: [(HeaderName, &str); 6] = [
     ),
 ];
 
-/// Adds the fields, and that no cache keeps an answer that does not say otherwise.
+/// Adds the fields, and `no-store` to an answer that does not say otherwise.
 pub fn protect(headers: &mut HeaderMap, id: &RequestId) {
     for (name, value) in ALL {
         headers.insert(name, HeaderValue::from_static(value));

@@ -1,23 +1,23 @@
-//! What has been learned about one request: its line in the access log and its span.
+//! Record of one request, for its line in the access log and its span.
 
 use water_domain::{AccountId, PlanName};
-use water_http::{Access, Code, HttpSpan, Received, Spans};
+use water_http::{Access, Code, HttpSpan, RequestHead, Spans};
 
-use crate::asked::Response;
+use crate::account_request::Response;
 
-/// Filled as the request passes the checks; what it did not reach stays empty.
+/// Record of a request, filled as it passes the checks; what it did not reach stays empty.
 #[derive(Debug)]
 pub struct Journal {
     /// The route's name.
     pub route: &'static str,
-    /// Whose data it asks for, once that is known to be the reader's.
+    /// Account whose data it asks for, once that is known to be the reader's.
     pub account: Option<(AccountId, PlanName)>,
     span: Option<HttpSpan>,
 }
 
 impl Journal {
-    /// The journal of a request of which nothing is known yet.
-    pub fn begin(request: &Received, spans: &Spans) -> Self {
+    /// Begins the record of a request of which nothing is known yet.
+    pub fn begin(request: &RequestHead, spans: &Spans) -> Self {
         Self {
             route: "-",
             account: None,
@@ -26,7 +26,7 @@ impl Journal {
     }
 
     /// Writes the line and ends the span.
-    pub fn close(self, request: &Received, answer: &Response, reason: Option<Code>) {
+    pub fn close(self, request: &RequestHead, answer: &Response, reason: Option<Code>) {
         let trace = self.span.as_ref().map(HttpSpan::trace);
         Access {
             request_id: &request.id,

@@ -5,7 +5,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
 use serde::Serialize;
 
-use crate::asked::Response;
+use crate::account_request::Response;
 
 /// An answer with a body.
 pub fn json(status: StatusCode, body: &impl Serialize) -> Response {
@@ -16,7 +16,7 @@ pub fn json(status: StatusCode, body: &impl Serialize) -> Response {
     answer
 }
 
-/// 202: it is on its way; another request tells how far.
+/// Answers 202: the change is under way; another request shows its progress.
 pub fn accepted() -> Response {
     unstored(StatusCode::ACCEPTED, Bytes::new())
 }

@@ -1,16 +1,16 @@
-//! Keys' texts have no place in a request to the portal: wherever one stands, it is refused, and not
-//! repeated.
+//! Refusal of keys' texts in requests to the portal: a request with one anywhere is refused, and the text
+//! is not repeated.
 
 use std::borrow::Cow;
 
 use bytes::Bytes;
 use percent_encoding::percent_decode_str;
 use water_domain::KeyPrefix;
-use water_http::{Problem, Query, Received};
+use water_http::{Problem, Query, RequestHead};
 
-/// Looks through path, query and header fields.
+/// Checks path, query and header fields.
 pub fn refuse_in_head(
-    request: &Received,
+    request: &RequestHead,
     query: &Query<'_>,
     prefix: &KeyPrefix,
 ) -> Result<(), Problem> {
@@ -21,16 +21,18 @@ pub fn refuse_in_head(
     let mut texts = std::iter::once(path)
         .chain(fields)
         .chain(pairs.map(Cow::Borrowed));
-    match texts.any(|text| prefix.is_in(&text)) {
-        true => Err(Problem::key_in_request()),
-        false => Ok(()),
+    if texts.any(|text| prefix.is_in(&text)) {
+        Err(Problem::key_in_request())
+    } else {
+        Ok(())
     }
 }
 
-/// Looks through a body.
+/// Checks a body.
 pub fn refuse_in_body(body: &Bytes, prefix: &KeyPrefix) -> Result<(), Problem> {
-    match prefix.is_in(&String::from_utf8_lossy(body)) {
-        true => Err(Problem::key_in_request()),
-        false => Ok(()),
+    if prefix.is_in(&String::from_utf8_lossy(body)) {
+        Err(Problem::key_in_request())
+    } else {
+        Ok(())
     }
 }

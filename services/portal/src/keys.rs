@@ -14,24 +14,23 @@ mod view;
 use http::{Method, StatusCode};
 use kube::ResourceExt;
 use water_domain::Timestamp;
+use water_http::problem::texts;
 use water_http::{Code, Problem};
 use water_keystore::UtcDay;
 
-use crate::asked::{Asked, Response};
+use crate::account_request::{AccountRequest, Response};
 use crate::json::{accepted, json};
 use crate::member::Member;
 use context::no_key;
 pub use context::{Keys, Rules};
-#[cfg(test)]
-pub(crate) use fields::{CREATE, RENAME, ROTATE};
 use view::previous_ids;
 pub use view::{Key, KeyList};
 
-/// Answers what stands behind `keys` in the path.
+/// Answers the paths `…/keys` and below.
 pub async fn answer(
     keys: &Keys,
     member: &Member,
-    asked: &Asked<'_>,
+    asked: &AccountRequest<'_>,
     now: Timestamp,
 ) -> Result<Response, Problem> {
     let rest = asked.path.get(1..).unwrap_or_default();
@@ -50,18 +49,18 @@ pub async fn answer(
     }
 }
 
-/// Newest first.
+/// Lists the keys, newest first.
 async fn list(keys: &Keys, member: &Member, now: Timestamp) -> Result<Response, Problem> {
     let mut found = keys.cluster.keys(member).await?;
     found.sort_by_cached_key(|key| {
         let created = key.creation_timestamp().map(|at| at.0.as_millisecond());
         (std::cmp::Reverse(created), key.name_any())
     });
-    let mut data: Vec<Key> = found.iter().map(|key| Key::of(key, now)).collect();
+    let mut data: Vec<Key> = found.iter().map(|key| Key::read(key, now)).collect();
     let ids = previous_ids(&data);
     let uses = keys
         .usage
-        .last_uses(member.account(), &ids, UtcDay::of(now));
+        .last_uses(member.account(), &ids, UtcDay::from(now));
     let uses = uses.await?;
     for previous in data.iter_mut().filter_map(|key| key.previous.as_mut()) {
         let index = ids.iter().position(|id| id.as_str() == previous.key_id);
@@ -77,20 +76,19 @@ async fn list(keys: &Keys, member: &Member, now: Timestamp) -> Result<Response, 
     Ok(json(StatusCode::OK, &list))
 }
 
-/// Answers `DELETE …/keys/{name}`: the key goes, once every gate has acknowledged.
+/// Answers `DELETE …/keys/{name}`: the key goes, once every gate has acknowledged. No budget of changes can be in its way.
 async fn revoke(keys: &Keys, member: &Member, name: &str) -> Result<Response, Problem> {
     keys.may_change(member)?;
-    keys.charge(member).await?;
     let key = keys.cluster.key(member, name).await?.ok_or_else(no_key)?;
     if key.metadata.deletion_timestamp.is_some() {
         return Ok(accepted());
     }
     match keys.cluster.delete(&key).await {
         Err(error) if error.is_gone() => Err(no_key()),
-        Err(error) if error.is_conflict() => {
-            let detail = "Another key has this name by now: look at it again.";
-            Err(Problem::conflict(Code::ChangedMeanwhile, detail))
-        }
+        Err(error) if error.is_conflict() => Err(Problem::conflict(
+            Code::ChangedMeanwhile,
+            texts::key_replaced(),
+        )),
         deleted => Ok(deleted.map(|()| accepted())?),
     }
 }

@@ -1,11 +1,11 @@
-//! The portal: who holds an account signs in here, makes and revokes keys, and looks at its data.
+//! The portal: account holders sign in here, make and revoke keys, and read their data.
 //!
-//! [`app`] is the place to begin reading: it takes a request from its origin to its session, to its
-//! member and to its route. Alone knows: OpenID Connect, browser sessions, pages. Never knows: SQL,
-//! names of Redis keys, Secrets.
+//! [`app`] is the place to begin reading: it takes a request from its origin to its session, to its member
+//! and to its route. Alone knows: OpenID Connect, browser sessions, pages. Never knows: SQL, names of Redis
+//! keys, Secrets.
 
+mod account_request;
 mod app;
-mod asked;
 mod budgets;
 mod claims;
 mod clock;
@@ -21,7 +21,6 @@ mod keys;
 mod member;
 mod metrics;
 mod notice;
-mod openapi;
 mod origin;
 mod pages;
 mod plans;

@@ -7,7 +7,7 @@ use water_portal::{Config, Pages, Service};
 use water_resources::client::connect;
 use water_runtime::{process, program, settings, telemetry};
 
-/// A person waits for each answer of the API server.
+/// Deadline of the API server's answers: a person waits for each.
 const API_SERVER_TIME: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {

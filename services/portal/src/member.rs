@@ -1,5 +1,5 @@
-//! Whoever is signed in, as a member of one account. Every function that touches an account's keys
-//! or data takes one, and there is one way to get it: a session that has the account.
+//! A signed-in person as a member of one account. Every function that touches an account's keys or data
+//! takes one, and there is one way to get it: a session that has the account.
 
 use water_domain::{AccountId, PlanName};
 
@@ -7,7 +7,7 @@ pub use crate::claims::Role;
 use crate::plans::Plans;
 use crate::session::Session;
 
-/// One person's standing in one account.
+/// Rights of one person in one account.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Member {
     account: AccountId,
@@ -18,9 +18,9 @@ pub struct Member {
 }
 
 impl Member {
-    /// The session's standing in `account`, a segment of the path; none if it is no account of the
+    /// Returns the session's rights in `account`, a segment of the path; none if it is no account of the
     /// session.
-    pub fn of(session: &Session, account: &str, plans: &Plans) -> Option<Self> {
+    pub fn find(session: &Session, account: &str, plans: &Plans) -> Option<Self> {
         let mut grants = session.grants().iter();
         let grant = grants.find(|grant| grant.account.as_str() == account)?;
         Some(Self {
@@ -32,12 +32,12 @@ impl Member {
         })
     }
 
-    /// The account.
+    /// Returns the account.
     pub fn account(&self) -> &AccountId {
         &self.account
     }
 
-    /// Its plan, by the identity provider.
+    /// Returns the account's plan, by the identity provider.
     pub fn plan(&self) -> &PlanName {
         &self.plan
     }
@@ -47,12 +47,12 @@ impl Member {
         self.access
     }
 
-    /// What the person may do.
+    /// Returns the person's role.
     pub fn role(&self) -> Role {
         self.role
     }
 
-    /// Who it is, as the identity provider says: 1 to 255 characters.
+    /// Returns the person's name at the identity provider: 1 to 255 characters.
     pub fn subject(&self) -> &str {
         &self.subject
     }

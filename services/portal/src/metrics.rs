@@ -1,4 +1,4 @@
-//! What the portal counts. No label comes from a person, an account, a path or an error's text.
+//! The portal's counters. No label comes from a person, an account, a path or an error's text.
 
 use http::StatusCode;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -50,13 +50,13 @@ impl Metrics {
             .inc();
     }
 
-    /// Counts a sign-in that came back; `outcome` is `signed_in` or the reason why it is not.
+    /// Counts a finished sign-in; `outcome` is `signed_in` or the reason why it is not.
     pub fn sign_in(&self, outcome: &'static str) {
         self.sign_ins.get_or_create(&SignInLabels { outcome }).inc();
     }
 
-    /// Counts listed keys whose plan is another than the session's: the holder's claims have changed
-    /// since they were made, or the cluster has made them.
+    /// Counts listed keys whose plan is another than the session's: the holder's claims have changed since
+    /// they were made, or the cluster has made them.
     pub fn keys_on_other_plans(&self, keys: usize) {
         self.other_plans.inc_by(keys as u64);
     }

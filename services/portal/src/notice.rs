@@ -1,35 +1,33 @@
-//! The few plain pages that the portal makes itself: what has become of a sign-in, in one sentence,
-//! in the reader's language.
+//! The few plain pages that the portal makes itself: the outcome of a sign-in, in one sentence, in the
+//! reader's language.
 
 use bytes::Bytes;
-use http::header::{
-    ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE,
-};
+use http::header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE};
 use http::header::{RETRY_AFTER, VARY};
 use http::{HeaderMap, HeaderValue, StatusCode};
-use water_http::{RequestId, weights};
+use water_http::{Language, RequestId};
 
-use crate::asked::Response;
+use crate::account_request::Response;
 
 /// The icon of all pages: without it a browser would ask for `/favicon.ico`, which the portal does not have.
 const ICON: &str = "/drop.svg";
 
-/// What the page says.
+/// Message of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
     /// The sign-in is not one that this browser began a moment ago.
     NotBegun,
-    /// The identity provider said no.
+    /// The identity provider refused the sign-in.
     Refused,
     /// The identity provider does not answer.
     ProviderAway,
     /// The identity provider does not take the portal's own client id or secret.
     ClientRefused,
-    /// Its answer failed a check.
+    /// The identity provider's answer failed a check.
     NotBelieved,
     /// The claims give no clear accounts.
     Claims,
-    /// Sessions cannot be kept now.
+    /// Sessions cannot be stored now.
     StoreAway,
     /// Too many sign-ins from an address.
     TooMany {
@@ -40,17 +38,10 @@ pub enum Notice {
     Internal,
 }
 
-/// A language of the pages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Language {
-    French,
-    English,
-}
-
 impl Notice {
-    /// The page, for a reader with these headers.
+    /// Makes the page, for a reader with these headers.
     pub fn into_response(self, headers: &HeaderMap, id: &RequestId) -> Response {
-        let language = Language::of(headers);
+        let language = Language::preferred(headers);
         let body = Bytes::from(page(language, self.sentence(language), id));
         let length = HeaderValue::from(body.len());
         let mut response = Response::new(body);
@@ -61,7 +52,7 @@ impl Notice {
             HeaderValue::from_static("text/html; charset=utf-8"),
         );
         headers.insert(CONTENT_LENGTH, length);
-        headers.insert(CONTENT_LANGUAGE, HeaderValue::from_static(language.code()));
+        headers.insert(CONTENT_LANGUAGE, HeaderValue::from_static(language.tag()));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(VARY, HeaderValue::from_static("Accept-Language"));
         if let Some(seconds) = self.retry_after() {
@@ -149,36 +140,14 @@ impl Notice {
     }
 }
 
-impl Language {
-    /// The one that the reader wants more; English where neither is named.
-    fn of(headers: &HeaderMap) -> Self {
-        let weight = |names: &[&str]| {
-            let named = |name: &&str| weights::of(headers.get_all(ACCEPT_LANGUAGE), name);
-            names.iter().filter_map(named).max().unwrap_or(0)
-        };
-        let french = weight(&["fr", "fr-FR", "fr-BE", "fr-CA", "fr-CH", "fr-LU"]);
-        match french > weight(&["en", "en-GB", "en-US", "en-IE", "en-CA", "en-AU"]) {
-            true => Self::French,
-            false => Self::English,
-        }
-    }
-
-    fn code(self) -> &'static str {
-        match self {
-            Self::French => "fr",
-            Self::English => "en",
-        }
-    }
-}
-
-/// No style and no script: the policy of all pages allows neither within a page. Nothing of the
-/// request is in it but its id, whose form is checked.
+/// Makes the page without style and script: the policy of all pages allows neither within a page. The only
+/// part of the request in it is its id, whose form is checked.
 fn page(language: Language, sentence: &str, id: &RequestId) -> String {
     let (title, again, home, reference) = match language {
         Language::French => ("Connexion", "Se connecter", "Accueil", "Référence"),
         Language::English => ("Sign-in", "Sign in", "Home", "Reference"),
     };
-    let language = language.code();
+    let language = language.tag();
     format!(
         "<!doctype html>\n<html lang=\"{language}\">\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n\
@@ -196,19 +165,6 @@ mod tests {
     use water_http::RequestIds;
 
     use super::*;
-
-    fn language(accepted: &'static str) -> Language {
-        let value = HeaderValue::from_static(accepted);
-        Language::of(&HeaderMap::from_iter([(ACCEPT_LANGUAGE, value)]))
-    }
-
-    #[test]
-    fn the_reader_chooses_the_language() {
-        assert_eq!(language("fr-FR,fr;q=0.9,en;q=0.8"), Language::French);
-        assert_eq!(language("en-US,en;q=0.9,fr;q=0.8"), Language::English);
-        assert_eq!(language("de"), Language::English);
-        assert_eq!(Language::of(&HeaderMap::new()), Language::English);
-    }
 
     #[test]
     fn every_sentence_is_safe_to_stand_in_a_page() {

@@ -1,7 +1,7 @@
 //! The portal's own origin, and whether a browser's request comes from a page of it.
 //!
-//! Browsers say so by `Sec-Fetch-Site` (Fetch Metadata), older ones by `Origin`; pages cannot set
-//! either. The `Host` of a request is never asked.
+//! Browsers say so by `Sec-Fetch-Site` (Fetch Metadata), older ones by `Origin`; pages cannot set either.
+//! The `Host` of a request is never used.
 
 use std::str::FromStr;
 
@@ -22,12 +22,12 @@ pub struct PortalUrl(Box<str>);
 pub struct InvalidPortalUrl;
 
 impl PortalUrl {
-    /// The origin, without a slash at its end.
+    /// Returns the origin, without a slash at its end.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The whole address of a path of ours, which begins with `/`.
+    /// Returns the whole address of a path of ours, which begins with `/`.
     pub fn join(&self, path: &str) -> String {
         format!("{}{path}", self.0)
     }
@@ -51,8 +51,8 @@ impl PortalUrl {
     }
 }
 
-/// Refuses a request that a browser makes for anything but a page that its reader goes to: a frame,
-/// an image or a script of another site cannot begin a sign-in.
+/// Refuses a request that a browser makes for anything but a page that its reader opens: a frame, an image
+/// or a script of another site cannot begin a sign-in.
 pub fn check_navigation(headers: &HeaderMap) -> Result<(), Problem> {
     match only(headers, SEC_FETCH_DEST) {
         Said::Nothing | Said::Once(b"document") => Ok(()),

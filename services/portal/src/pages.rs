@@ -11,11 +11,11 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use rust_embed::RustEmbed;
 use water_domain::AccountId;
 use water_http::representation::Conditions;
-use water_http::{Received, Representation};
+use water_http::{Representation, RequestHead};
 
-use crate::asked::Response;
+use crate::account_request::Response;
 
-/// What `cargo dev web` builds.
+/// Files that `cargo dev web` builds.
 #[derive(RustEmbed)]
 #[folder = "web/dist"]
 #[allow_missing = true]
@@ -25,7 +25,7 @@ const INDEX: &str = "index.html";
 /// The script that loads the page again.
 const RELOAD: &str = "reload.js";
 const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
-/// Where the build puts what has a hash in its name.
+/// Folder of the files that the build names by a hash.
 const HASHED: &str = "assets/";
 const YEAR: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 const ASK_AGAIN: HeaderValue = HeaderValue::from_static("no-cache");
@@ -35,7 +35,7 @@ const NEVER_KEPT: HeaderValue = HeaderValue::from_static("no-store");
 #[derive(Debug)]
 pub struct Pages {
     files: HashMap<String, Page>,
-    /// In place of a script of another version.
+    /// Script that replaces one of another version.
     reload: Option<Page>,
 }
 
@@ -51,7 +51,7 @@ struct Page {
 pub struct NoPages;
 
 impl Pages {
-    /// The pages of this binary.
+    /// Reads the pages of this binary.
     pub fn embedded() -> Result<Self, NoPages> {
         Self::new(Built::iter().filter_map(|path| {
             let file = Built::get(&path)?;
@@ -59,7 +59,7 @@ impl Pages {
         }))
     }
 
-    /// Pages of these files, by path; `index.html` is one of them.
+    /// Makes pages of these files, by path; `index.html` is one of them.
     pub fn new(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Result<Self, NoPages> {
         let mut pages = HashMap::new();
         let mut reload = None;
@@ -67,32 +67,35 @@ impl Pages {
             if path == RELOAD {
                 reload = Some(Page::new(&path, content.clone(), NEVER_KEPT));
             }
-            let cache = match path.starts_with(HASHED) {
-                true => YEAR,
-                false => ASK_AGAIN,
+            let cache = if path.starts_with(HASHED) {
+                YEAR
+            } else {
+                ASK_AGAIN
             };
             let page = Page::new(&path, content, cache);
             pages.insert(path, page);
         }
-        match pages.contains_key(INDEX) {
-            true => Ok(Self {
+        if pages.contains_key(INDEX) {
+            Ok(Self {
                 files: pages,
                 reload,
-            }),
-            false => Err(NoPages),
+            })
+        } else {
+            Err(NoPages)
         }
     }
 
-    /// What stands at a path; none where nothing does.
-    pub fn answer(&self, request: &Received) -> Option<Response> {
+    /// Answers with the page at a path; none where there is no page.
+    pub fn answer(&self, request: &RequestHead) -> Option<Response> {
         let path = request.uri.path();
-        let file = match is_page(path) {
-            true => INDEX,
-            false => path.strip_prefix('/').filter(|file| *file != INDEX)?,
+        let file = if is_page(path) {
+            INDEX
+        } else {
+            path.strip_prefix('/').filter(|file| *file != INDEX)?
         };
         let page = self.files.get(file);
         let page = page.or_else(|| self.reload.as_ref().filter(|_| is_gone(file, request)))?;
-        Some(page.answer(&Conditions::of(&request.headers)))
+        Some(page.answer(&Conditions::from_headers(&request.headers)))
     }
 }
 
@@ -119,12 +122,12 @@ impl Page {
 
 /// Whether a page's script element or import asks for what may be a script of another version. Everybody
 /// else hears that it does not exist.
-fn is_gone(file: &str, request: &Received) -> bool {
+fn is_gone(file: &str, request: &RequestHead) -> bool {
     let is_script = file.starts_with(HASHED) && file.ends_with(".js");
     is_script && request.headers.get(SEC_FETCH_DEST) == Some(&HeaderValue::from_static("script"))
 }
 
-/// By a file's extension; an unknown one is bytes, which no browser runs.
+/// Returns the media type of a file's extension; an unknown one is bytes, which no browser runs.
 fn kind(path: &str) -> &'static str {
     match path.rsplit_once('.').map(|(_, extension)| extension) {
         Some("html") => "text/html; charset=utf-8",
@@ -153,7 +156,7 @@ pub fn is_page(path: &str) -> bool {
     })
 }
 
-/// Where to go after a sign-in: the path of a page with its query, else `/`. Never another origin.
+/// Returns the target after a sign-in: the path of a page with its query, else `/`. Never another origin.
 pub fn own(to: Option<&str>) -> &str {
     let fits = |to: &&str| {
         let (path, query) = to.split_once('?').unwrap_or((to, ""));

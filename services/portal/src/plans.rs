@@ -1,18 +1,18 @@
-//! What the WaterDataApi allows, as it was last read: its plans, and where keys may be.
+//! The WaterDataApi's plans, and whether keys may be in other namespaces, as last read.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use water_domain::{Limits, PlanName};
 
-/// What the last reading found. Clones share it. Empty before the first one, which the
-/// portal's readiness waits for; a later one that fails leaves it as it is.
+/// Plans of the last reading. Clones share it. Empty before the first one, which the portal's readiness
+/// waits for; a later one that fails leaves it as it is.
 #[derive(Clone, Default, Debug)]
-pub struct Plans(Arc<RwLock<Read>>);
+pub struct Plans(Arc<RwLock<InstallationFacts>>);
 
-/// What is read of the WaterDataApi.
+/// Fields that are read of the WaterDataApi.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Read {
+pub struct InstallationFacts {
     /// The plans by name, and the limits of those with access.
     pub plans: HashMap<PlanName, Option<Limits>>,
     /// Whether ApiKeys may be in other namespaces than its own.
@@ -21,11 +21,11 @@ pub struct Read {
 
 impl Plans {
     /// Takes what was read.
-    pub fn set(&self, read: Read) {
+    pub fn set(&self, read: InstallationFacts) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = read;
     }
 
-    /// The limits of a plan; none where it has no access, or does not exist.
+    /// Returns the limits of a plan; none where it has no access, or does not exist.
     pub fn limits(&self, plan: &PlanName) -> Option<Limits> {
         self.read().plans.get(plan).copied().flatten()
     }
@@ -40,7 +40,7 @@ impl Plans {
         self.read().keys_elsewhere
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Read> {
+    fn read(&self) -> RwLockReadGuard<'_, InstallationFacts> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 }

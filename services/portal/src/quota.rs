@@ -1,46 +1,41 @@
-//! `GET /account/v1/accounts/{account}/quota`: how much of its plan the account has left. Looking
-//! costs nothing of it.
+//! `GET /account/v1/accounts/{account}/quota`: the rest of the account's plan. The request is not counted
+//! against it.
 
 use http::StatusCode;
 use serde::Serialize;
-use utoipa::ToSchema;
 use water_domain::{PlanName, Timestamp};
 use water_http::Problem;
+use water_http::problem::texts;
 use water_keystore::{Decision, Quotas, Window as Left};
 
-use crate::asked::{Asked, Response};
+use crate::account_request::{AccountRequest, Response};
 use crate::json::json;
 use crate::member::Member;
 use crate::plans::Plans;
 
-/// How both limits of a plan stand.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+/// State of both limits of a plan.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Quota {
-    /// When, by the clock that the limits are counted by.
-    #[schema(value_type = String, format = DateTime)]
+    /// Time of the reading, by the clock that the limits are counted by.
     as_of: Timestamp,
-    /// The plan whose limits these are.
-    #[schema(value_type = String, example = "Enterprise")]
+    /// Plan whose limits these are.
     plan: PlanName,
-    /// Any 60 seconds.
+    /// Limit of any 60 seconds.
     minute: Window,
-    /// The UTC calendar day.
+    /// Limit of the UTC calendar day.
     day: Window,
 }
 
-/// How one limit stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, ToSchema)]
+/// State of one limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Window {
     /// Requests that the plan allows in it.
-    #[schema(example = 120)]
     limit: u32,
     /// Requests that it would still accept.
-    #[schema(example = 119)]
     remaining: u32,
     /// Seconds until its next slot opens.
-    #[schema(example = 42)]
     opens_in_seconds: u64,
 }
 
@@ -50,7 +45,7 @@ pub async fn answer(
     quotas: &Quotas,
     plans: &Plans,
     member: &Member,
-    asked: &Asked<'_>,
+    asked: &AccountRequest<'_>,
 ) -> Result<Response, Problem> {
     if !asked.received.only_reads() {
         return Err(Problem::method_not_allowed());
@@ -61,20 +56,15 @@ pub async fn answer(
             .parse()
             .ok()
             .filter(|plan| plans.has(plan))
-            .ok_or_else(|| {
-                Problem::invalid_parameter(
-                    "plan",
-                    "Name a plan that one of the account's keys has.",
-                )
-            })?,
+            .ok_or_else(|| Problem::invalid_parameter("plan", texts::plan_of_a_key()))?,
     };
     let limits = plans.limits(&plan).ok_or_else(Problem::plan_insufficient)?;
-    let standing = quotas.of(member.account(), limits).await?;
-    Ok(json(StatusCode::OK, &Quota::of(plan, &standing)))
+    let standing = quotas.read(member.account(), limits).await?;
+    Ok(json(StatusCode::OK, &Quota::new(plan, &standing)))
 }
 
 impl Quota {
-    fn of(plan: PlanName, standing: &Decision) -> Self {
+    fn new(plan: PlanName, standing: &Decision) -> Self {
         let window = |left: &Left| Window {
             limit: left.limit,
             remaining: left.remaining,

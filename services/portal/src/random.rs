@@ -4,14 +4,14 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use water_http::Problem;
 
-/// As many bytes as asked for.
+/// Returns as many bytes as asked for.
 pub fn bytes<const LENGTH: usize>() -> Result<[u8; LENGTH], Problem> {
     let mut bytes = [0; LENGTH];
     getrandom::fill(&mut bytes).map_err(Problem::internal)?;
     Ok(bytes)
 }
 
-/// 256 random bits as 43 characters of base64url.
+/// Returns 256 random bits as 43 characters of base64url.
 pub fn text() -> Result<String, Problem> {
     Ok(BASE64_URL_SAFE_NO_PAD.encode(bytes::<32>()?))
 }

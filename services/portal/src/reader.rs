@@ -1,62 +1,55 @@
-//! `GET /account/v1/session`: who is signed in, and which accounts are theirs.
+//! `GET /account/v1/session`: the signed-in person and the person's accounts.
 
 use http::StatusCode;
 use serde::Serialize;
-use utoipa::ToSchema;
 use water_domain::{AccountId, KeyPrefix, PlanName, Timestamp};
 
-use crate::asked::Response;
+use crate::account_request::Response;
 use crate::claims::{Grant, Role};
 use crate::json::json;
 use crate::keys::Keys;
 use crate::session::Session;
 
 /// The reader of a browser. Signed out, there are `signedIn` and `keyPrefix` only.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reader<'a> {
-    /// Whether somebody is.
+    /// Whether somebody is signed in.
     signed_in: bool,
-    /// What keys begin with.
-    #[schema(value_type = String, example = "wdk")]
+    /// Prefix of keys.
     key_prefix: &'a KeyPrefix,
-    /// Who, and with which accounts.
+    /// The signed-in person, with the accounts.
     #[serde(flatten)]
     person: Option<Person<'a>>,
 }
 
-/// Somebody who is signed in.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+/// A signed-in person.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Person<'a> {
-    /// A name to show; the subject where the identity provider tells none.
+    /// A name to show; the subject where the identity provider has none.
     name: &'a str,
     /// The identity provider's name for the person, for administrators.
     subject: &'a str,
-    /// When the session ends, however busy it is.
-    #[schema(value_type = String, format = DateTime)]
+    /// Time at which the session ends, however busy it is.
     expires_at: Timestamp,
     /// The person's accounts.
     accounts: Vec<Account<'a>>,
 }
 
-/// One account of the reader.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+/// An account of the reader.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Account<'a> {
     /// The account.
-    #[schema(value_type = String, example = "acme")]
     id: &'a AccountId,
-    /// Its plan.
-    #[schema(value_type = String, example = "Enterprise")]
+    /// Plan of the account.
     plan: &'a PlanName,
     /// Whether the plan has API access.
     access: bool,
     /// `manager` or `viewer`.
-    #[schema(value_type = String, example = "manager")]
     role: Role,
     /// The most days that a key may live from now on; null: it may live without end.
-    #[schema(required, example = 365)]
     max_key_days: Option<u32>,
 }
 

@@ -1,46 +1,57 @@
-//! What a path asks for. Paths are compared byte for byte: nothing is normalised.
+//! Routes of paths. Paths are compared byte for byte: nothing is normalised.
 
-/// What stands before an account's own paths.
+/// Beginning of an account's own paths.
 const ACCOUNTS: &str = "/account/v1/accounts/";
-/// Where the description of the API is.
-const DESCRIPTION: &str = "/account/v1/openapi.json";
+/// Paths below an account's own.
+pub const ACCOUNT_PATHS: [&str; 11] = [
+    "/account/v1/accounts/{account}/keys",
+    "/account/v1/accounts/{account}/keys/{name}",
+    "/account/v1/accounts/{account}/keys/{name}/rotation",
+    "/account/v1/accounts/{account}/keys/{name}/previous",
+    "/account/v1/accounts/{account}/quota",
+    "/account/v1/accounts/{account}/usage",
+    "/account/v1/accounts/{account}/stress",
+    "/account/v1/accounts/{account}/risque",
+    "/account/v1/accounts/{account}/hydrorisk",
+    "/account/v1/accounts/{account}/conformite",
+    "/account/v1/accounts/{account}/sources",
+];
+/// Number of segments before those of a route of an account.
+const BEFORE: usize = 5;
 
-/// What a path asks for.
+/// Route of a path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Route<'a> {
-    /// `/auth/sign-in`: to the identity provider.
+    /// `/auth/sign-in`: redirects to the identity provider.
     SignIn,
-    /// `/auth/callback`: back from it.
+    /// `/auth/callback`: takes the reader back from it.
     Callback,
-    /// `/auth/sign-out`: the session ends.
+    /// `/auth/sign-out`: ends the session.
     SignOut,
     /// `/auth/back-channel`: the identity provider ends sessions.
     BackChannel,
-    /// `/account/v1/session`: who is signed in.
+    /// `/account/v1/session`: the signed-in person.
     Session,
-    /// `/account/v1/openapi.json`: what this API is like.
-    Description,
     /// `/account/v1/accounts/{account}/…`.
     Account {
-        /// As it stands in the path.
+        /// Segment of the path.
         account: &'a str,
         /// The segments behind it, at least one.
         rest: Vec<&'a str>,
     },
-    /// Everything else: a page, an asset, or nothing.
+    /// A page, an asset, or nothing: the other paths.
     Page(&'a str),
 }
 
 impl<'a> Route<'a> {
-    /// The route of a path.
-    pub fn of(path: &'a str) -> Self {
+    /// Returns the route of a path.
+    pub fn from_path(path: &'a str) -> Self {
         match path {
             "/auth/sign-in" => Self::SignIn,
             "/auth/callback" => Self::Callback,
             "/auth/sign-out" => Self::SignOut,
             "/auth/back-channel" => Self::BackChannel,
             "/account/v1/session" => Self::Session,
-            DESCRIPTION => Self::Description,
             _ => Self::account(path).unwrap_or(Self::Page(path)),
         }
     }
@@ -53,17 +64,17 @@ impl<'a> Route<'a> {
         })
     }
 
-    /// The methods that it has; an account's paths judge by themselves.
+    /// Returns the methods that it has; an account's paths judge by themselves.
     pub fn methods(&self) -> Option<&'static str> {
         match self {
             Self::SignIn | Self::Callback => Some("GET"),
             Self::SignOut | Self::BackChannel => Some("POST"),
-            Self::Session | Self::Description | Self::Page(_) => Some("GET, HEAD"),
+            Self::Session | Self::Page(_) => Some("GET, HEAD"),
             Self::Account { .. } => None,
         }
     }
 
-    /// Its name in the access log. Names what is known: a client's text is not repeated.
+    /// Returns its name in the access log, which has no text of a client.
     pub fn name(&self) -> &'static str {
         match self {
             Self::SignIn => "/auth/sign-in",
@@ -71,7 +82,6 @@ impl<'a> Route<'a> {
             Self::SignOut => "/auth/sign-out",
             Self::BackChannel => "/auth/back-channel",
             Self::Session => "/account/v1/session",
-            Self::Description => DESCRIPTION,
             Self::Account { rest, .. } => account_route(rest),
             Self::Page(_) => "page",
         }
@@ -79,20 +89,12 @@ impl<'a> Route<'a> {
 }
 
 fn account_route(rest: &[&str]) -> &'static str {
-    match rest {
-        ["keys"] => "/account/v1/accounts/{account}/keys",
-        ["keys", _] => "/account/v1/accounts/{account}/keys/{name}",
-        ["keys", _, "rotation"] => "/account/v1/accounts/{account}/keys/{name}/rotation",
-        ["keys", _, "previous"] => "/account/v1/accounts/{account}/keys/{name}/previous",
-        ["quota"] => "/account/v1/accounts/{account}/quota",
-        ["usage"] => "/account/v1/accounts/{account}/usage",
-        ["stress"] => "/account/v1/accounts/{account}/stress",
-        ["risque"] => "/account/v1/accounts/{account}/risque",
-        ["hydrorisk"] => "/account/v1/accounts/{account}/hydrorisk",
-        ["conformite"] => "/account/v1/accounts/{account}/conformite",
-        ["sources"] => "/account/v1/accounts/{account}/sources",
-        _ => "-",
-    }
+    let is_named = |path: &&str| {
+        let segments = path.split('/').skip(BEFORE);
+        let same = |(segment, given): (&str, &&str)| segment == *given || segment == "{name}";
+        segments.clone().count() == rest.len() && segments.zip(rest).all(same)
+    };
+    ACCOUNT_PATHS.into_iter().find(is_named).unwrap_or("-")
 }
 
 #[cfg(test)]
@@ -101,7 +103,7 @@ mod tests {
 
     #[test]
     fn an_accounts_path_is_cut_into_its_segments() {
-        let route = Route::of("/account/v1/accounts/acme/keys/acme-0a1b/rotation");
+        let route = Route::from_path("/account/v1/accounts/acme/keys/acme-0a1b/rotation");
         let rest = vec!["keys", "acme-0a1b", "rotation"];
         assert_eq!(
             route,
@@ -113,6 +115,10 @@ mod tests {
         assert_eq!(
             route.name(),
             "/account/v1/accounts/{account}/keys/{name}/rotation"
+        );
+        assert_eq!(
+            Route::from_path("/account/v1/accounts/acme/keys/k/x").name(),
+            "-"
         );
     }
 
@@ -127,7 +133,7 @@ mod tests {
             "/account/v1/session/",
             "/account/v1/accounts/acme",
         ] {
-            assert_eq!(Route::of(path), Route::Page(path), "{path}");
+            assert_eq!(Route::from_path(path), Route::Page(path), "{path}");
         }
     }
 }

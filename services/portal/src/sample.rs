@@ -1,25 +1,25 @@
-//! What tests are made of: members as sessions give them, requests as connections give them, and
-//! instances of their own on the Redis that all tests share.
+//! Samples for tests: members as sessions give them, requests as connections give them, and instances of
+//! their own on the Redis that all tests share.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use http::Request;
 use water_domain::{Limits, Timestamp};
 use water_harness::Redis;
-use water_http::{Received, RequestIds, TrustedProxies};
+use water_http::{RequestHead, RequestIds, TrustedProxies};
 use water_keystore::connection::Purpose;
 use water_keystore::{Connection, ConnectionSettings, Instance, SessionStart};
 
 use crate::claims::{Grant, Role};
 use crate::member::Member;
-use crate::plans::{Plans, Read};
+use crate::plans::{InstallationFacts, Plans};
 use crate::session::Session;
 
-/// Enterprise, which has access, and Free, which has none.
+/// Returns Enterprise, which has access, and Free, which has none.
 pub fn plans() -> Plans {
     let plans = Plans::default();
     let read = [("Enterprise", Some(limits())), ("Free", None)];
-    plans.set(Read {
+    plans.set(InstallationFacts {
         plans: read
             .map(|(name, limits)| (name.parse().unwrap(), limits))
             .into(),
@@ -28,7 +28,7 @@ pub fn plans() -> Plans {
     plans
 }
 
-/// Enterprise's limits.
+/// Returns Enterprise's limits.
 pub fn limits() -> Limits {
     Limits {
         requests_per_minute: 120.try_into().unwrap(),
@@ -36,7 +36,7 @@ pub fn limits() -> Limits {
     }
 }
 
-/// The session of somebody with this role in this account.
+/// Returns the session of somebody with this role in this account.
 pub fn session(account: &str, plan: &str, role: Role) -> Session {
     Session {
         subject: format!("subject-of-{account}"),
@@ -52,8 +52,7 @@ pub fn session(account: &str, plan: &str, role: Role) -> Session {
     }
 }
 
-/// Somebody with this role in this account, as a session says.
-/// A sign-in that took no time.
+/// Returns the start of a sign-in that took no time.
 pub fn at_once(now: Timestamp) -> SessionStart {
     SessionStart {
         asked: now,
@@ -61,8 +60,9 @@ pub fn at_once(now: Timestamp) -> SessionStart {
     }
 }
 
+/// Returns somebody with this role in this account, as a session says.
 pub fn member(account: &str, plan: &str, role: Role) -> Member {
-    Member::of(&session(account, plan, role), account, &plans()).unwrap()
+    Member::find(&session(account, plan, role), account, &plans()).unwrap()
 }
 
 pub fn manager(account: &str) -> Member {
@@ -73,18 +73,18 @@ pub fn viewer(account: &str) -> Member {
     member(account, "Enterprise", Role::Viewer)
 }
 
-/// A request with these header fields.
-pub fn received(method: &str, target: &str, fields: &[(&str, &str)]) -> Received {
+/// Returns a request with these header fields.
+pub fn received(method: &str, target: &str, fields: &[(&str, &str)]) -> RequestHead {
     let request = Request::builder().method(method).uri(target);
     let request = fields.iter().fold(request, |request, (name, value)| {
         request.header(*name, *value)
     });
     let (head, ()) = request.body(()).unwrap().into_parts();
     let proxies = TrustedProxies::new(Vec::new());
-    Received::new(head, [127, 0, 0, 1].into(), &proxies, &RequestIds::new(1))
+    RequestHead::new(head, [127, 0, 0, 1].into(), &proxies, &RequestIds::new(1))
 }
 
-/// An instance that no other test has, and a connection to where it is.
+/// Returns an instance that no other test has, and a connection to its Redis.
 pub async fn store() -> (Connection, Instance) {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);

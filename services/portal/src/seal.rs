@@ -1,4 +1,4 @@
-//! Sealing: what leaves this process and comes back unread and unchanged (AES-256-GCM, RFC 5116).
+//! Sealing of texts that leave this process and come back unread and unchanged (AES-256-GCM, RFC 5116).
 
 use std::fmt;
 use std::str::FromStr;
@@ -27,8 +27,8 @@ impl SealKey {
         Self(LessSafeKey::new(key))
     }
 
-    /// A key for one purpose, made of secret bytes that are used for others too (HKDF-SHA256,
-    /// RFC 5869).
+    /// Derives a key for one purpose from secret bytes that are used for others too (HKDF-SHA256, RFC
+    /// 5869).
     pub fn derived(secret: &[u8], purpose: &str) -> Self {
         let parts = [purpose.as_bytes()];
         let secret = Salt::new(HKDF_SHA256, &[]).extract(secret);
@@ -55,7 +55,7 @@ impl SealKey {
         sealed
     }
 
-    /// What was sealed for this place with this key; none if it was not, or has changed since.
+    /// Opens a text that was sealed for this place with this key; none if it was not, or has changed since.
     pub fn open(&self, place: &str, sealed: &[u8]) -> Option<Vec<u8>> {
         let (random, body) = sealed.split_first_chunk::<NONCE_LEN>()?;
         let mut body = body.to_vec();

@@ -1,4 +1,4 @@
-//! The portal put together: what runs, on which ports, sharing what.
+//! The portal's parts put together: tasks, ports and shared state.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -17,11 +17,11 @@ use tokio::time::sleep;
 use tracing::warn;
 use water_gate::body_budget::BodyBudget;
 use water_gate::upstream::{Bounds, Resolver, ServiceAddress, Upstream, Upstreams};
-use water_http::{Received, RequestIds, Signer, Spans, TrustedProxies};
+use water_http::{RequestHead, RequestIds, Signer, Spans, TrustedProxies};
 use water_keystore::connection::{self, Purpose};
 use water_keystore::{Allowances, Quotas, Usage};
 use water_runtime::telemetry::chain;
-use water_runtime::{BoxError, ConnectionLimits, Connections, Drained, Peer, Process, Server};
+use water_runtime::{BoxError, ConnectionLimits, Connections, DrainOutcome, Peer, Process, Server};
 
 use crate::app::{Portal, filter};
 use crate::budgets::Budgets;
@@ -30,7 +30,6 @@ use crate::config::Config;
 use crate::data::Data;
 use crate::keys::{Keys, Rules};
 use crate::metrics::Metrics;
-use crate::openapi;
 use crate::pages::Pages;
 use crate::plans::Plans;
 use crate::provider::Provider;
@@ -39,10 +38,10 @@ use crate::sign_in::SignIn;
 use crate::sign_out::SignOut;
 use crate::standing::Standing;
 
-/// What answers in forms other than JSON may take of the memory, in KiB: 16 of the largest.
+/// Memory that answers in forms other than JSON may use, in KiB: 16 of the largest.
 const LARGE_ANSWERS: u32 = 16 * 1024;
 
-/// How soon a pod that started before Redis is ready after it.
+/// Pause between tries to read sessions: a pod that started before Redis is ready so soon after it.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// The portal with its ports open; requests wait until [`Service::serve`].
@@ -55,7 +54,7 @@ pub struct Service {
     entrance: Arc<Entrance>,
 }
 
-/// What all connections share.
+/// Parts that all connections share.
 #[derive(Debug)]
 struct Entrance {
     ids: RequestIds,
@@ -63,8 +62,8 @@ struct Entrance {
 }
 
 impl Service {
-    /// Opens the ports and starts what runs beside the requests. `client` asks the API server;
-    /// `random` tells this process' request ids from those of others.
+    /// Opens the ports and starts the background tasks. `client` asks the API server; `random`
+    /// distinguishes this process' request ids from those of others.
     pub fn start(
         config: Config,
         pages: Pages,
@@ -82,7 +81,7 @@ impl Service {
         let tracer = process.export_traces(&config.process.traces)?;
         let spans = Spans::new(tracer);
         let plans = Plans::default();
-        // One connection, which the first look at sessions opens before this pod is ready.
+        // One connection, which the first read of sessions opens before this pod is ready.
         let redis = config.redis.connect(Purpose::Directory);
         let sessions = sessions(&config, redis.clone(), process);
         let keys = keys(&config, client, redis.clone(), &plans, &metrics, process);
@@ -114,7 +113,6 @@ impl Service {
             quotas: Quotas::new(redis, config.instance.clone()),
             data: data(&config, keys.allowances.clone(), spans.clone(), process),
             keys,
-            openapi: openapi::representation(),
             pages,
             metrics,
             spans,
@@ -135,18 +133,18 @@ impl Service {
         })
     }
 
-    /// Where requests are answered.
+    /// Returns the address on which requests are answered.
     pub fn address(&self) -> Result<SocketAddr, BoxError> {
         Ok(self.listener.local_addr()?)
     }
 
-    /// Where health and metrics are answered.
+    /// Returns the address on which health and metrics are answered.
     pub fn admin_address(&self) -> SocketAddr {
         self.admin
     }
 
     /// Answers requests until the process drains.
-    pub async fn serve(self) -> Result<Drained, Infallible> {
+    pub async fn serve(self) -> Result<DrainOutcome, Infallible> {
         let filter = TowerToHyperService::new(warp::service(filter(self.portal)));
         let connection = |peer| Connection {
             filter: filter.clone(),
@@ -157,15 +155,15 @@ impl Service {
     }
 }
 
-/// Ready once Redis has answered. When it is away later, requests are answered with 503, and the
-/// portal stays ready: then somebody can hear why.
+/// Makes the sessions; the portal is ready once Redis has answered. When it is away later, requests are
+/// answered with 503, and the portal stays ready: then somebody can hear why.
 fn sessions(config: &Config, redis: connection::Connection, process: &mut Process) -> Sessions {
     let store = water_keystore::Sessions::new(redis, config.instance.clone());
     let (asked, latch) = (store.clone(), process.readiness.latch("sessions"));
     process.tasks.spawn("first look at sessions", async move {
         let mut said = false;
         while let Err(error) = asked.check().await {
-            // Said once, not once a second.
+            // Logged once, not once a second.
             if !std::mem::replace(&mut said, true) {
                 warn!(error = chain(&error), "sessions cannot be read; not ready");
             }
@@ -177,8 +175,8 @@ fn sessions(config: &Config, redis: connection::Connection, process: &mut Proces
     Sessions::new(store, config.client.issuer.as_str(), config.session_length)
 }
 
-/// Whether people can be signed in, followed beside the requests. A provider that is away leaves the
-/// portal ready: people who are signed in go on.
+/// Starts the task that checks whether people can be signed in. A provider that is away leaves the portal
+/// ready: people who are signed in go on.
 fn standing(provider: &Arc<Provider>, process: &mut Process) -> Standing {
     let standing = Standing::default();
     standing.register(&mut process.metrics);
@@ -189,8 +187,8 @@ fn standing(provider: &Arc<Provider>, process: &mut Process) -> Standing {
     standing
 }
 
-/// What keys need, and the plans, which are followed beside the requests. Ready once they are
-/// known: before that every account would be told that its plan has no access.
+/// Makes the parts that answer requests about keys, and starts the task that follows the plans. Ready once
+/// they are known: before that every account would hear that its plan has no access.
 fn keys(
     config: &Config,
     client: Client,
@@ -220,7 +218,7 @@ fn keys(
     }
 }
 
-/// Ready once the API server was seen to refuse what the portal may not do.
+/// Checks, before the portal is ready, that the API server refuses what the portal may not do.
 fn bounds(cluster: Cluster, process: &mut Process) {
     let latch = process.readiness.latch("bounds of its rights");
     process.tasks.spawn("bounds of its rights", async move {
@@ -235,7 +233,7 @@ fn bounds(cluster: Cluster, process: &mut Process) {
                 }
                 Err(error) => chain(&error).to_string(),
             };
-            // Said when it changes, not once a second.
+            // Logged when it changes, not once a second.
             if said.as_ref() != Some(&problem) {
                 warn!(
                     problem,
@@ -250,19 +248,15 @@ fn bounds(cluster: Cluster, process: &mut Process) {
     });
 }
 
-/// The services, whose connections are attended to beside the requests.
+/// Makes the parts that answer requests for data, and starts the tasks that keep the services' connections.
 fn data(config: &Config, allowances: Allowances, spans: Spans, process: &mut Process) -> Data {
-    let mut service = |address: &ServiceAddress| {
-        let resolver = Arc::new(Resolver::new(address.clone()));
-        let running = Arc::clone(&resolver);
-        process
-            .tasks
-            .spawn("resolver", async move { match running.run().await {} });
+    let mut service = |address: &ServiceAddress, latch| {
+        let resolver = Resolver::start(address.clone(), latch, process);
         Upstream::new(resolver, Bounds::default())
     };
     let upstreams = Arc::new(Upstreams {
-        departements: service(&config.departements),
-        history: service(&config.history),
+        departements: service(&config.departements, "name of departements"),
+        history: service(&config.history, "name of history"),
     });
     let attended = Arc::clone(&upstreams);
     process.tasks.spawn("connections to services", async move {
@@ -295,9 +289,9 @@ where
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let (head, body) = request.into_parts();
         let (proxies, ids) = (&self.entrance.proxies, &self.entrance.ids);
-        let received = Received::new(head, self.peer.address.ip(), proxies, ids);
+        let received = RequestHead::new(head, self.peer.address.ip(), proxies, ids);
         let mut request = Request::new(body);
-        // warp's own body filters look at the method and the lengths.
+        // warp's own body filters check the method and the lengths.
         request.extensions_mut().insert(Arc::new(received));
         self.filter.call(request)
     }

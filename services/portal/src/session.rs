@@ -1,4 +1,4 @@
-//! What is known of somebody who is signed in.
+//! Session of a signed-in person.
 
 use std::fmt;
 
@@ -16,31 +16,31 @@ pub struct Session {
     pub(crate) name: Option<String>,
     /// The identity provider's own session.
     pub(crate) sid: Option<String>,
-    /// What the claims gave.
+    /// Accounts that the claims gave.
     pub(crate) grants: Vec<Grant>,
-    /// For signing out at the identity provider.
+    /// ID token for signing out at the identity provider.
     pub(crate) id_token: String,
-    /// When it ends, however busy it is.
+    /// Time at which it ends, however busy it is.
     pub(crate) ends: Timestamp,
 }
 
 impl Session {
-    /// Who it is, as the identity provider says.
+    /// Returns the person's name at the identity provider.
     pub fn subject(&self) -> &str {
         &self.subject
     }
 
-    /// The person's name, if the identity provider tells it.
+    /// Returns the person's name to show, if the identity provider has one.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// The accounts.
+    /// Returns the accounts.
     pub fn grants(&self) -> &[Grant] {
         &self.grants
     }
 
-    /// When it ends, however busy it is.
+    /// Returns the time at which it ends, however busy it is.
     pub fn ends(&self) -> Timestamp {
         self.ends
     }

@@ -1,7 +1,7 @@
 //! The sessions of all browsers: a cookie of 256 random bits here, sealed claims in Redis.
 //!
-//! Redis holds a session under the cookie's SHA-256, sealed with a key derived from the cookie: who
-//! reads Redis can neither open a session nor use one.
+//! Redis holds a session under the cookie's SHA-256, sealed with a key derived from the cookie: a reader of
+//! Redis can neither open a session nor use one.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use water_http::Problem;
 use water_keystore::{SessionKeys, SessionStart, WebName};
 
 use crate::cookie;
-use crate::provider::{Ended, LogoutToken};
+use crate::provider::{EndedSessions, LogoutToken};
 use crate::random;
 use crate::seal::SealKey;
 use crate::session::Session;
 
 /// The session's cookie.
 const COOKIE: &str = "__Host-water_session";
-/// What the key of a session is derived for.
+/// Purpose of a session's derived key.
 const PURPOSE: &str = "water-portal session";
 /// The longest that a used logout token is remembered.
 const REMEMBERED: Duration = Duration::from_hours(24);
@@ -29,7 +29,7 @@ const REMEMBERED: Duration = Duration::from_hours(24);
 /// Bytes of a cookie.
 type Cookie = [u8; 32];
 
-/// Where sessions begin, are found and end.
+/// Store in which sessions begin, are found and end.
 #[derive(Clone, Debug)]
 pub struct Sessions {
     store: water_keystore::Sessions,
@@ -40,24 +40,24 @@ pub struct Sessions {
 
 /// A session that a request's cookie has opened.
 #[derive(Clone, Debug)]
-pub struct Opened {
-    /// By which its requests are counted.
+pub struct OpenSession {
+    /// Name by which its requests are counted.
     pub name: WebName,
-    /// What is known of its reader.
+    /// The session.
     pub session: Session,
 }
 
-/// Whether a request puts off the end of an idle session.
+/// Effect of a request on an idle session: a use puts off its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Use {
-    /// Somebody is there.
+    /// Request of a person.
     Active,
-    /// A page asks by itself.
+    /// Request that a page makes by itself.
     Poll,
 }
 
 impl Sessions {
-    /// Sessions of people of this issuer, each of this length at most.
+    /// Makes sessions of people of this issuer, each of this length at most.
     pub fn new(store: water_keystore::Sessions, issuer: &str, length: Duration) -> Self {
         Self {
             store,
@@ -66,12 +66,12 @@ impl Sessions {
         }
     }
 
-    /// When a session that begins now ends at the latest.
+    /// Returns the latest end of a session that begins now.
     pub fn end_of(&self, now: Timestamp) -> Timestamp {
         now.plus(self.length)
     }
 
-    /// Keeps a session; the answer is what sets its cookie. None: the provider has ended it since
+    /// Stores a session and returns the field that sets its cookie. None: the provider has ended it since
     /// its reader was sent there.
     pub async fn begin(
         &self,
@@ -88,17 +88,17 @@ impl Sessions {
         Ok(begun.then(|| cookie::set(COOKIE, &value, None)))
     }
 
-    /// The session of a request; none without one that lives.
-    pub async fn of(
+    /// Returns the session of a request; none without one that lives.
+    pub async fn find(
         &self,
         headers: &HeaderMap,
         now: Timestamp,
         used: Use,
-    ) -> Result<Option<Opened>, Problem> {
+    ) -> Result<Option<OpenSession>, Problem> {
         let Some(cookie) = presented(headers) else {
             return Ok(None);
         };
-        let name = WebName::of(&cookie);
+        let name = WebName::digest(&cookie);
         let sealed = match used {
             Use::Active => self.store.use_and_read(&name).await?,
             Use::Poll => self.store.read(&name).await?,
@@ -114,25 +114,27 @@ impl Sessions {
             return Ok(None);
         };
         let lives = now < session.ends();
-        Ok(lives.then_some(Opened { name, session }))
+        Ok(lives.then_some(OpenSession { name, session }))
     }
 
-    /// Ends the session of a request, if it has one; the answer is what it was.
+    /// Ends the session of a request and returns it, if there is one.
     pub async fn end(
         &self,
         headers: &HeaderMap,
         now: Timestamp,
     ) -> Result<Option<Session>, Problem> {
-        let (Some(cookie), Some(opened)) =
-            (presented(headers), self.of(headers, now, Use::Poll).await?)
-        else {
+        let (Some(cookie), Some(opened)) = (
+            presented(headers),
+            self.find(headers, now, Use::Poll).await?,
+        ) else {
             return Ok(None);
         };
         self.store.end(&self.keys(&cookie, &opened.session)).await?;
         Ok(Some(opened.session))
     }
 
-    /// Ends what a logout token ends, once; how many sessions that were. None: it was used before.
+    /// Ends the sessions of a logout token, once, and returns their number. None: the token was used
+    /// before.
     pub async fn end_by(
         &self,
         token: &LogoutToken,
@@ -146,11 +148,11 @@ impl Sessions {
             return Ok(None);
         }
         let ended = match &token.ends {
-            Ended::Provider(sid) => {
+            EndedSessions::Provider(sid) => {
                 let sid = self.name("sid", sid);
                 self.store.end_of_provider(&sid, now, self.length).await?
             }
-            Ended::Subject(sub) => {
+            EndedSessions::Subject(sub) => {
                 let sub = self.name("sub", sub);
                 self.store.end_of_subject(&sub, now, self.length).await?
             }
@@ -165,7 +167,7 @@ impl Sessions {
         Ok(self.store.take(&self.name(kind, text), lifetime).await?)
     }
 
-    /// What takes the cookie away.
+    /// Returns the field that removes the cookie.
     pub fn clear() -> HeaderValue {
         cookie::clear(COOKIE)
     }
@@ -173,19 +175,19 @@ impl Sessions {
     fn keys(&self, cookie: &Cookie, session: &Session) -> SessionKeys {
         let sid = session.sid.as_ref();
         SessionKeys {
-            session: WebName::of(cookie),
+            session: WebName::digest(cookie),
             subject: self.name("sub", session.subject()),
             provider: sid.map(|sid| self.name("sid", sid)),
         }
     }
 
-    /// None of the parts has a NUL.
+    /// Names a person or session of this issuer. None of the parts has a NUL.
     fn name(&self, kind: &str, text: &str) -> WebName {
-        WebName::of([kind, &self.issuer, text].join("\0").as_bytes())
+        WebName::digest([kind, &self.issuer, text].join("\0").as_bytes())
     }
 }
 
-/// The cookie, if it was sent once and has the form.
+/// Returns the cookie, if it was sent once and has the form.
 fn presented(headers: &HeaderMap) -> Option<Cookie> {
     let text = cookie::once(headers, COOKIE)?;
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok()?;
@@ -220,7 +222,7 @@ mod tests {
         let headers = HeaderMap::from_iter([(HEADER, cookie.parse().unwrap())]);
         let lives = async |minutes| {
             let now = after(began, minutes);
-            let opened = sessions.of(&headers, now, Use::Active).await.unwrap();
+            let opened = sessions.find(&headers, now, Use::Active).await.unwrap();
             opened.is_some()
         };
         for minutes in (0..480).step_by(20).chain([479]) {

@@ -1,8 +1,8 @@
-//! Signing in: the authorisation code flow with PKCE, state and nonce (OpenID Connect Core 1.0 §3.1,
-//! RFC 7636, RFC 9207).
+//! Signing in: the authorisation code flow with PKCE, state and nonce (OpenID Connect Core 1.0 §3.1, RFC
+//! 7636, RFC 9207).
 //!
-//! What must be remembered between the way to the provider and the way back lies sealed in the
-//! browser: a visitor who has not signed in costs no store anything.
+//! The state between the way to the provider and the way back is sealed in the browser: a visitor
+//! without a session costs no store anything.
 
 mod pending;
 
@@ -15,11 +15,11 @@ use http::{HeaderValue, StatusCode};
 use sha2::{Digest, Sha256};
 use tracing::{info, warn};
 use water_domain::{PlanName, Timestamp};
-use water_http::{Code, Problem, Query, Received};
+use water_http::{Code, Problem, Query, RequestHead};
 use water_keystore::SessionStart;
 use water_runtime::telemetry::chain;
 
-use crate::asked::Response;
+use crate::account_request::Response;
 use crate::claims::{ClaimName, Pattern};
 use crate::metrics::Metrics;
 use crate::notice::Notice;
@@ -35,35 +35,35 @@ use crate::standing::Standing;
 
 use pending::{LIFETIME, Pending};
 
-/// Where the provider sends people back to.
+/// Path to which the provider sends people back.
 const CALLBACK: &str = "/auth/callback";
 
-/// What a sign-in needs.
+/// Parts of a sign-in.
 #[derive(Debug)]
 pub struct SignIn {
-    /// Who signs people in.
+    /// The identity provider.
     pub provider: Arc<Provider>,
-    /// Hears whether the provider takes the portal's client.
+    /// Health of the provider, which learns whether it takes the portal's client.
     pub standing: Standing,
     /// The portal's own origin.
     pub url: PortalUrl,
-    /// Seals what the browser keeps meanwhile.
+    /// Key that seals the state in the browser.
     pub seal: SealKey,
-    /// Where the session is kept.
+    /// Store of the session.
     pub sessions: Sessions,
     /// The claim with the accounts.
     pub claim: ClaimName,
-    /// What its values say.
+    /// Pattern of the claim's values.
     pub pattern: Pattern,
     /// The plan of values that name none.
     pub default_plan: Option<PlanName>,
-    /// To tell of plans that do not exist.
+    /// Plans, for warnings of those that do not exist.
     pub plans: Plans,
-    /// Counts what becomes of sign-ins.
+    /// Counters of the sign-ins' outcomes.
     pub metrics: Metrics,
 }
 
-/// Why nobody was signed in: what the page says, and a stable word for the log.
+/// Reason for which nobody was signed in: the page's message, and a stable word for the log.
 struct Failure {
     notice: Notice,
     reason: &'static str,
@@ -71,15 +71,20 @@ struct Failure {
 }
 
 impl SignIn {
-    /// `GET /auth/sign-in?to=/own/path`: to the identity provider.
-    pub async fn begin(&self, request: &Received, query: &Query<'_>, now: Timestamp) -> Response {
+    /// Answers `GET /auth/sign-in?to=/own/path`: redirects to the identity provider.
+    pub async fn begin(
+        &self,
+        request: &RequestHead,
+        query: &Query<'_>,
+        now: Timestamp,
+    ) -> Response {
         let outcome = self.depart(request, query, now).await;
         outcome.unwrap_or_else(|failure| failure.answer(request))
     }
 
     async fn depart(
         &self,
-        request: &Received,
+        request: &RequestHead,
         query: &Query<'_>,
         now: Timestamp,
     ) -> Result<Response, Failure> {
@@ -110,27 +115,44 @@ impl SignIn {
         Ok(answer)
     }
 
-    /// `GET /auth/callback`: back from the identity provider. The sign-in is used up, whatever comes
-    /// of it.
-    pub async fn finish(&self, request: &Received, query: &Query<'_>, now: Timestamp) -> Response {
+    /// Returns the sign-in under way that a return from the provider belongs to, if this browser began it.
+    pub fn pending(
+        &self,
+        request: &RequestHead,
+        query: &Query<'_>,
+        now: Timestamp,
+    ) -> Option<Pending> {
         let state = query.get("state").ok().flatten().unwrap_or_default();
-        let pending = Pending::of(&request.headers, state, &self.seal, now);
-        let outcome = match &pending {
-            Some(pending) => self.arrive(request, query, pending, now).await,
-            None => Err(Failure::of(Notice::NotBegun, "state")),
-        };
+        Pending::read(&request.headers, state, &self.seal, now)
+    }
+
+    /// Answers a return that belongs to no sign-in of this browser. Anybody can send it, as often as they like: it is
+    /// counted, and not logged.
+    pub fn refuse(&self, request: &RequestHead) -> Response {
+        self.metrics.sign_in("state");
+        Notice::NotBegun.into_response(&request.headers, &request.id)
+    }
+
+    /// Answers `GET /auth/callback`, back from the identity provider. The sign-in is used up, whatever
+    /// comes of it.
+    pub async fn finish(
+        &self,
+        request: &RequestHead,
+        query: &Query<'_>,
+        pending: &Pending,
+        now: Timestamp,
+    ) -> Response {
+        let outcome = self.arrive(request, query, pending, now).await;
         let reason = outcome.as_ref().err().map(|failure| failure.reason);
         self.metrics.sign_in(reason.unwrap_or("signed_in"));
         let mut answer = outcome.unwrap_or_else(|failure| failure.answer(request));
-        if let Some(pending) = pending {
-            answer.headers_mut().append(SET_COOKIE, pending.clear());
-        }
+        answer.headers_mut().append(SET_COOKIE, pending.clear());
         answer
     }
 
     async fn arrive(
         &self,
-        request: &Received,
+        request: &RequestHead,
         query: &Query<'_>,
         pending: &Pending,
         now: Timestamp,
@@ -140,19 +162,19 @@ impl SignIn {
             .once("state", &pending.state, LIFETIME)
             .await?
         {
-            return Err(Failure::of(Notice::NotBegun, "state_used"));
+            return Err(Failure::new(Notice::NotBegun, "state_used"));
         }
         let metadata = self.provider.metadata().await?;
         let issuer = query.get("iss")?;
         let ours = |issuer| issuer == self.provider.client().issuer.as_str();
         if !issuer.map_or(!metadata.names_issuer, ours) {
-            return Err(Failure::of(Notice::NotBelieved, "issuer"));
+            return Err(Failure::new(Notice::NotBelieved, "issuer"));
         }
         if query.get("error")?.is_some() {
-            return Err(Failure::of(Notice::Refused, "refused_by_provider"));
+            return Err(Failure::new(Notice::Refused, "refused_by_provider"));
         }
         let Some(code) = query.get("code")?.filter(|code| !code.is_empty()) else {
-            return Err(Failure::of(Notice::NotBegun, "code"));
+            return Err(Failure::new(Notice::NotBegun, "code"));
         };
         let redirect = self.url.join(CALLBACK);
         let exchanged =
@@ -168,7 +190,7 @@ impl SignIn {
             signed_in: now,
         };
         let Some(cookie) = self.sessions.begin(&session, began).await? else {
-            return Err(Failure::of(Notice::NotBegun, "ended_meanwhile"));
+            return Err(Failure::new(Notice::NotBegun, "ended_meanwhile"));
         };
         info!(
             request.id = request.id.as_str(),
@@ -213,7 +235,7 @@ impl SignIn {
     }
 }
 
-/// 303: a page that was posted to is not posted to again.
+/// Answers 303: the browser does not repeat the POST at the next page.
 fn see(address: &str) -> Result<Response, Problem> {
     let mut answer = Response::default();
     *answer.status_mut() = StatusCode::SEE_OTHER;
@@ -223,7 +245,7 @@ fn see(address: &str) -> Result<Response, Problem> {
 }
 
 impl Failure {
-    fn of(notice: Notice, reason: &'static str) -> Self {
+    fn new(notice: Notice, reason: &'static str) -> Self {
         let error = String::new();
         Self {
             notice,
@@ -232,7 +254,7 @@ impl Failure {
         }
     }
 
-    fn answer(self, request: &Received) -> Response {
+    fn answer(self, request: &RequestHead) -> Response {
         let (id, reason, error) = (request.id.as_str(), self.reason, self.error);
         warn!(request.id = id, reason, error, "a sign-in failed");
         self.notice.into_response(&request.headers, &request.id)
@@ -255,7 +277,7 @@ impl From<ProviderError> for Failure {
     }
 }
 
-/// The query, the store or the random source.
+/// Failure of the query, the store or the random source.
 impl From<Problem> for Failure {
     fn from(problem: Problem) -> Self {
         let notice = match problem.code() {

@@ -8,10 +8,9 @@ use http::header::{CONTENT_TYPE, SET_COOKIE};
 use http::{HeaderMap, StatusCode};
 use tracing::{info, warn};
 use water_domain::Timestamp;
-use water_http::{Problem, Query, Received};
-use water_runtime::telemetry::chain;
+use water_http::{Problem, Query, RequestHead};
 
-use crate::asked::Response;
+use crate::account_request::Response;
 use crate::json::json;
 use crate::origin::PortalUrl;
 use crate::provider::{Provider, encoded};
@@ -24,24 +23,28 @@ const MAX_HINT: usize = 2 * 1024;
 /// The type of a form.
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// What a sign-out needs.
+/// Parts of a sign-out.
 #[derive(Debug)]
 pub struct SignOut {
-    /// Where people sign out.
+    /// Provider at which people sign out.
     pub provider: Arc<Provider>,
     /// The portal's own origin.
     pub url: PortalUrl,
-    /// Where the session ends.
+    /// Store in which the session ends.
     pub sessions: Sessions,
 }
 
 impl SignOut {
-    /// `POST /auth/sign-out`: ends the session and answers where to go next. Without a session there
-    /// is nothing to end, which is no failure.
-    pub async fn by_reader(&self, request: &Received, now: Timestamp) -> Result<Response, Problem> {
+    /// Answers `POST /auth/sign-out`: ends the session and returns the next address. Without a session
+    /// there is nothing to end, which is no failure.
+    pub async fn by_reader(
+        &self,
+        request: &RequestHead,
+        now: Timestamp,
+    ) -> Result<Response, Problem> {
         let ended = self.sessions.end(&request.headers, now).await?;
         let next = match &ended {
-            Some(session) => self.next(session).await?,
+            Some(session) => self.next(session)?,
             None => "/".to_owned(),
         };
         let mut answer = json(StatusCode::OK, &serde_json::json!({ "next": next }));
@@ -49,25 +52,20 @@ impl SignOut {
         Ok(answer)
     }
 
-    /// The provider's end of session; home where it has none, or does not answer.
-    async fn next(&self, session: &Session) -> Result<String, Problem> {
-        let metadata = self.provider.metadata().await;
-        let endpoint = match metadata {
-            Ok(metadata) => metadata.end_session_endpoint,
-            Err(error) => {
-                warn!(
-                    error = chain(&error),
-                    "signed out here, not at the identity provider"
-                );
-                None
-            }
-        };
-        let Some(endpoint) = endpoint else {
+    /// Returns the provider's end of session; home where it has none, or was never reached. Asks nothing: signing out
+    /// waits for nobody.
+    fn next(&self, session: &Session) -> Result<String, Problem> {
+        let Some(metadata) = self.provider.known_metadata() else {
+            warn!("signed out here, not at the identity provider, which was not reached yet");
             return Ok("/".to_owned());
         };
-        let who = match session.id_token.len() <= MAX_HINT {
-            true => ("id_token_hint", session.id_token.as_str()),
-            false => ("client_id", self.provider.client().id.as_str()),
+        let Some(endpoint) = metadata.end_session_endpoint else {
+            return Ok("/".to_owned());
+        };
+        let who = if session.id_token.len() <= MAX_HINT {
+            ("id_token_hint", session.id_token.as_str())
+        } else {
+            ("client_id", self.provider.client().id.as_str())
         };
         let home = self.url.join("/");
         let state = random::text()?;
@@ -77,10 +75,10 @@ impl SignOut {
         Ok(format!("{endpoint}{joint}{parameters}"))
     }
 
-    /// `POST /auth/back-channel`: ends the sessions that a logout token names. Reads no cookie.
+    /// Answers `POST /auth/back-channel`: ends the sessions that a logout token names. Reads no cookie.
     pub async fn by_provider(
         &self,
-        request: &Received,
+        request: &RequestHead,
         body: &Bytes,
         now: Timestamp,
     ) -> Result<Response, Problem> {
@@ -93,9 +91,12 @@ impl SignOut {
             .provider
             .logout_token(token, now)
             .await
-            .map_err(|error| match error.is_away() {
-                true => Problem::dependency_unavailable().caused_by(error),
-                false => Problem::invalid_logout_token().caused_by(error),
+            .map_err(|error| {
+                if error.is_away() {
+                    Problem::dependency_unavailable().caused_by(error)
+                } else {
+                    Problem::invalid_logout_token().caused_by(error)
+                }
             })?;
         match self.sessions.end_by(&token, now).await? {
             Some(sessions) => {
@@ -117,8 +118,9 @@ fn is_form(headers: &HeaderMap) -> Result<(), Problem> {
     let kind = kind
         .and_then(|kind| kind.split(';').next())
         .unwrap_or_default();
-    match kind.trim().eq_ignore_ascii_case(FORM) {
-        true => Ok(()),
-        false => Err(Problem::unsupported_media_type(FORM)),
+    if kind.trim().eq_ignore_ascii_case(FORM) {
+        Ok(())
+    } else {
+        Err(Problem::unsupported_media_type(FORM))
     }
 }

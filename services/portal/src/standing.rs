@@ -1,8 +1,8 @@
-//! Whether the identity provider can be used: the operator tells it in the WaterDataApi's conditions, a
-//! metric tells it, and the log tells each change.
+//! Health of the identity provider: the operator reports it in the WaterDataApi's conditions, a metric
+//! reports it, and the log reports each change.
 //!
-//! What the provider says of itself is looked at beside the requests. Whether it takes the portal's
-//! client id and secret shows only when a code is exchanged.
+//! A background task checks the provider's metadata. Whether it takes the portal's client id and secret
+//! shows only when a code is exchanged.
 
 use std::convert::Infallible;
 use std::sync::atomic::AtomicI64;
@@ -17,28 +17,28 @@ use tracing::{info, warn};
 
 use crate::provider::{Provider, ProviderError};
 
-/// Between two looks at a provider that answers.
+/// Time between two checks of a provider that answers.
 const WHEN_FINE: Duration = Duration::from_secs(60);
-/// Between two looks at one that does not.
+/// Time between two checks of a provider that does not.
 const WHEN_NOT: Duration = Duration::from_secs(5);
 
-/// What is known of the provider. Clones share it.
+/// Health of the provider. Clones share it.
 #[derive(Clone, Default, Debug)]
 pub struct Standing {
-    known: Arc<RwLock<Known>>,
+    known: Arc<RwLock<ProviderState>>,
     usable: Gauge<i64, AtomicI64>,
 }
 
 #[derive(Default, Debug)]
-struct Known {
-    /// What the last look found.
+struct ProviderState {
+    /// Result of the last check.
     look: Option<Result<(), String>>,
-    /// Why the provider refused the portal's client, since it last took it.
+    /// Reason for which the provider refused the portal's client, since it last took it.
     refusal: Option<String>,
 }
 
 impl Standing {
-    /// Puts its metric into the process' registry.
+    /// Registers its metric.
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "portal_provider_usable",
@@ -47,7 +47,7 @@ impl Standing {
         );
     }
 
-    /// Looks again and again.
+    /// Checks the provider again and again.
     pub async fn follow(&self, provider: &Provider) -> Infallible {
         loop {
             let is_fine = self.note_look(provider.look().await);
@@ -55,30 +55,30 @@ impl Standing {
         }
     }
 
-    /// For the operator: `usable` is null before the first look, and `clientRefused` says that the
-    /// remedy is another client id or secret.
+    /// Returns the report for the operator: `usable` is null before the first check, and `clientRefused`
+    /// says that the remedy is another client id or secret.
     pub fn answer(&self) -> Value {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         match &*known {
-            Known {
+            ProviderState {
                 look: Some(Err(problem)),
                 ..
             } => json!({ "usable": false, "problem": problem }),
-            Known {
+            ProviderState {
                 refusal: Some(problem),
                 ..
             } => {
                 json!({ "usable": false, "problem": problem, "clientRefused": true })
             }
-            Known {
+            ProviderState {
                 look: Some(Ok(())), ..
             } => json!({ "usable": true }),
-            Known { look: None, .. } => json!({ "usable": null }),
+            ProviderState { look: None, .. } => json!({ "usable": null }),
         }
     }
 
-    /// Takes what became of the exchange of a code. A failure that is not the client's says nothing of
-    /// the client: it may be anybody's who calls the callback.
+    /// Notes the outcome of the exchange of a code. A failure that is not the client's says nothing of the
+    /// client: it may be that of anybody who calls the callback.
     pub fn note_exchange<T>(&self, exchanged: &Result<T, ProviderError>) {
         let refusal = match exchanged {
             // A token that is refused here was given to a client that was taken.

@@ -1,38 +1,36 @@
-//! `GET /account/v1/accounts/{account}/usage`: what the gates have counted, day by day, to 15 seconds.
+//! `GET /account/v1/accounts/{account}/usage`: the gates' counts, day by day, to 15 seconds.
 
 use http::StatusCode;
 use serde::Serialize;
-use utoipa::ToSchema;
 use water_domain::Timestamp;
 use water_http::Problem;
+use water_http::problem::texts;
 use water_keystore::{Usage as Counts, UtcDay};
 
-use crate::asked::{Asked, Response};
+use crate::account_request::{AccountRequest, Response};
 use crate::json::json;
 use crate::member::Member;
 
-/// Days that are told where the request does not say.
+/// Days of an answer where the request names no number.
 const DAYS: u32 = 30;
 
 /// An account's requests by day.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
-    /// When.
-    #[schema(value_type = String, format = DateTime)]
+    /// Time of the reading.
     as_of: Timestamp,
-    /// How many days.
+    /// Number of days.
     count: usize,
     /// The oldest first; the last one is today.
     data: Vec<Day>,
 }
 
 /// The requests of one day.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Day {
-    /// In UTC.
-    #[schema(format = Date, example = "2026-07-01")]
+    /// Date in UTC.
     day: String,
     /// Requests within the account's limits.
     accepted: u64,
@@ -44,14 +42,16 @@ pub struct Day {
 pub async fn answer(
     counts: &Counts,
     member: &Member,
-    asked: &Asked<'_>,
+    asked: &AccountRequest<'_>,
     now: Timestamp,
 ) -> Result<Response, Problem> {
     if !asked.received.only_reads() {
         return Err(Problem::method_not_allowed());
     }
     let days = asked.query.get("days")?.map_or(Ok(DAYS), days)?;
-    let counted = counts.days(member.account(), UtcDay::of(now), days).await?;
+    let counted = counts
+        .days(member.account(), UtcDay::from(now), days)
+        .await?;
     let data: Vec<Day> = counted
         .into_iter()
         .map(|counted| Day {
@@ -75,13 +75,8 @@ fn days(text: &str) -> Result<u32, Problem> {
         .parse()
         .ok()
         .filter(|days| (1..=UtcDay::KEPT).contains(days));
-    days.filter(|_| digits).ok_or_else(|| {
-        let rule = format!(
-            "Give a whole number from 1 to {}: older days are not kept.",
-            UtcDay::KEPT
-        );
-        Problem::invalid_parameter("days", rule)
-    })
+    days.filter(|_| digits)
+        .ok_or_else(|| Problem::invalid_parameter("days", texts::days_kept(UtcDay::KEPT)))
 }
 
 #[cfg(test)]

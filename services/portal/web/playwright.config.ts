@@ -1,19 +1,37 @@
-//! The browser tests run one after the other against a running cluster: each that fails once more, and one that passes
+//! The browser tests against a running cluster: beside each other where each keeps to its own keys, and then, one after
+//! the other, those tagged `@alone`, which measure or take portals away. Each that fails runs once more, and one that passes
 //! then is reported as flaky.
 import { defineConfig } from '@playwright/test';
 
+const ALONE = /@alone/;
 // Searched for texts of keys afterwards.
 const folder = process.env['WATER_BROWSER_FOLDER'] ?? 'node_modules/.tests';
 
 export default defineConfig({
   testDir: 'tests',
   outputDir: `${folder}/results`,
-  workers: 1,
+  // More than there may be cores: pages, gates and people wait for each other most of the time.
+  workers: 3,
+  fullyParallel: true,
+  projects: [
+    { name: 'beside', grepInvert: ALONE },
+    { name: 'alone', grep: ALONE, workers: 1, dependencies: ['beside'] },
+  ],
   retries: 1,
   forbidOnly: true,
   // For a machine of two busy cores; what is fast is measured elsewhere.
   timeout: 240_000,
-  use: { actionTimeout: 60_000, navigationTimeout: 60_000 },
+  use: {
+    actionTimeout: 60_000,
+    navigationTimeout: 60_000,
+    launchOptions: {
+      executablePath: process.env['WATER_CHROMIUM'],
+      args: [
+        `--host-resolver-rules=${process.env['WATER_HOST_RULES']}`,
+        `--ignore-certificate-errors-spki-list=${process.env['WATER_SPKI_FINGERPRINTS']}`,
+      ],
+    },
+  },
   expect: { timeout: 60_000 },
   reporter: [['list'], ['json', { outputFile: `${folder}/report.json` }]],
 });

@@ -3,7 +3,7 @@
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use water_domain::{AccountId, PlanName, Timestamp};
+use water_domain::{AccountId, CANDIDATES, PlanName, REISSUES, Timestamp};
 
 use crate::Condition;
 use crate::schema;
@@ -40,6 +40,17 @@ use crate::schema;
     validation = Rule::new("self.metadata.name.size() <= 52").message(
         "metadata.name has more than 52 characters, and the key's Secret is named after it: choose a shorter name"
     ),
+    // Here and not in the spec: the default is made of the object's name, and may be spelled out.
+    validation = Rule::new(
+        "!has(self.spec.material.generated) || !has(oldSelf.spec.material.generated) || \
+         (has(self.spec.material.generated.secretName) ? self.spec.material.generated.secretName \
+         : self.metadata.name + '-apikey') == \
+         (has(oldSelf.spec.material.generated.secretName) ? oldSelf.spec.material.generated.secretName \
+         : oldSelf.metadata.name + '-apikey')"
+    ).field_path(".spec.material.generated.secretName").message(
+        "spec.material.generated.secretName cannot be changed, since the key's text is in that Secret alone: \
+         create another ApiKey"
+    ),
     // `namespace` is a reserved word of CEL, which knows the field as `__namespace__`.
     validation = Rule::new(
         "!has(self.spec.apiRef) || has(oldSelf.spec.apiRef) || !has(oldSelf.status) || !has(oldSelf.status.api) || \
@@ -70,15 +81,6 @@ use crate::schema;
     validation = Rule::new("has(self.material.generated) == has(oldSelf.material.generated)")
         .field_path(".material").message(
         "spec.material cannot switch between generated and hash, since that would be another key: \
-         create another ApiKey"
-    ),
-    validation = Rule::new(
-        "!has(self.material.generated) || !has(oldSelf.material.generated) || \
-         (has(self.material.generated.secretName) == has(oldSelf.material.generated.secretName) && \
-         (!has(self.material.generated.secretName) || \
-         self.material.generated.secretName == oldSelf.material.generated.secretName))"
-    ).field_path(".material.generated.secretName").message(
-        "spec.material.generated.secretName cannot be changed, since the key's text is in that Secret alone: \
          create another ApiKey"
     ),
     validation = Rule::new(
@@ -120,11 +122,11 @@ pub struct ApiKeySpec {
     /// The WaterDataApi that accepts the key. Left out: the only one that admits this namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_ref: Option<ApiRef>,
-    /// What the key is for, in the owner's words.
+    /// Purpose of the key, in the owner's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub description: Option<String>,
-    /// While true, the key is refused.
+    /// Refuses the key while true.
     #[serde(default)]
     pub suspend: bool,
     /// The key is refused before this time.
@@ -135,10 +137,10 @@ pub struct ApiKeySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::timestamp")]
     pub expiration_time: Option<Timestamp>,
-    /// Where the key comes from.
+    /// Origin of the key.
     #[serde(default)]
     pub material: Material,
-    /// When the key is replaced by a new one.
+    /// Replacement of the key by new ones.
     #[serde(default)]
     pub rotation: Rotation,
 }
@@ -146,16 +148,26 @@ pub struct ApiKeySpec {
 /// A WaterDataApi by name.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ApiRef {
-    /// Its name.
+    /// Name.
     #[schemars(length(min = 1, max = 63))]
     pub name: String,
-    /// Its namespace. Left out: the ApiKey's own.
+    /// Namespace. Left out: the ApiKey's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     pub namespace: Option<String>,
 }
 
-/// Where the key comes from: exactly one member.
+impl ApiRef {
+    /// Returns the WaterDataApi that an ApiKey of the namespace names.
+    pub fn place(&self, own: &str) -> ApiName {
+        ApiName {
+            namespace: self.namespace.clone().unwrap_or_else(|| own.to_owned()),
+            name: self.name.clone(),
+        }
+    }
+}
+
+/// Origin of the key: exactly one member.
 #[derive(KubeSchema, Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[x_kube(validation = Rule::new("has(self.generated) != has(self.hash)").message(
     "spec.material needs exactly one of generated and hash: remove one, or leave material out for a generated key"
@@ -163,7 +175,7 @@ pub struct ApiRef {
 pub struct Material {
     /// The operator makes the key and writes it into a Secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub generated: Option<Generated>,
+    pub generated: Option<GeneratedKey>,
     /// Your own key, named by its hash; its text never enters the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<Brought>,
@@ -172,7 +184,7 @@ pub struct Material {
 impl Default for Material {
     fn default() -> Self {
         Self {
-            generated: Some(Generated::default()),
+            generated: Some(GeneratedKey::default()),
             hash: None,
         }
     }
@@ -181,7 +193,7 @@ impl Default for Material {
 /// A key that the operator makes.
 #[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Generated {
+pub struct GeneratedKey {
     /// Name of the Secret that gets the key. Left out: the ApiKey's name and `-apikey`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(
@@ -189,18 +201,18 @@ pub struct Generated {
         regex(pattern = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")
     )]
     pub secret_name: Option<String>,
-    /// What becomes of the Secret when the ApiKey is deleted.
+    /// Policy for the Secret when the ApiKey is deleted.
     #[serde(default)]
     pub deletion_policy: DeletionPolicy,
 }
 
-/// What becomes of the Secret when the ApiKey is deleted.
+/// Policy for the Secret when the ApiKey is deleted.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum DeletionPolicy {
-    /// It is deleted with the ApiKey.
+    /// Deletes it with the ApiKey.
     #[default]
     Delete,
-    /// It stays, and the key in it is refused.
+    /// Keeps it; the key in it is refused.
     Retain,
 }
 
@@ -217,7 +229,7 @@ pub struct Brought {
     pub key_id: Option<String>,
 }
 
-/// When the key is replaced by a new one.
+/// Replacement of the key by new ones.
 #[derive(KubeSchema, Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
@@ -227,15 +239,17 @@ pub struct Brought {
      shorten the overlap or lengthen the period"
 ))]
 pub struct Rotation {
-    /// Raise it to replace the key.
+    /// Number that is raised to replace the key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub revision: Option<i64>,
-    /// Replace the key when it is this old. Left out: never by itself.
+    /// Seconds after which the key is replaced, or up to a tenth and at most an hour earlier: keys that were issued
+    /// together are not replaced together. At least an hour, since each replaced key is remembered for 90 days. Left
+    /// out: never by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 60, max = 315_360_000))]
+    #[schemars(range(min = 3600, max = 315_360_000))]
     pub period_seconds: Option<i64>,
-    /// How long the old key works beside the new one. 0 cuts it at once.
+    /// Seconds for which a replaced key works on. 0 cuts it at once.
     #[serde(default = "one_day")]
     #[schemars(range(min = 0, max = 31_536_000))]
     pub overlap_seconds: i64,
@@ -256,29 +270,26 @@ impl Default for Rotation {
     }
 }
 
-/// The most keys that are issued within ten minutes because the Secret was deleted or edited.
-pub const REISSUES: usize = 3;
-
-/// The most keys in `unrevealed`. Each is left by a leader that stopped after it had announced a key and before it wrote
-/// the Secret.
-pub const UNREVEALED: usize = 8;
-
 /// The state of an ApiKey, written by the operator.
 #[derive(KubeSchema, Clone, Default, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiKeyStatus {
-    /// The generation of the spec that this status speaks of; -1 until the operator has looked at the object.
+    /// The generation of the spec that this status describes; -1 until the operator has reconciled the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = -1))]
     pub observed_generation: Option<i64>,
     /// The WaterDataApi that accepts the key; decided once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api: Option<ApiName>,
-    /// The last state that every gate has acknowledged: a reason of `Ready`, such as Active, Suspended or Expired. It stays
-    /// while a change waits for a gate or for Redis.
+    /// The last state that every gate has acknowledged: a reason of `Ready`, such as Active, Suspended or Expired. It
+    /// stays while a change waits for a gate or for Redis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
-    pub standing: Option<String>,
+    pub last_acknowledged_state: Option<String>,
+    /// The plan of the current key, as every gate has acknowledged it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63))]
+    pub plan: Option<String>,
     /// The public name of the current key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 12))]
@@ -289,10 +300,10 @@ pub struct ApiKeyStatus {
     /// The key that it replaced, or a brought hash that is being replaced, while that still works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<RetiringKey>,
-    /// Keys that were announced and are not in the Secret, the latest first. A leader that stopped may still write one of
-    /// them into the Secret, so they stay published until the Secret holds another key.
+    /// Keys that were announced and are not in the Secret, the latest first. A leader that stopped may still write one
+    /// of them into the Secret, so they stay published until the Secret holds another key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = UNREVEALED))]
+    #[schemars(length(max = CANDIDATES))]
     pub unrevealed: Vec<IssuedKey>,
     /// The last keys that were issued because the Secret was deleted or edited.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -310,7 +321,7 @@ pub struct ApiKeyStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::timestamp")]
     pub last_used_time: Option<Timestamp>,
-    /// When the key will be replaced.
+    /// Time at which the key will be replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::timestamp")]
     pub next_rotation_time: Option<Timestamp>,
@@ -327,16 +338,18 @@ pub struct ApiKeyStatus {
 
 /// The label of keys' Secrets, by which they are watched; its value is the ApiKey's name.
 pub const KEY_LABEL: &str = "waterdata.dev/api-key";
+/// The finalizer that keeps an ApiKey until its key is revoked.
+pub const FINALIZER: &str = "waterdata.dev/revoke";
 
-/// Names a WaterDataApi, such as the one that a key was issued for.
+/// Name and namespace of a WaterDataApi, such as the one that a key was issued for.
 #[derive(
     Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema,
 )]
 pub struct ApiName {
-    /// Its namespace.
+    /// Namespace.
     #[schemars(length(max = 63))]
     pub namespace: String,
-    /// Its name.
+    /// Name.
     #[schemars(length(max = 63))]
     pub name: String,
 }
@@ -348,13 +361,13 @@ pub struct IssuedKey {
     /// `spec.rotation.revision` when it was issued.
     #[schemars(range(min = 0))]
     pub revision: i64,
-    /// Its SHA-256.
+    /// SHA-256 of the key.
     #[schemars(schema_with = "schema::sha256")]
     pub hash: String,
-    /// Its public name.
+    /// Public name of the key.
     #[schemars(length(max = 12))]
     pub key_id: String,
-    /// When it was published.
+    /// Time at which it was published.
     #[schemars(schema_with = "schema::timestamp")]
     pub issued_time: Timestamp,
 }
@@ -363,10 +376,10 @@ pub struct IssuedKey {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Reissue {
-    /// Its public name.
+    /// Public name of the key.
     #[schemars(length(max = 12))]
     pub key_id: String,
-    /// When it was announced, by Redis' clock.
+    /// Time at which it was announced, by Redis' clock.
     #[schemars(schema_with = "schema::timestamp")]
     pub time: Timestamp,
 }
@@ -378,7 +391,7 @@ pub struct RetiringKey {
     /// The key.
     #[serde(flatten)]
     pub issued: IssuedKey,
-    /// It is refused from this time on.
+    /// Time from which it is refused.
     #[schemars(schema_with = "schema::timestamp")]
     pub retire_time: Timestamp,
 }

@@ -10,10 +10,10 @@ use tower::util::MapRequestLayer;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Why there is no client.
+/// Reason for which there is no client.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Neither a kubeconfig nor a service account.
+    /// Lack of both a kubeconfig and a service account.
     #[error("finding the API server by KUBECONFIG or by the pod's service account")]
     Config(#[from] kube::config::InferConfigError),
     /// TLS material that cannot be read.
@@ -21,8 +21,8 @@ pub enum ClientError {
     Client(#[from] kube::Error),
 }
 
-/// A client of the API server that `KUBECONFIG` or the pod's service account names. An answer, or
-/// a part of a watch, may take `read_timeout`.
+/// Returns a client of the API server that `KUBECONFIG` or the pod's service account names. An answer, or a part of a
+/// watch, may take `read_timeout`.
 pub async fn connect(read_timeout: Duration) -> Result<Client, ClientError> {
     let mut config = Config::infer().await?;
     config.connect_timeout = Some(CONNECT_TIMEOUT);

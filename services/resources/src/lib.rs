@@ -1,5 +1,5 @@
-//! What an ApiKey and a WaterDataApi look like. The Rust types are the source of the definitions
-//! that the API server gets; feature `client`: asking that server with deadlines.
+//! Kinds ApiKey and WaterDataApi of the API server. The Rust types are the source of the definitions that the server
+//! gets; feature `client`: asking it with deadlines.
 
 pub mod api_key;
 #[cfg(feature = "client")]
@@ -22,7 +22,7 @@ pub use api_key::{ApiKey, ApiKeySpec, ApiKeyStatus};
 pub use condition::Condition;
 pub use water_data_api::{WaterDataApi, WaterDataApiSpec, WaterDataApiStatus};
 
-/// Both definitions, in the order in which they are written and applied.
+/// Returns the two definitions, in the order in which they are written and applied.
 pub fn definitions() -> [CustomResourceDefinition; 2] {
     [ApiKey::crd(), WaterDataApi::crd()].map(|mut definition| {
         let versions = definition.spec.versions.iter_mut();
@@ -36,8 +36,8 @@ pub fn definitions() -> [CustomResourceDefinition; 2] {
     })
 }
 
-/// An object that the operator has not looked at has observed no generation. kstatus, and with it
-/// `helm --wait` and Flux, would take an object without a status for one that is ready.
+/// Adds a default status: an object that the operator has not reconciled has observed no generation. kstatus, and with
+/// it `helm --wait` and Flux, would take an object without a status for one that is ready.
 fn default_status(schema: &mut JSONSchemaProps) {
     if let Some(status) = schema
         .properties
@@ -48,8 +48,8 @@ fn default_status(schema: &mut JSONSchemaProps) {
     }
 }
 
-/// Says of no field that it may be null: the API server then drops a null as if it were left out,
-/// and `has()` in a rule means what it says.
+/// Removes `nullable` from every field: the API server then drops a null as if it were left out, and `has()` in a rule
+/// means what it says.
 fn drop_nullable(schema: &mut JSONSchemaProps) {
     schema.nullable = None;
     schema

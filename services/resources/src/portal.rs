@@ -1,5 +1,5 @@
-//! The part of a WaterDataApi that says whether account holders have a portal, where it is and who
-//! signs them in.
+//! The part of a WaterDataApi about the portal of the account holders: whether there is one, its address, and the
+//! identity provider.
 
 use kube::KubeSchema;
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use water_domain::PlanName;
 
 use crate::workload::Resources;
 
-/// The account holders' portal: pages in which they sign in, look at their data and manage their keys.
+/// The account holders' portal: pages in which they sign in, read their data and manage their keys.
 #[derive(KubeSchema, Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
@@ -26,10 +26,10 @@ pub struct Portal {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100))]
     pub replicas: Option<i32>,
-    /// What each pod gets; what is left out has a default.
+    /// Resources of each pod; a missing one has a default.
     #[serde(default)]
     pub resources: Resources,
-    /// Who signs account holders in, by OpenID Connect.
+    /// Identity provider that signs account holders in, by OpenID Connect.
     pub oidc: Oidc,
     /// Hours after which a session ends at the latest; 30 minutes without a request end it too.
     #[serde(default = "eight")]
@@ -46,7 +46,13 @@ pub struct Portal {
 }
 
 impl Portal {
-    /// Number of pods: two, so that one can go.
+    /// Returns the host of its address.
+    pub fn host(&self) -> &str {
+        let host = self.url.trim_start_matches("https://");
+        host.split_once(':').map_or(host, |(host, _)| host)
+    }
+
+    /// Returns the number of pods: two, so that one can go.
     pub fn replicas(&self) -> i32 {
         self.replicas.unwrap_or(2)
     }
@@ -60,7 +66,7 @@ fn twenty() -> i32 {
     20
 }
 
-/// The identity provider, and what its claims mean.
+/// The identity provider, and the meaning of its claims.
 #[derive(KubeSchema, Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
@@ -86,7 +92,7 @@ pub struct Oidc {
     /// The authority that signed the provider's certificate. Left out: the public authorities.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_ref: Option<KeyOfConfigMap>,
-    /// What the provider is asked for. A scope that it does not know fails the sign-in.
+    /// Scopes of a sign-in. One that the provider does not know fails it.
     #[serde(default = "scopes")]
     #[schemars(
         length(min = 1, max = 16),
@@ -96,7 +102,7 @@ pub struct Oidc {
         )
     )]
     pub scopes: Vec<String>,
-    /// Which accounts somebody acts for, and on which plan.
+    /// Accounts that somebody acts for, and their plans.
     #[serde(default)]
     pub accounts: Accounts,
 }
@@ -138,7 +144,7 @@ fn ca_crt() -> String {
     "ca.crt".into()
 }
 
-/// Which accounts somebody acts for: values of a claim of the ID token, taken apart by a pattern.
+/// Accounts that somebody acts for: values of a claim of the ID token, taken apart by a pattern.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Accounts {
@@ -151,7 +157,7 @@ pub struct Accounts {
     #[serde(default = "pattern")]
     #[schemars(length(min = 1, max = 512))]
     pub pattern: String,
-    /// The plan of values without one.
+    /// Plan for values that name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_plan: Option<PlanName>,
 }

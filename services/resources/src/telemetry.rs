@@ -1,9 +1,9 @@
-//! The part of a WaterDataApi that says what its pods tell of their work.
+//! The part of a WaterDataApi about the logs and traces of its pods.
 
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the gate and the services tell: their logs, and spans for a collector.
+/// Logs of the gate and the services, and spans for a collector.
 #[derive(KubeSchema, Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
@@ -22,18 +22,18 @@ use serde::{Deserialize, Serialize};
     )
 )]
 pub struct Telemetry {
-    /// Which lines are logged. Left out: info.
+    /// Levels of the lines that are logged. Left out: info.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 255))]
     pub log_filter: Option<String>,
-    /// The collector that takes spans as OTLP over HTTP. Left out: none are made.
+    /// The collector that takes spans as OTLP over HTTP. Left out: no spans are made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 255))]
     pub otlp_endpoint: Option<String>,
 }
 
 impl Telemetry {
-    /// The port on which the collector is reached.
+    /// Returns the port on which the collector is reached.
     pub fn otlp_port(&self) -> Option<u16> {
         let (_, address) = self.otlp_endpoint.as_deref()?.split_once("://")?;
         let authority = address.split('/').next()?;

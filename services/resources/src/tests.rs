@@ -1,4 +1,4 @@
-//! What holds for the whole schema.
+//! Rules of the whole schema.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaPropsOrBool;
 

@@ -49,34 +49,34 @@ pub struct WaterDataApiSpec {
     /// Size of each part.
     #[serde(default)]
     pub components: Components,
-    /// Where PostgreSQL is: keys `owner-url`, `writer-url`, `reader-url`, optionally `replica-url`
-    /// (a read replica for the histories) and `ca.crt`.
+    /// Addresses of PostgreSQL: keys `owner-url`, `writer-url`, `reader-url`, optionally `replica-url` (a read replica
+    /// for the histories) and `ca.crt`.
     pub postgres: Postgres,
-    /// Where Redis is: keys `operator-url`, `gate-url`, with `portal` also `portal-url`, optionally `ca.crt`.
+    /// Addresses of Redis: keys `operator-url`, `gate-url`, with `portal` also `portal-url`, optionally `ca.crt`.
     pub redis: Store,
     /// The plans that ApiKeys may name.
     #[schemars(length(min = 1, max = 16))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub plans: Vec<PlanSpec>,
-    /// Which ApiKeys are accepted.
+    /// ApiKeys that are accepted.
     #[serde(default)]
     pub api_keys: ApiKeys,
-    /// How new versions replace old ones.
+    /// Replacement of old versions by new ones.
     #[serde(default)]
     pub rollout: Rollout,
-    /// How clients reach the gate.
+    /// Access of clients to the gate.
     #[serde(default)]
     pub exposure: Exposure,
     /// The NetworkPolicies of the pods.
     #[serde(default)]
     pub network_policy: NetworkPolicySpec,
-    /// Whether PodDisruptionBudgets let a drain evict one pod of a component at a time.
+    /// PodDisruptionBudgets, which let a drain evict one pod of a component at a time.
     #[serde(default)]
     pub pod_disruption_budget: Switch,
     /// Logs and traces of the pods.
     #[serde(default)]
     pub telemetry: Telemetry,
-    /// The account holders' portal. Left out: there is none.
+    /// The account holders' portal. Left out: no portal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub portal: Option<Portal>,
 }
@@ -112,20 +112,20 @@ pub struct Store {
 pub struct Postgres {
     /// The Secret with its URLs.
     pub secret_ref: SecretRef,
-    /// How many connections each pod opens at most.
+    /// Most connections of each pod.
     #[serde(default)]
     pub connections: PodConnections,
 }
 
-/// How many connections each pod opens at most. With the defaults, two pods of each service, a load
-/// and a migration fit into PostgreSQL's own default of 100, even while a rollout doubles them.
+/// Most connections of each pod. With the defaults, two pods of each service, a load and a migration fit into
+/// PostgreSQL's own default of 100, even while a rollout doubles them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PodConnections {
-    /// Of a pod of the service of stress and risk; one more listens for changes.
+    /// Connections of a pod of the service of stress and risk; one more listens for changes.
     #[serde(default = "two")]
     #[schemars(range(min = 1, max = 1000))]
     pub departements: i32,
-    /// Of a pod of the service of the accounts' histories.
+    /// Connections of a pod of the service of the accounts' histories.
     #[serde(default = "eight")]
     #[schemars(range(min = 1, max = 1000))]
     pub history: i32,
@@ -151,7 +151,7 @@ impl Default for PodConnections {
 /// A Secret of the same namespace.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SecretRef {
-    /// Its name.
+    /// Name.
     #[schemars(
         length(min = 1, max = 253),
         regex(pattern = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")
@@ -159,7 +159,7 @@ pub struct SecretRef {
     pub name: String,
 }
 
-/// A plan: whether it gives access to the API, and its limits.
+/// A plan: its access to the API, and its limits.
 #[derive(KubeSchema, Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
@@ -178,7 +178,7 @@ pub struct SecretRef {
 pub struct PlanSpec {
     /// The name that ApiKeys refer to.
     pub name: PlanName,
-    /// Whether it gives access to the API.
+    /// Access to the API.
     pub access: Access,
     /// Accepted requests in any 60 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -190,23 +190,23 @@ pub struct PlanSpec {
     pub requests_per_day: Option<u32>,
 }
 
-/// Whether a plan gives access to the API.
+/// Access of a plan to the API.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum Access {
     /// Requests are accepted up to the limits.
     Allowed,
-    /// Every request is answered 403.
+    /// Requests are answered 403.
     Denied,
 }
 
-/// Which ApiKeys are accepted.
+/// ApiKeys that are accepted.
 #[derive(Clone, Default, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiKeys {
     /// The namespaces whose ApiKeys are accepted.
     #[serde(default)]
     pub allowed_namespaces: AllowedNamespaces,
-    /// Whether a namespace may name any account.
+    /// Accounts that a namespace may name.
     #[serde(default)]
     pub account_binding: AccountBinding,
 }
@@ -219,7 +219,7 @@ pub struct ApiKeys {
      set both, or remove the selector"
 ))]
 pub struct AllowedNamespaces {
-    /// Which.
+    /// Selection of the namespaces.
     #[serde(default)]
     pub from: From,
     /// The labels of the namespaces, with `from: Selector`.
@@ -227,15 +227,15 @@ pub struct AllowedNamespaces {
     pub selector: Option<NamespaceSelector>,
 }
 
-/// Which namespaces are meant.
+/// Selection of namespaces.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum From {
-    /// The WaterDataApi's own.
+    /// The WaterDataApi's own namespace.
     #[default]
     Same,
-    /// Those with the selector's labels.
+    /// Namespaces with the selector's labels.
     Selector,
-    /// All.
+    /// Any namespace.
     All,
 }
 
@@ -248,13 +248,13 @@ pub struct NamespaceSelector {
     pub match_labels: BTreeMap<String, String>,
 }
 
-/// Whether a namespace may name any account.
+/// Accounts that a namespace may name.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum AccountBinding {
     /// Any account.
     #[default]
     None,
-    /// Only accounts that the namespace's labels `account.waterdata.dev/<accountId>` name.
+    /// Accounts that the namespace's labels `account.waterdata.dev/<accountId>` name, and no others.
     NamespaceLabel,
 }
 
@@ -262,7 +262,7 @@ pub enum AccountBinding {
 #[derive(KubeSchema, Clone, Default, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WaterDataApiStatus {
-    /// The generation of the spec that this status speaks of; -1 until the operator has looked at the object.
+    /// The generation of the spec that this status describes; -1 until the operator has reconciled the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = -1))]
     pub observed_generation: Option<i64>,
@@ -279,14 +279,18 @@ pub struct WaterDataApiStatus {
     #[schemars(length(max = 8))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub components: Vec<ComponentStatus>,
-    /// How many ApiKeys there are.
+    /// Numbers of ApiKeys.
     #[serde(default)]
     pub api_keys: ApiKeyCounts,
-    /// Tells the Redis that holds the whole key directory from another one, which is written anew before it is
-    /// used. Empty while none does.
+    /// Distinguishes the Redis that holds the whole key directory from another one, which is rebuilt before it is used.
+    /// Empty while none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16))]
     pub directory_store: Option<String>,
+    /// Distinguishes the Redis in which the key directory is completed next, while directoryStore is empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16))]
+    pub next_directory_store: Option<String>,
     /// The conditions, such as Available, Progressing, DirectorySynced and Ready.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
@@ -311,13 +315,13 @@ pub struct ComponentStatus {
     pub image: String,
 }
 
-/// How many ApiKeys refer to a WaterDataApi.
+/// Numbers of the ApiKeys that refer to a WaterDataApi.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ApiKeyCounts {
-    /// All.
+    /// Total number.
     pub total: u32,
-    /// Those whose requests are accepted.
+    /// ApiKeys whose requests are accepted.
     pub active: u32,
-    /// Those whose declared state is in force.
+    /// ApiKeys whose declared state is in force.
     pub synced: u32,
 }

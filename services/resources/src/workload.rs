@@ -1,4 +1,4 @@
-//! The parts of a WaterDataApi that say how pods are run: images, sizes, rollouts.
+//! The parts of a WaterDataApi about its pods: images, sizes, rollouts.
 
 use kube::KubeSchema;
 use schemars::JsonSchema;
@@ -27,7 +27,7 @@ pub struct Image {
         regex(pattern = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$")
     )]
     pub tag: String,
-    /// When to pull.
+    /// Policy of pulls.
     #[serde(default)]
     pub pull_policy: PullPolicy,
     /// Secrets for a registry that asks for a password.
@@ -36,15 +36,15 @@ pub struct Image {
     pub pull_secrets: Vec<String>,
 }
 
-/// When the kubelet pulls an image.
+/// Policy by which the kubelet pulls an image.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum PullPolicy {
-    /// When the node lacks it.
+    /// Pulls if the node lacks it.
     #[default]
     IfNotPresent,
-    /// At each start.
+    /// Pulls at each start.
     Always,
-    /// Never: it is on the node.
+    /// Never pulls: it is on the node.
     Never,
 }
 
@@ -61,13 +61,13 @@ pub struct Component {
     /// Number of pods by load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autoscaling: Option<Autoscaling>,
-    /// What each pod gets; what is left out has a default.
+    /// Resources of each pod; a missing one has a default.
     #[serde(default)]
     pub resources: Resources,
 }
 
 impl Component {
-    /// Number of pods: two, so that one can go.
+    /// Returns the number of pods: two, so that one can go.
     pub fn replicas(&self) -> i32 {
         self.replicas.unwrap_or(2)
     }
@@ -94,7 +94,7 @@ pub struct Autoscaling {
 /// Requests and limits of a container.
 #[derive(Clone, Default, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Resources {
-    /// What the node reserves for it.
+    /// Amounts that the node reserves for it.
     #[serde(default)]
     #[schemars(schema_with = "schema::quantities")]
     pub requests: Quantities,
@@ -108,11 +108,11 @@ pub struct Resources {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Migrations {
-    /// How often it is tried again.
+    /// Number of further tries.
     #[serde(default = "three")]
     #[schemars(range(min = 0, max = 20))]
     pub backoff_limit: i32,
-    /// After how many seconds it is given up.
+    /// Seconds after which it is given up.
     #[serde(default = "ten_minutes")]
     #[schemars(range(min = 10, max = 86_400))]
     pub active_deadline_seconds: i64,
@@ -122,7 +122,7 @@ fn three() -> i32 {
     3
 }
 
-/// Longer than any migration of a table that is served from memory.
+/// Returns a time longer than any migration of a table that is served from memory.
 fn ten_minutes() -> i64 {
     600
 }
@@ -136,7 +136,7 @@ impl Default for Migrations {
     }
 }
 
-/// How new versions replace old ones.
+/// Replacement of old versions by new ones.
 #[derive(KubeSchema, Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
@@ -166,7 +166,7 @@ pub struct Rollout {
     #[serde(default = "five_minutes")]
     #[schemars(range(min = 10, max = 86_400))]
     pub progress_deadline_seconds: i32,
-    /// What happens after a failed rollout.
+    /// Reaction to a failed rollout.
     #[serde(default)]
     pub on_failure: OnFailure,
 }
@@ -195,12 +195,12 @@ impl Default for Rollout {
     }
 }
 
-/// What happens after a failed rollout.
+/// Reaction to a failed rollout.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum OnFailure {
-    /// It stays as it is, the old pods serving.
+    /// Stays as it is, the old pods serving.
     #[default]
     Hold,
-    /// It goes back to the last good version, once.
+    /// Returns to the last good version, once.
     Rollback,
 }

@@ -1,4 +1,4 @@
-//! The admin port: `/live`, `/ready`, `/metrics`, and what a binary adds for the operator.
+//! The admin port: `/live`, `/ready`, `/metrics`, and the routes that a binary adds for the operator.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 
 use crate::{ConnectionLimits, Connections, Readiness, Server, Shutdown};
 
-/// What the admin port answers. It asks nothing outside the process.
+/// Answers of the admin port. They ask nothing outside the process.
 pub struct Admin {
     readiness: Readiness,
     metrics: Registry,
@@ -32,7 +32,7 @@ const JSON: &str = "application/json";
 const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 impl Admin {
-    /// The three fixed routes.
+    /// Answers the three fixed routes.
     pub fn new(readiness: Readiness, metrics: Registry) -> Self {
         Self {
             readiness,
@@ -88,9 +88,10 @@ impl Admin {
 
     fn ready(&self) -> Response<Full<Bytes>> {
         let missing = self.readiness.missing();
-        let status = match missing.is_empty() {
-            true => StatusCode::OK,
-            false => StatusCode::SERVICE_UNAVAILABLE,
+        let status = if missing.is_empty() {
+            StatusCode::OK
+        } else {
+            StatusCode::SERVICE_UNAVAILABLE
         };
         let body = json!({"ready": missing.is_empty(), "missing": missing});
         response(status, JSON, body.to_string())

@@ -1,4 +1,4 @@
-//! Everything about being a process: settings, telemetry, admin port, accept loop, shutdown.
+//! Frame of a process: settings, telemetry, admin port, accept loop, shutdown.
 //!
 //! Knows the mechanics and no business word. The `main` of every binary is the same table of
 //! contents: telemetry, settings or exit 64, build, announce addresses, wait, drain with a
@@ -53,7 +53,7 @@ pub use process::{Process, ProcessSettings};
 pub use program::Program;
 pub use readiness::{Latch, Readiness};
 pub use secret::Secret;
-pub use serve::{ConnectionLimits, Connections, Drained, Peer, Server};
+pub use serve::{ConnectionLimits, Connections, DrainOutcome, Peer, Server};
 pub use settings::{Config, Invalid, Settings};
 pub use shutdown::Shutdown;
 pub use tasks::Tasks;

@@ -9,7 +9,7 @@ use tracing::info;
 /// Connections the kernel holds until they are accepted; it caps this at `net.core.somaxconn`.
 const BACKLOG: u32 = 4096;
 
-/// Opens a port; 0 takes a free one (`local_addr` tells which).
+/// Opens a port; 0 takes a free one (`local_addr` returns it).
 pub fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
     open(address, false).map_err(|source| ListenError { address, source })
 }
@@ -20,7 +20,7 @@ pub fn listen_shared(address: SocketAddr) -> Result<TcpListener, ListenError> {
     open(address, true).map_err(|source| ListenError { address, source })
 }
 
-/// Says in the log where a port (`http`, `admin`) is open: the only way to know when 0 was asked for.
+/// Logs the address at which a port (`http`, `admin`) is open: the only way to know when 0 was asked for.
 pub fn announce(port: &'static str, address: SocketAddr) {
     info!(port, %address, "listening");
 }
@@ -29,9 +29,9 @@ pub fn announce(port: &'static str, address: SocketAddr) {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}")]
 pub struct ListenError {
-    /// As asked for.
+    /// The address that was asked for.
     pub address: SocketAddr,
-    /// Why.
+    /// Error of the system.
     #[source]
     pub source: io::Error,
 }

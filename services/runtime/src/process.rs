@@ -17,22 +17,24 @@ use crate::listener::{announce, listen};
 use crate::shutdown::Stage;
 use crate::telemetry::chain;
 use crate::traces::Traces;
-use crate::{Admin, BoxError, Drained, Invalid, Program, Readiness, Settings, Shutdown, Tasks};
+use crate::{
+    Admin, BoxError, DrainOutcome, Invalid, Program, Readiness, Settings, Shutdown, Tasks,
+};
 use crate::{TraceSettings, Tracer};
 
 /// The settings that every serving binary has.
 #[derive(Clone, Debug)]
 pub struct ProcessSettings {
-    /// Where requests are answered.
+    /// Address on which requests are answered.
     pub listen: SocketAddr,
-    /// Where health and metrics are answered.
+    /// Address on which health and metrics are answered.
     pub admin: SocketAddr,
-    /// From being asked to stop until connections are drained: load balancers need the time to
-    /// hear that the process is unready.
+    /// Time from the request to stop until connections are drained: load balancers need it to hear that the
+    /// process is unready.
     pub stop_delay: Duration,
-    /// How long draining may take before connections are cut.
+    /// Longest time of draining before connections are cut.
     pub drain: Duration,
-    /// Where spans go.
+    /// Export of spans.
     pub traces: TraceSettings,
 }
 
@@ -70,20 +72,20 @@ impl ProcessSettings {
     }
 }
 
-/// A running process: what its parts share.
+/// A running process: the state that its parts share.
 #[derive(Debug)]
 pub struct Process {
-    /// Who it is.
+    /// Name, version and purpose of the binary.
     pub program: Program,
-    /// Whether it can answer.
+    /// Latches that say whether it can answer.
     pub readiness: Readiness,
-    /// Whether it is stopping.
+    /// Stage of stopping.
     pub shutdown: Shutdown,
-    /// What runs beside the requests.
+    /// Background tasks.
     pub tasks: Tasks,
-    /// How many file descriptors it may have.
+    /// Largest number of its file descriptors.
     pub descriptors: u64,
-    /// What `/metrics` shows; names get the prefix `water_`.
+    /// Metrics of `/metrics`; names get the prefix `water_`.
     pub metrics: Registry,
     traces: Option<Traces>,
     signals: Signals,
@@ -127,8 +129,8 @@ where
 }
 
 impl Process {
-    /// Takes as many descriptors as it may have, and catches SIGTERM and SIGINT from here on. Needs
-    /// a runtime; [`run`] calls it.
+    /// Takes as many descriptors as it may have, and catches SIGTERM and SIGINT from then on. Needs a
+    /// runtime; [`run`] calls it.
     pub fn start(program: Program) -> std::io::Result<Self> {
         let mut metrics = Registry::with_prefix("water");
         metrics.register(
@@ -151,8 +153,8 @@ impl Process {
         })
     }
 
-    /// Exports spans from here on if a collector is set; without one there is no tracer. Comes
-    /// before the admin port, which shows what became of the spans.
+    /// Exports spans from then on if a collector is set; without one there is no tracer. Comes before the
+    /// admin port, which counts the spans by outcome.
     pub fn export_traces(&mut self, settings: &TraceSettings) -> Result<Option<Tracer>, BoxError> {
         let Some(endpoint) = &settings.endpoint else {
             return Ok(None);
@@ -170,9 +172,9 @@ impl Process {
         Ok(listener)
     }
 
-    /// Opens the admin port, announces it, and answers on it from here on. Comes after every
-    /// metric is registered: the registry goes with it. `routes` adds the binary's own answers.
-    /// Returns where it listens, which port 0 leaves open.
+    /// Opens the admin port, announces it, and answers on it from then on. Comes after every metric is
+    /// registered: the registry goes with it. `routes` adds the binary's own answers. Returns its address,
+    /// which port 0 leaves open.
     pub fn open_admin(
         &mut self,
         address: SocketAddr,
@@ -187,14 +189,14 @@ impl Process {
         Ok(address)
     }
 
-    /// Drives `server` until a signal or the end of a background task asks the process to stop;
-    /// then unready, `stop_delay` more of serving (a second signal skips the rest), and draining,
-    /// which `server` ends by itself at its deadline; at last the spans are flushed. Background tasks
-    /// run until the process is dropped. An error is why the process had to stop, if it was no signal.
+    /// Drives `server` until a signal or the end of a background task asks the process to stop; then unready,
+    /// `stop_delay` more of serving (a second signal skips the rest), and draining, which `server` ends by
+    /// itself at its deadline; at last the spans are flushed. Background tasks run until the process is
+    /// dropped. An error is the reason for the stop, if it was no signal.
     pub async fn finish<E: Into<BoxError>>(
         &mut self,
         stop_delay: Duration,
-        server: impl Future<Output = Result<Drained, E>>,
+        server: impl Future<Output = Result<DrainOutcome, E>>,
     ) -> Result<(), BoxError> {
         let mut server = pin!(server);
         let cause = tokio::select! {

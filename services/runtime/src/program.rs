@@ -1,4 +1,4 @@
-//! What a binary says about itself.
+//! Name, version and purpose of a binary.
 
 use std::sync::LazyLock;
 
@@ -7,13 +7,13 @@ use std::sync::LazyLock;
 pub struct Program {
     /// The package's name, such as `water-gate`.
     pub name: &'static str,
-    /// See [`version!`](crate::version!).
+    /// Version, from [`version!`](crate::version!).
     pub version: &'static str,
     /// The package's description, one line.
     pub about: &'static str,
 }
 
-/// The version of the calling binary: its image's `WATER_VERSION`, else its package's.
+/// Returns the version of the calling binary: its image's `WATER_VERSION`, else its package's.
 #[macro_export]
 macro_rules! version {
     () => {
@@ -21,11 +21,11 @@ macro_rules! version {
     };
 }
 
-/// What the build of an image sets. It is read at start and not compiled in, so that a version of
-/// the same sources needs no binaries of its own.
+/// Variable that the build of an image sets. It is read at start and not compiled in, so that versions of the
+/// same sources have the same binaries.
 const VARIABLE: &str = "WATER_VERSION";
 
-/// The version of the image that the process runs in, or `package` where it runs in none.
+/// Returns the version of the image that the process runs in, or `package` where it runs in none.
 pub fn version(package: &'static str) -> &'static str {
     static IMAGE: LazyLock<Option<String>> = LazyLock::new(|| {
         let version = std::env::var(VARIABLE).ok();
@@ -34,7 +34,7 @@ pub fn version(package: &'static str) -> &'static str {
     IMAGE.as_deref().unwrap_or(package)
 }
 
-/// The [`Program`] of the calling binary.
+/// Makes the [`Program`] of the calling binary.
 #[macro_export]
 macro_rules! program {
     () => {

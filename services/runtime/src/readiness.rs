@@ -2,18 +2,19 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Whether the process can answer requests, and if not, what is missing.
+/// Ability of the process to answer requests; without it, the missing latches.
 #[derive(Clone, Debug, Default)]
 pub struct Readiness(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Name and whether it is set, in order of creation; changed by the [`Latch`] of that index.
+    /// Name of each latch and whether it is set, in order of creation; changed by the [`Latch`] of that
+    /// index.
     latches: Vec<(&'static str, bool)>,
     stopping: bool,
 }
 
-/// One condition of readiness. Its holder says when it is met.
+/// A condition of readiness. Its holder says when it is met.
 #[derive(Debug)]
 pub struct Latch {
     readiness: Readiness,
@@ -21,7 +22,7 @@ pub struct Latch {
 }
 
 impl Readiness {
-    /// Adds a condition, not yet met. The name is what `/ready` shows as missing: `first snapshot`.
+    /// Adds a condition, not yet met. `/ready` shows the name as missing: `first snapshot`.
     pub fn latch(&self, name: &'static str) -> Latch {
         self.with(|state| {
             state.latches.push((name, false));
@@ -32,7 +33,7 @@ impl Readiness {
         })
     }
 
-    /// What keeps the process from being ready; empty when it is ready.
+    /// Returns what keeps the process from being ready; empty when it is ready.
     pub fn missing(&self) -> Vec<&'static str> {
         self.with(|state| {
             let unset = state.latches.iter().filter(|(_, set)| !set);
@@ -46,7 +47,7 @@ impl Readiness {
         self.missing().is_empty()
     }
 
-    /// From here on the process is unready, whatever the latches say.
+    /// Makes the process unready permanently, whatever the latches say.
     pub fn stop(&self) {
         self.with(|state| state.stopping = true);
     }
@@ -58,7 +59,7 @@ impl Readiness {
 }
 
 impl Latch {
-    /// The condition is met.
+    /// Meets the condition.
     pub fn set(&self) {
         self.readiness
             .with(|state| state.latches[self.index].1 = true);

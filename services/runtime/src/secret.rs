@@ -13,12 +13,12 @@ impl<T> Secret<T> {
         Self(value)
     }
 
-    /// The value, for the one call that needs it.
+    /// Returns the value, for the one call that needs it.
     pub fn expose(&self) -> &T {
         &self.0
     }
 
-    /// The value, given away.
+    /// Returns the value and gives it away.
     pub fn into_inner(self) -> T {
         self.0
     }

@@ -28,30 +28,30 @@ use crate::shutdown::Stage;
 use crate::{BoxError, Shutdown};
 pub use connections::{ConnectionLimits, Connections};
 
-/// The rest after an accept that failed for want of descriptors or memory: long enough to free
-/// some, too short for a client to notice.
+/// Rest after an accept that failed for want of descriptors or memory: long enough to free some, too short
+/// for a client to notice.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
 
-/// The rest when an idle connection was given up: it is gone by then, and if that did not help, the
-/// idle ones go one by one and not all at once.
+/// Rest after an idle connection was closed: its descriptor is free by then, and if that did not help, the
+/// idle ones are closed one by one and not all at once.
 const FREED_REST: Duration = Duration::from_millis(5);
 
-/// The other end of a connection.
+/// Peer of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Peer {
-    /// The socket's peer: the client, or a proxy.
+    /// Address of the socket's peer: the client, or a proxy.
     pub address: SocketAddr,
 }
 
-/// How draining ended.
+/// Result of draining.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Drained {
-    /// Connections that were still answering at the deadline, and were cut. 0: it was met.
+pub struct DrainOutcome {
+    /// Connections that were still answering at the deadline, and were cut. 0: draining ended in time.
     pub cut: usize,
 }
 
-impl Drained {
-    /// Both together.
+impl DrainOutcome {
+    /// Adds the two results.
     pub fn and(self, other: Self) -> Self {
         Self {
             cut: self.cut + other.cut,
@@ -59,7 +59,7 @@ impl Drained {
     }
 }
 
-/// What all accept loops of a process share. Cloned into each worker.
+/// State that all accept loops of a process share. Cloned into each worker.
 #[derive(Clone, Debug)]
 pub struct Server {
     connections: Connections,
@@ -68,7 +68,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server that stops by `shutdown` and then takes at most `drain` to end what is under way.
+    /// Makes a server that stops by `shutdown` and then takes at most `drain` to end what is under way.
     pub fn new(connections: Connections, shutdown: Shutdown, drain: Duration) -> Self {
         Self {
             connections,
@@ -78,7 +78,7 @@ impl Server {
     }
 
     /// Accepts connections, each with its own service, until [`Stage::Draining`]; then drains.
-    pub async fn serve<F, S, B>(&self, listener: TcpListener, service: F) -> Drained
+    pub async fn serve<F, S, B>(&self, listener: TcpListener, service: F) -> DrainOutcome
     where
         F: Fn(Peer) -> S,
         S: Service<Request<Incoming>, Response = Response<B>> + Send + 'static,
@@ -112,8 +112,8 @@ impl Server {
         self.connections.drain();
         let ended = async { while running.join_next().await.is_some() {} };
         match timeout(self.drain, ended).await {
-            Ok(()) => Drained::default(),
-            Err(_) => Drained { cut: running.len() },
+            Ok(()) => DrainOutcome::default(),
+            Err(_) => DrainOutcome { cut: running.len() },
         }
     }
 
@@ -142,8 +142,8 @@ impl Server {
         ));
     }
 
-    /// A client that went away before it was accepted costs nothing. Anything else is a shortage:
-    /// give up an idle connection, rest, and go on.
+    /// Handles a failed accept. A client that went away before it was accepted costs nothing. Anything else
+    /// is a shortage: close an idle connection, rest, and go on.
     async fn survive(&self, error: io::Error, failing: &mut bool) {
         use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
         if matches!(

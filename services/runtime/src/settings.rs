@@ -1,8 +1,8 @@
-//! Settings come from environment variables, and what is wrong with them comes all at once.
+//! Settings come from environment variables, and all problems with them are reported at once.
 //!
-//! A binary's `config.rs` implements [`Config`]: it first reads every variable, then builds itself
-//! from the results. Nothing returns early, so one run reports all problems and `--help`, which is
-//! the same reading of an empty environment, lists all variables.
+//! A binary's `config.rs` implements [`Config`]: it first reads every variable, then builds itself from the
+//! results. Nothing returns early, so one run reports all problems and `--help`, which is the same reading of
+//! an empty environment, lists all variables.
 
 use std::collections::HashMap;
 use std::fmt::{Display, Write as _};
@@ -29,22 +29,22 @@ pub struct Invalid(());
 /// A variable that a binary knows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Variable {
-    /// Such as `WATER_LISTEN_ADDRESS`.
+    /// Name, such as `WATER_LISTEN_ADDRESS`.
     pub name: &'static str,
-    /// What to set it to, a noun phrase that shows the form: `the address and port …, such as …`.
+    /// Meaning of its value, a noun phrase that shows the form: `the address and port …, such as …`.
     pub meaning: &'static str,
-    /// What holds when it is not set.
+    /// Behaviour when it is not set.
     pub absent: Absent,
 }
 
-/// What holds when a variable is not set.
+/// Behaviour when a variable is not set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Absent {
     /// The process does not start.
     Refused,
-    /// The value is missing, which means something.
+    /// The value is missing, which has a meaning.
     Allowed,
-    /// This text is read instead.
+    /// Text that is read instead.
     Default(&'static str),
 }
 
@@ -60,7 +60,7 @@ pub struct Settings {
 struct NotUnicode;
 
 impl Settings {
-    /// The process' environment.
+    /// Reads the process' environment.
     pub fn from_environment() -> Self {
         Self::new(std::env::vars_os().filter_map(|(name, value)| {
             let name = name.into_string().ok()?;
@@ -68,7 +68,7 @@ impl Settings {
         }))
     }
 
-    /// Given variables only: tests, and `--help`, which gives none.
+    /// Reads these variables only: tests, and `--help`, which gives none.
     pub fn from_pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let owned = |(name, value): (&str, &str)| (name.to_owned(), Ok(value.to_owned()));
         Self::new(pairs.into_iter().map(owned))
@@ -82,7 +82,7 @@ impl Settings {
         }
     }
 
-    /// A variable that must be set.
+    /// Reads a variable that must be set.
     pub fn required<T>(&mut self, name: &'static str, meaning: &'static str) -> Result<T, Invalid>
     where
         T: FromStr<Err: Display>,
@@ -94,7 +94,7 @@ impl Settings {
         }
     }
 
-    /// A variable that may be absent.
+    /// Reads a variable that may be absent.
     pub fn optional<T>(
         &mut self,
         name: &'static str,
@@ -110,7 +110,7 @@ impl Settings {
         }
     }
 
-    /// A variable with a default, written as one would set it.
+    /// Reads a variable with a default, written as one would set it.
     pub fn or<T>(
         &mut self,
         name: &'static str,
@@ -125,7 +125,7 @@ impl Settings {
         self.parsed(name, meaning, &text)
     }
 
-    /// A duration in whole seconds.
+    /// Reads a duration in whole seconds.
     pub fn seconds(
         &mut self,
         name: &'static str,
@@ -136,7 +136,7 @@ impl Settings {
             .map(|seconds| Duration::from_secs(seconds.into()))
     }
 
-    /// A list separated by commas; absent or empty, it has no items.
+    /// Reads a list separated by commas; absent or empty, it has no items.
     pub fn list<T>(&mut self, name: &'static str, meaning: &'static str) -> Result<Vec<T>, Invalid>
     where
         T: FromStr<Err: Display>,
@@ -157,12 +157,12 @@ impl Settings {
         Invalid(())
     }
 
-    /// Every variable read so far, in the order of reading.
+    /// Returns the variables read so far, in the order of reading.
     pub fn variables(&self) -> &[Variable] {
         &self.variables
     }
 
-    /// Every problem met so far, one sentence each.
+    /// Returns the problems met so far, one sentence each.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }
@@ -175,7 +175,7 @@ impl Settings {
         });
     }
 
-    /// The variable's text; set but empty counts as absent, as charts render what was left out.
+    /// Returns the variable's text; set but empty counts as absent, as charts render what was left out.
     fn text(&mut self, name: &'static str) -> Result<Option<String>, Invalid> {
         match self.environment.get(name) {
             None => Ok(None),
@@ -184,7 +184,7 @@ impl Settings {
         }
     }
 
-    /// The value is never echoed: it may be a secret.
+    /// Parses a value, which is never echoed: it may be a secret.
     fn parsed<T>(&mut self, name: &str, meaning: &str, text: &str) -> Result<T, Invalid>
     where
         T: FromStr<Err: Display>,
@@ -200,8 +200,8 @@ impl Settings {
 
 /// Reads the settings of a binary that takes no arguments but `--help` and `--version`.
 ///
-/// On `Err` everything was said and `main` returns the code: 0 after help and version, 64 after
-/// bad settings or arguments.
+/// On `Err` everything was printed and `main` returns the code: 0 after help and version, 64 after bad
+/// settings or arguments.
 pub fn load<C: Config>(program: &Program) -> Result<C, ExitCode> {
     let mut arguments = std::env::args().skip(1);
     match (arguments.next().as_deref(), arguments.next()) {
@@ -226,7 +226,7 @@ pub fn load<C: Config>(program: &Program) -> Result<C, ExitCode> {
     })
 }
 
-/// Reads a configuration, or says everything that is wrong with it.
+/// Reads a configuration, or returns everything that is wrong with it.
 pub fn from_settings<C: Config>(settings: &mut Settings) -> Result<C, Vec<String>> {
     let log = crate::telemetry::declare(settings);
     match (C::read(settings), log) {
@@ -235,7 +235,7 @@ pub fn from_settings<C: Config>(settings: &mut Settings) -> Result<C, Vec<String
     }
 }
 
-/// What `--help` prints.
+/// Returns the text of `--help`.
 pub fn help<C: Config>(program: &Program) -> String {
     let mut settings = Settings::from_pairs([]);
     // An empty environment lacks the required variables; the listing is complete all the same.

@@ -1,8 +1,8 @@
-//! How a process stops: asked to stop, then serving on for a while, then draining.
+//! Stop of a process: asked to stop, then serving on for a while, then draining.
 
 use tokio::sync::watch;
 
-/// Where a process stands. Only ever goes forward.
+/// Stage of a process. Only ever goes forward.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Stage {
     /// Normal work.
@@ -24,7 +24,7 @@ impl Default for Shutdown {
 }
 
 impl Shutdown {
-    /// Goes forward to a stage; going back does nothing.
+    /// Advances to a stage; going back does nothing.
     pub fn advance(&self, stage: Stage) {
         self.0.send_if_modified(|current| {
             let later = stage > *current;
@@ -33,7 +33,7 @@ impl Shutdown {
         });
     }
 
-    /// The stage at this moment.
+    /// Returns the stage at this moment.
     pub fn stage(&self) -> Stage {
         *self.0.borrow()
     }

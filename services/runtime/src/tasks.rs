@@ -15,7 +15,7 @@ pub struct Tasks {
 #[derive(Debug, thiserror::Error)]
 #[error("the background task `{name}` ended")]
 pub struct TaskEnded {
-    /// As given to [`Tasks::spawn`].
+    /// Name that was given to [`Tasks::spawn`].
     pub name: &'static str,
     /// The panic, if it was one; its message went to standard error.
     #[source]
@@ -23,7 +23,7 @@ pub struct TaskEnded {
 }
 
 impl Tasks {
-    /// Starts a task that is to run as long as the process.
+    /// Starts a task that runs as long as the process.
     pub fn spawn(&mut self, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
         let handle = self.running.spawn(work);
         self.names.insert(handle.id(), name);

@@ -1,4 +1,4 @@
-//! What a process says: one JSON object a line on standard error, filtered by `WATER_LOG`.
+//! Log of a process: one JSON object a line on standard error, filtered by `WATER_LOG`.
 //!
 //! Lines go through [`Lines`], so that a slow reader of the log never holds up a request.
 
@@ -22,6 +22,8 @@ pub use lines::Lines;
 
 const VARIABLE: &str = "WATER_LOG";
 const DEFAULT_FILTER: &str = "info";
+/// kube's client warns of an answer that it cannot decode with all of it, a key's Secret too: no level shows that.
+const WITHOUT_ANSWERS: &str = "kube_client::client=error";
 
 /// Keeps the log open; what was written is flushed when it is dropped, at the end of `main`.
 #[derive(Debug)]
@@ -49,7 +51,7 @@ pub fn init() -> Telemetry {
     Telemetry(lines)
 }
 
-/// A panic is a line of the log like any other, with its place.
+/// Logs a panic like any other line, with its place.
 fn log_panic(panic: &PanicHookInfo<'_>) {
     let message = panic
         .payload_as_str()
@@ -58,11 +60,12 @@ fn log_panic(panic: &PanicHookInfo<'_>) {
     tracing::error!(place, "panicked: {message}");
 }
 
-/// A log with a filter as in `WATER_LOG`, for [`init`] and for tests of what is logged.
+/// Makes a log with a filter as in `WATER_LOG`, for [`init`] and for tests of what is logged.
 pub fn subscriber(filter: &str, lines: Lines) -> Result<impl Subscriber + Send + Sync, ParseError> {
     let filter = EnvFilter::builder()
         .with_default_directive(LevelFilter::INFO.into())
-        .parse(filter)?;
+        .parse(filter)?
+        .add_directive(WITHOUT_ANSWERS.parse()?);
     Ok(tracing_subscriber::registry()
         .with(filter)
         .with(Json(lines)))
@@ -86,7 +89,7 @@ impl FromStr for Filter {
     }
 }
 
-/// An error and its causes in one text: `cannot load: connection refused: os error 111`.
+/// Joins an error and its causes in one text: `cannot load: connection refused: os error 111`.
 pub fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

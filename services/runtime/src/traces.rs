@@ -1,8 +1,7 @@
-//! Spans on their way to an OpenTelemetry collector: OTLP over HTTP, in batches, beside the requests.
+//! Spans on their way to an OpenTelemetry collector: OTLP over HTTP, in batches, in the background.
 //!
-//! Without an endpoint there is no tracer and no span. A collector that is away
-//! or slow costs spans, never a request: the queue is bounded, what finds it full is counted and
-//! dropped.
+//! Without an endpoint there is no tracer and no span. A collector that is away or slow costs spans, never a
+//! request: the queue is bounded, what finds it full is counted and dropped.
 
 mod collector;
 mod queue;
@@ -29,7 +28,7 @@ pub use settings::{CollectorUrl, TraceSettings};
 /// Makes spans that are exported.
 pub type Tracer = SdkTracer;
 
-/// How long the end of a process waits for the last spans to be taken.
+/// Time for which the end of a process waits for the last spans to be taken.
 const FLUSH: Duration = Duration::from_secs(2);
 
 /// The export of a process' spans.
@@ -37,7 +36,7 @@ const FLUSH: Duration = Duration::from_secs(2);
 pub(crate) struct Traces(SdkTracerProvider);
 
 impl Traces {
-    /// Starts the export, on a thread of its own; its connections live on the calling runtime.
+    /// Starts the export, on its own thread; its connections live on the calling runtime.
     pub(crate) fn start(
         settings: &TraceSettings,
         endpoint: &CollectorUrl,
@@ -67,7 +66,7 @@ impl Traces {
         Ok(Self(provider))
     }
 
-    /// Makes spans.
+    /// Makes a tracer.
     pub(crate) fn tracer(&self, program: &Program) -> Tracer {
         let scope = InstrumentationScope::builder(program.name)
             .with_version(program.version)
@@ -87,7 +86,8 @@ impl Traces {
 }
 
 impl Drop for Traces {
-    /// A process that fails waits for no collector; after [`Traces::finish`] nothing is left to do.
+    /// Ends the export at once: a process that fails waits for no collector; after [`Traces::finish`] nothing
+    /// is left to do.
     fn drop(&mut self) {
         let _ = self.0.shutdown_with_timeout(Duration::ZERO);
     }

@@ -1,7 +1,7 @@
-//! One thread, one single-threaded runtime and one listener per core.
+//! Worker threads: one thread, one single-threaded runtime and one listener per core.
 //!
-//! Measured against one multi-threaded runtime this was the largest gain of all: no task moves
-//! between cores and no lock is contended.
+//! Measured against one multi-threaded runtime this was the largest gain of all: no task moves between cores
+//! and no lock is contended.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -13,14 +13,14 @@ use tokio::sync::oneshot;
 
 use crate::BoxError;
 use crate::listener::listen_shared;
-use crate::serve::Drained;
+use crate::serve::DrainOutcome;
 
-/// What one worker thread starts with.
+/// Start values of one worker thread.
 #[derive(Debug)]
 pub struct Worker {
-    /// 0 and up.
+    /// Number from 0.
     pub index: usize,
-    /// Its own listener on the port that all workers share.
+    /// Listener on the port that all workers share.
     pub listener: TcpListener,
 }
 
@@ -28,14 +28,14 @@ pub struct Worker {
 #[derive(Debug)]
 pub struct Workers {
     address: SocketAddr,
-    ends: Vec<oneshot::Receiver<Drained>>,
+    ends: Vec<oneshot::Receiver<DrainOutcome>>,
 }
 
 /// A worker thread that panicked; the panic's message went to standard error.
 #[derive(Debug, thiserror::Error)]
 #[error("worker {index} of the request threads died")]
 pub struct WorkerDied {
-    /// Which.
+    /// Number of the worker.
     pub index: usize,
 }
 
@@ -44,7 +44,7 @@ impl Workers {
     pub fn start<F, R>(count: NonZeroUsize, address: SocketAddr, work: F) -> Result<Self, BoxError>
     where
         F: Fn(Worker) -> R + Clone + Send + 'static,
-        R: Future<Output = Drained>,
+        R: Future<Output = DrainOutcome>,
     {
         // The first listener decides the port when 0 was asked for.
         let first = listen_shared(address)?;
@@ -77,13 +77,13 @@ impl Workers {
         Ok(Self { address, ends })
     }
 
-    /// Where the workers listen.
+    /// Returns the address of the workers.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Waits until all have drained; the first death ends the wait.
-    pub async fn finish(self) -> Result<Drained, WorkerDied> {
+    pub async fn finish(self) -> Result<DrainOutcome, WorkerDied> {
         let ends = self.ends.into_iter().enumerate();
         let drained = try_join_all(
             ends.map(|(index, end)| async move { end.await.map_err(|_| WorkerDied { index }) }),
@@ -91,6 +91,6 @@ impl Workers {
         Ok(drained
             .await?
             .into_iter()
-            .fold(Drained::default(), Drained::and))
+            .fold(DrainOutcome::default(), DrainOutcome::and))
     }
 }

@@ -1,4 +1,4 @@
-//! What a process has used: CPU time and memory, from `/proc`, and this process by its own clocks.
+//! CPU time and memory of a process, as the kernel counts them.
 
 use std::fs;
 use std::io;
@@ -6,31 +6,30 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use nix::errno::Errno;
-use nix::time::{ClockId, clock_getcpuclockid, clock_gettime};
+use nix::time::{clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
 
-/// The CPU time of a process with all its threads, those that have ended too, and of its living children
-/// (nginx' workers) likewise.
+/// CPU time of a process and of its living children (nginx' workers), with that of threads that have ended.
 pub fn time(process: u32) -> Result<Duration> {
-    let mut total = own_of(process)?;
+    let clock = clock_getcpuclockid(Pid::from_raw(process.try_into()?)).map_err(io::Error::from)?;
+    // A process that has ended meanwhile has no such clock.
+    let time = clock_gettime(clock).map_err(|_| io::Error::from(Errno::ESRCH))?;
+    let mut total = Duration::from(time);
     for thread in fs::read_dir(format!("/proc/{process}/task"))? {
-        let children = of_living(fs::read_to_string(thread?.path().join("children")))?;
+        let children = unless_ended(fs::read_to_string(thread?.path().join("children")))?;
         for child in children.unwrap_or_default().split_ascii_whitespace() {
-            total += of_living(time(child.parse()?))?.unwrap_or_default();
+            total += unless_ended(time_of_child(child))?.unwrap_or_default();
         }
     }
     Ok(total)
 }
 
-fn own_of(process: u32) -> Result<Duration> {
-    let clock = clock_getcpuclockid(Pid::from_raw(process.try_into()?)).map_err(io::Error::from)?;
-    // A process that has ended meanwhile has no such clock any more.
-    let time = clock_gettime(clock).map_err(|_| io::Error::from(Errno::ESRCH))?;
-    Ok(time.into())
+fn time_of_child(child: &str) -> Result<Duration> {
+    time(child.parse()?)
 }
 
-/// What was read; `None` where the thread or process has ended meanwhile.
-fn of_living<T, E: Into<anyhow::Error>>(read: Result<T, E>) -> Result<Option<T>> {
+/// Result of a read, or `None` for a thread or process that has ended meanwhile.
+fn unless_ended<T, E: Into<anyhow::Error>>(read: Result<T, E>) -> Result<Option<T>> {
     let has_ended = |error: &anyhow::Error| {
         error.downcast_ref::<io::Error>().is_some_and(|error| {
             let no_such_process = error.raw_os_error() == Some(Errno::ESRCH as i32);
@@ -43,22 +42,12 @@ fn of_living<T, E: Into<anyhow::Error>>(read: Result<T, E>) -> Result<Option<T>>
     }
 }
 
-/// The CPU time of this process, all its threads.
-pub fn own() -> Result<Duration> {
-    Ok(clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)?.into())
-}
-
-/// The CPU time of the calling thread.
-pub fn own_thread() -> Result<Duration> {
-    Ok(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?.into())
-}
-
-/// The memory of a process that is resident, in bytes.
+/// Resident memory of a process, in bytes.
 pub fn resident_memory(process: u32) -> Result<u64> {
     memory(process, "VmRSS:")
 }
 
-/// The most memory of a process that was ever resident, in bytes.
+/// Most memory of a process that was ever resident, in bytes.
 pub fn peak_memory(process: u32) -> Result<u64> {
     memory(process, "VmHWM:")
 }
@@ -73,7 +62,6 @@ fn memory(process: u32, name: &str) -> Result<u64> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::id;
     use std::thread;
 
     use super::*;
@@ -86,27 +74,7 @@ mod tests {
             }
         });
         while !ending.is_finished() {
-            time(id()).unwrap();
+            time(std::process::id()).unwrap();
         }
-    }
-
-    #[test]
-    fn what_an_ended_thread_has_used_stays_counted() {
-        const WORK: Duration = Duration::from_millis(20);
-        let before = time(id()).unwrap();
-        let working = thread::spawn(|| while own_thread().unwrap() < WORK {});
-        working.join().unwrap();
-        assert!(time(id()).unwrap() >= before + WORK);
-    }
-
-    #[test]
-    fn this_process_has_used_some_of_both() {
-        let numbers: Vec<u64> = (0..1_000_000).collect();
-        assert!(time(id()).unwrap() > Duration::ZERO);
-        assert!(own_thread().unwrap() > Duration::ZERO);
-        assert!(own().unwrap() >= own_thread().unwrap());
-        let resident = resident_memory(id()).unwrap();
-        assert!(resident > size_of_val(&numbers[..]) as u64);
-        assert!(peak_memory(id()).unwrap() >= resident);
     }
 }

@@ -1,60 +1,43 @@
-//! A PostgreSQL with the product's roles and schema, filled by the product's loader.
+//! PostgreSQL with the product's roles and schema, filled by the product's loader.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use tokio::time::{Instant, sleep};
+use water_domain::departement;
 use water_harness::{Postgres, scratch_directory};
 
-use crate::binary::beside;
-use crate::cpu;
+use crate::load::STRIDE;
+use crate::programs::find;
 
-/// The name that the product's bootstrap script gives the database.
+/// Name that the product's bootstrap script gives the database.
 const NAME: &str = "water";
 
-/// How often a loader's memory is looked at; what it takes only at its very end is not seen.
-const LOOK: Duration = Duration::from_millis(5);
-
-/// A running server.
+/// Running server.
 pub struct Database {
-    /// The server.
-    pub postgres: Postgres,
-}
-
-/// What a load took.
-#[derive(Clone, Copy, Debug)]
-pub struct Loaded {
-    /// From the program's start to its end.
-    pub took: Duration,
-    /// The most memory that was resident (`VmHWM`), in bytes.
-    pub memory: u64,
+    postgres: Postgres,
 }
 
 impl Database {
-    /// A server with an empty schema. Nothing runs in its background that would move figures.
+    /// Starts a server with an empty schema. Nothing runs in its background that would move figures.
     pub async fn start() -> Result<Self> {
         let postgres = Postgres::start().await?;
-        let script = output(Command::new(beside("water-ingest")?).arg("bootstrap-sql"))?;
-        let passwords = ["owner", "writer", "reader"].map(|role| format!("{role}_password"));
-        let passwords = passwords.each_ref().map(|name| (name.as_str(), "bench"));
-        postgres.psql("postgres", &script, &passwords)?;
+        let script = output(Command::new(find("water-ingest")?).arg("bootstrap-sql"))?;
+        let passwords = ["owner_password", "writer_password", "reader_password"];
+        postgres.psql("postgres", &script, &passwords.map(|name| (name, "bench")))?;
         postgres.sql("postgres", "ALTER SYSTEM SET autovacuum = off")?;
         postgres.sql("postgres", "SELECT pg_reload_conf()")?;
         let database = Self { postgres };
-        output(database.loader("water_owner")?.arg("migrate"))?;
+        output(database.ingest("water_owner")?.arg("migrate"))?;
         Ok(database)
     }
 
-    /// The URL of a role.
+    /// URL of a role.
     pub fn url(&self, role: &str) -> String {
-        format!(
-            "postgres://{role}@127.0.0.1:{}/{NAME}",
-            self.postgres.port()
-        )
+        let port = self.postgres.port();
+        format!("postgres://{role}@127.0.0.1:{port}/{NAME}")
     }
 
     /// Runs SQL as the superuser.
@@ -62,57 +45,68 @@ impl Database {
         self.postgres.sql(NAME, sql)
     }
 
-    /// The version, such as `15.8`.
+    /// Version, such as `15.8`.
     pub fn version(&self) -> Result<String> {
         let version = self.sql("SHOW server_version")?;
         let word = version.split(' ').next();
         Ok(word.unwrap_or(&version).to_owned())
     }
 
-    /// Runs the loader with these words, and watches its time and memory.
-    pub async fn ingest(&self, words: &[&str]) -> Result<Loaded> {
-        let mut command = self.loader("water_writer")?;
-        command
-            .args(words)
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        let began = Instant::now();
-        let mut loader = command.spawn().context("start the loader")?;
-        let mut memory = 0;
-        while loader.try_wait()?.is_none() {
-            // It may have ended since it was asked.
-            memory = cpu::peak_memory(loader.id()).map_or(memory, |peak| peak.max(memory));
-            sleep(LOOK).await;
-        }
-        let took = began.elapsed();
-        let output = loader.wait_with_output()?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "water-ingest {words:?}: {said}");
-        Ok(Loaded { took, memory })
+    /// Process id of the server; sessions are its children.
+    pub fn process(&self) -> u32 {
+        self.postgres.process().id()
     }
 
-    fn loader(&self, role: &str) -> Result<Command> {
-        let mut command = Command::new(beside("water-ingest")?);
+    /// Command of a program that came with the server.
+    pub fn command(&self, program: &str) -> Command {
+        self.postgres.command(program)
+    }
+
+    /// Loads a history with so many rows of each account, in no order.
+    pub fn load_analyses(&self, accounts: &[(&str, u64)]) -> Result<()> {
+        output(&mut self.loader("analyses", &analyses(accounts)?)?)?;
+        self.sql("VACUUM ANALYZE water.analyses")?;
+        self.sql("CHECKPOINT")?;
+        Ok(())
+    }
+
+    /// Loads stress indices of all départements.
+    pub fn load_stress(&self) -> Result<()> {
+        let rows = departement::all().iter().enumerate();
+        let rows = rows.map(|(place, one)| format!("{},{}.5\n", one.code, place % 5));
+        let path = scratch_directory("stress")?.join("stress.csv");
+        fs::write(
+            &path,
+            format!("dept,stressIndex\n{}", rows.collect::<String>()),
+        )?;
+        output(&mut self.loader("stress", &path)?).map(drop)
+    }
+
+    /// Returns the loader of this file into the dataset, not yet started.
+    pub fn loader(&self, dataset: &str, file: &Path) -> Result<Command> {
+        let mut command = self.ingest("water_writer")?;
+        command.args(["load", dataset]).arg(file);
+        command.args(["--as-of", "2026-01-01"]);
+        Ok(command)
+    }
+
+    fn ingest(&self, role: &str) -> Result<Command> {
+        let mut command = Command::new(find("water-ingest")?);
         command.env("WATER_POSTGRES_URL", self.url(role));
         Ok(command)
     }
 }
 
-/// Writes an analyses file with `rows` rows of each account, in no order, and returns its path.
-pub fn analyses_file(accounts: &[(&str, u64)]) -> Result<PathBuf> {
+/// Writes a file with so many analyses of each account, in no order.
+pub fn analyses(accounts: &[(&str, u64)]) -> Result<PathBuf> {
     let path = scratch_directory("analyses")?.join("analyses.csv");
-    write_analyses(&path, accounts).with_context(|| format!("write {}", path.display()))?;
+    write_analyses(&mut BufWriter::new(File::create(&path)?), accounts)?;
     Ok(path)
 }
 
-fn write_analyses(path: &Path, accounts: &[(&str, u64)]) -> Result<()> {
-    // Coprime to every number of rows that is used.
-    const STRIDE: u64 = 7_368_787;
-    let mut file = BufWriter::new(File::create(path)?);
-    writeln!(
-        file,
-        "accountId,id,companyName,sectorCode,deptCode,globalScore,rating,createdAt"
-    )?;
+fn write_analyses(file: &mut impl Write, accounts: &[(&str, u64)]) -> Result<()> {
+    let header = "accountId,id,companyName,sectorCode,deptCode,globalScore,rating,createdAt";
+    writeln!(file, "{header}")?;
     for &(account, rows) in accounts {
         for number in 0..rows {
             let number = number.wrapping_mul(STRIDE) % rows;
@@ -134,7 +128,7 @@ fn write_analyses(path: &Path, accounts: &[(&str, u64)]) -> Result<()> {
 
 fn output(command: &mut Command) -> Result<String> {
     let output = command.output().context("start the loader")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{command:?}: {said}");
+    let log = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{command:?}: {log}");
     Ok(String::from_utf8(output.stdout)?)
 }

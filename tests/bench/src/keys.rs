@@ -1,31 +1,31 @@
-//! The keys of a measurement: as many as wanted, the same in every run, each of an account of its
-//! own, so that no account meets a limit that is not meant to be met.
+//! Keys and plans of a measurement: as many keys as wanted, the same in every run, each with a separate account,
+//! so that no account meets a limit by chance.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use water_domain::{KeyHash, KeyId, KeyPrefix, PlainKey};
-use water_keystore::{Entry, KeyState, Origin, Owner, Record};
+use water_domain::{KeyPrefix, Limits, PlainKey, Plan};
+use water_keystore::{Contents, Entry, KeyState, Origin, Owner, Record};
+
+/// Plan of all keys that shall be served.
+pub const PLAN: &str = "Unmet";
+/// Limits of that plan, a minute and a day, which no account meets.
+pub const LIMITS: (u32, u32) = (1_000_000, 1_000_000_000);
+
+/// Plan of keys that shall be refused.
+pub const USED_UP: &str = "UsedUp";
+const ONE_A_DAY: (u32, u32) = (1_000_000, 1);
 
 /// Keys with their accounts.
 #[derive(Clone, Debug)]
 pub struct Keys {
-    /// Their texts, for requests.
+    /// Texts of the keys, for requests.
     pub texts: Arc<[Box<str>]>,
     series: &'static str,
 }
 
-/// What a program other than the gate needs to know of a key.
-pub struct Known {
-    /// The key's hash.
-    pub hash: KeyHash,
-    /// Its public name.
-    pub key: KeyId,
-    /// Its account.
-    pub account: String,
-}
-
 impl Keys {
-    /// `count` keys of accounts whose names begin with `series`; two series have no key in common.
+    /// `count` keys of the accounts `<series>-<number>`; two series have no key in common.
     pub fn new(series: &'static str, count: usize) -> Self {
         let text = |number| key(series, number).expose().into();
         Self {
@@ -34,49 +34,53 @@ impl Keys {
         }
     }
 
-    /// The keys as they stand in a directory.
+    /// Keys as a directory holds them, each with its own ApiKey.
     pub fn entries(&self, plan: &str) -> impl Iterator<Item = Entry> {
-        let plan: water_domain::PlanName = plan.parse().expect("the plan's name is one");
-        self.known().map(move |known| Entry {
-            owner: owner(&known.account),
-            origin: Origin::Generated,
-            hash: known.hash,
-            record: Record {
-                key_id: known.key,
-                account: known
-                    .account
-                    .parse()
-                    .expect("letters and digits are an account"),
-                plan: plan.clone(),
-                state: KeyState::Active,
-                not_before: None,
-                expires: None,
-                retires: None,
-                revision: 1,
-            },
-        })
-    }
-
-    /// What a reference that does the gate's work is told of each key.
-    pub fn known(&self) -> impl Iterator<Item = Known> {
         let prefix = KeyPrefix::default();
+        let plan: water_domain::PlanName = plan.parse().expect("the name of a plan");
         self.texts.iter().enumerate().map(move |(number, text)| {
             let key = PlainKey::parse(text.as_bytes(), &prefix).expect("a made key is a key");
-            Known {
+            let account = format!("{}-{number}", self.series);
+            Entry {
+                owner: Owner {
+                    uid: account.as_str().into(),
+                    namespace: "water".into(),
+                    name: account.as_str().into(),
+                },
+                origin: Origin::Generated,
                 hash: key.hash(),
-                key: key.key_id(),
-                account: format!("{}-{number}", self.series),
+                record: Record {
+                    key_id: key.key_id(),
+                    account: account.parse().expect("letters and digits are an account"),
+                    plan: plan.clone(),
+                    state: KeyState::Active,
+                    not_before: None,
+                    expires: None,
+                    retires: None,
+                    revision: 1,
+                },
             }
         })
     }
 }
 
-/// An ApiKey for each key.
-fn owner(account: &str) -> Owner {
-    Owner {
-        uid: account.into(),
-        namespace: "water".into(),
-        name: account.into(),
+/// Directory with these keys and the plans.
+pub fn contents(entries: impl Iterator<Item = Entry>) -> Contents {
+    Contents {
+        entries: entries.collect(),
+        plans: vec![plan(PLAN, LIMITS), plan(USED_UP, ONE_A_DAY)],
+    }
+}
+
+/// Plan with these limits, a minute and a day.
+pub fn plan(name: &str, (minute, day): (u32, u32)) -> Plan {
+    let number = |number| NonZeroU32::new(number).expect("a limit is not 0");
+    Plan {
+        name: name.parse().expect("letters are the name of a plan"),
+        limits: Some(Limits {
+            requests_per_minute: number(minute),
+            requests_per_day: number(day),
+        }),
     }
 }
 
@@ -88,21 +92,4 @@ fn key(series: &str, number: usize) -> PlainKey<'static> {
     random[12..16].copy_from_slice(&(number as u32).to_be_bytes());
     random[40..].copy_from_slice(&(number as u64).to_be_bytes());
     PlainKey::generate(&KeyPrefix::default(), &random)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use super::*;
-
-    #[test]
-    fn no_two_keys_and_no_two_accounts_are_equal() {
-        let (one, other) = (Keys::new("one", 500), Keys::new("other", 500));
-        let known: Vec<Known> = one.known().chain(other.known()).collect();
-        let hashes: HashSet<KeyHash> = known.iter().map(|known| known.hash).collect();
-        let ids: HashSet<&str> = known.iter().map(|known| known.key.as_str()).collect();
-        let accounts: HashSet<&str> = known.iter().map(|known| &*known.account).collect();
-        assert_eq!([hashes.len(), ids.len(), accounts.len()], [1_000; 3]);
-    }
 }

@@ -1,10 +1,10 @@
-//! `water-bench`: the product side by side with well-known programs that do the same work, on the
-//! same machine, in the same minutes. Absolute times say nothing on a shared machine; what is judged
-//! is a ratio within one run, or a bound that leaves room. `cargo dev bench` builds and runs it.
+//! `water-bench`: the product compared with well-known programs that do the same work, on the same machine, in
+//! the same minutes. Absolute times mean nothing on a shared machine; what is judged is a ratio within one run,
+//! or a bound that leaves room. `cargo dev bench` builds and runs it.
+//!
+//! A part of it (`gate`, `operator`, `history`, `departements`, `ingest`) starts its programs, lets its variants take turns (`rounds`)
+//! under a load (`load`), and makes rows of a report of what that cost.
 
-mod binary;
-mod chart;
-mod cores;
 mod cpu;
 mod database;
 mod departements;
@@ -13,70 +13,49 @@ mod history;
 mod ingest;
 mod keys;
 mod load;
-mod machine;
 mod nginx;
 mod operator;
-mod paced;
-mod parts;
-mod portal;
-mod product;
+mod programs;
 mod report;
 mod rounds;
-mod server;
-mod spread;
+mod signed;
 mod store;
 
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::{Parser, ValueEnum};
-use parts::Contestant;
-use report::Report;
-
-/// As the gate takes its memory: its parts are compared here.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Compare the product with well-known programs that do the same work, on this machine.
 #[derive(Parser)]
 struct Arguments {
-    /// What is measured.
+    /// Part of the product that is measured.
     part: Part,
-    /// Only prove that everything that is compared runs and answers right: one short round, few
-    /// keys, nothing judged and nothing recorded.
+    /// Prove only that everything that is compared runs and answers right: one short round, few keys, nothing
+    /// judged and nothing recorded.
     #[arg(long)]
     smoke: bool,
-    /// How many ApiKeys the operator is measured with.
+    /// Number of ApiKeys that the operator is measured with.
     #[arg(long, default_value_t = 10_000)]
     keys: usize,
-    /// Only send this variant's load for half a minute, for a profiler, and say which process it
-    /// goes to, such as "gate".
+    /// Send only this variant's load to the gate for half a minute, for a profiler, and print the process
+    /// that it goes to, such as "gate".
     #[arg(long, conflicts_with = "smoke")]
     profile: Option<String>,
-    /// Be one of those that the parts are compared with, told what to do by standard input.
-    #[arg(long, hide = true)]
-    contestant: Option<Contestant>,
-    /// Where what it needs is.
-    #[arg(hide = true)]
-    with: Vec<String>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Part {
-    /// The gate beside nginx, and beside nginx with Lua and Redis.
+    /// The gate compared with nginx, and with nginx, Lua and Redis.
     Gate,
     /// The operator with many ApiKeys.
     Operator,
-    /// The parts that are written by hand beside the libraries that do the same.
-    Parts,
-    /// Pages of a history beside pgbench.
+    /// Pages of a history compared with pgbench.
     History,
-    /// A load of a history beside `psql \copy`.
-    Ingest,
-    /// The answers from memory beside nginx with the same files.
+    /// Answers about départements compared with nginx that serves them from files.
     Departements,
-    /// The portal's pages beside nginx, its list of keys beside the API server's, and its memory.
-    Portal,
+    /// Loads of a history compared with psql.
+    Ingest,
 }
 
 fn main() -> ExitCode {
@@ -90,42 +69,31 @@ fn main() -> ExitCode {
     }
 }
 
-/// One thread: the load generator leaves the other cores to what is measured.
+/// Runs on one thread: the load generator leaves the other cores to what is measured.
 fn run(arguments: &Arguments) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    if let Some(contestant) = arguments.contestant {
-        return runtime.block_on(parts::compete(contestant, &arguments.with));
-    }
     runtime.block_on(async {
-        match (arguments.part, arguments.smoke, &arguments.profile) {
-            (Part::Gate, true, _) => gate::smoke().await,
-            (Part::Gate, _, Some(variant)) => gate::profile(variant).await,
-            (Part::Gate, ..) => record("gate", gate::measure().await?),
-            (Part::Operator, true, _) => operator::smoke().await,
-            (Part::Operator, _, Some(_)) => bail!("the operator has no load to be profiled with"),
-            (Part::Operator, ..) => record("operator", operator::measure(arguments.keys).await?),
-            (Part::Parts, true, _) => parts::smoke().await,
-            (Part::Parts, _, Some(contestant)) => parts::profile(contestant).await,
-            (Part::Parts, ..) => record("parts", parts::measure().await?),
-            (Part::Ingest | Part::Departements | Part::Portal, false, Some(_)) => {
-                bail!("only variants of gate, parts and history can be profiled")
-            }
-            (Part::History, true, _) => history::smoke().await,
-            (Part::History, _, Some(variant)) => history::profile(variant).await,
-            (Part::History, ..) => record("history", history::measure().await?),
-            (Part::Ingest, true, _) => ingest::smoke().await,
-            (Part::Ingest, ..) => record("ingest", ingest::measure().await?),
-            (Part::Departements, true, _) => departements::smoke().await,
-            (Part::Departements, ..) => record("departements", departements::measure().await?),
-            (Part::Portal, true, _) => portal::smoke().await,
-            (Part::Portal, ..) => record("portal", portal::measure().await?),
+        let smoke = arguments.smoke;
+        if let Some(variant) = &arguments.profile {
+            return match arguments.part {
+                Part::Gate => gate::profile(variant).await,
+                _ => bail!("only variants of the gate can be profiled"),
+            };
+        }
+        let (name, report) = match arguments.part {
+            Part::Gate => ("gate", gate::measure(smoke).await?),
+            Part::Operator => ("operator", operator::measure(smoke, arguments.keys).await?),
+            Part::History => ("history", history::measure(smoke).await?),
+            Part::Departements => ("departements", departements::measure(smoke).await?),
+            Part::Ingest => ("ingest", ingest::measure(smoke).await?),
+        };
+        println!("{report}");
+        if smoke {
+            report.counts()
+        } else {
+            report.record(name)
         }
     })
-}
-
-fn record(part: &str, report: Report) -> Result<()> {
-    println!("{report}");
-    report.record(part)
 }

@@ -1,4 +1,5 @@
-//! nginx with the configurations of `tests/bench/nginx`.
+//! nginx with the configurations of `tests/bench/nginx`: the service behind all that is compared, and the
+//! proxies that the gate is compared with.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -14,55 +15,38 @@ const SOON: Duration = Duration::from_secs(20);
 
 const MAIN: &str = include_str!("../nginx/nginx.conf");
 
-/// A running nginx.
+/// Target of the measured request.
+pub const TARGET: &str = "/api/v1/stress?dept=34";
+
+/// Answer of the service to it.
+pub const BODY: &str = concat!(
+    r#"{"count":1,"updatedAt":"2026-07-02T00:00:00.000Z","#,
+    r#""data":[{"dept":"34","name":"Hérault","stressIndex":3.4,"level":"alerte"}],"#,
+    r#""dept":"34","name":"Hérault","stressIndex":3.4,"level":"alerte"}"#,
+);
+
+/// Running nginx.
 #[derive(Debug)]
 pub struct Nginx {
     process: Process,
     port: Port,
 }
 
-/// What an nginx does: its server block, and what the block needs.
-#[derive(Clone, Debug)]
+/// Configuration of an nginx.
+#[derive(Clone, Debug, Default)]
 pub struct Configuration {
-    server: &'static str,
-    modules: &'static str,
-    files: Vec<(&'static str, String)>,
-    values: Vec<(&'static str, String)>,
-}
-
-impl Configuration {
-    /// A server block with `@name@` in places that [`Self::set`] fills.
-    pub fn new(server: &'static str) -> Self {
-        Self {
-            server,
-            modules: "",
-            files: Vec::new(),
-            values: Vec::new(),
-        }
-    }
-
-    /// Loads modules, given as lines of the configuration.
-    pub fn modules(mut self, lines: &'static str) -> Self {
-        self.modules = lines;
-        self
-    }
-
-    /// Puts a file into nginx' folder, whose path fills `@folder@`.
-    pub fn file(mut self, name: &'static str, text: impl Into<String>) -> Self {
-        self.files.push((name, text.into()));
-        self
-    }
-
-    /// Fills a place.
-    pub fn set(mut self, name: &'static str, value: impl ToString) -> Self {
-        self.values.push((name, value.to_string()));
-        self
-    }
+    /// Lines that load modules.
+    pub modules: &'static str,
+    /// Server block with `@name@` in places that `values` fills.
+    pub server: &'static str,
+    /// Names and texts of files in nginx' folder, whose path fills `@folder@`.
+    pub files: Vec<(&'static str, String)>,
+    /// Names of places, and their values.
+    pub values: Vec<(&'static str, String)>,
 }
 
 impl Nginx {
-    /// Starts nginx on a port of its own and waits until it listens. Its workers are as many as
-    /// there are cores.
+    /// Starts nginx on a reserved port, with as many workers as there are cores, and waits until it listens.
     pub async fn start(configuration: Configuration) -> Result<Self> {
         let folder = scratch_directory("nginx")?;
         let port = Port::reserve()?;
@@ -91,12 +75,22 @@ impl Nginx {
         Ok(Self { process, port })
     }
 
-    /// Where it listens.
+    /// Starts the service: one answer, from memory.
+    pub async fn service() -> Result<Self> {
+        let configuration = Configuration {
+            server: include_str!("../nginx/service.conf"),
+            values: vec![("body", BODY.to_owned())],
+            ..Configuration::default()
+        };
+        Self::start(configuration).await
+    }
+
+    /// Address that it listens at.
     pub fn address(&self) -> SocketAddr {
         self.port.address()
     }
 
-    /// The master's process id; the workers are its children.
+    /// Process id of the master; the workers are its children.
     pub fn id(&self) -> u32 {
         self.process.id()
     }

@@ -1,144 +1,114 @@
-//! The operator with many ApiKeys: a real etcd, kube-apiserver and Redis, three real gates, and the
-//! operator's own binary with the chart's rights. There is no node: Deployments get no pods, and the
-//! gates' pods are objects that this program makes.
+//! The operator with many ApiKeys: a real etcd, kube-apiserver and Redis, three real gates, and the operator's
+//! own binary with the chart's rights. There is no node: Deployments get no pods, and the gates' pods are
+//! objects that this program makes.
 
-pub mod api;
+mod all;
+mod api;
 mod audit;
-mod cold_start;
-mod deletion;
-mod failover;
-mod issuance;
+mod life;
 mod process;
-mod rest;
-mod restart;
-mod rotation;
-mod rows;
-mod samples;
+mod quiet;
+mod single;
 mod site;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 
-use crate::report::{Report, Row};
-use rows::Measured;
+use crate::report::Report;
+use life::Life;
 use site::Site;
 
-/// How much is measured.
+/// Sizes of a measurement.
 #[derive(Clone, Copy, Debug)]
 struct Scale {
     /// ApiKeys that exist.
     keys: usize,
     /// Requests to the API server under way when all ApiKeys are changed.
     connections: usize,
-    /// ApiKeys that are made and deleted one by one beside them.
+    /// ApiKeys that are made and deleted one by one in addition to them.
     samples: usize,
     /// ApiKeys that are used before the operator is restarted.
     used: usize,
-    /// How long the operator is watched at rest, and how often.
+    /// Time without a write after which the operator is at rest.
+    quiet: Duration,
+    /// Time for which the operator is watched at rest, and the number of times.
     rest: Duration,
     windows: usize,
-    /// How long the operator is watched after a restart.
+    /// Time for which the operator is watched after a restart: through a sweep and a look for last uses.
     restart: Duration,
     /// Cold starts, and changes of leader of each kind.
     rounds: usize,
 }
 
-impl Scale {
-    /// A restart is watched through a sweep and a look for last uses.
-    fn of(keys: usize) -> Self {
-        Self {
-            keys,
-            connections: 32,
-            samples: 200,
-            used: 50,
-            rest: Duration::from_secs(60),
-            windows: 3,
-            restart: Duration::from_secs(90),
-            rounds: 3,
-        }
-    }
+const MANY: Scale = Scale {
+    keys: 10_000,
+    connections: 32,
+    samples: 200,
+    used: 50,
+    quiet: Duration::from_secs(5),
+    rest: Duration::from_secs(60),
+    windows: 3,
+    restart: Duration::from_secs(90),
+    rounds: 3,
+};
 
-    /// What grows is compared with this.
-    fn few() -> Self {
-        Self {
-            samples: 50,
-            used: 10,
-            windows: 1,
-            rounds: 1,
-            ..Self::of(100)
-        }
-    }
-}
+/// Growth is measured from here.
+const FEW: Scale = Scale {
+    keys: 100,
+    samples: 50,
+    used: 10,
+    windows: 1,
+    rounds: 1,
+    ..MANY
+};
 
 const SMOKE: Scale = Scale {
     keys: 20,
     connections: 4,
     samples: 2,
     used: 0,
-    rest: Duration::from_secs(3),
-    windows: 1,
-    restart: Duration::from_secs(3),
-    rounds: 1,
+    quiet: Duration::from_secs(1),
+    rest: Duration::from_secs(1),
+    restart: Duration::from_secs(1),
+    ..FEW
 };
 
-/// Proves that everything runs and is answered right.
-pub async fn smoke() -> Result<()> {
-    let measured = at(SMOKE).await?;
-    let rows = rows::of(&measured);
-    let doubts: Vec<&str> = rows.iter().filter_map(Row::doubt).collect();
-    ensure!(doubts.is_empty(), "{}", doubts.join("\n"));
-    println!("everything that the operator is measured with runs and answers right");
-    Ok(())
+/// Measures the operator with `keys` ApiKeys and with few.
+pub async fn measure(smoke: bool, keys: usize) -> Result<Report> {
+    if smoke {
+        let life = live(SMOKE).await?;
+        return report(&life, &life);
+    }
+    let many = live(Scale { keys, ..MANY }).await?;
+    // The others take minutes.
+    eprintln!("{}", Report::new(many.judged(), &[])?);
+    report(&many, &live(FEW).await?)
 }
 
-/// Measures the operator with few ApiKeys and with `keys`.
-pub async fn measure(keys: usize) -> Result<Report> {
-    let many = at(Scale::of(keys)).await?;
-    // What comes now takes minutes.
-    eprintln!("{}", Report::new(rows::judged(&many))?);
-    let few = at(Scale::few()).await?;
-    let rows = [rows::judged(&many), rows::growth(&few, &many)];
-    let said = [rows::of(&many), rows::of(&few)];
-    let rows = rows.into_iter().chain(said).flatten().collect();
-    let versions = BTreeMap::from([("kubernetes", many.kubernetes)]);
-    Ok(Report::new(rows)?.with_versions(versions))
+fn report(many: &Life, few: &Life) -> Result<Report> {
+    let rows = [
+        many.judged(),
+        many.growth_from(few),
+        many.explained(),
+        few.explained(),
+    ];
+    let versions = [("kubernetes", many.kubernetes.clone())];
+    Report::new(rows.into_iter().flatten().collect(), &versions)
 }
 
-/// The life of so many ApiKeys, from the first to the last. What fails makes its own rows doubtful; the
-/// others are still told.
-async fn at(scale: Scale) -> Result<Measured> {
-    eprintln!("starting the servers for {} ApiKeys", scale.keys);
-    let site = Site::start().await?;
-    let mut leader = site.operator()?;
-    let gates = site.gates().await?;
-    eprintln!("issuing {} keys", scale.keys);
-    let issuance = issuance::measure(&site, &leader, scale).await;
-    eprintln!("making and deleting {} more, one by one", scale.samples);
-    let samples = samples::measure(&site, &gates, scale).await;
-    eprintln!("watching the operator at rest");
-    let rest = rest::measure(&site, &gates, &leader, scale).await;
-    eprintln!("restarting the operator");
-    let restart = restart::measure(&site, &mut leader, scale).await;
-    eprintln!("starting the operator before an empty Redis");
-    let cold_start = cold_start::measure(&site, &mut leader, scale).await;
-    eprintln!("killing and stopping leaders");
-    let failover = failover::measure(&site, &gates, &mut leader, scale).await;
-    eprintln!("rotating all keys");
-    let rotation = rotation::measure(&site, &gates, &leader, scale).await;
-    eprintln!("deleting all ApiKeys");
-    let deletion = deletion::measure(&site, &gates, &leader, scale).await;
-    Ok(Measured {
-        keys: scale.keys,
-        kubernetes: site.api.version().await?,
-        issuance,
-        samples,
-        rest,
-        restart,
-        cold_start,
-        failover,
-        rotation,
-        deletion,
-    })
+/// Measures so many ApiKeys from the first to the last. A failure makes its own rows doubtful; the others are
+/// still reported.
+async fn live(scale: Scale) -> Result<Life> {
+    let mut site = Site::start(scale).await?;
+    let mut life = Life::new(scale.keys, site.api.version().await?);
+    life.add(all::ISSUANCE, all::issue(&site).await);
+    life.add(single::SAMPLES, single::sample(&site).await);
+    life.add(quiet::REST, quiet::rest(&site).await);
+    life.add(quiet::RESTART, quiet::restart(&mut site).await);
+    life.add(quiet::COLD_START, quiet::start_cold(&mut site).await);
+    life.add(single::FAILOVER, single::change_leaders(&mut site).await);
+    life.add(all::ROTATION, all::rotate(&site).await);
+    life.add(all::DELETION, all::delete(&site).await);
+    Ok(life)
 }

@@ -1,70 +1,79 @@
-//! Variants take turns, round after round, so that what changes on the machine meanwhile meets all
-//! of them alike.
+//! Variants take turns, round after round, so that all of them meet the same changes of the machine.
 
 use std::collections::{BTreeMap, HashMap};
 
 use anyhow::Result;
+use serde::Serialize;
 
-use crate::load::{Expected, Load, Slice};
-use crate::spread::Spread;
+use crate::load::{Load, Slice};
 
-/// One process under one load.
+/// Process under one load.
 #[derive(Debug)]
 pub struct Variant {
-    /// How it is called in rows.
+    /// Name in rows.
     pub name: &'static str,
-    /// What is sent to it.
+    /// Requests to the process.
     pub load: Load,
-    /// The process whose CPU time is counted, with its children.
+    /// Process whose CPU time is counted, with its children's.
     pub process: u32,
 }
 
-impl Variant {
-    /// The same with another number of connections.
-    pub fn connections(mut self, connections: usize) -> Self {
-        self.load.connections = connections;
-        self
-    }
-
-    /// The same where another status is right; its problem's length varies.
-    pub fn answered(mut self, status: u16) -> Self {
-        self.load.expected = Expected {
-            status,
-            length: None,
-        };
-        self
-    }
-}
-
-/// What all rounds measured.
-#[derive(Debug, Default)]
-pub struct Rounds {
-    /// Each variant's turns, in the order of the rounds.
-    turns: HashMap<&'static str, Vec<Turn>>,
-    /// Why a variant's figures do not count.
-    doubts: BTreeMap<&'static str, String>,
-}
-
-/// What one request cost on average, in one variant's turn.
+/// Averages of one variant's turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
-    /// CPU time, in microseconds where nothing else is said.
+    /// CPU time of a request in microseconds, where nothing else is said.
     pub cost: f64,
-    /// What the counter counted.
+    /// Second figure of the turn; 0 without one.
     pub counted: f64,
 }
 
-/// One figure, and why it does not count if it does not.
+/// Turns of all variants.
+#[derive(Debug, Default)]
+pub struct Rounds {
+    /// Turns of each variant, in the order of the rounds.
+    turns: HashMap<&'static str, Vec<Turn>>,
+    /// Reasons why variants' figures do not count.
+    doubts: BTreeMap<&'static str, String>,
+}
+
+/// Values of one figure over all rounds, of which the median counts.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Spread {
+    /// Middle value; the lower of two.
+    pub median: f64,
+    /// Smallest value.
+    pub min: f64,
+    /// Largest value.
+    pub max: f64,
+    /// Number of values.
+    pub rounds: usize,
+}
+
+/// Figure, or the reason why it does not count.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figure {
     /// `None`: nothing was measured.
     pub spread: Option<Spread>,
-    /// In words for the reader of the table.
+    /// Reason in words for the reader of the table.
     pub doubt: Option<String>,
 }
 
 impl Figure {
-    /// Of something that could not be measured to its end.
+    /// Figure with these values.
+    pub fn new(values: impl IntoIterator<Item = f64>) -> Self {
+        let mut values: Vec<f64> = values.into_iter().collect();
+        values.sort_by(f64::total_cmp);
+        let spread = values.len().checked_sub(1).map(|last| Spread {
+            median: values[last / 2],
+            min: values[0],
+            max: values[last],
+            rounds: values.len(),
+        });
+        let doubt = spread.is_none().then(|| "nothing was measured".to_owned());
+        Self { spread, doubt }
+    }
+
+    /// Figure that could not be measured to its end.
     pub fn failed(error: &anyhow::Error) -> Self {
         Self {
             spread: None,
@@ -73,17 +82,8 @@ impl Figure {
     }
 }
 
-impl From<Option<Spread>> for Figure {
-    fn from(spread: Option<Spread>) -> Self {
-        Self {
-            spread,
-            doubt: spread.is_none().then(|| "nothing was measured".to_owned()),
-        }
-    }
-}
-
-/// Sends each variant's load in turn ([`take_turns`]). `counter` is read around each turn: something
-/// else that the variants' requests add to.
+/// Sends the load of each variant in turn, `rounds` times. `counter` is read around each turn: something else
+/// that the requests add to.
 pub async fn run(
     variants: &[Variant],
     rounds: usize,
@@ -92,12 +92,19 @@ pub async fn run(
 ) -> Rounds {
     let names: Vec<_> = variants.iter().map(|variant| variant.name).collect();
     take_turns(&names, rounds, async |index| {
-        turn(&variants[index], slice, &counter).await
+        let Variant { load, process, .. } = &variants[index];
+        let before = counter().await?;
+        let sample = load.send(*process, slice).await?;
+        let counted = counter().await? - before;
+        Ok(Turn {
+            cost: sample.cost(),
+            counted: counted as f64 / sample.answers as f64,
+        })
     })
     .await
 }
 
-/// Gives each name's variant its `turn`, by its index, `rounds` times after one that is not counted.
+/// Gives the variant of each name its `turn`, by its index, `rounds` times after one that is not counted.
 ///
 /// A variant that fails takes no further turns and its figures do not count; the others go on.
 pub async fn take_turns(
@@ -122,59 +129,36 @@ pub async fn take_turns(
     measured
 }
 
-async fn turn(
-    variant: &Variant,
-    slice: Slice,
-    counter: &impl AsyncFn() -> Result<u64>,
-) -> Result<Turn> {
-    let before = counter().await?;
-    let sample = variant.load.send(variant.process, slice).await?;
-    let counted = counter().await? - before;
-    Ok(Turn {
-        cost: sample.cost(),
-        counted: counted as f64 / sample.answers as f64,
-    })
-}
-
 impl Rounds {
-    /// Says why what was measured of a variant does not count.
+    /// Gives the reason why a variant's figures do not count.
     pub fn doubt(&mut self, variant: &'static str, reason: String) {
         eprintln!("{variant}: {reason}");
         self.doubts.entry(variant).or_insert(reason);
     }
 
-    /// CPU time of a request, in the unit of its turns.
+    /// Cost of a request, in the unit of the turns.
     pub fn cost(&self, variant: &str) -> Figure {
         self.figure([variant], |[turn]| turn.cost)
     }
 
-    /// CPU time of a request, one variant's divided by another's in the same round: what slowed a
-    /// whole round down is in both and cancels out.
-    pub fn ratio(&self, variant: &str, reference: &str) -> Figure {
-        self.figure([variant, reference], |[one, other]| one.cost / other.cost)
-    }
-
-    /// What the counter counted for a request.
+    /// Second figure of a request.
     pub fn count(&self, variant: &str) -> Figure {
         self.figure([variant], |[turn]| turn.counted)
     }
 
-    /// What the counter counted for a request of one variant, divided by another's in the same round.
-    pub fn count_ratio(&self, variant: &str, reference: &str) -> Figure {
-        self.figure([variant, reference], |[one, other]| {
-            one.counted / other.counted
-        })
+    /// Cost of one variant divided by another's in the same round: a slow round cancels out.
+    pub fn ratio(&self, variant: &str, reference: &str) -> Figure {
+        self.figure([variant, reference], |[one, other]| one.cost / other.cost)
     }
 
-    /// The ratio of one pair of variants divided by that of another pair, in the same round.
-    pub fn ratio_of_ratios(&self, pair: [&str; 2], reference: [&str; 2]) -> Figure {
-        let ([a, b], [c, d]) = (pair, reference);
+    /// Ratio of one pair of variants divided by that of another pair, in the same round.
+    pub fn ratio_of_ratios(&self, [a, b]: [&str; 2], [c, d]: [&str; 2]) -> Figure {
         self.figure([a, b, c, d], |[a, b, c, d]| {
             (a.cost / b.cost) / (c.cost / d.cost)
         })
     }
 
-    /// One value a round of all these variants' turns in it.
+    /// Figure with a value for each round in which all these variants had a turn.
     fn figure<const N: usize>(
         &self,
         variants: [&str; N],
@@ -182,17 +166,17 @@ impl Rounds {
     ) -> Figure {
         let turns = variants.map(|variant| self.turns.get(variant).map_or(&[][..], Vec::as_slice));
         let rounds = turns.iter().map(|turns| turns.len()).min().unwrap_or(0);
-        let values = (0..rounds).map(|round| value(turns.map(|turns| turns[round])));
+        let measured = Figure::new((0..rounds).map(|round| value(turns.map(|turns| turns[round]))));
         let doubts = variants.iter().filter_map(|variant| {
             let reason = self.doubts.get(variant)?;
             Some(format!("{variant}: {reason}"))
         });
         let doubts: Vec<String> = doubts.collect();
-        let measured = Figure::from(Spread::of(values));
+        if doubts.is_empty() {
+            return measured;
+        }
         Figure {
-            doubt: (!doubts.is_empty())
-                .then(|| doubts.join("; "))
-                .or(measured.doubt),
+            doubt: Some(doubts.join("; ")),
             ..measured
         }
     }
@@ -203,15 +187,14 @@ mod tests {
     use super::*;
 
     fn rounds(one: &[f64], other: &[f64]) -> Rounds {
-        let turns = |costs: &[f64]| {
-            let turn = |cost: &f64| Turn {
-                cost: *cost,
-                counted: 1.0,
-            };
-            costs.iter().map(turn).collect()
+        let turn = |cost: &f64| Turn {
+            cost: *cost,
+            counted: 1.0,
         };
+        let turns = [("one", one), ("other", other)];
+        let turns = turns.map(|(name, costs)| (name, costs.iter().map(turn).collect()));
         Rounds {
-            turns: HashMap::from([("one", turns(one)), ("other", turns(other))]),
+            turns: HashMap::from(turns),
             doubts: BTreeMap::new(),
         }
     }
@@ -220,24 +203,18 @@ mod tests {
     fn a_slow_round_does_not_move_the_median_of_ratios() {
         let rounds = rounds(&[3.0, 30.0, 3.3], &[2.0, 20.0, 3.0]);
         let spread = rounds.ratio("one", "other").spread.unwrap();
-        assert_eq!((spread.median, spread.rounds), (1.5, 3));
+        assert_eq!((spread.median, spread.max, spread.rounds), (1.5, 1.5, 3));
         assert!((spread.min - 1.1).abs() < 1e-9);
     }
 
     #[test]
-    fn a_variant_in_doubt_makes_each_figure_doubtful_that_it_is_in_and_no_other() {
+    fn a_doubt_is_in_each_figure_of_its_variant_and_in_no_other() {
         let mut rounds = rounds(&[3.0, 3.0], &[2.0, 2.0]);
         rounds.doubt("other", "it answered 503".to_owned());
         let ratio = rounds.ratio("one", "other");
         assert_eq!(ratio.spread.unwrap().median, 1.5);
         assert_eq!(ratio.doubt.unwrap(), "other: it answered 503");
         assert_eq!(rounds.cost("one").doubt, None);
-    }
-
-    #[test]
-    fn what_never_ran_has_no_figure() {
-        let figure = rounds(&[1.0], &[]).ratio("one", "other");
-        assert_eq!(figure.spread, None);
-        assert_eq!(figure.doubt.unwrap(), "nothing was measured");
+        assert!(rounds.cost("third").doubt.is_some());
     }
 }

@@ -1,51 +1,38 @@
-//! Benchmarks are only as good as what they compare: everything must run and answer right. What is
-//! measured here is judged nowhere.
+//! A short pass of each benchmark: all that is compared must run and answer right. Nothing is judged here.
+//! The product's binaries are those that `cargo test --workspace` has built.
 
 use std::process::Command;
 
-/// The product's binaries are those that `cargo test --workspace` has built.
 #[test]
-fn everything_that_the_gate_is_compared_with_runs_and_answers_right() {
-    smoke("gate");
-}
-
-/// So is the operator's.
-#[test]
-fn everything_that_the_operator_is_measured_with_runs_and_answers_right() {
-    smoke("operator");
+fn the_gate_and_what_it_is_compared_with_answer_right() {
+    pass("gate");
 }
 
 #[test]
-fn everything_that_the_parts_are_compared_with_runs_and_answers_right() {
-    smoke("parts");
+fn the_operator_lives_through_all_that_is_measured() {
+    pass("operator");
 }
 
 #[test]
 fn history_and_pgbench_read_the_same_pages() {
-    smoke("history");
+    pass("history");
 }
 
 #[test]
-fn the_loader_and_psql_load_the_same_rows() {
-    smoke("ingest");
+fn the_service_of_the_departements_and_nginx_answer_the_same() {
+    pass("departements");
 }
 
 #[test]
-fn the_service_in_memory_and_nginx_answer_the_same() {
-    smoke("departements");
+fn the_loader_and_psql_bring_the_same_rows() {
+    pass("ingest");
 }
 
-/// The portal's binary has the pages that `cargo dev web` builds.
-#[test]
-fn the_portal_answers_as_nginx_and_lists_the_keys_that_the_api_server_has() {
-    smoke("portal");
-}
-
-fn smoke(part: &str) {
+fn pass(part: &str) {
     let run = Command::new(env!("CARGO_BIN_EXE_water-bench"))
         .args([part, "--smoke"])
         .output()
         .expect("the benchmark was built before its tests");
-    let said = String::from_utf8_lossy(&run.stderr);
-    assert!(run.status.success(), "{said}");
+    let log = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{log}");
 }

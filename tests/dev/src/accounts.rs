@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 
 use crate::binaries::binary;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, NODE_ADDRESS};
 use crate::credentials::Credentials;
 use crate::process::{end_of_log, run, run_with_input};
 use crate::stores::postgres_programs;
@@ -37,7 +37,7 @@ pub fn make_in_postgres(cluster: &Cluster, credentials: &Credentials) -> Result<
 /// Makes the users of Redis with the rights that each needs; repeated, it changes nothing.
 pub fn make_in_redis(cluster: &Cluster, credentials: &Credentials) -> Result<()> {
     wait::until(Duration::from_secs(60), "Redis answers", || {
-        Ok(run_with_input(&mut redis_cli(cluster, credentials), "PING\n").ok())
+        Ok(run_with_input(&mut redis_cli(credentials), "PING\n").ok())
     })
     .with_context(|| format!("the end of its log:\n{}", end_of_log(&cluster.log("redis"))))?;
     let hash = |password: &str| hex::encode(Sha256::digest(password));
@@ -55,7 +55,13 @@ pub fn make_in_redis(cluster: &Cluster, credentials: &Credentials) -> Result<()>
         .map(|user| format!("ACL SETUSER {user}\n"))
         .chain(["ACL SAVE\n".into()])
         .collect();
-    run_with_input(&mut redis_cli(cluster, credentials), &commands).map(drop)
+    run_with_input(&mut redis_cli(credentials), &commands).map(drop)
+}
+
+/// Returns whether Redis holds any key.
+pub fn redis_has_keys(credentials: &Credentials) -> Result<bool> {
+    let keys = run_with_input(&mut redis_cli(credentials), "DBSIZE\n")?;
+    Ok(keys.trim() != "0")
 }
 
 /// Connects as PostgreSQL's administrator, by the operating system's user and without a password.
@@ -64,33 +70,18 @@ fn psql(cluster: &Cluster) -> Result<Command> {
     let mut command = namespace::enter(cluster)?;
     command
         .args([
-            "--setuid",
-            &user.uid.to_string(),
-            "--setgid",
-            &user.gid.to_string(),
+            format!("--setuid={}", user.uid),
+            format!("--setgid={}", user.gid),
         ])
         .arg(postgres_programs()?.join("psql"))
-        .args([
-            "--no-psqlrc",
-            "--quiet",
-            "--set",
-            "ON_ERROR_STOP=1",
-            "--host",
-            "/run/postgresql",
-            "--dbname=postgres",
-        ]);
+        .args("--no-psqlrc --quiet --set=ON_ERROR_STOP=1".split(' '))
+        .args(["--host=/run/postgresql", "--dbname=postgres"]);
     Ok(command)
 }
 
-fn redis_cli(cluster: &Cluster, credentials: &Credentials) -> Command {
+fn redis_cli(credentials: &Credentials) -> Command {
     let mut command = Command::new("redis-cli");
-    command.args([
-        "-e",
-        "-h",
-        &cluster.node_address(),
-        "--user",
-        "administrator",
-    ]);
+    command.args(["-e", "-h", NODE_ADDRESS, "--user", "administrator"]);
     command.env("REDISCLI_AUTH", &credentials.redis_administrator);
     command
 }

@@ -7,23 +7,29 @@ use std::thread::{self, JoinHandle};
 use anyhow::Result;
 
 use crate::progress::Step;
+use crate::timeline::Timeline;
 
-/// Work in a thread of its own, which is shown as a step once somebody waits for it.
-pub struct Background {
+/// Work in a separate thread, shown as a step once another step waits for its result.
+pub struct Background<T = ()> {
     messages: Receiver<String>,
-    ended: JoinHandle<Result<()>>,
+    ended: JoinHandle<Result<T>>,
 }
 
-impl Background {
-    /// Begins `work`.
-    pub fn start(work: impl FnOnce(&Step) -> Result<()> + Send + 'static) -> Self {
-        let (told, messages) = channel();
-        let ended = thread::spawn(move || work(&Step::told_to(told)));
+impl<T: Send + 'static> Background<T> {
+    /// Begins `work`, which the timeline records under `name`.
+    pub fn start(
+        timeline: &Timeline,
+        name: &'static str,
+        work: impl FnOnce(&Step) -> Result<T> + Send + 'static,
+    ) -> Self {
+        let (sender, messages) = channel();
+        let timeline = timeline.clone();
+        let ended = thread::spawn(move || timeline.record(name, || work(&Step::sent_to(sender))));
         Self { messages, ended }
     }
 
-    /// Waits for its end, saying what it does.
-    pub fn finish(self, step: &Step) -> Result<()> {
+    /// Waits for its end and shows its messages.
+    pub fn finish(self, step: &Step) -> Result<T> {
         for message in self.messages {
             step.say(&message);
         }

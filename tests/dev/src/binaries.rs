@@ -21,13 +21,11 @@ pub const PACKAGES: [&str; 6] = [
     "water-portal",
 ];
 
-/// Cargo's profile for a cluster; what is shipped is built with `release`.
-const PROFILE: &str = "cluster";
-
-/// What goes into the images.
+/// Files that the images are made of.
 const SOURCES: [&str; 5] = ["Cargo.lock", "Cargo.toml", "crds", "operator", "services"];
 
-/// `0.1.0-dev.<12 hex digits over the sources>`: the same sources are the same version, and roll nothing.
+/// Returns `0.1.0-dev.<12 hex digits over the sources>`: the same sources are the same version, and roll
+/// nothing.
 pub fn version() -> Result<String> {
     let mut files = Vec::new();
     for source in SOURCES {
@@ -51,46 +49,46 @@ pub fn version() -> Result<String> {
     ))
 }
 
-/// The version to roll to from `version`, made of the same sources; and from that one back.
+/// Returns the version to roll to from `version`, made of the same sources; and from that one back.
 pub fn after(version: &str) -> String {
     version
         .strip_suffix("-next")
         .map_or_else(|| format!("{version}-next"), str::to_owned)
 }
 
-/// Where [`build`] leaves the binaries, from the checkout's root.
+/// Returns the folder in which [`build`] leaves the binaries, from the checkout's root.
 pub fn folder() -> PathBuf {
-    Path::new("target").join(target()).join(PROFILE)
+    Path::new("target").join(target()).join("debug")
 }
 
-/// This machine's kind. glibc can be linked in statically: an image then needs nothing but the binary.
+/// Returns this machine's kind. glibc can be linked in statically: an image then needs nothing but the
+/// binary.
 fn target() -> String {
     format!("{}-unknown-linux-gnu", std::env::consts::ARCH)
 }
 
-/// One of the binaries, which runs on this machine as well.
+/// Returns a command of one of the binaries, which runs on this machine as well.
 pub fn binary(package: &str) -> Command {
     Command::new(project().join(folder()).join(package))
 }
 
-/// Builds all binaries. Their version is given to their images, so that it does not matter here.
+/// Builds all binaries. Their version is given to their images, so that it does not matter here. With all members
+/// of the workspace selected, dependencies have the features that tests need, and are compiled once for both.
 pub fn build(step: &Step) -> Result<()> {
-    let mut cargo = cargo_command(&["build", "--profile", PROFILE, "--bins"], &[]);
+    let mut cargo = cargo_command(&["build", "--workspace"], &[]);
     cargo
-        .args(["--target", &target()])
-        .args(PACKAGES.iter().flat_map(|package| ["--package", package]))
-        .env("RUSTFLAGS", "-C target-feature=+crt-static")
+        .args(PACKAGES.iter().flat_map(|package| ["--bin", package]))
         .env_remove("CARGO_TARGET_DIR");
     run_reporting(&mut cargo, &mut |line| step.say(line.trim_start()))
 }
 
-/// The files below `path`, without tests and npm's packages: they are in no image.
+/// Collects the files below `path`, without tests and npm's packages: they are in no image.
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     if path.ends_with("tests") || path.ends_with("node_modules") {
         return Ok(());
     }
     if !path.is_dir() {
-        // What is written about a program changes no image.
+        // Markdown changes no image.
         if path.extension().is_none_or(|extension| extension != "md") {
             files.push(path.to_owned());
         }
@@ -105,13 +103,6 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_same_sources_are_the_same_version() {
-        let first = version().unwrap();
-        assert_eq!(version().unwrap(), first);
-        assert!(first.starts_with("0.1.0-dev."), "{first}");
-    }
 
     #[test]
     fn tests_and_packages_are_no_part_of_the_version() {

@@ -8,11 +8,10 @@ use serde_json::Value;
 use crate::cluster::Cluster;
 use crate::process::under;
 use crate::progress::Progress;
-use crate::searched::{Shown, run_searched};
 use crate::{confidential, environment, web};
 
-/// Runs all of them; what they print, and what they leave behind, is searched for API keys. Playwright runs each that
-/// fails once more; those that pass then are added to `flaky`.
+/// Runs the browser tests; their output and the files that they leave are searched for API keys. Playwright runs each
+/// that fails once more; those that pass then are added to `flaky`.
 pub fn run(cluster: &Cluster, flaky: &mut Vec<String>) -> Result<()> {
     let node_js = Progress::new().step("Packages of the browser tests", web::install_packages)?;
     let folder = cluster.file("browser");
@@ -25,7 +24,7 @@ pub fn run(cluster: &Cluster, flaky: &mut Vec<String>) -> Result<()> {
     let mut npm = under(&weak, &node_js.npm(&web::folder(), &["test"]));
     npm.envs(environment::variables(cluster)?);
     let status =
-        run_searched(&mut npm, Shown::Here, |_| {}).context("the browser tests' output")?;
+        confidential::run_searched(&mut npm, |_| {}).context("the browser tests' output")?;
     let report = folder.join("report.json");
     let report = fs::read(&report).with_context(|| format!("cannot read {}", report.display()))?;
     let report = serde_json::from_slice(&report).context("Playwright's report is no JSON")?;
@@ -37,7 +36,7 @@ pub fn run(cluster: &Cluster, flaky: &mut Vec<String>) -> Result<()> {
     confidential::check(cluster)
 }
 
-/// The files and titles of the tests that Playwright reports with this status.
+/// Returns the files and titles of the tests that Playwright reports with this status.
 fn titles(report: &Value, status: &str) -> Vec<String> {
     let items = |value: &Value, name: &str| value[name].as_array().cloned().unwrap_or_default();
     let mut found = Vec::new();

@@ -12,12 +12,12 @@ use water_harness::certificates::{
     Authority, Purpose, public_key_fingerprint, write_private, write_token_keys,
 };
 
-use crate::cluster::Cluster;
+use crate::cluster::{API_SERVER, Cluster, HOST, KUBERNETES_ADDRESS, NODE, NODE_ADDRESS};
 
 /// The ingress controller's certificate and key, without their extensions.
 pub const INGRESS: &str = "ingress";
 
-/// The identity provider's.
+/// The identity provider's certificate and key, without their extensions.
 pub const IDENTITY: &str = "identity";
 
 /// A group whose members RBAC never asks.
@@ -37,17 +37,16 @@ pub fn make(cluster: &Cluster) -> Result<()> {
         .mode(0o700)
         .create(&folder)
         .context("cannot make the folder of certificates")?;
-    write_all(cluster, &folder)?;
+    write_all(&folder)?;
     fs::rename(folder, finished).context("cannot put the certificates in their place")
 }
 
-fn write_all(cluster: &Cluster, folder: &Path) -> Result<()> {
+fn write_all(folder: &Path) -> Result<()> {
     let authority = Authority::new("water-data-development")?;
     authority.write(folder, "ca")?;
     let front_authority = Authority::new("water-data-development-front-proxy")?;
     front_authority.write(folder, "front-ca")?;
 
-    let (node, kubernetes) = (cluster.node_address(), cluster.kubernetes_address());
     let names = [
         "kubernetes",
         "kubernetes.default",
@@ -55,8 +54,8 @@ fn write_all(cluster: &Cluster, folder: &Path) -> Result<()> {
         "kubernetes.default.svc.cluster.local",
         "localhost",
         "127.0.0.1",
-        &node,
-        &kubernetes,
+        NODE_ADDRESS,
+        KUBERNETES_ADDRESS,
     ];
     authority
         .sign("kube-apiserver", None, &names, Purpose::Server)?
@@ -74,8 +73,8 @@ fn write_all(cluster: &Cluster, folder: &Path) -> Result<()> {
         .write(folder, "front-client")?;
     write_token_keys(folder, "sa")?;
     for (file, names) in [
-        (INGRESS, &[Cluster::HOST, &node][..]),
-        (IDENTITY, &[&*node]),
+        (INGRESS, &[HOST, NODE_ADDRESS][..]),
+        (IDENTITY, &[NODE_ADDRESS]),
     ] {
         authority
             .sign(names[0], None, names, Purpose::Server)?
@@ -92,26 +91,25 @@ fn write_all(cluster: &Cluster, folder: &Path) -> Result<()> {
         write_kubeconfig(
             folder,
             file,
-            &authority.kubeconfig(&cluster.api_server(), &certificate),
+            &authority.kubeconfig(API_SERVER, &certificate),
         )?;
     }
     // The kubelet serves as well: logs, exec and metrics come from it.
-    let name = cluster.node_name();
     let kubelet = authority.sign(
-        &format!("system:node:{name}"),
+        &format!("system:node:{NODE}"),
         Some("system:nodes"),
-        &[&name, &node],
+        &[NODE, NODE_ADDRESS],
         Purpose::Both,
     )?;
     kubelet.write(folder, "kubelet")?;
     write_kubeconfig(
         folder,
         "kubelet",
-        &authority.kubeconfig(&cluster.api_server(), &kubelet),
+        &authority.kubeconfig(API_SERVER, &kubelet),
     )
 }
 
-/// What a browser is told to trust: the keys of what it meets, by their fingerprints.
+/// Returns the keys that a browser has to trust, by their fingerprints.
 pub fn browser_fingerprints(cluster: &Cluster) -> Result<String> {
     let fingerprint = |name: &str| {
         let file = cluster.file("pki").join(name).with_extension("key");
@@ -136,20 +134,13 @@ mod tests {
     fn certificates_are_made_once_and_readable_by_their_owner_only() {
         let folder = tempfile::tempdir().unwrap();
         let cluster = Cluster {
-            number: 7,
             folder: folder.path().to_owned(),
         };
         make(&cluster).unwrap();
         let first = fs::read(cluster.kubeconfig()).unwrap();
         make(&cluster).unwrap();
         assert_eq!(fs::read(cluster.kubeconfig()).unwrap(), first);
-        assert_eq!(
-            fs::metadata(cluster.kubeconfig())
-                .unwrap()
-                .permissions()
-                .mode()
-                & 0o777,
-            0o600
-        );
+        let mode = fs::metadata(cluster.kubeconfig()).unwrap().permissions();
+        assert_eq!(mode.mode() & 0o777, 0o600);
     }
 }

@@ -1,35 +1,22 @@
-//! Which clusters there are on this machine, and which number a new one takes.
+//! The two clusters that a user has, for development and for a test run, of which one can run at a
+//! time on a machine.
 //!
-//! Each number has a lock, held by the command that works on the cluster: two commands never change
-//! one cluster at the same time, and a cluster of a test run whose lock is free belongs to a run
-//! that was killed.
+//! One lock is held by the command that works on either: two commands never change a cluster at the
+//! same time.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use serde::{Deserialize, Serialize};
 
 use crate::cluster::Cluster;
 use crate::namespace;
-use crate::project::project;
 
-/// What a cluster is for.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Purpose {
-    /// One for each checkout, until `down`.
-    Development,
-    /// One for each run of `cargo dev test`, gone with it.
-    Test,
-}
+const NO_CLUSTER: &str = "no cluster runs: start one with `cargo dev up`";
+const RUNS: &str = "a cluster is running on this machine: stop it with `cargo dev down` (--keep-data keeps its databases)";
 
-/// Whose cluster it is.
-#[derive(Deserialize, Serialize)]
-struct Record {
-    project: PathBuf,
-    purpose: Purpose,
-}
+/// Files that `down --keep-data` leaves: enough for a later `up` to find the data and the passwords again.
+const DATA: [&str; 3] = ["credentials.json", "postgres", "redis"];
 
 /// A cluster that no other command changes while this is held.
 pub struct Claimed {
@@ -38,13 +25,13 @@ pub struct Claimed {
     _lock: File,
 }
 
-/// All clusters of one user, below one folder.
+/// The clusters of one user, below one folder.
 pub struct Clusters {
     folder: PathBuf,
 }
 
 impl Clusters {
-    /// The clusters in `${XDG_STATE_HOME:-$HOME/.local/state}/water-data`.
+    /// Returns the clusters in `${XDG_STATE_HOME:-$HOME/.local/state}/water-data`.
     pub fn of_user() -> Result<Self> {
         let base = match std::env::var_os("XDG_STATE_HOME") {
             Some(folder) if !folder.is_empty() => PathBuf::from(folder),
@@ -58,99 +45,63 @@ impl Clusters {
         })
     }
 
-    /// This checkout's development cluster, if there is one.
+    /// Returns the development cluster, if there is one.
     pub fn development(&self) -> Option<Cluster> {
-        self.all().find(|cluster| {
-            read(cluster).is_some_and(|record| {
-                record.purpose == Purpose::Development && record.project == project()
-            })
-        })
+        let cluster = self.cluster("development");
+        cluster.folder.exists().then_some(cluster)
     }
 
-    /// This checkout's development cluster, which runs; an error names the remedy. What an `up`
-    /// that failed has left does not run.
+    /// Returns the development cluster, which runs; an error names the remedy. The remains of an `up` that
+    /// failed do not run.
     pub fn running_development(&self) -> Result<Cluster> {
         let cluster = self.development().context(NO_CLUSTER)?;
         namespace::init_process(&cluster)?.context(NO_CLUSTER)?;
         Ok(cluster)
     }
 
-    /// This checkout's development cluster, or a new number for it.
+    /// Claims the development cluster, to start, change or remove it.
     pub fn claim_development(&self) -> Result<Claimed> {
-        match self.development() {
-            Some(cluster) => self.claim(cluster),
-            None => self.claim_free(Purpose::Development),
+        let claimed = self.claim("development")?;
+        refuse_others(&claimed.cluster)?;
+        make_folder(&claimed.cluster.folder)?;
+        Ok(claimed)
+    }
+
+    /// Claims a new cluster for a test run, where no other one runs.
+    pub fn claim_test(&self) -> Result<Claimed> {
+        let claimed = self.claim("test")?;
+        let cluster = &claimed.cluster;
+        refuse_others(cluster)?;
+        // Left by a run that was killed.
+        namespace::stop(cluster)?;
+        if cluster.folder.exists() {
+            remove_files(cluster)?;
+        }
+        make_folder(&cluster.folder)?;
+        Ok(claimed)
+    }
+
+    fn cluster(&self, name: &str) -> Cluster {
+        Cluster {
+            folder: self.folder.join(name),
         }
     }
 
-    /// A cluster that nobody works on, to change or remove it.
-    pub fn claim(&self, cluster: Cluster) -> Result<Claimed> {
-        match self.try_lock(cluster.number)? {
-            Some(lock) => Ok(Claimed {
+    /// Takes the lock, which ends with its holder, however that ends.
+    fn claim(&self, name: &str) -> Result<Claimed> {
+        let cluster = self.cluster(name);
+        make_folder(&self.folder)?;
+        let path = self.folder.join("lock");
+        let lock =
+            File::create(&path).with_context(|| format!("cannot open {}", path.display()))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Claimed {
                 cluster,
                 _lock: lock,
             }),
-            None => bail!(
-                "another `cargo dev` is at work on cluster {}: wait until it ends",
-                cluster.number
-            ),
-        }
-    }
-
-    /// The first number that is free on this machine.
-    pub fn claim_free(&self, purpose: Purpose) -> Result<Claimed> {
-        for number in 1..=Cluster::MOST {
-            let cluster = self.cluster(number);
-            let Some(lock) = self.try_lock(number)? else {
-                continue;
-            };
-            if read(&cluster).is_some_and(|record| record.purpose == Purpose::Test) {
-                // Its lock is free: the run that made it was killed.
-                namespace::stop(&cluster)?;
-                remove_files(&cluster)?;
+            Err(fs::TryLockError::WouldBlock) => {
+                bail!("another `cargo dev` is at work on a cluster: wait until it ends")
             }
-            // A link without a folder is another user's cluster.
-            if !cluster.folder.exists() && !namespace::link_exists(&cluster) {
-                fs::create_dir_all(&cluster.folder)
-                    .with_context(|| format!("cannot make {}", cluster.folder.display()))?;
-                let record = serde_json::to_string(&Record {
-                    project: project(),
-                    purpose,
-                })?;
-                fs::write(cluster.file(RECORD), record)
-                    .context("cannot write down whose cluster it is")?;
-                return Ok(Claimed {
-                    cluster,
-                    _lock: lock,
-                });
-            }
-        }
-        bail!("all {} clusters are taken", Cluster::MOST)
-    }
-
-    fn all(&self) -> impl Iterator<Item = Cluster> {
-        (1..=Cluster::MOST)
-            .map(|number| self.cluster(number))
-            .filter(|cluster| cluster.folder.exists())
-    }
-
-    fn cluster(&self, number: u8) -> Cluster {
-        Cluster {
-            number,
-            folder: self.folder.join(number.to_string()),
-        }
-    }
-
-    /// The lock ends with its holder, however that ends.
-    fn try_lock(&self, number: u8) -> Result<Option<File>> {
-        fs::create_dir_all(&self.folder)
-            .with_context(|| format!("cannot make {}", self.folder.display()))?;
-        let path = self.folder.join(format!("{number}.lock"));
-        let file =
-            File::create(&path).with_context(|| format!("cannot open {}", path.display()))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
-            Err(fs::TryLockError::WouldBlock) => Ok(None),
             Err(fs::TryLockError::Error(error)) => {
                 Err(error).context(format!("cannot lock {}", path.display()))
             }
@@ -158,12 +109,25 @@ impl Clusters {
     }
 }
 
-const NO_CLUSTER: &str = "no cluster runs: start one with `cargo dev up`";
+/// Fails where a cluster runs: a test run cannot start its own then.
+pub fn refuse_running() -> Result<()> {
+    if namespace::link_exists() {
+        bail!(RUNS);
+    }
+    Ok(())
+}
 
-const RECORD: &str = "cluster.json";
+/// Fails where another cluster than this one runs.
+fn refuse_others(cluster: &Cluster) -> Result<()> {
+    if namespace::link_exists() && namespace::init_process(cluster)?.is_none() {
+        bail!(RUNS);
+    }
+    Ok(())
+}
 
-/// What `down --keep-data` leaves: enough for a later `up` to find the data and the passwords again.
-const DATA: [&str; 4] = [RECORD, "credentials.json", "postgres", "redis"];
+fn make_folder(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))
+}
 
 /// Removes all files of a cluster that does not run.
 pub fn remove_files(cluster: &Cluster) -> Result<()> {
@@ -191,80 +155,35 @@ pub fn remove_files_but_data(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-fn read(cluster: &Cluster) -> Option<Record> {
-    serde_json::from_slice(&fs::read(cluster.file(RECORD)).ok()?).ok()
-}
-
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use tempfile::TempDir;
 
     use super::*;
 
-    fn clusters(folder: &Path) -> Clusters {
-        Clusters {
-            folder: folder.to_owned(),
-        }
+    fn clusters() -> (TempDir, Clusters) {
+        let folder = tempfile::tempdir().unwrap();
+        let clusters = Clusters {
+            folder: folder.path().to_owned(),
+        };
+        (folder, clusters)
     }
 
     #[test]
-    fn a_checkout_keeps_its_development_cluster() {
-        let folder = tempfile::tempdir().unwrap();
-        let first = clusters(folder.path())
-            .claim_development()
-            .unwrap()
-            .cluster
-            .number;
-        assert_eq!(
-            clusters(folder.path())
-                .claim_development()
-                .unwrap()
-                .cluster
-                .number,
-            first
-        );
+    fn a_failed_up_leaves_no_cluster_that_runs() {
+        let (_folder, clusters) = clusters();
+        let error = || clusters.running_development().unwrap_err().to_string();
+        assert_eq!(error(), NO_CLUSTER);
+        make_folder(&clusters.cluster("development").folder).unwrap();
+        assert_eq!(error(), NO_CLUSTER);
     }
 
     #[test]
-    fn without_a_cluster_and_after_a_failed_up_the_error_names_the_remedy() {
-        let folder = tempfile::tempdir().unwrap();
-        let clusters = clusters(folder.path());
-        let error = |clusters: &Clusters| clusters.running_development().unwrap_err().to_string();
-        assert_eq!(error(&clusters), NO_CLUSTER);
-        // What is left of an `up` that went no further than this.
-        drop(clusters.claim_development().unwrap());
-        assert_eq!(error(&clusters), NO_CLUSTER);
-    }
-
-    #[test]
-    fn a_test_run_takes_another_number_than_the_development_cluster() {
-        let folder = tempfile::tempdir().unwrap();
-        let development = clusters(folder.path()).claim_development().unwrap();
-        let test = clusters(folder.path()).claim_free(Purpose::Test).unwrap();
-        assert_ne!(test.cluster.number, development.cluster.number);
-    }
-
-    #[test]
-    fn a_cluster_is_changed_by_one_command_at_a_time() {
-        let folder = tempfile::tempdir().unwrap();
-        let _held = clusters(folder.path()).claim_development().unwrap();
-        assert!(clusters(folder.path()).claim_development().is_err());
-    }
-
-    #[test]
-    fn data_can_be_kept_with_the_passwords_that_open_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let cluster = clusters(folder.path()).claim_development().unwrap().cluster;
-        for name in ["postgres", "redis", "etcd"] {
-            fs::create_dir(cluster.file(name)).unwrap();
-        }
-        fs::write(cluster.file("credentials.json"), "{}").unwrap();
-        remove_files_but_data(&cluster).unwrap();
-        assert!(cluster.file("postgres").exists() && cluster.file("credentials.json").exists());
-        assert!(!cluster.file("etcd").exists());
-        assert_eq!(
-            clusters(folder.path()).development().unwrap().number,
-            cluster.number
-        );
+    fn clusters_are_changed_by_one_command_at_a_time() {
+        let (_folder, clusters) = clusters();
+        let held = clusters.claim("development").unwrap();
+        assert!(clusters.claim("test").is_err());
+        drop(held);
+        assert!(clusters.claim("test").is_ok());
     }
 }

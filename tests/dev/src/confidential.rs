@@ -1,36 +1,41 @@
-//! After the browser tests: no text of a key is in a log, in Redis or in what Chromium has kept,
-//! and etcd holds none of the keys that were made in a browser. (It holds those that the cluster
-//! generated, in their Secrets.)
+//! The search for texts of API keys, which nothing may hold: the output of every test, and after the
+//! browser tests the logs of programs and pods, Redis, Chromium's profiles and, for the keys that were
+//! made in a browser, etcd. (It holds those that the cluster generated, in their Secrets.)
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{self, BufRead, BufReader, IsTerminal as _, Read, Write};
 use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Sender};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use water_harness::find_key_text;
 
 use crate::cluster::Cluster;
+use crate::process::{cargo_command, cargo_ended};
 use crate::wait;
 
-/// Where no text of any key may be: logs of programs and pods, Redis, and what browsers have left.
+/// Folders in which no text of any key may be: logs of programs and pods, Redis, and the remains of browsers.
 const SEARCHED: [&str; 4] = ["logs", "var/log/pods", "redis", "browser"];
 
-/// In etcd, before the key id of an ApiKey that was declared by its hash.
+/// Text in etcd before the key id of an ApiKey that was declared by its hash.
 const BY_HASH: &[u8] = br#""hash":{"keyId":""#;
 
-/// What a key's text begins with, and how long it is at most.
+/// Beginning of a key's text, and its greatest length.
 const PREFIX: &[u8] = b"wdk_";
 const LONGEST: usize = 66;
 
 /// Characters of a key id.
 const ID_LENGTH: usize = 12;
 
-/// Looks at all that the cluster and the browser have written to files.
+/// Searches all files that the cluster and the browser have written.
 pub fn check(cluster: &Cluster) -> Result<()> {
     let folders = SEARCHED.map(|folder| cluster.file(folder));
     let etcd = cluster.file("etcd");
-    // Redis and etcd write what they are told within a second or so.
+    // Redis and etcd write changes to files within a second or so.
     let ids = wait::until(
         Duration::from_secs(60),
         "etcd's files tell of a key that was made in a browser",
@@ -42,7 +47,7 @@ pub fn check(cluster: &Cluster) -> Result<()> {
 fn check_files(folders: &[PathBuf], etcd: &Path, ids: &BTreeSet<Vec<u8>>) -> Result<()> {
     for folder in folders {
         let files = files(folder)?;
-        // Where nothing was written nothing was looked at.
+        // Without files nothing was searched.
         ensure!(!files.is_empty(), "{} holds no file", folder.display());
         for file in files {
             if let Some(key) = find_key_text(read(&file)?) {
@@ -63,7 +68,7 @@ fn check_files(folders: &[PathBuf], etcd: &Path, ids: &BTreeSet<Vec<u8>>) -> Res
     Ok(())
 }
 
-/// The ids of all keys that were ever declared by their hash.
+/// Returns the ids of all keys that were ever declared by their hash.
 fn key_ids(etcd: &Path) -> Result<BTreeSet<Vec<u8>>> {
     let mut ids = BTreeSet::new();
     for file in files(etcd)? {
@@ -77,13 +82,13 @@ fn key_ids(etcd: &Path) -> Result<BTreeSet<Vec<u8>>> {
     Ok(ids)
 }
 
-/// Where `text` stands in `content`.
+/// Returns the places of `text` in `content`.
 fn find<'a>(content: &'a [u8], text: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
     let windows = content.windows(text.len()).enumerate();
     windows.filter_map(move |(at, window)| (window == text).then_some(at))
 }
 
-/// All files below `folder`; links are not followed.
+/// Returns the files below `folder`; links are not followed.
 fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let entries =
@@ -100,12 +105,73 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// A file that is gone by now, a rotated log's, held what its successor was searched for.
+/// Reads a file. One that is gone by now, a rotated log's, held what its successor was searched for.
 fn read(file: &Path) -> Result<Vec<u8>> {
     match fs::read(file) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         read => read.with_context(|| format!("cannot read {}", file.display())),
     }
+}
+
+/// Time for which output may still come after the program's end: from one that it left behind.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// Runs `command` to its end and returns its status, or the error that its output holds an API key, whatever
+/// its status. `read` is given each line of its standard output.
+pub fn run_searched(command: &mut Command, mut read: impl FnMut(&str)) -> Result<ExitStatus> {
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("cannot start it")?;
+    let stdout = child.stdout.take().context("standard output is piped")?;
+    let stderr = child.stderr.take().context("standard error is piped")?;
+    let (ended, outputs) = mpsc::channel();
+    let again = ended.clone();
+    thread::spawn(move || show(stderr, io::stderr(), &again, |_| {}));
+    let (told, lines) = mpsc::channel();
+    thread::spawn(move || {
+        // Nobody reads the lines after the end.
+        let tell = |line: &str| drop(told.send(line.to_owned()));
+        show(stdout, io::stdout(), &ended, tell);
+    });
+    let status = child.wait().context("cannot wait for its end")?;
+    let found = (0..2).find_map(|_| outputs.recv_timeout(LINGER).ok()?);
+    lines.try_iter().for_each(|line| read(&line));
+    if let Some(key) = found {
+        bail!("the output holds the text of the API key {key}…");
+    }
+    Ok(status)
+}
+
+/// Runs cargo in the checkout and searches its output for API keys. `read` is given the lines of its standard
+/// output when it has ended.
+pub fn cargo_searched(
+    arguments: &[&str],
+    variables: &[(&str, String)],
+    read: impl FnMut(&str),
+) -> Result<()> {
+    let mut command = cargo_command(arguments, variables);
+    if io::stderr().is_terminal() {
+        command.env("CARGO_TERM_COLOR", "always");
+    }
+    let status = run_searched(&mut command, read);
+    cargo_ended(arguments, status.context("cargo's output")?)
+}
+
+/// Hands lines on until there are no more, and then reports the first key among them.
+fn show(from: impl Read, mut to: impl Write, ended: &Sender<Option<String>>, tell: impl Fn(&str)) {
+    let (mut from, mut line, mut found) = (BufReader::new(from), Vec::new(), None);
+    while from.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+        found = found.or_else(|| find_key_text(&line));
+        // Nobody may be reading any more; the search goes on.
+        let _ = to.write_all(&line);
+        tell(&String::from_utf8_lossy(&line));
+        line.clear();
+    }
+    let _ = to.flush();
+    // An error means that nobody waits for it any longer.
+    let _ = ended.send(found);
 }
 
 #[cfg(test)]
@@ -123,7 +189,7 @@ mod tests {
     struct World(TempDir);
 
     impl World {
-        /// Files in which all is well.
+        /// Makes files in which all is well.
         fn new() -> Self {
             let world = Self(tempfile::tempdir().unwrap());
             for folder in SEARCHED {
@@ -189,5 +255,34 @@ mod tests {
         let world = World::new();
         fs::remove_dir_all(world.0.path().join("browser/deep")).unwrap();
         assert!(world.check().is_err());
+    }
+
+    fn run(script: &str) -> Result<ExitStatus> {
+        run_searched(Command::new("sh").args(["-c", script]), |_| {})
+    }
+
+    #[test]
+    fn each_line_of_standard_output_is_handed_on() {
+        let mut lines = Vec::new();
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo one; echo other >&2; echo two"]);
+        run_searched(&mut command, |line| lines.push(line.to_owned())).unwrap();
+        assert_eq!(lines, ["one\n", "two\n"]);
+    }
+
+    #[test]
+    fn a_key_in_an_output_is_an_error_that_shows_its_public_part() {
+        let (mut shown, (ended, outputs)) = (Vec::new(), mpsc::channel());
+        let printed = format!("one\nkey=wdk_{}_{}\nlast", "a".repeat(12), "b".repeat(49));
+        show(printed.as_bytes(), &mut shown, &ended, |_| {});
+        assert_eq!(shown, printed.as_bytes());
+        let found = outputs.recv().unwrap();
+        assert_eq!(found.as_deref(), Some("wdk_aaaaaaaaaaaa"));
+    }
+
+    #[test]
+    fn the_status_is_the_programs() {
+        assert!(run("echo wdk_short").unwrap().success());
+        assert_eq!(run("exit 3").unwrap().code(), Some(3));
     }
 }

@@ -7,23 +7,23 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use crate::cluster::{Cluster, inside, program_inside};
+use crate::cluster::{NODE_ADDRESS, SERVICE_NETWORK, inside, program_inside};
 use crate::supervisor::Service;
 use crate::wait;
 
-/// What starts before all else.
-pub fn storage_and_api(cluster: &Cluster) -> Result<Vec<Service>> {
+/// Returns the services that start before all others.
+pub fn storage_and_api() -> Result<Vec<Service>> {
     write_audit_policy()?;
-    Ok(vec![etcd(), api_server(cluster)])
+    Ok(vec![etcd(), api_server()])
 }
 
-/// What starts once the API server is ready. Earlier, the controller manager would end: the roles
-/// that RBAC starts with would not be there yet.
+/// Returns the services that start once the API server is ready. Earlier, the controller manager would end:
+/// the roles that RBAC starts with would not be there yet.
 pub fn controllers() -> Vec<Service> {
     vec![controller_manager(), scheduler()]
 }
 
-/// Waits, inside the cluster, until the API server has made what it starts with.
+/// Waits, inside the cluster, until the API server has made its initial objects.
 pub fn await_api() -> Result<()> {
     let kubeconfig = inside("pki/admin.kubeconfig");
     wait::until(Duration::from_secs(300), "the API server is ready", || {
@@ -54,13 +54,13 @@ fn etcd() -> Service {
     Service::new("etcd", program_inside("etcd"), arguments.into())
 }
 
-fn api_server(cluster: &Cluster) -> Service {
+fn api_server() -> Service {
     let arguments = [
         "--etcd-servers=http://127.0.0.1:2379".into(),
         "--secure-port=6443".into(),
         "--bind-address=0.0.0.0".into(),
-        format!("--advertise-address={}", cluster.node_address()),
-        format!("--service-cluster-ip-range={}", cluster.service_network()),
+        format!("--advertise-address={NODE_ADDRESS}"),
+        format!("--service-cluster-ip-range={SERVICE_NETWORK}"),
         format!("--tls-cert-file={}", pki("apiserver.crt")),
         format!("--tls-private-key-file={}", pki("apiserver.key")),
         format!("--client-ca-file={}", pki("ca.crt")),
@@ -129,7 +129,8 @@ fn with_kubeconfig(name: &str) -> Vec<String> {
     ]
 }
 
-/// Who did what, without bodies: tests ask this log whether a component wrote what it need not.
+/// Writes a policy that logs who did what, without bodies: tests ask this log whether a component wrote what
+/// it need not.
 fn write_audit_policy() -> Result<()> {
     let policy = json!({
         "apiVersion": "audit.k8s.io/v1",

@@ -13,25 +13,22 @@ use crate::process::{run, run_with_input};
 /// The histories, by the names of their datasets.
 const HISTORIES: [&str; 2] = ["analyses", "audits"];
 
-/// Accounts of people who sign in to the portal, after whose histories the demonstration's are
-/// named anew. The other account has none: so its pages look at first.
+/// Accounts of people who sign in to the portal: the demonstration's histories are renamed to theirs. The
+/// other account has none, as any account at first.
 const HOLDERS: [(&str, &str); 2] = [("demo-1,", "acme,"), ("demo-2,", "globex,")];
 
 /// The day that generated data describes.
 const AS_OF: &str = "2026-01-01";
 
-/// Where it comes from: what the demonstration itself says.
+/// Source of the data, in the demonstration's own words.
 const SOURCE: &str = "synthetic: water-ingest demo --seed 1";
 
 /// Loads the demonstration's data into a database that has none; what somebody loaded stays.
 pub fn load(cluster: &Cluster, credentials: &Credentials) -> Result<()> {
-    let url = credentials.postgres_writer_url(cluster);
-    let loads = run(ingest(&url).args(["provenance", "--limit=1"]))?;
-    let loads: serde_json::Value = serde_json::from_str(&loads)
-        .context("cannot understand what `water-ingest provenance` printed")?;
-    if loads.as_array().is_some_and(|loads| !loads.is_empty()) {
+    if is_loaded(credentials)? {
         return Ok(());
     }
+    let url = credentials.postgres_writer_url();
     run(ingest(&url).args(["demo", "--as-of", AS_OF]))?;
     let folder = cluster.file("demo");
     run(ingest(&url)
@@ -49,7 +46,16 @@ pub fn load(cluster: &Cluster, credentials: &Credentials) -> Result<()> {
     Ok(())
 }
 
-/// The rows of a history, which begin with their account, as those of [`HOLDERS`].
+/// Returns whether the database has data.
+pub fn is_loaded(credentials: &Credentials) -> Result<bool> {
+    let url = credentials.postgres_writer_url();
+    let loads = run(ingest(&url).args(["provenance", "--limit=1"]))?;
+    let loads: Vec<serde_json::Value> = serde_json::from_str(&loads)
+        .context("cannot understand what `water-ingest provenance` printed")?;
+    Ok(!loads.is_empty())
+}
+
+/// Renames the rows of a history, which begin with their account, to those of [`HOLDERS`].
 fn of_holders(rows: &str) -> String {
     let mut renamed = String::with_capacity(rows.len());
     for row in rows.lines() {
@@ -67,15 +73,4 @@ fn ingest(url: &str) -> Command {
     let mut ingest = binary("water-ingest");
     ingest.env("WATER_POSTGRES_URL", url);
     ingest
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_demonstrations_rows_become_those_of_holders() {
-        let rows = "accountId,id\ndemo-1,a\ndemo-2,b\n";
-        assert_eq!(of_holders(rows), "accountId,id\nacme,a\nglobex,b\n");
-    }
 }

@@ -1,12 +1,12 @@
-//! Whether the disk has room for what a command builds.
+//! Check that the disk has room for what a command builds.
 
 use anyhow::{Context, Result, bail};
 use nix::sys::statvfs::statvfs;
 
 use crate::project::project;
 
-/// Whether so many GiB are free in the checkout. An error before the first step says more than tests that fail on
-/// a full disk.
+/// Checks that so many GiB are free in the checkout. An error before the first step says more than tests that
+/// fail on a full disk.
 pub fn has_room(needed: u32) -> Result<()> {
     let found = statvfs(&project()).context("cannot ask how much of the disk is free")?;
     let free = found.blocks_available() * found.fragment_size();

@@ -7,14 +7,14 @@ use crate::clusters::{self, Clusters};
 use crate::namespace;
 use crate::progress::Progress;
 
-/// Stops this checkout's development cluster and removes its files, but for the stores' data if `keep_data`.
+/// Stops the development cluster and removes its files, but for the stores' data if `keep_data`.
 pub fn run(keep_data: bool) -> Result<()> {
     let clusters = Clusters::of_user()?;
-    let Some(cluster) = clusters.development() else {
-        eprintln!("There is no cluster of this checkout.");
+    if clusters.development().is_none() {
+        eprintln!("There is no cluster.");
         return Ok(());
-    };
-    let claimed = clusters.claim(cluster)?;
+    }
+    let claimed = clusters.claim_development()?;
     Progress::new().step("Stop the cluster", |_| stop(&claimed.cluster, keep_data))
 }
 

@@ -1,16 +1,15 @@
-//! `cargo dev env`: what a shell, and the tests of the whole system, need to know of the cluster.
+//! `cargo dev env`: the variables of the cluster for a shell, and for the tests of the whole system.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, NODE_ADDRESS};
 use crate::clusters::Clusters;
 use crate::credentials::Credentials;
-use crate::process::run;
 use crate::product::{self, NAMESPACE};
 use crate::project::project;
-use crate::{binaries, certificates, identity, namespace, packages, portal};
+use crate::{binaries, certificates, identity, packages, portal};
 
-/// Prints `export` lines of this checkout's development cluster.
+/// Prints `export` lines of the development cluster.
 pub fn print() -> Result<()> {
     let cluster = Clusters::of_user()?.running_development()?;
     for (name, value) in variables(&cluster)? {
@@ -19,80 +18,44 @@ pub fn print() -> Result<()> {
     Ok(())
 }
 
-/// Names and values; no value holds a quote.
+/// Returns names and values; no value holds a quote.
 pub fn variables(cluster: &Cluster) -> Result<Vec<(&'static str, String)>> {
     let credentials = Credentials::read(&cluster.folder)?;
-    let gate = [
-        "--namespace",
-        NAMESPACE,
-        "get",
-        "service/water-data-gate",
-        "--output=jsonpath={.spec.clusterIP}",
-    ];
-    let gate = run(cluster.kubectl().args(gate))
-        .context("the product is not installed: `cargo dev up` installs it")?;
-    let init = namespace::init_process(cluster)?.context("the cluster is not running")?;
     let version = product::installed_version(cluster)?;
+    let people = identity::people_json(&credentials).to_string();
+    let binaries = project().join(binaries::folder());
     let file = |path: &str| cluster.file(path).display().to_string();
+    let key = |name: &str| product::sample_key(cluster, name);
+    let fingerprints = certificates::browser_fingerprints(cluster)?;
     Ok(vec![
-        ("WATER_URL", format!("http://{}", cluster.node_address())),
-        ("WATER_GATE_URL", format!("http://{gate}")),
-        (
-            "WATER_API_KEY",
-            product::sample_key(cluster, product::ENTERPRISE)?,
-        ),
-        (
-            "WATER_FREE_API_KEY",
-            product::sample_key(cluster, product::FREE)?,
-        ),
+        ("WATER_URL", format!("http://{NODE_ADDRESS}")),
+        ("WATER_API_KEY", key(product::ENTERPRISE)?),
+        ("WATER_FREE_API_KEY", key(product::FREE)?),
         ("KUBECONFIG", cluster.kubeconfig().display().to_string()),
-        (
-            "WATER_POSTGRES_OWNER_URL",
-            credentials.postgres_owner_url(cluster),
-        ),
+        ("WATER_POSTGRES_OWNER_URL", credentials.postgres_owner_url()),
         (
             "WATER_POSTGRES_WRITER_URL",
-            credentials.postgres_writer_url(cluster),
+            credentials.postgres_writer_url(),
         ),
-        (
-            "WATER_POSTGRES_READER_URL",
-            credentials.postgres_reader_url(cluster),
-        ),
-        (
-            "WATER_REDIS_OPERATOR_URL",
-            credentials.redis_operator_url(cluster),
-        ),
-        ("WATER_REDIS_GATE_URL", credentials.redis_gate_url(cluster)),
         (
             "WATER_REDIS_ADMINISTRATOR_URL",
-            credentials.redis_administrator_url(cluster),
+            credentials.redis_administrator_url(),
         ),
-        // The portal, and what a browser needs to come to it.
+        // The portal, and a browser's way to it.
         ("WATER_PORTAL_URL", portal::url()),
-        ("WATER_OIDC_ISSUER", identity::issuer(cluster)),
-        (
-            "WATER_PEOPLE",
-            identity::people_json(&credentials).to_string(),
-        ),
-        ("WATER_NODE_ADDRESS", cluster.node_address()),
-        ("WATER_HOST_RULES", portal::host_rules(cluster)),
+        ("WATER_OIDC_ISSUER", identity::issuer()),
+        ("WATER_PEOPLE", people),
+        ("WATER_NODE_ADDRESS", NODE_ADDRESS.into()),
+        ("WATER_HOST_RULES", portal::host_rules()),
         ("WATER_CA", file("pki/ca.crt")),
-        (
-            "WATER_SPKI_FINGERPRINTS",
-            certificates::browser_fingerprints(cluster)?,
-        ),
+        ("WATER_SPKI_FINGERPRINTS", fingerprints),
         ("WATER_CHROMIUM", packages::CHROMIUM.into()),
         ("WATER_BROWSER_FOLDER", file("browser")),
+        // Further variables of the whole-system tests, and the tag of images to roll to, which `cargo dev
+        // test` and `cargo dev images` build.
         ("WATER_NAMESPACE", NAMESPACE.into()),
-        // What the whole-system tests need besides: tools, the process whose descendants they kill,
-        // and the tag of images to roll to, which `cargo dev test` and `cargo dev images` build.
         ("WATER_KUBECTL", file("programs/kubectl")),
-        ("WATER_HELM", file("programs/helm")),
-        (
-            "WATER_BINARIES",
-            project().join(binaries::folder()).display().to_string(),
-        ),
-        ("WATER_NODE_INIT_PID", init.to_string()),
+        ("WATER_BINARIES", binaries.display().to_string()),
         ("WATER_NEXT_TAG", binaries::after(&version)),
     ])
 }

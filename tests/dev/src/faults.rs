@@ -1,84 +1,101 @@
-//! The report of faults: which fault the product was put to, by which tests, and what came of it.
-//! An entry says what tests that ran and measurements that were recorded have shown, and nothing else.
+//! The report of faults: each fault by its number, and the results of its tests in this run, or of the
+//! measurement that was recorded last.
 
+mod list;
 mod outcomes;
-mod table;
 
 use std::fs;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::process::run;
 use crate::project::project;
-pub use outcomes::{Ended, Outcomes};
-use table::{FAULTS, Fault};
+use list::{FAULTS, LACKING, MEASURED, numbers, tests};
+pub use outcomes::Outcomes;
 
-/// What `cargo dev bench operator` recorded last.
-const MEASURED: &str = "tests/bench/results/operator.json";
-
-/// Where the report is kept, from the checkout's root.
+/// Path of the report, from the checkout's root.
 pub const REPORT: &str = "tests/e2e/results/faults.json";
 
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Entry {
-    number: u8,
+    number: usize,
     fault: &'static str,
     outcome: &'static str,
-    /// Of the slowest of its tests that measures it.
+    /// Time of the slowest of its tests that measures it.
     converge_seconds: Option<f64>,
     note: String,
-    /// Of the run, in UTC.
+    /// Date of the run, in UTC.
     date: String,
 }
 
-/// Writes the report, and answers how many faults were held, and of how many.
+/// Writes the report, and returns how many faults were held, and of how many.
 pub fn write(mut outcomes: Outcomes) -> Result<(usize, usize)> {
-    let measured = project().join(MEASURED);
-    let measured = fs::read(&measured).with_context(|| format!("read {}", measured.display()))?;
-    outcomes.measured(&serde_json::from_slice(&measured)?);
+    let recorded = project().join(MEASURED.1);
+    let recorded = fs::read(&recorded).with_context(|| format!("read {}", recorded.display()))?;
+    let mut tests = tests()?;
+    tests.push(measured(&mut outcomes, &serde_json::from_slice(&recorded)?));
     let date = run(Command::new("date").args(["--utc", "+%FT%TZ"]))?;
-    let entry = |fault| entry(fault, &outcomes, date.trim());
-    let entries: Vec<Entry> = FAULTS.iter().map(entry).collect();
+    let entry = |number| entry(number, &tests, &outcomes, date.trim());
+    let entries: Vec<Entry> = (1..=FAULTS.len()).map(entry).collect();
     let file = project().join(REPORT);
-    let folder = file.parent().context("the report is in a folder")?;
-    fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
     let text = serde_json::to_string_pretty(&entries)? + "\n";
     fs::write(&file, text).with_context(|| format!("write {}", file.display()))?;
     let held = entries.iter().filter(|entry| entry.outcome == "held");
     Ok((held.count(), entries.len()))
 }
 
-fn entry(fault: &Fault, outcomes: &Outcomes, date: &str) -> Entry {
-    let ended = |wanted: Ended| -> Vec<&str> {
-        let tests = fault.tests.iter().copied();
-        tests
-            .filter(|test| outcomes.ended(test) == wanted)
-            .collect()
+/// Notes a recorded measurement as a test of this name, which fails when a row misses its target.
+fn measured(outcomes: &mut Outcomes, recorded: &Value) -> String {
+    let (number, file) = MEASURED;
+    let name = format!("fault_{number}_by_{file}_of_{}", recorded["date"]);
+    let mut rows = recorded["rows"].as_array().into_iter().flatten();
+    let result = if rows.any(|row| row["holds"] == false) {
+        "FAILED"
+    } else {
+        "ok"
     };
-    let (failed, missing) = (ended(Ended::Failed), ended(Ended::NotRun));
+    outcomes.read(&format!("test {name} ... {result}"));
+    name
+}
+
+fn entry(number: usize, tests: &[String], outcomes: &Outcomes, date: &str) -> Entry {
+    let (mut failed, mut not_run, mut held) = (Vec::new(), Vec::new(), Vec::new());
+    let mut converge_seconds = None;
+    for test in tests
+        .iter()
+        .filter(|test| numbers(test).any(|it| it == number))
+    {
+        let Some(outcome) = outcomes.named(test) else {
+            not_run.push(test.clone());
+            continue;
+        };
+        let both = [converge_seconds, outcome.converged];
+        converge_seconds = both.into_iter().flatten().reduce(f64::max);
+        match &outcome.requests {
+            _ if outcome.failed => failed.push(test.clone()),
+            Some(requests) => held.push(format!("{test} ({requests} requests)")),
+            None => held.push(test.clone()),
+        }
+    }
+    let lacking = LACKING.iter().find(|(fault, _)| *fault == number);
     let (outcome, note) = if !failed.is_empty() {
         ("fell short", format!("failed: {}", failed.join(", ")))
-    } else if !missing.is_empty() {
-        ("not run", format!("did not run: {}", missing.join(", ")))
-    } else if let Some(lacking) = fault.lacking {
-        ("not run", lacking.to_owned())
+    } else if !not_run.is_empty() {
+        ("not run", format!("did not run: {}", not_run.join(", ")))
+    } else if let Some((_, lacking)) = lacking {
+        ("not run", (*lacking).to_owned())
     } else {
-        let tests = fault.tests.iter();
-        let tests: Vec<String> = tests.map(|test| outcomes.described(test)).collect();
-        ("held", tests.join(", "))
+        ("held", held.join(", "))
     };
-    let seconds = fault
-        .tests
-        .iter()
-        .filter_map(|test| outcomes.converged(test));
     Entry {
-        number: fault.number,
-        fault: fault.name,
+        number,
+        fault: FAULTS[number - 1],
         outcome,
-        converge_seconds: seconds.reduce(f64::max),
+        converge_seconds,
         note,
         date: date.to_owned(),
     }
@@ -90,70 +107,38 @@ mod tests {
 
     use super::*;
 
-    const FAULT: Fault = Fault {
-        number: 7,
-        name: "a fault",
-        tests: &["a::first", "b::second"],
-        lacking: None,
-    };
-
-    fn told(fault: &Fault, lines: &[&str]) -> (&'static str, String, Option<f64>) {
+    #[test]
+    fn a_fault_is_held_when_nothing_failed_is_missing_or_lacking() {
         let mut outcomes = Outcomes::default();
-        lines.iter().for_each(|line| outcomes.read(line));
-        let entry = entry(fault, &outcomes, "today");
-        (entry.outcome, entry.note, entry.converge_seconds)
-    }
-
-    #[test]
-    fn a_fault_is_held_when_all_of_its_tests_have_passed() {
-        let lines = ["test a::first ... ok", "test b::second ... ok"];
-        let held = ("held", "a::first, b::second".to_owned(), None);
-        assert_eq!(told(&FAULT, &lines), held);
-    }
-
-    #[test]
-    fn a_measurement_is_told_with_its_date() {
-        let fault = Fault {
-            tests: &["rows: a row"],
-            ..FAULT
-        };
-        let row = json!({ "name": "rows: a row", "holds": true });
-        let mut outcomes = Outcomes::default();
-        outcomes.measured(&json!({ "date": "yesterday", "rows": [row] }));
-        let entry = entry(&fault, &outcomes, "today");
-        assert_eq!(entry.note, "rows: a row (measured yesterday)");
-    }
-
-    #[test]
-    fn a_test_that_failed_or_did_not_run_is_named() {
-        let ok = "test a::first ... ok";
-        let (outcome, note, _) = told(&FAULT, &[ok, "test b::second ... FAILED"]);
-        assert_eq!((outcome, &*note), ("fell short", "failed: b::second"));
-        let (outcome, note, _) = told(&FAULT, &[ok]);
-        assert_eq!((outcome, &*note), ("not run", "did not run: b::second"));
-    }
-
-    #[test]
-    fn what_no_test_shows_is_said_though_the_others_passed() {
-        let fault = Fault {
-            lacking: Some("nothing fills the disk"),
-            ..FAULT
-        };
-        let lines = ["test a::first ... ok", "test b::second ... ok"];
-        let (outcome, note, _) = told(&fault, &lines);
-        assert_eq!((outcome, &*note), ("not run", "nothing fills the disk"));
-    }
-
-    #[test]
-    fn the_slowest_convergence_counts() {
-        let lines = [
-            "test a::first ... ok",
-            "test b::second ... ok",
-            "---- a::first stdout ----",
-            "converged after 0.250 s",
-            "---- b::second stdout ----",
-            "converged after 1.500 s",
-        ];
-        assert_eq!(told(&FAULT, &lines).2, Some(1.5));
+        let lines = "test a::fault_01_02_a ... ok\ntest fault_02_b ... FAILED\ntest fault_02_b ... ok\n\
+            test fault_31_d ... ok\ntest fault_05_e ... ok\nconverged after 9 s\nsuccesses:\n\
+            ---- a::fault_01_02_a stdout ----\nconverged after 0.5 s\nconverged after 0.25 s\n\
+            Create has 31 requests; killed 30 times";
+        lines.lines().for_each(|line| outcomes.read(line));
+        outcomes.forget("fault_05_e");
+        let tests = ["01_02_a", "02_b", "03_c", "31_d", "05_e"].map(|name| format!("fault_{name}"));
+        let mut tests = tests.to_vec();
+        let rows = |holds| json!({ "date": 1, "rows": [{ "holds": holds }, { "holds": null }] });
+        tests.push(measured(&mut outcomes, &rows(true)));
+        let found = |number| entry(number, &tests, &outcomes, "today");
+        let all = [1, 2, 3, 5, 31, 37].map(|number| found(number).outcome);
+        assert_eq!(
+            all,
+            [
+                "held",
+                "fell short",
+                "not run",
+                "not run",
+                "not run",
+                "held"
+            ]
+        );
+        assert_eq!(found(1).note, "fault_01_02_a (31 requests)");
+        assert_eq!(found(1).converge_seconds, Some(0.5));
+        assert_eq!(found(2).note, "failed: fault_02_b");
+        assert_eq!(found(3).note, "did not run: fault_03_c");
+        assert_eq!(found(31).note, LACKING[0].1);
+        measured(&mut outcomes, &rows(false));
+        assert_eq!(entry(37, &tests, &outcomes, "today").outcome, "fell short");
     }
 }

@@ -8,38 +8,38 @@ use serde_json::{Value, json};
 use water_harness::certificates::write_private;
 
 use crate::certificates::IDENTITY;
-use crate::cluster::{Cluster, inside, program_inside};
+use crate::cluster::{FILES, HOST, NODE_ADDRESS, inside, program_inside};
 use crate::credentials::Credentials;
 use crate::supervisor::Service;
 
-/// What the portal calls itself towards the provider.
+/// Name of the portal towards the provider.
 pub const CLIENT_ID: &str = "water-portal";
 
 const PORT: u16 = 5556;
 
 /// Somebody who can sign in.
 pub struct Person {
-    /// What they type, and what the provider calls them in tokens.
+    /// Address that they type, by which the provider names them in tokens.
     pub email: &'static str,
-    /// What pages call them.
+    /// Name on pages.
     pub name: &'static str,
     /// The accounts that they act for.
     pub memberships: &'static [Membership],
     password: fn(&Credentials) -> &str,
 }
 
-/// One account of a person's.
+/// An account of a person's.
 pub struct Membership {
     /// The account's id.
     pub account: &'static str,
     /// The account's plan.
     pub plan: &'static str,
-    /// Looks, but changes nothing.
+    /// Reads, but changes nothing.
     pub is_viewer: bool,
 }
 
-/// Everybody: one who acts for two accounts, one in the shoes of the second, and one whose plan has
-/// no access.
+/// Everybody: one who acts for two accounts, one in the shoes of the second, and one whose plan has no
+/// access.
 pub const PEOPLE: [Person; 3] = [
     Person {
         email: "anna@acme.example",
@@ -77,7 +77,7 @@ impl Membership {
         }
     }
 
-    /// The group that says this, in the pattern that the portal looks for by default.
+    /// Returns the group that says this, in the pattern that the portal expects by default.
     fn group(&self) -> String {
         let role = if self.is_viewer { ":viewer" } else { "" };
         format!("water:{}:{}{role}", self.account, self.plan)
@@ -90,18 +90,18 @@ impl Membership {
 }
 
 impl Person {
-    /// What they type beside their address.
+    /// Returns the password that they type with their address.
     pub fn password<'a>(&self, credentials: &'a Credentials) -> &'a str {
         (self.password)(credentials)
     }
 }
 
-/// The provider's URL, for browsers and pods alike.
-pub fn issuer(cluster: &Cluster) -> String {
-    format!("https://{}:{PORT}/dex", cluster.node_address())
+/// Returns the provider's URL, for browsers and pods alike.
+pub fn issuer() -> String {
+    format!("https://{NODE_ADDRESS}:{PORT}/dex")
 }
 
-/// Everybody, for the browser tests: `[{email, name, password, accounts: [{id, plan, role}]}]`.
+/// Returns everybody, for the browser tests: `[{email, name, password, accounts: [{id, plan, role}]}]`.
 pub fn people_json(credentials: &Credentials) -> Value {
     let person = |person: &Person| {
         let accounts: Vec<_> = person.memberships.iter().map(Membership::json).collect();
@@ -115,11 +115,11 @@ pub fn people_json(credentials: &Credentials) -> Value {
     PEOPLE.iter().map(person).collect()
 }
 
-/// Writes the provider's settings, inside the cluster, and says how to run it.
-pub fn service(cluster: &Cluster) -> Result<Service> {
-    let credentials = Credentials::read(Cluster::FILES.as_ref())?;
+/// Writes the provider's settings, inside the cluster, and returns its service.
+pub fn service() -> Result<Service> {
+    let credentials = Credentials::read(FILES.as_ref())?;
     let file = inside("identity.json");
-    write_private(file.as_ref(), &settings(cluster, &credentials).to_string())?;
+    write_private(file.as_ref(), &settings(&credentials).to_string())?;
     Ok(Service::new(
         "identity",
         program_inside("identity"),
@@ -127,8 +127,8 @@ pub fn service(cluster: &Cluster) -> Result<Service> {
     ))
 }
 
-fn settings(cluster: &Cluster, credentials: &Credentials) -> Value {
-    let portal = format!("https://{}", Cluster::HOST);
+fn settings(credentials: &Credentials) -> Value {
+    let portal = format!("https://{HOST}");
     let person = |person: &Person| {
         let groups: Vec<_> = person.memberships.iter().map(Membership::group).collect();
         json!({
@@ -139,12 +139,12 @@ fn settings(cluster: &Cluster, credentials: &Credentials) -> Value {
         })
     };
     json!({
-        "issuer": issuer(cluster),
-        "listen": format!("{}:{PORT}", cluster.node_address()),
+        "issuer": issuer(),
+        "listen": format!("{NODE_ADDRESS}:{PORT}"),
         "certificate": inside(&format!("pki/{IDENTITY}.crt")),
         "key": inside(&format!("pki/{IDENTITY}.key")),
         "authority": inside("pki/ca.crt"),
-        "hosts": {Cluster::HOST: cluster.node_address()},
+        "hosts": {HOST: NODE_ADDRESS},
         "clients": [{
             "id": CLIENT_ID,
             "secret": credentials.portal_client,
@@ -155,22 +155,4 @@ fn settings(cluster: &Cluster, credentials: &Credentials) -> Value {
         }],
         "people": PEOPLE.iter().map(person).collect::<Vec<_>>(),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_viewers_group_says_so() {
-        let groups: Vec<_> = PEOPLE[0]
-            .memberships
-            .iter()
-            .map(Membership::group)
-            .collect();
-        assert_eq!(
-            groups,
-            ["water:acme:Enterprise", "water:globex:Enterprise:viewer"]
-        );
-    }
 }

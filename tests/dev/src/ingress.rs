@@ -1,6 +1,5 @@
-//! What every cluster has beside the product: a name server (CoreDNS) and an ingress controller
-//! (Traefik), which serves every host by http, and by https with a certificate of the cluster's
-//! authority.
+//! Parts of every cluster besides the product: a name server (CoreDNS) and an ingress controller (Traefik),
+//! which serves every host by http, and by https with a certificate of the cluster's authority.
 
 use std::fs;
 
@@ -8,43 +7,26 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use crate::certificates::INGRESS;
-use crate::cluster::{Cluster, program_inside};
-use crate::process::{end_of_log, run, run_with_input};
+use crate::cluster::{Cluster, DNS_ADDRESS, NODE_ADDRESS, program_inside};
+use crate::process::{end_of_log, run};
 
 /// Starts both and waits until they answer.
 pub fn start(cluster: &Cluster) -> Result<()> {
     let coredns = include_str!("../manifests/coredns.yaml")
         .replace("@NODE_PROGRAM@", &program_inside("node"))
-        .replace("@DNS_ADDRESS@", &cluster.dns_address());
+        .replace("@DNS_ADDRESS@", DNS_ADDRESS);
     let traefik = include_str!("../manifests/traefik.yaml")
         .replace("@TRAEFIK_PROGRAM@", &program_inside("traefik"))
-        .replace("@NODE_ADDRESS@", &cluster.node_address());
+        .replace("@NODE_ADDRESS@", NODE_ADDRESS);
     let certificate = certificate(cluster)?;
-    // Server-side, so that no annotation repeats what a Secret holds.
-    let apply = [
-        "apply",
-        "--server-side",
-        "--force-conflicts",
-        "--field-manager=water-dev",
-        "--filename=-",
-    ];
-    run_with_input(
-        cluster.kubectl().args(apply),
-        &format!("{coredns}\n---\n{traefik}\n---\n{certificate}"),
-    )?;
+    cluster.apply(&format!("{coredns}\n---\n{traefik}\n---\n{certificate}"))?;
     for (namespace, deployment) in [
         ("kube-system", "deployment/coredns"),
         ("ingress", "deployment/traefik"),
     ] {
-        let rollout = [
-            "--namespace",
-            namespace,
-            "rollout",
-            "status",
-            deployment,
-            "--timeout=120s",
-        ];
-        run(cluster.kubectl().args(rollout)).with_context(|| {
+        let rollout = ["rollout", "status", deployment, "--timeout=120s"];
+        let namespace = ["--namespace", namespace];
+        run(cluster.kubectl().args(namespace).args(rollout)).with_context(|| {
             format!(
                 "{deployment} did not start; the end of the kubelet's log:\n{}",
                 end_of_log(&cluster.log("kubelet"))
@@ -54,7 +36,7 @@ pub fn start(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// The Secret with the certificate, and with the file that tells Traefik to show it for every host.
+/// Returns the Secret with the certificate, and with the file by which Traefik shows it for every host.
 fn certificate(cluster: &Cluster) -> Result<Value> {
     let file = cluster.file("pki").join(INGRESS);
     let read = |extension: &str| {

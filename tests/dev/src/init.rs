@@ -16,9 +16,12 @@ use nix::mount::{MsFlags, mount};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use crate::cluster::{Cluster, inside};
-use crate::process::run;
+use crate::cluster::{Cluster, FILES, HOST_ADDRESS, NODE, NODE_ADDRESS, inside};
+use crate::namespace::ip;
 use crate::{control_plane, identity, node, stores, wait};
+
+/// Milliseconds, unless the machine is busy.
+const SOON: Duration = Duration::from_secs(60);
 
 /// Settings of the whole machine that the kubelet writes: it gets private copies.
 const WRITTEN_BY_KUBELET: [&str; 5] = [
@@ -33,24 +36,24 @@ const WRITTEN_BY_KUBELET: [&str; 5] = [
 pub fn run_as_process_1(cluster: &Cluster) -> Result<()> {
     mount_private_folders(&cluster.folder)?;
     copy_machine_settings()?;
-    nix::unistd::sethostname(cluster.node_name()).context("cannot set the host name")?;
-    connect(cluster)?;
+    nix::unistd::sethostname(NODE).context("cannot set the host name")?;
+    connect()?;
     // By this path, since the program's own may be hidden by a mount.
     let supervisor = Command::new("/proc/self/exe")
-        .args(["supervise", "--number", &cluster.number.to_string()])
+        .arg("supervise")
         .spawn()
         .context("cannot start the supervisor")?;
     reap_until(Pid::from_raw(i32::try_from(supervisor.id())?))
 }
 
 /// Starts the programs in their order and keeps them running.
-pub fn supervise(cluster: &Cluster) -> Result<()> {
+pub fn supervise() -> Result<()> {
     stores::prepare()?;
     let first = [
-        stores::services(cluster)?,
-        vec![identity::service(cluster)?],
-        control_plane::storage_and_api(cluster)?,
-        node::images(cluster)?,
+        stores::services()?,
+        vec![identity::service()?],
+        control_plane::storage_and_api()?,
+        node::images()?,
     ];
     for service in first.into_iter().flatten() {
         service.keep_running();
@@ -58,7 +61,7 @@ pub fn supervise(cluster: &Cluster) -> Result<()> {
     control_plane::await_api()?;
     for service in control_plane::controllers()
         .into_iter()
-        .chain(node::agents(cluster)?)
+        .chain(node::agents()?)
     {
         service.keep_running();
     }
@@ -98,10 +101,10 @@ fn mount_private_folders(files: &Path) -> Result<()> {
     mount_memory("/run")?;
     // PostgreSQL's shared memory would stay behind when it is killed.
     mount_memory("/dev/shm")?;
-    for folder in ["/run/lock", "/run/netns", Cluster::FILES] {
+    for folder in ["/run/lock", "/run/netns", FILES] {
         make(Path::new(folder))?;
     }
-    bind(files, Cluster::FILES)?;
+    bind(files, FILES)?;
     bind(Path::new(&inside("var")), "/var")
 }
 
@@ -117,26 +120,17 @@ fn copy_machine_settings() -> Result<()> {
     Ok(())
 }
 
-/// The link to the machine is put here from outside.
-fn connect(cluster: &Cluster) -> Result<()> {
+/// Waits for the link to the machine, which is put here from outside.
+fn connect() -> Result<()> {
     ip("link set lo up")?;
-    wait::until(
-        Duration::from_secs(60),
-        "the link to the machine is there",
-        || Ok(ip("link show eth0").ok()),
-    )?;
-    ip(&format!(
-        "address add {}/30 dev eth0",
-        cluster.node_address()
-    ))?;
+    wait::until(SOON, "the link to the machine is there", || {
+        Ok(ip("link show eth0").ok())
+    })?;
+    ip(&format!("address add {NODE_ADDRESS}/30 dev eth0"))?;
     ip("link set eth0 up")?;
     // Without a default route a connection to a Service's address fails before it can be redirected.
-    ip(&format!("route add default via {}", cluster.host_address()))?;
+    ip(&format!("route add default via {HOST_ADDRESS}"))?;
     fs::write("/proc/sys/net/ipv4/ip_forward", "1").context("cannot turn on forwarding")
-}
-
-fn ip(arguments: &str) -> Result<()> {
-    run(Command::new("ip").args(arguments.split(' '))).map(drop)
 }
 
 fn make(folder: &Path) -> Result<()> {

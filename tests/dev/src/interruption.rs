@@ -9,15 +9,14 @@ use anyhow::{Context, Result};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// Whether the command was asked to stop.
-#[derive(Clone)]
+/// Request to stop the command, once it has come.
+#[derive(Clone, Default)]
 pub struct Interruption(Arc<AtomicBool>);
 
 impl Interruption {
-    /// From here on SIGINT and SIGTERM do not end this process. Programs that it starts get them as
-    /// usual: a terminal sends Ctrl-C to all of them. So the signals are caught, not blocked: a
-    /// program inherits what is blocked, and every server that a test starts could no longer be
-    /// asked to stop.
+    /// Keeps SIGINT and SIGTERM from ending this process. Programs that it starts get them as usual: a
+    /// terminal sends Ctrl-C to all of them. So the signals are caught, not blocked: a program inherits what
+    /// is blocked, and every server that a test starts could no longer be asked to stop.
     pub fn watch() -> Result<Self> {
         let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot catch signals")?;
         let come = Arc::new(AtomicBool::new(false));
@@ -29,6 +28,12 @@ impl Interruption {
             }
         });
         Ok(Self(come))
+    }
+
+    /// Returns one that has come.
+    #[cfg(test)]
+    pub fn come() -> Self {
+        Self(Arc::new(AtomicBool::new(true)))
     }
 
     /// Whether a signal has come.
@@ -43,32 +48,25 @@ mod tests {
     use std::process::Command;
     use std::time::Duration;
 
-    use anyhow::ensure;
     use nix::sys::signal::{Signal, kill, raise};
     use nix::unistd::Pid;
-    use water_harness::wait_until;
 
     use super::*;
+    use crate::wait;
 
-    #[tokio::test]
-    async fn the_command_goes_on_and_its_programs_can_be_stopped() {
+    #[test]
+    fn the_command_goes_on_and_its_programs_can_be_stopped() {
         let interruption = Interruption::watch().unwrap();
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        kill(
-            Pid::from_raw(i32::try_from(child.id()).unwrap()),
-            Signal::SIGTERM,
-        )
-        .unwrap();
+        let id = Pid::from_raw(i32::try_from(child.id()).unwrap());
+        kill(id, Signal::SIGTERM).unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(SIGTERM));
         assert!(!interruption.has_come());
 
         raise(Signal::SIGTERM).unwrap();
-        let noticed = async || {
-            ensure!(interruption.has_come(), "not noticed");
-            Ok(())
-        };
-        wait_until("the signal", Duration::from_secs(60), noticed)
-            .await
-            .unwrap();
+        wait::until(Duration::from_secs(60), "the signal", || {
+            Ok(interruption.has_come().then_some(()))
+        })
+        .unwrap();
     }
 }

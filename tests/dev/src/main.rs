@@ -6,6 +6,7 @@ mod bench;
 mod binaries;
 mod browser;
 mod certificates;
+mod clients;
 mod cluster;
 mod clusters;
 mod confidential;
@@ -22,6 +23,7 @@ mod ingress;
 mod init;
 mod interruption;
 mod leftovers;
+mod marks;
 mod namespace;
 mod node;
 mod node_js;
@@ -29,16 +31,18 @@ mod packages;
 mod portal;
 mod process;
 mod product;
+mod profile;
 mod programs;
 mod progress;
 mod project;
-mod searched;
+#[cfg(test)]
+mod rules;
 mod status;
 mod stores;
-mod suite;
+mod suites;
 mod supervisor;
 mod test;
-mod test_programs;
+mod timeline;
 mod unused;
 mod up;
 mod wait;
@@ -79,14 +83,16 @@ enum Command {
     Env,
     /// Check and build the portal's pages, if their sources have changed.
     Web,
+    /// Install the generators of API clients, for the whole-system tests on a running cluster.
+    Clients,
     /// Build images that report another version, for a rollout by hand, and put them into the
     /// cluster's registry.
     Images {
-        /// What the binaries report and the images are tagged with. Left out: WATER_NEXT_TAG of
+        /// Version that the binaries report and the images are tagged with. Left out: WATER_NEXT_TAG of
         /// `cargo dev env`.
         version: Option<String>,
     },
-    /// Run every check and every test, on a cluster of its own.
+    /// Run every check and every test, on a separate cluster.
     Test {
         /// Run only the parts whose name contains this, such as "whole-system".
         #[arg(long)]
@@ -95,11 +101,14 @@ enum Command {
         /// parts run.
         #[arg(long)]
         faults: bool,
+        /// Print the time of each step, of compilations and of tests at the end.
+        #[arg(long)]
+        profile: bool,
     },
     /// Compare the product with well-known programs that do the same work, on this machine, and
     /// record the result.
     Bench {
-        /// What is measured. Left out: everything.
+        /// Part that is measured. Left out: every part.
         part: Option<bench::Part>,
     },
     /// Run kubectl on the cluster.
@@ -116,16 +125,11 @@ enum Command {
     #[command(hide = true)]
     Init {
         #[arg(long)]
-        number: u8,
-        #[arg(long)]
         folder: PathBuf,
     },
-    /// What keeps the cluster's programs running, inside its namespaces.
+    /// The supervisor of the cluster's programs, inside its namespaces.
     #[command(hide = true)]
-    Supervise {
-        #[arg(long)]
-        number: u8,
-    },
+    Supervise,
 }
 
 fn main() -> ExitCode {
@@ -145,20 +149,26 @@ fn run(command: Command) -> Result<()> {
         Command::Status => status::print(),
         Command::Env => environment::print(),
         Command::Web => web::run(),
+        Command::Clients => clients::run(),
         Command::Images { version } => up::images_of(version),
-        Command::Test { only, faults } => test::run(only.as_deref(), faults),
+        Command::Test {
+            only,
+            faults,
+            profile,
+        } => test::run(&test::Asked {
+            only: only.as_deref(),
+            faults,
+            profile,
+        }),
         Command::Bench { part } => bench::run(part),
         Command::Kubectl { arguments } => pass_through(Cluster::kubectl, &arguments),
         Command::Helm { arguments } => pass_through(Cluster::helm, &arguments),
-        Command::Init { number, folder } => init::run_as_process_1(&Cluster { number, folder }),
-        Command::Supervise { number } => init::supervise(&Cluster {
-            number,
-            folder: PathBuf::from(Cluster::FILES),
-        }),
+        Command::Init { folder } => init::run_as_process_1(&Cluster { folder }),
+        Command::Supervise => init::supervise(),
     }
 }
 
-/// Becomes `program` on this checkout's cluster.
+/// Becomes `program` on the development cluster.
 fn pass_through(
     program: fn(&Cluster) -> std::process::Command,
     arguments: &[OsString],

@@ -4,64 +4,55 @@
 //! run that was interrupted at any moment leaves nothing that a later one could not find.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, HOST_ADDRESS, NAME, NODE_ADDRESS, POD_NETWORK, SERVICE_NETWORK};
 use crate::process::{end_of_log, run};
 use crate::wait;
 
-/// The file of a control group's CPU weight in versions 1 and 2, and ten times the kernel's default, which is what one
+/// Milliseconds, unless the machine is busy.
+const SOON: Duration = Duration::from_secs(120);
+
+/// File of a control group's CPU weight in versions 1 and 2, and ten times the kernel's default, which is what one
 /// thread has: a node has its machine for itself.
 const WEIGHTS: [(&str, &str); 2] = [("cpu.shares", "10240"), ("cpu.weight", "1000")];
 
-/// Whether the cluster outlives the command that started it.
+/// Life of the cluster, compared with that of the command that started it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Lifetime {
-    /// Until `down`.
+    /// Life until `down`.
     UntilDown,
-    /// At most as long as the command: a test run that is killed takes its cluster along.
+    /// Life at most as long as the command's: a test run that is killed takes its cluster along.
     WithThisProcess,
 }
 
-/// Makes the namespaces with their process 1 and their link, as far as they are not there yet.
+/// Makes the namespaces with their process 1 and their link, where they do not exist yet.
 pub fn start(cluster: &Cluster, lifetime: Lifetime) -> Result<()> {
-    make_cgroups(cluster)?;
+    make_cgroups()?;
     let init = match init_process(cluster)? {
         Some(init) => init,
         None => spawn(cluster, lifetime)?,
     };
-    if !link_exists(cluster) {
-        let (link, init) = (cluster.link(), init.to_string());
-        ip(&[
-            "link", "add", &link, "type", "veth", "peer", "name", "eth0", "netns", &init,
-        ])?;
+    if !link_exists() {
+        ip(&format!(
+            "link add {NAME} type veth peer name eth0 netns {init}"
+        ))?;
     }
-    ip(&[
-        "address",
-        "replace",
-        &format!("{}/30", cluster.host_address()),
-        "dev",
-        &cluster.link(),
-    ])?;
-    ip(&["link", "set", &cluster.link(), "up"])?;
-    for network in [cluster.pod_network(), cluster.service_network()] {
-        ip(&[
-            "route",
-            "replace",
-            &network,
-            "via",
-            &cluster.node_address(),
-            "dev",
-            &cluster.link(),
-        ])?;
+    ip(&format!("address replace {HOST_ADDRESS}/30 dev {NAME}"))?;
+    ip(&format!("link set {NAME} up"))?;
+    for network in [POD_NETWORK, SERVICE_NETWORK] {
+        ip(&format!(
+            "route replace {network} via {NODE_ADDRESS} dev {NAME}"
+        ))?;
     }
     Ok(())
 }
@@ -76,62 +67,42 @@ pub fn stop(cluster: &Cluster) -> Result<()> {
             }
         }
     }
-    wait::until(
-        Duration::from_secs(120),
-        "the cluster's processes are gone",
-        || {
-            // A child of this very process (a test run's) is gone only when it has been waited for.
-            while let Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) =
-                waitpid(None, Some(WaitPidFlag::WNOHANG))
-            {}
-            Ok(processes(cluster)?.is_empty().then_some(()))
-        },
-    )?;
+    wait::until(SOON, "the cluster's processes are gone", || {
+        // A child of this very process (a test run's) is gone only when it has been waited for.
+        while let Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) =
+            waitpid(None, Some(WaitPidFlag::WNOHANG))
+        {}
+        Ok(processes(cluster)?.is_empty().then_some(()))
+    })?;
     // The link goes with its namespace, a moment later; asking for it only makes that moment shorter.
-    ip(&["link", "delete", &cluster.link()]).ok();
-    wait::until(
-        Duration::from_secs(120),
-        "the cluster's link is gone",
-        || Ok((!link_exists(cluster)).then_some(())),
-    )?;
-    wait::until(
-        Duration::from_secs(120),
-        "the cluster's control groups are gone",
-        || {
-            Ok(cgroups(cluster)?
-                .iter()
-                .all(|folder| remove_cgroup(folder))
-                .then_some(()))
-        },
-    )
+    ip(&format!("link delete {NAME}")).ok();
+    wait::until(SOON, "the cluster's link is gone", || {
+        Ok((!link_exists()).then_some(()))
+    })?;
+    wait::until(SOON, "the cluster's control groups are gone", || {
+        let mut groups = cgroups()?.into_iter().filter(|group| group.exists());
+        Ok(groups.all(|group| remove_cgroup(&group)).then_some(()))
+    })
 }
 
-/// Process 1 of the cluster's namespaces, as the machine numbers it.
+/// Returns process 1 of the cluster's namespaces, as the machine numbers it.
 pub fn init_process(cluster: &Cluster) -> Result<Option<Pid>> {
     Ok(find_processes(|words| is_init(words, cluster))?
         .first()
         .copied())
 }
 
-/// Whether the machine has the cluster's network link.
-pub fn link_exists(cluster: &Cluster) -> bool {
-    Path::new("/sys/class/net").join(cluster.link()).exists()
+/// Whether the machine has a cluster's network link.
+pub fn link_exists() -> bool {
+    Path::new("/sys/class/net").join(NAME).exists()
 }
 
-/// A command that runs inside the namespaces.
+/// Returns a command that runs inside the namespaces.
 pub fn enter(cluster: &Cluster) -> Result<Command> {
     let init = init_process(cluster)?.context("the cluster is not running")?;
     let mut command = Command::new("nsenter");
-    command.args([
-        "--target",
-        &init.to_string(),
-        "--mount",
-        "--net",
-        "--pid",
-        "--uts",
-        "--ipc",
-        "--wd=/",
-    ]);
+    command.args("--mount --net --pid --uts --ipc --wd=/ --target".split(' '));
+    command.arg(init.to_string());
     Ok(command)
 }
 
@@ -149,38 +120,23 @@ fn spawn(cluster: &Cluster, lifetime: Lifetime) -> Result<Pid> {
         command.args(["setpriv", "--pdeathsig", "KILL"]);
     }
     command
-        .args([
-            "unshare",
-            "--mount",
-            "--net",
-            "--pid",
-            "--uts",
-            "--ipc",
-            "--fork",
-            "--kill-child",
-        ])
+        .args("unshare --mount --net --pid --uts --ipc --fork --kill-child".split(' '))
         .args(["--propagation", "private", "--mount-proc"])
         .arg(own_program)
-        .args(["init", "--number", &cluster.number.to_string(), "--folder"])
+        .args(["init", "--folder"])
         .arg(&cluster.folder)
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
         .stderr(log);
     let mut child = command.spawn().context("cannot start `setsid unshare`")?;
-    wait::until(
-        Duration::from_secs(120),
-        "process 1 of the cluster runs",
-        || {
-            if let Some(status) = child.try_wait().context("cannot look at `unshare`")? {
-                let log = end_of_log(&cluster.log("init"));
-                anyhow::bail!(
-                    "`unshare` ended with {status}; making namespaces needs root's rights:\n{log}"
-                );
-            }
-            init_process(cluster)
-        },
-    )
+    wait::until(SOON, "process 1 of the cluster runs", || {
+        if let Some(status) = child.try_wait().context("cannot look at `unshare`")? {
+            let log = end_of_log(&cluster.log("init"));
+            bail!("`unshare` ended with {status}; making namespaces needs root's rights:\n{log}");
+        }
+        init_process(cluster)
+    })
 }
 
 fn is_init(words: &[&[u8]], cluster: &Cluster) -> bool {
@@ -189,13 +145,13 @@ fn is_init(words: &[&[u8]], cluster: &Cluster) -> bool {
         && words.windows(2).any(|pair| pair == [b"--folder", folder])
 }
 
-/// Process 1, and the `unshare` that waits for it.
+/// Returns process 1, and the `unshare` that waits for it.
 fn processes(cluster: &Cluster) -> Result<Vec<Pid>> {
     let folder = cluster.folder.as_os_str().as_encoded_bytes();
     find_processes(|words| words.windows(2).any(|pair| pair == [b"--folder", folder]))
 }
 
-/// The processes whose command line, as words, satisfies `wanted`.
+/// Returns the processes whose command line, as words, satisfies `wanted`.
 fn find_processes(wanted: impl Fn(&[&[u8]]) -> bool) -> Result<Vec<Pid>> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").context("cannot read /proc")? {
@@ -207,7 +163,7 @@ fn find_processes(wanted: impl Fn(&[&[u8]]) -> bool) -> Result<Vec<Pid>> {
         else {
             continue;
         };
-        // A process may end while it is looked at.
+        // A process may end while it is read.
         let Ok(command_line) = fs::read(entry.path().join("cmdline")) else {
             continue;
         };
@@ -219,9 +175,8 @@ fn find_processes(wanted: impl Fn(&[&[u8]]) -> bool) -> Result<Vec<Pid>> {
     Ok(found)
 }
 
-/// One control group in each hierarchy (version 1) or in the only one (version 2), below which all
-/// pods will be.
-fn make_cgroups(cluster: &Cluster) -> Result<()> {
+/// Makes the groups below which all pods will be.
+fn make_cgroups() -> Result<()> {
     let root = Path::new("/sys/fs/cgroup");
     if root.join("cgroup.controllers").exists() {
         // The kubelet needs these controllers below the group; those that the machine lacks are left out.
@@ -229,21 +184,20 @@ fn make_cgroups(cluster: &Cluster) -> Result<()> {
             fs::write(root.join("cgroup.subtree_control"), controller).ok();
         }
     }
-    for hierarchy in hierarchies()? {
-        let folder = hierarchy.join(cluster.cgroup());
-        if !folder.exists() {
-            fs::create_dir(&folder)
-                .with_context(|| format!("cannot make the control group {}", folder.display()))?;
+    for group in cgroups()? {
+        if !group.exists() {
+            fs::create_dir(&group)
+                .with_context(|| format!("cannot make the control group {}", group.display()))?;
         }
-        give_weight(&folder)?;
+        give_weight(&group)?;
     }
     Ok(())
 }
 
 /// Sets the CPU weight of a control group, where its hierarchy has one.
-fn give_weight(folder: &Path) -> Result<()> {
+fn give_weight(group: &Path) -> Result<()> {
     for (name, weight) in WEIGHTS {
-        let file = folder.join(name);
+        let file = group.join(name);
         if file.exists() {
             fs::write(&file, weight).with_context(|| format!("cannot write {}", file.display()))?;
         }
@@ -251,45 +205,36 @@ fn give_weight(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn hierarchies() -> Result<Vec<PathBuf>> {
+/// Returns a control group in each hierarchy (version 1) or in the only one (version 2), made or not.
+fn cgroups() -> Result<Vec<PathBuf>> {
     let root = Path::new("/sys/fs/cgroup");
     if root.join("cgroup.procs").exists() {
-        return Ok(vec![root.to_owned()]);
+        return Ok(vec![root.join(NAME)]);
     }
-    let entries = fs::read_dir(root).context("cannot read /sys/fs/cgroup")?;
-    // A link such as `cpu` stands for a hierarchy that is there under its full name.
-    let folders = entries
-        .filter_map(Result::ok)
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    Ok(folders
-        .map(|entry| entry.path())
-        .filter(|path| path.join("cgroup.procs").exists())
-        .collect())
+    let hierarchies = folders(root).context("cannot read /sys/fs/cgroup")?;
+    let hierarchies = hierarchies.filter(|path| path.join("cgroup.procs").exists());
+    Ok(hierarchies.map(|path| path.join(NAME)).collect())
 }
 
-fn cgroups(cluster: &Cluster) -> Result<Vec<PathBuf>> {
-    let folders = hierarchies()?
-        .into_iter()
-        .map(|hierarchy| hierarchy.join(cluster.cgroup()));
-    Ok(folders.filter(|folder| folder.exists()).collect())
+/// Returns the folders in a folder, without links: in /sys/fs/cgroup one such as `cpu` is another name of a
+/// hierarchy.
+fn folders(folder: &Path) -> io::Result<impl Iterator<Item = PathBuf>> {
+    let entries = fs::read_dir(folder)?.filter_map(Result::ok);
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    Ok(folders.map(|entry| entry.path()))
 }
 
 /// Removes a control group from its leaves up; false while a process in it is still ending.
 fn remove_cgroup(folder: &Path) -> bool {
-    let Ok(entries) = fs::read_dir(folder) else {
+    let Ok(mut children) = folders(folder) else {
         return !folder.exists();
     };
-    let folders = entries
-        .filter_map(Result::ok)
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    folders
-        .map(|entry| entry.path())
-        .all(|child| remove_cgroup(&child))
-        && fs::remove_dir(folder).is_ok()
+    children.all(|child| remove_cgroup(&child)) && fs::remove_dir(folder).is_ok()
 }
 
-fn ip(arguments: &[&str]) -> Result<()> {
-    run(Command::new("ip").args(arguments)).map(drop)
+/// Runs `ip` with these words.
+pub fn ip(arguments: &str) -> Result<()> {
+    run(Command::new("ip").args(arguments.split(' '))).map(drop)
 }
 
 #[cfg(test)]
@@ -299,14 +244,11 @@ mod tests {
     #[test]
     fn a_group_gets_its_weight_in_the_hierarchies_that_have_one() {
         for (name, weight) in WEIGHTS {
-            let folder = tempfile::tempdir().unwrap();
-            fs::write(folder.path().join(name), "").unwrap();
-            give_weight(folder.path()).unwrap();
-            assert_eq!(
-                fs::read_to_string(folder.path().join(name)).unwrap(),
-                weight
-            );
-            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+            let group = tempfile::tempdir().unwrap();
+            fs::write(group.path().join(name), "").unwrap();
+            give_weight(group.path()).unwrap();
+            assert_eq!(fs::read_to_string(group.path().join(name)).unwrap(), weight);
+            assert_eq!(fs::read_dir(group.path()).unwrap().count(), 1);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What makes the namespaces a Kubernetes node: registry, containerd, kubelet, kube-proxy and the
+//! Services that make the namespaces a Kubernetes node: registry, containerd, kubelet, kube-proxy and the
 //! policy engine.
 
 use std::fs;
@@ -9,20 +9,22 @@ use anyhow::{Context, Result};
 use nix::sys::statfs::{OVERLAYFS_SUPER_MAGIC, statfs};
 use serde_json::json;
 
-use crate::cluster::{Cluster, inside, program_inside};
+use crate::cluster::{
+    DNS_ADDRESS, FILES, NAME, NODE, NODE_ADDRESS, POD_NETWORK, REGISTRY, inside, program_inside,
+};
 use crate::process::run;
 use crate::supervisor::Service;
 
-/// What starts beside the API server: neither needs it.
-pub fn images(cluster: &Cluster) -> Result<Vec<Service>> {
+/// Returns the services that start together with the API server, which they do not need.
+pub fn images() -> Result<Vec<Service>> {
     write("containerd.toml", &containerd_config()?)?;
-    write("cni/10-pods.conflist", &pod_network(cluster).to_string())?;
-    write("certs.d/_default/hosts.toml", &registry_hosts(cluster))?;
+    write("cni/10-pods.conflist", &pod_network().to_string())?;
+    write("certs.d/_default/hosts.toml", &registry_hosts())?;
     fs::create_dir_all(inside("registry")).context("cannot make the registry's folder")?;
     let registry = [
         "registry".into(),
         "serve".into(),
-        format!("--address={}", cluster.registry()),
+        format!("--address={REGISTRY}"),
         format!("--disk={}", inside("registry")),
     ];
     Ok(vec![
@@ -35,23 +37,23 @@ pub fn images(cluster: &Cluster) -> Result<Vec<Service>> {
     ])
 }
 
-/// What starts once the API server is ready.
-pub fn agents(cluster: &Cluster) -> Result<Vec<Service>> {
-    write("kubelet.json", &kubelet_config(cluster).to_string())?;
-    write("kube-proxy.json", &proxy_config(cluster).to_string())?;
+/// Returns the services that start once the API server is ready.
+pub fn agents() -> Result<Vec<Service>> {
+    write("kubelet.json", &kubelet_config().to_string())?;
+    write("kube-proxy.json", &proxy_config().to_string())?;
     if !kernel_queues_by_nftables() {
-        queue_by_iptables(cluster)?;
+        queue_by_iptables()?;
     }
     let kubelet = [
         format!("--config={}", inside("kubelet.json")),
         format!("--kubeconfig={}", inside("pki/kubelet.kubeconfig")),
-        format!("--hostname-override={}", cluster.node_name()),
-        format!("--node-ip={}", cluster.node_address()),
+        format!("--hostname-override={NODE}"),
+        format!("--node-ip={NODE_ADDRESS}"),
         "--root-dir=/var/lib/kubelet".into(),
     ];
     let policies = [
         format!("--kubeconfig={}", inside("pki/admin.kubeconfig")),
-        format!("--hostname-override={}", cluster.node_name()),
+        format!("--hostname-override={NODE}"),
         "--disable-nri".into(),
         format!("--nfqueue-id={QUEUE}"),
         "--metrics-bind-address=127.0.0.1:9080".into(),
@@ -70,8 +72,7 @@ pub fn agents(cluster: &Cluster) -> Result<Vec<Service>> {
 }
 
 fn containerd_config() -> Result<String> {
-    let root =
-        statfs(Cluster::FILES).with_context(|| format!("cannot look at {}", Cluster::FILES))?;
+    let root = statfs(FILES).with_context(|| format!("cannot examine {FILES}"))?;
     // An overlay cannot lie on an overlay, which is what a container's file system is.
     let snapshotter = if root.filesystem_type() == OVERLAYFS_SUPER_MAGIC {
         "native"
@@ -110,21 +111,21 @@ oom_score = 0
     ))
 }
 
-/// Every image name, of any registry, resolves to the cluster's own: nothing is pulled from elsewhere.
-fn registry_hosts(cluster: &Cluster) -> String {
-    let registry = cluster.registry();
+/// Returns a rule by which image names of any registry resolve to the cluster's own: nothing is pulled from
+/// elsewhere.
+fn registry_hosts() -> String {
     format!(
-        "server = \"http://{registry}\"\n[host.\"http://{registry}\"]\n  capabilities = [\"pull\", \"resolve\"]\n"
+        "server = \"http://{REGISTRY}\"\n[host.\"http://{REGISTRY}\"]\n  capabilities = [\"pull\", \"resolve\"]\n"
     )
 }
 
-/// A link of its own for each pod (no bridge): all packets between pods are routed, which the
-/// policy engine needs.
-fn pod_network(cluster: &Cluster) -> serde_json::Value {
+/// Returns a network with a separate link for each pod (no bridge): all packets between pods are routed,
+/// which the policy engine needs.
+fn pod_network() -> serde_json::Value {
     let addresses = json!({
         "type": "host-local",
         "dataDir": "/run/cni-addresses",
-        "ranges": [[{"subnet": cluster.pod_network()}]],
+        "ranges": [[{"subnet": POD_NETWORK}]],
         "routes": [{"dst": "0.0.0.0/0"}],
     });
     json!({"cniVersion": "1.0.0", "name": "pods", "plugins": [
@@ -134,17 +135,17 @@ fn pod_network(cluster: &Cluster) -> serde_json::Value {
     ]})
 }
 
-fn kubelet_config(cluster: &Cluster) -> serde_json::Value {
+fn kubelet_config() -> serde_json::Value {
     json!({
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
         // By default this version refuses machines with control groups of version 1.
         "failCgroupV1": false,
         "cgroupDriver": "cgroupfs",
-        "cgroupRoot": format!("/{}", cluster.cgroup()),
+        "cgroupRoot": format!("/{NAME}"),
         "failSwapOn": false,
         "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
-        "clusterDNS": [cluster.dns_address()],
+        "clusterDNS": [DNS_ADDRESS],
         "clusterDomain": "cluster.local",
         "resolvConf": "",
         "tlsCertFile": inside("pki/kubelet.crt"),
@@ -158,7 +159,7 @@ fn kubelet_config(cluster: &Cluster) -> serde_json::Value {
         "enforceNodeAllocatable": [],
         // `kubectl logs` shows one file: a pod's whole log is in it, for tests search all that was said.
         "containerLogMaxSize": "1Gi",
-        // How full the machine's disk is, is no reason to drop images.
+        // A full disk of the machine is no reason to drop images.
         "imageGCHighThresholdPercent": 100,
         "evictionHard": {
             "memory.available": "100Mi",
@@ -174,15 +175,15 @@ fn kubelet_config(cluster: &Cluster) -> serde_json::Value {
     })
 }
 
-fn proxy_config(cluster: &Cluster) -> serde_json::Value {
+fn proxy_config() -> serde_json::Value {
     json!({
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",
         "mode": "nftables",
         "clientConnection": {"kubeconfig": inside("pki/proxy.kubeconfig")},
-        "hostnameOverride": cluster.node_name(),
+        "hostnameOverride": NODE,
         "oomScoreAdj": 0,
-        "clusterCIDR": cluster.pod_network(),
+        "clusterCIDR": POD_NETWORK,
         "nftables": {"minSyncPeriod": "100ms"},
         // The machine's connection tracking is not this cluster's to tune.
         "conntrack": {"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
@@ -192,7 +193,8 @@ fn proxy_config(cluster: &Cluster) -> serde_json::Value {
 /// The netfilter queue on which the policy engine judges the first packet of each connection.
 const QUEUE: &str = "100";
 
-/// The engine writes its rules with nftables, whose queue statement some kernels are built without.
+/// Checks whether the kernel can queue by nftables, with which the engine writes its rules: some kernels are
+/// built without its queue statement.
 fn kernel_queues_by_nftables() -> bool {
     let probe = format!(
         "add table inet probe; add chain inet probe c; add rule inet probe c queue num {QUEUE} bypass; \
@@ -205,11 +207,10 @@ fn kernel_queues_by_nftables() -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// The engine's rules in the words of iptables: it judges the first packet of a connection. (It
-/// would know later ones by a label that it sets on the connection, which such a kernel does not
-/// let it.) The node's own packets, which are root's, pass: the kubelet's probes.
-fn queue_by_iptables(cluster: &Cluster) -> Result<()> {
-    let pods = cluster.pod_network();
+/// Adds the engine's rules in the words of iptables: it judges the first packet of a connection. (It would
+/// know later ones by a label that it sets on the connection, which such a kernel does not let it.) The
+/// node's own packets, which are root's, pass: the kubelet's probes.
+fn queue_by_iptables() -> Result<()> {
     let to_queue = format!("-j NFQUEUE --queue-num {QUEUE} --queue-bypass");
     let rules = [
         "-N POLICIES".into(),
@@ -217,11 +218,11 @@ fn queue_by_iptables(cluster: &Cluster) -> Result<()> {
         "-A POSTROUTING -j POLICIES".into(),
         "-A POLICIES -m owner --uid-owner 0 -j RETURN".into(),
         "-A POLICIES -m conntrack --ctstate ESTABLISHED,RELATED -j RETURN".into(),
-        format!("-A POLICIES -s {pods} {to_queue}"),
-        format!("-A POLICIES -d {pods} {to_queue}"),
+        format!("-A POLICIES -s {POD_NETWORK} {to_queue}"),
+        format!("-A POLICIES -d {POD_NETWORK} {to_queue}"),
         "-A INPUT -j POLICIES-IN".into(),
         "-A POLICIES-IN -i lo -j RETURN".into(),
-        format!("-A POLICIES-IN -s {pods} -m conntrack --ctstate NEW {to_queue}"),
+        format!("-A POLICIES-IN -s {POD_NETWORK} -m conntrack --ctstate NEW {to_queue}"),
     ];
     for rule in rules {
         run(Command::new("iptables")

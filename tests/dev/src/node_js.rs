@@ -2,7 +2,7 @@
 //! they are new enough, else the npm registry's package of the Node binary, pinned in
 //! `tests/dev/node-js` and fetched by Debian's npm.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,6 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use water_harness::programs::cache;
 
+use crate::marks::{Mark, hash};
 use crate::packages;
 use crate::process::{run, run_reporting};
 use crate::progress::Step;
@@ -26,20 +27,37 @@ const PINS: [(&str, &str); 2] = [
     ),
 ];
 
-/// Where programs are looked for, so that `node` is one that is new enough.
+/// Files that decide which packages npm installs.
+const PACKAGES: [&str; 2] = ["package.json", "package-lock.json"];
+
+/// Installs the packages that a folder pins, if the pins have changed since the last time; `mark` is the name
+/// of what notes that.
+pub fn install_packages(folder: &Path, mark: &str, step: &Step) -> Result<NodeJs> {
+    let node_js = NodeJs::find_or_fetch(step)?;
+    let pins = hash(&PACKAGES.map(|name| folder.join(name)))?;
+    let installed = Mark::new(mark);
+    if !(installed.is(&pins) && folder.join("node_modules").exists()) {
+        let mut npm = node_js.npm(folder, &["ci", "--ignore-scripts"]);
+        run_reporting(&mut npm, &mut |line| step.say(line))?;
+        installed.set(&pins)?;
+    }
+    Ok(node_js)
+}
+
+/// Search path of programs, on which `node` is one that is new enough.
 pub struct NodeJs {
     path: OsString,
 }
 
 impl NodeJs {
-    /// The machine's own, or one that is fetched first.
+    /// Returns the machine's own, or one that is fetched first.
     pub fn find_or_fetch(step: &Step) -> Result<Self> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let own = Self { path };
         if own.is_new_enough() && run(own.command("npm").arg("--version")).is_ok() {
             return Ok(own);
         }
-        packages::install_missing(&packages::NPM, step)?;
+        packages::install_missing(&[packages::NPM], step)?;
         if own.is_new_enough() {
             return Ok(own);
         }
@@ -63,7 +81,7 @@ impl NodeJs {
         Ok(fetched)
     }
 
-    /// npm, which runs the scripts of packages with this Node.
+    /// Returns npm, which runs the scripts of packages with this Node.
     pub fn npm(&self, folder: &Path, arguments: &[&str]) -> Command {
         let mut npm = self.command("npm");
         npm.args(arguments)
@@ -72,6 +90,11 @@ impl NodeJs {
             .env("npm_config_fund", "false")
             .env("npm_config_update_notifier", "false");
         npm
+    }
+
+    /// Returns the search path of programs, on which `node` and `npm` are found first.
+    pub fn path(&self) -> &OsStr {
+        &self.path
     }
 
     fn command(&self, program: &str) -> Command {
@@ -103,7 +126,7 @@ impl NodeJs {
     }
 }
 
-/// Major and minor version of what `node --version` prints.
+/// Reads major and minor version from the output of `node --version`.
 fn parse(version: &str) -> Option<(u32, u32)> {
     let mut numbers = version.trim().strip_prefix('v')?.split('.');
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))

@@ -1,156 +1,108 @@
-//! What the cluster and the benchmarks need of Debian: installed where that is possible, otherwise
-//! named in one sentence.
+//! Debian packages of the cluster and the benchmarks: installed where that is possible, otherwise named in
+//! one sentence.
 
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, Once, PoisonError};
 
 use anyhow::{Context, Result, bail};
 
 use crate::process::{run, run_reporting};
 use crate::progress::Step;
 
-/// A package, the file by which it is known to be there, and the system service that it would start.
+/// A Debian package and the file by which it is known to be there; `service` says whether its server,
+/// of the same name, would be started with the machine.
 pub struct Package {
     name: &'static str,
     file: &'static str,
-    service: Option<&'static str>,
+    service: bool,
 }
 
-/// What a cluster needs.
-pub const CLUSTER: [Package; 10] = [
+const fn package(name: &'static str, file: &'static str) -> Package {
+    let service = false;
     Package {
-        name: "containerd",
-        file: "/usr/bin/containerd",
-        service: Some("containerd"),
-    },
+        name,
+        file,
+        service,
+    }
+}
+
+const fn server(name: &'static str, file: &'static str) -> Package {
+    let service = true;
     Package {
-        name: "runc",
-        file: "/usr/sbin/runc",
-        service: None,
-    },
-    Package {
-        name: "containernetworking-plugins",
-        file: "/usr/lib/cni/ptp",
-        service: None,
-    },
-    Package {
-        name: "nftables",
-        file: "/usr/sbin/nft",
-        service: None,
-    },
-    Package {
-        name: "iptables",
-        file: "/usr/sbin/iptables",
-        service: None,
-    },
-    Package {
-        name: "iproute2",
-        file: "/usr/bin/ip",
-        service: None,
-    },
-    Package {
-        name: "util-linux",
-        file: "/usr/bin/unshare",
-        service: None,
-    },
-    Package {
-        name: "buildah",
-        file: "/usr/bin/buildah",
-        service: None,
-    },
-    Package {
-        name: "postgresql",
-        file: "/usr/bin/pg_ctlcluster",
-        service: Some("postgresql"),
-    },
-    Package {
-        name: "redis-server",
-        file: "/usr/bin/redis-server",
-        service: Some("redis-server"),
-    },
+        name,
+        file,
+        service,
+    }
+}
+
+const POSTGRES: Package = server("postgresql", "/usr/bin/pg_ctlcluster");
+const REDIS: Package = server("redis-server", "/usr/bin/redis-server");
+
+/// Packages of a cluster.
+pub const CLUSTER: &[Package] = &[
+    server("containerd", "/usr/bin/containerd"),
+    package("runc", "/usr/sbin/runc"),
+    package("containernetworking-plugins", "/usr/lib/cni/ptp"),
+    package("nftables", "/usr/sbin/nft"),
+    package("iptables", "/usr/sbin/iptables"),
+    package("iproute2", "/usr/bin/ip"),
+    package("util-linux", "/usr/bin/unshare"),
+    package("buildah", "/usr/bin/buildah"),
+    POSTGRES,
+    REDIS,
 ];
 
-/// What the benchmarks need: the servers, and Lua for nginx.
-pub const BENCHMARKS: [Package; 6] = [
-    Package {
-        name: "util-linux",
-        file: "/usr/bin/setpriv",
-        service: None,
-    },
-    Package {
-        name: "redis-server",
-        file: "/usr/bin/redis-server",
-        service: Some("redis-server"),
-    },
-    Package {
-        name: "postgresql",
-        file: "/usr/bin/pg_ctlcluster",
-        service: Some("postgresql"),
-    },
-    Package {
-        name: "nginx",
-        file: "/usr/sbin/nginx",
-        service: Some("nginx"),
-    },
-    Package {
-        name: "libnginx-mod-http-lua",
-        file: "/usr/lib/nginx/modules/ngx_http_lua_module.so",
-        service: None,
-    },
-    Package {
-        name: "lua-nginx-redis",
-        file: "/usr/share/lua/5.1/nginx/redis.lua",
-        service: None,
-    },
+/// Packages of the benchmarks: the servers, and Lua for nginx.
+pub const BENCHMARKS: &[Package] = &[
+    package("util-linux", "/usr/bin/setpriv"),
+    REDIS,
+    POSTGRES,
+    server("nginx", "/usr/sbin/nginx"),
+    package(
+        "libnginx-mod-http-lua",
+        "/usr/lib/nginx/modules/ngx_http_lua_module.so",
+    ),
+    package("lua-nginx-redis", "/usr/share/lua/5.1/nginx/redis.lua"),
 ];
 
-/// What the tests need besides: clocks that are wrong, and a pooler before PostgreSQL.
-pub const TESTS: [Package; 2] = [
-    Package {
-        name: "libfaketime",
-        file: "/usr/share/doc/libfaketime",
-        service: None,
-    },
-    Package {
-        name: "pgbouncer",
-        file: "/usr/sbin/pgbouncer",
-        service: Some("pgbouncer"),
-    },
+/// Further packages of the tests: clocks that are wrong, and a pooler before PostgreSQL.
+pub const TESTS: &[Package] = &[
+    package("libfaketime", "/usr/share/doc/libfaketime"),
+    server("pgbouncer", "/usr/sbin/pgbouncer"),
 ];
 
 /// Debian's Chromium.
 pub const CHROMIUM: &str = "/usr/bin/chromium";
 
-/// What the browser tests need: Chromium, and letters for it to draw.
-pub const BROWSER: [Package; 2] = [
-    Package {
-        name: "chromium",
-        file: CHROMIUM,
-        service: None,
-    },
-    Package {
-        name: "fonts-dejavu-core",
-        file: "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
-        service: None,
-    },
+/// Packages of the browser tests: Chromium, and letters for it to draw.
+pub const BROWSER: &[Package] = &[
+    package("chromium", CHROMIUM),
+    package(
+        "fonts-dejavu-core",
+        "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
+    ),
 ];
 
-/// What fetches the packages that the portal's pages are built with.
-pub const NPM: [Package; 1] = [Package {
-    name: "npm",
-    file: "/usr/bin/npm",
-    service: None,
-}];
+/// Package that fetches the packages with which the portal's pages are built.
+pub const NPM: &[Package] = &[package("npm", "/usr/bin/npm")];
+
+/// Python, with which clients of the API are generated and run.
+pub const PYTHON: &[Package] = &[
+    package("python3", "/usr/bin/python3"),
+    package("python3-venv", "/usr/share/doc/python3-venv"),
+];
 
 /// Makes sure that all of these packages are there.
-pub fn install_missing(packages: &[Package], step: &Step) -> Result<()> {
-    let missing: Vec<_> = packages
-        .iter()
-        .filter(|package| !Path::new(package.file).exists())
-        .collect();
+pub fn install_missing(packages: &[&[Package]], step: &Step) -> Result<()> {
+    // apt-get does not wait for another one.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut missing: Vec<_> = packages.iter().copied().flatten().collect();
+    missing.retain(|package| !Path::new(package.file).exists());
     if missing.is_empty() {
         return Ok(());
     }
@@ -166,14 +118,18 @@ pub fn install_missing(packages: &[Package], step: &Step) -> Result<()> {
         );
     }
     let _no_services = KeepServicesStopped::new()?;
-    step.say("updating the list of packages");
-    run(&mut apt_get(&["update"]))?;
+    static UPDATED: Once = Once::new();
+    if !UPDATED.is_completed() {
+        step.say("updating the list of packages");
+        run(&mut apt_get(&["update"]))?;
+        UPDATED.call_once(|| {});
+    }
     let mut install = apt_get(&["install", "--yes", "--no-install-recommends"]);
     run_reporting(install.args(&names), &mut |line| step.say(line)).with_context(|| sentence)?;
     if Path::new("/run/systemd/system").exists() {
         // We start our own servers; those of the packages would start with the machine and take ports.
-        for service in missing.iter().filter_map(|package| package.service) {
-            run(Command::new("systemctl").args(["disable", service]))?;
+        for package in missing.iter().filter(|package| package.service) {
+            run(Command::new("systemctl").args(["disable", package.name]))?;
         }
     }
     Ok(())
@@ -188,7 +144,7 @@ fn apt_get(arguments: &[&str]) -> Command {
     command
 }
 
-/// While this is held, Debian's installation scripts start no server
+/// Guard that keeps Debian's installation scripts from starting servers while it is held
 /// (<https://people.debian.org/~hmh/invokerc.d-policyrc.d-specification.txt>).
 struct KeepServicesStopped {
     policy: Option<PathBuf>,
@@ -198,7 +154,7 @@ impl KeepServicesStopped {
     fn new() -> Result<Self> {
         let policy = PathBuf::from("/usr/sbin/policy-rc.d");
         if policy.exists() {
-            // The machine has a policy of its own, as container images do: theirs is to start nothing.
+            // The machine has its own policy, as container images do: theirs is to start nothing.
             return Ok(Self { policy: None });
         }
         // 101: the action is forbidden.

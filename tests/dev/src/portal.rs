@@ -1,10 +1,10 @@
-//! The portal on the cluster: what the chart is told of it, and how a browser on this machine comes to it.
+//! The portal on the cluster: its values in the chart, and the way of a browser on this machine to it.
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::certificates;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, HOST, NODE_ADDRESS};
 use crate::credentials::Credentials;
 use crate::identity::{self, Membership, PEOPLE, Person};
 
@@ -14,18 +14,18 @@ pub const CLIENT_SECRET: &str = "water-portal-client";
 /// The ConfigMap with the authority that signed the provider's certificate.
 pub const AUTHORITY: &str = "water-portal-authority";
 
-/// The portal's address.
+/// Returns the portal's address.
 pub fn url() -> String {
-    format!("https://{}", Cluster::HOST)
+    format!("https://{HOST}")
 }
 
-/// The chart's value `portal`.
-pub fn values(cluster: &Cluster) -> Value {
+/// Returns the chart's value `portal`.
+pub fn values() -> Value {
     json!({
         "enabled": true,
         "url": url(),
         "oidc": {
-            "issuer": identity::issuer(cluster),
+            "issuer": identity::issuer(),
             "clientId": identity::CLIENT_ID,
             "existingSecret": CLIENT_SECRET,
             "caConfigMap": AUTHORITY,
@@ -35,12 +35,12 @@ pub fn values(cluster: &Cluster) -> Value {
     })
 }
 
-/// Chromium's rule that finds the portal's host, which no name server knows.
-pub fn host_rules(cluster: &Cluster) -> String {
-    format!("MAP {} {}", Cluster::HOST, cluster.node_address())
+/// Returns Chromium's rule that finds the portal's host, which no name server knows.
+pub fn host_rules() -> String {
+    format!("MAP {HOST} {NODE_ADDRESS}")
 }
 
-/// For a person: where the portal is, how a browser reaches and trusts it, and who can sign in.
+/// Describes for a person the portal's address, how a browser reaches and trusts it, and who can sign in.
 pub fn describe(cluster: &Cluster, credentials: &Credentials) -> Result<String> {
     let people: String = PEOPLE
         .iter()
@@ -51,15 +51,13 @@ pub fn describe(cluster: &Cluster, credentials: &Credentials) -> Result<String> 
   Chromium, with a profile of its own that finds and trusts it:
     chromium --user-data-dir=\"$(mktemp -d)\" --host-resolver-rules='{rules}' \\
       --ignore-certificate-errors-spki-list={fingerprints} {url}
-  Any other browser: add the line `{address} {host}` to /etc/hosts, and let the browser
+  Any other browser: add the line `{NODE_ADDRESS} {HOST}` to /etc/hosts, and let the browser
   trust the authority {authority}
   Who can sign in:
 {people}",
         url = url(),
-        rules = host_rules(cluster),
+        rules = host_rules(),
         fingerprints = certificates::browser_fingerprints(cluster)?,
-        address = cluster.node_address(),
-        host = Cluster::HOST,
         authority = cluster.file("pki/ca.crt").display(),
     ))
 }

@@ -1,17 +1,16 @@
-//! Running other programs: their output on success, the end of it with what was attempted on failure.
+//! Running other programs: their output on success, the end of it with the attempt's name on failure.
 
 use std::collections::VecDeque;
 use std::fs;
-use std::io::{self, BufRead, BufReader, IsTerminal, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Output, Stdio};
 
 use anyhow::{Context, Result, bail};
 
 use crate::project::project;
-use crate::searched::{Shown, run_searched};
 
-/// How much of a log an error shows: enough for a compiler's message or a panic, and still one screen.
+/// Lines of a log in an error: enough for a compiler's message or a panic, and still one screen.
 const SHOWN_LINES: usize = 30;
 
 /// Runs `command` to its end and returns its standard output.
@@ -45,28 +44,14 @@ pub fn run_with_input(command: &mut Command, input: &str) -> Result<String> {
 
 /// Runs `command`, handing each line that it prints to `report`; an error carries the last of them.
 pub fn run_reporting(command: &mut Command, report: &mut dyn FnMut(&str)) -> Result<()> {
-    let (output, printed) = io::pipe().context("cannot make a pipe")?;
-    let child = command
-        .stdin(Stdio::null())
-        .stdout(printed.try_clone().context("cannot share a pipe")?)
-        .stderr(printed)
-        .spawn();
-    // The command holds the pipe's other end, which would never seem closed.
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = child.with_context(|| format!("cannot start `{}`", describe(command)))?;
     let mut last_lines = VecDeque::new();
-    for line in BufReader::new(output).lines() {
-        let line =
-            line.with_context(|| format!("cannot read what `{}` reports", describe(command)))?;
-        report(&line);
-        last_lines.push_back(line);
+    let status = run_to_end(command, &mut |line| {
+        report(line);
+        last_lines.push_back(line.to_owned());
         if last_lines.len() > SHOWN_LINES {
             last_lines.pop_front();
         }
-    }
-    let status = child
-        .wait()
-        .with_context(|| format!("cannot wait for `{}`", describe(command)))?;
+    })?;
     if !status.success() {
         bail!(
             "`{}` ended with {status}:\n{}",
@@ -77,28 +62,32 @@ pub fn run_reporting(command: &mut Command, report: &mut dyn FnMut(&str)) -> Res
     Ok(())
 }
 
+/// Runs `command`, handing each line that it prints to `report`, and returns its status.
+pub fn run_to_end(command: &mut Command, report: &mut dyn FnMut(&str)) -> Result<ExitStatus> {
+    let (output, printed) = io::pipe().context("cannot make a pipe")?;
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(printed.try_clone().context("cannot share a pipe")?)
+        .stderr(printed)
+        .spawn();
+    // The command holds the pipe's other end, which would never seem closed.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = child.with_context(|| format!("cannot start `{}`", describe(command)))?;
+    for line in BufReader::new(output).lines() {
+        report(&line.with_context(|| format!("cannot read what `{}` reports", describe(command)))?);
+    }
+    child
+        .wait()
+        .with_context(|| format!("cannot wait for `{}`", describe(command)))
+}
+
 /// Runs cargo in the checkout, with its output on the terminal.
 pub fn cargo(arguments: &[&str], variables: &[(&str, String)]) -> Result<()> {
     let status = cargo_command(arguments, variables).status();
     cargo_ended(arguments, status.context("cannot start cargo")?)
 }
 
-/// The same, and all that it prints is searched for API keys. `read` is given the lines of its
-/// standard output when it has ended.
-pub fn cargo_searched(
-    arguments: &[&str],
-    variables: &[(&str, String)],
-    read: impl FnMut(&str),
-) -> Result<()> {
-    let mut command = cargo_command(arguments, variables);
-    if std::io::stderr().is_terminal() {
-        command.env("CARGO_TERM_COLOR", "always");
-    }
-    let status = run_searched(&mut command, Shown::Here, read);
-    cargo_ended(arguments, status.context("cargo's output")?)
-}
-
-/// Cargo in the checkout.
+/// Returns cargo in the checkout.
 pub fn cargo_command(arguments: &[&str], variables: &[(&str, String)]) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
@@ -109,7 +98,13 @@ pub fn cargo_command(arguments: &[&str], variables: &[(&str, String)]) -> Comman
     command
 }
 
-/// `command` under another program, such as `nice`, that becomes it.
+/// Returns cargo in the checkout, which computes only where nothing else wants to: not even a thread at nice 19 gives way
+/// to those in the cluster's control group.
+pub fn cargo_in_background(arguments: &[&str]) -> Command {
+    under(&["chrt", "--idle", "0"], &cargo_command(arguments, &[]))
+}
+
+/// Returns `command` under another program, such as `nice`, that becomes it.
 pub fn under(program: &[&str], command: &Command) -> Command {
     let mut wrapped = Command::new(program[0]);
     wrapped
@@ -128,14 +123,15 @@ pub fn under(program: &[&str], command: &Command) -> Command {
     wrapped
 }
 
-fn cargo_ended(arguments: &[&str], status: ExitStatus) -> Result<()> {
+/// Fails unless cargo succeeded.
+pub fn cargo_ended(arguments: &[&str], status: ExitStatus) -> Result<()> {
     if !status.success() {
         bail!("`cargo {}` ended with {status}", arguments.join(" "));
     }
     Ok(())
 }
 
-/// The program and its arguments as one would type them. Secrets are never arguments.
+/// Returns the program and its arguments as one would type them. Secrets are never arguments.
 fn describe(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words
@@ -157,7 +153,7 @@ fn succeeded(command: &Command, output: Output) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The end of the log at `path`, or why it cannot be shown.
+/// Returns the end of the log at `path`, or why it cannot be shown.
 pub fn end_of_log(path: &Path) -> String {
     match fs::read(path) {
         Ok(bytes) => last_lines(&String::from_utf8_lossy(&bytes)),
@@ -190,18 +186,6 @@ mod tests {
             run_with_input(&mut Command::new("cat"), "a password").unwrap(),
             "a password"
         );
-    }
-
-    #[test]
-    fn a_command_under_another_program_keeps_its_folder_and_variables() {
-        let mut command = Command::new("sh");
-        command
-            .args(["-c", "echo $PLACE $PWD $GONE"])
-            .env("PLACE", "here")
-            .env_remove("GONE")
-            .current_dir("/");
-        let printed = run(under(&["env", "GONE=gone"], &command).env("GONE", "kept")).unwrap();
-        assert_eq!(printed, "here / gone\n");
     }
 
     #[test]

@@ -8,9 +8,9 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use water_harness::HttpClient;
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, HOST, NODE_ADDRESS, POD_NETWORK, REGISTRY};
 use crate::credentials::Credentials;
-use crate::process::{run, run_with_input};
+use crate::process::run;
 use crate::progress::Step;
 use crate::project::project;
 use crate::{portal, wait};
@@ -21,7 +21,7 @@ pub const NAMESPACE: &str = "water";
 /// The Helm release, and the WaterDataApi that it installs.
 const RELEASE: &str = "water-data";
 
-/// How long a rollout may take on a busy machine with two cores: a minute where nothing else runs.
+/// Longest rollout on a busy machine with two cores: a minute where nothing else runs.
 const ROLLOUT_LIMIT: Duration = Duration::from_secs(300);
 
 /// Seconds, unless the machine is busy.
@@ -33,21 +33,21 @@ pub const ENTERPRISE: &str = "sample-enterprise";
 /// The sample ApiKey of an account whose plan has no access.
 pub const FREE: &str = "sample-free";
 
-/// The Secrets and the ConfigMap that the chart's values name.
+/// Applies the Secrets and the ConfigMap that the chart's values name.
 pub fn apply_secrets(cluster: &Cluster, credentials: &Credentials) -> Result<()> {
     let secret = |name: &str, data: Value| {
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": NAMESPACE},
             "stringData": data})
     };
     let postgres = json!({
-        "owner-url": credentials.postgres_owner_url(cluster),
-        "writer-url": credentials.postgres_writer_url(cluster),
-        "reader-url": credentials.postgres_reader_url(cluster),
+        "owner-url": credentials.postgres_owner_url(),
+        "writer-url": credentials.postgres_writer_url(),
+        "reader-url": credentials.postgres_reader_url(),
     });
     let redis = json!({
-        "operator-url": credentials.redis_operator_url(cluster),
-        "gate-url": credentials.redis_gate_url(cluster),
-        "portal-url": credentials.redis_portal_url(cluster),
+        "operator-url": credentials.redis_operator_url(),
+        "gate-url": credentials.redis_gate_url(),
+        "portal-url": credentials.redis_portal_url(),
     });
     let portal = json!({"client-secret": credentials.portal_client});
     let authority = fs::read_to_string(cluster.file("pki/ca.crt"))
@@ -61,7 +61,7 @@ pub fn apply_secrets(cluster: &Cluster, credentials: &Credentials) -> Result<()>
         {"apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": portal::AUTHORITY, "namespace": NAMESPACE}, "data": {"ca.crt": authority}},
     ]});
-    apply(cluster, &list.to_string())
+    cluster.apply(&list.to_string())
 }
 
 /// Installs the chart with the images of `version`, or upgrades what is installed. `more` are values
@@ -72,17 +72,14 @@ pub fn install(cluster: &Cluster, version: &str, more: &[String]) -> Result<()> 
         "owner=helm,name=water-data,status in (pending-install,pending-upgrade,pending-rollback)";
     run(kubectl(cluster).args(["delete", "secret", "--selector", pending]))?;
     let values = [
-        format!("image.registry={}", cluster.registry()),
+        format!("image.registry={REGISTRY}"),
         format!("image.tag={version}"),
         "postgres.existingSecret=water-postgres".into(),
         "redis.existingSecret=water-redis".into(),
-        format!("api.exposure.ingress.host={}", Cluster::HOST),
+        format!("api.exposure.ingress.host={HOST}"),
     ];
     // All requests come through the ingress controller: what it says of its clients is believed.
-    let proxies = format!(
-        "api.exposure.trustedProxies=[\"{}\"]",
-        cluster.pod_network()
-    );
+    let proxies = format!("api.exposure.trustedProxies=[\"{POD_NETWORK}\"]");
     let mut helm = cluster.helm();
     helm.args([
         "upgrade",
@@ -91,23 +88,20 @@ pub fn install(cluster: &Cluster, version: &str, more: &[String]) -> Result<()> 
         "--namespace",
         NAMESPACE,
         "--timeout=5m",
-        // What somebody has tried with kubectl gives way to what is installed anew.
-        "--force-conflicts",
     ])
-    .args(
-        values
-            .iter()
-            .chain(more)
-            .flat_map(|value| ["--set-string", value]),
-    )
-    .args(["--set-json", &proxies])
-    .args(["--set-json", &format!("portal={}", portal::values(cluster))])
-    .arg(project().join("charts/water-data"));
+    // Fields that somebody has tried with kubectl give way.
+    .arg("--force-conflicts");
+    for value in values.iter().chain(more) {
+        helm.args(["--set-string", value]);
+    }
+    helm.args(["--set-json", &proxies])
+        .args(["--set-json", &format!("portal={}", portal::values())])
+        .arg(project().join("charts/water-data"));
     run(&mut helm).map_err(|error| explain(cluster, error))?;
-    apply(cluster, include_str!("../manifests/any-host.yaml"))
+    cluster.apply(include_str!("../manifests/any-host.yaml"))
 }
 
-/// The version that is installed.
+/// Returns the version that is installed.
 pub fn installed_version(cluster: &Cluster) -> Result<String> {
     let name = format!("waterdataapi/{RELEASE}");
     run(kubectl(cluster).args(["get", &name, "--output=jsonpath={.spec.image.tag}"]))
@@ -132,7 +126,7 @@ pub fn await_ready(cluster: &Cluster, version: &str, step: &Step) -> Result<()> 
 
 /// Applies the sample keys and waits until every gate knows them.
 pub fn issue_sample_keys(cluster: &Cluster) -> Result<()> {
-    apply(cluster, include_str!("../manifests/api-keys.yaml"))?;
+    cluster.apply(include_str!("../manifests/api-keys.yaml"))?;
     let waited = wait::until(Duration::from_secs(60), "the sample keys are Ready", || {
         let keys = [ENTERPRISE, FREE].map(|name| format!("apikey/{name}"));
         let ready = |key: String| get(cluster, &key).is_some_and(|key| is_ready(&key));
@@ -141,22 +135,16 @@ pub fn issue_sample_keys(cluster: &Cluster) -> Result<()> {
     waited.map_err(|error| explain(cluster, error))
 }
 
-/// The text of a sample key.
+/// Returns the text of a sample key.
 pub fn sample_key(cluster: &Cluster, name: &str) -> Result<String> {
     let template = "go-template={{index .data \"api-key\" | base64decode}}";
-    run(kubectl(cluster).args([
-        "get",
-        "secret",
-        &format!("{name}-apikey"),
-        "--output",
-        template,
-    ]))
+    let secret = format!("secret/{name}-apikey");
+    run(kubectl(cluster).args(["get", &secret, "--output", template]))
 }
 
 /// Sends one request through the ingress and returns the answer's body; anything but 200 is an error.
 pub fn first_request(cluster: &Cluster) -> Result<String> {
     let authorization = format!("Bearer {}", sample_key(cluster, ENTERPRISE)?);
-    let address = format!("{}:80", cluster.node_address());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -169,7 +157,7 @@ pub fn first_request(cluster: &Cluster) -> Result<String> {
         "the first request is answered 200",
         || {
             let answer = runtime.block_on(async {
-                let mut client = HttpClient::connect(address.as_str()).await?;
+                let mut client = HttpClient::connect((NODE_ADDRESS, 80)).await?;
                 client
                     .request(
                         "GET",
@@ -203,50 +191,24 @@ fn ready(object: &Value) -> &Value {
     ready.unwrap_or(&Value::Null)
 }
 
-/// Ready, and that is said of what is declared at present.
+/// Whether the object is ready, and says so of its present declaration.
 fn is_ready(object: &Value) -> bool {
     let current = object["status"]["observedGeneration"] == object["metadata"]["generation"];
     current && ready(object)["status"] == "True"
 }
 
-/// An error with what the world looks like.
+/// Adds the state of the cluster to an error.
 fn explain(cluster: &Cluster, error: anyhow::Error) -> anyhow::Error {
     let shown = [
-        vec!["get", "pods,jobs,waterdataapis", "--output=wide"],
-        vec![
-            "get",
-            "events",
-            "--field-selector=type!=Normal",
-            "--sort-by=.lastTimestamp",
-        ],
-        vec![
-            "logs",
-            "--selector=app.kubernetes.io/part-of=water-data",
-            "--tail=3",
-            "--prefix",
-            "--max-log-requests=30",
-        ],
+        "get pods,jobs,waterdataapis --output=wide",
+        "get events --field-selector=type!=Normal --sort-by=.lastTimestamp",
+        "logs --selector=app.kubernetes.io/part-of=water-data --tail=3 --prefix --max-log-requests=30",
     ];
-    let world: Vec<_> = shown
-        .iter()
-        .filter_map(|arguments| run(kubectl(cluster).args(arguments)).ok())
-        .collect();
-    let world = world.join("\n");
+    let show = |words: &str| run(kubectl(cluster).args(words.split(' '))).ok();
+    let world = Vec::from_iter(shown.into_iter().filter_map(show)).join("\n");
     error.context(format!(
         "{world}\nTo look further: cargo dev kubectl -n {NAMESPACE} describe pods\nThe failure"
     ))
-}
-
-/// Server-side, so that no annotation repeats what a Secret holds.
-fn apply(cluster: &Cluster, manifest: &str) -> Result<()> {
-    let arguments = [
-        "apply",
-        "--server-side",
-        "--force-conflicts",
-        "--field-manager=water-dev",
-        "--filename=-",
-    ];
-    run_with_input(cluster.kubectl().args(arguments), manifest).map(drop)
 }
 
 fn kubectl(cluster: &Cluster) -> Command {

@@ -4,20 +4,16 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use anyhow::{Context, Result};
-use water_harness::programs::{NODE_NAMES, Program};
+use water_harness::programs::{self, NODE_NAMES, Program};
 
 use crate::cluster::Cluster;
 use crate::progress::Step;
 
 /// Builds what the cache lacks.
 pub fn build_missing(step: &Step) -> Result<()> {
-    for program in Program::ALL {
-        program.find_or_build(&mut |progress| {
-            let message = format!("{}: {}", progress.program, progress.message);
-            step.count(progress.compiled, progress.packages, &message);
-        })?;
-    }
-    Ok(())
+    programs::build_missing(&mut |progress| {
+        step.count(progress.compiled, progress.packages, progress.message);
+    })
 }
 
 /// Puts the programs into the cluster's folder, where its processes see them. A cluster that runs

@@ -1,75 +1,80 @@
-//! What the tool is doing, and where the time went: spinners on a terminal, plain lines otherwise.
+//! Progress of a command, and the time of its steps: spinners on a terminal, plain lines otherwise.
 
 use std::cell::Cell;
 use std::io::{IsTerminal, stderr};
 use std::sync::mpsc::Sender;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// How often a long step says in plain lines that it is still at work.
+use crate::timeline::Timeline;
+
+/// Pause between two plain lines in which a long step says that it is still at work.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(15);
 
 /// The steps of one command, with the time that each has taken.
 pub struct Progress {
     terminal: bool,
-    taken: Vec<(String, Duration)>,
-    started: Instant,
+    timeline: Timeline,
 }
 
 /// A step that is under way: it can say what it is doing.
 pub struct Step {
     name: String,
     shown: Shown,
-    started: Instant,
+    timeline: Timeline,
     said: Cell<Duration>,
 }
 
-/// Where a step says what it does.
+/// Places for a step's messages.
 enum Shown {
     Bar(ProgressBar),
     Lines,
-    /// Somebody else shows it.
-    Told(Sender<String>),
+    /// Message that another step shows.
+    Elsewhere(Sender<String>),
 }
 
 impl Progress {
-    /// Progress on standard error; standard output belongs to a command's result.
+    /// Starts progress on standard error; standard output belongs to a command's result.
     pub fn new() -> Self {
+        Self::on(&Timeline::start())
+    }
+
+    /// Starts progress on standard error, whose steps are part of a longer command.
+    pub fn on(timeline: &Timeline) -> Self {
         Self {
             terminal: stderr().is_terminal(),
-            taken: Vec::new(),
-            started: clock(),
+            timeline: timeline.clone(),
         }
+    }
+
+    /// Returns the steps' clock and record.
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
     }
 
     /// Does `work` as the step called `name`; an error says which step it was.
     pub fn step<T>(&mut self, name: &str, work: impl FnOnce(&Step) -> Result<T>) -> Result<T> {
         let step = Step::start(name, self.terminal);
-        let result = work(&step);
-        let taken = step.started.elapsed();
-        step.finish(result.is_ok(), taken);
-        self.taken.push((name.to_owned(), taken));
+        let result = self.timeline.record(name, || work(&step));
+        step.finish(result.is_ok());
         result.with_context(|| format!("{name}: failed"))
     }
 
-    /// The time of all steps so far.
+    /// Returns the time of all steps so far.
     pub fn total(&self) -> Duration {
-        self.started.elapsed()
+        self.timeline.elapsed()
     }
 
-    /// Where the time went: the steps that took a second or more, the longest first.
+    /// Returns the steps that took a second or more, the longest first.
     pub fn longest(&self) -> String {
-        let mut steps: Vec<_> = self
-            .taken
-            .iter()
-            .filter(|(_, taken)| *taken >= Duration::from_secs(1))
-            .collect();
-        steps.sort_by_key(|(_, taken)| std::cmp::Reverse(*taken));
+        let mut steps = self.timeline.spans();
+        steps.retain(|step| step.wall() >= Duration::from_secs(1));
+        steps.sort_by_key(|step| std::cmp::Reverse(step.wall()));
         let rows = steps
             .iter()
-            .map(|(name, taken)| format!("  {:>7.1} s  {name}\n", taken.as_secs_f64()));
+            .map(|step| format!("  {:>7.1} s  {}\n", step.wall().as_secs_f64(), step.name));
         rows.collect()
     }
 }
@@ -78,31 +83,31 @@ impl Step {
     fn start(name: &str, terminal: bool) -> Self {
         if !terminal {
             eprintln!("{name} …");
-            return Self::of(name, Shown::Lines);
+            return Self::shown(name, Shown::Lines);
         }
         let bar = ProgressBar::new_spinner().with_prefix(name.to_owned());
         bar.set_style(style("{spinner} {prefix} {elapsed} {wide_msg:.dim}"));
         bar.enable_steady_tick(Duration::from_millis(100));
-        Self::of(name, Shown::Bar(bar))
+        Self::shown(name, Shown::Bar(bar))
     }
 
-    /// A step without a name of its own: what it says is sent on.
-    pub fn told_to(told: Sender<String>) -> Self {
-        Self::of("", Shown::Told(told))
+    /// Makes a step without a name: another one shows its messages.
+    pub fn sent_to(sender: Sender<String>) -> Self {
+        Self::shown("", Shown::Elsewhere(sender))
     }
 
-    fn of(name: &str, shown: Shown) -> Self {
+    fn shown(name: &str, shown: Shown) -> Self {
         Self {
             name: name.to_owned(),
             shown,
-            started: clock(),
+            timeline: Timeline::start(),
             said: Cell::new(Duration::ZERO),
         }
     }
 
     /// Says what the step is doing at this moment.
     pub fn say(&self, message: &str) {
-        let taken = self.started.elapsed();
+        let taken = self.timeline.elapsed();
         match &self.shown {
             Shown::Bar(bar) => bar.set_message(message.to_owned()),
             Shown::Lines if taken - self.said.get() >= PLAIN_INTERVAL => {
@@ -110,8 +115,8 @@ impl Step {
                 eprintln!("{} … {:.0} s: {message}", self.name, taken.as_secs_f64());
             }
             Shown::Lines => {}
-            // Nobody listens any more once something else has failed.
-            Shown::Told(told) => drop(told.send(message.to_owned())),
+            // The receiver is gone once something else has failed.
+            Shown::Elsewhere(sender) => drop(sender.send(message.to_owned())),
         }
     }
 
@@ -130,7 +135,8 @@ impl Step {
         }
     }
 
-    fn finish(&self, succeeded: bool, taken: Duration) {
+    fn finish(&self, succeeded: bool) {
+        let taken = self.timeline.elapsed();
         if let Shown::Bar(bar) = &self.shown {
             bar.finish_and_clear();
         }
@@ -141,12 +147,4 @@ impl Step {
 
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the templates above are valid")
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "durations are shown to people, no decision depends on them"
-)]
-fn clock() -> Instant {
-    Instant::now()
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// The folder that holds this workspace.
+/// Returns the folder that holds this workspace.
 pub fn project() -> PathBuf {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     workspace.canonicalize().unwrap_or(workspace)

@@ -1,17 +1,18 @@
-//! `cargo dev status`: what runs, and what does not.
+//! `cargo dev status`: the services that run, and those that do not.
 
 use anyhow::Result;
 
+use crate::cluster::NODE_ADDRESS;
 use crate::clusters::Clusters;
 use crate::credentials::Credentials;
 use crate::process::run;
 use crate::product::NAMESPACE;
 use crate::{namespace, portal, supervisor};
 
-/// Prints the state of this checkout's development cluster.
+/// Prints the state of the development cluster.
 pub fn print() -> Result<()> {
     let Some(cluster) = Clusters::of_user()?.development() else {
-        println!("No cluster of this checkout. Start one: cargo dev up");
+        println!("No cluster. Start one: cargo dev up");
         return Ok(());
     };
     let state = if namespace::init_process(&cluster)?.is_some() {
@@ -20,9 +21,7 @@ pub fn print() -> Result<()> {
         "stopped"
     };
     println!(
-        "Cluster {} at {} is {state}; its files: {}",
-        cluster.number,
-        cluster.node_address(),
+        "The cluster at {NODE_ADDRESS} is {state}; its files: {}",
         cluster.folder.display()
     );
     if state == "stopped" {

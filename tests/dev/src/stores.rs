@@ -1,5 +1,5 @@
-//! PostgreSQL and Redis: real servers with passwords beside the node, which to the product are
-//! stores outside the cluster.
+//! PostgreSQL and Redis: real servers with passwords outside the node, which to the product are stores
+//! outside the cluster.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -9,12 +9,12 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::cluster::{Cluster, inside};
+use crate::cluster::{FILES, NODE_ADDRESS, inside};
 use crate::credentials::Credentials;
 use crate::process::run;
 use crate::supervisor::{Service, User};
 
-/// Makes, inside the cluster, what the servers start from. Data of an earlier run stays.
+/// Makes, inside the cluster, the files that the servers start from. Data of an earlier run stays.
 pub fn prepare() -> Result<()> {
     let postgres = User::named("postgres")?;
     let redis = User::named("redis")?;
@@ -31,7 +31,7 @@ pub fn prepare() -> Result<()> {
     initialise_postgres(postgres)?;
     let users = Path::new(&inside("redis")).join("users.acl");
     if !users.exists() {
-        let credentials = Credentials::read(Path::new(Cluster::FILES))?;
+        let credentials = Credentials::read(Path::new(FILES))?;
         fs::write(&users, credentials.redis_administrator_acl())
             .context("cannot write the users of Redis")?;
         chown(&users, Some(redis.uid), Some(redis.gid))
@@ -40,19 +40,19 @@ pub fn prepare() -> Result<()> {
     Ok(())
 }
 
-/// Both servers, at the node's address.
-pub fn services(cluster: &Cluster) -> Result<Vec<Service>> {
+/// Returns the two servers, at the node's address.
+pub fn services() -> Result<Vec<Service>> {
     let postgres = [
         "-D".into(),
         inside("postgres/data"),
-        format!("--listen-addresses={}", cluster.node_address()),
+        format!("--listen-addresses={NODE_ADDRESS}"),
         "--unix-socket-directories=/run/postgresql".into(),
         "--max-connections=200".into(),
         // A development cluster does not outlive its machine; the end of the process alone loses nothing.
         "--fsync=off".into(),
     ];
     let redis = [
-        format!("--bind {}", cluster.node_address()),
+        format!("--bind {NODE_ADDRESS}"),
         "--port 6379".into(),
         "--protected-mode no".into(),
         format!("--dir {}", inside("redis")),
@@ -78,7 +78,7 @@ pub fn services(cluster: &Cluster) -> Result<Vec<Service>> {
     ])
 }
 
-/// The folder of the newest PostgreSQL that Debian's packages installed.
+/// Returns the folder of the newest PostgreSQL that Debian's packages installed.
 pub fn postgres_programs() -> Result<PathBuf> {
     let folder = Path::new("/usr/lib/postgresql");
     let versions =
@@ -92,7 +92,8 @@ pub fn postgres_programs() -> Result<PathBuf> {
     Ok(folder.join(format!("{newest}/bin")))
 }
 
-/// `initdb` refuses a folder that an interrupted run left, so the finished one appears by a rename.
+/// Makes the data folder. `initdb` refuses a folder that an interrupted run left, so the finished one appears
+/// by a rename.
 fn initialise_postgres(user: User) -> Result<()> {
     let finished = inside("postgres/data");
     // Names a process of an earlier run, whose number another one may have by now.

@@ -1,7 +1,7 @@
 //! Keeps the cluster's programs running: one thread each, which starts its program again when it ends.
 //!
-//! Output goes to `logs/<name>.log`; `services/<name>.json` says how often a program was started
-//! again and why, so that a command outside can tell a slow start from a broken one.
+//! Output goes to `logs/<name>.log`; `services/<name>.json` says how often a program was started again and
+//! why, so that a command outside can distinguish a slow start from a broken one.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -19,19 +19,19 @@ use crate::process::end_of_log;
 /// A program that fails at once is not started again in a tight loop.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// So many ends and a start is broken rather than slow: a component may end once when it meets its
-/// peers too early.
+/// Ends after which a start is broken rather than slow: a component may end once when it meets its peers too
+/// early.
 const TOO_MANY_RESTARTS: u32 = 4;
 
 /// A program to keep running.
 pub struct Service {
     /// Name of its log.
     pub name: &'static str,
-    /// Its file.
+    /// File of the program.
     pub program: String,
-    /// Its arguments.
+    /// Arguments.
     pub arguments: Vec<String>,
-    /// Whom it runs as; root otherwise.
+    /// User that it runs as; root otherwise.
     pub user: Option<User>,
 }
 
@@ -44,17 +44,17 @@ pub struct User {
     pub gid: u32,
 }
 
-/// What is known of a service from outside.
+/// State of a service, as known from outside.
 #[derive(Debug, Default, Deserialize, Serialize, PartialEq)]
 pub struct Condition {
-    /// How often it ended.
+    /// Number of its ends.
     pub restarts: u32,
-    /// How it ended the last time.
+    /// Reason of its last end.
     pub last_end: Option<String>,
 }
 
 impl User {
-    /// The user that Debian's package made for its server.
+    /// Returns the user that Debian's package made for its server.
     pub fn named(name: &str) -> Result<Self> {
         let user = nix::unistd::User::from_name(name)
             .with_context(|| format!("cannot look up the user {name}"))?;
@@ -67,7 +67,7 @@ impl User {
 }
 
 impl Service {
-    /// A service that runs as root.
+    /// Makes a service that runs as root.
     pub fn new(name: &'static str, program: String, arguments: Vec<String>) -> Self {
         Self {
             name,
@@ -123,7 +123,7 @@ impl Service {
     }
 }
 
-/// Each service's name and condition, from outside the cluster.
+/// Returns the services' names and conditions, from outside the cluster.
 pub fn conditions(cluster: &Cluster) -> Result<Vec<(String, Condition)>> {
     let folder = cluster.file("services");
     let mut conditions = Vec::new();
@@ -140,7 +140,7 @@ pub fn conditions(cluster: &Cluster) -> Result<Vec<(String, Condition)>> {
     Ok(conditions)
 }
 
-/// An error that shows the log of a service which ends again and again.
+/// Fails with the log of a service which ends again and again.
 pub fn check(cluster: &Cluster) -> Result<()> {
     for (name, condition) in conditions(cluster)? {
         if condition.restarts >= TOO_MANY_RESTARTS {

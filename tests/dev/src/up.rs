@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use crate::background::Background;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, NODE};
 use crate::clusters::Clusters;
 use crate::credentials::Credentials;
 use crate::namespace::{self, Lifetime};
@@ -17,7 +17,7 @@ use crate::{
     supervisor, web,
 };
 
-/// Starts this checkout's development cluster, or brings it up to date.
+/// Starts the development cluster, or brings it up to date.
 pub fn run() -> Result<()> {
     let mut progress = Progress::new();
     let claimed = Clusters::of_user()?.claim_development()?;
@@ -50,13 +50,31 @@ pub fn start(
     values: &[String],
     progress: &mut Progress,
 ) -> Result<String> {
-    // The portal's binary holds its pages, and so its version depends on them.
-    progress.step("Pages of the portal", web::build)?;
-    let version = binaries::version()?;
-    // Beside the Go programs, which leave a core idle while they are downloaded and linked.
-    let build = Background::start(binaries::build);
+    if !nix::unistd::geteuid().is_root() {
+        bail!(
+            "a cluster needs namespaces, control groups and a network link: run the command as root"
+        );
+    }
+    let timeline = progress.timeline().clone();
+    // Together with the Go programs, which leave a core idle while they are downloaded and linked.
+    let packages = Background::start(&timeline, "Debian packages", |step| {
+        packages::install_missing(&[packages::CLUSTER], step)
+    });
+    let shared = timeline.clone();
+    let build = Background::start(&timeline, "Pages and binaries", move |step| {
+        shared.record("Pages of the portal", || web::build(step))?;
+        shared.record("Binaries", || binaries::build(step))
+    });
+    progress.step(
+        "Kubernetes and its companions, built from Go modules",
+        programs::build_missing,
+    )?;
+    progress.step("Debian packages", |step| packages.finish(step))?;
     start_node(cluster, lifetime, progress)?;
-    provide_images(cluster, &version, build, progress)?;
+    progress.step("Rest of the pages and binaries", |step| build.finish(step))?;
+    // The portal's binary holds its pages, and so its version depends on them.
+    let version = binaries::version()?;
+    provide_images(cluster, &version, progress)?;
     let credentials = Credentials::read(&cluster.folder)?;
     progress.step("Roles of PostgreSQL, users of Redis", |_| {
         accounts::make_in_postgres(cluster, &credentials)?;
@@ -74,53 +92,32 @@ pub fn start(
     progress.step("First request", |_| product::first_request(cluster))
 }
 
-/// Waits for the binaries, and puts images of `version` into the cluster's registry.
-pub fn provide_images(
-    cluster: &Cluster,
-    version: &str,
-    build: Background,
-    progress: &mut Progress,
-) -> Result<()> {
-    progress.step("Binaries", |step| build.finish(step))?;
+/// Puts images of `version` into the cluster's registry.
+pub fn provide_images(cluster: &Cluster, version: &str, progress: &mut Progress) -> Result<()> {
     progress.step("Images", |step| {
         images::build_missing(cluster, version, step)
     })
 }
 
-/// Builds images that report `version` for this checkout's running development cluster.
+/// Builds images that report `version` for the running development cluster.
 pub fn images_of(version: Option<String>) -> Result<()> {
     let clusters = Clusters::of_user()?;
-    let claimed = clusters.claim(clusters.running_development()?)?;
+    clusters.running_development()?;
+    let claimed = clusters.claim_development()?;
     let version = match version {
         Some(version) => version,
         None => binaries::after(&product::installed_version(&claimed.cluster)?),
     };
     let progress = &mut Progress::new();
     progress.step("Pages of the portal", web::build)?;
-    provide_images(
-        &claimed.cluster,
-        &version,
-        Background::start(binaries::build),
-        progress,
-    )?;
+    progress.step("Binaries", binaries::build)?;
+    provide_images(&claimed.cluster, &version, progress)?;
     println!("{version}");
     Ok(())
 }
 
 /// Starts the node with everything that a cluster has before the product.
 pub fn start_node(cluster: &Cluster, lifetime: Lifetime, progress: &mut Progress) -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
-        bail!(
-            "a cluster needs namespaces, control groups and a network link: run the command as root"
-        );
-    }
-    progress.step("Debian packages", |step| {
-        packages::install_missing(&packages::CLUSTER, step)
-    })?;
-    progress.step(
-        "Kubernetes and its companions, built from Go modules",
-        programs::build_missing,
-    )?;
     progress.step("Certificates and passwords", |_| {
         certificates::make(cluster)?;
         Credentials::find_or_make(&cluster.folder).map(drop)
@@ -148,15 +145,10 @@ fn await_api(cluster: &Cluster) -> Result<()> {
 }
 
 fn await_node(cluster: &Cluster) -> Result<()> {
-    let node = format!("node/{}", cluster.node_name());
     let condition = "jsonpath={.status.conditions[?(@.type==\"Ready\")].status}";
     await_part(cluster, "the node is Ready", "kubelet", || {
-        process::run(
-            cluster
-                .kubectl()
-                .args(["get", &node, "--output", condition]),
-        )
-        .is_ok_and(|ready| ready == "True")
+        let asked = ["get", "node", NODE, "--output", condition];
+        process::run(cluster.kubectl().args(asked)).is_ok_and(|ready| ready == "True")
     })
 }
 
@@ -181,7 +173,7 @@ fn await_part(
     })
 }
 
-/// An error as soon as it is clear that waiting is in vain.
+/// Fails as soon as it is clear that waiting is in vain.
 fn check(cluster: &Cluster) -> Result<()> {
     namespace::init_process(cluster)?.with_context(|| {
         format!(

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use water_harness::Budget;
 
-/// How often a condition is asked for again: short against what is waited for, long against asking.
+/// Pause between two checks of a condition: short against what is waited for, long against checking.
 const INTERVAL: Duration = Duration::from_millis(50);
 
 /// A condition that did not hold in time.
@@ -25,7 +25,7 @@ impl fmt::Display for Late {
 
 impl std::error::Error for Late {}
 
-/// Asks `condition` until it answers `Some`, or gives up after `limit` with [`Late`]: after one more look, and however
+/// Checks `condition` until it returns `Some`, or fails after `limit` with [`Late`]: after one more check, and however
 /// little of the limit a machine that stood still has used up ([`Budget`]).
 #[expect(
     clippy::disallowed_methods,
@@ -54,26 +54,5 @@ pub fn until<T>(
         let begun = Instant::now();
         thread::sleep(INTERVAL);
         budget.paused(INTERVAL, begun.elapsed());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_condition_that_never_holds_is_given_up_with_its_name() {
-        let error = until::<()>(Duration::ZERO, "the node is Ready", || Ok(None)).unwrap_err();
-        assert_eq!(error.to_string(), "the node is Ready: not within 0 s");
-    }
-
-    #[test]
-    fn a_condition_is_asked_until_it_holds() {
-        let mut asked = 0;
-        let third = until(Duration::from_secs(60), "third time", || {
-            asked += 1;
-            Ok((asked == 3).then_some(asked))
-        });
-        assert_eq!(third.unwrap(), 3);
     }
 }

@@ -5,18 +5,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use sha2::{Digest, Sha256};
 
-use crate::node_js::NodeJs;
+use crate::marks::{Mark, hash};
+use crate::node_js::{self, NodeJs};
 use crate::process::run_reporting;
 use crate::progress::{Progress, Step};
 use crate::project::project;
 
-/// What is made of the sources.
+/// Folders that are made of the sources.
 const NO_SOURCES: [&str; 2] = ["node_modules", "dist"];
-
-/// What decides which packages npm installs.
-const PACKAGES: [&str; 2] = ["package.json", "package-lock.json"];
 
 /// Builds the pages, and says how long it took.
 pub fn run() -> Result<()> {
@@ -40,40 +37,12 @@ pub fn build(step: &Step) -> Result<()> {
 
 /// Installs the packages with which pages are built and tested, if they have changed since the last time.
 pub fn install_packages(step: &Step) -> Result<NodeJs> {
-    let node_js = NodeJs::find_or_fetch(step)?;
-    let pins = hash(&PACKAGES.map(|name| folder().join(name)))?;
-    let installed = Mark::new("packages");
-    if !(installed.is(&pins) && folder().join("node_modules").exists()) {
-        let mut npm = node_js.npm(&folder(), &["ci", "--ignore-scripts"]);
-        run_reporting(&mut npm, &mut |line| step.say(line))?;
-        installed.set(&pins)?;
-    }
-    Ok(node_js)
+    node_js::install_packages(&folder(), "packages", step)
 }
 
-/// Where the pages are.
+/// Returns the folder of the pages.
 pub fn folder() -> PathBuf {
     project().join("services/portal/web")
-}
-
-/// A file that says of which inputs something was made the last time.
-struct Mark(PathBuf);
-
-impl Mark {
-    fn new(name: &str) -> Self {
-        Self(project().join("target/web").join(name))
-    }
-
-    fn is(&self, hash: &str) -> bool {
-        fs::read_to_string(&self.0).is_ok_and(|found| found == hash)
-    }
-
-    fn set(&self, hash: &str) -> Result<()> {
-        let folder = self.0.parent().context("the mark has a folder")?;
-        fs::create_dir_all(folder)
-            .and_then(|()| fs::write(&self.0, hash))
-            .with_context(|| format!("cannot write {}", self.0.display()))
-    }
 }
 
 fn sources(folder: &Path) -> Result<Vec<PathBuf>> {
@@ -92,30 +61,4 @@ fn sources(folder: &Path) -> Result<Vec<PathBuf>> {
     }
     found.sort();
     Ok(found)
-}
-
-fn hash(files: &[PathBuf]) -> Result<String> {
-    let mut hash = Sha256::new();
-    for file in files {
-        hash.update(file.as_os_str().as_encoded_bytes());
-        hash.update(fs::read(file).with_context(|| format!("cannot read {}", file.display()))?);
-    }
-    Ok(hex::encode(hash.finalize()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_made_of_the_sources_is_none_of_them() {
-        let folder = tempfile::tempdir().unwrap();
-        for file in ["src/map.tsx", "dist/index.html", "node_modules/a/b.js"] {
-            let file = folder.path().join(file);
-            fs::create_dir_all(file.parent().unwrap()).unwrap();
-            fs::write(file, "").unwrap();
-        }
-        let found = sources(folder.path()).unwrap();
-        assert_eq!(found, [folder.path().join("src/map.tsx")]);
-    }
 }

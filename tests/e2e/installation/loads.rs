@@ -1,4 +1,4 @@
-//! Loads that the chart runs: a file of a ConfigMap, and a register that answers from a pod of its own.
+//! Loads that the chart runs: a file of a ConfigMap, and a register that answers from a separate pod.
 
 use std::time::Duration;
 
@@ -7,20 +7,19 @@ use serde_json::{Value, json};
 use water_e2e::{Cluster, project};
 use water_harness::certificates::{Authority, Purpose};
 
-use super::{NAMESPACE, shell::Shell};
+use super::{DOCUMENTED, shell::Shell};
 
 /// A pod has to start, and the loader to connect.
 const A_LOAD: Duration = Duration::from_secs(60);
 /// The service asks for changes each second.
 const SOON: Duration = Duration::from_secs(60);
 
-/// Two départements; their levels follow from their indices until the register tells of them.
+/// Two départements; their levels follow from their indices until the register has their levels.
 const STRESS: &str = "dept,stressIndex\n34,1.5\n35,0.5\n";
-/// What the register says of them.
-const REGISTER: &str = r#"[{"code": "34", "nom": "Hérault", "niveauGraviteMax": "crise"},
-    {"code": "35", "nom": "Ille-et-Vilaine", "niveauGraviteMax": null}]"#;
+/// Levels of the register, the real ones of one day.
+const REGISTER: &str = include_str!("../../../services/ingest/data/vigieau-2026-07-02.json");
 
-/// `ingest` of the chart's values: both loads.
+/// Returns `ingest` of the chart's values: both loads.
 fn values() -> Value {
     json!({ "ingest": {
         "vigieau": {
@@ -40,7 +39,7 @@ fn values() -> Value {
     } })
 }
 
-/// The register: a file behind HTTPS, with an authority of its own.
+/// Returns the register: a file behind HTTPS, with a separate authority.
 fn register(cluster: &Cluster) -> Result<Vec<Value>> {
     let authority = Authority::new("register's authority")?;
     let certificate = authority.sign("register", None, &["register"], Purpose::Server)?;
@@ -100,7 +99,7 @@ fn register(cluster: &Cluster) -> Result<Vec<Value>> {
     ])
 }
 
-/// Both loads, seen through the ingress; `key` is one of this installation's.
+/// Checks the two loads through the ingress; `key` is one of this installation's.
 pub async fn reach_the_clients(documented: &Cluster, shell: &Shell, key: &str) -> Result<()> {
     documented.kubectl.apply_all(register(documented)?)?;
     documented.kubectl.run(&[
@@ -111,7 +110,7 @@ pub async fn reach_the_clients(documented: &Cluster, shell: &Shell, key: &str) -
     ])?;
     let upgrade = "helm -n $NAMESPACE upgrade water-data charts/water-data --reuse-values --values <(echo \"$VALUES\")";
     let variables = [
-        ("NAMESPACE", NAMESPACE.to_owned()),
+        ("NAMESPACE", DOCUMENTED.to_owned()),
         ("VALUES", values().to_string()),
     ];
     shell.run(upgrade, &project(), &variables)?;
@@ -129,7 +128,7 @@ pub async fn reach_the_clients(documented: &Cluster, shell: &Shell, key: &str) -
         "--for=condition=Complete",
         "--timeout=60s",
     ])?;
-    await_levels(documented, key, SOON, ["crise", "normal"]).await
+    await_levels(documented, key, SOON, ["alerte", "alerte_renforcee"]).await
 }
 
 /// Waits until Hérault and Ille-et-Vilaine have these levels.

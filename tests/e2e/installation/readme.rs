@@ -7,7 +7,7 @@ use water_e2e::project;
 
 const SECTION: &str = "## Install it on your cluster";
 
-/// The shell block of the section on installing that has `command` in it.
+/// Returns the shell block of the section on installing that has `command` in it.
 pub fn block_with(command: &str) -> Result<String> {
     let readme = fs::read_to_string(project().join("README.md")).context("read README.md")?;
     let (_, section) = readme
@@ -23,8 +23,8 @@ pub fn block_with(command: &str) -> Result<String> {
         .with_context(|| format!("README.md has no block with `{command}` in {SECTION:?}"))
 }
 
-/// `script` with each placeholder replaced. One that does not occur is an error: the text has
-/// changed, and what the test puts in its place would be missing.
+/// Returns `script` with each placeholder replaced. One that does not occur is an error: the text has changed,
+/// and the test's own value would be missing.
 pub fn filled_in(script: &str, values: &[(&str, &str)]) -> Result<String> {
     values
         .iter()

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use water_e2e::{Cluster, text_of};
 use water_harness::{programs, programs::Program, scratch_directory};
 
-/// What every command of such a shell finds.
+/// Search path, kubeconfig and home of every command.
 pub struct Shell {
     path: OsString,
     kubeconfig: PathBuf,
@@ -19,7 +19,7 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// With the rights of the cluster's administrator.
+    /// Makes a shell with the rights of the cluster's administrator.
     pub fn new(cluster: &Cluster) -> Result<Self> {
         let kubectl = programs::named(&Program::Node.path()?, "kubectl");
         let folder_of = |program: &Path| {

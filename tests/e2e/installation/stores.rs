@@ -6,11 +6,11 @@ use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 use water_harness::{Postgres, Redis, scratch_directory};
 
-use super::{NAMESPACE, readme, shell::Shell};
+use super::{readme, shell::Shell};
 
 const PASSWORD: &str = "documented";
 
-/// Both servers; they end when this is dropped.
+/// The two servers; they end when this is dropped.
 pub struct Stores {
     postgres: Postgres,
     redis: Redis,
@@ -32,7 +32,7 @@ impl Stores {
     }
 
     /// Makes roles, database, users, the namespace and the Secrets.
-    pub async fn prepare(&self, shell: &Shell) -> Result<()> {
+    pub async fn prepare(&self, shell: &Shell, namespace: &str) -> Result<()> {
         let hash = format!("-password-hash {}", hex::encode(Sha256::digest(PASSWORD)));
         let (postgres, redis) = (self.postgres.port(), self.redis.port());
         let commands = readme::filled_in(
@@ -45,10 +45,10 @@ impl Stores {
                 ("redis.example", &format!("{}:{redis}", self.address)),
                 (
                     "create namespace water",
-                    &format!("create namespace {NAMESPACE}"),
+                    &format!("create namespace {namespace}"),
                 ),
-                ("-n water ", &format!("-n {NAMESPACE} ")),
-                ("--instance water.", &format!("--instance {NAMESPACE}.")),
+                ("-n water ", &format!("-n {namespace} ")),
+                ("--instance water.", &format!("--instance {namespace}.")),
             ],
         )?;
         let administrator = [
@@ -61,7 +61,7 @@ impl Stores {
         self.add_users(&printed).await
     }
 
-    /// The lines of an ACL file take effect on a running server as commands.
+    /// Adds users: the lines of an ACL file take effect on a running server as commands.
     async fn add_users(&self, printed: &str) -> Result<()> {
         let users: Vec<_> = printed
             .lines()

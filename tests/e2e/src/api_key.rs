@@ -18,41 +18,28 @@ impl ApiKey {
         }
     }
 
-    /// The key of another account.
+    /// Sets another account.
     pub fn of_account(self, account: &str) -> Self {
         self.with("accountId", account)
     }
 
-    /// On another plan.
+    /// Sets another plan.
     pub fn on_plan(self, plan: &str) -> Self {
         self.with("plan", plan)
     }
 
-    /// Suspended.
-    pub fn suspended(self) -> Self {
-        self.with("suspend", true)
-    }
-
-    /// With this field in its spec.
+    /// Sets this field in its spec.
     pub fn with(mut self, field: &str, value: impl Into<Value>) -> Self {
         self.spec[field] = value.into();
         self
     }
 
-    /// Without this field in its spec.
-    pub fn without(mut self, field: &str) -> Self {
-        if let Some(spec) = self.spec.as_object_mut() {
-            spec.remove(field);
-        }
-        self
-    }
-
-    /// `metadata.name`
+    /// Returns `metadata.name`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The object for `kubectl apply`.
+    /// Returns the object for `kubectl apply`.
     pub fn manifest(&self) -> Value {
         json!({
             "apiVersion": "waterdata.dev/v1",

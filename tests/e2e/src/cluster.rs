@@ -3,7 +3,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, LazyLock,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -12,7 +12,10 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use serde_json::Value;
-use tokio::sync::{OnceCell, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tokio::sync::{
+    OnceCell, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore, SemaphorePermit, watch,
+};
+use tokio::time::Instant;
 use water_harness::wait_until;
 
 use crate::{ApiKey, Environment, Kubectl, Water};
@@ -24,25 +27,62 @@ pub const RELEASE: &str = "water-data";
 
 /// Long enough for a loaded machine; what must be quicker is measured where it matters.
 pub const PATIENCE: Duration = Duration::from_secs(180);
-/// One account for each test that asks for any: none of them meets its limit.
-const ACCOUNTS: usize = 120;
+/// Accounts for tests that ask for any: none of them meets its limit.
+const ACCOUNTS: usize = 40;
+/// Accounts of loads: at 500 requests a second each has 100 a minute.
+const LOAD_ACCOUNTS: usize = 300;
+/// Tests that run at a time: they wait most of their time, and kubectl takes memory.
+const BESIDE: usize = 8;
 
+static BESIDE_OTHERS: Semaphore = Semaphore::const_new(BESIDE);
 static IN_USE: RwLock<()> = RwLock::const_new(());
+/// Tests that share the cluster, or wait for that.
+static SHARING: LazyLock<watch::Sender<usize>> = LazyLock::new(|| watch::channel(0).0);
 static ANY_KEYS: OnceCell<Vec<String>> = OnceCell::const_new();
+static LOAD_KEYS: OnceCell<Vec<String>> = OnceCell::const_new();
 static NEXT_KEY: AtomicUsize = AtomicUsize::new(0);
+
+/// Member of [`SHARING`], until it is dropped.
+struct Sharing;
+
+impl Sharing {
+    fn begin() -> Self {
+        SHARING.send_modify(|sharing| *sharing += 1);
+        Self
+    }
+}
+
+impl Drop for Sharing {
+    fn drop(&mut self) {
+        SHARING.send_modify(|sharing| *sharing -= 1);
+    }
+}
+
+/// Prints, once it is dropped, how long a test had the cluster: what libtest measures has the wait for it in it.
+struct Taken(Instant);
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        println!("the cluster was in use for {:.1?}", self.0.elapsed());
+    }
+}
 
 enum Use {
     Shared {
         _guard: RwLockReadGuard<'static, ()>,
+        _turn: SemaphorePermit<'static>,
+        _sharing: Sharing,
+        _taken: Taken,
     },
     Alone {
         _guard: RwLockWriteGuard<'static, ()>,
+        _taken: Taken,
     },
 }
 
 /// The cluster, for as long as the test holds it.
 pub struct Cluster {
-    /// Where it is.
+    /// Variables that describe it.
     pub environment: Environment,
     /// kubectl in the release's namespace.
     pub kubectl: Kubectl,
@@ -52,17 +92,24 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// The cluster beside other tests that keep to their own accounts.
+    /// Takes the cluster together with other tests that keep to their own accounts.
     pub async fn shared() -> Result<Self> {
+        let _sharing = Sharing::begin();
         Self::held(Use::Shared {
+            _turn: BESIDE_OTHERS.acquire().await?,
             _guard: IN_USE.read().await,
+            _sharing,
+            _taken: Taken(Instant::now()),
         })
     }
 
-    /// The cluster without any other test.
+    /// Takes the cluster without any other test, once those that share it have ended.
     pub async fn alone() -> Result<Self> {
+        let mut sharing = SHARING.subscribe();
+        sharing.wait_for(|sharing| *sharing == 0).await?;
         Self::held(Use::Alone {
             _guard: IN_USE.write().await,
+            _taken: Taken(Instant::now()),
         })
     }
 
@@ -78,7 +125,7 @@ impl Cluster {
         })
     }
 
-    /// Another installation on the same cluster, known to the ingress by `host`.
+    /// Returns another installation on the same cluster, known to the ingress by `host`.
     pub fn in_namespace(&self, namespace: &str, host: &str) -> Self {
         Self {
             environment: self.environment.clone(),
@@ -99,7 +146,7 @@ impl Cluster {
         waited.with_context(|| format!("the namespace looks so:\n{}\n", self.kubectl.picture()))
     }
 
-    /// A key of an Enterprise account that no other test uses; it has no history.
+    /// Returns a key of an Enterprise account that no other test uses; it has no history.
     pub async fn key(&self) -> Result<String> {
         let keys = ANY_KEYS
             .get_or_try_init(|| self.keys_of_accounts("any", ACCOUNTS))
@@ -107,10 +154,17 @@ impl Cluster {
         let number = NEXT_KEY.fetch_add(1, Ordering::Relaxed);
         keys.get(number)
             .cloned()
-            .with_context(|| format!("more than {ACCOUNTS} tests want a key"))
+            .with_context(|| format!("tests want more than {ACCOUNTS} keys"))
     }
 
-    /// Keys of `count` Enterprise accounts named `<prefix>-000` and so on, issued if they are not there.
+    /// Returns keys of all accounts from which loads come.
+    pub async fn load_keys(&self) -> Result<Vec<String>> {
+        let keys = || self.keys_of_accounts("load", LOAD_ACCOUNTS);
+        LOAD_KEYS.get_or_try_init(keys).await.cloned()
+    }
+
+    /// Returns keys of `count` Enterprise accounts named `<prefix>-000` and so on, issued if they are not
+    /// there.
     pub async fn keys_of_accounts(&self, prefix: &str, count: usize) -> Result<Vec<String>> {
         let names: Vec<_> = (0..count)
             .map(|number| format!("{prefix}-{number:03}"))
@@ -214,7 +268,7 @@ impl Cluster {
     }
 }
 
-/// Status and reason of a condition.
+/// Returns status and reason of a condition.
 pub fn condition<'a>(object: &'a Value, wanted: &str) -> Result<(&'a str, &'a str)> {
     let conditions = object["status"]["conditions"]
         .as_array()

@@ -19,7 +19,7 @@ pub struct Cut {
 }
 
 impl Cluster {
-    /// Where Redis listens.
+    /// Returns the address of Redis.
     pub fn redis_address(&self) -> Result<SocketAddr> {
         let url = &self.environment.redis_administrator_url;
         let (_, address) = url.rsplit_once('@').context("a URL with a password")?;

@@ -1,4 +1,4 @@
-//! Where the cluster under test is: the variables that `cargo dev env` prints.
+//! Variables of the cluster under test, which `cargo dev env` prints.
 
 use std::{env, path::PathBuf};
 
@@ -9,8 +9,6 @@ use anyhow::{Result, bail};
 pub struct Environment {
     /// `WATER_URL`: the API behind the ingress, such as `http://10.199.1.2`.
     pub url: String,
-    /// `WATER_GATE_URL`: the gate's own Service.
-    pub gate_url: String,
     /// `WATER_API_KEY`: a key of an Enterprise account with more than 1 000 analyses and 1 000 audits.
     pub api_key: String,
     /// `WATER_FREE_API_KEY`: a key of an account whose plan has no access.
@@ -28,7 +26,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Reads all variables; what is missing is named at once.
+    /// Reads all variables; the missing ones are named at once.
     pub fn read() -> Result<Self> {
         let mut missing = Vec::new();
         let mut read = |name: &'static str| match env::var(name) {
@@ -38,7 +36,7 @@ impl Environment {
                 String::new()
             }
         };
-        let (url, gate_url) = (read("WATER_URL"), read("WATER_GATE_URL"));
+        let url = read("WATER_URL");
         let (api_key, free_api_key) = (read("WATER_API_KEY"), read("WATER_FREE_API_KEY"));
         let postgres_owner_url = read("WATER_POSTGRES_OWNER_URL");
         let redis_administrator_url = read("WATER_REDIS_ADMINISTRATOR_URL");
@@ -53,7 +51,6 @@ impl Environment {
         }
         Ok(Self {
             url,
-            gate_url,
             api_key,
             free_api_key,
             postgres_owner_url,

@@ -11,8 +11,8 @@ use crate::Cluster;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 impl Cluster {
-    /// Runs `water-ingest` with these arguments in the cluster; `/data/<file>` has the `content`.
-    /// Returns what it printed, or fails with it.
+    /// Runs `water-ingest` with these arguments in the cluster; `/data/<file>` has the `content`. Returns its
+    /// output, or fails with it.
     pub async fn ingest(&self, arguments: &[&str], file: &str, content: &str) -> Result<String> {
         let name = format!("ingest-{}", file.replace('.', "-"));
         let (job, map) = (format!("job/{name}"), format!("configmap/{name}"));
@@ -55,7 +55,7 @@ impl Cluster {
     }
 }
 
-/// As restricted as the namespace demands.
+/// Returns the Job's manifest, as restricted as the namespace demands.
 fn manifest(name: &str, image: &str, secret: &Value, arguments: &[&str]) -> Value {
     let container = json!({
         "name": "ingest",

@@ -1,5 +1,4 @@
-//! kubectl as its users call it: what it prints and how it refuses is part of
-//! what is tested.
+//! kubectl as its users call it: its output and its refusals are part of what is tested.
 
 use std::{
     io::Write,
@@ -20,7 +19,7 @@ pub struct Kubectl {
 }
 
 impl Kubectl {
-    /// The client of the cluster's own version with the rights of `kubeconfig`.
+    /// Returns the client of the cluster's own version with the rights of `kubeconfig`.
     pub fn new(kubeconfig: PathBuf, namespace: &str) -> Result<Self> {
         let program = programs::named(&Program::Node.path()?, "kubectl");
         Ok(Self {
@@ -30,7 +29,7 @@ impl Kubectl {
         })
     }
 
-    /// The same client in another namespace.
+    /// Returns the client in another namespace.
     pub fn in_namespace(&self, namespace: &str) -> Self {
         Self {
             namespace: namespace.to_owned(),
@@ -38,7 +37,7 @@ impl Kubectl {
         }
     }
 
-    /// Runs kubectl and returns what it printed; a refusal is an error with kubectl's own message.
+    /// Runs kubectl and returns its output; a refusal is an error with kubectl's own message.
     pub fn run(&self, arguments: &[&str]) -> Result<String> {
         self.run_with_input(arguments, "")
     }
@@ -53,7 +52,7 @@ impl Kubectl {
         self.apply(&serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": items }))
     }
 
-    /// One object, or a List.
+    /// Returns an object, or a List.
     pub fn get(&self, arguments: &[&str]) -> Result<Value> {
         let text = self.run(&[&["get", "-o", "json"], arguments].concat())?;
         serde_json::from_str(&text).with_context(|| format!("not JSON: {text}"))
@@ -64,7 +63,7 @@ impl Kubectl {
         self.run(&["patch", object, "--type=merge", "-p", &change.to_string()])
     }
 
-    /// A picture of the namespace for the message of a failed test.
+    /// Returns a picture of the namespace for the message of a failed test.
     pub fn picture(&self) -> String {
         let events = ["get", "events", "--sort-by=.lastTimestamp"];
         let objects = ["get", "waterdataapis,deployments,jobs,pods", "-o", "wide"];
@@ -78,7 +77,7 @@ impl Kubectl {
         format!("{}\n\nlast events:\n{last}", show(&objects))
     }
 
-    /// The client, ready to be given arguments.
+    /// Returns the client, ready to be given arguments.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command
@@ -106,7 +105,7 @@ impl Kubectl {
     }
 }
 
-/// What a program printed, or, when it failed, its error output as the whole message.
+/// Returns a program's output, or, when it failed, its error output as the whole message.
 pub fn text_of(output: &Output) -> Result<String> {
     if !output.status.success() {
         bail!("{}", String::from_utf8_lossy(&output.stderr).trim_end());
@@ -116,7 +115,7 @@ pub fn text_of(output: &Output) -> Result<String> {
         .to_owned())
 }
 
-/// The message of something that has to be refused; that it was done instead is the error.
+/// Returns the message of something that has to be refused; that it was done instead is the error.
 pub fn refusal(outcome: Result<String>) -> Result<String> {
     match outcome {
         Err(refused) => Ok(refused.to_string()),

@@ -1,5 +1,5 @@
-//! What the whole-system tests stand on: the running cluster, API keys issued on
-//! it, requests through its ingress, and load whose every request is accounted for.
+//! Tools of the whole-system tests: the running cluster, API keys issued on it, requests through its ingress,
+//! and load whose every request is counted.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,6 @@ mod api_key;
 mod cluster;
 mod cut;
 mod environment;
-pub mod golden;
 mod ingest;
 mod kubectl;
 pub mod load;
@@ -25,7 +24,7 @@ pub use own_address::OwnAddress;
 pub use pods::{Component, Pod};
 pub use water::{Water, ordered_fields};
 
-/// The checkout's root.
+/// Returns the checkout's root.
 pub fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

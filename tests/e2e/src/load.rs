@@ -1,6 +1,5 @@
-//! An open-loop load: requests leave at their scheduled times whether answers
-//! come or not, as those of independent clients do. Each one is accounted for:
-//! sent = ok + expected + failed.
+//! An open-loop load: requests leave at their scheduled times whether answers come or not, as those of
+//! independent clients do. Each one is counted: sent = ok + expected + failed.
 
 use std::{
     fmt,
@@ -23,27 +22,27 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Clients behind one machine share so many connections; a request whose turn has not come waits, and its
 /// waiting counts.
 const CONNECTIONS: usize = 256;
-/// Enough to tell failures apart.
-const KEPT_FAILURES: usize = 20;
+/// Failures that are kept: enough to distinguish them.
+const KEPT_FAILURES: usize = 8;
 
-/// What to send, and how fast.
+/// Requests of a load, and their rate.
 pub struct Load {
-    /// Where to.
+    /// Target of the load.
     pub water: Water,
     /// Requests a second.
     pub rate: u32,
-    /// How many of them leave at once.
+    /// Requests that leave at once.
     pub at_once: u32,
-    /// The keys take turns.
+    /// Keys, which take turns.
     pub keys: Vec<String>,
-    /// The targets take turns, such as `/api/v1/stress`; each key meets each of them.
+    /// Targets, which take turns, such as `/api/v1/stress`; each key meets each of them.
     pub targets: Vec<&'static str>,
-    /// The status beside 200 and 304 that is no failure.
+    /// Status other than 200 and 304 that is no failure.
     pub expected: Option<u16>,
 }
 
 impl Load {
-    /// Requests that leave one by one, at the same distance, and are all to be answered well.
+    /// Makes a load of requests that leave one by one, at the same distance, and must all be answered well.
     pub fn evenly(water: &Water, rate: u32, keys: Vec<String>, targets: &[&'static str]) -> Self {
         Self {
             water: water.clone(),
@@ -56,22 +55,22 @@ impl Load {
     }
 }
 
-/// What came of it.
+/// Result of a load.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Requests whose time had come.
     pub sent: usize,
-    /// Answered 200 or 304.
+    /// Requests that were answered 200 or 304.
     pub ok: usize,
-    /// Answered with the expected status.
+    /// Requests that were answered with the expected status.
     pub expected: usize,
-    /// Everything else: other answers, broken connections, none in time.
+    /// The other requests: other answers, broken connections, none in time.
     pub failed: usize,
     /// The first failures.
     pub failures: Vec<String>,
-    /// From the scheduled time to the answer, of all that were answered well.
+    /// Times from the scheduled time to the answer, of all that were answered well.
     pub latencies: Vec<Duration>,
-    /// When each of the ok was sent and answered, in the order of answers.
+    /// Times at which each of the ok was sent and answered, in the order of answers.
     pub accepted: Vec<(Instant, Instant)>,
 }
 
@@ -167,7 +166,7 @@ impl Shared {
         }
     }
 
-    /// The answer, and when its request was sent.
+    /// Returns the answer, and the time at which its request was sent.
     async fn exchange(&self, target: &str, key: &str) -> Result<(Answer, Instant)> {
         let _turn = self.connections.acquire().await?;
         let idle = lock(&self.idle).pop();
@@ -188,24 +187,25 @@ impl Report {
     fn fail(&mut self, failure: String) {
         self.failed += 1;
         if self.failures.len() < KEPT_FAILURES {
-            self.failures.push(failure);
+            // A line each: the end of what a test prints is what its report shows.
+            self.failures.push(failure.replace('\n', " "));
         }
     }
 
-    /// An error that shows the failures, if there are any.
+    /// Fails with the failures, if there are any.
     pub fn without_failures(&self) -> Result<()> {
         ensure!(self.failed == 0, "{self}\n{}", self.failures.join("\n"));
         Ok(())
     }
 
-    /// The latency that this share (0 to 1) of the answers did not exceed.
+    /// Returns the latency that this share (0 to 1) of the answers did not exceed.
     pub fn latency(&self, share: f64) -> Duration {
         percentile(&self.latencies, share)
     }
 
-    /// The first span shorter than `window` in which more than `limit` requests can be proven to have
-    /// been accepted: from the sending of one to the answer to the `limit`-th after it, which a server
-    /// that keeps to the limit cannot make shorter than its window.
+    /// Returns the first span shorter than `window` in which more than `limit` requests can be proven to have
+    /// been accepted: from the sending of one to the answer to the `limit`-th after it, which a server that
+    /// keeps to the limit cannot make shorter than its window.
     pub fn overfull(&self, limit: usize, window: Duration) -> Option<Duration> {
         let mut accepted = self.accepted.clone();
         accepted.sort_by_key(|&(sent, _)| sent);
@@ -234,7 +234,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// The value that this share (0 to 1) of `durations` does not exceed; zero of none.
+/// Returns the value that this share (0 to 1) of `durations` does not exceed; zero of none.
 pub fn percentile(durations: &[Duration], share: f64) -> Duration {
     let mut sorted = durations.to_vec();
     sorted.sort_unstable();

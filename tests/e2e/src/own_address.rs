@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use crate::{Cluster, text_of};
 
-/// One more address of this machine, until it is dropped.
+/// Further address of this machine, until it is dropped.
 #[derive(Debug)]
 pub struct OwnAddress {
     address: Ipv4Addr,
@@ -16,7 +16,7 @@ pub struct OwnAddress {
 }
 
 impl Cluster {
-    /// The address of this machine at which the cluster's pods reach it.
+    /// Returns the address of this machine at which the cluster's pods reach it.
     pub async fn own_address(&self) -> Result<IpAddr> {
         Ok(self.water.connect().await?.local_address()?.ip())
     }

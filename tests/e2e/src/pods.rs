@@ -32,22 +32,22 @@ pub enum Component {
     Portal,
 }
 
-/// One pod, as it was when it was looked up.
+/// A pod, as it was when it was looked up.
 #[derive(Clone, Debug)]
 pub struct Pod {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its uid.
+    /// Uid.
     pub uid: String,
-    /// Its address, as the machine reaches it.
+    /// Address, as the machine reaches it.
     pub address: String,
-    /// How often its container was restarted.
+    /// Number of restarts of its container.
     pub restarts: u64,
     ready: bool,
 }
 
 impl Component {
-    /// All of them.
+    /// The components.
     pub const ALL: [Self; 5] = [
         Self::Gate,
         Self::Departements,
@@ -56,7 +56,7 @@ impl Component {
         Self::Portal,
     ];
 
-    /// The value of the label `app.kubernetes.io/component`.
+    /// Returns the value of the label `app.kubernetes.io/component`.
     pub fn label(self) -> &'static str {
         match self {
             Self::Gate => "gate",
@@ -67,7 +67,7 @@ impl Component {
         }
     }
 
-    /// The pods that exist, terminating ones left out.
+    /// Returns the pods that exist, terminating ones left out.
     pub fn pods(self, cluster: &Cluster) -> Result<Vec<Pod>> {
         let label = format!(
             "app.kubernetes.io/component={},app.kubernetes.io/instance={RELEASE}",
@@ -78,7 +78,7 @@ impl Component {
         let running = pods
             .iter()
             .filter(|pod| pod["metadata"]["deletionTimestamp"].is_null());
-        Ok(running.map(Pod::of).collect())
+        Ok(running.map(Pod::read).collect())
     }
 
     /// Waits until exactly `count` pods are there and Ready, none of them in `gone`.
@@ -100,7 +100,7 @@ impl Component {
 }
 
 impl Pod {
-    fn of(pod: &Value) -> Self {
+    fn read(pod: &Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let container = &pod["status"]["containerStatuses"][0];
         Self {
@@ -112,19 +112,28 @@ impl Pod {
         }
     }
 
-    /// A gate's pod as a client would reach it if there were no other.
+    /// Returns a gate's pod as a client would reach it if there were no other.
     pub fn water(&self) -> Result<Water> {
         Water::at(&format!("http://{}:8080", self.address))
     }
 
-    /// What it tells Prometheus.
+    /// Returns its metrics for Prometheus.
     pub async fn metrics(&self) -> Result<String> {
         let mut admin = HttpClient::connect(format!("{}:9090", self.address)).await?;
         let answer = admin.request("GET", "/metrics", &[]).await?;
         Ok(answer.text()?.to_owned())
     }
 
-    /// In how many periods its CPU limit has stopped it so far.
+    /// Returns the sum of the metric's series whose names and labels begin like this.
+    pub async fn metric(&self, name: &str) -> Result<f64> {
+        let metrics = self.metrics().await?;
+        let lines = metrics.lines().filter(|line| line.starts_with(name));
+        Ok(lines
+            .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+            .sum())
+    }
+
+    /// Returns the number of periods in which its CPU limit has stopped it so far.
     pub fn throttled(&self) -> Result<u64> {
         let file = self.cpu_group()?.join("cpu.stat");
         let statistics =
@@ -165,7 +174,7 @@ impl Pod {
         group.context("the pod is in no control group of the CPU")
     }
 
-    /// The CPU time that its process has used so far: utime and stime of proc_pid_stat(5).
+    /// Returns the CPU time that its process has used so far: utime and stime of proc_pid_stat(5).
     pub fn cpu_time(&self) -> Result<Duration> {
         let file = format!("/proc/{}/stat", self.process()?);
         let statistics = fs::read_to_string(&file).with_context(|| format!("read {file}"))?;
@@ -183,14 +192,14 @@ impl Pod {
         kill(process, Signal::SIGKILL).with_context(|| format!("kill {process} of {}", self.name))
     }
 
-    /// What `ps` and core dumps call the pod's process: at most 15 characters.
+    /// Returns the name of the pod's process in `ps` and core dumps: at most 15 characters.
     pub fn process_name(&self) -> Result<String> {
         let file = format!("/proc/{}/comm", self.process()?);
         let name = fs::read_to_string(&file).with_context(|| format!("read {file}"))?;
         Ok(name.trim_end().to_owned())
     }
 
-    /// The machine's id of the pod's process, which is in a cgroup that carries the pod's uid.
+    /// Returns the machine's id of the pod's process, which is in a cgroup that carries the pod's uid.
     pub(crate) fn process(&self) -> Result<Pid> {
         // With the cgroup driver systemd the uid's dashes would be underscores.
         let uids = [self.uid.clone(), self.uid.replace('-', "_")];
@@ -199,7 +208,7 @@ impl Pod {
             let Ok(id) = name.parse::<i32>() else {
                 continue;
             };
-            // A process may end while it is looked at.
+            // A process may end while it is read.
             let read = |file: &str| fs::read_to_string(entry.path().join(file)).unwrap_or_default();
             let in_pod = uids.iter().any(|uid| read("cgroup").contains(uid.as_str()));
             let is_pause = read("comm").trim() == "pause";

@@ -1,4 +1,4 @@
-//! Both stores as their own tools write them out: all that they hold, legibly.
+//! The stores as their own tools write them out: everything that they hold, legibly.
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +9,7 @@ use water_harness::scratch_directory;
 use crate::Cluster;
 
 impl Cluster {
-    /// The database as `pg_dump` writes it.
+    /// Returns the database as `pg_dump` writes it.
     pub fn postgres_dump(&self) -> Result<Vec<u8>> {
         let url = &self.environment.postgres_owner_url;
         output(Command::new("pg_dump").arg(format!("--dbname={url}")))
@@ -25,7 +25,7 @@ impl Cluster {
         Ok(format!("{start}://water_reader:{password}@{place}"))
     }
 
-    /// Redis' data as it would write them to disk. Compression would cut texts into pieces.
+    /// Returns Redis' data as it would write them to disk. Compression would cut texts into pieces.
     pub fn redis_dump(&self) -> Result<Vec<u8>> {
         let url = &self.environment.redis_administrator_url;
         let client = || {
@@ -40,7 +40,7 @@ impl Cluster {
     }
 }
 
-/// What a program printed. Its arguments hold a password and are in no error.
+/// Returns a program's output. Its arguments hold a password and are in no error.
 fn output(command: &mut Command) -> Result<Vec<u8>> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command

@@ -9,7 +9,7 @@ use serde::{
 };
 use water_harness::{Answer, HttpClient};
 
-/// One address under which the API answers.
+/// Address under which the API answers.
 #[derive(Clone, Debug)]
 pub struct Water {
     host: String,
@@ -17,7 +17,7 @@ pub struct Water {
 }
 
 impl Water {
-    /// From a plain `http://host[:port]`.
+    /// Reads a plain `http://host[:port]`.
     pub fn at(url: &str) -> Result<Self> {
         let host = url
             .strip_prefix("http://")
@@ -34,7 +34,7 @@ impl Water {
         })
     }
 
-    /// The same address under another host name.
+    /// Returns the address under another host name.
     pub fn host(&self, host: &str) -> Self {
         Self {
             host: host.to_owned(),
@@ -42,12 +42,12 @@ impl Water {
         }
     }
 
-    /// Host and port.
+    /// Returns host and port.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// A new connection from this address of the machine.
+    /// Opens a connection from this address of the machine.
     pub async fn connect_from(&self, own: Ipv4Addr) -> Result<HttpClient> {
         let address = self.address.parse();
         let address = address.with_context(|| format!("{} is a name", self.address))?;
@@ -56,17 +56,17 @@ impl Water {
             .host(&self.host))
     }
 
-    /// A new connection.
+    /// Opens a connection.
     pub async fn connect(&self) -> Result<HttpClient> {
         Ok(HttpClient::connect(&self.address).await?.host(&self.host))
     }
 
-    /// `GET target` with this key, on a new connection.
+    /// Sends `GET target` with this key, on a new connection.
     pub async fn get(&self, target: &str, key: &str) -> Result<Answer> {
         self.connect().await?.get(target, key).await
     }
 
-    /// `GET target` with this key and more headers, on a new connection.
+    /// Sends `GET target` with this key and more headers, on a new connection.
     pub async fn get_with(
         &self,
         target: &str,
@@ -76,7 +76,7 @@ impl Water {
         self.request("GET", target, key, headers).await
     }
 
-    /// Any method with this key and more headers, on a new connection.
+    /// Sends any method with this key and more headers, on a new connection.
     pub async fn request(
         &self,
         method: &str,
@@ -92,13 +92,13 @@ impl Water {
             .await
     }
 
-    /// `GET target` without credentials, on a new connection.
+    /// Sends `GET target` without credentials, on a new connection.
     pub async fn get_without_key(&self, target: &str) -> Result<Answer> {
         self.connect().await?.request("GET", target, &[]).await
     }
 }
 
-/// The names of a JSON object's fields, in the order of the text.
+/// Returns the names of a JSON object's fields, in the order of the text.
 pub fn ordered_fields(object: &str) -> Result<Vec<String>> {
     struct Fields(Vec<String>);
 

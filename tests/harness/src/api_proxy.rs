@@ -11,8 +11,9 @@ use anyhow::{Context, Result, bail};
 
 use crate::{HttpClient, Port, Process, Program};
 
-const START: Duration = Duration::from_secs(30);
-/// Longer than the API server takes for an answer, on a busy machine too.
+/// Longest start: as long as the API server itself may take on a busy machine.
+const START: Duration = Duration::from_secs(180);
+/// Deadline of an answer: longer than the API server takes, on a busy machine too.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running proxy. It accepts requests to 127.0.0.1 only.
@@ -36,28 +37,39 @@ impl ApiProxy {
         Ok(proxy)
     }
 
-    /// What the API server has at a path. Its refusal is an error that holds its words.
+    /// Returns the API server's answer at a path. Its refusal is an error that holds its words.
     pub fn get(&self, path: &str) -> Result<String> {
-        let answer = self
-            .ask(path)
-            .with_context(|| format!("ask the API server for {path}"))?;
-        match answer.split_once("\r\n\r\n") {
-            Some((head, body)) if head.starts_with("HTTP/1.0 200 ") => Ok(body.to_owned()),
-            _ => bail!("GET {path}: {answer}"),
+        match self.send("GET", path, "", "")? {
+            (200, body) => Ok(body),
+            (status, body) => bail!("GET {path}: {status} {body}"),
         }
     }
 
-    /// HTTP/1.0: an answer ends with its connection.
-    fn ask(&self, path: &str) -> Result<String> {
+    /// Sends a request with a body of that type. Returns the status and the body of the answer.
+    pub fn send(&self, method: &str, path: &str, kind: &str, body: &str) -> Result<(u16, String)> {
+        let answer = self.exchange(method, path, kind, body);
+        let answer = answer.with_context(|| format!("{method} {path}"))?;
+        let (head, body) = answer
+            .split_once("\r\n\r\n")
+            .with_context(|| answer.clone())?;
+        let status = head.split(' ').nth(1).with_context(|| answer.clone())?;
+        Ok((status.parse()?, body.to_owned()))
+    }
+
+    /// Sends a request by HTTP/1.0: an answer ends with its connection.
+    fn exchange(&self, method: &str, path: &str, kind: &str, body: &str) -> Result<String> {
         let mut stream = TcpStream::connect(self.port.address())?;
         stream.set_read_timeout(Some(PATIENCE))?;
-        write!(stream, "GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")?;
+        let length = body.len();
+        let head =
+            format!("{method} {path} HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Type: {kind}\r\n");
+        write!(stream, "{head}Content-Length: {length}\r\n\r\n{body}")?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
         Ok(answer)
     }
 
-    /// A connection to the API server.
+    /// Opens a connection to the API server.
     pub async fn connect(&self) -> Result<HttpClient> {
         let client = HttpClient::connect(self.port.address()).await?;
         Ok(client.host("127.0.0.1"))

@@ -1,8 +1,13 @@
-//! Certificates and kubeconfigs for servers that live as long as a test or a
-//! development cluster: one authority, and what it signs. Keys are ECDSA P-256.
-//! Nothing here expires within a cluster's life: it is thrown away before.
+//! Certificates and kubeconfigs for servers that live as long as a test or a development cluster: an
+//! authority, and the certificates that it signs. Keys are ECDSA P-256. Nothing here expires within a
+//! cluster's life: it is thrown away before.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use std::{
+    fs::{self, OpenOptions},
+    io::Write,
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+};
 
 use anyhow::{Context, Result};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
@@ -28,19 +33,19 @@ pub struct Certificate {
     pub key_pem: String,
 }
 
-/// What a certificate is for: `Server` answers TLS, `Client` proves who calls.
+/// Purpose of a certificate: `Server` answers TLS, `Client` proves who calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// `serverAuth`
     Server,
     /// `clientAuth`
     Client,
-    /// Both, as a kubelet needs it.
+    /// The two purposes together, as a kubelet needs them.
     Both,
 }
 
 impl Authority {
-    /// A new self-signed authority with this common name.
+    /// Makes a self-signed authority with this common name.
     pub fn new(common_name: &str) -> Result<Self> {
         let mut params = CertificateParams::default();
         params
@@ -105,7 +110,7 @@ impl Authority {
         })
     }
 
-    /// The authority's certificate as PEM text.
+    /// Returns the authority's certificate as PEM text.
     pub fn certificate_pem(&self) -> &str {
         &self.certificate_pem
     }
@@ -115,7 +120,7 @@ impl Authority {
         write_pair(directory, name, &self.certificate_pem, &self.key_pem)
     }
 
-    /// A kubeconfig (JSON, which is YAML) for a user who shows `certificate`.
+    /// Makes a kubeconfig (JSON, which is YAML) for a user with this certificate.
     pub fn kubeconfig(&self, server: &str, certificate: &Certificate) -> String {
         let user = json!({
             "client-certificate-data": BASE64.encode(&certificate.certificate_pem),
@@ -124,7 +129,7 @@ impl Authority {
         self.kubeconfig_of(server, user)
     }
 
-    /// A kubeconfig for a user who shows a bearer token, as a ServiceAccount does.
+    /// Makes a kubeconfig for a user with a bearer token, as a ServiceAccount has it.
     pub fn kubeconfig_with_token(&self, server: &str, token: &str) -> String {
         self.kubeconfig_of(server, json!({ "token": token }))
     }
@@ -153,7 +158,7 @@ impl Certificate {
     }
 }
 
-/// A key pair that signs ServiceAccount tokens: writes `<name>.key` and `<name>.pub`.
+/// Makes a key pair that signs ServiceAccount tokens: writes `<name>.key` and `<name>.pub`.
 pub fn write_token_keys(directory: &Path, name: &str) -> Result<()> {
     let key = KeyPair::generate()?;
     write_private(&directory.join(format!("{name}.key")), &key.serialize_pem())?;
@@ -163,8 +168,8 @@ pub fn write_token_keys(directory: &Path, name: &str) -> Result<()> {
     )
 }
 
-/// The public half's SHA-256 in base64 (SubjectPublicKeyInfo, as in RFC 7469 section 2.4) of a
-/// private key in PEM: what Chromium's `--ignore-certificate-errors-spki-list` is told.
+/// Returns the public half's SHA-256 in base64 (SubjectPublicKeyInfo, as in RFC 7469 section 2.4) of a
+/// private key in PEM: the value of Chromium's `--ignore-certificate-errors-spki-list`.
 pub fn public_key_fingerprint(key_pem: &str) -> Result<String> {
     let key = KeyPair::from_pem(key_pem).context("cannot understand the private key")?;
     Ok(BASE64.encode(Sha256::digest(key.subject_public_key_info())))
@@ -178,7 +183,10 @@ fn write_pair(directory: &Path, name: &str, certificate: &str, key: &str) -> Res
 
 /// Writes a file that only its owner can read, as anything with a key must be.
 pub fn write_private(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600))
-        .with_context(|| format!("restrict {}", path.display()))
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let opened = options.open(path);
+    opened
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .with_context(|| format!("write {}", path.display()))
 }

@@ -1,4 +1,4 @@
-//! A clock of its own for a server under test: wrong by as much as a test says, while it runs.
+//! A clock for a server under test: wrong by as much as a test says, while it runs.
 
 use std::env::consts::ARCH;
 use std::fs;
@@ -8,22 +8,22 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{Program, scratch};
 
-/// The time of day of the programs that run on it; what they know of passing time is right.
+/// The time of day of the programs that run on it; their measure of passing time is right.
 pub struct Clock {
     library: String,
     offset: PathBuf,
-    /// How the programs' reading of the offset is limited: a variable of libfaketime.
+    /// Limit of the programs' reading of the offset: a variable of libfaketime.
     reading: (&'static str, &'static str),
 }
 
 impl Clock {
-    /// A clock that is right. Its programs notice at once when it is put ahead or behind: they read a file
-    /// whenever they ask for the time.
+    /// Makes a clock that is right. Its programs notice at once when it is put ahead or behind: they read a
+    /// file whenever they ask for the time.
     pub fn new() -> Result<Self> {
         Self::reading(("FAKETIME_NO_CACHE", "1"))
     }
 
-    /// The same, but its programs read the file once a second, and notice a change within a second. That
+    /// Makes a clock whose programs read the file once a second, and notice a change within a second. That
     /// takes most of the CPU off a Redis that has little to do.
     pub fn read_every_second() -> Result<Self> {
         Self::reading(("FAKETIME_CACHE_DURATION", "0"))
@@ -53,10 +53,10 @@ impl Clock {
             .with_context(|| format!("write {}", self.offset.display()))
     }
 
-    /// The program as it runs on this clock. It must be linked dynamically.
+    /// Returns the program as it runs on this clock. It must be linked dynamically.
     pub fn under(&self, program: Program) -> Program {
-        // The second library allocates in place of jemalloc, which asks for the time while it
-        // starts; libfaketime allocates when it is asked first, and would go round in a circle.
+        // The second library allocates instead of jemalloc, which asks for the time while it starts;
+        // libfaketime allocates when it is asked first, and would go round in a circle.
         let libraries = format!("{} libc_malloc_debug.so.0", self.library);
         program
             .env("LD_PRELOAD", libraries)

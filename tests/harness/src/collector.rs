@@ -1,4 +1,4 @@
-//! An OpenTelemetry collector: takes spans as OTLP over HTTP and keeps what it was sent.
+//! An OpenTelemetry collector: takes spans as OTLP over HTTP and keeps them.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -16,14 +16,14 @@ use tokio::task::{JoinHandle, JoinSet};
 const TAKEN: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: application/x-protobuf\r\n\
     content-length: 0\r\n\r\n";
 
-/// One span as it arrived.
+/// A span as it arrived.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Exported {
     /// The resource's `service.name`.
     pub service: String,
     /// The span's name.
     pub name: String,
-    /// Which side of an exchange it is.
+    /// Side of the exchange.
     pub kind: SpanKind,
     /// 32 hex digits.
     pub trace: String,
@@ -31,11 +31,11 @@ pub struct Exported {
     pub id: String,
     /// 16 hex digits; empty for the first span of a trace.
     pub parent: String,
-    /// All attributes, their values as text.
+    /// Attributes, their values as text.
     pub attributes: BTreeMap<String, String>,
     /// Whether its status says that it failed.
     pub failed: bool,
-    /// How long it took, in nanoseconds.
+    /// Duration in nanoseconds.
     pub nanoseconds: u64,
 }
 
@@ -67,17 +67,17 @@ impl Collector {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// As the value of `OTEL_EXPORTER_OTLP_ENDPOINT`.
+    /// Returns the value of `OTEL_EXPORTER_OTLP_ENDPOINT`.
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// All spans so far.
+    /// Returns the spans so far.
     pub fn spans(&self) -> Result<Vec<Exported>> {
         let mut spans = Vec::new();
         for body in self.bodies().iter() {
@@ -94,7 +94,7 @@ impl Collector {
         Ok(spans)
     }
 
-    /// Every byte of the bodies so far.
+    /// Returns the bytes of the bodies so far.
     pub fn bytes(&self) -> Vec<u8> {
         self.bodies().concat()
     }
@@ -145,7 +145,7 @@ async fn accept(listener: TcpListener, bodies: Arc<Mutex<Vec<Vec<u8>>>>) {
     while let Ok((stream, _)) = listener.accept().await {
         let bodies = Arc::clone(&bodies);
         serving.spawn(async move {
-            // Who sends something else gets no answer, and the test finds no spans.
+            // A client that sends something else gets no answer, and the test finds no spans.
             if let Err(error) = take(stream, &bodies).await {
                 eprintln!("the collector was not sent spans: {error:#}");
             }

@@ -24,23 +24,23 @@ use crate::{
     programs, scratch,
 };
 
-/// Two to three seconds on an idle machine; the compiler may run beside it.
+/// Two to three seconds on an idle machine; the compiler may run at the same time.
 const START: Duration = Duration::from_secs(180);
 /// etcd's own default, in bytes.
 const ROOM: u64 = 2 * 1024 * 1024 * 1024;
 const ISSUER: &str = "https://kubernetes.default.svc";
 
-/// How a control plane differs from others.
+/// Options of a control plane.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// etcd is full when it holds so many bytes.
+    /// Bytes at which etcd is full.
     pub room: u64,
     /// More flags of kube-apiserver.
     pub flags: &'static [&'static str],
 }
 
 impl Options {
-    /// As tests share one.
+    /// Options of the one that tests share.
     pub const DEFAULT: Self = Self {
         room: ROOM,
         flags: &[],
@@ -61,28 +61,24 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// The control plane that all tests of this binary share, started by the
-    /// first that asks. A test keeps to a namespace of its own.
+    /// Returns the control plane that all tests of this binary share, started by the first that asks. A
+    /// test keeps to its own namespace.
     pub async fn shared() -> Result<&'static Self> {
         static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();
         SHARED.get_or_try_init(Self::start).await
     }
 
-    /// A control plane of the test's own, to stop and to kill.
+    /// Starts a control plane of the test's own, to stop and to kill.
     pub async fn start() -> Result<Self> {
         Self::start_with(Options::DEFAULT).await
     }
 
-    /// The same, with these options.
+    /// Starts a control plane of the test's own, with these options.
     pub async fn start_with(options: Options) -> Result<Self> {
         let node = programs::Program::Node.find_or_build(&mut |progress| {
-            let programs::Progress {
-                program,
-                compiled,
-                packages,
-                message,
-            } = progress;
-            eprintln!("building {program}: {compiled} of {packages} packages, {message}");
+            let (compiled, packages) = (progress.compiled, progress.packages);
+            let message = progress.message;
+            eprintln!("building Kubernetes: {compiled} of {packages} packages, {message}");
         })?;
         let directory = scratch::directory("control-plane")?;
         let (port, etcd_ports) = (Port::reserve()?, [Port::reserve()?, Port::reserve()?]);
@@ -116,36 +112,38 @@ impl ControlPlane {
         self.api_server.ready(START, ready).await
     }
 
-    /// Where the API server listens.
+    /// Returns the address of the API server.
     pub fn address(&self) -> SocketAddr {
         self.port.address()
     }
 
-    /// The administrator's kubeconfig, as text.
+    /// Returns the administrator's kubeconfig, as text.
     pub fn kubeconfig(&self) -> &str {
         &self.kubeconfig
     }
 
-    /// The administrator's kubeconfig, as a file.
+    /// Returns the administrator's kubeconfig, as a file.
     pub fn kubeconfig_path(&self) -> PathBuf {
         admin_kubeconfig(&self.directory)
     }
 
-    /// A kubeconfig with the rights of a ServiceAccount that exists, valid for a day.
+    /// Makes a kubeconfig with the rights of a ServiceAccount that exists, valid for a day.
     pub fn kubeconfig_of(&self, namespace: &str, service_account: &str) -> Result<String> {
-        let token = self.kubectl(&[
-            "create",
-            "token",
-            service_account,
-            "--duration=24h",
-            &format!("--namespace={namespace}"),
-        ])?;
+        let path =
+            format!("/api/v1/namespaces/{namespace}/serviceaccounts/{service_account}/token");
+        let asked = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+            "spec": { "expirationSeconds": 24 * 60 * 60 } });
+        let (_, answer) = self
+            .proxy
+            .send("POST", &path, "application/json", &asked.to_string())?;
+        let token: Value = serde_json::from_str(&answer)?;
+        let token = token["status"]["token"].as_str().context(answer)?;
         Ok(self
             .authority
-            .kubeconfig_with_token(&url(&self.port), &token))
+            .kubeconfig_with_token(&url(&self.port), token))
     }
 
-    /// Runs kubectl as the administrator and returns what it printed.
+    /// Runs kubectl as the administrator and returns its output.
     pub fn kubectl(&self, arguments: &[&str]) -> Result<String> {
         let output = Command::new(&self.kubectl)
             .arg("--kubeconfig")
@@ -173,19 +171,19 @@ impl ControlPlane {
         self.kubectl(&["apply", "--server-side", "-f", &file.to_string_lossy()])
     }
 
-    /// The API server over plain HTTP, as the administrator: for looking at objects again and again,
+    /// Returns the API server over plain HTTP, as the administrator: for reading objects again and again,
     /// and for requests by the thousand. A kubectl takes a twentieth of a second of a core.
     pub fn proxy(&self) -> Arc<ApiProxy> {
         Arc::clone(&self.proxy)
     }
 
-    /// The file to which the API server appends an audit event, one line of JSON without bodies, for
-    /// each request that it has answered.
+    /// Returns the file to which the API server appends an audit event, one line of JSON without bodies,
+    /// for each request that it has answered.
     pub fn audit_log(&self) -> PathBuf {
         self.directory.join("audit.log")
     }
 
-    /// All requests that the API server has answered.
+    /// Returns the requests that the API server has answered.
     pub fn audit_events(&self) -> Result<Vec<Value>> {
         let log = fs::read_to_string(self.audit_log()).context("read the audit log")?;
         // The last line may be half written.
@@ -196,7 +194,7 @@ impl ControlPlane {
             .collect()
     }
 
-    /// The certificate of the authority that has signed the API server's, as PEM.
+    /// Returns the certificate of the authority that has signed the API server's, as PEM.
     pub fn authority_pem(&self) -> &str {
         self.authority.certificate_pem()
     }
@@ -216,7 +214,7 @@ impl ControlPlane {
             .start()
     }
 
-    /// What etcd holds of a namespace, apart from Secrets: keys and values one after the other.
+    /// Returns etcd's content of a namespace, apart from Secrets: keys and values one after the other.
     pub async fn etcd_dump_without_secrets(&self, namespace: &str) -> Result<Vec<u8>> {
         gateway::dump(self.etcd_ports[0].address(), |path| {
             !path.starts_with("/registry/secrets/") && path.split('/').any(|part| part == namespace)
@@ -229,7 +227,7 @@ impl ControlPlane {
         gateway::make_room(self.etcd_ports[0].address()).await
     }
 
-    /// Stops etcd for a moment, and answers where a copy of what it holds is.
+    /// Stops etcd for a moment, and returns the path of a copy of its content.
     pub async fn snapshot(&self) -> Result<PathBuf> {
         let snapshot = scratch::directory("snapshot")?.join("etcd");
         self.stop().await?;
@@ -259,12 +257,12 @@ impl ControlPlane {
         self.ready().await
     }
 
-    /// The API server's process, for faults.
+    /// Returns the API server's process, for faults.
     pub fn api_server(&self) -> &Process {
         &self.api_server
     }
 
-    /// etcd's process, for faults.
+    /// Returns etcd's process, for faults.
     pub fn etcd(&self) -> &Process {
         &self.etcd
     }
@@ -352,7 +350,7 @@ fn start_api_server(
             "--authorization-mode=RBAC".to_owned(),
             format!("--audit-policy-file={}", file("audit-policy.json")),
             format!("--audit-log-path={}", file("audit.log")),
-            // In MiB: never rotated, so that one file tells everything.
+            // In MiB: never rotated, so that one file has everything.
             "--audit-log-maxsize=100000".to_owned(),
         ])
         .args(flags)

@@ -1,5 +1,5 @@
-//! Small disks of a test's own, to be filled: memory that is mounted where only programs see it
-//! that are started inside.
+//! Small disks of a test, to be filled: memory that is mounted where only programs see it that are started
+//! inside.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ use crate::{Process, Program, scratch};
 /// Longer than a mount takes on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
 
-/// What fills a disk.
+/// File that fills a disk.
 const FILLER: &str = "filler";
 
 /// Disks in a mount namespace, which lives as long as this.
@@ -38,9 +38,10 @@ impl Disks {
             ))
         });
         let mounts = mounts.collect::<Result<String>>()?;
-        let namespaces: &[&str] = match geteuid().is_root() {
-            true => &["--mount"],
-            false => &["--user", "--map-root-user", "--mount"],
+        let namespaces: &[&str] = if geteuid().is_root() {
+            &["--mount"]
+        } else {
+            &["--user", "--map-root-user", "--mount"]
         };
         let script = format!(
             "{mounts} touch {}/mounted && exec sleep infinity",
@@ -55,27 +56,28 @@ impl Disks {
         Ok(Self { holder, folder })
     }
 
-    /// Where programs inside see a disk.
+    /// Returns the path of a disk for programs inside.
     pub fn inside(&self, disk: &str) -> PathBuf {
         self.folder.join(disk)
     }
 
-    /// Where everyone else sees it.
+    /// Returns the path of a disk for everyone else.
     pub fn outside(&self, disk: &str) -> PathBuf {
         let root = format!("/proc/{}/root", self.holder.id());
         let inside = self.inside(disk);
         Path::new(&root).join(inside.strip_prefix("/").unwrap_or(&inside))
     }
 
-    /// The words that start a program inside: they come before its own.
+    /// Returns the words that start a program inside: they come before its own.
     pub fn enter(&self) -> Vec<OsString> {
         let holder = self.holder.id().to_string();
-        let words: Vec<String> = match geteuid().is_root() {
-            true => ["nsenter", "--mount", "--target", &holder, "--"]
+        let words: Vec<String> = if geteuid().is_root() {
+            ["nsenter", "--mount", "--target", &holder, "--"]
                 .map(str::to_owned)
-                .into(),
+                .into()
+        } else {
             // Root there is this user, which some servers refuse to run as: back to oneself.
-            false => [
+            [
                 "nsenter",
                 "--user",
                 "--mount",
@@ -90,7 +92,7 @@ impl Disks {
                 "--",
             ]
             .map(str::to_owned)
-            .into(),
+            .into()
         };
         words.into_iter().map(OsString::from).collect()
     }

@@ -1,6 +1,6 @@
-//! A client that sends the bytes it is given and shows what came back as it
-//! came: headers in their order, nothing followed, nothing decoded, nothing
-//! repeated. What a well-behaved client would never send is what tests need.
+//! A client that sends the bytes it is given and shows answers as they came: headers in their order,
+//! nothing followed, nothing decoded, nothing repeated. Tests need what a well-behaved client would never
+//! send.
 
 use std::{
     fmt,
@@ -16,19 +16,19 @@ use tokio::{
     time::timeout,
 };
 
-/// Longer than any deadline of the product, so that its own deadlines are seen.
+/// Deadline of an answer: longer than any of the product, so that its own deadlines are seen.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// More than the product ever sends (64).
+/// Most headers of an answer: more than the product ever sends (64).
 const MOST_HEADERS: usize = 128;
 
-/// One TCP connection.
+/// A TCP connection.
 pub struct HttpClient {
     stream: TcpStream,
     host: String,
     received: BytesMut,
 }
 
-/// One whole HTTP answer.
+/// A whole HTTP answer.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Answer {
     /// The status code. Interim answers (`100 Continue`) are answers too.
@@ -39,10 +39,14 @@ pub struct Answer {
     pub body: Bytes,
 }
 
+/// Deadline of a connection. An address that is gone may answer nothing: the kernel tries for two minutes.
+const CONNECTING: Duration = Duration::from_secs(10);
+
 impl HttpClient {
     /// Opens a connection.
     pub async fn connect(address: impl ToSocketAddrs + fmt::Debug) -> Result<Self> {
-        let stream = TcpStream::connect(&address).await;
+        let stream = timeout(CONNECTING, TcpStream::connect(&address)).await;
+        let stream = stream.with_context(|| format!("connect to {address:?}"))?;
         Self::over(stream.with_context(|| format!("connect to {address:?}"))?)
     }
 
@@ -52,7 +56,8 @@ impl HttpClient {
         socket
             .bind((own, 0).into())
             .with_context(|| format!("bind to {own}"))?;
-        let stream = socket.connect(address).await;
+        let stream = timeout(CONNECTING, socket.connect(address)).await;
+        let stream = stream.with_context(|| format!("connect from {own} to {address}"))?;
         Self::over(stream.with_context(|| format!("connect from {own} to {address}"))?)
     }
 
@@ -65,13 +70,13 @@ impl HttpClient {
         })
     }
 
-    /// The `Host` of [`HttpClient::request`], `water` if not said otherwise.
+    /// Sets the `Host` of [`HttpClient::request`], `water` if not said otherwise.
     pub fn host(mut self, host: &str) -> Self {
         host.clone_into(&mut self.host);
         self
     }
 
-    /// The address of this machine that the server sees.
+    /// Returns the address of this machine that the server sees.
     pub fn local_address(&self) -> Result<SocketAddr> {
         self.stream
             .local_addr()
@@ -124,7 +129,7 @@ impl HttpClient {
         }
     }
 
-    /// `GET target` with `Authorization: Bearer key`.
+    /// Sends `GET target` with `Authorization: Bearer key`.
     pub async fn get(&mut self, target: &str, key: &str) -> Result<Answer> {
         self.request(
             "GET",
@@ -142,7 +147,7 @@ impl HttpClient {
             .context("close the sending side")
     }
 
-    /// Waits until the server closes the connection; returns what it sent before that.
+    /// Waits until the server closes the connection; returns the bytes before that.
     pub async fn closed(&mut self) -> Result<Bytes> {
         let closing = async {
             while self.receive().await? {}
@@ -248,12 +253,12 @@ impl HttpClient {
 }
 
 impl Answer {
-    /// The first header of that name, in any case.
+    /// Returns the first header of that name, in any case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers_named(name).next()
     }
 
-    /// All headers of that name, in any case.
+    /// Returns the headers of that name, in any case.
     pub fn headers_named(&self, name: &str) -> impl Iterator<Item = &str> {
         let named = self
             .headers
@@ -262,12 +267,12 @@ impl Answer {
         named.map(|(_, value)| value.as_str())
     }
 
-    /// The body as text.
+    /// Returns the body as text.
     pub fn text(&self) -> Result<&str> {
         std::str::from_utf8(&self.body).context("the body is not UTF-8")
     }
 
-    /// The body as JSON.
+    /// Returns the body as JSON.
     pub fn json(&self) -> Result<serde_json::Value> {
         serde_json::from_slice(&self.body).with_context(|| format!("not JSON: {self:?}"))
     }

@@ -1,5 +1,5 @@
-//! A hostile identity provider: it serves discovery, keys and the token endpoint over https, and
-//! signs what it is told, by the key and under the header that it is told.
+//! A hostile identity provider: it serves discovery, keys and the token endpoint over https, and signs any
+//! claims, by any key and under any header.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -40,18 +40,18 @@ pub struct SigningKey {
 struct State {
     document: Value,
     keys: Vec<Value>,
-    /// What the token endpoint answers, by code; each is answered once.
+    /// Answers of the token endpoint, by code; each is given once.
     codes: HashMap<String, String>,
     /// The forms that were posted to the token endpoint.
     exchanges: Vec<String>,
     asked_for_keys: usize,
-    /// What the token endpoint says of every client, if it refuses all.
+    /// Word by which the token endpoint refuses every client, if it refuses all.
     refusal: Option<String>,
     away: bool,
 }
 
 impl IdentityProvider {
-    /// Starts one on loopback, which tells no key yet.
+    /// Starts one on loopback, which publishes no key yet.
     pub async fn start() -> Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address: SocketAddr = listener.local_addr()?;
@@ -82,17 +82,17 @@ impl IdentityProvider {
         })
     }
 
-    /// Its issuer identifier.
+    /// Returns its issuer identifier.
     pub fn issuer(&self) -> &str {
         &self.issuer
     }
 
-    /// The PEM text of the authority that signed its certificate.
+    /// Returns the PEM text of the authority that signed its certificate.
     pub fn authority(&self) -> &str {
         &self.authority
     }
 
-    /// Tells these keys and no others.
+    /// Publishes these keys and no others.
     pub fn tell(&self, keys: &[&SigningKey]) {
         self.lock().keys = keys.iter().map(|key| key.public()).collect();
     }
@@ -121,17 +121,17 @@ impl IdentityProvider {
         self.lock().refusal = word.map(str::to_owned);
     }
 
-    /// Whether it closes every connection at once.
+    /// Sets whether it closes every connection at once.
     pub fn set_away(&self, away: bool) {
         self.lock().away = away;
     }
 
-    /// The forms that were posted to the token endpoint, as they came.
+    /// Returns the forms that were posted to the token endpoint, as they came.
     pub fn exchanges(&self) -> Vec<String> {
         self.lock().exchanges.clone()
     }
 
-    /// How often its keys were asked for.
+    /// Returns how often its keys were asked for.
     pub fn asked_for_keys(&self) -> usize {
         self.lock().asked_for_keys
     }
@@ -148,7 +148,7 @@ impl Drop for IdentityProvider {
 }
 
 impl SigningKey {
-    /// An ES256 key.
+    /// Makes an ES256 key.
     pub fn elliptic(kid: &str) -> Result<Self> {
         let pair = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let kid = kid.to_owned();
@@ -159,7 +159,7 @@ impl SigningKey {
         })
     }
 
-    /// An EdDSA key.
+    /// Makes an EdDSA key.
     pub fn edwards(kid: &str) -> Result<Self> {
         let pair = KeyPair::generate_for(&PKCS_ED25519)?;
         let kid = kid.to_owned();
@@ -170,13 +170,13 @@ impl SigningKey {
         })
     }
 
-    /// A token with these claims under its own header.
+    /// Signs a token with these claims under its own header.
     pub fn sign(&self, claims: &Value) -> Result<String> {
         let algorithm = if self.elliptic { "ES256" } else { "EdDSA" };
         self.sign_under(&json!({ "alg": algorithm, "kid": self.kid }), claims)
     }
 
-    /// A token with these claims under any header.
+    /// Signs a token with these claims under any header.
     pub fn sign_under(&self, header: &Value, claims: &Value) -> Result<String> {
         let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let message = format!("{}.{}", part(header), part(claims));
@@ -203,12 +203,12 @@ impl SigningKey {
         }
     }
 
-    /// The public key's bytes: what a token that is signed by HMAC with them would be trusted by.
+    /// Returns the public key's bytes: a token that is signed by HMAC with them would be trusted by them.
     pub fn public_bytes(&self) -> &[u8] {
         self.pair.der_bytes()
     }
 
-    /// As a JWK (RFC 7518 §6.2, RFC 8037 §2).
+    /// Returns the key as a JWK (RFC 7518 §6.2, RFC 8037 §2).
     fn public(&self) -> Value {
         let bytes = self.public_bytes();
         let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
@@ -248,7 +248,7 @@ async fn accept(listener: TcpListener, tls: TlsAcceptor, state: Arc<Mutex<State>
     }
 }
 
-/// One request a connection.
+/// Answers the request of a connection, which has one only.
 async fn answer(tls: TlsAcceptor, stream: TcpStream, state: &Mutex<State>) -> Result<()> {
     let mut stream = BufReader::new(tls.accept(stream).await?);
     let (mut first, mut length) = (String::new(), 0);

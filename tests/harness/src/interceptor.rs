@@ -27,10 +27,10 @@ pub struct Interceptor {
     accepting: Vec<AbortHandle>,
 }
 
-/// What became of an order.
+/// Result of an order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Course {
-    /// The requests since it was given, each in a few words.
+    /// Requests since the order, each in a few words.
     pub requests: Vec<String>,
     /// Whether the fault happened: otherwise there were fewer requests.
     pub happened: bool,
@@ -72,7 +72,7 @@ impl Interceptor {
         Ok(address)
     }
 
-    /// Lets `fault` happen to these requests, from here on.
+    /// Lets `fault` happen to these requests, from now on.
     pub fn order(&self, which: Which, moment: Moment, fault: Fault) {
         self.ledger.order(which, moment, fault);
     }
@@ -82,7 +82,7 @@ impl Interceptor {
         self.cuts.send_replace(());
     }
 
-    /// Takes the last order back, if it has not been carried out, and counts anew.
+    /// Takes the last order back, if it has not been carried out, and counts from 0 again.
     pub fn recall(&self) -> Course {
         let (requests, is_left) = self.ledger.recall();
         Course {
@@ -91,12 +91,20 @@ impl Interceptor {
         }
     }
 
-    /// The requests since the last order, each in a few words.
+    /// Returns the requests since the last order, each in a few words.
     pub fn requests(&self) -> Vec<String> {
         self.ledger.requests()
     }
 
-    /// From here on `witness` sees every request before it is delivered, which waits for it.
+    /// Asks `judge` from now on which fault happens to each request; an order counts where it names none.
+    pub fn judge(
+        &self,
+        judge: impl FnMut(Protocol, &[u8]) -> Option<(Moment, Fault)> + Send + 'static,
+    ) {
+        self.ledger.judge(Box::new(judge));
+    }
+
+    /// Shows `witness` every request from now on before it is delivered, which waits for it.
     pub fn show(&self, witness: impl FnMut(Protocol, &[u8]) + Send + 'static) {
         self.ledger.show(Box::new(witness));
     }

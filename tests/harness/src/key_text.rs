@@ -1,10 +1,10 @@
-//! Whether something holds an API key's text: `wdk_`, 12 characters, `_`, 49 characters; as it is, or in
-//! base64, as Kubernetes shows what a Secret holds.
+//! Search for an API key's text: `wdk_`, 12 characters, `_`, 49 characters; as it is, or in base64, as
+//! Kubernetes shows what a Secret holds.
 
 use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
 use base64::{Engine, alphabet};
 
-/// Takes any part of a text, with the bits of a character whose others are missing.
+/// Decoder of any part of a text, with the bits of a character whose others are missing.
 const PARTS: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     NO_PAD.with_decode_allow_trailing_bits(true),
@@ -15,7 +15,7 @@ const ID_LENGTH: usize = 12;
 const SECRET_LENGTH: usize = 49;
 const LENGTH: usize = PREFIX.len() + ID_LENGTH + 1 + SECRET_LENGTH;
 
-/// The first API key in a text or a dump, cut to its public part.
+/// Returns the first API key in a text or a dump, cut to its public part.
 pub fn find_key_text(searched: impl AsRef<[u8]>) -> Option<String> {
     let searched = searched.as_ref();
     plain(searched).or_else(|| encoded(searched))
@@ -33,7 +33,7 @@ fn encoded(searched: &[u8]) -> Option<String> {
     let words = searched.split(is_other);
     let mut long = words.filter(|word| word.len() >= LENGTH * 4 / 3);
     long.find_map(|word| {
-        // Four characters are three bytes, and the first of them may stand anywhere.
+        // Four characters are three bytes, and the first of them may be anywhere.
         (0..4).find_map(|start| {
             let part = &word[start..];
             // A single character is no byte.

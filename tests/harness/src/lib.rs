@@ -1,9 +1,7 @@
-//! Real servers for tests, private to the test process: PostgreSQL, Redis and a
-//! Kubernetes control plane on loopback, a network between them that fails as it
-//! is told to, an interceptor of requests, a collector of spans, an identity
-//! provider that signs what it is told, a client that
-//! speaks raw HTTP, and mutations of what it sends.
-//! Everything started here dies with the process that started it.
+//! Real servers for tests, private to the test process: PostgreSQL, Redis and a Kubernetes control plane on
+//! loopback, a network between them that fails on demand, an interceptor of requests, a collector of spans,
+//! an identity provider that signs any claims, a client that speaks raw HTTP, and mutations of what it
+//! sends. Servers started here die with the process that started them.
 
 mod api_proxy;
 pub mod certificates;
@@ -40,7 +38,7 @@ pub use key_text::find_key_text;
 pub use mutation::Mutator;
 pub use pgbouncer::PgBouncer;
 pub use port::Port;
-pub use postgres::{Database, Postgres};
+pub use postgres::{BaseBackup, Database, Postgres};
 pub use process::{Process, Program};
 pub use proxy::{Network, Proxy};
 pub use redis::Redis;

@@ -1,7 +1,7 @@
-//! Mutations of byte strings: what to try next when everything that was thought of holds.
+//! Mutations of byte strings: further inputs when everything that was thought of holds.
 //!
-//! Blind to what the tested code does with an input, so that the corpus has to bring the forms that
-//! matter. The same corpus and seed make the same inputs.
+//! Blind to what the tested code does with an input, so that the corpus has to bring the forms that matter.
+//! The same corpus and seed make the same inputs.
 
 use std::ops::Range;
 
@@ -71,7 +71,7 @@ impl Mutator {
         DECISIVE[self.random.random_range(0..DECISIVE.len())]
     }
 
-    /// A stretch of something of this length, short more often than long.
+    /// Returns a stretch of something of this length, short more often than long.
     fn range(&mut self, length: usize) -> Range<usize> {
         let begin = self.random.random_range(0..=length);
         let most = (length - begin).min(1 << self.random.random_range(0..10));
@@ -79,7 +79,7 @@ impl Mutator {
     }
 }
 
-/// One of the corpus with one to four mutations, for ever.
+/// Series without an end: an input of the corpus with one to four mutations.
 impl Iterator for Mutator {
     type Item = Vec<u8>;
 

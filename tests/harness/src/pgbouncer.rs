@@ -25,7 +25,7 @@ pub struct PgBouncer {
 }
 
 impl PgBouncer {
-    /// A pooler before `server` that pools sessions; these roles may connect without a password.
+    /// Starts a pooler before `server` that pools sessions; these roles may connect without a password.
     pub async fn before(server: SocketAddr, roles: &[&str]) -> Result<Self> {
         let path = process::find("pgbouncer", &["/usr/sbin".into()]);
         let path = path.context("pgbouncer is missing: install the Debian package pgbouncer")?;
@@ -74,7 +74,7 @@ impl PgBouncer {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.port.address()
     }

@@ -1,5 +1,5 @@
-//! Loopback ports that stay ours: for servers that must be told their port and
-//! must find it free again after a restart.
+//! Loopback ports that stay ours: for servers that need a fixed port and must find it free again after a
+//! restart.
 
 use std::{
     env,
@@ -9,8 +9,8 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-/// Below the range from which Linux takes the ports of outgoing connections
-/// (32768 and up): none of those can take a port while its server is down.
+/// Ports below the range from which Linux takes the ports of outgoing connections (32768 and up): none of
+/// those can take a port while its server is down.
 const RANGE: std::ops::Range<u16> = 21_000..29_000;
 
 /// A port on 127.0.0.1 that no other process of the harness uses while this
@@ -50,12 +50,12 @@ impl Port {
         )
     }
 
-    /// The port's number.
+    /// Returns the port's number.
     pub fn number(&self) -> u16 {
         self.number
     }
 
-    /// `127.0.0.1:<number>`
+    /// Returns `127.0.0.1:<number>`.
     pub fn address(&self) -> SocketAddr {
         SocketAddr::from((Ipv4Addr::LOCALHOST, self.number))
     }

@@ -2,14 +2,16 @@
 //! Everyone may connect as any role without a password (it listens on loopback
 //! only), so a test can be the owner, the writer or the reader of its database.
 
+mod backups;
 mod installation;
 
 use std::{
     collections::HashMap,
     ffi::OsString,
+    fs,
     io::Write,
     net::{IpAddr, Ipv4Addr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::{
         Arc, Mutex, PoisonError,
@@ -18,17 +20,18 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use nix::sys::signal::Signal;
 use tokio::sync::OnceCell;
 
+pub use self::backups::BaseBackup;
 use self::installation::{Installation, SUPERUSER};
 use crate::{Disks, Port, Process, Program, scratch, wait_until};
 
 const START: Duration = Duration::from_secs(60);
 
-/// Nothing survives the test, so nothing needs to reach the disk. Whole statements can be seen in
-/// `pg_stat_activity`.
+/// Settings of the servers. Nothing survives the test, so nothing needs to reach the disk. Whole statements
+/// can be seen in `pg_stat_activity`.
 const SETTINGS: [&str; 8] = [
     "fsync=off",
     "synchronous_commit=off",
@@ -43,13 +46,14 @@ const SETTINGS: [&str; 8] = [
 /// A running server.
 pub struct Postgres {
     process: Process,
+    data: PathBuf,
     port: Port,
     installation: Installation,
     databases: AtomicU32,
     templates: Mutex<HashMap<String, Arc<OnceCell<()>>>>,
 }
 
-/// One database of a server.
+/// A database of a server.
 #[derive(Clone, Debug)]
 pub struct Database {
     name: String,
@@ -57,28 +61,29 @@ pub struct Database {
 }
 
 impl Postgres {
-    /// The server that all tests of this binary share, started by the first that asks.
+    /// Returns the server that all tests of this binary share, started by the first that asks.
     pub async fn shared() -> Result<&'static Self> {
         static SHARED: OnceCell<Postgres> = OnceCell::const_new();
         SHARED.get_or_try_init(Self::start).await
     }
 
-    /// A server of the test's own, to stop, pause and kill.
+    /// Starts a server of the test's own, to stop, pause and kill.
     pub async fn start() -> Result<Self> {
         Self::start_as(&[], &[], None).await
     }
 
-    /// A server with settings of its own, such as `max_connections=12`.
+    /// Starts a server with further settings, such as `max_connections=12`.
     pub async fn start_with(settings: &[&str]) -> Result<Self> {
         Self::start_as(&[], settings, None).await
     }
 
-    /// A server whose data is on the disk `data` and whose write-ahead log is on the disk `wal`.
+    /// Starts a server whose data is on the disk `data` and whose write-ahead log is on the disk `wal`.
     pub async fn start_on(disks: &Disks) -> Result<Self> {
         Self::start_as(&[], &[], Some(disks)).await
     }
 
-    /// A server that can also be reached at an address of this machine, from there with passwords only.
+    /// Starts a server that can also be reached at an address of this machine, from there with passwords
+    /// only.
     pub async fn start_reachable_at(address: IpAddr) -> Result<Self> {
         Self::start_as(&[address], &[], None).await
     }
@@ -97,12 +102,12 @@ impl Postgres {
         Self::run(installation, data, addresses, settings, disks).await
     }
 
-    /// A streaming replica of this server, to be read from only. It has what this server has at the
+    /// Starts a streaming replica of this server, to be read from only. It has what this server has at the
     /// moment, and follows it for as long as both run.
     pub async fn replica(&self) -> Result<Self> {
         let installation = Installation::find()?;
         let data = scratch::directory("postgres")?.join("data");
-        installation.copy(&data, self.port.number())?;
+        installation.copy(&data, self.port.number(), &["--write-recovery-conf"])?;
         Self::run(installation, data, &[], &[], None).await
     }
 
@@ -120,7 +125,7 @@ impl Postgres {
             |listen, address| format!("{listen},{address}"),
         );
         let mut program = match disks {
-            Some(disks) => Program::of(installation.on(disks)?),
+            Some(disks) => Program::from_words(installation.on(disks)?),
             None => Program::new(installation.program("postgres")),
         };
         if let (None, Some(user)) = (disks, installation::server_user()?) {
@@ -131,7 +136,7 @@ impl Postgres {
             .death_signal(Signal::SIGQUIT)
             .args([
                 OsString::from("-D"),
-                data.into(),
+                data.clone().into(),
                 "-p".into(),
                 port.number().to_string().into(),
             ])
@@ -142,27 +147,25 @@ impl Postgres {
         let (databases, templates) = (AtomicU32::new(0), Mutex::default());
         let server = Self {
             process,
+            data,
             port,
             installation,
             databases,
             templates,
         };
-        server
-            .process
-            .ready(START, async || server.sql("postgres", "SELECT 1"))
-            .await?;
+        server.ready().await?;
         Ok(server)
     }
 
-    /// An empty database.
+    /// Makes an empty database.
     pub fn create_database(&self) -> Result<Database> {
         let database = self.next_database();
         self.sql("postgres", &format!("CREATE DATABASE {}", database.name))?;
         Ok(database)
     }
 
-    /// A copy of the template `name`, which `prepare` fills once for all tests of this
-    /// binary: it gets the URL of an empty database and may leave connections open.
+    /// Makes a copy of the template `name`, which `prepare` fills once for all tests of this binary: it
+    /// gets the URL of an empty database and may leave connections open.
     pub async fn database_from_template(
         &self,
         name: &str,
@@ -267,23 +270,42 @@ impl Postgres {
             .to_owned())
     }
 
-    /// One of the programs that came with the server, such as `pgbench`.
+    /// Returns a command of a program that came with the server, such as `pgbench`.
     pub fn command(&self, program: &str) -> Command {
         self.installation.command(program)
     }
 
-    /// The server's port.
+    /// Returns the server's port.
     pub fn port(&self) -> u16 {
         self.port.number()
     }
 
-    /// The server's process, for faults: pause it, kill it, start it again.
+    /// Returns the server's process, for faults: pause it, ask it to stop.
     pub fn process(&self) -> &Process {
         &self.process
     }
 
-    /// Waits until the server answers, after [`Process::start_again`].
-    pub async fn ready(&self) -> Result<()> {
+    /// Ends the server at once. While one of its processes is left, which notice that each for itself, no other
+    /// server starts on its data.
+    pub async fn kill(&self) -> Result<()> {
+        let running = working_in(&self.data)?;
+        ensure!(!running.is_empty(), "no process works in {:?}", self.data);
+        self.process.kill()?;
+        wait_until("the end of the server's processes", START, async || {
+            let left = working_in(&self.data)?;
+            ensure!(left.is_empty(), "{left:?} are left");
+            Ok(())
+        })
+        .await
+    }
+
+    /// Starts the server again on its data, after it has ended, and waits until it answers.
+    pub async fn start_again(&self) -> Result<()> {
+        self.process.start_again()?;
+        self.ready().await
+    }
+
+    async fn ready(&self) -> Result<()> {
         self.process
             .ready(START, async || self.sql("postgres", "SELECT 1"))
             .await?;
@@ -299,28 +321,38 @@ impl Postgres {
     }
 }
 
+/// Returns the processes whose working directory this is, such as all of a server's.
+fn working_in(folder: &Path) -> Result<Vec<PathBuf>> {
+    let processes = fs::read_dir("/proc")?.filter_map(Result::ok);
+    let processes = processes.map(|process| process.path());
+    // A process that has ended meanwhile has none.
+    let works =
+        |process: &PathBuf| fs::read_link(process.join("cwd")).is_ok_and(|in_it| in_it == folder);
+    Ok(processes.filter(works).collect())
+}
+
 impl Database {
-    /// The database's name.
+    /// Returns the database's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The URL of the superuser.
+    /// Returns the URL of the superuser.
     pub fn url(&self) -> String {
         self.url_as(SUPERUSER)
     }
 
-    /// The URL of another role that may log in (`water_reader`). Migrations make it.
+    /// Returns the URL of another role that may log in (`water_reader`). Migrations make it.
     pub fn url_as(&self, role: &str) -> String {
         self.url_through(self.address(), role)
     }
 
-    /// The URL of a role by another way to the server, such as a proxy.
+    /// Returns the URL of a role by another way to the server, such as a proxy.
     pub fn url_through(&self, way: SocketAddr, role: &str) -> String {
         format!("postgres://{role}@{way}/{}", self.name)
     }
 
-    /// Where the server listens.
+    /// Returns the address of the server.
     pub fn address(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.port).into()
     }

@@ -28,13 +28,13 @@ pub struct PostgresProxy {
 /// A message that clients send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Point {
-    /// The one of this number, counted from 1 over all connections.
+    /// The message of this number, counted from 1 over all connections.
     Number(u64),
-    /// The first that has this text in it, such as `COMMIT`.
+    /// The first message that has this text in it, such as `COMMIT`.
     Text(&'static str),
 }
 
-/// On which side of a message's delivery something happens.
+/// Side of a message's delivery on which something happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Moment {
     /// The server never gets the message.
@@ -43,12 +43,12 @@ pub enum Moment {
     After,
 }
 
-/// What happens at the chosen message.
+/// Fault at the chosen message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// Nothing passes any more, so that a test can kill the client there, or let it go on.
+    /// Holds everything up, so that a test can kill the client there, or let it go on.
     Hold,
-    /// The connection is closed on both sides.
+    /// Closes the connection on both sides.
     Cut,
 }
 
@@ -63,7 +63,7 @@ struct State {
     rewritten: Option<(&'static str, &'static str)>,
 }
 
-/// What to do with one message.
+/// Verdict on one message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Pass,
@@ -71,7 +71,7 @@ enum Verdict {
 }
 
 impl PostgresProxy {
-    /// A proxy before `server` that lets everything pass. Its tasks live on the calling runtime.
+    /// Starts a proxy before `server` that lets everything pass. Its tasks live on the calling runtime.
     pub async fn before(server: SocketAddr) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.context("open the proxy's port")?;
@@ -85,7 +85,7 @@ impl PostgresProxy {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -102,7 +102,7 @@ impl PostgresProxy {
         });
     }
 
-    /// From here on replaces a text in what clients say by another of the same length, such as a long
+    /// Replaces from now on a text in what clients say by another of the same length, such as a long
     /// timeout by a short one.
     pub fn rewrite(&self, text: &'static str, with: &'static str) {
         assert_eq!(text.len(), with.len(), "a message keeps its length");
@@ -110,7 +110,7 @@ impl PostgresProxy {
             .send_modify(|state| state.rewritten = Some((text, with)));
     }
 
-    /// Messages that clients sent since the count began.
+    /// Returns the messages that clients sent since the count began.
     pub fn messages(&self) -> u64 {
         self.state.borrow().messages
     }
@@ -162,10 +162,10 @@ async fn accept(listener: TcpListener, server: SocketAddr, state: Arc<watch::Sen
     }
 }
 
-/// One connection through the proxy.
+/// A connection through the proxy.
 struct Link {
     state: Arc<watch::Sender<State>>,
-    /// Of [`State::unanswered`], those of this connection.
+    /// Part of [`State::unanswered`] that is this connection's.
     unanswered: AtomicU64,
 }
 
@@ -234,7 +234,7 @@ impl Link {
         }
     }
 
-    /// Counts a client's message, and says what becomes of it.
+    /// Counts a client's message, and returns the verdict on it.
     fn judge(&self, message: &[u8]) -> Verdict {
         let mut verdict = Verdict::Pass;
         self.state.send_modify(|state| {
@@ -267,7 +267,7 @@ impl Link {
         found.map_or(message, Bytes::from)
     }
 
-    /// Does what shall happen; while it holds everything up, a client that goes ends the connection.
+    /// Carries a fault out; while it holds everything up, a client that goes ends the connection.
     async fn stop(
         &self,
         fault: Fault,
@@ -290,7 +290,7 @@ impl Link {
     }
 }
 
-/// Takes a whole message, of which `kind` bytes stand before the length.
+/// Takes a whole message, which has `kind` bytes before the length.
 fn message(received: &mut BytesMut, kind: usize) -> Result<Option<Bytes>> {
     let Some(length) = received.get(kind..kind + 4) else {
         return Ok(None);

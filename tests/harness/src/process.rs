@@ -23,7 +23,7 @@ use nix::{
 
 use crate::{scratch, wait_until};
 
-/// How to start a program: what a restart repeats.
+/// Program with everything that a start needs, which a restart repeats.
 #[derive(Clone, Debug)]
 pub struct Program {
     name: String,
@@ -43,8 +43,8 @@ pub struct Process {
 }
 
 impl Program {
-    /// The program at `path`, or of that name on the `PATH`. It inherits no
-    /// variable but `PATH` and `HOME`.
+    /// Describes the program at `path`, or of that name on the `PATH`. It inherits no variable but `PATH`
+    /// and `HOME`.
     pub fn new(path: impl AsRef<Path>) -> Self {
         let path = path.as_ref().to_path_buf();
         let name = path
@@ -62,8 +62,8 @@ impl Program {
         }
     }
 
-    /// The program and arguments of a command line, which must not be empty.
-    pub(crate) fn of(words: Vec<OsString>) -> Self {
+    /// Describes the program and arguments of a command line, which must not be empty.
+    pub(crate) fn from_words(words: Vec<OsString>) -> Self {
         Self::new(&words[0]).args(words.into_iter().skip(1))
     }
 
@@ -91,7 +91,7 @@ impl Program {
         self
     }
 
-    /// The signal that ends the program when it is dropped or the test process dies, instead of
+    /// Sets the signal that ends the program when it is dropped or the test process dies, instead of
     /// SIGKILL, for a program that has something to put away.
     pub fn death_signal(mut self, signal: Signal) -> Self {
         self.death_signal = signal;
@@ -143,26 +143,26 @@ impl Program {
 }
 
 impl Process {
-    /// The process' id.
+    /// Returns the process' id.
     pub fn id(&self) -> u32 {
         self.child().id()
     }
 
-    /// All that the program has printed.
+    /// Returns the output of the program.
     pub fn log(&self) -> String {
         fs::read(&self.log)
             .map(|text| String::from_utf8_lossy(&text).into_owned())
             .unwrap_or_default()
     }
 
-    /// The last lines of the log, for an error's text.
+    /// Returns the last lines of the log, for an error's text.
     pub fn log_end(&self) -> String {
         let log = self.log();
         let lines: Vec<_> = log.lines().collect();
         lines[lines.len().saturating_sub(20)..].join("\n")
     }
 
-    /// Its exit status once it has ended.
+    /// Returns its exit status once it has ended.
     pub fn exit_status(&self) -> Result<Option<ExitStatus>> {
         self.child()
             .try_wait()
@@ -252,14 +252,14 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended already; there is nobody left to tell. A paused program has to go on to end.
+        // It may have ended already, and nobody needs to hear that. A paused program has to go on to end.
         let _ = self.signal(self.program.death_signal);
         let _ = self.signal(Signal::SIGCONT);
         let _ = self.child().wait();
     }
 }
 
-/// Whether a program exists on the `PATH`, or as a path.
+/// Finds a program on the `PATH`, or as a path.
 pub(crate) fn find(program: &str, more_directories: &[PathBuf]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let directories = std::env::split_paths(&path).chain(more_directories.iter().cloned());

@@ -20,7 +20,7 @@ use anyhow::{Context, Result, bail};
 
 use module::Module;
 
-/// What the multi-call binary [`Program::Node`] can be called: it looks at the name that it is started by.
+/// Names of the multi-call binary [`Program::Node`]: it chooses by the name that it is started by.
 pub const NODE_NAMES: [&str; 10] = [
     "coredns",
     "etcd",
@@ -34,47 +34,57 @@ pub const NODE_NAMES: [&str; 10] = [
     "netpol",
 ];
 
-/// Nobody debugs the programs: what the linker leaves out (`-s -w`) is an eighth of the compiler's
-/// work, and a quarter of what Go caches of it.
+/// Flags without debugging data: nobody debugs the programs, and what the linker leaves out (`-s -w`) is an
+/// eighth of the compiler's work, and a quarter of what Go caches of it.
 const COMPILER_FLAGS: &str = "-gcflags=all=-dwarf=false";
 
-/// One program of the cluster.
+/// Flags with versions: Kubernetes compares versions between its parts, so they have to know theirs.
+const LINKER_FLAGS: &str = concat!(
+    "-ldflags=-s -w -X k8s.io/component-base/version.gitVersion=v1.35.4",
+    " -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=35",
+    " -X k8s.io/client-go/pkg/version.gitVersion=v1.35.4"
+);
+
+/// A program of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
-    /// Everything a Kubernetes node and its control plane run, under [`NODE_NAMES`].
+    /// The programs of a Kubernetes node and its control plane, under [`NODE_NAMES`].
     Node,
     /// The Helm client.
     Helm,
     /// An image registry, and the client that writes to it.
     Crane,
-    /// What a pod's pause container runs.
+    /// A pod's pause container.
     Pause,
     /// The ingress controller.
     Traefik,
-    /// The identity provider, whose libraries are of other versions than Kubernetes': a module of its own.
+    /// The identity provider, whose libraries are of other versions than Kubernetes': a separate module.
     Identity,
 }
 
-/// How far a build has come.
+/// State of a build.
 pub struct Progress<'a> {
-    /// The program that is being built.
-    pub program: &'static str,
     /// Packages compiled so far.
     pub compiled: usize,
-    /// Packages that the program consists of; those that Go has in its own cache are never reported
-    /// as compiled.
+    /// Packages of the programs; those that Go has in its own cache are never reported as compiled.
     pub packages: usize,
-    /// What the compiler reported last: a package's path, or a module that is being downloaded.
+    /// Last word of the compiler: a package's path, or a module that is being downloaded.
     pub message: &'a str,
 }
 
-/// A program under one of its names: a link beside the multi-call binary.
+/// Returns a program under one of its names: a link in the folder of the multi-call binary.
 pub fn named(node: &Path, name: &str) -> PathBuf {
     node.with_file_name(name)
 }
 
+/// Builds all programs that the cache lacks.
+pub fn build_missing(report: &mut dyn FnMut(Progress<'_>)) -> Result<()> {
+    Module::Cluster.build_missing(&Program::ALL[..5], report)?;
+    Module::Identity.build_missing(&Program::ALL[5..], report)
+}
+
 impl Program {
-    /// All programs, in the order of building that shares the most.
+    /// The programs.
     pub const ALL: [Self; 6] = [
         Self::Node,
         Self::Helm,
@@ -84,7 +94,7 @@ impl Program {
         Self::Identity,
     ];
 
-    /// The file's name.
+    /// Returns the file's name, which is also the last word of its package.
     pub fn name(self) -> &'static str {
         match self {
             Self::Node => "node",
@@ -113,63 +123,85 @@ impl Program {
         }
     }
 
-    /// Kubernetes compares versions between its parts, so they have to know theirs.
-    fn linker_flags(self) -> &'static str {
-        match self {
-            Self::Node => concat!(
-                "-s -w -X k8s.io/component-base/version.gitVersion=v1.35.4",
-                " -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=35",
-                " -X k8s.io/client-go/pkg/version.gitVersion=v1.35.4"
-            ),
-            _ => "-s -w",
-        }
-    }
-
-    /// The program's file in the cache, whether it has been built or not.
+    /// Returns the program's file in the cache, whether it has been built or not.
     pub fn path(self) -> Result<PathBuf> {
-        Ok(cache()?.join(self.module().hash()?).join(self.name()))
+        Ok(self.module().folder()?.join(self.name()))
     }
 
-    /// The program's file, built first if the cache does not have it. `report` is told of each
-    /// compiled package.
+    /// Returns the program's file, built first if the cache does not have it.
+    pub fn find_or_build(self, report: &mut dyn FnMut(Progress<'_>)) -> Result<PathBuf> {
+        self.module().build_missing(&[self], report)?;
+        self.path()
+    }
+}
+
+impl Module {
+    /// Returns the module's folder in the cache.
+    fn folder(self) -> Result<PathBuf> {
+        Ok(cache()?.join(self.hash()?))
+    }
+
+    /// Builds those programs of the module that its folder lacks, all at once: a program is linked
+    /// while packages of another are compiled.
     ///
     /// Concurrent callers build once: the others wait for the first one.
-    pub fn find_or_build(self, report: &mut dyn FnMut(Progress<'_>)) -> Result<PathBuf> {
-        let file = self.path()?;
-        if file.exists() {
-            return Ok(file);
+    fn build_missing(
+        self,
+        programs: &[Program],
+        report: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<()> {
+        let folder = self.folder()?;
+        let missing = || -> Vec<Program> {
+            let wanted = programs.iter().copied();
+            wanted
+                .filter(|program| !folder.join(program.name()).exists())
+                .collect()
+        };
+        if missing().is_empty() {
+            return Ok(());
         }
-        let folder = file.parent().context("a cached program has a folder")?;
-        fs::create_dir_all(folder)
+        fs::create_dir_all(&folder)
             .with_context(|| format!("cannot make the cache {}", folder.display()))?;
         let lock = File::create(folder.join("lock")).context("cannot make the cache's lock")?;
         lock.lock().context("cannot lock the cache of programs")?;
-        if !file.exists() {
-            self.build(&file, report)
-                .with_context(|| format!("cannot build {}", self.name()))?;
+        let missing = missing();
+        if missing.is_empty() {
+            return Ok(());
         }
-        Ok(file)
+        self.build(&folder, &missing, report).with_context(|| {
+            let names: Vec<_> = missing.iter().map(|program| program.name()).collect();
+            format!("cannot build {}", names.join(", "))
+        })
     }
 
-    /// The finished file appears under its name by a rename: an interrupted build leaves no half program.
-    fn build(self, file: &Path, report: &mut dyn FnMut(Progress<'_>)) -> Result<()> {
+    /// Builds programs. A finished file appears under its name by a rename: an interrupted build leaves no
+    /// half program.
+    fn build(
+        self,
+        folder: &Path,
+        programs: &[Program],
+        report: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<()> {
         let mut progress = Progress {
-            program: self.name(),
             compiled: 0,
             packages: 0,
             message: "resolving modules",
         };
         report(Progress { ..progress });
-        let folder = file.parent().context("a cached program has a folder")?;
-        let pins = format!("-modfile={}", self.module().prepare(folder)?.display());
-        progress.packages = self.count_packages(&pins)?;
-        let unfinished = file.with_extension("unfinished");
+        let pins = format!("-modfile={}", self.prepare(folder)?.display());
+        let packages: Vec<_> = programs.iter().map(|program| program.package()).collect();
+        let list = ["list", "-mod=readonly", &pins, "-deps"];
+        let listed = self.ask(&[&list[..], &packages].concat())?;
+        progress.packages = listed.lines().count();
+        let unfinished = folder.join("unfinished");
+        fs::create_dir_all(&unfinished)
+            .with_context(|| format!("cannot make {}", unfinished.display()))?;
         let build = ["build", "-v", "-mod=readonly", &pins, "-trimpath"];
         let mut go = self
-            .module()
             .go(&build)
-            .args([COMPILER_FLAGS, "-ldflags", self.linker_flags(), "-o"])
-            .args([&unfinished, Path::new(self.package())])
+            .args([COMPILER_FLAGS, LINKER_FLAGS, "-o"])
+            .arg(&unfinished)
+            .args(&packages)
             .stderr(Stdio::piped())
             .spawn()
             .context("cannot start `go`")?;
@@ -189,23 +221,18 @@ impl Program {
         }
         let status = go.wait().context("cannot wait for `go build`")?;
         if !status.success() {
-            bail!(
-                "`go build {}` ended with {status}:\n{}",
-                self.package(),
-                Vec::from(last_lines).join("\n")
-            );
+            let lines = Vec::from(last_lines).join("\n");
+            bail!("`go build` ended with {status}:\n{lines}");
         }
-        if self == Self::Node {
-            link_names(file)?;
+        for program in programs {
+            let file = folder.join(program.name());
+            if *program == Program::Node {
+                link_names(&file)?;
+            }
+            fs::rename(unfinished.join(program.name()), &file)
+                .with_context(|| format!("cannot put {} in its place", file.display()))?;
         }
-        fs::rename(&unfinished, file)
-            .with_context(|| format!("cannot put {} in its place", file.display()))
-    }
-
-    fn count_packages(self, pins: &str) -> Result<usize> {
-        let list = ["list", "-mod=readonly", pins, "-deps", self.package()];
-        let listed = self.module().ask(&list)?;
-        Ok(listed.lines().count())
+        fs::remove_dir_all(&unfinished).context("cannot remove the folder of unfinished programs")
     }
 }
 
@@ -220,7 +247,7 @@ fn link_names(node: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The folder of what is built once for every checkout.
+/// Returns the folder of everything that is built once for every checkout.
 pub fn cache() -> Result<PathBuf> {
     let base = match std::env::var_os("XDG_CACHE_HOME") {
         Some(folder) if !folder.is_empty() => PathBuf::from(folder),

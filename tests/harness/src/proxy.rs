@@ -14,24 +14,24 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// What happens to what passes, from the moment it is set, on old and new connections.
+/// Behaviour of the network, from the moment it is set, on old and new connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Network {
-    /// Everything passes.
+    /// Passes everything.
     Good,
-    /// Nothing passes. It is delivered once the network is good again, as TCP sends it again.
+    /// Passes nothing. It is delivered once the network is good again, as TCP sends it again.
     BlackHole,
-    /// Every connection is reset, new ones as soon as they are made.
+    /// Resets every connection, new ones as soon as they are made.
     Reset,
     /// Answers come this much later, any number of them at once.
     Delay(Duration),
-    /// Each connection brings this many bytes of answers a second.
+    /// Bytes of answers a second that a connection brings.
     Rate(usize),
     /// A connection brings this many bytes more of answers and is then closed.
     Truncate(usize),
 }
 
-/// How often bytes come where the network has a rate.
+/// Pause between bytes where the network has a rate.
 const PIECE: Duration = Duration::from_millis(50);
 
 /// A running proxy; dropping it ends its connections.
@@ -46,7 +46,7 @@ pub struct Proxy {
 #[derive(Clone, Copy, Debug)]
 struct State {
     network: Network,
-    /// Connections before this one are dead; neither end is told.
+    /// Connections before this one are dead; neither end hears of it.
     first_alive: u64,
 }
 
@@ -57,7 +57,7 @@ struct Counts {
 }
 
 impl Proxy {
-    /// A proxy before `server`, with a good network. Its tasks live on the calling runtime.
+    /// Starts a proxy before `server`, with a good network. Its tasks live on the calling runtime.
     pub async fn before(server: SocketAddr) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.context("open the proxy's port")?;
@@ -76,12 +76,12 @@ impl Proxy {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Changes the network from here on.
+    /// Changes the network from now on.
     pub fn set(&self, network: Network) {
         self.state.send_modify(|state| state.network = network);
     }
@@ -93,12 +93,12 @@ impl Proxy {
         self.state.send_modify(|state| state.first_alive = next);
     }
 
-    /// Connections accepted so far.
+    /// Returns the connections accepted so far.
     pub fn connections(&self) -> u64 {
         self.counts.connections.load(Ordering::Acquire)
     }
 
-    /// Bytes of answers delivered so far.
+    /// Returns the bytes of answers delivered so far.
     pub fn answers(&self) -> u64 {
         self.counts.answers.load(Ordering::Acquire)
     }
@@ -129,7 +129,7 @@ async fn accept(
     }
 }
 
-/// One connection through the proxy.
+/// A connection through the proxy.
 #[derive(Clone)]
 struct Link {
     number: u64,

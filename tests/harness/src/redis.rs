@@ -1,5 +1,5 @@
-//! A private Redis: one server for a test binary, told apart by key prefixes, or
-//! one of the test's own that it may stop, pause and fill.
+//! A private Redis: one server for a test binary, shared by key prefixes, or one of the test's own that it
+//! may stop, pause and fill.
 
 use std::{fs, net::SocketAddr, path::Path, time::Duration};
 
@@ -14,9 +14,9 @@ use tokio::{
 
 use crate::{Clock, Port, Process, Program, Proxy, process, scratch};
 
-/// For a start, and for a reply.
+/// Time for a start, and for a reply.
 const START: Duration = Duration::from_secs(60);
-/// What every server here begins with: nothing on disk, and [`Redis::READER`].
+/// First lines of every server here: nothing on disk, and [`Redis::READER`].
 const LINES: &str = "save \"\"\nappendonly no\nuser reader on >reader ~* &* +@read\n";
 
 /// A running server, listening on loopback only and keeping nothing on disk.
@@ -27,28 +27,28 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// Name and password of an ACL user of every server here, who may read everything and change nothing.
+    /// Name and password of an ACL user of every server here: it may read everything and change nothing.
     pub const READER: &str = "reader:reader";
 
-    /// The server that all tests of this binary share, started by the first that
-    /// asks. A test keeps to keys of its own prefix and never flushes.
+    /// Returns the server that all tests of this binary share, started by the first that asks. A test keeps
+    /// to keys with its prefix and never flushes.
     pub async fn shared() -> Result<&'static Self> {
         static SHARED: OnceCell<Redis> = OnceCell::const_new();
         SHARED.get_or_try_init(Self::start).await
     }
 
-    /// A server of the test's own.
+    /// Starts a server of the test's own.
     pub async fn start() -> Result<Self> {
         Self::start_with(&[]).await
     }
 
-    /// A server of the test's own on this clock.
+    /// Starts a server of the test's own on this clock.
     pub async fn start_on(clock: &Clock) -> Result<Self> {
         Self::start_under(&[], |program| clock.under(program)).await
     }
 
-    /// A server of the test's own with more lines of redis.conf, such as
-    /// `requirepass secret`, `maxmemory 8mb` or `user gate on >secret ~wd:* +@read`.
+    /// Starts a server of the test's own with more lines of redis.conf, such as `requirepass secret`,
+    /// `maxmemory 8mb` or `user gate on >secret ~wd:* +@read`.
     pub async fn start_with(lines: &[&str]) -> Result<Self> {
         Self::start_under(lines, |program| program).await
     }
@@ -80,7 +80,7 @@ impl Redis {
         Ok(server)
     }
 
-    /// The URL of the default user.
+    /// Returns the URL of the default user.
     pub fn url(&self) -> String {
         match &self.password {
             Some(password) => self.url_as("default", password),
@@ -88,27 +88,27 @@ impl Redis {
         }
     }
 
-    /// The URL of an ACL user.
+    /// Returns the URL of an ACL user.
     pub fn url_as(&self, user: &str, password: &str) -> String {
         format!("redis://{user}:{password}@{}/", self.port.address())
     }
 
-    /// The URL of an ACL user through a proxy before the server.
+    /// Returns the URL of an ACL user through a proxy before the server.
     pub fn url_through(&self, proxy: &Proxy, user: &str, password: &str) -> String {
         format!("redis://{user}:{password}@{}/", proxy.address())
     }
 
-    /// Where the server listens.
+    /// Returns the address of the server.
     pub fn address(&self) -> SocketAddr {
         self.port.address()
     }
 
-    /// The server's port on 127.0.0.1.
+    /// Returns the server's port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port.number()
     }
 
-    /// The server's process.
+    /// Returns the server's process.
     pub fn process(&self) -> &Process {
         &self.process
     }
@@ -134,7 +134,7 @@ impl Redis {
         self.ready().await
     }
 
-    /// All data as Redis would write them to disk, texts uncompressed.
+    /// Returns the data as Redis would write them to disk, texts uncompressed.
     pub async fn dump(&self) -> Result<Vec<u8>> {
         self.command(&["CONFIG", "SET", "rdbcompression", "no"])
             .await?;
@@ -152,8 +152,8 @@ impl Redis {
         Ok(())
     }
 
-    /// Runs one command as the default user and returns the reply as Redis wrote
-    /// it on the wire: to look at the server, not to test what speaks to it.
+    /// Runs one command as the default user and returns the reply as Redis wrote it on the wire: to inspect
+    /// the server, not to test what speaks to it.
     pub async fn command(&self, words: &[&str]) -> Result<String> {
         let mut request = String::new();
         if let Some(password) = &self.password {
@@ -186,7 +186,7 @@ fn encode(words: &[&str]) -> String {
     request
 }
 
-/// One reply, nested arrays included, as it came.
+/// Reads a reply, nested arrays included, as it came.
 async fn read_reply(stream: &mut BufReader<TcpStream>) -> Result<String> {
     let mut reply = String::new();
     let mut expected = 1;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use crate::{Port, Redis, wait_until};
 
 const START: Duration = Duration::from_secs(60);
-/// All 16 384 hash slots, a third for each master.
+/// Hash slots, all 16 384, a third for each master.
 const SLOTS: [(&str, &str); 3] = [("0", "5460"), ("5461", "10922"), ("10923", "16383")];
 
 /// A running cluster without replicas: each slot is on one master only.
@@ -17,7 +17,7 @@ pub struct RedisCluster {
 }
 
 impl RedisCluster {
-    /// A cluster of the test's own.
+    /// Starts a cluster of the test's own.
     pub async fn start() -> Result<Self> {
         let (mut masters, mut bus) = (Vec::new(), Vec::new());
         for (first, last) in SLOTS {
@@ -41,12 +41,12 @@ impl RedisCluster {
         Ok(cluster)
     }
 
-    /// The masters, in the order of their slots.
+    /// Returns the masters, in the order of their slots.
     pub fn masters(&self) -> &[Redis] {
         &self.masters
     }
 
-    /// The URL of an ACL user, by way of the first master.
+    /// Returns the URL of an ACL user, by way of the first master.
     pub fn url_as(&self, user: &str, password: &str) -> String {
         let address = self.masters[0].address();
         format!("redis-cluster://{user}:{password}@{address}/")
@@ -82,7 +82,7 @@ impl RedisCluster {
         Ok(moving)
     }
 
-    /// The same with all keys where they were.
+    /// Begins to move the slot of a key from its master to the next one, with all keys where they were.
     pub async fn open_move(&self, key: &str) -> Result<Move<'_>> {
         let slot = self.masters[0]
             .command(&["CLUSTER", "KEYSLOT", key])
@@ -125,7 +125,7 @@ pub struct Move<'a> {
     slot: String,
     from: &'a Redis,
     to: &'a Redis,
-    /// All masters, the new one first.
+    /// Masters, the new one first.
     told: Vec<&'a Redis>,
 }
 
@@ -154,7 +154,7 @@ impl Move<'_> {
         }
     }
 
-    /// Tells all masters where the slot is.
+    /// Announces to all masters where the slot is.
     pub async fn finish(self) -> Result<()> {
         let new = id(self.to).await?;
         for master in self.told {
@@ -165,7 +165,7 @@ impl Move<'_> {
     }
 }
 
-/// A master's name in the cluster.
+/// Returns a master's name in the cluster.
 async fn id(master: &Redis) -> Result<String> {
     let reply = master.command(&["CLUSTER", "MYID"]).await?;
     let id = reply.lines().nth(1).context("a node tells its id")?;

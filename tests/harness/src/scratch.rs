@@ -27,9 +27,8 @@ struct Root {
 static ROOT: Mutex<Option<Root>> = Mutex::new(None);
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// A new directory `<name>-<number>` in this process' own part of the system's
-/// temporary directory. Everyone may pass through it, nobody else may list it:
-/// PostgreSQL runs as a user of its own.
+/// Makes a directory `<name>-<number>` in this process' own part of the system's temporary directory.
+/// Everyone may pass through it, nobody else may list it: PostgreSQL runs as another user.
 pub fn directory(name: &str) -> Result<PathBuf> {
     let mut root = ROOT.lock().unwrap_or_else(PoisonError::into_inner);
     let root = match &mut *root {
@@ -60,7 +59,8 @@ fn make(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Another process may be removing the same directory: what cannot be removed is left to the next one.
+/// Removes abandoned directories. Another process may be removing the same one: what cannot be removed is
+/// left to the next one.
 fn remove_abandoned(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let ours = entry.file_name().to_string_lossy().starts_with(PREFIX);

@@ -9,14 +9,20 @@ use tokio::time::{Instant, sleep, timeout};
 
 pub use budget::Budget;
 
-/// Between two looks at the world, or as long as a look takes: looking must not slow down what is looked at.
+/// Pause between the first checks, or as long as a check takes: checking must not slow the checked server
+/// down.
 const PAUSE: Duration = Duration::from_millis(25);
+/// The longer a wait has lasted, the less a late check adds to it: the pause is a tenth of the wait so far,
+/// …
+const SHARE: u32 = 10;
+/// … and at most this.
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
-/// Waits until `condition` is `Ok` and returns its value. An `Err` means "not
-/// yet" and says how the world looks: the last one is part of the error that
-/// ends the wait, so a failing test shows what it saw instead of what it wanted.
+/// Waits until `condition` is `Ok` and returns its value. An `Err` means "not yet" and describes the state:
+/// the last one is part of the error that ends the wait, so a failing test shows what it saw instead of
+/// what it wanted.
 ///
-/// When the time is over, there is one more whole look; see [`Budget`].
+/// When the time is over, there is one more whole check; see [`Budget`].
 pub async fn wait_until<T>(
     what: &str,
     within: Duration,
@@ -25,7 +31,7 @@ pub async fn wait_until<T>(
     wait_until_every(PAUSE, what, within, condition).await
 }
 
-/// The same with at least `pause` between two looks, for looks that cost much.
+/// Waits like [`wait_until`], with at least `pause` between two checks, for checks that cost much.
 pub async fn wait_until_every<T>(
     pause: Duration,
     what: &str,
@@ -34,6 +40,7 @@ pub async fn wait_until_every<T>(
 ) -> Result<T> {
     let mut budget = Budget::of(within);
     let mut seen: Option<Error> = None;
+    let start = Instant::now();
     loop {
         let is_last = budget.left().is_zero();
         let time = if is_last {
@@ -45,16 +52,18 @@ pub async fn wait_until_every<T>(
         match timeout(time, condition()).await {
             Ok(Ok(value)) => return Ok(value),
             Ok(Err(not_yet)) => seen = Some(not_yet),
-            // What an earlier look has seen says more.
+            // What an earlier check has seen says more.
             Err(_) => {}
         }
         if is_last {
-            let seen = seen.unwrap_or_else(|| Error::msg("no look at it has ended"));
+            let seen = seen.unwrap_or_else(|| Error::msg("no check of it has ended"));
             return Err(seen).with_context(|| format!("waited {within:?} for {what}"));
         }
         let took = begun.elapsed();
         budget.looked(took);
-        let asked = pause.max(took).min(budget.left());
+        let waited = start.elapsed() / SHARE;
+        let asked = pause.max(took).max(waited.min(LONGEST_PAUSE));
+        let asked = asked.min(budget.left());
         let begun = Instant::now();
         sleep(asked).await;
         budget.paused(asked, begun.elapsed());
@@ -92,7 +101,7 @@ mod tests {
             tokio::task::yield_now().await;
             advance(3 * LIMIT).await;
         };
-        let (waited, ()) = tokio::join!(wait_for_look(100), stall);
+        let (waited, ()) = tokio::join!(wait_for_look(20), stall);
         waited.unwrap();
     }
 
@@ -122,6 +131,6 @@ mod tests {
         let hanging = wait_until("it", LIMIT, pending::<Result<()>>);
         let error = format!("{:#}", hanging.await.unwrap_err());
         assert!((5 * LIMIT..5 * LIMIT + 2 * PAUSE).contains(&begun.elapsed()));
-        assert_eq!(error, "waited 10s for it: no look at it has ended");
+        assert_eq!(error, "waited 10s for it: no check of it has ended");
     }
 }

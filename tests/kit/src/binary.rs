@@ -1,23 +1,23 @@
-//! What every binary behind the gate must do: judge its settings, start, stop, and tell its spans.
+//! Duties of every binary behind the gate: check its settings, start, stop, and report its spans.
 
 use std::process::Command;
 
-use water_harness::{Collector, HttpClient, Port, Postgres, Process, Program, wait_until};
+use water_harness::{Collector, Program};
 
-use crate::{CURRENT, SOON, Signature, migrated};
+use crate::{CURRENT, Database, SOON, Server, Signature};
 
 /// A service's binary.
 pub struct Binary {
-    /// Its package.
+    /// Package.
     pub name: &'static str,
-    /// Where it is: `env!("CARGO_BIN_EXE_…")`.
+    /// File: `env!("CARGO_BIN_EXE_…")`.
     pub path: &'static str,
-    /// What it logs when it has read the database.
-    pub when_ready: &'static str,
+    /// Version of the package: `env!("CARGO_PKG_VERSION")`.
+    pub version: &'static str,
 }
 
 impl Binary {
-    /// All bad settings are said at once and without their values; exit code 64.
+    /// Checks that bad settings are reported at once and without their values, with exit code 64.
     pub fn refuses_bad_settings(&self) {
         let set = [
             ("WATER_IDENTITY_CURRENT", "too short"),
@@ -37,9 +37,9 @@ impl Binary {
         assert!(!said.contains("too short"), "{said}");
     }
 
-    /// Its version is its image's, else its package's.
-    pub fn tells_its_version(&self, package: &str) {
-        for (image, version) in [("1.2.3-next", "1.2.3-next"), ("", package)] {
+    /// Checks that its version is its image's, else its package's.
+    pub fn reports_its_version(&self) {
+        for (image, version) in [("1.2.3-next", "1.2.3-next"), ("", self.version)] {
             let mut command = Command::new(self.path);
             let command = command.env_clear().env("WATER_VERSION", image);
             let output = command.arg("--version").output().unwrap();
@@ -48,30 +48,17 @@ impl Binary {
         }
     }
 
-    /// Starts on an empty database, and ends without an error when it is asked to.
-    pub async fn starts_and_stops(&self) {
-        let database = migrated(Postgres::shared().await.unwrap()).await;
-        let program = self.program(&database.url_as("water_reader"));
-        let running = self.start(program).await;
-        let status = running.stop(SOON).await.unwrap();
-        assert!(
-            status.success() && running.log().contains("drained in time"),
-            "{status}: {}",
-            running.log()
-        );
-    }
-
-    /// A request to `target` on an empty database, which gets `status` for `reason`, is a span
-    /// inside the gate's.
-    pub async fn tells_a_span(&self, target: &str, status: u16, reason: Option<&str>) {
+    /// Checks that it starts on an empty database; that a request to `target`, which gets `status` for
+    /// `reason`, is a span inside the gate's; and that it ends without an error when it is asked to.
+    pub async fn reports_a_span(&self, target: &str, status: u16, reason: Option<&str>) {
         let collector = Collector::start().await.unwrap();
-        let database = migrated(Postgres::shared().await.unwrap()).await;
-        let http = Port::reserve().unwrap();
-        let program = self
-            .program(&database.url_as("water_reader"))
-            .env("WATER_LISTEN_ADDRESS", http.address().to_string())
+        let database = Database::new().await;
+        let program = Program::new(self.path)
+            .env("WATER_POSTGRES_URL", database.reader_url())
+            .env("WATER_IDENTITY_CURRENT", CURRENT)
+            .env("WATER_STOP_DELAY_SECONDS", "0")
             .env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.endpoint());
-        let running = self.start(program).await;
+        let running = Server::start(program).ready().await;
 
         let identity = Signature::default().value("GET", target);
         let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
@@ -79,10 +66,15 @@ impl Binary {
             ("X-Water-Identity", identity.as_str()),
             ("traceparent", parent),
         ];
-        let mut client = HttpClient::connect(http.address()).await.unwrap();
+        let mut client = running.connect().await;
         let answer = client.request("GET", target, &fields).await.unwrap();
         assert_eq!(answer.status, status);
-        assert!(running.stop(SOON).await.unwrap().success());
+        let ended = running.process.stop(SOON).await.unwrap();
+        let log = running.process.log();
+        assert!(
+            ended.success() && log.contains("drained in time"),
+            "{ended}: {log}"
+        );
 
         let spans = collector.spans().unwrap();
         let [span] = spans.as_slice() else {
@@ -100,26 +92,5 @@ impl Binary {
         );
         assert_eq!(attribute("http.route"), Some(target));
         assert_eq!(attribute("error.type"), reason);
-    }
-
-    fn program(&self, postgres_url: &str) -> Program {
-        Program::new(self.path)
-            .env("WATER_LISTEN_ADDRESS", "127.0.0.1:0")
-            .env("WATER_ADMIN_ADDRESS", "127.0.0.1:0")
-            .env("WATER_POSTGRES_URL", postgres_url)
-            .env("WATER_IDENTITY_CURRENT", CURRENT)
-            .env("WATER_STOP_DELAY_SECONDS", "0")
-    }
-
-    async fn start(&self, program: Program) -> Process {
-        let running = program.start().unwrap();
-        let ready = async || match running.log() {
-            log if log.contains(self.when_ready) => Ok(()),
-            log => anyhow::bail!(log),
-        };
-        wait_until("the database to be read", SOON, ready)
-            .await
-            .unwrap();
-        running
     }
 }

@@ -11,7 +11,7 @@ pub const CURRENT: &str = "11111111111111111111111111111111111111111111111111111
 /// The key that they will believe next.
 pub const NEXT: &str = "22222222222222222222222222222222222222222222222222222222222222bb";
 
-/// Whom the gate vouches for, with what, and until when.
+/// Account, key and end of an identity that the gate signs.
 pub struct Signature<'a> {
     /// The account that asks.
     pub account: &'a str,
@@ -22,7 +22,7 @@ pub struct Signature<'a> {
 }
 
 impl Default for Signature<'_> {
-    /// The account `acme`, as the gate signs.
+    /// Returns the account `acme`, as the gate signs.
     fn default() -> Self {
         Self {
             account: "acme",
@@ -33,7 +33,7 @@ impl Default for Signature<'_> {
 }
 
 impl Signature<'_> {
-    /// The header's value for one request.
+    /// Returns the header's value for one request.
     pub fn value(&self, method: &str, target: &str) -> String {
         let identity = Identity {
             account: self.account.parse().unwrap(),

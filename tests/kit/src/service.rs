@@ -26,7 +26,7 @@ impl Running {
         Self::start_with(postgres_url, &[], start)
     }
 
-    /// The same with further settings.
+    /// Starts it with further settings.
     pub fn start_with<C: Config>(
         postgres_url: &str,
         more: &[(&str, &str)],
@@ -64,12 +64,12 @@ impl Running {
         self
     }
 
-    /// `GET target` for the account `acme`.
+    /// Sends `GET target` for the account `acme`.
     pub async fn get(&self, target: &str) -> Answer {
         self.request("GET", target, &[]).await
     }
 
-    /// `GET target` for any account.
+    /// Sends `GET target` for any account.
     pub async fn get_as(&self, account: &str, target: &str) -> Answer {
         let signature = Signature {
             account,
@@ -78,43 +78,53 @@ impl Running {
         self.get_with(target, &signature.value("GET", target)).await
     }
 
-    /// `GET target` with this identity header.
+    /// Sends `GET target` with this identity header.
     pub async fn get_with(&self, target: &str, identity: &str) -> Answer {
         let fields = [("X-Water-Identity", identity)];
         self.raw("GET", target, &fields).await
     }
 
-    /// A request for `acme` that the gate vouches for.
+    /// Sends a request for `acme` that the gate vouches for.
     pub async fn request(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Answer {
         let identity = Signature::default().value(method, target);
         let headers = [headers, &[("X-Water-Identity", identity.as_str())]].concat();
         self.raw(method, target, &headers).await
     }
 
-    /// A request with exactly these headers.
+    /// Sends a request with exactly these headers.
     pub async fn raw(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Answer {
         let mut client = self.connect().await;
         client.request(method, target, headers).await.unwrap()
     }
 
-    /// Where it answers.
+    /// Returns the address on which it answers.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// A connection to it, for one request after the other.
+    /// Opens a connection to it, for one request after the other.
     pub async fn connect(&self) -> HttpClient {
         HttpClient::connect(self.address).await.unwrap()
     }
 
-    /// A question to the admin port.
+    /// Returns the value of one metric, as its line has it.
+    pub async fn metric(&self, name: &str) -> String {
+        let metrics = self.admin("/metrics").await;
+        let mut lines = metrics.text().unwrap().lines();
+        let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value
+            .unwrap_or_else(|| panic!("no {name} in {metrics:?}"))
+            .to_owned()
+    }
+
+    /// Returns an answer of the admin port.
     pub async fn admin(&self, path: &str) -> Answer {
         let mut client = HttpClient::connect(self.admin).await.unwrap();
         client.request("GET", path, &[]).await.unwrap()
     }
 }
 
-/// Status, code and parameter of a problem, after what holds for every problem was checked.
+/// Returns status, code and parameter of a problem, after the common rules of problems were checked.
 pub fn problem(answer: &Answer) -> (u16, Value, Value) {
     assert_eq!(
         answer.header("content-type"),
@@ -122,6 +132,9 @@ pub fn problem(answer: &Answer) -> (u16, Value, Value) {
         "{answer:?}"
     );
     assert_eq!(answer.header("cache-control"), Some("no-store"));
+    assert!(answer.header("content-language").is_some(), "{answer:?}");
+    let vary = answer.header("vary").unwrap();
+    assert!(vary.contains("Accept-Language"), "{vary}");
     let body = answer.json().unwrap();
     (
         answer.status,

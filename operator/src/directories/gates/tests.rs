@@ -1,10 +1,10 @@
-//! Which gates are waited for, and for how long.
+//! Gates that are waited for, and the time for which they are.
 
 use std::time::Duration;
 
 use serde_json::json;
 use water_domain::Timestamp;
-use water_keystore::GateLease;
+use water_keystore::{GateLease, Renewal};
 
 use super::*;
 
@@ -21,6 +21,7 @@ fn lease(pod: &str, generation: u64, seq: u64, silent: Duration) -> GateLease {
         seq,
         grace: Duration::from_secs(120),
         renewed: Timestamp::from_millis(NOW - silent.as_millis() as i64).unwrap(),
+        renewal: Renewal::default(),
     }
 }
 
@@ -42,16 +43,17 @@ fn started(name: &str, running: i64) -> GatePod {
     }
 }
 
-/// The pods that are missed at the first look.
+/// The pods that are missed at the first check.
 fn missed_first(leases: &Leases, pods: &[GatePod], now: Instant) -> MissingLeases {
     missed(&MissingLeases::default(), leases, pods, now)
 }
 
-/// The gates that are awaited after looks that have shown the same for so long.
+/// The gates that are awaited after checks that have shown the same for so long.
 fn awaited_for(gates: Vec<GateLease>, pods: Vec<GatePod>, looking: Duration) -> Vec<String> {
     let leases = Leases {
         now: Timestamp::from_millis(NOW).unwrap(),
         generation: Some(7),
+        seq: CHANGE.seq,
         gates,
     };
     let first = Instant::now();
@@ -179,6 +181,7 @@ fn gates_whose_url_names_another_host_read_another_redis_unless_one_has_a_lease_
     let leases = |gates| Leases {
         now: Timestamp::from_millis(NOW).unwrap(),
         generation: Some(7),
+        seq: CHANGE.seq,
         gates,
     };
     let two = || vec![pod("a", true), pod("b", true)];
@@ -197,17 +200,17 @@ fn gates_whose_url_names_another_host_read_another_redis_unless_one_has_a_lease_
 fn a_pod_reads_another_redis_if_it_says_that_it_was_made_for_another() {
     let of = |annotations: serde_json::Value, store| {
         let pod = json!({ "metadata": { "annotations": annotations } });
-        let pod = GatePod::of(&serde_json::from_value(pod).unwrap(), store);
+        let pod = GatePod::read(&serde_json::from_value(pod).unwrap(), store);
         pod.unwrap().is_elsewhere
     };
     let made_for = |store: &str| json!({ GATE_STORE: store });
     assert!(of(made_for("former"), Some("present")));
     assert!(of(made_for("former"), None));
     assert!(!of(made_for("present"), Some("present")));
-    assert!(!of(json!({}), Some("present")), "of an earlier operator");
+    assert!(!of(json!({}), Some("present")), "it names none");
 }
 
-/// Since when a gate is missed that had this lease at the first look and has that one a second later.
+/// Time for which a gate has been missed that had one lease at the first check and the other a second later.
 fn missed_since(first: (u64, GateLease), second: (u64, GateLease)) -> Duration {
     missed_since_lease((first.0, Some(first.1)), (second.0, Some(second.1)))
 }
@@ -219,6 +222,7 @@ fn missed_since_lease(
     let look = |(generation, lease): (u64, Option<GateLease>)| Leases {
         now: Timestamp::from_millis(NOW).unwrap(),
         generation: Some(generation),
+        seq: CHANGE.seq,
         gates: lease.into_iter().collect(),
     };
     let (pods, begin) = ([pod("a", true)], Instant::now());
@@ -253,6 +257,7 @@ fn a_missed_pod_that_becomes_unready_is_still_missed() {
     let leases = Leases {
         now: Timestamp::from_millis(NOW).unwrap(),
         generation: Some(7),
+        seq: CHANGE.seq,
         gates: vec![],
     };
     let now = Instant::now();
@@ -260,6 +265,52 @@ fn a_missed_pod_that_becomes_unready_is_still_missed() {
     let later = now + Duration::from_secs(1);
     assert_eq!(missed(&before, &leases, &[pod("a", false)], later), before);
     assert!(missed(&before, &leases, &[], later).pods.is_empty());
+}
+
+/// Whether the change waits for a gate that one look after the other shows so: copy's generation, process
+/// and renewals, the directory's last change.
+fn awaits_after(looks: &[(u64, u64, u64, u64)]) -> bool {
+    let (pods, now) = (vec![pod("a", false)], Instant::now());
+    let mut gates = Gates {
+        leases: Leases {
+            now: Timestamp::from_millis(NOW).unwrap(),
+            generation: Some(7),
+            seq: 0,
+            gates: vec![],
+        },
+        pods,
+        missed: MissingLeases::default(),
+    };
+    for &(generation, start, count, seq) in looks {
+        let lease = GateLease {
+            renewal: Renewal { start, count },
+            ..lease("a", generation, 9, AT_ONCE)
+        };
+        gates.leases.gates = vec![lease];
+        gates.leases.seq = seq;
+        gates.missed = missed(&gates.missed, &gates.leases, &gates.pods, now);
+    }
+    !gates.awaited(&CHANGE, now).pods.is_empty()
+}
+
+#[test]
+fn a_gate_without_a_copy_that_renews_after_a_look_reads_in_its_next_load_what_was_there() {
+    let before = CHANGE.seq - 1;
+    for (looks, awaits) in [
+        (&[(0, 1, 1, 10)][..], true),
+        (&[(0, 1, 1, 10), (0, 1, 1, 10)], true),
+        (&[(0, 1, 1, 10), (0, 1, 2, 10)], false),
+        (&[(0, 1, 9, 10), (0, 2, 1, 10)], false),
+        // The change came between: the load that is running may lack it.
+        (&[(0, 1, 1, before), (0, 1, 2, 10)], true),
+        (&[(0, 1, 1, before), (0, 1, 1, 10), (0, 1, 2, 11)], false),
+        // A copy is served until its reload is done.
+        (&[(6, 1, 1, 10), (6, 1, 2, 10)], true),
+        (&[(6, 1, 1, 10), (0, 2, 1, 10)], true),
+        (&[(0, 1, 1, 10), (0, 1, 2, 10), (7, 1, 3, 10)], true),
+    ] {
+        assert_eq!(awaits_after(looks), awaits, "{looks:?}");
+    }
 }
 
 #[test]
@@ -275,7 +326,7 @@ fn a_pod_runs_while_the_gates_container_does() {
         let pod = json!({ "status": { "containerStatuses": [{
             "name": container, "image": "", "imageID": "", "ready": false, "restartCount": 1, "state": state,
         }] } });
-        GatePod::of(&serde_json::from_value(pod).unwrap(), None)
+        GatePod::read(&serde_json::from_value(pod).unwrap(), None)
             .unwrap()
             .running
     };
@@ -297,7 +348,7 @@ fn a_pod_may_serve_when_it_is_ready_or_terminating_and_not_after_its_end() {
                 pod[field][name] = value.clone();
             }
         }
-        GatePod::of(&serde_json::from_value(pod).unwrap(), None).map(|pod| pod.may_serve)
+        GatePod::read(&serde_json::from_value(pod).unwrap(), None).map(|pod| pod.may_serve)
     };
     assert_eq!(of(json!({})), Some(false));
     let ready = json!({ "status": { "conditions": [{ "type": "Ready", "status": "True" }] } });

@@ -1,9 +1,9 @@
-//! How declarations come to be in force.
+//! Tests of the way in which declarations enter into force.
 
 use std::time::Duration;
 
 use water_domain::Timestamp;
-use water_keystore::{GateLease, Leases};
+use water_keystore::{GateLease, Leases, Renewal};
 
 use super::super::gates::{GatePod, MissingLeases};
 use super::*;
@@ -28,12 +28,12 @@ fn at(generation: u64, seq: u64) -> Position {
     Position { generation, seq }
 }
 
-/// One gate that has come to `seq` of `generation`, which is the directory's.
+/// A gate that has applied `seq` of `generation`, which is the directory's.
 fn gate(generation: u64, seq: u64) -> Gates {
     gate_beside(generation, generation, seq)
 }
 
-/// One gate that has come to `seq` of `generation`, while the directory has that of `present`.
+/// A gate that has applied `seq` of `generation`, while the directory has that of `present`.
 fn gate_beside(present: u64, generation: u64, seq: u64) -> Gates {
     let now = Timestamp::from_millis(1_000_000).unwrap();
     let lease = GateLease {
@@ -42,11 +42,13 @@ fn gate_beside(present: u64, generation: u64, seq: u64) -> Gates {
         seq,
         grace: Duration::from_secs(120),
         renewed: now,
+        renewal: Renewal::default(),
     };
     Gates {
         leases: Leases {
             now,
             generation: Some(present),
+            seq,
             gates: vec![lease],
         },
         pods: vec![GatePod {

@@ -1,4 +1,4 @@
-//! What the programs of the pods are told: variables, Secrets, certificates of authorities.
+//! Settings of the programs in the pods: variables, Secrets, certificates of authorities.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use water_resources::portal::Portal;
 use super::super::fingerprint::short_hash;
 use super::{Fingerprints, Part, Source};
 
-/// Unready, then serving on, so that load balancers hear of it (`WATER_STOP_DELAY_SECONDS`).
+/// Time for which an unready pod serves on, so that load balancers notice (`WATER_STOP_DELAY_SECONDS`).
 pub const STOP_DELAY_SECONDS: u32 = 5;
-/// For requests under way (`WATER_DRAIN_SECONDS`).
+/// Time for requests under way (`WATER_DRAIN_SECONDS`).
 pub const DRAIN_SECONDS: u32 = 20;
-/// How long a gate serves from memory after its last word to Redis (`WATER_GRACE_SECONDS`): the
-/// longest that a revocation can wait for a gate that is cut off.
+/// Time for which a gate serves from memory after its last word to Redis (`WATER_GRACE_SECONDS`): the longest that a
+/// revocation can wait for a gate that is cut off.
 pub const GATE_GRACE: Duration = Duration::from_secs(120);
 /// The key of a store's Secret that holds its authority's certificate.
 pub const CA_FILE: &str = "ca.crt";
@@ -70,7 +70,7 @@ pub fn variables(source: Source<'_>, part: Part) -> Vec<Value> {
 /// The key of Redis' Secret with the portal's URL.
 const PORTAL_URL: &str = "portal-url";
 
-/// What those are told that clients reach: gate and portal.
+/// Variables of the parts that clients reach: gate and portal.
 fn front(source: Source<'_>, redis_url: &str, own: Vec<Value>) -> Vec<Value> {
     let address = |part| format!("{}:80", source.child(part));
     let before = [
@@ -96,7 +96,7 @@ fn front(source: Source<'_>, redis_url: &str, own: Vec<Value>) -> Vec<Value> {
     before.into_iter().chain(own).chain(after).collect()
 }
 
-/// What the portal alone is told.
+/// Variables of the portal alone.
 fn own(source: Source<'_>, portal: &Portal) -> Vec<Value> {
     let oidc = &portal.oidc;
     let client = &oidc.client_secret_ref;
@@ -171,7 +171,7 @@ fn connections(source: Source<'_>, part: Part) -> i32 {
     }
 }
 
-/// Where a part finds the certificate of its store's authority, if the store's Secret has one.
+/// Location of the certificate of a part's store's authority, if the store's Secret has one.
 pub struct CertificateAuthority<'a> {
     pub secret: &'a str,
     pub directory: &'static str,
@@ -200,7 +200,7 @@ pub fn certificate_authority(source: Source<'_>, part: Part) -> Option<Certifica
     facts.contains_key(CA_FILE).then_some(ca)
 }
 
-/// Changes whenever a secret that the part uses does, which rolls its pods.
+/// Hash that changes whenever a secret that the part uses does, which rolls its pods.
 pub fn hash(source: Source<'_>, part: Part) -> String {
     let store = |facts: &Fingerprints, key| {
         let of = |key| facts.get(key).map_or("", String::as_str);

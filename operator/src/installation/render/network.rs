@@ -16,8 +16,8 @@ pub fn service(source: Source<'_>, part: Part) -> Manifest {
     source.manifest(ChildKind::Service, part, spec)
 }
 
-/// The connections that a part's pods accept: anybody to gate and portal, these two alone to the services,
-/// nobody to the migration. The admin port, which tells health and numbers only, is open to all.
+/// The connections that a part's pods accept: anybody to gate and portal, these two alone to the services, nobody to
+/// the migration. The admin port, which shows health and numbers only, is open to all.
 pub fn policy(source: Source<'_>, part: Part) -> Manifest {
     let tcp = |port: u16| json!({ "protocol": "TCP", "port": port });
     let portal = source.spec.portal.as_ref().map(|_| Part::Portal);
@@ -46,8 +46,8 @@ pub fn policy(source: Source<'_>, part: Part) -> Manifest {
     source.manifest(ChildKind::NetworkPolicy, part, spec)
 }
 
-/// DNS, the services for gate and portal, a collector of spans in the cluster, and the networks that are
-/// listed.
+/// Connections that a part's pods make: DNS, the services for gate and portal, a collector of spans in the cluster, and
+/// the networks that are listed.
 fn egress(source: Source<'_>, part: Part) -> Vec<Value> {
     let dns =
         json!({ "ports": [{ "protocol": "UDP", "port": 53 }, { "protocol": "TCP", "port": 53 }] });

@@ -9,14 +9,14 @@ use super::super::manifest::{ChildKind, Manifest};
 use super::environment::{self, CA_FILE};
 use super::{ADMIN_PORT, HTTP_PORT, Part, Source};
 
-/// The nobody of distroless images; no file in the images belongs to it.
+/// User of the pods: the nobody of distroless images; no file in the images belongs to it.
 const USER: u32 = 65532;
-/// Unready, then requests under way, and time to exit before the kubelet kills.
+/// Time for unreadiness and requests under way, and time to exit before the kubelet kills.
 const GRACE_PERIOD_SECONDS: u32 = environment::STOP_DELAY_SECONDS + environment::DRAIN_SECONDS + 10;
-/// The annotation that tells pods of one template from those of another.
+/// The annotation that distinguishes pods of one template from those of another.
 pub const CONFIG_HASH: &str = "waterdata.dev/config-hash";
 
-/// On gates' pods: tells the Redis whose key directory they read from another one. Unlike
+/// Annotation of gates' pods that distinguishes the Redis whose key directory they read from another one. Unlike
 /// [`CONFIG_HASH`] it stays the same when a password changes.
 pub const GATE_STORE: &str = "waterdata.dev/gate-store";
 
@@ -110,7 +110,7 @@ fn container(source: Source<'_>, part: Part) -> Value {
     container
 }
 
-/// What is declared, over defaults that the load tests were met with.
+/// Declared resources, over defaults that the load tests were met with.
 fn resources(source: Source<'_>, part: Part) -> Value {
     let components = &source.spec.components;
     let none = Resources::default();

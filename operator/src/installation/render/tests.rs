@@ -1,7 +1,8 @@
-//! Golden files: what two typical specs are rendered to. `UPDATE_GOLDEN=1` writes them anew.
+//! Golden files: what two typical specs are rendered to. `UPDATE_GOLDEN=1` writes them again.
+
+use water_kit::golden;
 
 use super::*;
-use crate::golden;
 
 fn rendered(spec: Value, with_optional_keys: bool) -> String {
     let spec: WaterDataApiSpec = serde_json::from_value(spec).unwrap();
@@ -85,7 +86,7 @@ fn everything_that_can_be_declared_renders_to_the_golden_file() {
     golden::check("full.yaml", &rendered(full(), true));
 }
 
-/// The same with a portal of which everything is declared.
+/// The full spec with a portal of which everything is declared.
 fn with_portal() -> Value {
     let mut spec = full();
     spec["portal"] = json!({

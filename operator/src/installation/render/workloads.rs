@@ -24,8 +24,8 @@ pub fn deployment(source: Source<'_>, part: Part) -> Manifest {
     source.manifest(ChildKind::Deployment, part, spec)
 }
 
-/// One pod at a time, so that a drain takes a part down never and is blocked never, not even by a
-/// single replica.
+/// Budget of one pod at a time, so that a drain takes a part down never and is blocked never, not even by a single
+/// replica.
 pub fn disruption_budget(source: Source<'_>, part: Part) -> Manifest {
     let spec = json!({ "maxUnavailable": 1, "selector": { "matchLabels": source.selector(part) } });
     source.manifest(ChildKind::PodDisruptionBudget, part, spec)

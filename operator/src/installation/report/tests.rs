@@ -1,5 +1,7 @@
 //! The conditions and events of an installation's life.
 
+use serde_json::json;
+
 use super::*;
 use crate::events::Transition;
 use crate::sample;
@@ -19,15 +21,15 @@ fn report(outcome: Readiness, ready: i32) -> Report {
         components: vec![part("gate", ready), part("departements", 2)],
         rolled_out: matches!(outcome, Readiness::InForce(Reason::Complete, _)),
         keys: ApiKeyCounts::default(),
-        migrations: Finding::holds(Aspect::MigrationsComplete, Reason::Complete, ""),
-        directory: Finding::holds(Aspect::DirectorySynced, Reason::Published, "").into(),
-        data: data(Ok(Loaded {
+        migrations: Finding::holds(ConditionType::MigrationsComplete, Reason::Complete, ""),
+        directory: Finding::holds(ConditionType::DirectorySynced, Reason::Published, "").into(),
+        data: data(Ok(RowCounts {
             stress: 0,
             risk: 101,
         })),
-        exposure: Finding::holds(Aspect::ExposureReady, Reason::NotConfigured, ""),
+        exposure: Finding::holds(ConditionType::ExposureReady, Reason::NotConfigured, ""),
         sign_in: None,
-        sweep: None,
+        upkeep: None,
         strays: Vec::new(),
         outcome,
     }
@@ -52,12 +54,19 @@ fn made(report: &Report) -> WaterDataApiStatus {
     )
 }
 
-fn shown(status: &WaterDataApiStatus, aspect: Aspect) -> String {
-    let condition = find(&status.conditions, aspect).unwrap();
-    format!(
-        "{:?}/{}: {}",
-        condition.status, condition.reason, condition.message
-    )
+/// Conditions, each as `<status>/<reason>: <message>`.
+fn shows(status: &WaterDataApiStatus, wanted: &[(ConditionType, &str)]) {
+    for (aspect, wanted) in wanted {
+        let found = find(&status.conditions, *aspect).unwrap();
+        let shown = format!("{:?}/{}: {}", found.status, found.reason, found.message);
+        assert_eq!(shown, *wanted);
+    }
+}
+
+/// The reasons of the events between two reports.
+fn told(before: &WaterDataApiStatus, after: &WaterDataApiStatus) -> Vec<String> {
+    let happened = transitions(before, after, &[]).into_iter();
+    happened.map(|transition| transition.reason).collect()
 }
 
 #[test]
@@ -75,7 +84,7 @@ fn each_new_advice_is_a_warning_once_whatever_else_is_said() {
         let sentences: Vec<&str> = advice.iter().map(|said| &*said.sentence).collect();
         let message = sentences.join("; ");
         report.directory =
-            Finding::holds(Aspect::DirectorySynced, advice[0].reason, message).into();
+            Finding::holds(ConditionType::DirectorySynced, advice[0].reason, message).into();
         made(&report)
     };
     let (one, both) = (said(&advice[..1]), said(&advice));
@@ -93,18 +102,30 @@ fn each_new_advice_is_a_warning_once_whatever_else_is_said() {
 }
 
 #[test]
+fn a_rollout_that_is_paused_has_no_target_until_it_goes_on() {
+    let mut api = sample::api("water-data", "water");
+    api.spec.paused = true;
+    let now = Timestamp::from_millis(0).unwrap();
+    let stopped = Readiness::InForce(Reason::Paused, String::new());
+    let paused = status(&api, &report(stopped, 2), now);
+    assert_eq!(paused.target_version, None);
+    let started = |status: &WaterDataApiStatus| {
+        told(status, &made(&failed())).contains(&"RolloutStarted".into())
+    };
+    assert!(!told(&WaterDataApiStatus::default(), &paused).contains(&"RolloutStarted".into()));
+    assert!(started(&paused));
+}
+
+#[test]
 fn a_gate_that_does_not_follow_the_directory_is_warned_of_once() {
     let mut stray = complete();
     stray.strays = vec!["gate-1".into()];
     let (before, after) = (made(&complete()), made(&stray));
-    let told: Vec<String> = transitions(&before, &after, &[])
-        .into_iter()
-        .map(|transition| transition.reason)
-        .collect();
-    assert_eq!(told, ["GateWithoutLease"]);
-    assert_eq!(transitions(&after, &after, &[]), []);
-    assert!(shown(&after, Aspect::Degraded).contains("gate-1"));
-    assert!(holds(&after.conditions, Aspect::Ready));
+    assert_eq!(told(&before, &after), ["GateWithoutLease"]);
+    assert!(told(&after, &after).is_empty());
+    let degraded = find(&after.conditions, ConditionType::Degraded).unwrap();
+    assert!(degraded.message.contains("gate-1"), "{degraded:?}");
+    assert!(holds(&after.conditions, ConditionType::Ready));
 }
 
 #[test]
@@ -112,85 +133,63 @@ fn a_pass_that_the_api_server_ended_keeps_what_was_known_and_tells_keys_only_wit
     let mut api = sample::api("water-data", "water");
     api.status = Some(made(&complete()));
     let now = Timestamp::from_millis(0).unwrap();
-    let open = interrupted(&api, "forbidden", true, now);
-    assert_eq!(
-        shown(&open, Aspect::Reconciling),
-        "True/ApiServerError: forbidden"
+    let open = interrupted(&api, "forbidden", None, now);
+    shows(
+        &open,
+        &[(ConditionType::Reconciling, "True/ApiServerError: forbidden")],
     );
-    assert!(holds(&open.conditions, Aspect::DirectorySynced));
-    assert!(holds(&open.conditions, Aspect::Available));
-    let closed = interrupted(&api, "forbidden", false, now);
-    assert_eq!(
-        shown(&closed, Aspect::DirectorySynced),
-        "False/ApiServerError: forbidden"
+    assert!(holds(&open.conditions, ConditionType::DirectorySynced));
+    assert!(holds(&open.conditions, ConditionType::Available));
+    let denied = Finding::lacks(
+        ConditionType::DirectorySynced,
+        Reason::StoreDenied,
+        "not rebuilt",
+    );
+    let damaged = interrupted(&api, "forbidden", Some(denied), now);
+    shows(
+        &damaged,
+        &[(
+            ConditionType::DirectorySynced,
+            "False/StoreDenied: not rebuilt",
+        )],
     );
 }
 
 #[test]
-fn a_failed_rollout_keeps_serving_and_says_so() {
-    let status = made(&failed());
-    assert_eq!(
-        shown(&status, Aspect::Available),
-        "True/PodsReady: every component has a pod that answers"
-    );
-    assert_eq!(
-        shown(&status, Aspect::Degraded),
-        "True/PodsMissing: pods that answer: gate 1 of 2"
-    );
-    assert_eq!(
-        shown(&status, Aspect::Progressing),
-        "False/RolloutFailed: no progress"
-    );
-    assert_eq!(
-        shown(&status, Aspect::Stalled),
-        "True/RolloutFailed: no progress"
-    );
-    assert_eq!(status.version, None);
-}
-
-#[test]
-fn missing_data_is_no_obstacle_and_is_said() {
-    let status = made(&complete());
-    assert_eq!(
-        shown(&status, Aspect::DataLoaded),
-        "False/NoData: no stress data is loaded: load it with water-ingest; until then its endpoint answers 404 no_data"
-    );
-    assert!(holds(&status.conditions, Aspect::Ready));
-}
-
-#[test]
-fn without_a_pod_of_each_component_nothing_is_available() {
+#[rustfmt::skip]
+fn what_is_not_as_it_should_be_is_said() {
+    let failed = made(&failed());
+    shows(&failed, &[
+        (ConditionType::Available, "True/PodsReady: every component has a pod that answers"),
+        (ConditionType::Degraded, "True/PodsMissing: pods that answer: gate 1 of 2"),
+        (ConditionType::Progressing, "False/RolloutFailed: no progress"),
+        (ConditionType::Stalled, "True/RolloutFailed: no progress"),
+    ]);
+    assert_eq!(failed.version, None);
+    let complete = made(&complete());
+    shows(&complete, &[(
+        ConditionType::DataLoaded,
+        "False/NoData: no stress data is loaded: load it with water-ingest; until then its endpoint answers 404 no_data",
+    )]);
+    assert!(holds(&complete.conditions, ConditionType::Ready), "missing data is no obstacle");
     let silent = report(Readiness::Underway(Reason::RollingOut, String::new()), 0);
-    assert_eq!(
-        shown(&made(&silent), Aspect::Available),
-        "False/PodsMissing: no pod of gate answers"
-    );
+    shows(&made(&silent), &[(ConditionType::Available, "False/PodsMissing: no pod of gate answers")]);
 }
 
 #[test]
 fn each_transition_is_told_once() {
-    let mut told = Vec::new();
-    let mut before = WaterDataApiStatus::default();
-    for report in [
-        report(Readiness::Underway(Reason::RollingOut, String::new()), 0),
-        complete(),
-        complete(),
-        failed(),
-    ] {
+    let rolling_out = report(Readiness::Underway(Reason::RollingOut, String::new()), 0);
+    let lives = [rolling_out, complete(), complete(), failed()];
+    let (mut events, mut before) = (Vec::new(), WaterDataApiStatus::default());
+    for report in lives {
         let after = made(&report);
-        told.extend(
-            transitions(&before, &after, &[])
-                .into_iter()
-                .map(|transition| transition.reason),
-        );
+        events.extend(told(&before, &after));
         before = after;
     }
     // A failed rollout of the same version keeps the version that was complete.
-    assert_eq!(
-        told[..3],
-        ["RolloutStarted", "MigrationsComplete", "RolloutComplete"]
-    );
-    assert_eq!(told.last().map(String::as_str), Some("RolloutFailed"));
+    let first = ["RolloutStarted", "MigrationsComplete", "RolloutComplete"];
+    assert_eq!(events[..3], first);
+    assert_eq!(events.last().map(String::as_str), Some("RolloutFailed"));
 }
 
 #[test]
@@ -202,8 +201,8 @@ fn keys_are_counted_by_what_their_status_says() {
     let key = |reason| {
         let mut key = sample::key("acme", "water");
         let findings = vec![
-            Finding::holds(Aspect::Synced, Reason::Published, ""),
-            Finding::holds(Aspect::Ready, reason, ""),
+            Finding::holds(ConditionType::Synced, Reason::Published, ""),
+            Finding::holds(ConditionType::Ready, reason, ""),
         ];
         key.status = Some(water_resources::ApiKeyStatus {
             api: Some(place.clone()),
@@ -228,7 +227,7 @@ fn keys_are_counted_by_what_their_status_says() {
 }
 
 fn portal() -> Portal {
-    let portal = serde_json::json!({
+    let portal = json!({
         "url": "https://water.example",
         "oidc": {
             "issuer": "https://id.example",
@@ -240,66 +239,39 @@ fn portal() -> Portal {
 }
 
 #[test]
+#[rustfmt::skip]
 fn whether_people_can_sign_in_is_told_where_there_is_a_portal() {
-    assert!(find(&made(&complete()).conditions, Aspect::SignInReady).is_none());
-    let told = |usable, problem: &str| {
-        let problem = problem.to_owned();
+    assert!(find(&made(&complete()).conditions, ConditionType::SignInReady).is_none());
+    let asked = |answer| {
+        let provider: Provider = serde_json::from_value(answer).unwrap();
         let mut report = complete();
-        let provider = Provider {
-            usable,
-            problem,
-            client_refused: false,
-        };
         report.sign_in = Some(sign_in(&portal(), Ok(provider)));
         made(&report)
     };
-    let fine = told(Some(true), "");
-    assert_eq!(
-        shown(&fine, Aspect::SignInReady),
-        "True/ProviderUsable: the identity provider https://id.example can be used"
-    );
-    let away = told(Some(false), "the identity provider did not answer in time");
-    assert_eq!(
-        shown(&away, Aspect::SignInReady),
+    let fine = asked(json!({ "usable": true, "problem": "" }));
+    shows(&fine, &[(
+        ConditionType::SignInReady, "True/ProviderUsable: the identity provider https://id.example can be used",
+    )]);
+    let away = asked(json!({ "usable": false, "problem": "the identity provider did not answer in time" }));
+    shows(&away, &[(
+        ConditionType::SignInReady,
         "False/ProviderUnusable: nobody can sign in at https://id.example: the identity provider did not answer in time; \
-         look at the provider, at spec.portal.oidc.issuer and caRef, and at spec.networkPolicy.egress"
-    );
-    assert!(
-        holds(&away.conditions, Aspect::Ready),
-        "keys work all the same"
-    );
-    let reasons = |happened: Vec<Transition>| -> Vec<String> {
-        happened
-            .into_iter()
-            .map(|transition| transition.reason)
-            .collect()
-    };
-    assert_eq!(
-        reasons(transitions(&fine, &away, &[])),
-        ["ProviderUnusable"]
-    );
-    assert_eq!(
-        reasons(transitions(&away, &fine, &[])),
-        Vec::<String>::new()
-    );
-}
-
-#[test]
-fn a_refused_client_names_the_secret_that_is_wrong() {
-    let told = r#"{"usable":false,"problem":"the identity provider refused the exchange: invalid_client","clientRefused":true}"#;
-    let mut report = complete();
-    report.sign_in = Some(sign_in(&portal(), Ok(serde_json::from_str(told).unwrap())));
-    let (before, after) = (made(&complete()), made(&report));
-    assert_eq!(
-        shown(&after, Aspect::SignInReady),
+         look at the provider, at spec.portal.oidc.issuer and caRef, and at spec.networkPolicy.egress",
+    )]);
+    assert!(holds(&away.conditions, ConditionType::Ready), "keys work all the same");
+    assert_eq!(told(&fine, &away), ["ProviderUnusable"]);
+    assert!(told(&away, &fine).is_empty());
+    let problem = "the identity provider refused the exchange: invalid_client";
+    let refused = asked(json!({ "usable": false, "problem": problem, "clientRefused": true }));
+    shows(&refused, &[(
+        ConditionType::SignInReady,
         "False/ClientRefused: nobody can sign in at https://id.example: the identity provider refused the exchange: \
          invalid_client; put the secret that the provider has for client water-portal into key client-secret of Secret \
          portal-client (spec.portal.oidc.clientSecretRef), or correct spec.portal.oidc.clientId; told until somebody has \
-         signed in"
-    );
-    let happened = transitions(&before, &after, &[]);
-    assert_eq!(happened[0].reason, "ClientRefused");
-    assert_eq!(transitions(&after, &after, &[]), []);
+         signed in",
+    )]);
+    assert_eq!(told(&fine, &refused)[0], "ClientRefused");
+    assert!(told(&refused, &refused).is_empty());
 }
 
 #[test]
@@ -307,6 +279,6 @@ fn a_portal_without_pods_leaves_the_api_available() {
     let mut report = complete();
     report.components.push(part("portal", 0));
     let status = made(&report);
-    assert!(holds(&status.conditions, Aspect::Available));
-    assert!(holds(&status.conditions, Aspect::Degraded));
+    assert!(holds(&status.conditions, ConditionType::Available));
+    assert!(holds(&status.conditions, ConditionType::Degraded));
 }

@@ -1,4 +1,6 @@
-//! Which ApiKeys are admitted, and the messages for those that are not.
+//! Tests of the admission of ApiKeys, and of the messages for those that are not admitted.
+
+use serde_json::json;
 
 use super::*;
 use crate::sample;
@@ -14,109 +16,73 @@ fn api(name: &str, namespace: &str, rules: serde_json::Value) -> WaterDataApi {
 }
 
 fn own() -> WaterDataApi {
-    api("water-data", "team", serde_json::json!({}))
+    api("water-data", "team", json!({}))
 }
 
-fn labels(pairs: &[(&str, &str)]) -> Labels {
-    pairs
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-        .collect()
+fn resolved(key: &ApiKey, apis: &[WaterDataApi]) -> Result<String, (Reason, String)> {
+    let resolved = resolve(key, &Labels::new(), apis, Scope::Cluster);
+    let resolved = resolved.map(|place| format!("{}/{}", place.namespace, place.name));
+    resolved.map_err(|refusal| (refusal.reason, refusal.message))
 }
 
-fn refusal<T: std::fmt::Debug>(result: Result<T, Refusal>) -> (Reason, String) {
-    let refusal = result.unwrap_err();
-    (refusal.reason, refusal.message)
-}
-
-#[test]
-fn the_only_api_that_admits_the_namespace_is_taken() {
-    let apis = [own(), api("other", "elsewhere", serde_json::json!({}))];
-    let resolved = resolve(&key(), &Labels::new(), &apis, Scope::Cluster).unwrap();
-    assert_eq!(
-        (resolved.namespace.as_str(), resolved.name.as_str()),
-        ("team", "water-data")
-    );
+/// Admission of the key in a namespace with this label.
+fn admitted(
+    key: &ApiKey,
+    label: &str,
+    api: &WaterDataApi,
+    scope: Scope,
+) -> Result<(), (Reason, String)> {
+    let labels = label.split_once('=').into_iter();
+    let labels = labels.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let admitted = admit(key, &labels.collect(), api, scope);
+    admitted.map_err(|refusal| (refusal.reason, refusal.message))
 }
 
 #[test]
-fn none_and_several_are_ambiguous_and_say_what_to_write() {
-    let open = serde_json::json!({ "allowedNamespaces": { "from": "All" } });
-    let apis = [own(), api("shared", "water", open)];
-    assert_eq!(
-        refusal(resolve(&key(), &Labels::new(), &apis, Scope::Cluster)),
-        (
-            Reason::ApiAmbiguous,
-            "spec.apiRef is left out and several WaterDataApis admit ApiKeys of namespace team \
-             (team/water-data, water/shared): name one of them"
-                .into()
-        )
-    );
-    assert_eq!(
-        refusal(resolve(&key(), &Labels::new(), &[], Scope::Cluster)),
-        (
-            Reason::ApiAmbiguous,
-            "spec.apiRef is left out and no WaterDataApi admits ApiKeys of namespace team: \
-             create one there, or name one that admits it"
-                .into()
-        )
-    );
-}
-
-#[test]
-fn what_was_resolved_once_stays() {
+fn the_only_api_that_admits_the_namespace_is_taken_once_and_for_all() {
     let mut key = key();
-    let place = ApiName {
+    let apis = [own(), api("other", "elsewhere", json!({}))];
+    assert_eq!(resolved(&key, &apis).as_deref(), Ok("team/water-data"));
+    let first = ApiName {
         namespace: "water".into(),
         name: "first".into(),
     };
     key.status = Some(water_resources::ApiKeyStatus {
-        api: Some(place.clone()),
+        api: Some(first),
         ..Default::default()
     });
-    assert_eq!(
-        resolve(&key, &Labels::new(), &[own()], Scope::Cluster),
-        Ok(place)
-    );
+    assert_eq!(resolved(&key, &apis).as_deref(), Ok("water/first"));
+}
+
+#[test]
+fn none_and_several_are_ambiguous_and_say_what_to_write() {
+    let open = json!({ "allowedNamespaces": { "from": "All" } });
+    let several = "spec.apiRef is left out and several WaterDataApis admit ApiKeys of namespace team \
+        (team/water-data, water/shared): name one of them";
+    let none = "spec.apiRef is left out and no WaterDataApi admits ApiKeys of namespace team: \
+        create one there, or name one that admits it";
+    for (apis, words) in [
+        (vec![own(), api("shared", "water", open)], several),
+        (vec![], none),
+    ] {
+        let refusal = (Reason::ApiAmbiguous, words.to_owned());
+        assert_eq!(resolved(&key(), &apis), Err(refusal));
+    }
 }
 
 #[test]
 fn another_namespace_needs_an_invitation_and_the_scope_to_accept_it() {
-    let selected = api(
-        "water-data",
-        "water",
-        serde_json::json!({
-            "allowedNamespaces": { "from": "Selector", "selector": { "matchLabels": { "keys": "yes" } } },
-        }),
-    );
-    assert_eq!(
-        admit(
-            &key(),
-            &labels(&[("keys", "yes")]),
-            &selected,
-            Scope::Cluster
-        ),
-        Ok(())
-    );
-    let expected = (
-        Reason::NamespaceNotAdmitted,
-        "the WaterDataApi water/water-data does not admit ApiKeys of namespace team: create the ApiKey in namespace \
-         water, or widen spec.apiKeys.allowedNamespaces there"
-            .to_owned(),
-    );
-    assert_eq!(
-        refusal(admit(&key(), &Labels::new(), &selected, Scope::Cluster)),
-        expected
-    );
-    assert_eq!(
-        refusal(admit(
-            &key(),
-            &labels(&[("keys", "yes")]),
-            &selected,
-            Scope::Namespaced
-        )),
-        expected
-    );
+    let selector = json!({ "matchLabels": { "keys": "yes" } });
+    let from = json!({ "from": "Selector", "selector": selector });
+    let selected = api("water-data", "water", json!({ "allowedNamespaces": from }));
+    let admitted = |label, scope| admitted(&key(), label, &selected, scope);
+    assert_eq!(admitted("keys=yes", Scope::Cluster), Ok(()));
+    let words = "the WaterDataApi water/water-data does not admit ApiKeys of namespace team: create the ApiKey in \
+        namespace water, or widen spec.apiKeys.allowedNamespaces there";
+    for (label, scope) in [("keys=no", Scope::Cluster), ("keys=yes", Scope::Namespaced)] {
+        let refusal = (Reason::NamespaceNotAdmitted, words.to_owned());
+        assert_eq!(admitted(label, scope), Err(refusal));
+    }
 }
 
 #[test]
@@ -124,39 +90,22 @@ fn a_bound_account_needs_its_label() {
     let bound = api(
         "water-data",
         "team",
-        serde_json::json!({ "accountBinding": "NamespaceLabel" }),
+        json!({ "accountBinding": "NamespaceLabel" }),
     );
-    assert_eq!(
-        admit(
-            &key(),
-            &labels(&[("account.waterdata.dev/acme", "")]),
-            &bound,
-            Scope::Namespaced
-        ),
-        Ok(())
-    );
-    assert_eq!(
-        refusal(admit(&key(), &Labels::new(), &bound, Scope::Namespaced)),
-        (
-            Reason::AccountNotBound,
-            "spec.accountId names an account that namespace team may not name: have a cluster administrator label the \
-             namespace with account.waterdata.dev/acme, or name another account"
-                .into()
-        )
-    );
+    let admitted = |label| admitted(&key(), label, &bound, Scope::Namespaced);
+    assert_eq!(admitted("account.waterdata.dev/acme="), Ok(()));
+    let words = "spec.accountId names an account that namespace team may not name: have a cluster administrator label \
+        the namespace with account.waterdata.dev/acme, or name another account";
+    let refusal = (Reason::AccountNotBound, words.to_owned());
+    assert_eq!(admitted("account.waterdata.dev/other="), Err(refusal));
 }
 
 #[test]
 fn an_unknown_plan_is_answered_with_the_known_ones() {
     let mut key = key();
     key.spec.plan = "Gold".parse().unwrap();
-    assert_eq!(
-        refusal(admit(&key, &Labels::new(), &own(), Scope::Namespaced)),
-        (
-            Reason::PlanUnknown,
-            "spec.plan is Gold, which the WaterDataApi water-data does not have: name one of Enterprise, Free, \
-             or add the plan there"
-                .into()
-        )
-    );
+    let words = "spec.plan is Gold, which the WaterDataApi water-data does not have: name one of Enterprise, Free, \
+        or add the plan there";
+    let refusal = (Reason::PlanUnknown, words.to_owned());
+    assert_eq!(admitted(&key, "", &own(), Scope::Namespaced), Err(refusal));
 }

@@ -1,4 +1,4 @@
-//! What a rebuild publishes, and which ApiKey gets a hash that several name.
+//! Tests of what a rebuild publishes, and of the ApiKey that gets a hash which several name.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use water_domain::Timestamp;
@@ -8,6 +8,7 @@ use water_resources::water_data_api::AccountBinding;
 
 use super::*;
 use crate::conditions::{Finding, stated};
+use crate::keys::record::Issuance;
 use crate::sample;
 
 fn at(text: &str) -> Timestamp {
@@ -31,10 +32,10 @@ fn issued(digits: &str) -> IssuedKey {
 }
 
 /// A Secret with this key.
-fn secret(digits: &str) -> Written {
-    Written {
+fn secret(digits: &str) -> StoredSecret {
+    StoredSecret {
         meta: Default::default(),
-        issued: Issued::read(&issued(digits)),
+        issued: Issuance::read(&issued(digits)),
         retiring: None,
     }
 }
@@ -46,7 +47,7 @@ fn told(change: impl FnOnce(&mut ApiKeyStatus)) -> ApiKey {
         api: Some(place()),
         current: Some(issued("ab")),
         key_id: Some(issued("ab").key_id),
-        conditions: conditions(Finding::holds(Aspect::Synced, Reason::Published, "")),
+        conditions: conditions(Finding::holds(ConditionType::Synced, Reason::Published, "")),
         ..Default::default()
     };
     change(&mut status);
@@ -58,44 +59,95 @@ fn conditions(finding: Finding) -> Vec<water_resources::Condition> {
     stated(&[], vec![finding], 1, at("2026-01-01T00:00:00Z"))
 }
 
-fn refused(aspect: Aspect, reason: Reason) -> ApiKey {
+fn refused(aspect: ConditionType, reason: Reason) -> ApiKey {
     let lacks = |aspect| Finding::lacks(aspect, reason, "");
     let mut findings = conditions(lacks(aspect));
-    findings.extend(conditions(lacks(Aspect::Ready)));
+    findings.extend(conditions(lacks(ConditionType::Ready)));
     told(|status| status.conditions = findings)
 }
 
-/// As the WaterDataApi of the namespace says it, whatever the status tells.
+/// Admission by the WaterDataApi of the namespace, whatever the status reports.
 fn admission(key: &ApiKey) -> Admission {
     let api = sample::api("water-data", "team");
     admitted(key, &Labels::new(), Some(&api), Scope::Cluster)
 }
 
-/// The first two digits of each hash that a rebuild publishes.
-fn published(key: &ApiKey, in_secret: Option<&str>) -> Vec<String> {
-    let secret = in_secret.map(secret);
-    let entries = entries(key, &place(), admission(key), secret.as_ref(), &[]);
-    let digits = entries
-        .iter()
-        .map(|(_, _, entry)| entry.hash.to_string()[..2].to_owned());
-    digits.collect()
+/// The first two digits of each hash that a rebuild publishes; `-` after one that retires.
+fn published(key: &ApiKey, in_secret: Option<&StoredSecret>) -> String {
+    let entries = entries(key, &place(), admission(key), in_secret, &[]);
+    let told = ranked(entries, |entry| entry.hash).map(|entry| {
+        let ends = entry.record.retires.map(|at| assert_eq!(at, retires()));
+        let hash = entry.hash.to_string();
+        hash[..2].to_owned() + ends.map_or("", |()| "-")
+    });
+    told.collect::<Vec<_>>().join(" ")
+}
+
+fn retires() -> Timestamp {
+    at("2026-02-01T00:00:00Z")
+}
+
+/// Adds this key to the status as the one before the key in force.
+fn after(digits: &str) -> impl FnOnce(&mut ApiKeyStatus) {
+    let before = Issuance::read(&issued(digits));
+    move |status| status.previous = before.map(|before| before.retiring(retires()))
+}
+
+/// ab is in force, and this hash is brought along; these are announced, too.
+fn brought(digits: &str, announced: &[&str]) -> ApiKey {
+    let unrevealed = announced.iter().map(|digits| issued(digits)).collect();
+    let mut key = told(|status| status.unrevealed = unrevealed);
+    bring(&mut key, digits);
+    key
+}
+
+fn bring(key: &mut ApiKey, digits: &str) {
+    key.spec.material.generated = None;
+    key.spec.material.hash = Some(Brought {
+        sha256: digits.repeat(32),
+        key_id: None,
+    });
 }
 
 #[test]
+#[rustfmt::skip]
 fn a_rebuild_publishes_what_an_owner_can_have_or_may_get() {
-    assert_eq!(published(&told(|_| {}), None), ["ab"]);
-    let unseen = told(|status| {
+    let unseen = || told(|status| {
         status.key_id = None;
         status.unrevealed = vec![issued("ef")];
     });
-    assert_eq!(published(&unseen, None), ["ab", "ef"]);
-    assert_eq!(published(&unseen, Some("ef")), ["ef"]);
-    assert!(published(&told(|status| status.api = None), None).is_empty());
-}
-
-#[test]
-fn a_secret_that_names_what_nobody_announced_is_not_believed() {
-    assert_eq!(published(&told(|_| {}), Some("cd")), ["ab"]);
+    let begun = || told(|status| status.unrevealed = vec![issued("ef")]);
+    let retiring = Issuance::read(&issued("ab")).map(|before| (before, retires()));
+    let in_place_of_ab = StoredSecret { retiring, ..secret("ef") };
+    let replaced = |digits, announced: &[&str], before| {
+        let mut key = brought(digits, announced);
+        after(before)(key.status.as_mut().unwrap());
+        key
+    };
+    let cut = |mut key: ApiKey| {
+        key.spec.rotation.overlap_seconds = 0;
+        key
+    };
+    for (what, key, in_secret, wanted) in [
+        ("it is in force", told(|_| {}), None, "ab"),
+        ("a lost leader may reveal either", unseen(), None, "ab ef"),
+        ("the Secret has one of them", unseen(), Some(secret("ef")), "ef"),
+        ("it was declared elsewhere", told(|status| status.api = None), None, ""),
+        ("a Secret that names what nobody announced is not believed", told(|_| {}), Some(secret("cd")), "ab"),
+        ("one that was replaced is published until it retires", told(after("cd")), Some(secret("ab")), "ab cd-"),
+        ("as the Secret says, of which no status tells yet", begun(), Some(in_place_of_ab), "ab- ef"),
+        ("a brought one", brought("ab", &[]), None, "ab"),
+        ("the same beside the one before", replaced("ab", &[], "cd"), None, "ab cd-"),
+        ("another is not announced: ab is not replaced yet", brought("cd", &[]), None, "ab"),
+        ("it is announced", brought("cd", &["cd"]), None, "ab cd"),
+        ("cd was never in force", brought("ef", &["ef", "cd"]), None, "ab ef"),
+        ("the status says when it ends", replaced("cd", &["cd"], "ab"), None, "ab- cd"),
+        ("the overlap was ended", cut(replaced("cd", &["cd"], "ab")), None, "cd"),
+        ("the edit was taken back", replaced("ab", &["cd"], "ab"), None, "ab"),
+        ("another ends the overlap", replaced("ef", &["ef"], "cd"), None, "ab ef"),
+    ] {
+        assert_eq!(published(&key, in_secret.as_ref()), wanted, "{what}");
+    }
 }
 
 #[test]
@@ -106,8 +158,8 @@ fn a_key_that_is_not_admitted_is_left_out_and_a_hindered_one_is_not() {
     };
     for key in [
         told(|_| {}),
-        refused(Aspect::Accepted, Reason::NamespaceNotAdmitted),
-        refused(Aspect::Accepted, Reason::PlanUnknown),
+        refused(ConditionType::Accepted, Reason::NamespaceNotAdmitted),
+        refused(ConditionType::Accepted, Reason::PlanUnknown),
     ] {
         assert!(published(&key, Admission::Admitted), "{:?}", key.status);
         assert!(published(&key, Admission::Hindered), "{:?}", key.status);
@@ -127,7 +179,7 @@ fn a_rebuild_asks_the_water_data_api_and_not_what_a_status_told_of_it() {
     let mut bound = api.clone();
     bound.spec.api_keys.account_binding = AccountBinding::NamespaceLabel;
     let of = |key: &ApiKey, api, labels: &Labels| admitted(key, labels, api, Scope::Cluster);
-    let key = refused(Aspect::Accepted, Reason::NamespaceNotAdmitted);
+    let key = refused(ConditionType::Accepted, Reason::NamespaceNotAdmitted);
     let (none, account) = (
         labelled(&[]),
         format!("account.waterdata.dev/{}", key.spec.account_id),
@@ -148,112 +200,8 @@ fn a_rebuild_asks_the_water_data_api_and_not_what_a_status_told_of_it() {
 }
 
 #[test]
-fn a_brought_key_is_published_by_the_announced_hash_that_it_declares() {
-    let brought = |digits: &str, announced: &[&str]| {
-        let unrevealed = announced.iter().map(|digits| issued(digits)).collect();
-        let mut key = told(|status| status.unrevealed = unrevealed);
-        bring(&mut key, digits);
-        published(&key, None)
-    };
-    assert_eq!(brought("ab", &[]), ["ab"]);
-    assert_eq!(
-        brought("cd", &[]),
-        ["ab"],
-        "not announced: ab is not replaced yet"
-    );
-    assert_eq!(brought("cd", &["cd"]), ["ab", "cd"]);
-    let corrected = brought("ef", &["ef", "cd"]);
-    assert_eq!(corrected, ["ab", "ef"], "cd was never in force");
-}
-
-fn bring(key: &mut ApiKey, digits: &str) {
-    key.spec.material.generated = None;
-    key.spec.material.hash = Some(Brought {
-        sha256: digits.repeat(32),
-        key_id: None,
-    });
-}
-
-#[test]
-fn a_key_that_was_replaced_is_published_until_it_retires() {
-    let retires = at("2026-02-01T00:00:00Z");
-    let before = Issued::read(&issued("cd")).unwrap();
-    let of = |key: &ApiKey, secret: Option<&Written>| -> Vec<(String, Option<Timestamp>)> {
-        let entries = entries(key, &place(), admission(key), secret, &[]);
-        let entries = entries.iter().map(|(_, _, entry)| entry);
-        let entries = entries.map(|entry| (entry.hash.to_string(), entry.record.retires));
-        entries.collect()
-    };
-    let (ab, cd) = ("ab".repeat(32), "cd".repeat(32));
-    let overlap = || told(|status| status.previous = Some(before.retiring(retires)));
-    let wanted = [(ab.clone(), None), (cd, Some(retires))];
-    assert_eq!(of(&overlap(), Some(&secret("ab"))), wanted);
-    let mut brought = overlap();
-    bring(&mut brought, "ab");
-    assert_eq!(of(&brought, None), wanted);
-    // The Secret was written, and no status tells of it yet.
-    let begun = told(|status| status.unrevealed = vec![issued("ef")]);
-    let retiring = Issued::read(&issued("ab")).map(|before| (before, retires));
-    let written = Written {
-        retiring,
-        ..secret("ef")
-    };
-    let wanted = [(ab, Some(retires)), ("ef".repeat(32), None)];
-    assert_eq!(of(&begun, Some(&written)), wanted);
-}
-
-#[test]
-fn a_brought_hash_that_is_being_replaced_ends_when_its_status_says() {
-    let retires = at("2026-02-01T00:00:00Z");
-    let published = |key: &ApiKey| -> Vec<(String, Option<Timestamp>)> {
-        let entries = entries(key, &place(), admission(key), None, &[]);
-        let entries = ranked(entries, |entry| entry.hash);
-        let entries =
-            entries.map(|entry| (entry.hash.to_string()[..2].to_owned(), entry.record.retires));
-        entries.collect()
-    };
-    let before =
-        |digits: &str| Issued::read(&issued(digits)).map(|before| before.retiring(retires));
-    // ab is in force, cd is declared in its place.
-    let mut begun = told(|status| {
-        status.unrevealed = vec![issued("cd")];
-        status.previous = before("ab");
-    });
-    bring(&mut begun, "cd");
-    let ends = |digits: &str, at| (digits.to_owned(), at);
-    assert_eq!(
-        published(&begun),
-        [ends("ab", Some(retires)), ends("cd", None)]
-    );
-    begun.spec.rotation.overlap_seconds = 0;
-    assert_eq!(
-        published(&begun),
-        [ends("cd", None)],
-        "the overlap was ended"
-    );
-    begun.spec.rotation.overlap_seconds = 600;
-    bring(&mut begun, "ab");
-    assert_eq!(
-        published(&begun),
-        [ends("ab", None)],
-        "the edit was taken back"
-    );
-    // cd was replaced by ab, and ef is declared in the place of that.
-    let mut again = told(|status| {
-        status.unrevealed = vec![issued("ef")];
-        status.previous = before("cd");
-    });
-    bring(&mut again, "ef");
-    assert_eq!(
-        published(&again),
-        [ends("ab", None), ends("ef", None)],
-        "another ends the overlap"
-    );
-}
-
-#[test]
 fn what_hindered_a_key_that_is_admitted_again_restricts_it_no_more() {
-    let mut key = refused(Aspect::Accepted, Reason::PlanUnknown);
+    let mut key = refused(ConditionType::Accepted, Reason::PlanUnknown);
     let former = |key: &ApiKey| -> Vec<Entry> {
         let candidates = entries(key, &place(), Admission::Admitted, None, &[]);
         let mut entries: Vec<Entry> = ranked(candidates, |entry| entry.hash).collect();
@@ -274,7 +222,7 @@ fn what_hindered_a_key_that_is_admitted_again_restricts_it_no_more() {
 
 #[test]
 fn a_hindered_key_keeps_its_plan_and_takes_every_restriction() {
-    let mut key = refused(Aspect::Accepted, Reason::PlanUnknown);
+    let mut key = refused(ConditionType::Accepted, Reason::PlanUnknown);
     key.spec.plan = "Typo".parse().unwrap();
     key.spec.suspend = true;
     let mut former: Vec<Entry> = entries(&told(|_| {}), &place(), Admission::Admitted, None, &[])
@@ -343,7 +291,7 @@ fn a_plan_that_is_gone_keeps_its_limits_while_a_key_may_name_it() {
     let mut edited = told(|_| {});
     edited.metadata.generation = Some(2);
     assert_eq!(names(&edited), ["Enterprise", "Free", "Gold"]);
-    let mut hindered = refused(Aspect::Accepted, Reason::PlanUnknown);
+    let mut hindered = refused(ConditionType::Accepted, Reason::PlanUnknown);
     hindered.spec.plan = "Typo".parse().unwrap();
     assert_eq!(names(&hindered), ["Enterprise", "Free", "Gold"]);
 }

@@ -1,44 +1,49 @@
-//! What the key directory holds of an ApiKey, and what it means that it cannot be read.
+//! Reads the key directory's records of an ApiKey, and concludes from a directory that cannot be read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::runtime::reflector::Store;
 use tokio::time::Instant;
 use water_domain::{KeyHash, PlanName, Timestamp};
 use water_keystore::{Origin, Record, Writer};
+use water_operator_core::key::facts::{Admission, Directory, DirectoryContent, Secret};
+use water_resources::ApiKey;
 use water_resources::api_key::ApiName;
 use water_resources::condition::ConditionStatus;
 
-use super::Gathered;
-use crate::caches::Key;
-use crate::conditions::{Aspect, Readiness, Reason, find, holds};
+use super::PassInput;
+use crate::caches::{Key, is_done};
+use crate::conditions::{ConditionType, Readiness, Reason, find, holds};
 use crate::context::Context;
 use crate::directories::gates::GatePod;
 use crate::directories::pending::{DeclarationId, DeclarationState};
-use crate::directories::{CacheEpoch, DirectoryError, OpenDirectory};
+use crate::directories::{CacheEpoch, DirectoryError, OpenDirectory, REPORTED_AFTER};
 use crate::gate_pods;
-use crate::installation::render::Part;
 use crate::keys::error::{KeyError, outcome};
-use crate::keys::seen::{Admission, Directory, DirectoryContent, Secret};
 use crate::keys::{key_ids, record};
+
+/// Silence after which a Redis counts as gone with its WaterDataApi. One that restarts or fails over is back by
+/// then.
+const LOST_AFTER: Duration = Duration::from_secs(20);
 
 /// A directory, and what it holds of the ApiKey.
 pub struct DirectoryReading {
     pub open: Arc<OpenDirectory>,
-    /// Under the term that was claimed before it was read.
+    /// Writer under the term that was claimed before the directory was read.
     pub writer: Writer,
-    /// Whose records are read.
+    /// Origin of the keys whose records are read.
     pub origin: Origin,
     pub records: BTreeMap<KeyHash, Option<Record>>,
-    /// Whether every gate has acknowledged them.
+    /// State of the last declaration: in force, or awaiting gates.
     pub state: DeclarationState,
     /// Redis' time.
     pub now: Timestamp,
 }
 
-impl Gathered {
+impl PassInput {
     /// Whether another ApiKey of the WaterDataApi has the key id that this one declares.
     pub(super) fn is_id_taken(&self, keys: &Store<Key>) -> bool {
         match (&self.subject.key, &self.place) {
@@ -64,14 +69,25 @@ impl Gathered {
             (Some(account), Some(_)) => Origin::Brought(account.clone()),
             _ => Origin::Generated,
         };
-        let asked: Vec<KeyHash> = self.seen.named.iter().copied().collect();
+        let asked: Vec<KeyHash> = self.facts.named.iter().copied().collect();
         let uid = self.subject.uid();
         let read = context
             .directories
-            .owner_snapshot(&open, context, epoch, uid, &origin, &asked);
+            .owner_snapshot(&open, epoch, uid, &origin, &asked);
         let (writer, snapshot, position) = match read.await {
             Ok(read) => read,
-            Err(error @ DirectoryError::ReadBefore) => return Err(error.into()),
+            Err(error) if error.is_delay() && !self.is_delay_reported(&open) => {
+                return Err(error.into());
+            }
+            // Its Redis has gone with it: then the gates decide, as for an operator that never knew it.
+            Err(DirectoryError::Away(_))
+                if self.facts.is_deleting
+                    && context.api_at(place).is_none()
+                    && open.is_away_for(LOST_AFTER) =>
+            {
+                let place = place.clone();
+                return self.unopened(&place, context).await;
+            }
             Err(error) => {
                 self.trouble = Some(outcome(&error));
                 return Ok(Directory::Away);
@@ -90,7 +106,7 @@ impl Gathered {
             None => open.pending.begin(&owner, id, position, Instant::now()),
         };
         let is_hindered =
-            self.seen.admission == Admission::Hindered || self.seen.secret == Secret::Foreign;
+            self.facts.admission == Admission::Hindered || self.facts.secret == Secret::Foreign;
         match self.subject.key {
             Ok(_) if !is_hindered => open.forget(uid),
             _ => open.remember(&owner, &origin, &snapshot.records),
@@ -105,7 +121,7 @@ impl Gathered {
                     .map(record::rules),
             )
         });
-        let seen = DirectoryContent {
+        let content = DirectoryContent {
             number: snapshot.number,
             held: held.collect(),
             barred: snapshot.barred,
@@ -122,10 +138,16 @@ impl Gathered {
             state,
             now: snapshot.now,
         });
-        Ok(Directory::Open(seen))
+        Ok(Directory::Open(content))
     }
 
-    /// What a directory that is not open means.
+    /// Whether the status shows that a claim is under way: of one that takes long, where something waits for it.
+    fn is_delay_reported(&self, open: &OpenDirectory) -> bool {
+        let is_done = self.subject.key.as_ref().is_ok_and(is_done);
+        !is_done && open.claiming().is_some_and(|long| long >= REPORTED_AFTER)
+    }
+
+    /// Concludes from a directory that is not open.
     async fn unopened(
         &mut self,
         place: &ApiName,
@@ -133,12 +155,13 @@ impl Gathered {
     ) -> Result<Directory<KeyHash, PlanName>, KeyError> {
         let (namespace, name) = (&place.namespace, &place.name);
         let Some(api) = context.api_at(place) else {
-            if self.seen.is_deleting {
-                self.remaining = names(&context.gate_pods.of(place));
-                // The watch may lag, or not cover this namespace: only the API server's word lets a key go.
+            if self.facts.is_deleting {
+                self.remaining = names(&context.gate_pods.for_api(place));
+                // The watch may lag, or not cover this namespace: only the API server's answer releases a key, while it
+                // may be asked.
                 if self.remaining.is_empty() {
-                    let pods = gate_pods::list(&context.client, place, Part::Gate).await?;
-                    self.remaining = names(&pods);
+                    let pods = gate_pods::list_gates(&context.client, place).await?;
+                    self.remaining = names(&pods.unwrap_or_default());
                 }
             }
             let gates = !self.remaining.is_empty();
@@ -149,11 +172,17 @@ impl Gathered {
             Ok(api) => {
                 let status = api.status.as_ref();
                 let conditions = status.map(|status| status.conditions.as_slice());
-                match find(conditions.unwrap_or_default(), Aspect::DirectorySynced) {
+                match find(
+                    conditions.unwrap_or_default(),
+                    ConditionType::DirectorySynced,
+                ) {
                     Some(synced) if synced.status == ConditionStatus::False => {
                         synced.message.clone()
                     }
-                    _ => return Err(KeyError::NotOpen),
+                    _ if context.api_namespaces.contains(namespace) => {
+                        return Err(KeyError::NotOpen);
+                    }
+                    _ => return Err(KeyError::Elsewhere),
                 }
             }
         };
@@ -176,25 +205,39 @@ impl Gathered {
     /// Whether the status reports this generation as acknowledged by every gate. A new leader then need
     /// not ask the gates again.
     fn is_told(&self) -> bool {
-        let status = &self.subject.status;
-        let key = match (self.subject.brought, self.seen.secret) {
+        let conditions = &self.subject.status.conditions;
+        self.is_reported()
+            && self.facts.ledger.is_settled()
+            && holds(conditions, ConditionType::Synced)
+            && find(conditions, ConditionType::Ready)
+                .is_some_and(|ready| ready.reason != Reason::AwaitingGates.as_str())
+    }
+
+    /// Whether the status reports this generation, and the key in it as revealed and current.
+    fn is_reported(&self) -> bool {
+        let key = match (self.subject.brought, self.facts.secret) {
             (Some(hash), _) => hash,
             (None, Secret::Own(content)) => content.hash,
             (None, _) => return false,
         };
-        !self.seen.is_deleting
-            && status.observed_generation == self.subject.meta.generation
-            && self.seen.status.current == Some(key)
-            && self.seen.status.revealed.contains(&key)
-            && self.seen.status.all == self.seen.status.revealed
-            && holds(&status.conditions, Aspect::Synced)
-            && find(&status.conditions, Aspect::Ready)
-                .is_some_and(|ready| ready.reason != Reason::AwaitingGates.as_str())
+        !self.facts.is_deleting
+            && self.subject.status.observed_generation == self.subject.meta.generation
+            && self.facts.ledger.shown() == Some(key)
+    }
+
+    /// Whether gates serve the key of this generation as declared, by its status: Redis need not be asked.
+    pub fn is_served(&self, now: Timestamp) -> bool {
+        let is_in_time = |key: &ApiKey| key.spec.expiration_time.is_none_or(|end| now < end);
+        let ready = find(&self.subject.status.conditions, ConditionType::Ready);
+        self.is_reported()
+            && self.refusal.is_none()
+            && self.subject.key.as_ref().is_ok_and(is_in_time)
+            && ready.is_some_and(|ready| ready.status != ConditionStatus::False)
     }
 }
 
 /// The gates' pods that have not ended.
 fn names(pods: &[Pod]) -> BTreeSet<String> {
-    let pods = pods.iter().filter_map(|pod| GatePod::of(pod, None));
+    let pods = pods.iter().filter_map(|pod| GatePod::read(pod, None));
     pods.map(|pod| pod.name).collect()
 }

@@ -1,24 +1,25 @@
-//! What a key's Secret says, apart from the API server: labels, annotations, owners and data.
+//! Content of a key's Secret, apart from the API server: labels, annotations, owners and data.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource, ResourceExt};
+use serde_json::{Value, json};
 use water_domain::{PlainKey, Timestamp};
 use water_resources::api_key::{DeletionPolicy, KEY_LABEL};
 use water_resources::{ApiKey, WaterDataApi};
 
-use super::{Written, path};
+use super::{StoredSecret, path};
 use crate::installation::render::MANAGED_BY;
-use crate::keys::finalizer::ACCOUNT_LABEL;
-use crate::keys::record::Issued;
+use crate::keys::metadata::ACCOUNT_LABEL;
+use crate::keys::record::Issuance;
 
 /// Namespace and name of the ApiKey.
 pub const OWNER: &str = "waterdata.dev/owner";
-/// Its uid.
+/// Uid of the ApiKey.
 pub const OWNER_UID: &str = "waterdata.dev/api-key-uid";
-/// Where the API is reached with the key.
+/// URL at which the API is reached with the key.
 pub const BASE_URL: &str = "waterdata.dev/base-url";
 /// Hash, key id, revision and time of issue of the key in the Secret.
 pub const CURRENT: [&str; 4] = [
@@ -27,18 +28,20 @@ pub const CURRENT: [&str; 4] = [
     "waterdata.dev/revision",
     "waterdata.dev/issued-time",
 ];
-/// The same of the key that was in it before.
+/// Hash, key id, revision and time of issue of the key that was in it before.
 pub const PREVIOUS: [&str; 4] = [
     "waterdata.dev/previous-key-hash",
     "waterdata.dev/previous-key-id",
     "waterdata.dev/previous-revision",
     "waterdata.dev/previous-issued-time",
 ];
-/// From when on that is refused.
+/// Data that an annotation repeats: the data's name and the annotation.
+pub const DETAILS: [(&str, &str); 2] = [("key-id", CURRENT[1]), ("base-url", BASE_URL)];
+/// Time from which the previous key is refused.
 pub const RETIRES: &str = "waterdata.dev/previous-retire-time";
 
 /// Whether nothing but the text would be written again.
-pub fn is_as_declared(key: &ApiKey, written: &Written, api: &WaterDataApi) -> bool {
+pub fn is_as_declared(key: &ApiKey, written: &StoredSecret, api: &WaterDataApi) -> bool {
     let Some(issued) = &written.issued else {
         return false;
     };
@@ -53,20 +56,20 @@ pub fn is_as_declared(key: &ApiKey, written: &Written, api: &WaterDataApi) -> bo
     let found = meta.owner_references.as_deref().unwrap_or_default();
     has(&meta.labels, &metadata.labels)
         && has(&meta.annotations, &metadata.annotations)
-        && owners(key, found) == found
+        && owner_changes(key, found).is_empty()
 }
 
-/// What the Secret says of itself.
+/// Labels and annotations of a Secret.
 pub struct SecretMetadata {
     pub labels: BTreeMap<String, String>,
     pub annotations: BTreeMap<String, String>,
 }
 
-/// That of a Secret with this key; `retiring` is the one before it, and from when on that is refused.
+/// Metadata of a Secret with this key; `retiring` is the one before it, and the time from which that is refused.
 pub fn metadata(
     key: &ApiKey,
-    issued: &Issued,
-    retiring: Option<&(Issued, Timestamp)>,
+    issued: &Issuance,
+    retiring: Option<&(Issuance, Timestamp)>,
     api: &WaterDataApi,
 ) -> SecretMetadata {
     let labels = [
@@ -74,7 +77,7 @@ pub fn metadata(
         (ACCOUNT_LABEL, key.spec.account_id.to_string()),
         (MANAGED_BY.0, MANAGED_BY.1.into()),
     ];
-    let told = |names: [&'static str; 4], issued: &Issued| {
+    let told = |names: [&'static str; 4], issued: &Issuance| {
         let values = [
             issued.hash.to_string(),
             issued.key_id.to_string(),
@@ -89,7 +92,7 @@ pub fn metadata(
     let owner = [
         (OWNER, path(&key.metadata)),
         (OWNER_UID, key.uid().unwrap_or_default()),
-        (BASE_URL, base_url(api)),
+        (BASE_URL, api.url()),
     ];
     let annotations = owner
         .into_iter()
@@ -102,43 +105,55 @@ pub fn metadata(
     }
 }
 
-/// The Secret is collected with the ApiKey, unless it is to be retained. An ApiKey that had the name
-/// before owns it no more.
-pub fn owners(key: &ApiKey, before: &[OwnerReference]) -> Vec<OwnerReference> {
+/// The owner: the Secret is collected with the ApiKey, unless it shall be retained.
+pub fn owner(key: &ApiKey) -> Option<OwnerReference> {
     let generated = key.spec.material.generated.as_ref();
     let policy = generated.map(|generated| generated.deletion_policy);
-    let own = match policy.unwrap_or_default() {
+    match policy.unwrap_or_default() {
         DeletionPolicy::Delete => key.controller_owner_ref(&()),
         DeletionPolicy::Retain => None,
-    };
-    let is_other =
-        |owner: &&OwnerReference| owner.kind != ApiKey::kind(&()) || owner.name != key.name_any();
-    let others = before.iter().filter(is_other).cloned();
-    others.chain(own).collect()
+    }
 }
 
-pub fn data(
-    plain: &PlainKey<'_>,
-    issued: &Issued,
-    api: &WaterDataApi,
-) -> BTreeMap<String, ByteString> {
-    let bytes = |text: &str| ByteString(text.as_bytes().to_vec());
+/// Changes of the owners for a strategic merge patch, which leaves others as they are. An ApiKey that had the
+/// name before owns it no more.
+pub fn owner_changes(key: &ApiKey, before: &[OwnerReference]) -> Vec<Value> {
+    let own = owner(key);
+    let is_own = |found: &OwnerReference| {
+        own.as_ref().is_some_and(|own| {
+            let of =
+                |owner: &OwnerReference| (owner.uid.clone(), owner.name.clone(), owner.controller);
+            of(own) == of(found)
+        })
+    };
+    let has_name =
+        |found: &&OwnerReference| found.kind == ApiKey::kind(&()) && found.name == key.name_any();
+    let former = before
+        .iter()
+        .filter(has_name)
+        .filter(|found| own.as_ref().is_none_or(|own| own.uid != found.uid));
+    let removed = former.map(|found| json!({ "$patch": "delete", "uid": found.uid }));
+    let added = own.iter().filter(|_| !before.iter().any(is_own));
+    removed.chain(added.map(|own| json!(own))).collect()
+}
+
+/// The details besides the text, which are the operator's as that is.
+pub fn details(issued: &Issuance, api: &WaterDataApi) -> BTreeMap<String, ByteString> {
+    let bytes = |text: String| ByteString(text.into_bytes());
     BTreeMap::from([
-        ("api-key".into(), bytes(plain.expose())),
-        ("key-id".into(), bytes(issued.key_id.as_str())),
-        ("base-url".into(), bytes(&base_url(api))),
+        ("key-id".into(), bytes(issued.key_id.to_string())),
+        ("base-url".into(), bytes(api.url())),
     ])
 }
 
-/// Where the API is reached with the key.
-pub fn base_url(api: &WaterDataApi) -> String {
-    match &api.spec.exposure.ingress {
-        Some(ingress) if ingress.tls_secret_name.is_some() => format!("https://{}", ingress.host),
-        Some(ingress) => format!("http://{}", ingress.host),
-        None => format!(
-            "http://{}-gate.{}.svc",
-            api.name_any(),
-            api.namespace().unwrap_or_default()
-        ),
-    }
+/// Data that a client needs.
+pub fn data(
+    plain: &PlainKey<'_>,
+    issued: &Issuance,
+    api: &WaterDataApi,
+) -> BTreeMap<String, ByteString> {
+    let text = ByteString(plain.expose().as_bytes().to_vec());
+    let mut data = details(issued, api);
+    data.insert("api-key".into(), text);
+    data
 }

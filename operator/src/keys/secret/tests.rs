@@ -1,16 +1,18 @@
-//! What is written into a Secret, and its owner by its metadata.
+//! Tests of the content that is written into a Secret, and of its owner by its metadata.
 
 use std::collections::BTreeMap;
 
+use serde_json::{Value, json};
+use water_domain::{KeyPrefix, PlainKey};
 use water_resources::ApiKey;
-use water_resources::api_key::{DeletionPolicy, Generated};
+use water_resources::api_key::{DeletionPolicy, GeneratedKey};
 
-use super::metadata::{BASE_URL, SecretMetadata, data, metadata, owners};
+use super::metadata::{BASE_URL, SecretMetadata, data, metadata, owner, owner_changes};
 use super::*;
 use crate::sample;
 
-fn issued(digits: &str) -> Issued {
-    Issued {
+fn issued(digits: &str) -> Issuance {
+    Issuance {
         hash: digits.repeat(32).parse().unwrap(),
         key_id: digits.repeat(6).parse().unwrap(),
         revision: 2,
@@ -33,7 +35,7 @@ fn meta(key: &ApiKey) -> ObjectMeta {
     ObjectMeta {
         labels: Some(labels),
         annotations: Some(annotations),
-        owner_references: Some(owners(key, &[])),
+        owner_references: owner(key).map(|owner| vec![owner]),
         ..ObjectMeta::default()
     }
 }
@@ -51,7 +53,7 @@ fn key() -> ApiKey {
 
 #[test]
 fn a_secret_tells_its_key_and_the_one_before_it() {
-    let Found::Own(written) = judge(&key().metadata, &meta(&key())) else {
+    let SecretLookup::Own(written) = judge(&key().metadata, &meta(&key())) else {
         panic!("not its own");
     };
     assert_eq!(written.issued, Some(issued("ab")));
@@ -64,30 +66,30 @@ fn a_secret_is_its_own_keys_or_that_of_one_of_the_same_name_or_foreign() {
     restored.metadata.uid = Some("uid-of-another-cluster".into());
     let other = sample::key("other", "team");
     let found = |key: &ApiKey| judge(&key.metadata, &meta(&own));
-    assert!(matches!(found(&own), Found::Own(_)));
-    assert!(matches!(found(&restored), Found::Orphan(_)));
-    assert_eq!(found(&other), Found::Foreign);
+    assert!(matches!(found(&own), SecretLookup::Own(_)));
+    assert!(matches!(found(&restored), SecretLookup::Orphan(_)));
+    assert_eq!(found(&other), SecretLookup::Foreign);
     let bare = judge(&own.metadata, &ObjectMeta::default());
-    assert_eq!(bare, Found::Foreign);
+    assert_eq!(bare, SecretLookup::Foreign);
 }
 
 #[test]
 fn annotations_that_name_no_key_are_told_apart_from_anothers() {
     let edited = edited(&key(), CURRENT[1], "too short");
-    let Found::Own(written) = judge(&key().metadata, &edited) else {
+    let SecretLookup::Own(written) = judge(&key().metadata, &edited) else {
         panic!("not its own");
     };
     assert_eq!(written.issued, None);
     let mut restored = key();
     restored.metadata.uid = Some("uid-of-another-cluster".into());
-    assert_eq!(judge(&restored.metadata, &edited), Found::Foreign);
+    assert_eq!(judge(&restored.metadata, &edited), SecretLookup::Foreign);
 }
 
 #[test]
 fn what_an_edit_of_the_spec_or_of_the_secret_changes_is_written_again() {
     let api = sample::api("water-data", "team");
     let is_as_declared = |key: &ApiKey, meta: &ObjectMeta| {
-        let Found::Own(written) = judge(&key.metadata, meta) else {
+        let SecretLookup::Own(written) = judge(&key.metadata, meta) else {
             panic!("not its own");
         };
         is_as_declared(key, &written, &api)
@@ -109,9 +111,9 @@ fn what_an_edit_of_the_spec_or_of_the_secret_changes_is_written_again() {
 
 fn retained() -> ApiKey {
     let mut key = key();
-    key.spec.material.generated = Some(Generated {
+    key.spec.material.generated = Some(GeneratedKey {
         deletion_policy: DeletionPolicy::Retain,
-        ..Generated::default()
+        ..GeneratedKey::default()
     });
     key
 }
@@ -120,21 +122,21 @@ fn retained() -> ApiKey {
 fn an_apikey_owns_its_secret_unless_that_is_retained_and_others_own_it_too() {
     let mut restored = key();
     restored.metadata.uid = Some("uid-of-another-cluster".into());
-    let mut before = owners(&restored, &[]);
-    before[0].kind = "Application".into();
-    before.extend(owners(&restored, &[]));
-    let uids = |key: &ApiKey| -> Vec<String> {
-        let owners = owners(key, &before);
-        owners
-            .into_iter()
-            .map(|owner| owner.kind + "/" + &owner.uid)
-            .collect()
+    let before = owner(&restored).unwrap();
+    let own = owner(&key()).unwrap();
+    let other = OwnerReference {
+        kind: "Application".into(),
+        uid: "uid-of-an-application".into(),
+        ..before.clone()
     };
-    assert_eq!(
-        uids(&key()),
-        ["Application/uid-of-another-cluster", "ApiKey/uid-of-acme"]
-    );
-    assert_eq!(uids(&retained()), ["Application/uid-of-another-cluster"]);
+    let removed = |owner: &OwnerReference| json!({ "$patch": "delete", "uid": owner.uid });
+    let owned = [other.clone(), own.clone()];
+    let left = [other, before.clone()];
+    assert_eq!(owner_changes(&key(), &owned), [] as [Value; 0]);
+    let changes = owner_changes(&key(), &left);
+    assert_eq!(changes, [removed(&before), json!(own)]);
+    assert_eq!(owner_changes(&retained(), &owned), [removed(&own)]);
+    assert_eq!(owner_changes(&retained(), &left), [removed(&before)]);
 }
 
 #[test]
@@ -148,6 +150,10 @@ fn the_text_is_in_the_data_alone() {
     assert!(!metadata.contains(&text));
 }
 
+fn written() -> SecretData {
+    SecretData::written(issued("ab").hash)
+}
+
 /// The metadata of a Secret at a version.
 fn version_of(version: &str) -> ObjectMeta {
     ObjectMeta {
@@ -159,20 +165,20 @@ fn version_of(version: &str) -> ObjectMeta {
 #[test]
 fn a_secret_that_was_written_counts_until_the_watch_shows_it() {
     let kept = HashCache::default();
-    kept.keep("uid", version_of("10"), None);
+    kept.keep("uid", version_of("10"), written());
     let newer = |version| kept.newer("uid", &version_of(version));
     assert!(newer("9").is_some());
     assert_eq!((newer("10"), newer("9")), (None, None));
-    let text = |version: &str| kept.text_at("uid", Some(&version.into()));
-    assert_eq!((text("10"), text("11")), (Some(None), None));
+    let data = |version: &str| kept.data_at("uid", Some(&version.into()));
+    assert_eq!((data("10"), data("11")), (Some(written()), None));
 }
 
 #[test]
 fn who_wrote_which_field_of_a_secret_is_not_kept() {
     let kept = HashCache::default();
-    let mut written = version_of("10");
-    written.managed_fields = Some(Vec::new());
-    kept.keep("uid", written, None);
+    let mut secret = version_of("10");
+    secret.managed_fields = Some(Vec::new());
+    kept.keep("uid", secret, written());
     let newer = kept.newer("uid", &version_of("9")).unwrap();
     assert_eq!(newer.managed_fields, None);
 }
@@ -180,7 +186,7 @@ fn who_wrote_which_field_of_a_secret_is_not_kept() {
 #[test]
 fn the_secret_of_an_apikey_that_is_gone_is_forgotten() {
     let kept = HashCache::default();
-    kept.keep("uid", version_of("10"), None);
+    kept.keep("uid", version_of("10"), written());
     kept.retain(&HashSet::new());
-    assert_eq!(kept.text_at("uid", Some(&"10".into())), None);
+    assert_eq!(kept.data_at("uid", Some(&"10".into())), None);
 }

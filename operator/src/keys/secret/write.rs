@@ -1,20 +1,23 @@
 //! The writes of a key's Secret: a POST, or a PATCH that names the version that was read.
 
-use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use kube::api::{ObjectMeta, Patch, PatchParams};
 use serde_json::{Value, json};
 use water_domain::Timestamp;
+use water_operator_core::key::step::METADATA;
 use water_resources::{ApiKey, WaterDataApi};
 
-use super::metadata::{PREVIOUS, RETIRES, SecretMetadata, base_url, data, metadata, owners};
-use super::{Secrets, Written};
+use super::metadata::{
+    PREVIOUS, RETIRES, SecretMetadata, data, details, is_as_declared, metadata, owner,
+    owner_changes,
+};
+use super::{SecretLookup, Secrets, StoredSecret, judge};
 use crate::client::record_params;
 use crate::conditions::RECORD_MANAGER;
 use crate::keys::error::KeyError;
 use crate::keys::memory::MadeKey;
-use crate::keys::record::Issued;
+use crate::keys::record::Issuance;
 use crate::keys::subject::secret_name;
 
 /// The Secret's metadata as it is now; `None`: somebody else wrote first.
@@ -26,7 +29,7 @@ impl Secrets {
         &self,
         key: &ApiKey,
         made: &MadeKey,
-        retiring: Option<&(Issued, Timestamp)>,
+        retiring: Option<&(Issuance, Timestamp)>,
         api: &WaterDataApi,
     ) -> Answer {
         let metadata = metadata(key, &made.issued, retiring, api);
@@ -34,7 +37,7 @@ impl Secrets {
             metadata: ObjectMeta {
                 name: Some(secret_name(key)),
                 namespace: key.namespace(),
-                owner_references: Some(owners(key, &[])),
+                owner_references: owner(key).map(|owner| vec![owner]),
                 labels: Some(metadata.labels),
                 annotations: Some(metadata.annotations),
                 ..ObjectMeta::default()
@@ -53,40 +56,47 @@ impl Secrets {
         &self,
         key: &ApiKey,
         made: &MadeKey,
-        retiring: Option<&(Issued, Timestamp)>,
+        retiring: Option<&(Issuance, Timestamp)>,
         api: &WaterDataApi,
-        before: &Written,
+        before: &StoredSecret,
     ) -> Answer {
         let data = json!(data(&made.plain, &made.issued, api));
         let metadata = metadata(key, &made.issued, retiring, api);
         self.patch(key, before, metadata, data).await
     }
 
-    /// Brings everything but the text up to date, likewise.
+    /// Brings everything but the text up to date, likewise. Fails if the answer does not show that: another try would
+    /// be undone too.
     pub async fn amend(
         &self,
         key: &ApiKey,
-        issued: &Issued,
+        issued: &Issuance,
         api: &WaterDataApi,
-        before: &Written,
+        before: &StoredSecret,
     ) -> Answer {
-        let data = json!({ "base-url": ByteString(base_url(api).into_bytes()) });
+        let data = json!(details(issued, api));
         let metadata = metadata(key, issued, before.retiring.as_ref(), api);
-        self.patch(key, before, metadata, data).await
+        let answer = self.patch(key, before, metadata, data).await?;
+        let is_there = |meta: &ObjectMeta| match judge(&key.metadata, meta) {
+            SecretLookup::Own(written) => is_as_declared(key, &written, api),
+            _ => false,
+        };
+        if answer.as_ref().is_some_and(|meta| !is_there(meta)) {
+            return Err(KeyError::Undone(METADATA));
+        }
+        Ok(answer)
     }
 
-    /// Others' labels, annotations, owners and data stay.
+    /// Writes the Secret; others' labels, annotations, owners and data stay.
     async fn patch(
         &self,
         key: &ApiKey,
-        before: &Written,
+        before: &StoredSecret,
         metadata: SecretMetadata,
         data: Value,
     ) -> Answer {
-        let owners = owners(
-            key,
-            before.meta.owner_references.as_deref().unwrap_or_default(),
-        );
+        let owners = before.meta.owner_references.as_deref();
+        let owners = owner_changes(key, owners.unwrap_or_default());
         let mut annotations = json!(metadata.annotations);
         for absent in PREVIOUS.iter().chain([&RETIRES]) {
             if annotations[absent].is_null() {
@@ -105,7 +115,7 @@ impl Secrets {
         let params = PatchParams::apply(RECORD_MANAGER);
         let name = before.meta.name.as_deref().unwrap_or_default();
         let secrets = self.beside::<Secret>(&key.metadata);
-        answer(secrets.patch(name, &params, &Patch::Merge(patch)).await)
+        answer(secrets.patch(name, &params, &Patch::Strategic(patch)).await)
     }
 }
 

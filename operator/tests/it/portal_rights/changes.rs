@@ -1,4 +1,4 @@
-//! Which fields of its own keys the portal may change: every field of the definition is a row.
+//! Fields of its keys that the portal may change: every field of the definition is a row.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use water_resources::definitions;
 use super::Portal;
 use crate::Result;
 
-/// Whether the portal may change a field of its own keys.
+/// Right of the portal to change a field of its keys.
 #[derive(PartialEq, Debug)]
 enum Change {
     May,
@@ -17,69 +17,34 @@ enum Change {
 }
 
 /// A change of each field of an ApiKey's spec, and whether the portal may make it.
+#[rustfmt::skip]
 fn changes(namespace: &str) -> Vec<(&'static str, Change, Value)> {
     use Change::{May, MayNot};
     let digits = |digit: &str| digit.repeat(64);
-    let hash = |sha256: String, id: &str| json!({ "material": { "hash": { "sha256": sha256, "keyId": id } } });
+    let hash = |sha256: String, id: Option<&str>| json!({ "material": { "hash": { "sha256": sha256, "keyId": id } } });
     let generated = |value: Value| json!({ "material": { "generated": value, "hash": null } });
     let rotation = |field: &str, value: i64| json!({ "rotation": { field: value } });
     vec![
         ("accountId", MayNot, json!({ "accountId": "globex" })),
         ("plan", May, json!({ "plan": "Free" })),
         ("apiRef", MayNot, json!({ "apiRef": null })),
-        (
-            "apiRef.name",
-            MayNot,
-            json!({ "apiRef": { "name": "other" } }),
-        ),
-        (
-            "apiRef.namespace",
-            MayNot,
-            json!({ "apiRef": { "namespace": namespace } }),
-        ),
+        ("apiRef.name", MayNot, json!({ "apiRef": { "name": "other" } })),
+        ("apiRef.namespace", MayNot, json!({ "apiRef": { "namespace": namespace } })),
         ("description", May, json!({ "description": "test" })),
         ("suspend", MayNot, json!({ "suspend": true })),
-        (
-            "notBefore",
-            MayNot,
-            json!({ "notBefore": "2027-01-01T00:00:00Z" }),
-        ),
+        ("notBefore", MayNot, json!({ "notBefore": "2027-01-01T00:00:00Z" })),
         ("expirationTime", May, json!({ "expirationTime": null })),
         ("material", MayNot, json!({ "material": null })),
         ("material.generated", MayNot, generated(json!({}))),
-        (
-            "material.generated.secretName",
-            MayNot,
-            generated(json!({ "secretName": "mine" })),
-        ),
-        (
-            "material.generated.deletionPolicy",
-            MayNot,
-            generated(json!({ "deletionPolicy": "Retain" })),
-        ),
-        ("material.hash", May, hash(digits("b"), "CCCCdddd0000")),
-        (
-            "material.hash.sha256",
-            May,
-            json!({ "material": { "hash": { "sha256": digits("c"), "keyId": null } } }),
-        ),
-        (
-            "material.hash.keyId",
-            May,
-            hash(digits("d"), "EEEEffff0000"),
-        ),
+        ("material.generated.secretName", MayNot, generated(json!({ "secretName": "mine" }))),
+        ("material.generated.deletionPolicy", MayNot, generated(json!({ "deletionPolicy": "Retain" }))),
+        ("material.hash", May, hash(digits("b"), Some("CCCCdddd0000"))),
+        ("material.hash.sha256", May, hash(digits("c"), None)),
+        ("material.hash.keyId", May, hash(digits("d"), Some("EEEEffff0000"))),
         ("rotation", May, json!({ "rotation": null })),
         ("rotation.revision", MayNot, rotation("revision", 1)),
-        (
-            "rotation.periodSeconds",
-            MayNot,
-            rotation("periodSeconds", 90_000),
-        ),
-        (
-            "rotation.overlapSeconds",
-            May,
-            rotation("overlapSeconds", 3600),
-        ),
+        ("rotation.periodSeconds", MayNot, rotation("periodSeconds", 90_000)),
+        ("rotation.overlapSeconds", May, rotation("overlapSeconds", 3600)),
     ]
 }
 
@@ -99,14 +64,10 @@ fn a_change_of_every_field_of_a_key_is_tried() {
     let properties = schema.and_then(|schema| schema.open_api_v3_schema?.properties);
     let mut known = BTreeSet::new();
     fields("", &properties.unwrap()["spec"], &mut known);
-    let tried: BTreeSet<String> = changes("any")
-        .into_iter()
-        .map(|(field, _, _)| field.to_owned())
-        .collect();
-    assert_eq!(
-        known, tried,
-        "decide whether the portal may change a new field: in templates/portal.yaml of the chart, and here"
-    );
+    let tried = changes("any").into_iter();
+    let tried: BTreeSet<String> = tried.map(|(field, _, _)| field.to_owned()).collect();
+    let what = "decide whether the portal may change a new field: in templates/portal.yaml of the chart, and here";
+    assert_eq!(known, tried, "{what}");
 }
 
 #[tokio::test]
@@ -116,11 +77,8 @@ async fn the_portal_changes_hash_overlap_expiry_plan_and_title_of_its_own_keys_a
     portal.create(&portal.own("own"), &[])?;
     for (field, change, spec) in changes(&portal.world.namespace) {
         let outcome = portal.patch("own", &json!({ "spec": spec }));
-        assert_eq!(
-            outcome.is_ok(),
-            change == Change::May,
-            "{field}: {outcome:?}"
-        );
+        let may = change == Change::May;
+        assert_eq!(outcome.is_ok(), may, "{field}: {outcome:?}");
     }
     Ok(())
 }

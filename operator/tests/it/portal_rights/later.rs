@@ -2,13 +2,15 @@
 
 use std::fs;
 
+use anyhow::ensure;
 use serde_json::{Value, json};
 use water_harness::{ControlPlane, Redis, scratch_directory};
 use water_resources::definitions;
 
 use super::{Portal, merged};
 use crate::Result;
-use crate::world::World;
+use crate::steps::until;
+use crate::world::{World, key};
 
 /// The definition of ApiKeys with a field more at each place that has fields.
 fn of_a_later_version() -> Value {
@@ -40,22 +42,26 @@ async fn a_field_that_a_later_version_adds_is_refused_until_the_policy_names_it(
         file.to_string_lossy().into_owned()
     }])?;
     let portal = Portal::new(world).await?;
-    for (index, spec) in [
+    // The API server takes a changed definition a moment later: until then it drops such fields.
+    let mut probe = key("taken");
+    probe["spec"]["later"] = "x".into();
+    until(&portal.world, "the definition", async || {
+        portal.world.apply(&probe)?;
+        let taken = portal.world.get("apikey/taken")?;
+        ensure!(taken["spec"]["later"] == "x", "{taken}");
+        Ok(())
+    })
+    .await?;
+    for spec in [
         json!({ "later": "x" }),
         json!({ "apiRef": { "later": "x" } }),
         json!({ "material": { "later": "x" } }),
         json!({ "material": { "hash": { "later": "x" } } }),
         json!({ "rotation": { "later": "x" } }),
-    ]
-    .iter()
-    .enumerate()
-    {
+    ] {
         let key = merged(portal.own("later"), &json!({ "spec": spec }));
         let outcome = portal.create(&key, &[]);
-        assert!(
-            portal.is_refused_by_policy(&outcome),
-            "{index}: {outcome:?}"
-        );
+        assert!(portal.is_refused_by_policy(&outcome), "{spec}: {outcome:?}");
     }
     portal.create(&portal.own("known"), &[]).map(drop)
 }

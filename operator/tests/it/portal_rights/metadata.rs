@@ -1,10 +1,26 @@
-//! What the portal may not touch: metadata, keys of others, a suspension.
+//! Tests of fields that the portal may not touch: metadata, keys of others, a suspension.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Portal;
 use crate::Result;
 use crate::world::key;
+
+#[rustfmt::skip]
+fn metadata() -> Vec<(&'static str, Value)> {
+    let owner = json!({ "apiVersion": "v1", "kind": "Secret", "name": "a", "uid": "b" });
+    let annotations = |name: &str, value: &str| json!({ "annotations": { name: value } });
+    vec![
+        ("another label", json!({ "labels": { "team": "a" } })),
+        ("its own label", json!({ "labels": { "app.kubernetes.io/managed-by": null } })),
+        ("a reinstatement", annotations("waterdata.dev/reinstate", "aaaaaaaaaaaa@now")),
+        ("who asked", annotations("waterdata.dev/requested-by", "another")),
+        ("who asked, away", json!({ "annotations": null })),
+        ("a finalizer more", json!({ "finalizers": ["waterdata.dev/revoke", "example.com/stay"] })),
+        ("no finalizer", json!({ "finalizers": null })),
+        ("an owner", json!({ "ownerReferences": [owner] })),
+    ]
+}
 
 #[tokio::test]
 async fn the_portal_changes_no_metadata_of_a_key() -> Result {
@@ -12,29 +28,7 @@ async fn the_portal_changes_no_metadata_of_a_key() -> Result {
     portal.create(&portal.own("own"), &[])?;
     let finalizers = json!({ "metadata": { "finalizers": ["waterdata.dev/revoke"] } });
     portal.world.patch("apikey/own", &finalizers, &[])?;
-    let owner = json!({ "apiVersion": "v1", "kind": "Secret", "name": "a", "uid": "b" });
-    for (what, metadata) in [
-        ("another label", json!({ "labels": { "team": "a" } })),
-        (
-            "its own label",
-            json!({ "labels": { "app.kubernetes.io/managed-by": null } }),
-        ),
-        (
-            "a reinstatement",
-            json!({ "annotations": { "waterdata.dev/reinstate": "aaaaaaaaaaaa@now" } }),
-        ),
-        (
-            "who asked",
-            json!({ "annotations": { "waterdata.dev/requested-by": "another" } }),
-        ),
-        ("who asked, away", json!({ "annotations": null })),
-        (
-            "a finalizer more",
-            json!({ "finalizers": ["waterdata.dev/revoke", "example.com/stay"] }),
-        ),
-        ("no finalizer", json!({ "finalizers": null })),
-        ("an owner", json!({ "ownerReferences": [owner] })),
-    ] {
+    for (what, metadata) in metadata() {
         let outcome = portal.patch("own", &json!({ "metadata": metadata }));
         assert!(portal.is_refused_by_policy(&outcome), "{what}: {outcome:?}");
     }

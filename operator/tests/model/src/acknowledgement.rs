@@ -1,19 +1,29 @@
-//! Which gates a change waits for, and when each has let what was before it go: `directories::gates`.
+//! Gates that a change waits for, and the moment at which each can no longer act on what was before it:
+//! `directories::gates`.
 
 use crate::gate::{Gate, Pod};
 use crate::mistake::Mistake;
 use crate::store::{Applied, Meta};
 use crate::system::System;
 
-/// Whether no gate can act any more on what was there before the change.
-pub fn is_acknowledged(system: &System, change: Applied, mistake: Option<Mistake>) -> bool {
+/// Checks that no gate can act any more on what was there before the change in a Redis. A gate that reads the other
+/// Redis is waited for until its pod ends.
+pub fn is_acknowledged(
+    system: &System,
+    store: u8,
+    change: Applied,
+    mistake: Option<Mistake>,
+) -> bool {
     let is_verified = |meta: &Meta| match mistake {
         Some(Mistake::WriteToUnverified | Mistake::JudgeUnverified) => true,
-        _ => meta.server == Some(system.server),
+        _ => meta.server == Some(system.server(store)),
     };
-    let meta = system.store.meta.filter(is_verified);
+    let meta = system.store(store).meta.filter(is_verified);
     let now = meta.map(|meta| meta.generation);
-    let is_given = |gate: &Gate| has_come_to(gate, change, now, mistake);
+    let is_given = |gate: &Gate| {
+        let is_elsewhere = gate.pod != Pod::Absent && gate.store != store;
+        !is_elsewhere && has_come_to(gate, change, now, mistake)
+    };
     system.gates.iter().all(is_given)
 }
 

@@ -1,4 +1,4 @@
-//! What may happen: what the gates and the leaders do, what owners do, and faults.
+//! Actions that may happen: those of the gates and the leaders, those of owners, and faults.
 
 use crate::cluster::{Admits, Secret};
 use crate::records::KEYS;
@@ -11,11 +11,19 @@ pub enum Action {
     Leader(usize, leading::Step),
     /// A pass over a key, whole.
     Pass(usize, usize),
-    /// A pass that stands still before its write.
+    /// A pass that halts before its write.
     Decide(usize, usize),
-    /// That write.
+    /// The write of a halted pass.
     Write(usize),
-    /// A look at the gates that are waited for.
+    /// A pass over the WaterDataApi: it opens the directory where the Secret says, or names the Redis there.
+    Open(usize),
+    /// A pass over the WaterDataApi halts before it writes or opens.
+    DecideNaming(usize),
+    /// The pass over the WaterDataApi goes on.
+    WriteNaming(usize),
+    /// The rollout replaces a gate that reads the other Redis.
+    Roll(usize),
+    /// A check of the gates that are waited for.
     Look(usize, usize),
     Create(usize),
     /// Asks for another key.
@@ -30,19 +38,23 @@ pub enum Action {
     /// Somebody else's Secret goes.
     FreeSecret(usize),
     Admit(Admits),
+    /// The API server refuses the writes of the ApiKey, or takes them again.
+    Refuse(usize),
     DeleteApi,
     CreateApi,
+    /// The Secret names the other Redis.
+    Move,
     Start(usize),
     Stop(usize),
     /// The pod of a WaterDataApi that is gone is collected.
     Collect(usize),
-    /// The leader stands still until its Lease has run out.
+    /// The leader halts until its Lease has run out.
     Pause(usize),
-    /// The leader's watches stand still.
+    /// The leader's watches halt.
     Lag(usize),
-    /// The write that stands still gets no answer, and may come later.
+    /// The halted write gets no answer, and may come later.
     Delay(usize),
-    /// It comes.
+    /// The delayed write comes.
     Arrive,
     Cut(usize),
     Heal(usize),
@@ -55,8 +67,8 @@ pub enum Action {
     GoBack,
 }
 
-/// Whatever somebody does by himself.
-pub fn of_the_system(actions: &mut Vec<Action>) {
+/// Actions of the system by itself; `has_moves`: the Secret may name another Redis.
+pub fn of_the_system(has_moves: bool, actions: &mut Vec<Action>) {
     for number in 0..2 {
         actions.extend(leading::STEPS.map(|step| Action::Leader(number, step)));
         actions.push(Action::Write(number));
@@ -66,9 +78,17 @@ pub fn of_the_system(actions: &mut Vec<Action>) {
         actions.extend((0..KEYS).map(|key| Action::Look(number, key)));
     }
     actions.push(Action::Arrive);
+    if has_moves {
+        let of_either = [Action::Open, Action::WriteNaming, Action::Roll];
+        actions.extend(
+            [0, 1]
+                .iter()
+                .flat_map(|number| of_either.map(|of| of(*number))),
+        );
+    }
 }
 
-/// What owners and faults do, where the bounds leave any of it.
+/// Actions of owners and faults, where the bounds leave any of them.
 pub fn of_the_world(system: &System, actions: &mut Vec<Action>) {
     let left = &system.left;
     let mut add = |left: u8, some: &[Action]| {
@@ -84,11 +104,13 @@ pub fn of_the_world(system: &System, actions: &mut Vec<Action>) {
         add(left.starts, &[Action::Start(number), Action::Stop(number)]);
         add(u8::from(system.gates[number].cut), &[Action::Heal(number)]);
         add(left.slow, &[0, 1].map(|key| Action::Decide(number, key)));
+        add(left.halts, &[Action::DecideNaming(number)]);
     }
     for key in 0..KEYS {
         add(1, &[Action::Create(key), Action::Delete(key)]);
         add(left.rotations, &[Action::Rotate(key)]);
         add(left.suspensions, &[Action::Suspend(key)]);
+        add(left.refusals, &[Action::Refuse(key)]);
         add(
             left.hands,
             &[Action::DeleteSecret(key), Action::EditSecret(key)],
@@ -100,6 +122,7 @@ pub fn of_the_world(system: &System, actions: &mut Vec<Action>) {
     let admits = [Admits::Yes, Admits::Hindered, Admits::No];
     add(left.hindrances, &admits.map(Action::Admit));
     add(left.deletions, &[Action::DeleteApi]);
+    add(left.moves, &[Action::Move]);
     add(u8::from(!system.exists), &[Action::CreateApi]);
     add(left.ticks, &[Action::Tick]);
     add(left.losses, &[Action::Save, Action::Wipe, Action::GoBack]);

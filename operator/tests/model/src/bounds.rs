@@ -1,6 +1,6 @@
-//! How much may happen. What the system itself does is not bounded.
+//! Bounds of what may happen. Actions of the system itself are not bounded.
 
-/// What is explored.
+/// Bounds of an exploration.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Bounds {
     /// Keys that may be created and deleted; one is not created again.
@@ -11,24 +11,26 @@ pub struct Bounds {
     pub material: Material,
     /// Gates at the beginning: one that is ready, and one that is not yet.
     pub gates: u8,
-    /// A replaced key works for a tick beside its successor; otherwise it is refused at once.
+    /// The first key, a brought one, is in force at the beginning.
+    pub is_in_force: bool,
+    /// Whether a replaced key works for a tick after its successor is published; otherwise it is refused at once.
     pub overlap: bool,
-    /// How often each thing may happen.
+    /// Number of times that each thing may happen.
     pub left: Left,
 }
 
-/// Where keys come from.
+/// Origin of keys.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub enum Material {
     #[default]
     Generated,
-    /// Each owner brings hashes of its own.
+    /// Separate hashes that each owner brings.
     Brought,
     /// Two owners, of different accounts, bring the same hash.
     Shared,
 }
 
-/// What is left of the bounds.
+/// Rest of the bounds.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Left {
     /// Redis is wiped, rolled back or failed over.
@@ -36,11 +38,11 @@ pub struct Left {
     /// A leader is paused for longer than its Lease. It may go on at any time: one that never does is
     /// one that crashed.
     pub pauses: u8,
-    /// A pass stands still between its decision and its write. Other passes end at once.
+    /// A pass halts between its decision and its write. Other passes end at once.
     pub slow: u8,
     /// A write is taken for lost, and comes later.
     pub delays: u8,
-    /// A watch stands still, until it catches up.
+    /// A watch halts, until it catches up.
     pub lags: u8,
     /// A gate is cut off from Redis.
     pub cuts: u8,
@@ -56,8 +58,14 @@ pub struct Left {
     pub foreign: u8,
     /// The plan goes or comes back, or the namespace is not admitted any more.
     pub hindrances: u8,
+    /// The API server refuses the writes of an ApiKey, or takes them again.
+    pub refusals: u8,
     /// The WaterDataApi is deleted.
     pub deletions: u8,
+    /// The Secret names the other Redis.
+    pub moves: u8,
+    /// A pass over the WaterDataApi halts before it names or opens a Redis.
+    pub halts: u8,
     /// Time passes: one overlap.
     pub ticks: u8,
 }

@@ -2,10 +2,10 @@
 
 use std::hash::Hasher;
 
-/// More than any state has.
+/// Number of bytes, more than any state has.
 const ROOM: usize = 1024;
 
-/// What was written to it; it hashes nothing. Lengths and variants fit in a byte.
+/// Bytes that were written to it; it hashes nothing. Lengths and variants fit in a byte.
 pub struct Bytes {
     room: [u8; ROOM],
     length: usize,

@@ -1,6 +1,6 @@
-//! One state for all that differ in names only: which key, leader or gate is the first, and how high
-//! the numbers are. Terms and generations are compared, and a new one is above all earlier ones; so
-//! only their order matters, and the same holds for `seq` and for owners' numbers.
+//! Canonical state for all that differ in names only: the order of keys, leaders and gates, and the size of the
+//! numbers. Terms and generations are compared, and a new one is above all earlier ones; so only their order matters,
+//! and the same holds for `seq` and for owners' numbers.
 
 use crate::cluster::{Key, Secret, Status};
 use crate::leader::{Claim, Hand, Write};
@@ -74,9 +74,7 @@ impl System {
     }
 
     pub fn each_store(&mut self) -> impl Iterator<Item = &mut Store> {
-        [Some(&mut self.store), self.saved.as_mut()]
-            .into_iter()
-            .flatten()
+        self.stores.iter_mut().chain(self.saved.as_mut())
     }
 
     fn each_term(&mut self, visit: &mut dyn FnMut(&mut u8)) {
@@ -143,9 +141,7 @@ impl System {
 
     pub fn each_applied(&mut self, mut visit: impl FnMut(&mut Applied)) {
         for gate in &mut self.gates {
-            let lease = gate.lease.iter_mut().map(|lease| &mut lease.applied);
-            lease.for_each(&mut visit);
-            gate.copy.iter_mut().for_each(|copy| visit(&mut copy.at));
+            gate.each_applied(&mut visit);
         }
     }
 

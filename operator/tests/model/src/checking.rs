@@ -58,7 +58,7 @@ pub fn is_found(mistake: Mistake, bounds: Bounds) {
     );
 }
 
-/// How long an exploration took.
+/// Duration of an exploration.
 #[derive(Default)]
 struct Elapsed(Duration);
 

@@ -1,18 +1,20 @@
-//! What the API server holds of an ApiKey: the object, its status and its Secret.
+//! State of an ApiKey at the API server: the object, its status and its Secret.
 
-use crate::records::{Hashes, SLOTS};
+use water_operator_core::key::ledger::Ledger;
+
+use crate::records::{Hashes, SLOTS, at, tick};
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Phase {
     #[default]
     Absent,
     Declared,
-    /// It has a deletion timestamp.
+    /// The object has a deletion timestamp.
     Deleting,
     Gone,
 }
 
-/// What the owner declares.
+/// Declaration of the owner.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Spec {
     pub suspended: bool,
@@ -21,7 +23,7 @@ pub struct Spec {
     pub revision: u8,
 }
 
-/// Whether the WaterDataApi admits keys, as it is and as statuses tell it.
+/// Admission of keys by the WaterDataApi, as it is and as statuses report it.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Admits {
     #[default]
@@ -34,19 +36,19 @@ pub enum Admits {
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Status {
-    /// It names the WaterDataApi.
+    /// Whether it names the WaterDataApi.
     pub named: bool,
     pub current: Option<u8>,
-    /// The current key was in force: its owner can have it.
+    /// Whether the current key was in force: its owner can have it.
     pub shown: bool,
     /// Announced besides, and never in force.
     pub unrevealed: Hashes,
     /// The key before, and the tick at which it retires.
     pub previous: Option<(u8, u8)>,
-    /// It says of the present spec that every gate judges the key by it.
+    /// Whether it reports of the present spec that every gate judges the key by it.
     pub told: bool,
     pub admits: Admits,
-    /// The Secret is said to be somebody else's.
+    /// Whether the Secret is said to be somebody else's.
     pub conflict: bool,
 }
 
@@ -64,34 +66,32 @@ impl Status {
         current.and(self.revealed()).and(self.unrevealed)
     }
 
-    /// As `act::announced` writes it.
-    pub fn announcing(mut self, hash: u8) -> Self {
-        self.named = true;
-        let latest = if self.shown {
-            Some(hash)
-        } else {
-            self.current.replace(hash)
-        };
-        let current = self.current.into_iter().collect();
-        let latest: Hashes = latest.into_iter().collect();
-        self.unrevealed = self.unrevealed.and(latest).without(current);
-        self
+    /// The keys that it names.
+    pub fn ledger(&self) -> Ledger<u8> {
+        Ledger {
+            current: self.current,
+            is_shown: self.shown,
+            retiring: self.previous.map(|(hash, retires)| (hash, at(retires))),
+            candidates: self.unrevealed.iter().collect(),
+        }
     }
 
-    /// As `act::retired` writes it.
-    pub fn retiring(mut self, hash: u8, at: u8, brought: Option<u8>) -> Self {
-        let before = self.previous.replace((hash, at));
-        let again = before.map(|(before, _)| before);
-        let again = again.filter(|before| Some(*before) == brought);
-        self.unrevealed = self.unrevealed.and(again.into_iter().collect());
-        self
+    /// Returns the status with the keys of this ledger.
+    pub fn naming(self, ledger: &Ledger<u8>) -> Self {
+        Self {
+            current: ledger.current,
+            shown: ledger.is_shown,
+            unrevealed: ledger.candidates.iter().copied().collect(),
+            previous: ledger.retiring.map(|(hash, at)| (hash, tick(at))),
+            ..self
+        }
     }
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Object {
     pub phase: Phase,
-    /// It carries the finalizer and the label.
+    /// Whether it carries the finalizer.
     pub finalizer: bool,
     pub spec: Spec,
     pub status: Status,
@@ -116,13 +116,15 @@ pub enum Secret {
 pub struct Key {
     pub object: Object,
     pub secret: Secret,
-    /// How many keys were drawn for it.
+    /// Number of keys that were drawn for it.
     pub issued: u8,
-    /// By slot, whether revision 1 asked for the key.
+    /// Flags by slot, which say whether revision 1 asked for the key.
     pub revisions: u8,
-    /// Somebody took its Secret or its admission away, and no status has told since of a key in force.
+    /// Whether the API server refuses what is written of the ApiKey.
+    pub refused: bool,
+    /// Whether somebody took its Secret or its admission away, and no status has reported since a key in force.
     pub disturbed: bool,
-    /// Its admission was taken away, and no status has told since of a key in force.
+    /// Whether its admission was taken away, and no status has reported since a key in force.
     pub withdrawn: bool,
 }
 

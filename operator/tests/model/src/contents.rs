@@ -1,12 +1,15 @@
-//! What a rebuild writes, by the rules of `keys::contents`: these read Kubernetes' objects, so that the
-//! model follows them with objects of its own.
+//! Content that a rebuild writes: the operator's own answer for each ApiKey. `keys::contents` reads from Kubernetes'
+//! objects which of them are asked, and which gets a hash that several name, so that the model follows it with its own
+//! objects.
 
-use water_operator::keys::decide::{earlier, stricter};
-use water_operator::keys::seen::KeyRules;
+use water_operator_core::key::facts::KeyRules;
+use water_operator_core::key::ledger::Ledger;
+use water_operator_core::key::{Evidence, published};
 
 use crate::cluster::{Admits, Object, Phase, Secret};
 use crate::mistake::Mistake;
-use crate::records::{Hashes, KEYS, Record, Records, at};
+use crate::records::{KEYS, Record, Records, at};
+use crate::seen::declared;
 use crate::system::System;
 
 /// Every key to be published, as leader `number` knows them.
@@ -14,7 +17,7 @@ pub fn contents(system: &System, number: usize, mistake: Option<Mistake>) -> Rec
     let objects: [Object; KEYS] = std::array::from_fn(|key| system.object(number, key));
     let is_hindered = |object: &Object| is_hindered(system, object);
     let former = if objects.iter().any(is_hindered) {
-        system.store.records
+        system.former(number)
     } else {
         Records::default()
     };
@@ -46,7 +49,7 @@ fn is_hindered(system: &System, object: &Object) -> bool {
     object.status.named && (admits(system) == Admits::Hindered || object.status.conflict)
 }
 
-/// What the WaterDataApi says of keys.
+/// Admission of keys by the WaterDataApi.
 fn admits(system: &System) -> Admits {
     if system.exists {
         system.admits
@@ -71,69 +74,37 @@ fn of_key(
     if object.phase != Phase::Declared || !status.named || !is_kept {
         return Vec::new();
     }
-    let (written, retiring_in_secret) = match system.secret(number, key) {
+    let (written, retiring) = match system.secret(number, key) {
         Secret::Own { hash, retiring, .. } if spec.brought.is_none() => (Some(hash), retiring),
         _ => (None, None),
     };
-    let from_secret = retiring_in_secret.filter(|(hash, _)| Some(*hash) != written);
-    let retires = |hash: u8| {
-        let both = [status.previous, from_secret];
-        let mut told = both
-            .into_iter()
-            .flatten()
-            .filter(|(before, _)| *before == hash);
-        // Of two the Secret's counts.
-        told.next_back().map(|(_, at)| at)
-    };
-    let shown = status.current.filter(|_| status.shown);
-    let is_ended = |hash: u8| {
-        spec.brought.is_some_and(|brought| {
-            let is_succeeded =
-                shown != Some(brought) && shown != Some(hash) && status.all().has(brought);
-            hash != brought && (!system.overlap || is_succeeded)
-        })
-    };
-    let is_ended = |hash: u8| retires(hash).is_some() && is_ended(hash);
-    let newer = written.filter(|hash| status.all().has(*hash) && Some(*hash) != shown);
-    let is_published = |hash: &u8| match (spec.brought, newer) {
-        (Some(brought), _) => {
-            let works = Some(*hash) == shown || retires(*hash).is_some();
-            *hash == brought || works && !is_ended(*hash)
-        }
-        (None, Some(current)) => *hash == current || retires(*hash).is_some(),
-        (None, None) => true,
-    };
-    let declared = KeyRules {
-        plan: (),
-        suspended: spec.suspended,
-        not_before: None,
-        expires: None,
-        retires: None,
-    };
-    let all = match mistake {
-        Some(Mistake::RebuildOfSecretsAlone) => {
-            written.into_iter().chain(shown).collect::<Hashes>()
-        }
-        _ => status.all(),
-    };
-    let record = |hash: u8| {
-        let held = former.get(hash);
-        let held = held.filter(|held| usize::from(held.owner) == key || spec.brought.is_some());
-        let rules = match held {
-            Some(held) if is_hindered(system, object) => {
-                stricter(&held.rules(), &declared, &Default::default())
-            }
-            Some(held) => KeyRules {
-                retires: held.retires.map(at),
-                ..declared.clone()
-            },
-            None => declared.clone(),
+    let mut ledger = status.ledger();
+    if mistake == Some(Mistake::RebuildOfSecretsAlone) {
+        ledger = Ledger {
+            current: ledger.shown(),
+            candidates: written.into_iter().collect(),
+            retiring: None,
+            ..ledger
         };
-        let retires = match spec.brought {
-            Some(brought) if brought == hash => None,
-            _ => earlier(rules.retires, retires(hash).map(at)),
-        };
-        (hash, Record::of(key as u8, &KeyRules { retires, ..rules }))
+    }
+    let all = ledger.all().into_iter();
+    let former = all.filter_map(|hash| {
+        let held = former.get(hash)?;
+        let is_own = usize::from(held.owner) == key || spec.brought.is_some();
+        is_own.then(|| (hash, held.rules()))
+    });
+    let published = published(&Evidence {
+        spec: &declared(object, system.overlap),
+        ledger: &ledger,
+        in_secret: written,
+        retiring: retiring.map(|(hash, retires)| (hash, at(retires))),
+        former: &former.collect(),
+        is_hindered: is_hindered(system, object),
+    });
+    let is_wide = mistake == Some(Mistake::RebuildWidens);
+    let record = |(hash, rules): (u8, KeyRules<()>)| {
+        let retires = rules.retires.filter(|_| !is_wide);
+        (hash, Record::new(key as u8, &KeyRules { retires, ..rules }))
     };
-    all.iter().filter(is_published).map(record).collect()
+    published.into_iter().map(record).collect()
 }

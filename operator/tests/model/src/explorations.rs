@@ -1,18 +1,19 @@
-//! What holds, dimension by dimension: first within the bounds of each test run, then within wider ones.
+//! Properties that hold, dimension by dimension: first within the bounds of each test run, then within wider ones.
 
 use crate::bounds::{Bounds, Left, Material};
 use crate::checking::holds;
 
-/// One key that the operator makes; each exploration says what there is besides.
+/// Bounds with one key that the operator makes; each exploration adds to them.
 pub const BASE: Bounds = Bounds {
     keys: 1,
     hashes: 1,
     material: Material::Generated,
     gates: 2,
+    is_in_force: false,
     overlap: true,
     left: NONE,
 };
-/// Nothing happens that the system does not do by itself.
+/// Bounds in which nothing happens that the system does not do by itself.
 pub const NONE: Left = Left {
     losses: 0,
     pauses: 0,
@@ -26,7 +27,10 @@ pub const NONE: Left = Left {
     hands: 0,
     foreign: 0,
     hindrances: 0,
+    refusals: 0,
     deletions: 0,
+    moves: 0,
+    halts: 0,
     ticks: 0,
 };
 
@@ -42,6 +46,11 @@ const TWO: Bounds = Bounds { keys: 2, ..BASE };
 pub const BROUGHT: Bounds = Bounds {
     material: Material::Brought,
     ..BASE
+};
+/// A brought key that is in force at the gate that is ready.
+pub const IN_FORCE: Bounds = Bounds {
+    is_in_force: true,
+    ..BROUGHT
 };
 const BROUGHT_AT_ONCE: Bounds = Bounds {
     overlap: false,
@@ -128,9 +137,24 @@ explorations! {
     a_key_is_restricted_while_its_plan_is_missing_or_its_secret_is_somebody_elses:
         BASE, hindrances 2, foreign 1, suspensions 1;
         one_gate(BASE), hindrances 2, foreign 1, suspensions 1, losses 1;
+    a_key_is_restricted_while_nothing_can_be_written_of_its_api_key:
+        one_gate(BROUGHT), rotations 1, suspensions 1, refusals 2;
+        one_gate(BROUGHT), rotations 1, suspensions 2, refusals 2, losses 1;
     a_key_dies_with_its_water_data_api_and_after_it:
         one_gate(BASE), deletions 1, starts 1, pauses 1;
         one_gate(BASE), deletions 1, starts 2, pauses 1;
+    a_key_lives_and_dies_while_redis_is_moved:
+        one_gate(BROUGHT), moves 1, pauses 1;
+        one_gate(BROUGHT), moves 3, pauses 1;
+    a_key_is_kept_while_redis_is_moved_there_and_back:
+        one_gate(BASE), moves 2;
+        one_gate(BASE), moves 2, pauses 1;
+    a_key_that_is_revoked_while_redis_is_moved_there_and_back_stays_dead:
+        one_gate(IN_FORCE), moves 2, pauses 1, halts 1;
+        one_gate(IN_FORCE), moves 3, pauses 1, halts 2;
+    a_restriction_that_stands_still_while_redis_is_moved_there_and_back_loses_nothing:
+        one_gate(IN_FORCE), moves 2, pauses 1, slow 1;
+        one_gate(IN_FORCE), moves 2, pauses 1, slow 1, suspensions 1;
     a_secret_is_deleted_or_edited_by_hand_and_a_lost_leader_writes_it_late:
         one_gate(ROTATED), hands 1, pauses 1, slow 1;
         one_gate(REISSUED), hands 2, pauses 1, slow 1, delays 1;

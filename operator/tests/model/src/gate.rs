@@ -4,7 +4,7 @@ use crate::mistake::Mistake;
 use crate::records::Records;
 use crate::store::{Applied, Meta, Store};
 
-/// What the API server says of the pod.
+/// State of the pod at the API server.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Pod {
     #[default]
@@ -17,11 +17,11 @@ pub enum Pod {
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Lease {
     pub applied: Applied,
-    /// Its time of renewal is longer ago than the grace and the margin.
+    /// Whether its time of renewal is longer ago than the grace and the margin.
     pub run_out: bool,
 }
 
-/// What a gate serves from.
+/// Copy that a gate serves from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Copy {
     pub at: Applied,
@@ -31,16 +31,18 @@ pub struct Copy {
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Gate {
     pub pod: Pod,
-    /// It was started before the directory was last rebuilt, and has not been ready yet.
+    /// Redis that it reads.
+    pub store: u8,
+    /// Whether it was started before the directory was last rebuilt, and has not been ready yet.
     pub outlived: bool,
-    /// It has written its lease since it started, or since it fell silent.
+    /// Whether it has written its lease since it started, or since it fell silent.
     pub leased: bool,
     pub copy: Option<Copy>,
-    /// Redis is out of its reach.
+    /// Whether Redis is out of its reach.
     pub cut: bool,
-    /// Its last renewal is longer ago than its grace: every request is answered 503.
+    /// Whether its last renewal is longer ago than its grace: every request is answered 503.
     pub silent: bool,
-    /// Its entry in `gates`.
+    /// Entry in `gates`.
     pub lease: Option<Lease>,
 }
 
@@ -57,11 +59,20 @@ pub enum Step {
 pub const STEPS: [Step; 4] = [Step::Renew, Step::Read, Step::BecomeReady, Step::RunOut];
 
 impl Gate {
-    pub fn started() -> Self {
+    /// A gate that has just started and reads this Redis.
+    pub fn started(store: u8) -> Self {
         Self {
             pod: Pod::NeverReady,
+            store,
             ..Self::default()
         }
+    }
+
+    /// Positions of its lease and of its copy.
+    pub fn each_applied(&mut self, mut visit: impl FnMut(&mut Applied)) {
+        let lease = self.lease.iter_mut().map(|lease| &mut lease.applied);
+        lease.for_each(&mut visit);
+        self.copy.iter_mut().for_each(|copy| visit(&mut copy.at));
     }
 
     /// A request that reaches it is answered from the copy.

@@ -1,4 +1,6 @@
-//! What a leader knows and is about to do.
+//! Knowledge of a leader, and its next write.
+
+use water_operator_core::store_names::StoreNames;
 
 use crate::cluster::{Object, Secret, Status};
 use crate::records::{KEYS, Records};
@@ -6,24 +8,30 @@ use crate::store::{Applied, Declaration};
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Leader {
-    /// The Lease names it.
+    /// Whether the Lease names it.
     pub holds: bool,
-    /// It believes that it leads.
+    /// Whether it believes that it leads.
     pub leading: bool,
+    /// Redis in which its directory is open.
+    pub open: Option<u8>,
+    /// Whether the directory may have missed changes, and this leader has not rebuilt it.
+    pub is_behind: bool,
     /// The term that it claimed; 0: none.
     pub term: u8,
     pub claim: Claim,
-    /// It has listed everything since its first claim.
+    /// Whether it has listed everything since its first claim.
     pub has_listed: bool,
-    /// What its watches show while they stand still.
+    /// Objects that its watches show while they halt.
     pub cache: Option<Cache>,
-    /// For each key, what its memory holds.
+    /// Memory for each key.
     pub memory: [Memory; KEYS],
-    /// A write that a pass has decided on and that stands still.
+    /// A write that a pass has decided on and that is halted.
     pub hand: Option<Hand>,
+    /// A pass over the WaterDataApi that is halted after its decision.
+    pub naming: Option<Naming>,
 }
 
-/// How far it has come with its claim of the directory.
+/// Progress of its claim of the directory.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Claim {
     #[default]
@@ -35,11 +43,12 @@ pub enum Claim {
     Open,
 }
 
-/// Objects and Secrets as they were.
+/// Objects and Secrets as they were, and the WaterDataApi's status.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Cache {
     pub objects: [Object; KEYS],
     pub secrets: [Secret; KEYS],
+    pub names: StoreNames<u8>,
 }
 
 /// `keys::memory` and `directories::pending`, of one key.
@@ -47,12 +56,12 @@ pub struct Cache {
 pub struct Memory {
     /// The key that was made and not revealed.
     pub made: Option<u8>,
-    /// Somebody else wrote its Secret first: the API server is asked.
+    /// Whether somebody else wrote its Secret first: the API server is asked.
     pub is_overtaken: bool,
     pub note: Option<Note>,
 }
 
-/// What gates are waited for to acknowledge, or have.
+/// Declaration that gates are waited for to acknowledge, or have.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Note {
     pub mark: Mark,
@@ -86,7 +95,18 @@ pub struct Hand {
     pub is_secret_as_read: bool,
 }
 
-/// One request to Redis or to the API server.
+/// Decision of a pass over the WaterDataApi.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Naming {
+    /// Names to be written; `None`: the status has them.
+    pub names: Option<StoreNames<u8>>,
+    /// Redis in which the directory is opened then, and whether that is behind.
+    pub opens: Option<(u8, bool)>,
+    /// Whether the status is still as it was read.
+    pub is_as_read: bool,
+}
+
+/// Request to Redis or to the API server.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Write {
     Finalize,
@@ -102,12 +122,23 @@ pub enum Write {
 }
 
 impl Leader {
-    /// All but a write that is under way is forgotten.
+    /// Forgets everything but writes that are under way.
     pub fn end(&mut self) {
         *self = Self {
             hand: self.hand,
+            naming: self.naming,
             ..Self::default()
         };
+    }
+
+    /// Opens the directory in a Redis, and leaves the one that was open.
+    pub fn open(&mut self, store: u8, is_behind: bool) {
+        self.give_up_claim();
+        (self.open, self.is_behind) = (Some(store), is_behind);
+        self.has_listed = false;
+        for memory in &mut self.memory {
+            memory.note = None;
+        }
     }
 
     pub fn give_up_claim(&mut self) {

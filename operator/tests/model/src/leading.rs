@@ -1,11 +1,16 @@
 //! A leader takes the Lease, claims the directory and keeps it whole. Its passes are in `pass`.
 
+use water_operator_core::sweep::sweep;
+
+use crate::cluster::{Phase, Secret};
 use crate::contents::contents;
 use crate::gate::Pod;
 use crate::leader::Claim;
 use crate::mistake::Mistake;
-use crate::store::{Meta, Store};
+use crate::records::{Hashes, KEYS, Records};
+use crate::store::{Declaration, Meta, Store};
 use crate::system::System;
+use crate::write::declare;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Step {
@@ -16,9 +21,10 @@ pub enum Step {
     EndRebuild,
     Verify,
     CatchUp,
+    Sweep,
 }
 
-pub const STEPS: [Step; 7] = [
+pub const STEPS: [Step; 8] = [
     Step::TakeLease,
     Step::Resign,
     Step::Claim,
@@ -26,6 +32,7 @@ pub const STEPS: [Step; 7] = [
     Step::EndRebuild,
     Step::Verify,
     Step::CatchUp,
+    Step::Sweep,
 ];
 
 /// The system after a step of leader `number`; `None`: there is nothing to do.
@@ -45,6 +52,9 @@ pub fn step(
             }
             me.end();
             (me.holds, me.leading) = (true, true);
+            if !system.names.is_behind(&system.named) {
+                me.open = Some(system.named);
+            }
         }
         Step::Resign => {
             let another = system.leaders.iter().any(|leader| leader.holds);
@@ -58,9 +68,11 @@ pub fn step(
             if !own.leading || own.claim != Claim::None || !system.exists {
                 return None;
             }
+            let store = own.open?;
             me.term = system.term_after_all();
             me.claim = Claim::Claimed;
-            let stored = system.store.meta.unwrap_or(Meta {
+            let term = me.term;
+            let stored = system.store(store).meta.unwrap_or(Meta {
                 term: 0,
                 generation: 0,
                 seq: 0,
@@ -69,8 +81,8 @@ pub fn step(
                 api: system.api,
             });
             let is_ours = stored.api == system.api || mistake == Some(Mistake::ClaimOfAnotherApi);
-            next.store.meta = Some(Meta {
-                term: me.term,
+            next.store_mut(store).meta = Some(Meta {
+                term,
                 complete: stored.complete && is_ours,
                 api: system.api,
                 ..stored
@@ -88,7 +100,7 @@ pub fn step(
                 me.cache = None;
             }
             me.has_listed = true;
-            if system.is_whole() {
+            if system.is_whole(own.open?) && !own.is_behind {
                 me.claim = Claim::Open;
             } else {
                 begin_rebuild(&mut next, number, mistake);
@@ -98,12 +110,15 @@ pub fn step(
             let Claim::Rebuilding(contents) = own.claim else {
                 return None;
             };
+            let open = own.open?;
             me.claim = Claim::Open;
-            match fenced(&system.store, own.term, mistake) {
-                Some(meta) if meta.server == Some(system.server) && !meta.complete => {
+            match fenced(system.store(open), own.term, mistake) {
+                Some(meta) if meta.server == Some(system.server(open)) && !meta.complete => {
+                    me.is_behind = false;
                     let number = system.number_after_all();
-                    next.store.replace(&contents, number);
-                    next.store.meta = Some(Meta {
+                    let store = next.store_mut(open);
+                    store.replace(&contents, number);
+                    store.meta = Some(Meta {
                         complete: true,
                         ..meta
                     });
@@ -112,12 +127,14 @@ pub fn step(
             }
         }
         Step::Verify => {
-            let is_ours = system.store.meta.is_some_and(|meta| meta.term == own.term);
-            if own.claim != Claim::Open || (system.is_whole() && is_ours) {
+            let store = own.open?;
+            let meta = system.store(store).meta;
+            let is_ours = meta.is_some_and(|meta| meta.term == own.term);
+            if own.claim != Claim::Open || (system.is_whole(store) && is_ours) {
                 return None;
             }
             match mistake {
-                Some(Mistake::RebuildWithoutClaim) if !system.is_whole() => {
+                Some(Mistake::RebuildWithoutClaim) if !system.is_whole(store) => {
                     begin_rebuild(&mut next, number, mistake);
                 }
                 Some(Mistake::NoClaimAfterRefusal) if !is_ours => return None,
@@ -128,8 +145,42 @@ pub fn step(
             own.cache?;
             me.cache = None;
         }
+        Step::Sweep => return swept(system, number, mistake),
     }
     Some(next)
+}
+
+/// Withdraws keys whose ApiKey is gone. The list of ApiKeys is read afresh; that it was so in the sweep before is not
+/// modelled.
+fn swept(system: &System, number: usize, mistake: Option<Mistake>) -> Option<System> {
+    let leader = &system.leaders[number];
+    let open = leader.open.filter(|_| leader.claim == Claim::Open)?;
+    let held = system.store(open).records;
+    let owners: Vec<usize> = (0..KEYS)
+        .filter(|key| held.owned_by(*key).next().is_some())
+        .collect();
+    let is_living = |key: &usize| {
+        let known = &system.keys[*key];
+        let is_there = matches!(known.object.phase, Phase::Declared | Phase::Deleting);
+        let has_secret = matches!(known.secret, Secret::Own { .. });
+        is_there && (has_secret || mistake != Some(Mistake::SweepBySecrets))
+    };
+    let removable = sweep(&owners, is_living, |_| true, KEYS).removable.ok()?;
+    let mut next = system.clone();
+    for key in removable {
+        let wanted = Declaration {
+            store: open,
+            term: leader.term,
+            number: system.store(open).numbers[key],
+            records: Records::default(),
+            withdrawn: held.owned_by(key).map(|(hash, _)| hash).collect(),
+            revoked: Hashes::default(),
+            is_last: false,
+            is_brought: false,
+        };
+        declare(&mut next, key, &wanted, Some(number), mistake);
+    }
+    (next != *system).then_some(next)
 }
 
 /// The directory's meta, if a write with this term passes.
@@ -140,22 +191,26 @@ fn fenced(store: &Store, term: u8, mistake: Option<Mistake>) -> Option<Meta> {
 
 /// Begins a generation. Every number of it is above all earlier ones, by the clock.
 fn begin_rebuild(next: &mut System, number: usize, mistake: Option<Mistake>) {
+    let Some(store) = next.leaders[number].open else {
+        return;
+    };
     let contents = contents(next, number, mistake);
     let term = next.leaders[number].term;
-    let Some(meta) = fenced(&next.store, term, mistake) else {
+    let Some(meta) = fenced(next.store(store), term, mistake) else {
         return next.leaders[number].give_up_claim();
     };
     let seq = next.seq_after_all();
     let generation = next.generation_after_all();
-    next.store.meta = Some(Meta {
+    let server = Some(next.server(store));
+    next.store_mut(store).meta = Some(Meta {
         generation,
         seq,
         complete: false,
-        server: Some(next.server),
+        server,
         ..meta
     });
     next.leaders[number].claim = Claim::Rebuilding(contents);
-    for gate in &mut next.gates {
+    for gate in next.gates.iter_mut().filter(|gate| gate.store == store) {
         gate.outlived = gate.pod == Pod::NeverReady;
     }
 }

@@ -1,8 +1,9 @@
 //! The key protocol, explored exhaustively within stated bounds: the decisions are the operator's own.
 //!
-//! Two leaders that may be paused and go on, two gates that start, stop and are cut off, one Redis that
-//! is wiped or goes back to what it held before, and ApiKeys with their statuses and Secrets. A leader's
-//! pass calls `water_operator::keys::decide`; the store follows the scripts of `services/keystore`.
+//! Two leaders that may be paused and go on, two gates that start, stop and are cut off, a Redis that
+//! is wiped or goes back to what it held before, another one to which the directory moves and from which it
+//! comes back, and ApiKeys with their statuses and Secrets. A leader's
+//! pass calls `water_operator_core::key::decide`; the store follows the scripts of `services/keystore`.
 //! `README.md` says what is explored, how far, and what is left out.
 
 mod acknowledgement;
@@ -20,6 +21,7 @@ mod leader;
 mod leading;
 mod mistake;
 mod mistakes;
+mod naming;
 mod next;
 mod on_redis;
 mod owner;

@@ -1,8 +1,8 @@
-//! What is found when a rule is left out: each mistake breaks a property within these bounds.
+//! Findings when a rule is left out: each mistake breaks a property within these bounds.
 
 use crate::bounds::{Bounds, Left};
 use crate::checking::is_found;
-use crate::explorations::{BASE, BROUGHT, NONE, REISSUED, ROTATED, SHARED, one_gate};
+use crate::explorations::{BASE, BROUGHT, IN_FORCE, NONE, REISSUED, ROTATED, SHARED, one_gate};
 use crate::mistake::Mistake;
 
 fn found(mistake: Mistake, bounds: Bounds, left: Left) {
@@ -55,6 +55,25 @@ mistakes! {
     a_rebuild_that_believes_an_old_refusal_is_found:
         RebuildOfStatusesAlone in ONE, losses 1, hindrances 2;
 
+    a_rebuild_that_widens_a_replaced_key_is_found:
+        RebuildWidens in one_gate(BROUGHT), rotations 1, losses 1;
+    a_sweep_that_judges_by_secrets_is_found: SweepBySecrets in ONE, slow 1;
+    a_status_that_forgets_a_retiring_key_is_found:
+        RetiringForgotten in one_gate(BROUGHT), rotations 1;
+
+    a_move_that_is_recorded_after_it_has_begun_is_found:
+        RecordedAfterMove in one_gate(IN_FORCE), moves 2, pauses 1;
+    a_redis_named_by_a_lost_leader_after_another_was_written_is_found:
+        AnnouncedForNoRedis in one_gate(IN_FORCE), moves 2, pauses 1, halts 1;
+    a_directory_that_stays_open_while_its_redis_is_announced_again_is_found:
+        AnnouncedUnderAnOldClaim in one_gate(IN_FORCE), moves 2, pauses 1, halts 2;
+    a_redis_named_before_its_directory_is_complete_is_found:
+        NamedBeforeCompletion in one_gate(IN_FORCE), moves 2, pauses 1;
+    a_redis_named_whatever_the_status_has_come_to_say_is_found:
+        NamedWhateverVersion in one_gate(IN_FORCE), moves 2, pauses 1, halts 1;
+    a_directory_opened_by_what_a_watch_has_told_is_found:
+        OldStatusBelieved in one_gate(IN_FORCE), moves 4, halts 1, lags 1;
+
     a_write_to_a_server_that_nobody_verified_is_found: WriteToUnverified in BASE, losses 1;
     a_hash_taken_from_its_holder_is_found: TakenIgnored in SHARED,;
     what_is_declared_in_part_is_found: DeclaredInPart in BROUGHT, rotations 2;
@@ -73,6 +92,9 @@ mistakes! {
     a_hash_withdrawn_while_an_earlier_leader_may_reveal_it_is_found:
         WithdrawBeforeReveal in ONE_ROTATED, pauses 1, slow 1;
     a_restriction_that_waits_for_a_hindrance_is_found: HeldUp in ONE, hindrances 1, suspensions 1;
+    a_restriction_that_waits_for_an_announcement_is_found:
+        AnnounceFirst in one_gate(BROUGHT), rotations 1, suspensions 1, refusals 1;
+    a_label_that_comes_before_the_declaration_is_found: LabelFirst in ONE, suspensions 1;
     a_current_key_that_ends_by_its_lost_successor_is_found:
         EndedByLostSuccessor in one_gate(REISSUED), hands 2;
     a_finalizer_that_goes_before_the_acknowledgement_is_found: ReleaseUnacknowledged in BASE,;

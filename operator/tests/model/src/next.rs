@@ -1,4 +1,4 @@
-//! What comes of each action.
+//! Results of each action.
 
 use crate::action::Action;
 use crate::bounds::{Bounds, spend};
@@ -9,7 +9,7 @@ use crate::pass::{decided, look};
 use crate::store::Store;
 use crate::system::System;
 use crate::write::written;
-use crate::{leading, owner};
+use crate::{leading, naming, owner};
 
 /// The system after an action; `None`: it cannot happen, or changes nothing.
 pub fn after(
@@ -21,13 +21,9 @@ pub fn after(
     let mut next = system.clone();
     match action {
         Action::Gate(number, step) => {
-            next.gates[number] = gate::step(
-                system.gates[number],
-                step,
-                &system.store,
-                system.server,
-                mistake,
-            )?;
+            let gate = system.gates[number];
+            let (store, server) = (system.store(gate.store), system.server(gate.store));
+            next.gates[number] = gate::step(gate, step, store, server, mistake)?;
         }
         Action::Leader(number, step) => return leading::step(system, number, step, mistake),
         Action::Pass(number, key) => {
@@ -51,6 +47,35 @@ pub fn after(
             let leads = system.leaders[number].leading;
             return Some(written(&next, &hand, leads.then_some(number), mistake));
         }
+        Action::Open(number) => {
+            system.leaders[number].holds.then_some(())?;
+            let naming = naming::decided(system, number, mistake)?;
+            let done = naming::done(system, naming, Some(number), mistake);
+            return Some(done).filter(|next| next != system);
+        }
+        Action::DecideNaming(number) => {
+            spend(&mut next.left.halts)?;
+            next.leaders[number].naming = Some(naming::decided(system, number, mistake)?);
+        }
+        Action::WriteNaming(number) => {
+            let naming = next.leaders[number].naming.take()?;
+            let leads = system.leaders[number].leading;
+            return Some(naming::done(
+                &next,
+                naming,
+                leads.then_some(number),
+                mistake,
+            ));
+        }
+        Action::Roll(number) => {
+            let is_claimed = system.leaders.iter().any(|leader| {
+                leader.holds && leader.claim == Claim::Open && leader.open == Some(system.named)
+            });
+            let gate = &mut next.gates[number];
+            let is_elsewhere = gate.pod != Pod::Absent && gate.store != system.named;
+            (is_claimed && is_elsewhere).then_some(())?;
+            *gate = Gate::started(system.named);
+        }
         Action::Look(number, key) => return look(system, number, key, mistake),
         Action::Pause(number) => {
             spend(&mut next.left.pauses)?;
@@ -65,6 +90,7 @@ pub fn after(
             leader.cache = Some(Cache {
                 objects: system.keys.map(|key| key.object),
                 secrets: system.keys.map(|key| key.secret),
+                names: system.names,
             });
         }
         Action::Delay(number) => {
@@ -92,11 +118,12 @@ pub fn after(
         }
         Action::Start(number) => {
             spend(&mut next.left.starts)?;
-            let is_claimed = system.store.meta.is_none_or(|meta| meta.api == system.api);
+            let meta = system.store(system.named).meta;
+            let is_claimed = meta.is_none_or(|meta| meta.api == system.api);
             let may = system.exists && (is_claimed || mistake == Some(Mistake::GatesBeforeClaim));
             let gate = &mut next.gates[number];
             (may && gate.pod == Pod::Absent).then_some(())?;
-            *gate = Gate::started();
+            *gate = Gate::started(system.named);
         }
         Action::Stop(number) => {
             spend(&mut next.left.starts)?;
@@ -119,20 +146,20 @@ pub fn after(
         }
         Action::Save => {
             (system.left.losses > 0 && system.saved.is_none()).then_some(())?;
-            system.store.meta?;
-            next.saved = Some(system.store);
+            system.stores[0].meta?;
+            next.saved = Some(system.stores[0]);
         }
         Action::Wipe => {
             spend(&mut next.left.losses)?;
-            system.store.meta?;
-            next.store = Store::default();
+            system.stores[0].meta?;
+            next.stores[0] = Store::default();
             next.lose(|_| None);
         }
         Action::GoBack => {
             spend(&mut next.left.losses)?;
-            next.store = system.saved?;
+            next.stores[0] = system.saved?;
             next.server = !system.server;
-            let meta = next.store.meta?;
+            let meta = next.stores[0].meta?;
             next.lose(|lease| {
                 Some(Lease {
                     applied: lease.applied.min(meta.position()),

@@ -33,13 +33,13 @@ enum Step {
         withdrawn: BTreeSet<u8>,
         revoked: BTreeSet<u8>,
         is_last: bool,
-        /// It names an earlier number.
+        /// Whether it names an earlier number.
         is_outdated: bool,
-        /// It is the leader's before the last claim.
+        /// Whether it is the leader's before the last claim.
         is_late: bool,
     },
     Claim,
-    /// Whose each hash is.
+    /// Owner of each hash.
     Rebuild(BTreeMap<u8, usize>),
     Wipe,
 }
@@ -66,7 +66,7 @@ fn declare() -> impl Strategy<Value = Step> {
     )
         .prop_map(
             |(key, mut records, withdrawn, revoked, is_last, is_outdated, is_late)| {
-                // What is withdrawn or revoked is not declared beside it.
+                // What is withdrawn or revoked is not declared as well.
                 records.retain(|hash, _| !withdrawn.contains(hash) && !revoked.contains(hash));
                 Step::Declare {
                     key,
@@ -109,9 +109,10 @@ fn stored(hash: u8, (is_suspended, retires): (bool, Option<u8>)) -> Result<keyst
         key_id: key_hash(hash).key_id(),
         account: "acme".parse()?,
         plan: "Enterprise".parse()?,
-        state: match is_suspended {
-            true => KeyState::Suspended,
-            false => KeyState::Active,
+        state: if is_suspended {
+            KeyState::Suspended
+        } else {
+            KeyState::Active
         },
         not_before: None,
         expires: None,
@@ -142,7 +143,7 @@ struct Pair {
     store: Store,
     /// The numbers in Redis, to see which changed.
     numbers: [u64; KEYS],
-    /// One that was never used.
+    /// Number that was never used.
     next: u8,
     term: u8,
 }
@@ -240,6 +241,7 @@ impl Pair {
             } => {
                 self.next += 1;
                 let declared = Declaration {
+                    store: 0,
                     term: self.term - u8::from(*is_late),
                     number: self.store.numbers[*key] + u8::from(*is_outdated),
                     records: modelled(records, *key),
@@ -285,7 +287,7 @@ impl Pair {
         }
     }
 
-    /// Both hold the same, and in both the same numbers have changed since `before`.
+    /// Checks that both hold the same, and that in both the same numbers have changed since `before`.
     async fn agree(&mut self, before: &Store) -> Result<()> {
         let all: Vec<KeyHash> = (0..HASHES).map(key_hash).collect();
         let hash_of = |hash: &KeyHash| hash.as_bytes()[31];
@@ -307,7 +309,7 @@ impl Pair {
             let mut modelled = Records::default();
             self.store
                 .records
-                .of(key)
+                .owned_by(key)
                 .for_each(|(hash, record)| modelled.put(hash, record));
             ensure!(
                 held == modelled,

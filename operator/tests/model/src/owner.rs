@@ -1,4 +1,4 @@
-//! What owners and administrators do.
+//! Actions of owners and administrators.
 
 use crate::action::Action;
 use crate::bounds::{Bounds, Material, spend};
@@ -92,11 +92,21 @@ pub fn after(mut next: System, action: Action, bounds: &Bounds) -> Option<System
                 next.disturb();
             }
         }
+        Action::Refuse(key) => {
+            spend(&mut next.left.refusals)?;
+            let known = &mut next.keys[key];
+            matches!(known.object.phase, Phase::Declared | Phase::Deleting).then_some(())?;
+            known.refused = !known.refused;
+        }
         Action::DeleteApi => {
             spend(&mut next.left.deletions)?;
             next.exists.then_some(())?;
             next.exists = false;
             next.disturb();
+        }
+        Action::Move => {
+            spend(&mut next.left.moves)?;
+            next.named = 1 - next.named;
         }
         Action::CreateApi => {
             (!next.exists).then_some(())?;

@@ -1,8 +1,10 @@
 //! A pass over one ApiKey: what the leader sees, what `decide` answers, and the write that follows.
 
-use water_operator::keys::decide::decide;
-use water_operator::keys::seen::{Admission, Directory, Secret as Found, Seen};
-use water_operator::keys::step::{Declaration as Wanted, Handover, Refusal, Step, Verdict};
+use water_operator_core::key::decide;
+use water_operator_core::key::facts::{Admission, Facts, Secret as Found};
+use water_operator_core::key::ledger::Ledger;
+use water_operator_core::key::step::Decision::{Do, Report};
+use water_operator_core::key::step::{Declaration as Wanted, Handover, Refusal, Step, Verdict};
 
 use crate::acknowledgement::is_acknowledged;
 use crate::cluster::{Admits, Object, Phase, Status};
@@ -13,8 +15,8 @@ use crate::store::Declaration;
 use crate::system::System;
 use crate::{planted, seen};
 
-/// What a pass of leader `number` over `key` comes to: the system with what it remembers, and the write
-/// to be done. `None`: it changes nothing.
+/// Decision of a pass of leader `number` over `key`: the system with what it remembers, and the write to be done.
+/// `None`: it changes nothing.
 pub fn decided(
     system: &System,
     number: usize,
@@ -34,17 +36,17 @@ pub fn decided(
     let mut next = system.clone();
     loop {
         let seen = seen::seen(&mut next, number, key, mistake)?;
-        let (verdict, step) = decide(&seen);
-        let step = step.and_then(|step| planted::mistaken(step, &seen, mistake));
-        let write = match step {
-            Some(Step::Make) if next.keys[key].issued < hashes => {
-                make(&mut next, number, key, &seen);
-                continue;
-            }
-            // The bound is reached.
-            Some(Step::Make) | Some(Step::Amend) => None,
-            Some(step) => Some(write(step, &next, number, key, &object)),
-            None => report(verdict, &seen, &object).map(Write::Report),
+        let write = match decide(&seen) {
+            Report(verdict) => report(verdict, &seen, &object, mistake).map(Write::Report),
+            Do(step) => match planted::mistaken(step, &seen, mistake) {
+                Some(Step::Make) if next.keys[key].issued < hashes => {
+                    make(&mut next, number, key, &seen);
+                    continue;
+                }
+                // The bound is reached.
+                None | Some(Step::Make | Step::Amend) => None,
+                Some(step) => Some(write(step, &next, number, key, &object)),
+            },
         };
         let hand = write.map(|write| Hand {
             key: key as u8,
@@ -56,11 +58,11 @@ pub fn decided(
     }
 }
 
-fn make(next: &mut System, number: usize, key: usize, seen: &Seen<u8, ()>) {
+fn make(next: &mut System, number: usize, key: usize, seen: &Facts<u8, ()>) {
     let known = &mut next.keys[key];
     let hash = (key * SLOTS) as u8 + known.issued;
     let wanted = seen.spec.as_ref().map_or(0, |spec| spec.rotation.revision);
-    let revision = wanted.max(seen.status.revision);
+    let revision = wanted.max(seen.revision());
     known.revisions |= (revision as u8) << known.issued;
     known.issued += 1;
     let memory = &mut next.leaders[number].memory[key];
@@ -86,7 +88,7 @@ fn write(step: Step<u8, ()>, system: &System, number: usize, key: usize, object:
             Write::Replace(hash, retiring)
         }
         Step::Release(_) => Write::Release,
-        Step::Make | Step::Amend => unreachable!("neither is a write of the model"),
+        Step::Make | Step::Amend => unreachable!("none is a write of the model"),
     }
 }
 
@@ -97,12 +99,14 @@ fn declaration(
     key: usize,
     object: &Object,
 ) -> Declaration {
+    let leader = &system.leaders[number];
     let mut records = Records::default();
     for (hash, rules) in &wanted.records {
-        records.put(*hash, Record::of(key as u8, rules));
+        records.put(*hash, Record::new(key as u8, rules));
     }
     Declaration {
-        term: system.leaders[number].term,
+        store: leader.open.unwrap_or_default(),
+        term: leader.term,
         number: wanted.number as u8,
         records,
         withdrawn: wanted.withdrawn.iter().copied().collect(),
@@ -113,7 +117,12 @@ fn declaration(
 }
 
 /// The status that a verdict without a step leaves; `None`: it says that already.
-fn report(verdict: Verdict<u8>, seen: &Seen<u8, ()>, object: &Object) -> Option<Status> {
+fn report(
+    verdict: Verdict<u8>,
+    seen: &Facts<u8, ()>,
+    object: &Object,
+    mistake: Option<Mistake>,
+) -> Option<Status> {
     let before = object.status;
     let is_foreign = seen.secret == Found::Foreign;
     let hindered = Status {
@@ -123,21 +132,16 @@ fn report(verdict: Verdict<u8>, seen: &Seen<u8, ()>, object: &Object) -> Option<
     let status = match verdict {
         _ if object.phase == Phase::Deleting => return None,
         Verdict::InForce(hash) => {
-            let Directory::Open(directory) = &seen.directory else {
-                return None;
+            let confirmed = match mistake {
+                Some(Mistake::RetiringForgotten) => Ledger::confirm(hash, None),
+                _ => seen.confirmed(hash),
             };
-            let mut held = directory.held.iter().filter(|(other, _)| **other != hash);
-            let previous =
-                held.find_map(|(other, rules)| Some((*other, tick(rules.as_ref()?.retires?))));
             Status {
                 named: true,
-                current: Some(hash),
-                shown: true,
-                unrevealed: Default::default(),
-                previous,
                 told: true,
                 admits: Admits::Yes,
                 conflict: false,
+                ..before.naming(&confirmed)
             }
         }
         Verdict::Refused(Refusal::NotAdmitted) => Status {
@@ -158,15 +162,13 @@ fn report(verdict: Verdict<u8>, seen: &Seen<u8, ()>, object: &Object) -> Option<
             conflict: is_foreign,
             ..hindered
         },
-        // Waiting is told later, or not at all.
-        Verdict::Underway | Verdict::Awaiting | Verdict::Held(_) | Verdict::Released => {
-            return None;
-        }
+        // Waiting is reported later, or not at all.
+        Verdict::Awaiting | Verdict::Held(_) | Verdict::Released => return None,
     };
     (status != before).then_some(status)
 }
 
-/// What a look at the gates that are waited for finds.
+/// Checks the gates that are waited for; `None`: nothing is acknowledged.
 pub fn look(
     system: &System,
     number: usize,
@@ -175,7 +177,7 @@ pub fn look(
 ) -> Option<System> {
     let leader = &system.leaders[number];
     let note = leader.memory[key].note.filter(|note| !note.in_force)?;
-    if !leader.leading || !is_acknowledged(system, note.applied(), mistake) {
+    if !leader.leading || !is_acknowledged(system, leader.open?, note.applied(), mistake) {
         return None;
     }
     let mut next = system.clone();

@@ -3,22 +3,27 @@
 use std::collections::BTreeMap;
 
 use water_domain::Timestamp;
-use water_operator::keys::seen::{Admission, Directory, Secret as Found, Seen};
-use water_operator::keys::step::{Declaration as Wanted, Handover, Step};
+use water_operator_core::key::facts::{Admission, Directory, Facts, Material, Secret as Found};
+use water_operator_core::key::step::{Declaration as Wanted, Handover, Step};
 
 use crate::mistake::Mistake;
 
 /// A step with a mistake in it.
 pub fn mistaken(
     step: Step<u8, ()>,
-    seen: &Seen<u8, ()>,
+    seen: &Facts<u8, ()>,
     mistake: Option<Mistake>,
 ) -> Option<Step<u8, ()>> {
     let is_hindered = seen.admission == Admission::Hindered || seen.secret == Found::Foreign;
     match (step, mistake) {
         (Step::Declare(wanted), Some(Mistake::HeldUp)) if is_hindered && !wanted.is_last => None,
+        (Step::Declare(_), Some(Mistake::AnnounceFirst)) if unannounced(seen).is_some() => {
+            unannounced(seen)
+        }
+        // The API server refuses it for ever.
+        (step, Some(Mistake::LabelFirst)) if !seen.is_deleting && step != Step::Finalize => None,
         (Step::Declare(wanted), Some(Mistake::RevealBeforePublish)) => {
-            let made = seen.made.filter(|made| seen.status.all.contains(made));
+            let made = seen.made.filter(|made| seen.ledger.names(made));
             let is_missing = seen.secret == Found::Missing;
             match made {
                 Some(hash) if is_missing => Some(Step::Reveal(Handover {
@@ -45,12 +50,22 @@ pub fn mistaken(
     }
 }
 
+/// Names a hash that is brought along and not announced.
+fn unannounced(seen: &Facts<u8, ()>) -> Option<Step<u8, ()>> {
+    let Material::Brought(hash) = seen.spec.as_ref()?.material else {
+        return None;
+    };
+    let is_unannounced = !seen.is_deleting && !seen.ledger.names(&hash);
+    is_unannounced.then_some(Step::Announce {
+        hash,
+        is_reissue: false,
+    })
+}
+
 /// Takes away the current key, if it retires already, with the publication of another key.
-fn without_current(mut wanted: Wanted<u8, ()>, seen: &Seen<u8, ()>) -> Wanted<u8, ()> {
-    let is_next_announced = seen
-        .made
-        .is_some_and(|made| seen.status.all.contains(&made));
-    let current = seen.status.current.filter(|_| is_next_announced);
+fn without_current(mut wanted: Wanted<u8, ()>, seen: &Facts<u8, ()>) -> Wanted<u8, ()> {
+    let is_next_announced = seen.made.is_some_and(|made| seen.ledger.names(&made));
+    let current = seen.ledger.current.filter(|_| is_next_announced);
     wanted
         .records
         .retain(|hash, rules| Some(*hash) != current || rules.retires.is_none());
@@ -58,7 +73,7 @@ fn without_current(mut wanted: Wanted<u8, ()>, seen: &Seen<u8, ()>) -> Wanted<u8
 }
 
 /// Declares the end of a hash.
-fn ended(hash: u8, at: Timestamp, seen: &Seen<u8, ()>) -> Option<Step<u8, ()>> {
+fn ended(hash: u8, at: Timestamp, seen: &Facts<u8, ()>) -> Option<Step<u8, ()>> {
     let Directory::Open(directory) = &seen.directory else {
         return None;
     };
@@ -80,12 +95,12 @@ fn ended(hash: u8, at: Timestamp, seen: &Seen<u8, ()>) -> Option<Step<u8, ()>> {
 
 /// Takes away what an earlier leader may still reveal, with the publication of another key, which is
 /// then revealed.
-fn withdrawing(wanted: Wanted<u8, ()>, seen: &Seen<u8, ()>) -> Option<Step<u8, ()>> {
-    let made = seen.made.filter(|made| seen.status.all.contains(made));
+fn withdrawing(wanted: Wanted<u8, ()>, seen: &Facts<u8, ()>) -> Option<Step<u8, ()>> {
+    let made = seen.made.filter(|made| seen.ledger.names(made));
     let (Some(hash), Directory::Open(directory)) = (made, &seen.directory) else {
         return Some(Step::Declare(wanted));
     };
-    let is_seen = |other: &u8| *other == hash || seen.status.revealed.contains(other);
+    let is_seen = |other: &u8| *other == hash || seen.ledger.is_revealed(other);
     let (records, unseen): (BTreeMap<_, _>, BTreeMap<_, _>) = wanted
         .records
         .into_iter()

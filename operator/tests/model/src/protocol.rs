@@ -15,7 +15,7 @@ use crate::next::after;
 use crate::records::{Hashes, KEYS, Record, SLOTS};
 use crate::system::System;
 
-/// In each, everybody does all that there is to do; more than anything needs.
+/// Turns, in each of which everybody does all that there is to do; more than anything needs.
 const TURNS: usize = 24;
 /// Parts of what is known to settle, so that threads seldom wait for each other.
 const PARTS: usize = 64;
@@ -46,7 +46,7 @@ impl Model for Protocol {
     }
 
     fn actions(&self, system: &System, actions: &mut Vec<Action>) {
-        of_the_system(actions);
+        of_the_system(self.has_moves(), actions);
         of_the_world(system, actions);
     }
 
@@ -72,7 +72,10 @@ impl Model for Protocol {
             }),
             Property::always(
                 "once faults stop everything settles",
-                |model: &Self, system: &System| model.settles(system),
+                |model: &Self, system: &System| {
+                    let is_asked = model.mistake.is_none_or(Mistake::keeps_from_rest);
+                    !is_asked || model.settles(system)
+                },
             ),
             Property::sometimes(
                 "a key is in force at every gate",
@@ -87,6 +90,7 @@ impl Model for Protocol {
                 |_, system: &System| {
                     let left = Left {
                         slow: 0,
+                        halts: 0,
                         ..system.left
                     };
                     left == Left::default()
@@ -111,7 +115,7 @@ impl Protocol {
     fn settles(&self, system: &System) -> bool {
         let mut visited = Vec::new();
         let mut actions = Vec::new();
-        of_the_system(&mut actions);
+        of_the_system(self.has_moves(), &mut actions);
         let mut system = System {
             left: Left::default(),
             ..system.clone()
@@ -146,8 +150,13 @@ impl Protocol {
         part.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn has_moves(&self) -> bool {
+        self.bounds.left.moves > 0
+    }
+
     fn is_settled(&self, system: &System) -> bool {
-        (0..KEYS).all(|key| self.is_at_rest(system, key))
+        let is_named = system.names.whole == Some(system.named);
+        is_named && (0..KEYS).all(|key| self.is_at_rest(system, key))
     }
 
     fn is_at_rest(&self, system: &System, index: usize) -> bool {
@@ -155,8 +164,9 @@ impl Protocol {
         let status = &key.object.status;
         match key.object.phase {
             Phase::Absent | Phase::Gone => true,
-            Phase::Deleting => false,
+            Phase::Deleting => key.refused && !system.knows_any(index),
             Phase::Declared if !system.exists => true,
+            Phase::Declared if key.refused => system.is_restricted(index),
             Phase::Declared => match system.admits {
                 Admits::No => !system.knows_any(index),
                 Admits::Hindered => system.is_restricted(index),
@@ -191,13 +201,13 @@ impl System {
     /// Whether a gate accepts any hash of a key, whatever its terms.
     fn knows_any(&self, key: usize) -> bool {
         self.copies()
-            .any(|copy| copy.records.of(key).next().is_some())
+            .any(|copy| copy.records.owned_by(key).next().is_some())
     }
 
     /// Whether a suspended key is so at every gate.
     fn is_restricted(&self, key: usize) -> bool {
         let is_refused = |copy: Copy| {
-            let mut records = copy.records.of(key);
+            let mut records = copy.records.owned_by(key);
             records.all(|(_, record)| record.suspended || record.is_retired(self.now))
         };
         !self.keys[key].object.spec.suspended || self.copies().all(is_refused)
@@ -226,7 +236,8 @@ impl System {
         let before = before.filter(|(_, retires)| *retires > self.now && is_alone && status.told);
         // It has ended by one that was drawn later, though a late POST brings back the one between them.
         let is_newest = |hash: u8| usize::from(key.issued) == usize::from(hash) % SLOTS + 1;
-        let is_over = |hash| self.store.bars(index, hash) && !current.is_some_and(is_newest);
+        let is_barred = |hash| self.stores.iter().any(|store| store.bars(index, hash));
+        let is_over = |hash| is_barred(hash) && !current.is_some_and(is_newest);
         let before = before.filter(|(hash, _)| !is_over(*hash));
         // Nothing retires before the first tick.
         let shown = status
@@ -265,6 +276,6 @@ impl System {
                 }
         };
         let mut copies = self.copies();
-        self.is_restricted(index) && copies.all(|copy| copy.records.of(index).all(is_told))
+        self.is_restricted(index) && copies.all(|copy| copy.records.owned_by(index).all(is_told))
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use water_domain::Timestamp;
-use water_operator::keys::seen::KeyRules;
+use water_operator_core::key::facts::KeyRules;
 
 /// Keys that there may be.
 pub const KEYS: usize = 2;
@@ -49,12 +49,12 @@ impl FromIterator<u8> for Hashes {
     }
 }
 
-/// How a gate judges a hash, and whose it is.
+/// Terms of a hash at a gate, and its owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record {
     pub owner: u8,
     pub suspended: bool,
-    /// A tick.
+    /// Tick at which it is refused.
     pub retires: Option<u8>,
 }
 
@@ -69,7 +69,7 @@ impl Record {
         }
     }
 
-    pub fn of(owner: u8, rules: &KeyRules<()>) -> Self {
+    pub fn new(owner: u8, rules: &KeyRules<()>) -> Self {
         Self {
             owner,
             suspended: rules.suspended,
@@ -110,8 +110,8 @@ impl Records {
         (0..8).filter_map(|hash| Some((hash, self.get(hash)?)))
     }
 
-    /// Those of one key.
-    pub fn of(&self, owner: usize) -> impl Iterator<Item = (u8, Record)> {
+    /// Records of one key.
+    pub fn owned_by(&self, owner: usize) -> impl Iterator<Item = (u8, Record)> {
         let is_its = move |(_, record): &(u8, Record)| usize::from(record.owner) == owner;
         self.iter().filter(is_its)
     }

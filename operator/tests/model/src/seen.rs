@@ -1,11 +1,11 @@
-//! What a pass of a leader sees, as `keys::gather` reads it: `Seen` of small ids.
+//! Facts that a pass of a leader sees, as `keys::gather` reads them: `Facts` of small ids.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use water_operator::keys::seen::{
-    Admission, Announced, Content, Directory, DirectoryContent, KeyRules, Material, Restrictions,
-    Rotation, Secret as Found, Seen, Spec,
+use water_operator_core::key::facts::{
+    Admission, Content, Directory, DirectoryContent, Facts, Issue, KeyRules, Material,
+    Restrictions, Rotation, Secret as Found, Spec,
 };
 
 use crate::cluster::{Admits, Object, Phase, Secret};
@@ -16,13 +16,13 @@ use crate::records::{Hashes, TICK, at};
 use crate::system::System;
 use crate::write::begin;
 
-/// `None`: the directory is to be looked after first.
+/// Reads the facts; `None`: the directory has to be opened, claimed or rebuilt first.
 pub fn seen(
     system: &mut System,
     number: usize,
     key: usize,
     mistake: Option<Mistake>,
-) -> Option<Seen<u8, ()>> {
+) -> Option<Facts<u8, ()>> {
     let object = system.object(number, key);
     let is_deleting = object.phase == Phase::Deleting;
     let found = found(system, number, key);
@@ -54,35 +54,30 @@ pub fn seen(
     } else {
         Directory::Unnamed
     };
-    let mut all = status.all();
+    let mut ledger = status.ledger();
+    let issue = status.current.map(|current| Issue {
+        revision: u32::from(system.keys[key].revision_of(current)),
+        time: at(0),
+    });
     let is_at_once = match mistake {
         Some(Mistake::BroughtUnannounced) => true,
         Some(Mistake::DeclaredInPart) => status.shown,
         _ => false,
     };
     if is_at_once {
-        all = all.and(object.spec.brought.into_iter().collect());
+        ledger.candidates.extend(object.spec.brought);
     }
-    Some(Seen {
+    Some(Facts {
         is_deleting,
         has_finalizer: object.finalizer,
-        has_label: object.finalizer,
         is_terminating: false,
-        spec: Some(spec(&object, system.overlap)),
+        spec: Some(declared(&object, system.overlap)),
         // Read only of an object that cannot be decoded, which is not modelled.
         restrictions: Restrictions::default(),
         named: set(named),
-        status: Announced {
-            current: status.current,
-            revision: status.current.map_or(0, |current| {
-                u32::from(system.keys[key].revision_of(current))
-            }),
-            issued: status.current.map(|_| at(0)),
-            all: set(all),
-            revealed: set(status.revealed()),
-            retiring: status.previous.map(|(hash, retires)| (hash, at(retires))),
-            reissues: Vec::new(),
-        },
+        ledger,
+        issue,
+        reissues: Vec::new(),
         admission,
         wider_plans: BTreeSet::new(),
         secret: match found {
@@ -119,7 +114,8 @@ fn admission(system: &System, is_deleting: bool) -> Admission {
     }
 }
 
-fn spec(object: &Object, overlap: bool) -> Spec<u8, ()> {
+/// Declaration of the object.
+pub fn declared(object: &Object, overlap: bool) -> Spec<u8, ()> {
     Spec {
         rules: KeyRules {
             plan: (),
@@ -159,8 +155,9 @@ fn directory(
         let gates = system.gates.iter().any(|gate| gate.pod != Pod::Absent);
         return (!system.exists).then_some(Directory::Lost { gates });
     }
-    let meta = system.store.meta?;
-    let is_usable = system.is_whole() || mistake == Some(Mistake::WriteToUnverified);
+    let open = leader.open?;
+    let meta = system.store(open).meta?;
+    let is_usable = system.is_whole(open) || mistake == Some(Mistake::WriteToUnverified);
     let is_ours = meta.term == leader.term
         || matches!(
             mistake,
@@ -169,7 +166,7 @@ fn directory(
     if !is_usable || !is_ours {
         return None;
     }
-    let store = &system.store;
+    let store = system.store(open);
     let status = &object.status;
     let is_known = |hash: u8| {
         mistake != Some(Mistake::DeclaredInPart)
@@ -180,7 +177,7 @@ fn directory(
     };
     let held: BTreeMap<u8, Option<KeyRules<()>>> = store
         .records
-        .of(key)
+        .owned_by(key)
         .filter(|(hash, _)| is_known(*hash))
         .map(|(hash, record)| (hash, Some(record.rules())))
         .collect();

@@ -7,7 +7,7 @@
 use crate::mistake::Mistake;
 use crate::records::{Hashes, KEYS, Records};
 
-/// Where a write stands.
+/// Position of a write.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Applied {
     pub generation: u8,
@@ -28,7 +28,7 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// Of the last write.
+    /// Position of the last write.
     pub fn position(&self) -> Applied {
         Applied {
             generation: self.generation,
@@ -37,12 +37,12 @@ impl Meta {
     }
 }
 
-/// What a loss takes away, but for the leases, which stand beside their gates.
+/// Data that a loss takes away. The leases are with their gates.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Store {
     pub meta: Option<Meta>,
     pub records: Records,
-    /// By owner, the number of its last change.
+    /// Number of the last change by owner.
     pub numbers: [u8; KEYS],
     /// Tombstones that bar everybody, and those that bar one account, which is each key's own.
     pub revoked: Hashes,
@@ -51,33 +51,39 @@ pub struct Store {
     pub gone: [bool; KEYS],
 }
 
-/// What is declared of one ApiKey.
+/// Declaration for one ApiKey.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Declaration {
+    /// Redis that it is for.
+    pub store: u8,
     pub term: u8,
     pub number: u8,
     pub records: Records,
     pub withdrawn: Hashes,
     pub revoked: Hashes,
     pub is_last: bool,
-    /// Its tombstones bar its own account only.
+    /// Whether its tombstones bar its own account only.
     pub is_brought: bool,
 }
 
-/// What came of a declaration.
+/// Outcome of a declaration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Declared {
     Done {
         applied: Applied,
         number: u8,
     },
-    /// Another came first, or the owner was revoked for good.
+    /// Another came first, or the owner was revoked permanently.
     Outdated,
-    /// By term, server or completeness: the directory is to be claimed again.
+    /// The term, server or completeness does not fit: the directory has to be claimed again.
     Refused,
 }
 
 impl Store {
+    pub fn generation(&self) -> u8 {
+        self.meta.map_or(0, |meta| meta.generation)
+    }
+
     /// Whether a tombstone keeps the key from the hash.
     pub fn bars(&self, key: usize, hash: u8) -> bool {
         self.revoked.and(self.revoked_of[key]).has(hash)
@@ -110,7 +116,7 @@ impl Store {
             return Declared::Outdated;
         }
         let before = *self;
-        let held: Hashes = before.records.of(key).map(|(hash, _)| hash).collect();
+        let held: Hashes = before.records.owned_by(key).map(|(hash, _)| hash).collect();
         let hold: Hashes = wanted.records.iter().map(|(hash, _)| hash).collect();
         let mut named = hold.and(wanted.withdrawn).and(wanted.revoked);
         if mistake != Some(Mistake::DeclaredInPart) {
@@ -129,9 +135,10 @@ impl Store {
                     continue;
                 }
                 None if is_revoked && !is_taken && !before.bars(key, hash) => {
-                    let barred = match wanted.is_brought {
-                        true => &mut self.revoked_of[key],
-                        false => &mut self.revoked,
+                    let barred = if wanted.is_brought {
+                        &mut self.revoked_of[key]
+                    } else {
+                        &mut self.revoked
                     };
                     *barred = barred.and(Hashes::one(hash));
                 }
@@ -166,7 +173,7 @@ impl Store {
             }
         }
         for key in 0..KEYS {
-            let is_held = self.records.of(key).next().is_some();
+            let is_held = self.records.owned_by(key).next().is_some();
             self.numbers[key] = if is_held { number } else { 0 };
         }
     }

@@ -1,8 +1,9 @@
-//! What a write does: one request to Redis or to the API server.
+//! Effects of a write: one request to Redis or to the API server.
 
-use crate::cluster::{Phase, Secret};
+use crate::cluster::{Phase, Secret, Status};
 use crate::leader::{Claim, Hand, Mark, Memory, Note, Write};
 use crate::mistake::Mistake;
+use crate::records::at;
 use crate::store::{Declaration, Declared};
 use crate::system::System;
 
@@ -18,7 +19,8 @@ pub fn written(
     let phase = next.keys[index].object.phase;
     let is_living = matches!(phase, Phase::Declared | Phase::Deleting);
     let is_blind = mistake == Some(Mistake::StaleCache) && matches!(hand.write, Write::Report(_));
-    let may_change = is_living && (hand.is_object_as_read || is_blind);
+    let is_taken = is_living && !next.keys[index].refused;
+    let may_change = is_taken && (hand.is_object_as_read || is_blind);
     match hand.write {
         Write::Declare(wanted) => declare(&mut next, index, &wanted, from, mistake),
         Write::Reveal(hash, retiring) | Write::Replace(hash, retiring) => {
@@ -50,10 +52,16 @@ pub fn written(
             next.change_object(index, from, |object| object.finalizer = true);
         }
         Write::Announce(hash) => next.change_object(index, from, |object| {
-            object.status = object.status.announcing(hash);
+            let ledger = object.status.ledger().announce(hash);
+            object.status = Status {
+                named: true,
+                ..object.status.naming(&ledger)
+            };
         }),
-        Write::Retire(hash, at) => next.change_object(index, from, |object| {
-            object.status = object.status.retiring(hash, at, object.spec.brought);
+        Write::Retire(hash, retires) => next.change_object(index, from, |object| {
+            let ledger = object.status.ledger();
+            let ledger = ledger.retire(hash, at(retires), object.spec.brought);
+            object.status = object.status.naming(&ledger);
         }),
         Write::Report(status) => {
             next.change_object(index, from, |object| object.status = status);
@@ -71,16 +79,20 @@ pub fn written(
     next
 }
 
-fn declare(
+/// Carries out a declaration of a key; `from`: the leader that waits for the answer.
+pub fn declare(
     next: &mut System,
     key: usize,
     wanted: &Declaration,
     from: Option<usize>,
     mistake: Option<Mistake>,
 ) {
-    let (server, number) = (next.server, next.number_after_all());
-    let declared = next.store.declare(key, wanted, server, number, mistake);
-    let Some(leader) = from.map(|number| &mut next.leaders[number]) else {
+    let (server, number) = (next.server(wanted.store), next.number_after_all());
+    let store = next.store_mut(wanted.store);
+    let declared = store.declare(key, wanted, server, number, mistake);
+    let leader = from.map(|number| &mut next.leaders[number]);
+    // A directory that was left waits for nobody.
+    let Some(leader) = leader.filter(|leader| leader.open == Some(wanted.store)) else {
         return;
     };
     match declared {

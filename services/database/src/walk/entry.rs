@@ -1,4 +1,4 @@
-//! What a walk meets, and the two queries that find it.
+//! Entries of a walk, and the two queries that read them.
 
 use tokio_postgres::Row;
 use water_domain::{Number, Timestamp};
@@ -55,7 +55,7 @@ pub(super) fn changes_of(history: History) -> &'static str {
     }
 }
 
-/// Where the columns stand.
+/// Positions of the columns.
 mod column {
     pub const VERSION: usize = 0;
     pub const ID: usize = 1;
@@ -67,7 +67,7 @@ mod column {
     pub const CREATED_AT: usize = 7;
 }
 
-/// One of a walk's entries.
+/// An entry of a walk.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Entry<'a> {
     /// A row that is stored.
@@ -83,15 +83,15 @@ pub struct Record<'a> {
     pub id: &'a str,
     /// The company.
     pub company_name: &'a str,
-    /// Its sector.
+    /// Code of the sector.
     pub sector_code: &'a str,
-    /// Its département.
+    /// Code of the département.
     pub dept_code: &'a str,
     /// `globalScore` of an analysis, `score` of an audit.
     pub score: Number,
     /// `rating` of an analysis, `globalRating` of an audit.
     pub rating: &'a str,
-    /// When.
+    /// Date of the analysis or audit.
     pub created_at: Timestamp,
 }
 
@@ -102,8 +102,8 @@ pub struct Portion {
 }
 
 impl Portion {
-    /// At most `limit` of the rows; another one says that there is more.
-    pub(super) fn of(mut rows: Vec<Row>, limit: usize) -> Self {
+    /// Keeps at most `limit` of the rows; one more means that entries follow.
+    pub(super) fn new(mut rows: Vec<Row>, limit: usize) -> Self {
         let more = rows.len() > limit;
         rows.truncate(limit);
         Self { rows, more }
@@ -114,12 +114,12 @@ impl Portion {
         self.more
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there is none.
+    /// Whether the portion is empty.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -129,7 +129,7 @@ impl Portion {
         self.rows.iter().map(entry)
     }
 
-    /// Where the last of the first `count` entries stands.
+    /// Returns the place of the last of the first `count` entries.
     pub fn place_before(&self, count: usize) -> Option<Place> {
         let row = self.rows.get(count.checked_sub(1)?)?;
         Some(Place {

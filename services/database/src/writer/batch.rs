@@ -1,4 +1,4 @@
-//! Rows of a history as PostgreSQL's binary COPY format, written as bytes without a copy between.
+//! Rows of a history in PostgreSQL's binary COPY format, written as bytes without an intermediate copy.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use water_domain::{Number, Timestamp};
@@ -10,7 +10,7 @@ use crate::moment::Moment;
 pub struct HistoryRow<'a> {
     /// The physical line on which the row begins, from 1.
     pub line: u64,
-    /// Whose row; an `AccountId`'s text.
+    /// The account, an `AccountId`'s text.
     pub account_id: &'a str,
     /// Unique within the account.
     pub id: &'a str,
@@ -24,7 +24,7 @@ pub struct HistoryRow<'a> {
     pub score: Number,
     /// A `HistoryRating`'s text.
     pub rating: &'a str,
-    /// When.
+    /// Date of the analysis or audit.
     pub created_at: Timestamp,
 }
 
@@ -33,12 +33,12 @@ pub(crate) const COLUMNS: &str =
     "line, account_id, id, created_at, score, company_name, sector_code, dept_code, rating";
 const COLUMN_COUNT: i16 = 9;
 
-/// Signature, flags and the length of an empty extension: what a binary COPY begins with.
+/// Signature, flags and the length of an empty extension, which begin a binary COPY.
 pub(crate) const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
-/// A row of −1 columns: its end.
+/// A row of −1 columns, which ends a binary COPY.
 pub(crate) const TRAILER: &[u8] = &(-1_i16).to_be_bytes();
 
-/// Rows that travel together; one row is far too little for a message.
+/// Rows that are sent together; one row is far too little for a message.
 #[derive(Debug, Default)]
 pub struct Batch {
     bytes: BytesMut,
@@ -64,7 +64,7 @@ impl Batch {
         self.text(row.rating);
     }
 
-    /// Whether it should be sent.
+    /// Whether the batch should be sent.
     pub fn is_full(&self) -> bool {
         self.bytes.len() >= Self::FULL
     }

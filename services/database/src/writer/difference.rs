@@ -1,23 +1,23 @@
-//! What a dry run names: the largest differences between what is stored and what a file says.
+//! Largest differences between the stored data and a file, which a dry run names.
 
 use std::fmt;
 
 use serde::Serialize;
 use water_domain::{Level, Number};
 
-/// How many differences of a column are named.
+/// Number of differences named for a column.
 const NAMED: usize = 5;
 
-/// One value before and after.
+/// A value before and after.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Difference {
-    /// The département's code; of a history `line 17` of the file, which names no account.
+    /// The département's code; for a history `line 17` of the file, which names no account.
     pub record: String,
     /// The column in the API's spelling.
     pub column: &'static str,
-    /// What is stored.
+    /// The stored value.
     pub before: Value,
-    /// What the file says.
+    /// The file's value.
     pub after: Value,
 }
 
@@ -32,8 +32,8 @@ pub enum Value {
 }
 
 impl Difference {
-    /// Before and after of one record.
-    pub(super) fn of(record: impl Into<String>, column: &'static str, sides: [Value; 2]) -> Self {
+    /// The difference of one record's column, before and after.
+    pub(super) fn new(record: impl Into<String>, column: &'static str, sides: [Value; 2]) -> Self {
         let [before, after] = sides;
         Self {
             record: record.into(),
@@ -49,7 +49,7 @@ impl Difference {
 }
 
 impl Value {
-    /// Where it stands on its scale.
+    /// Position of the value on its scale.
     fn place(self) -> f64 {
         match self {
             Self::Score(number) => number.get(),
@@ -58,7 +58,7 @@ impl Value {
     }
 }
 
-/// The largest of one column's differences. Values that stay as they are do not count.
+/// Returns the largest of one column's differences, without values that stay.
 pub(super) fn largest(differences: impl Iterator<Item = Difference>) -> Vec<Difference> {
     let mut differences: Vec<_> = differences
         .filter(|difference| difference.before != difference.after)
@@ -108,7 +108,7 @@ mod tests {
                 Value::Level(Level::Normal),
             ),
         ];
-        let differences = sides.map(|(code, old, new)| Difference::of(code, "x", [old, new]));
+        let differences = sides.map(|(code, old, new)| Difference::new(code, "x", [old, new]));
         let largest = largest(differences.into_iter());
         let named: Vec<_> = largest.iter().map(ToString::to_string).collect();
         assert_eq!(named, ["34 x crise → normal", "01 x 1 → 1.5"]);

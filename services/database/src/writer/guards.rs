@@ -1,4 +1,4 @@
-//! What a replacing load is held against: a file that is well formed and probably not meant.
+//! Guards of a replacing load against a file that is well formed and probably not meant.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use water_domain::departement;
 
 use crate::writer::load::{Load, Refusal};
 
-/// The stored départements that a file does not have, if it may remove them. A first file must have
-/// all of France's: nothing is stored that could be missed.
+/// Returns the stored départements that a file does not have, if it may remove them. A first file must have all of
+/// France's: nothing is stored that could be missed.
 pub(super) fn removed<S, W>(
     dataset: &'static str,
     stored: &BTreeMap<&'static str, S>,
@@ -29,30 +29,34 @@ pub(super) fn removed<S, W>(
         .iter()
         .map(|departement| departement.code);
     let missing = codes(all.filter(absent));
-    match stored.is_empty() && !missing.is_empty() {
-        true => Err(Refusal::Incomplete {
+    if stored.is_empty() && !missing.is_empty() {
+        Err(Refusal::Incomplete {
             dataset,
             departements: missing,
-        }),
-        false => Ok(removed),
+        })
+    } else {
+        Ok(removed)
     }
 }
 
-/// Refuses a file that moves more of the stored measured records than the load allows.
+/// Refuses a file that moves more of the stored measured records, or levels, than the load allows.
 pub(super) fn moved(
     dataset: &'static str,
+    what: &'static str,
     moved: usize,
     of: usize,
     load: &Load,
 ) -> Result<(), Refusal> {
-    match moved * 100 > of * usize::from(load.max_changed) {
-        true => Err(Refusal::Moves {
+    if moved * 100 > of * usize::from(load.max_changed) {
+        Err(Refusal::Moves {
             dataset,
+            what,
             moved,
             of,
             allowed: load.max_changed,
-        }),
-        false => Ok(()),
+        })
+    } else {
+        Ok(())
     }
 }
 

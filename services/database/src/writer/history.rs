@@ -1,8 +1,9 @@
-//! A history file is merged by (account, id): staged by COPY, then upserted in one transaction.
+//! Loads of history files, merged by (account, id): staged by COPY, then upserted in one transaction.
 
 mod deletion;
 mod merge;
 mod places;
+mod sources;
 mod table;
 
 use std::pin::pin;
@@ -19,9 +20,9 @@ use crate::writer::history::merge::Merge;
 use crate::writer::load::{History, Load, LoadError, Outcome};
 use crate::writer::state::{self, Input};
 
-pub use deletion::Deleted;
+pub use deletion::DeletionOutcome;
 
-/// A load under way: batches go in, then it is finished or dropped, which leaves nothing.
+/// A load in progress: batches are added, then it is finished, or dropped without a trace.
 pub struct Staging<'a> {
     writer: &'a mut Writer,
     copy: Statement,
@@ -48,8 +49,8 @@ impl Writer {
 }
 
 impl Staging<'_> {
-    /// Adds rows. Each batch is a COPY of its own: a statement that waits for a slow file would keep
-    /// its snapshot, and no table of the server could be vacuumed meanwhile.
+    /// Adds rows. Each batch is a separate COPY: a statement that waits for a slow file would keep its snapshot, and
+    /// no table of the server could be vacuumed meanwhile.
     pub async fn push(&mut self, batch: Batch) -> Result<(), Error> {
         let (bytes, rows) = batch.into_parts();
         if rows == 0 {
@@ -67,7 +68,7 @@ impl Staging<'_> {
         sink.finish().await.map(drop)
     }
 
-    /// Merges what was staged; the rows describe the moment `as_of`.
+    /// Merges the staged rows, which describe the moment `as_of`.
     pub async fn finish(self, as_of: Timestamp, load: &Load) -> Result<Outcome, LoadError> {
         let input = Input::history(self.history);
         let mut transaction = self.writer.begin_load(input.dataset, load).await?;
@@ -76,17 +77,21 @@ impl Staging<'_> {
             .await
             .attempting(STAGING)?;
         state::check_history(&transaction, input, load).await?;
-        let mut merge = Merge::of(&mut transaction, self.history, as_of).await?;
-        let merged = match load.dry_run {
-            true => merge.compare().await?,
-            false => merge.run().await?,
+        let mut merge = Merge::prepare(&mut transaction, self.history, as_of).await?;
+        let merged = if load.dry_run {
+            merge.compare().await?
+        } else {
+            merge.run().await?
         };
-        let outcome = Outcome {
+        let mut outcome = Outcome {
             rows: self.rows,
             ..merged
         };
         if !load.dry_run {
-            state::finish(transaction, input, as_of, load, &outcome).await?;
+            outcome.is_noted = state::end(&transaction, input, as_of, load, &outcome).await?;
+            let is_again = !outcome.is_noted;
+            sources::note(&transaction, self.history, as_of, load, is_again).await?;
+            state::commit(transaction).await?;
         }
         Ok(outcome)
     }
@@ -94,7 +99,7 @@ impl Staging<'_> {
 
 const STAGING: &str = "staging the rows of a history";
 
-/// Rows wait in a table of the session's own.
+/// Temporary table of the staged rows.
 const STAGED: &str = "DROP TABLE IF EXISTS pg_temp.staged; \
     CREATE TEMPORARY TABLE staged ( \
         line bigint NOT NULL, account_id text COLLATE \"C\" NOT NULL, id text COLLATE \"C\" NOT NULL, \
@@ -102,6 +107,6 @@ const STAGED: &str = "DROP TABLE IF EXISTS pg_temp.staged; \
         sector_code text NOT NULL, dept_code text NOT NULL, rating text NOT NULL \
     )";
 
-/// The merge sorts all rows at once: with less memory than this PostgreSQL sorts a million on disk,
-/// which takes twice as long. Hash tables get no more than a sort, so that a small server survives.
+/// Memory of the merge, which sorts all rows at once: with less PostgreSQL sorts a million on disk, which takes twice
+/// as long. Hash tables get no more than a sort, so that a small server survives.
 const MEMORY: &str = "SET LOCAL work_mem = '128MB'; SET LOCAL hash_mem_multiplier = 1";

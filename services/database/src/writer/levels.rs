@@ -1,14 +1,15 @@
-//! A load of the register's levels: the legal ones, and their copies in the stress records.
+//! Loads of the register's levels: the legal ones, and their copies in the stress records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use water_domain::{Departement, Level, StressRecord, Timestamp};
+use water_domain::{Departement, Level, Timestamp};
 
 use crate::writer::difference::{self, Difference, Value};
 use crate::writer::legal::{self, Legal};
+use crate::writer::lifting::{self, Levels, Lifting};
 use crate::writer::load::{Load, LoadError, Outcome, Refusal};
 use crate::writer::state::{self, Input};
-use crate::writer::stress::{self, STRESS, Stored};
+use crate::writer::stress::{self, STRESS, StoredStress};
 use crate::writer::{Writer, guards};
 
 const VIGIEAU: Input = Input {
@@ -18,12 +19,13 @@ const VIGIEAU: Input = Input {
 };
 
 impl Writer {
-    /// Sets the level of each département; `None` (the register does not know) keeps the stored
-    /// one. A level without a stress record is stored for the day on which there is one, and
-    /// reported.
+    /// Sets the level of each département; `None` (the register does not know) keeps the stored one, as does one that is
+    /// left out where so many entries of the answer are `unnamed`. A level without a stress record is stored until there is
+    /// one, and reported. Levels that would end in a refused answer are remembered.
     pub async fn update_levels(
         &mut self,
         levels: &[(&'static Departement, Option<Level>)],
+        unnamed: usize,
         as_of: Timestamp,
         load: &Load,
     ) -> Result<Outcome, LoadError> {
@@ -31,57 +33,90 @@ impl Writer {
         state::check(&transaction, VIGIEAU, as_of, load).await?;
         let legal = legal::read(&transaction).await?;
         let records = stress::read(&transaction).await?;
-        let mut update = Update::of(levels, &legal, &records, as_of, load);
-        guard(levels, &legal, &update, load)?;
+        let mut update = Update::new(levels, &legal, &records, as_of, load);
+        let omitted = omitted(levels, &legal);
+        guard(levels, &legal, &omitted, unnamed, load)?;
+        let kept = omitted.into_iter();
+        update
+            .outcome
+            .kept
+            .extend(kept.filter(|code| records.contains_key(&**code)));
+        let lifting = Lifting::new(&legal, levels, update.ended.len());
+        if lifting.is_doubtful() {
+            if !load.allow_lifting {
+                let refused_at = lifting::refused_at(&transaction, &update.ended).await?;
+                if refused_at.is_none() {
+                    if !load.dry_run {
+                        lifting::remember(&transaction, &update.ended).await?;
+                        state::commit(transaction).await?;
+                    }
+                    return Err(refusal(lifting).into());
+                }
+                update.outcome.lifting_refused_at = refused_at;
+            }
+            // Levels that end were checked above.
+            update.moved -= lifting.ended;
+        }
+        guards::moved(
+            VIGIEAU.name,
+            "levels",
+            update.moved,
+            legal::measured(&legal),
+            load,
+        )?;
         if load.dry_run {
             update.outcome.largest = difference::largest(update.changes.into_iter());
             return Ok(update.outcome);
         }
         legal::write(&transaction, &update.legal).await?;
         stress::write(&transaction, update.records.iter()).await?;
-        state::finish(transaction, VIGIEAU, as_of, load, &update.outcome).await?;
+        lifting::forget(&transaction).await?;
+        update.outcome.is_noted =
+            state::finish(transaction, VIGIEAU, as_of, load, &update.outcome).await?;
         Ok(update.outcome)
     }
 }
 
-/// What a load of levels changes.
+/// Changes that a load of levels makes.
 #[derive(Default)]
 struct Update {
     outcome: Outcome,
     legal: BTreeMap<&'static str, Legal>,
-    records: Vec<Stored>,
-    /// Measured levels that become others.
+    records: Vec<StoredStress>,
+    /// Measured levels that change.
     moved: usize,
-    /// Served levels that become others.
+    /// Départements whose measured level falls from above `normal` to it.
+    ended: Vec<&'static str>,
+    /// Served levels that change.
     changes: Vec<Difference>,
 }
 
 impl Update {
-    fn of(
-        levels: &[(&'static Departement, Option<Level>)],
+    fn new(
+        levels: &Levels,
         legal: &BTreeMap<&'static str, Legal>,
-        records: &BTreeMap<&'static str, Stored>,
+        records: &BTreeMap<&'static str, StoredStress>,
         as_of: Timestamp,
         load: &Load,
     ) -> Self {
         let mut update = Self::default();
         update.outcome.rows = levels.len() as u64;
+        update.outcome.not_given = not_given(levels, legal);
         for (departement, level) in levels {
             let code = departement.code;
             let (old, record) = (legal.get(code), records.get(code));
             if record.is_none() && level.is_some() {
                 update.outcome.without_record.push(code.to_owned());
             }
-            let given = level.filter(|_| !old.is_some_and(|old| old.outranks(as_of, load)));
+            let new = level.map(|level| Legal {
+                level,
+                as_of,
+                synthetic: load.synthetic,
+                register: true,
+            });
+            let given = new.filter(|new| !old.is_some_and(|old| old.outranks(new, load)));
             match given {
-                Some(level) => {
-                    let new = Legal {
-                        level,
-                        as_of,
-                        synthetic: load.synthetic,
-                    };
-                    update.set(code, new, old, record);
-                }
+                Some(new) => update.set(code, new, old, record),
                 None if record.is_some() => update.outcome.kept.push(code.to_owned()),
                 None => {}
             }
@@ -94,54 +129,92 @@ impl Update {
         code: &'static str,
         new: Legal,
         old: Option<&Legal>,
-        record: Option<&Stored>,
+        record: Option<&StoredStress>,
     ) {
         let changed = old.is_none_or(|old| old.level != new.level);
         self.moved += usize::from(old.is_some_and(|old| !old.synthetic) && changed);
+        if new.level == Level::Normal && old.is_some_and(Legal::is_restriction) {
+            self.ended.push(code);
+        }
         if old != Some(&new) {
             self.legal.insert(code, new);
+            self.outcome.restated += 1;
         }
         let Some(old) = record else {
             self.outcome.laid_aside += u64::from(changed);
             return;
         };
-        let record = StressRecord {
-            level: new.level,
-            ..old.record
-        };
-        if record != old.record {
-            self.outcome.updated += 1;
-            let sides = [old.record.level, record.level].map(Value::Level);
-            self.changes.push(Difference::of(code, "level", sides));
+        if new.level != old.level {
+            let sides = [old.level, new.level].map(Value::Level);
+            self.changes.push(Difference::new(code, "level", sides));
         }
-        if record != old.record || old.level_derived {
-            self.records.push(Stored {
-                record,
-                level_derived: false,
-            });
+        // A derived level that the register confirms is a legal one from then on.
+        let record = StoredStress {
+            level: new.level,
+            level_derived: false,
+            ..*old
+        };
+        if record != *old {
+            self.outcome.updated += 1;
+            self.records.push(record);
         }
     }
 }
 
-/// The register's answer is whole, and no other day's by mistake.
+/// Départements whose level the register gave before, and now does not: left out, unreadable or unavailable.
+fn not_given(levels: &Levels, legal: &BTreeMap<&'static str, Legal>) -> Vec<String> {
+    let given = levels.iter().filter(|(_, level)| level.is_some());
+    let given: BTreeSet<&str> = given.map(|(departement, _)| departement.code).collect();
+    let stored = legal.iter().filter(|(_, legal)| legal.register);
+    let codes = stored.map(|(code, _)| (*code).to_owned());
+    codes.filter(|code| !given.contains(&**code)).collect()
+}
+
+/// Least number of départements in the register's first answer: some registers leave overseas out, none has a region
+/// only.
+const LEAST: usize = 90;
+
+/// Départements that have a legal level, and no entry in the answer.
+fn omitted(levels: &Levels, legal: &BTreeMap<&'static str, Legal>) -> Vec<String> {
+    let given = levels.iter().map(|(departement, _)| departement.code);
+    let given: BTreeSet<&str> = given.collect();
+    let omitted = legal.keys().filter(|code| !given.contains(*code));
+    omitted.map(|code| (*code).to_owned()).collect()
+}
+
+/// Refuses an incomplete answer. Entries without a code that can be read may be those of départements that are left out.
 fn guard(
-    levels: &[(&'static Departement, Option<Level>)],
+    levels: &Levels,
     legal: &BTreeMap<&'static str, Legal>,
-    update: &Update,
+    omitted: &[String],
+    unnamed: usize,
     load: &Load,
 ) -> Result<(), Refusal> {
-    let given: BTreeSet<&str> = levels
-        .iter()
-        .map(|(departement, _)| departement.code)
-        .collect();
-    let omitted = legal.keys().filter(|code| !given.contains(*code));
-    let omitted: Vec<String> = omitted.map(|code| (*code).to_owned()).collect();
-    if !omitted.is_empty() && !load.allow_missing {
-        return Err(Refusal::Omits {
+    if load.allow_missing {
+        return Ok(());
+    }
+    let is_first = !legal.values().any(|legal| legal.register);
+    let given = levels.iter().filter(|(_, level)| level.is_some()).count();
+    if is_first && given < LEAST {
+        return Err(Refusal::Few {
             dataset: VIGIEAU.name,
-            departements: omitted,
+            given,
+            least: LEAST,
         });
     }
-    let measured = legal.values().filter(|legal| !legal.synthetic).count();
-    guards::moved(VIGIEAU.name, update.moved, measured, load)
+    if omitted.len() > unnamed {
+        return Err(Refusal::Omits {
+            dataset: VIGIEAU.name,
+            departements: omitted.to_vec(),
+        });
+    }
+    Ok(())
+}
+
+fn refusal(lifting: Lifting) -> Refusal {
+    Refusal::Lifts {
+        dataset: VIGIEAU.name,
+        ended: lifting.ended,
+        restricted: lifting.restricted,
+    }
 }

@@ -1,4 +1,4 @@
-//! Where the stored data comes from: the loads, newest first.
+//! Provenance of the stored data: the loads, newest first.
 
 use serde::Serialize;
 use tokio_postgres::Row;
@@ -8,13 +8,13 @@ use crate::error::{Attempt, Error};
 use crate::moment::Moment;
 use crate::writer::Writer;
 
-/// One load.
+/// A load.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Provenance {
     /// `stress`, `risk`, `vigieau`, `analyses` or `audits`.
     pub dataset: String,
-    /// When it was loaded, by the database's clock.
+    /// Time of the load, by the database's clock.
     pub loaded_at: Timestamp,
     /// The moment that its rows describe; histories have none.
     pub as_of: Option<Timestamp>,
@@ -24,26 +24,26 @@ pub struct Provenance {
     pub inserted: i64,
     /// Rows that changed.
     pub updated: i64,
-    /// Rows that went.
+    /// Rows that were removed.
     pub removed: i64,
     /// Départements whose level or rating was derived.
     pub derived: Vec<String>,
     /// SHA-256 of the file, in hex.
     pub sha256: String,
-    /// Where the file comes from, in its loader's words.
+    /// Origin of the file, in its loader's words.
     pub source: String,
-    /// A public link to it.
+    /// A public link to the origin.
     pub source_url: Option<String>,
-    /// Its licence.
+    /// Licence of the data.
     pub licence: Option<String>,
     /// Generated, not measured.
     pub synthetic: bool,
-    /// Who loaded it.
+    /// User of the loader.
     pub loaded_by: String,
 }
 
 impl Writer {
-    /// The last `limit` loads.
+    /// Returns the last `limit` loads.
     pub async fn provenance(&mut self, limit: u32) -> Result<Vec<Provenance>, Error> {
         let sql = "SELECT dataset, loaded_at, as_of, rows, inserted, updated, removed, derived, \
                           encode(sha256, 'hex') AS sha256, source, source_url, licence, \

@@ -1,4 +1,4 @@
-//! Removing a customer: every row of an account, in one transaction.
+//! Removes a customer: every row of an account, in one transaction.
 
 use water_domain::AccountId;
 
@@ -7,9 +7,9 @@ use crate::writer::Writer;
 use crate::writer::load::{History, LoadError};
 use crate::writer::state;
 
-/// How many rows went.
+/// Numbers of removed rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Purged {
+pub struct PurgeCounts {
     /// Risk analyses.
     pub analyses: u64,
     /// Compliance audits.
@@ -17,14 +17,14 @@ pub struct Purged {
 }
 
 impl Writer {
-    /// Removes all rows of the account; one that has none is no error. Later files do not bring it
-    /// back before [`Writer::lift_purge`]. A dry run only counts.
+    /// Removes all rows of the account; one without rows is no error. Later files do not bring it back before
+    /// [`Writer::lift_purge`]. A dry run only counts.
     pub async fn purge(
         &mut self,
         account: &AccountId,
         purged_by: &str,
         dry_run: bool,
-    ) -> Result<Purged, LoadError> {
+    ) -> Result<PurgeCounts, LoadError> {
         if dry_run {
             return Ok(self.rows_of(account).await?);
         }
@@ -57,10 +57,10 @@ impl Writer {
             .await
             .attempting("noting the purge")?;
         state::commit(transaction).await?;
-        Ok(Purged { analyses, audits })
+        Ok(PurgeCounts { analyses, audits })
     }
 
-    /// Lets later files bring a purged account back; says whether it was purged.
+    /// Lets later files bring a purged account back; returns whether it was purged.
     pub async fn lift_purge(&mut self, account: &AccountId) -> Result<bool, Error> {
         let lift = "UPDATE water.purges SET lifted_at = now() \
                     WHERE account_sha256 = sha256(convert_to($1, 'UTF8')) AND lifted_at IS NULL";
@@ -68,13 +68,13 @@ impl Writer {
         Ok(lifted.attempting("lifting a purge")? > 0)
     }
 
-    async fn rows_of(&self, account: &AccountId) -> Result<Purged, Error> {
+    async fn rows_of(&self, account: &AccountId) -> Result<PurgeCounts, Error> {
         let count = "SELECT (SELECT count(*) FROM water.analyses WHERE account_id = $1), \
                             (SELECT count(*) FROM water.audits WHERE account_id = $1)";
         let row = self.client.query_one(count, &[&account.as_str()]).await;
         let row = row.attempting("counting an account's rows")?;
         let count = |column| u64::try_from(row.get::<_, i64>(column)).unwrap_or(0);
-        Ok(Purged {
+        Ok(PurgeCounts {
             analyses: count(0),
             audits: count(1),
         })

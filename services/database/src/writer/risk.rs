@@ -1,4 +1,4 @@
-//! A risk file replaces all risk records.
+//! Loads of risk files, each of which replaces all risk records.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::writer::{Writer, guards};
 /// A row of a risk file.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RiskRow {
-    /// Where.
+    /// The département.
     pub departement: &'static Departement,
     /// 0 to 100.
     pub flood: Number,
@@ -58,7 +58,7 @@ impl Writer {
             let moved = stored
                 .iter()
                 .filter(|(code, old)| wanted.get(*code).is_some_and(|new| moves(old, new)));
-            guards::moved(RISK.name, moved.count(), stored.len(), load)?;
+            guards::moved(RISK.name, "records", moved.count(), stored.len(), load)?;
         }
         let different: Vec<&RiskRecord> = wanted
             .iter()
@@ -70,7 +70,7 @@ impl Writer {
             .filter(|code| !stored.contains_key(*code))
             .count();
         let derived = rows.iter().filter(|row| row.rating.is_none());
-        let outcome = Outcome {
+        let mut outcome = Outcome {
             rows: rows.len() as u64,
             inserted: inserted as u64,
             updated: (different.len() - inserted) as u64,
@@ -81,7 +81,7 @@ impl Writer {
         if load.dry_run {
             let largest = difference::largest(stored.iter().filter_map(|(code, old)| {
                 let sides = [old.overall, wanted.get(code)?.overall].map(Value::Score);
-                Some(Difference::of(*code, "overall", sides))
+                Some(Difference::new(*code, "overall", sides))
             }));
             return Ok(Outcome { largest, ..outcome });
         }
@@ -91,19 +91,18 @@ impl Writer {
             .await
             .attempting("removing risk records")?;
         write(&transaction, &different).await?;
-        state::finish(transaction, RISK, as_of, load, &outcome).await?;
+        outcome.is_noted = state::finish(transaction, RISK, as_of, load, &outcome).await?;
         Ok(outcome)
     }
 }
 
-/// Whether an overall score goes two bands or more away.
+/// Whether an overall score moves by two bands or more.
 fn moves(old: &RiskRecord, new: &RiskRecord) -> bool {
     let band = |record: &RiskRecord| RiskRating::from_overall(record.overall.get()) as u8;
     band(old).abs_diff(band(new)) >= 2
 }
 
-/// The record that a row makes. Without a date of its own it takes the load's, unless it says what
-/// is stored already: then nothing about it was updated.
+/// Builds a row's record. A row without a date takes the load's, or the stored one if nothing else changed.
 fn record(row: &RiskRow, stored: Option<&RiskRecord>, as_of: Timestamp) -> RiskRecord {
     let mut record = RiskRecord {
         departement: row.departement,

@@ -1,5 +1,5 @@
-//! The frame of every load: take the dataset's lock, check its date, and at the end raise its
-//! version, note the load and wake the readers.
+//! Frame of every load: takes the dataset's lock, checks its date, and at the end raises its version, records the
+//! load and notifies the readers.
 
 use tokio_postgres::Transaction;
 use water_domain::Timestamp;
@@ -8,13 +8,13 @@ use crate::error::{Attempt, Error};
 use crate::moment::Moment;
 use crate::writer::load::{History, Load, LoadError, Outcome, Refusal};
 
-/// An input: where its date is kept, and which dataset it changes. They differ for `vigieau` only,
+/// An input: the name under which its date is kept, and the dataset that it changes. They differ for `vigieau` only,
 /// whose levels become part of the stress records.
 #[derive(Clone, Copy)]
 pub(crate) struct Input {
     pub(crate) name: &'static str,
     pub(crate) dataset: &'static str,
-    /// Whether a file has all of it, so that its date is the dataset's.
+    /// Whether a file has the whole dataset, so that its date is the dataset's.
     pub(crate) whole: bool,
 }
 
@@ -38,7 +38,7 @@ impl Input {
     }
 }
 
-/// What a load would replace.
+/// Data that a load would replace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Over {
     /// Nothing, or generated data.
@@ -47,8 +47,8 @@ pub(crate) enum Over {
     Measured,
 }
 
-/// Takes the dataset's lock, the transaction's own. Where another load has it, `waiting` is told,
-/// and after ten minutes it is given up.
+/// Takes the dataset's lock for the transaction. If another load has it, calls `waiting`, and gives up after ten
+/// minutes.
 pub(crate) async fn lock(
     transaction: &Transaction<'_>,
     dataset: &str,
@@ -78,16 +78,16 @@ pub(crate) async fn lock(
         .attempting(ATTEMPT)
 }
 
-/// Refuses an as-of date older than the stored one and generated data over measured, unless it is
-/// forced.
+/// Refuses an as-of date older than the stored one and generated data over measured, unless the load is forced.
 pub(crate) async fn check(
     transaction: &Transaction<'_>,
     input: Input,
     as_of: Timestamp,
     load: &Load,
 ) -> Result<Over, LoadError> {
-    let stored = "SELECT as_of, (SELECT NOT synthetic FROM water.loads \
-                                 WHERE dataset = name ORDER BY id DESC LIMIT 1) AS measured \
+    let stored = "SELECT as_of, coalesce((SELECT NOT synthetic FROM water.loads \
+                                          WHERE dataset = name ORDER BY id DESC LIMIT 1), \
+                                         as_of IS NOT NULL) AS measured \
                   FROM water.datasets WHERE name = $1";
     let row = transaction
         .query_one(stored, &[&input.name])
@@ -102,11 +102,10 @@ pub(crate) async fn check(
         })?,
         _ => {}
     }
-    let measured: Option<bool> = row.get("measured");
-    over(measured.unwrap_or(false), input, load)
+    over(row.get("measured"), input, load)
 }
 
-/// The same for a history: any measured load left rows that a generated one would change.
+/// Refuses generated data for a history with any measured load, whose rows it would change.
 pub(crate) async fn check_history(
     transaction: &Transaction<'_>,
     input: Input,
@@ -131,48 +130,63 @@ fn over(measured: bool, input: Input, load: &Load) -> Result<Over, LoadError> {
     }
 }
 
-/// Ends a load. Content that did not change keeps its version and its date. A deletion describes
-/// no moment.
+/// Ends a load and commits it; returns whether it was added to the provenance.
 pub(crate) async fn finish(
     transaction: Transaction<'_>,
     input: Input,
     as_of: impl Into<Option<Timestamp>>,
     load: &Load,
     outcome: &Outcome,
-) -> Result<(), LoadError> {
+) -> Result<bool, LoadError> {
+    let is_noted = end(&transaction, input, as_of, load, outcome).await?;
+    commit(transaction).await?;
+    Ok(is_noted)
+}
+
+/// Ends a load; returns whether it was added to the provenance. Content that did not change keeps its date. A deletion
+/// leaves the date of the data as it is.
+pub(crate) async fn end(
+    transaction: &Transaction<'_>,
+    input: Input,
+    as_of: impl Into<Option<Timestamp>>,
+    load: &Load,
+    outcome: &Outcome,
+) -> Result<bool, LoadError> {
     const ATTEMPT: &str = "ending the load";
     let as_of = as_of.into().map(Moment);
-    let confirmed = match input.whole {
-        true => {
-            "UPDATE water.datasets SET as_of = $2 WHERE name = $1 AND as_of IS DISTINCT FROM $2"
-        }
-        // Rows of different dates stand side by side.
-        false => "UPDATE water.datasets SET as_of = greatest(as_of, $2) WHERE name = $1",
+    let confirmed = if input.whole {
+        "UPDATE water.datasets SET as_of = $2 WHERE name = $1 AND as_of IS DISTINCT FROM $2"
+    } else {
+        // A history has rows of different dates.
+        "UPDATE water.datasets SET as_of = greatest(as_of, $2) WHERE name = $1"
     };
     transaction
         .execute(confirmed, &[&input.name, &as_of])
         .await
         .attempting(ATTEMPT)?;
-    if outcome.changed() {
-        let raise = "UPDATE water.datasets SET version = version + 1, updated_at = greatest(updated_at, $2) \
-                     WHERE name = $1";
+    let is_noted = note(transaction, input, as_of, load, outcome)
+        .await
+        .attempting("noting the load's provenance")?;
+    // Readers show the date of each level, a derived one's too, which moves though the level stays.
+    let is_restated = outcome.restated > 0 || input.dataset == "stress" && is_noted;
+    if outcome.changed() || is_restated {
+        let raise = "UPDATE water.datasets SET version = version + 1, \
+                            updated_at = CASE WHEN $3 THEN greatest(updated_at, $2) ELSE updated_at END \
+                     WHERE name = $1 AND ($3 OR updated_at IS NOT NULL)";
         transaction
-            .execute(raise, &[&input.dataset, &as_of])
+            .execute(raise, &[&input.dataset, &as_of, &outcome.changed()])
             .await
             .attempting(ATTEMPT)?;
-        // Only makes readers look sooner: they also ask every second.
+        // Only makes readers check sooner: they also poll every second.
         transaction
             .execute("SELECT pg_notify('water_datasets', $1)", &[&input.dataset])
             .await
             .attempting(ATTEMPT)?;
     }
-    note(&transaction, input, as_of, load, outcome)
-        .await
-        .attempting("noting the load's provenance")?;
-    commit(transaction).await
+    Ok(is_noted)
 }
 
-/// Commits. Where the connection ends before the answer, nobody knows whether the server did.
+/// Commits. If the connection ends before the answer, it is unknown whether the server committed.
 pub(crate) async fn commit(transaction: Transaction<'_>) -> Result<(), LoadError> {
     match transaction.commit().await.attempting("committing") {
         Err(error) if error.is_end_of_connection() => Err(LoadError::Uncertain(error)),
@@ -180,14 +194,15 @@ pub(crate) async fn commit(transaction: Transaction<'_>) -> Result<(), LoadError
     }
 }
 
-/// Adds the load to the provenance, unless it repeats the last one and changed nothing.
+/// Adds the load to the provenance, unless it changed nothing, and its bytes, all that was said of them and the levels that
+/// it kept are those of the last one. Returns whether it was added.
 async fn note(
     transaction: &Transaction<'_>,
     input: Input,
     as_of: Option<Moment>,
     load: &Load,
     outcome: &Outcome,
-) -> Result<(), tokio_postgres::Error> {
+) -> Result<bool, tokio_postgres::Error> {
     let counts = [
         outcome.rows,
         outcome.inserted,
@@ -196,13 +211,15 @@ async fn note(
     ]
     .map(|n| n as i64);
     let sql = "INSERT INTO water.loads (dataset, as_of, sha256, source, synthetic, loaded_by, \
-                                        rows, inserted, updated, removed, derived, licence, source_url) \
-               SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $13, $14 \
+                                        rows, inserted, updated, removed, derived, licence, source_url, \
+                                        kept_levels) \
+               SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $13, $14, $15 \
                WHERE $12 OR NOT EXISTS ( \
-                   SELECT FROM (SELECT as_of, sha256 FROM water.loads WHERE dataset = $1 ORDER BY id DESC LIMIT 1) \
-                       AS last \
-                   WHERE last.as_of IS NOT DISTINCT FROM $2 AND last.sha256 = $3)";
-    transaction
+                   SELECT FROM (SELECT * FROM water.loads WHERE dataset = $1 ORDER BY id DESC LIMIT 1) AS last \
+                   WHERE (last.as_of, last.sha256, last.source, last.synthetic, last.licence, last.source_url, \
+                          last.kept_levels) \
+                       IS NOT DISTINCT FROM ($2, $3, $4, $5, $13, $14, $15))";
+    let added = transaction
         .execute(
             sql,
             &[
@@ -220,8 +237,9 @@ async fn note(
                 &outcome.changed(),
                 &load.licence,
                 &load.source_url,
+                &outcome.not_given,
             ],
         )
         .await?;
-    Ok(())
+    Ok(added > 0)
 }

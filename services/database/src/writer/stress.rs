@@ -1,22 +1,23 @@
-//! A stress file replaces all stress records; a legal level that is newer than its own stays.
+//! Loads of stress files, each of which replaces all stress records; a newer legal level stays.
 
 use std::collections::BTreeMap;
 
-use tokio_postgres::Transaction;
-use water_domain::{Departement, Level, Number, StressRecord, Timestamp};
+use tokio_postgres::{Row, Transaction};
+use water_domain::{Departement, Level, Number, Timestamp, departement};
 
-use crate::departements;
+use crate::departements::{number, word};
 use crate::error::{Attempt, Error};
 use crate::writer::difference::{self, Difference, Value};
 use crate::writer::legal::{self, Legal};
-use crate::writer::load::{Load, LoadError, Outcome};
+use crate::writer::lifting::Lifting;
+use crate::writer::load::{Load, LoadError, Outcome, Refusal};
 use crate::writer::state::{self, Input, Over};
 use crate::writer::{Writer, guards};
 
 /// A row of a stress file.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct StressRow {
-    /// Where.
+    /// The département.
     pub departement: &'static Departement,
     /// 0 to 5.
     pub stress_index: Number,
@@ -24,10 +25,13 @@ pub struct StressRow {
     pub level: Option<Level>,
 }
 
-/// A record and whether its level comes from the index alone.
+/// A stored record.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Stored {
-    pub(crate) record: StressRecord,
+pub(crate) struct StoredStress {
+    pub(crate) departement: &'static Departement,
+    pub(crate) stress_index: Number,
+    pub(crate) level: Level,
+    /// Whether the level comes from the index alone.
     pub(crate) level_derived: bool,
 }
 
@@ -45,7 +49,7 @@ impl Writer {
         let transaction = self.begin_load(STRESS.dataset, load).await?;
         let over = state::check(&transaction, STRESS, as_of, load).await?;
         let (stored, legal) = (read(&transaction).await?, legal::read(&transaction).await?);
-        let wanted: BTreeMap<&str, Wanted> = rows
+        let wanted: BTreeMap<&str, StressUpdate> = rows
             .iter()
             .map(|row| {
                 let code = row.departement.code;
@@ -56,16 +60,17 @@ impl Writer {
         if over == Over::Measured {
             let moved = stored.iter().filter(|(code, old)| {
                 let new = wanted.get(*code);
-                new.is_some_and(|new| moves(&old.record, &new.stored.record))
+                new.is_some_and(|new| moves(old, &new.stored))
             });
-            guards::moved(STRESS.name, moved.count(), stored.len(), load)?;
+            guards::moved(STRESS.name, "records", moved.count(), stored.len(), load)?;
         }
-        let codes = |of: fn(&Wanted) -> bool| {
+        guard_levels(&legal, &wanted, load)?;
+        let codes = |of: fn(&StressUpdate) -> bool| {
             let matching = rows.iter().map(|row| row.departement.code);
             let matching = matching.filter(|code| of(&wanted[code]));
             matching.map(str::to_owned).collect::<Vec<_>>()
         };
-        let outcome = Outcome {
+        let mut outcome = Outcome {
             rows: rows.len() as u64,
             inserted: wanted
                 .keys()
@@ -73,13 +78,13 @@ impl Writer {
                 .count() as u64,
             updated: wanted
                 .iter()
-                .filter(|(code, new)| {
-                    stored
-                        .get(*code)
-                        .is_some_and(|old| old.record != new.stored.record)
-                })
+                .filter(|(code, new)| stored.get(*code).is_some_and(|old| *old != new.stored))
                 .count() as u64,
             removed: removed.len() as u64,
+            restated: wanted
+                .iter()
+                .filter(|(code, new)| new.given.is_some_and(|new| legal.get(*code) != Some(&new)))
+                .count() as u64,
             derived: codes(|new| new.stored.level_derived),
             kept: codes(|new| new.kept),
             ..Outcome::default()
@@ -103,41 +108,70 @@ impl Writer {
             .iter()
             .filter_map(|(code, new)| Some((*code, new.given?)));
         legal::write(&transaction, &given.collect()).await?;
-        state::finish(transaction, STRESS, as_of, load, &outcome).await?;
+        outcome.is_noted = state::finish(transaction, STRESS, as_of, load, &outcome).await?;
         Ok(outcome)
     }
 }
 
-/// What becomes of a row.
+/// Refuses levels that would end together, or move in too many départements.
+fn guard_levels(
+    legal: &BTreeMap<&str, Legal>,
+    wanted: &BTreeMap<&str, StressUpdate>,
+    load: &Load,
+) -> Result<(), Refusal> {
+    let moves = legal.iter().filter_map(|(code, old)| {
+        let new = wanted.get(code)?.given?;
+        (!old.synthetic && new.level != old.level).then_some((old, new))
+    });
+    let moves: Vec<_> = moves.collect();
+    let ends = |(old, new): &&(&Legal, Legal)| old.is_restriction() && new.level == Level::Normal;
+    let ended = moves.iter().filter(ends).count();
+    let lifting = Lifting::of_a_part(legal, ended);
+    let is_doubtful = lifting.is_doubtful();
+    if is_doubtful && !load.allow_lifting {
+        return Err(Refusal::Ends {
+            dataset: STRESS.name,
+            ended,
+            restricted: lifting.restricted,
+        });
+    }
+    // Levels that end were checked above.
+    let moved = if is_doubtful {
+        moves.len() - ended
+    } else {
+        moves.len()
+    };
+    guards::moved(STRESS.name, "levels", moved, legal::measured(legal), load)
+}
+
+/// A row's record, and the choice of its level.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Wanted {
-    stored: Stored,
+struct StressUpdate {
+    stored: StoredStress,
     /// The legal level that the file gives, unless the stored one stays.
     given: Option<Legal>,
     /// Whether the stored legal level stays.
     kept: bool,
 }
 
-/// The level of the file, unless the stored legal one is newer or the file gives none; else one
-/// derived from the index.
-fn wanted(row: &StressRow, legal: Option<&Legal>, as_of: Timestamp, load: &Load) -> Wanted {
+/// Takes the file's level, or the stored legal one if that is newer, or the register's of the same date, or the file
+/// gives none; without either, derives the level from the index.
+fn wanted(row: &StressRow, legal: Option<&Legal>, as_of: Timestamp, load: &Load) -> StressUpdate {
     let given = row
         .level
-        .filter(|_| !legal.is_some_and(|legal| legal.outranks(as_of, load)))
         .map(|level| Legal {
             level,
             as_of,
             synthetic: load.synthetic,
-        });
+            register: false,
+        })
+        .filter(|new| !legal.is_some_and(|legal| legal.outranks(new, load)));
     let level = given.as_ref().or(legal).map(|legal| legal.level);
-    let record = StressRecord {
-        departement: row.departement,
-        stress_index: row.stress_index,
-        level: level.unwrap_or_else(|| Level::from_stress_index(row.stress_index.get())),
-    };
-    Wanted {
-        stored: Stored {
-            record,
+    StressUpdate {
+        stored: StoredStress {
+            departement: row.departement,
+            stress_index: row.stress_index,
+            level: level.unwrap_or_else(|| Level::from_stress_index(row.stress_index.get())),
             level_derived: level.is_none(),
         },
         given,
@@ -145,15 +179,15 @@ fn wanted(row: &StressRow, legal: Option<&Legal>, as_of: Timestamp, load: &Load)
     }
 }
 
-/// The indices that would move most, and the levels.
+/// Returns the indices and levels that would move most.
 fn largest(
-    stored: &BTreeMap<&'static str, Stored>,
-    wanted: &BTreeMap<&str, Wanted>,
+    stored: &BTreeMap<&'static str, StoredStress>,
+    wanted: &BTreeMap<&str, StressUpdate>,
 ) -> Vec<Difference> {
-    let moves = |column: &'static str, value: fn(&StressRecord) -> Value| {
+    let moves = |column: &'static str, value: fn(&StoredStress) -> Value| {
         difference::largest(stored.iter().filter_map(|(code, old)| {
-            let sides = [&old.record, &wanted.get(code)?.stored.record].map(value);
-            Some(Difference::of(*code, column, sides))
+            let sides = [old, &wanted.get(code)?.stored].map(value);
+            Some(Difference::new(*code, column, sides))
         }))
     };
     let indices = moves("stressIndex", |record| Value::Score(record.stress_index));
@@ -161,38 +195,37 @@ fn largest(
     [indices, levels].concat()
 }
 
-/// Whether an index goes two bands or more away.
-fn moves(old: &StressRecord, new: &StressRecord) -> bool {
-    let band = |record: &StressRecord| Level::from_stress_index(record.stress_index.get()) as u8;
+/// Whether an index moves by two bands or more.
+fn moves(old: &StoredStress, new: &StoredStress) -> bool {
+    let band = |record: &StoredStress| Level::from_stress_index(record.stress_index.get()) as u8;
     band(old).abs_diff(band(new)) >= 2
 }
 
-/// All stored records by code.
+/// Reads all stored records by code.
 pub(crate) async fn read(
     transaction: &Transaction<'_>,
-) -> Result<BTreeMap<&'static str, Stored>, Error> {
+) -> Result<BTreeMap<&'static str, StoredStress>, Error> {
+    const ATTEMPT: &str = "reading the stress records";
     let sql = "SELECT dept, stress_index, level, level_derived FROM water.stress";
-    let rows = transaction
-        .query(sql, &[])
-        .await
-        .attempting("reading the stress records")?;
-    let stored = |row| {
-        let record = departements::stress_record(row)?;
-        Ok((
-            record.departement.code,
-            Stored {
-                record,
-                level_derived: row.get("level_derived"),
-            },
-        ))
+    let rows = transaction.query(sql, &[]).await.attempting(ATTEMPT)?;
+    let stored = |row: &Row| {
+        let departement = departement::parse(row.get("dept"));
+        let departement = departement.map_err(|why| Error::stored(ATTEMPT, why))?;
+        let stored = StoredStress {
+            departement,
+            stress_index: number(ATTEMPT, row, "stress_index")?,
+            level: word(ATTEMPT, row, "level")?,
+            level_derived: row.get("level_derived"),
+        };
+        Ok((departement.code, stored))
     };
     rows.iter().map(stored).collect()
 }
 
-/// Inserts records, or overwrites those of the same départements.
+/// Inserts records, or overwrites those of the same départements. The schema dates them as the load.
 pub(crate) async fn write(
     transaction: &Transaction<'_>,
-    records: impl Iterator<Item = &Stored>,
+    records: impl Iterator<Item = &StoredStress>,
 ) -> Result<(), Error> {
     let sql = "INSERT INTO water.stress (dept, stress_index, level, level_derived) VALUES ($1, $2, $3, $4) \
                ON CONFLICT (dept) DO UPDATE SET stress_index = excluded.stress_index, \
@@ -201,18 +234,14 @@ pub(crate) async fn write(
         .prepare(sql)
         .await
         .attempting("writing stress records")?;
-    for Stored {
-        record,
-        level_derived,
-    } in records
-    {
+    for record in records {
         let (code, index, level) = (
             record.departement.code,
             record.stress_index.get(),
             record.level.as_str(),
         );
         transaction
-            .execute(&statement, &[&code, &index, &level, level_derived])
+            .execute(&statement, &[&code, &index, &level, &record.level_derived])
             .await
             .attempting("writing stress records")?;
     }
@@ -246,22 +275,29 @@ mod tests {
             synthetic,
             loaded_by: String::new(),
             allow_missing: false,
+            allow_lifting: false,
             force,
             max_changed: 50,
             dry_run: false,
         }
     }
 
-    /// The level of a département whose legal one of day 5 is `alerte`, and whether it was kept.
+    /// Level of a département whose legal one of day 5 is the register's `alerte`, and whether it was kept.
     fn over_alerte(row: StressRow, as_of: i64, load: Load) -> (Level, bool) {
+        over_alerte_of(true, row, as_of, load)
+    }
+
+    /// Same, for a legal level of the register or of a stress file.
+    fn over_alerte_of(register: bool, row: StressRow, as_of: i64, load: Load) -> (Level, bool) {
         let legal = Legal {
             level: Level::Alerte,
             as_of: day(5),
             synthetic: false,
+            register,
         };
         let wanted = wanted(&row, Some(&legal), day(as_of), &load);
         assert!(!wanted.stored.level_derived);
-        (wanted.stored.record.level, wanted.kept)
+        (wanted.stored.level, wanted.kept)
     }
 
     #[test]
@@ -269,12 +305,19 @@ mod tests {
         let crise = row(0.5, Some(Level::Crise));
         let measured = || load(false, false);
         assert_eq!(over_alerte(crise, 6, measured()), (Level::Crise, false));
-        assert_eq!(over_alerte(crise, 5, measured()), (Level::Crise, false));
         assert_eq!(over_alerte(crise, 4, measured()), (Level::Alerte, true));
         assert_eq!(
             over_alerte(row(0.5, None), 6, measured()),
             (Level::Alerte, true)
         );
+    }
+
+    #[test]
+    fn a_tie_of_dates_goes_to_the_register_and_a_file_corrects_one_of_its_own_kind() {
+        let crise = row(0.5, Some(Level::Crise));
+        let over = |register| over_alerte_of(register, crise, 5, load(false, false));
+        assert_eq!(over(true), (Level::Alerte, true));
+        assert_eq!(over(false), (Level::Crise, false));
     }
 
     #[test]
@@ -295,7 +338,7 @@ mod tests {
         for (index, level) in [(1.5, Level::Vigilance), (4.5, Level::Crise)] {
             let wanted = wanted(&row(index, None), None, day(1), &load(false, false));
             assert_eq!(
-                (wanted.stored.record.level, wanted.stored.level_derived),
+                (wanted.stored.level, wanted.stored.level_derived),
                 (level, true)
             );
         }
@@ -303,11 +346,7 @@ mod tests {
 
     #[test]
     fn an_index_moves_when_it_goes_two_bands_away() {
-        let record = |index| {
-            wanted(&row(index, None), None, day(1), &load(false, false))
-                .stored
-                .record
-        };
+        let record = |index| wanted(&row(index, None), None, day(1), &load(false, false)).stored;
         assert!(!moves(&record(0.9), &record(1.1)));
         assert!(moves(&record(4.0), &record(2.9)));
     }

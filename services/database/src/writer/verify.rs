@@ -1,5 +1,5 @@
-//! Whether what a load keeps beside the rows still agrees with them: counts, anchors and copies,
-//! computed anew and compared. After a restore, or by schedule.
+//! Verification of the counts, anchors and copies that a load keeps for its rows: computed again and compared, after
+//! a restore or by schedule.
 
 use serde::Serialize;
 use tokio_postgres::{IsolationLevel, Row, Transaction};
@@ -9,19 +9,19 @@ use crate::error::{Attempt, Error};
 use crate::writer::Writer;
 use crate::writer::load::History;
 
-/// One thing that was compared.
+/// Result of a comparison.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Check {
-    /// What, such as `analyses: totals of accounts`.
+    /// Name of the check, such as `analyses: totals of accounts`.
     pub check: String,
-    /// How many were compared.
+    /// Number of compared values.
     pub compared: u64,
-    /// How many of them are wrong.
+    /// Number of wrong values.
     pub wrong: u64,
 }
 
 impl Writer {
-    /// Compares everything, as it is at one moment; loads go on meanwhile. It names no account.
+    /// Compares everything, as it is at one moment; loads go on meanwhile. The result names no account.
     pub async fn verify(&mut self) -> Result<Vec<Check>, Error> {
         let transaction = self.client.build_transaction().read_only(true);
         let transaction = transaction.isolation_level(IsolationLevel::RepeatableRead);
@@ -59,8 +59,7 @@ fn count(row: &Row, column: usize) -> u64 {
     u64::try_from(row.get::<_, i64>(column)).unwrap_or(0)
 }
 
-/// The level of each stress record against the legal one, of which it is a copy, or against the
-/// index, where there is none.
+/// Compares the level of each stress record with the legal one, of which it is a copy, or without one with the index.
 async fn levels(transaction: &Transaction<'_>) -> Result<Check, Error> {
     let sql = "SELECT stress.stress_index, stress.level, stress.level_derived, legal.level AS legal \
                FROM water.stress LEFT JOIN water.levels AS legal USING (dept)";
@@ -81,8 +80,7 @@ async fn levels(transaction: &Transaction<'_>) -> Result<Check, Error> {
     Ok(check(what, rows.len() as u64, wrong.count() as u64))
 }
 
-/// What is compared in a history, and the statement that answers how many were and how many of them
-/// are wrong.
+/// Names of a history's checks, and the statements that count compared and wrong values.
 const HISTORY: [(&str, &str); 5] = [
     ("totals of accounts", TOTALS),
     ("anchors of pages", ANCHORS),
@@ -91,14 +89,14 @@ const HISTORY: [(&str, &str); 5] = [
     ("accounts without a purge in force", PURGES),
 ];
 
-/// An account without rows may have a total of 0, or none.
+/// Compares totals; an account without rows may have one of 0, or none.
 const TOTALS: &str = "SELECT count(*), count(*) FILTER ( \
         WHERE coalesce(counted.total, 0) <> coalesce(kept.total, 0) \
     ) \
     FROM (SELECT account_id, count(*) AS total FROM water.history GROUP BY account_id) AS counted \
     FULL JOIN water.history_accounts AS kept USING (account_id)";
 
-/// Every 64th row of an account, counted from its oldest.
+/// Compares anchors with every 64th row of an account, counted from its oldest.
 const ANCHORS: &str = "SELECT count(*), count(*) FILTER ( \
         WHERE (row.created_at, row.id) IS DISTINCT FROM (kept.created_at, kept.id) \
     ) \
@@ -111,16 +109,16 @@ const ANCHORS: &str = "SELECT count(*), count(*) FILTER ( \
     ) AS row \
     FULL JOIN water.history_anchors AS kept USING (account_id, ordinal)";
 
-/// A follower of changes would never hear of a row whose version is yet to come.
+/// Finds rows whose version is yet to come, which a follower of changes would never receive.
 const VERSIONS: &str = "SELECT count(*), count(*) FILTER (WHERE record.version > dataset.version) \
     FROM water.history AS record \
     JOIN water.datasets AS dataset ON dataset.name = split_part('water.history', '.', 2)";
 
-/// A row that came back is newer than its deletion.
+/// Finds deletions that are not older than the row that came back.
 const DELETIONS: &str = "SELECT count(*), count(*) FILTER (WHERE deletion.version >= record.version) \
     FROM water.history_deletions AS deletion LEFT JOIN water.history AS record USING (account_id, id)";
 
-/// Rows that came back past `water-ingest`, by a restore from before the purge for example.
+/// Finds accounts whose rows came back without `water-ingest`, by a restore from before the purge for example.
 const PURGES: &str = "SELECT count(*), count(*) FILTER (WHERE sha256(convert_to(account_id, 'UTF8')) IN \
         (SELECT account_sha256 FROM water.purges WHERE lifted_at IS NULL)) \
     FROM (SELECT DISTINCT account_id FROM water.history) AS account";

@@ -1,4 +1,4 @@
-//! A query whose asker left while it waited for a lock.
+//! A query whose client left while it waited for a lock.
 
 use std::time::Duration;
 

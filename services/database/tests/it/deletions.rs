@@ -1,7 +1,7 @@
-//! Deleting single rows: what goes, what stays right, and how long it is remembered.
+//! Deleting single rows: the rows removed, totals and pages afterwards, and the files that bring rows back.
 
 use water_database::writer::History::{Analyses, Audits};
-use water_database::writer::{Deleted, Load};
+use water_database::writer::{DeletionOutcome, Load};
 
 use crate::fixture::{Fixture, Row, account, day, load, row};
 
@@ -15,58 +15,31 @@ fn rows() -> Vec<Row> {
 impl Fixture {
     async fn with(rows: &[Row]) -> Self {
         let mut fixture = Self::new().await;
-        fixture.load(Analyses, rows).await.unwrap();
+        fixture.load(Analyses, rows).await;
         fixture
     }
 
-    async fn deleted(&mut self, ids: &[&str], load: &Load) -> Deleted {
+    async fn deleted(&mut self, ids: &[&str], load: &Load) -> DeletionOutcome {
         let ids: Vec<_> = ids.iter().map(|id| (*id).to_owned()).collect();
         let acme = account("acme");
-        let deleted = self.writer.delete(Analyses, &acme, &ids, load).await;
+        let deleted = self.writer.delete(Analyses, &acme, &ids, day(-1), load);
+        let deleted = deleted.await;
         deleted.unwrap()
     }
-}
-
-#[tokio::test]
-async fn pages_stay_right_when_old_and_new_rows_are_deleted() {
-    let mut rows = rows();
-    let mut fixture = Fixture::with(&rows).await;
-    for ids in [&["199", "198"][..], &["000"], &["064", "100", "101"]] {
-        assert_eq!(fixture.delete(ids).await, ids.len() as u64);
-        rows.retain(|row| !ids.contains(&row.id.as_str()));
-        fixture.assert_pages("acme", rows.clone()).await;
-    }
-    let more = [row("acme", "new", day(50))];
-    fixture.load(Analyses, &more).await.unwrap();
-    rows.extend(more);
-    fixture.assert_pages("acme", rows).await;
-}
-
-#[tokio::test]
-async fn an_account_whose_last_row_is_deleted_has_an_empty_page() {
-    let mut fixture = Fixture::with(&rows()[..1]).await;
-    assert_eq!(fixture.delete(&["000"]).await, 1);
-    fixture.assert_pages("acme", vec![]).await;
-    let places = "SELECT count(*) FROM water.analyses_anchors";
-    assert_eq!(fixture.sql(places), "0");
-    fixture.load(Analyses, &rows()[..3]).await.unwrap();
-    fixture.assert_pages("acme", rows()[..3].to_vec()).await;
 }
 
 #[tokio::test]
 async fn ids_that_are_not_there_are_named_and_the_others_deleted() {
     let mut fixture = Fixture::with(&rows()).await;
     let others = [row("other", "x", day(1))];
-    fixture.load(Analyses, &others).await.unwrap();
-    fixture
-        .load(Audits, &[row("acme", "audit", day(1))])
-        .await
-        .unwrap();
+    fixture.load(Analyses, &others).await;
+    let audits = [row("acme", "audit", day(1))];
+    fixture.load(Audits, &audits).await;
     let deleted = fixture
         .deleted(&["x", "005", "audit", "005", "nothing"], &load())
         .await;
     let unknown = ["audit", "nothing", "x"].map(str::to_owned).to_vec();
-    let expected = Deleted {
+    let expected = DeletionOutcome {
         removed: 1,
         unknown,
     };
@@ -102,14 +75,45 @@ async fn a_deletion_raises_the_version_and_is_noted() {
 }
 
 #[tokio::test]
-async fn deletions_are_remembered_for_90_days_and_a_purge_takes_them_along() {
+async fn a_file_as_old_as_a_deletion_or_older_brings_no_row_back_however_long_ago_that_was() {
     let mut fixture = Fixture::with(&rows()).await;
-    fixture.delete(&["000", "001"]).await;
-    fixture.sql(
-        "UPDATE water.analyses_deletions SET deleted_at = now() - interval '90 days' WHERE id = '000'; \
-         UPDATE water.analyses_deletions SET deleted_at = now() - interval '92 days' WHERE id = '001'",
-    );
-    fixture.load(Analyses, &rows()[5..6]).await.unwrap();
+    let (acme, ids, written) = (account("acme"), ["005".to_owned()], load());
+    let deleted = fixture
+        .writer
+        .delete(Analyses, &acme, &ids, day(2), &written);
+    assert_eq!(deleted.await.unwrap().removed, 1);
+    fixture.sql("UPDATE water.analyses_deletions SET deleted_at = now() - interval '9 years'");
+    let stored = "SELECT count(*) FROM water.analyses WHERE id = '005'";
+    let dry = Load {
+        dry_run: true,
+        ..load()
+    };
+    let file = &rows()[4..7];
+    for as_of in [1, 2] {
+        for load in [&dry, &written] {
+            let again = fixture.load_as(Analyses, file, day(as_of), load).await;
+            let again = again.unwrap();
+            assert_eq!((again.inserted, again.older), (0, 1), "{as_of}");
+        }
+        assert_eq!(fixture.sql(stored), "0");
+    }
+    // Deleted again, though it is not there.
+    let again = fixture
+        .writer
+        .delete(Analyses, &acme, &ids, day(4), &written)
+        .await;
+    assert_eq!(again.unwrap().removed, 0);
+    for (as_of, inserted) in [(3, 0), (4, 0), (5, 1)] {
+        let later = fixture.load_as(Analyses, file, day(as_of), &written).await;
+        assert_eq!(later.unwrap().inserted, inserted, "{as_of}");
+    }
+    assert_eq!(fixture.sql(stored), "1");
+}
+
+#[tokio::test]
+async fn a_purge_takes_the_deletions_along() {
+    let mut fixture = Fixture::with(&rows()).await;
+    fixture.delete(&["000"]).await;
     let remembered = "SELECT id FROM water.analyses_deletions";
     assert_eq!(fixture.sql(remembered), "000");
     let acme = account("acme");

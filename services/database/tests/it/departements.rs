@@ -1,12 +1,9 @@
-//! What the service of the départements reads.
+//! Reads of the départements' service.
 
-use std::time::Duration;
-
-use water_database::Changes;
 use water_database::departements::{self, Snapshot, Versions};
-use water_domain::Level;
+use water_domain::{Level, LevelSource};
 
-use crate::fixture::{Fixture, day, load, risk, stress};
+use crate::fixture::{Fixture, day, risk, stress};
 
 #[tokio::test]
 async fn an_empty_database_has_no_datasets() {
@@ -16,25 +13,16 @@ async fn an_empty_database_has_no_datasets() {
         stress: None,
         risk: None,
     };
-    assert_eq!(
-        departements::snapshot(&fixture.reader).await.unwrap(),
-        empty
-    );
-    assert_eq!(
-        departements::versions(&fixture.reader).await.unwrap(),
-        empty.versions
-    );
+    let snapshot = departements::snapshot(&fixture.reader).await.unwrap();
+    let versions = departements::versions(&fixture.reader).await.unwrap();
+    assert_eq!((versions, snapshot), (empty.versions, empty));
 }
 
 #[tokio::test]
 async fn a_snapshot_has_the_records_in_ascii_order_with_their_date() {
     let mut fixture = Fixture::new().await;
     let rows = ["30", "2B", "01", "971", "2A", "29"].map(|code| stress(code, 2.5, None));
-    fixture
-        .writer
-        .replace_stress(&rows, day(1), &load())
-        .await
-        .unwrap();
+    fixture.stress(&rows, 1).await;
     let snapshot = departements::snapshot(&fixture.reader).await.unwrap();
     let stress = snapshot.stress.unwrap();
     let codes: Vec<_> = stress
@@ -47,38 +35,54 @@ async fn a_snapshot_has_the_records_in_ascii_order_with_their_date() {
         (stress.updated_at, stress.records[0].level),
         (day(1), Level::Alerte)
     );
-    assert_eq!(
-        (snapshot.versions, snapshot.risk),
-        (Versions { stress: 1, risk: 0 }, None)
-    );
+    let versions = Versions { stress: 1, risk: 0 };
+    assert_eq!((snapshot.versions, snapshot.risk), (versions, None));
+}
+
+#[tokio::test]
+async fn a_level_has_its_origin_and_the_newest_date_for_which_that_gave_it() {
+    let mut fixture = Fixture::new().await;
+    let index = |first| {
+        [
+            stress("01", first, None),
+            stress("02", 1.0, Some(Level::Alerte)),
+            stress("34", 1.0, None),
+        ]
+    };
+    let told = async |fixture: &Fixture| {
+        let snapshot = departements::snapshot(&fixture.reader).await.unwrap();
+        let records = snapshot.stress.unwrap().records;
+        let told = records.iter().map(|record| {
+            let (source, days) = (record.level_source, [record.level_as_of, record.updated_at]);
+            (source, days)
+        });
+        (snapshot.versions.stress, told.collect::<Vec<_>>())
+    };
+    fixture.stress(&index(1.0), 1).await;
+    fixture.register(&[("34", Level::Vigilance)], 2).await;
+    let expected = |version, derived: [i64; 2], file: [i64; 2], register: [i64; 2]| {
+        let records = vec![
+            (LevelSource::Derived, derived.map(day)),
+            (LevelSource::File, file.map(day)),
+            (LevelSource::Register, register.map(day)),
+        ];
+        (version, records)
+    };
+    assert_eq!(told(&fixture).await, expected(2, [1, 1], [1, 1], [2, 2]));
+    // The level is confirmed, which changes no record: readers are to show its date.
+    let confirmed = fixture.register(&[("34", Level::Vigilance)], 5).await;
+    assert!(!confirmed.changed());
+    assert_eq!(told(&fixture).await, expected(3, [1, 1], [1, 1], [5, 2]));
+    // One index changes, and only that record's date.
+    fixture.stress(&index(1.5), 6).await;
+    assert_eq!(told(&fixture).await, expected(4, [6, 6], [6, 1], [5, 2]));
 }
 
 #[tokio::test]
 async fn each_dataset_has_its_own_version() {
     let mut fixture = Fixture::new().await;
-    fixture
-        .writer
-        .replace_risk(&[risk("34", 50.0)], day(1), &load())
-        .await
-        .unwrap();
-    fixture
-        .writer
-        .replace_risk(&[risk("34", 51.0)], day(2), &load())
-        .await
-        .unwrap();
+    fixture.risk(&[risk("34", 50.0)], 1).await;
+    fixture.risk(&[risk("34", 51.0)], 2).await;
     let versions = departements::versions(&fixture.reader).await.unwrap();
     assert_eq!(versions, Versions { stress: 0, risk: 2 });
-}
-
-#[tokio::test]
-async fn a_load_wakes_those_who_listen() {
-    let mut fixture = Fixture::new().await;
-    let mut changes = Changes::listen(&fixture.reader).await.unwrap();
-    fixture
-        .writer
-        .replace_stress(&[stress("34", 1.0, None)], day(1), &load())
-        .await
-        .unwrap();
-    let woken = tokio::time::timeout(Duration::from_secs(5), changes.next()).await;
-    assert!(woken.expect("a hint must come"));
 }

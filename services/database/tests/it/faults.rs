@@ -1,4 +1,4 @@
-//! What an error says, and whether trying again may help.
+//! Messages of errors, and whether a retry may help.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use water_domain::Fault;
 use water_harness::{Port, Postgres};
 
 use crate::abandoned::abandon;
-use crate::fixture::{Fixture, account, day, load, page, risk, row, stress};
+use crate::fixture::{Fixture, account, day, page, risk, row, stress};
 
-/// The error of reading the versions, with all its causes in one text.
+/// Returns whether the error of reading the versions is transient, and its text with all causes.
 async fn failure(url: &str) -> (bool, String) {
     let database = Database::connect(url, None, 2).unwrap();
     let error = departements::versions(&database).await.unwrap_err();
@@ -29,6 +29,13 @@ async fn failure(url: &str) -> (bool, String) {
             .collect::<Vec<_>>()
             .join(": "),
     )
+}
+
+/// A reader with one connection.
+async fn one_connection() -> (Fixture, Database) {
+    let fixture = Fixture::new().await;
+    let reader = Database::connect(&fixture.own.url_as("water_reader"), None, 1);
+    (fixture, reader.unwrap())
 }
 
 #[tokio::test]
@@ -78,18 +85,10 @@ async fn a_query_that_waits_too_long_is_transient() {
 async fn an_unknown_stored_value_stops_its_own_record_only() {
     let mut fixture = Fixture::new().await;
     let rows = ["01", "34"].map(|code| stress(code, 1.0, None));
-    fixture
-        .writer
-        .replace_stress(&rows, day(1), &load())
-        .await
-        .unwrap();
+    fixture.stress(&rows, 1).await;
     let risks = [risk("34", 1.0)];
-    fixture
-        .writer
-        .replace_risk(&risks, day(1), &load())
-        .await
-        .unwrap();
-    // What the loader of the next version may write before this one is replaced.
+    fixture.risk(&risks, 1).await;
+    // The next version's loader may write this before this one is replaced.
     fixture.sql("ALTER TABLE water.stress DROP CONSTRAINT stress_level_check");
     fixture.sql("UPDATE water.stress SET level = 'catastrophe' WHERE dept = '34'");
     fixture.sql("INSERT INTO water.risk VALUES ('99', 1, 1, 1, 'A', now())");
@@ -104,36 +103,38 @@ async fn an_unknown_stored_value_stops_its_own_record_only() {
 async fn stored_codes_of_a_history_are_handed_on_unparsed() {
     let mut fixture = Fixture::new().await;
     let rows = [row("acme", 1, day(1)), row("acme", 2, day(2))];
-    fixture.load(History::Analyses, &rows).await.unwrap();
+    fixture.load(History::Analyses, &rows).await;
     fixture.sql("UPDATE water.analyses SET rating = 'a/1', sector_code = '§' WHERE id = '2'");
-    let slice = history::analyses(&fixture.reader, &account("acme"), page(20, 0))
-        .await
-        .unwrap();
-    assert_eq!(
-        (
-            slice.rows[0].rating.as_str(),
-            slice.rows[0].sector_code.as_str()
-        ),
-        ("a/1", "§")
-    );
-    assert_eq!(slice.rows.len(), 2);
+    let acme = account("acme");
+    let slice = history::analyses(&fixture.reader, &acme, page(20, 0)).await;
+    let rows = slice.unwrap().rows;
+    assert_eq!((&*rows[0].rating, &*rows[0].sector_code), ("a/1", "§"));
+    assert_eq!(rows.len(), 2);
 }
 
 #[tokio::test]
-async fn a_connection_whose_plan_is_outdated_is_replaced() {
-    let fixture = Fixture::new().await;
-    let reader = Database::connect(&fixture.own.url_as("water_reader"), None, 1).unwrap();
-    departements::versions(&reader).await.unwrap();
-    fixture.sql("ALTER TABLE water.datasets ALTER COLUMN updated_at TYPE timestamp");
-    let error = departements::versions(&reader).await.unwrap_err();
-    assert!(error.is_transient(), "{error:?}");
-    departements::versions(&reader).await.unwrap();
+async fn a_connection_whose_plan_or_statements_are_gone_is_replaced() {
+    let outdate = "ALTER TABLE water.datasets ALTER COLUMN updated_at TYPE timestamp";
+    // Each query removes the session's prepared statements, as a pooler of transactions does.
+    let forget = "ALTER TABLE water.datasets RENAME TO stored; \
+         CREATE FUNCTION public.forget() RETURNS bigint LANGUAGE plpgsql AS \
+             $$ BEGIN DEALLOCATE ALL; RETURN 7; END $$; \
+         CREATE VIEW water.datasets AS SELECT name, updated_at, public.forget() AS version FROM water.stored; \
+         GRANT SELECT ON water.datasets TO water_reader";
+    for (before, after) in [("SELECT 1", outdate), (forget, "SELECT 1")] {
+        let (fixture, reader) = one_connection().await;
+        fixture.sql(before);
+        departements::versions(&reader).await.unwrap();
+        fixture.sql(after);
+        let error = departements::versions(&reader).await.unwrap_err();
+        assert!(error.is_transient(), "{error:?}");
+        departements::versions(&reader).await.unwrap();
+    }
 }
 
 #[tokio::test]
 async fn a_connection_that_answers_too_late_is_replaced() {
-    let fixture = Fixture::new().await;
-    let reader = Database::connect(&fixture.own.url_as("water_reader"), None, 1).unwrap();
+    let (fixture, reader) = one_connection().await;
     departements::versions(&reader).await.unwrap();
     let session = "SELECT pid FROM pg_stat_activity WHERE usename = 'water_reader' \
                    AND datname = current_database()";
@@ -147,27 +148,8 @@ async fn a_connection_that_answers_too_late_is_replaced() {
 }
 
 #[tokio::test]
-async fn a_connection_that_lost_its_statements_is_replaced() {
-    let fixture = Fixture::new().await;
-    // Each look takes the session's prepared statements away, as a pooler of transactions does.
-    fixture.sql(
-        "ALTER TABLE water.datasets RENAME TO stored; \
-         CREATE FUNCTION public.forget() RETURNS bigint LANGUAGE plpgsql AS \
-             $$ BEGIN DEALLOCATE ALL; RETURN 7; END $$; \
-         CREATE VIEW water.datasets AS SELECT name, updated_at, public.forget() AS version FROM water.stored; \
-         GRANT SELECT ON water.datasets TO water_reader",
-    );
-    let reader = Database::connect(&fixture.own.url_as("water_reader"), None, 1).unwrap();
-    assert_eq!(departements::versions(&reader).await.unwrap().stress, 7);
-    let error = departements::versions(&reader).await.unwrap_err();
-    assert!(error.is_transient(), "{error:?}");
-    departements::versions(&reader).await.unwrap();
-}
-
-#[tokio::test]
 async fn a_column_that_is_missing_is_transient_and_read_when_it_is_there() {
-    let fixture = Fixture::new().await;
-    let reader = Database::connect(&fixture.own.url_as("water_reader"), None, 1).unwrap();
+    let (fixture, reader) = one_connection().await;
     departements::versions(&reader).await.unwrap();
     fixture.sql("ALTER TABLE water.datasets DROP COLUMN updated_at CASCADE");
     for _ in 0..2 {
@@ -182,10 +164,9 @@ async fn a_column_that_is_missing_is_transient_and_read_when_it_is_there() {
 
 #[tokio::test]
 async fn a_query_whose_asker_left_is_cancelled_and_its_connection_kept() {
-    let fixture = Fixture::new().await;
-    let reader = Database::connect(&fixture.own.url_as("water_reader"), None, 1).unwrap();
+    let (fixture, reader) = one_connection().await;
     departements::versions(&reader).await.unwrap();
-    // Sooner than the statement's own timeout of 2 s, of which 1.8 s are left.
+    // Sooner than the statement's timeout of 2 s, of which 1.8 s are left.
     abandon(&fixture, &reader, Duration::from_secs(1)).await;
     departements::versions(&reader).await.unwrap();
     let sessions = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'water_reader' \
@@ -228,45 +209,30 @@ async fn a_restarted_server_is_read_again() {
         .unwrap();
     let away = departements::versions(&database).await.unwrap_err();
     assert!(away.is_transient());
-    server.process().start_again().unwrap();
-    server.ready().await.unwrap();
+    server.start_again().await.unwrap();
     departements::versions(&database).await.unwrap();
 }
 
-#[tokio::test]
-async fn a_server_that_never_answers_is_not_waited_for() {
-    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("postgresql://u@{}/water", silent.local_addr().unwrap());
-    let (transient, message) = timeout(Duration::from_secs(4), failure(&url))
-        .await
-        .unwrap();
-    assert!(transient, "{message}");
-}
-
-/// Nobody waits for ever for a server that accepts connections and says nothing.
 async fn gives_up(query: &str) {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = silent.local_addr().unwrap();
     let url = format!("postgresql://u@{address}/water{query}");
     let database = Database::connect(&url, None, 1).unwrap();
+    let (service, load) = (Duration::from_secs(4), Duration::from_secs(8));
     let (reading, listening, writing, migrating) = tokio::join!(
-        timeout(Duration::from_secs(4), departements::versions(&database)),
-        timeout(Duration::from_secs(4), Changes::listen(&database)),
-        timeout(Duration::from_secs(8), Writer::connect(&url, None)),
-        timeout(Duration::from_secs(8), migrations::migrate(&url, None)),
+        timeout(service, departements::versions(&database)),
+        timeout(service, Changes::listen(&database)),
+        timeout(load, Writer::connect(&url, None)),
+        timeout(load, migrations::migrate(&url, None)),
     );
-    assert!(reading.expect("the reader gives up").is_err());
+    let error = reading.expect("the reader gives up").unwrap_err();
+    assert!(error.is_transient(), "{error:?}");
     assert!(listening.expect("the listener gives up").is_err());
     assert!(writing.expect("the writer gives up").is_err());
     assert!(migrating.expect("the migration gives up").is_err());
 }
 
 #[tokio::test]
-async fn nobody_waits_for_ever_for_a_server_that_accepts_and_says_nothing() {
-    gives_up("").await;
-}
-
-#[tokio::test]
-async fn nobody_waits_for_ever_for_a_server_that_accepts_and_begins_no_tls() {
-    gives_up("?sslmode=require").await;
+async fn a_server_that_accepts_and_never_answers_or_begins_no_tls_is_not_waited_for() {
+    tokio::join!(gives_up(""), gives_up("?sslmode=require"));
 }

@@ -1,14 +1,14 @@
-//! A migrated database of the test's own, and rows that need no more words than they matter.
+//! A migrated database for each test, and short builders of rows.
 
 use tokio_postgres::{Client, NoTls};
 use water_database::writer::{
     Batch, History, HistoryRow, Load, LoadError, Outcome, RiskRow, StressRow,
 };
 use water_database::{Database, Writer, migrations};
-use water_domain::{AccountId, Level, Number, Page, Timestamp, departement};
+use water_domain::{AccountId, Departement, Level, Number, Page, Timestamp, departement};
 use water_harness::Postgres;
 
-/// One test's database, reached as each of the roles.
+/// A test's database, reached as each of the roles.
 pub struct Fixture {
     pub postgres: &'static Postgres,
     pub own: water_harness::Database,
@@ -30,7 +30,7 @@ impl Fixture {
             })
             .await
             .unwrap();
-        // A copy belongs to whoever copied.
+        // A copy belongs to the role that made it.
         let give = format!("ALTER DATABASE {} OWNER TO water_owner", own.name());
         postgres.sql("postgres", &give).unwrap();
         let reader = Database::connect(&own.url_as("water_reader"), None, 2).unwrap();
@@ -50,7 +50,7 @@ impl Fixture {
         self.postgres.sql(self.own.name(), sql).unwrap()
     }
 
-    /// A superuser's session in a transaction: it holds what this statement takes until it ends.
+    /// Opens a superuser's transaction, which holds the locks of this statement until it ends.
     pub async fn hold(&self, statement: &str) -> Client {
         let connected = tokio_postgres::connect(&self.own.url(), NoTls).await;
         let (session, connection) = connected.unwrap();
@@ -60,20 +60,39 @@ impl Fixture {
         session
     }
 
-    /// Everything that a load could change.
+    /// Dumps everything that a load could change.
     pub fn dump(&self) -> String {
-        let tables = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'water' ORDER BY 1";
-        let rows = |table| self.sql(&format!("SELECT t.* FROM water.{table} AS t ORDER BY t"));
-        self.sql(tables)
-            .lines()
-            .map(rows)
-            .collect::<Vec<_>>()
-            .join("\n")
+        self.sql(
+            "SELECT query_to_xml(format('SELECT t.* FROM water.%I AS t ORDER BY t', table_name), true, false, '') \
+             FROM information_schema.tables WHERE table_schema = 'water' ORDER BY table_name",
+        )
+    }
+
+    /// Replaces the stress records, as of a day of 2026.
+    pub async fn stress(&mut self, rows: &[StressRow], as_of: i64) -> Outcome {
+        let load = &load();
+        let outcome = self.writer.replace_stress(rows, day(as_of), load).await;
+        outcome.unwrap()
+    }
+
+    /// Replaces the risk records, as of a day of 2026.
+    pub async fn risk(&mut self, rows: &[RiskRow], as_of: i64) -> Outcome {
+        let load = &load();
+        let outcome = self.writer.replace_risk(rows, day(as_of), load).await;
+        outcome.unwrap()
+    }
+
+    /// Sets these alert levels, as of a day of 2026.
+    pub async fn register(&mut self, levels: &[(&str, Level)], as_of: i64) -> Outcome {
+        let (levels, load) = (levels_of(levels), load());
+        let outcome = self.writer.update_levels(&levels, 0, day(as_of), &load);
+        outcome.await.unwrap()
     }
 
     /// Loads rows of a history, as of the first day of 2026.
-    pub async fn load(&mut self, history: History, rows: &[Row]) -> Result<Outcome, LoadError> {
-        self.load_as(history, rows, day(0), &load()).await
+    pub async fn load(&mut self, history: History, rows: &[Row]) -> Outcome {
+        let outcome = self.load_as(history, rows, day(0), &load()).await;
+        outcome.unwrap()
     }
 
     pub async fn load_as(
@@ -101,6 +120,7 @@ pub fn load() -> Load {
         synthetic: true,
         loaded_by: "nobody".to_owned(),
         allow_missing: true,
+        allow_lifting: false,
         force: false,
         max_changed: 50,
         dry_run: false,
@@ -121,6 +141,13 @@ pub fn stress(code: &str, stress_index: f64, level: Option<Level>) -> StressRow 
     }
 }
 
+pub fn levels_of(levels: &[(&str, Level)]) -> Vec<(&'static Departement, Option<Level>)> {
+    let levels = levels.iter();
+    levels
+        .map(|(code, level)| (departement::parse(code).unwrap(), Some(*level)))
+        .collect()
+}
+
 pub fn risk(code: &str, overall: f64) -> RiskRow {
     let overall = Number::try_from(overall).unwrap();
     let departement = departement::parse(code).unwrap();
@@ -134,7 +161,7 @@ pub fn risk(code: &str, overall: f64) -> RiskRow {
     }
 }
 
-/// A row of a history: what matters to its place, and a score to tell its versions apart.
+/// A row of a history: the columns that decide its place, and a score that distinguishes its versions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     pub account: &'static str,
@@ -158,7 +185,7 @@ impl Row {
     }
 }
 
-/// Rows on the lines of a file from `line` on.
+/// Makes a batch of rows, the first on this line of the file.
 pub fn batch(rows: &[Row], line: u64) -> Batch {
     let mut batch = Batch::default();
     for (line, row) in (line..).zip(rows) {

@@ -1,4 +1,4 @@
-//! Everything that this crate does, against a real PostgreSQL: each test has its own database.
+//! Tests of the whole crate against a real PostgreSQL, with a separate database for each.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
@@ -8,12 +8,12 @@ mod departement_loads;
 mod departements;
 mod faults;
 mod fixture;
-mod former;
 mod guards;
 mod history;
 mod history_loads;
 mod history_order;
 mod levels;
+mod lifting;
 mod locks;
 mod migrations;
 mod pooler;

@@ -5,22 +5,14 @@ use std::time::Duration;
 use anyhow::ensure;
 use water_database::history;
 use water_database::migrations::{self, MigrationError};
+use water_database::writer::History::{Analyses, Audits};
+use water_domain::Level;
 use water_harness::{Postgres, wait_until};
 
-use crate::fixture::{Fixture, account, day, load, page, stress};
-use crate::former::{BACK_TO_V1, BACK_TO_V2};
+use crate::fixture::{Fixture, Row, account, day, page, risk, row, stress};
 
 #[tokio::test]
-async fn a_second_migration_changes_nothing() {
-    let fixture = Fixture::new().await;
-    let applied = migrations::migrate(&fixture.own.url_as("water_owner"), None)
-        .await
-        .unwrap();
-    assert_eq!(applied, Vec::<String>::new());
-}
-
-#[tokio::test]
-async fn two_migrations_that_race_both_succeed() {
+async fn fault_29_two_migrations_that_race_both_succeed() {
     let fixture = Fixture::new().await;
     fixture.sql("DROP SCHEMA water CASCADE");
     let url = fixture.own.url_as("water_owner");
@@ -28,17 +20,14 @@ async fn two_migrations_that_race_both_succeed() {
         migrations::migrate(&url, None),
         migrations::migrate(&url, None)
     );
-    assert_eq!(one.unwrap().len() + other.unwrap().len(), 4);
+    assert_eq!(one.unwrap().len() + other.unwrap().len(), ALL.len());
 }
 
 #[tokio::test]
 async fn an_older_build_leaves_newer_migrations_alone() {
     let fixture = Fixture::new().await;
     fixture.sql("INSERT INTO water.migrations VALUES (999, 'newer', '2030-01-01T00:00:00Z', '1')");
-    let applied = migrations::migrate(&fixture.own.url_as("water_owner"), None)
-        .await
-        .unwrap();
-    assert_eq!(applied, Vec::<String>::new());
+    assert_eq!(fixture.migrate().await, [""; 0]);
 }
 
 #[tokio::test]
@@ -125,19 +114,131 @@ async fn a_later_table_has_the_usual_rights_without_a_word() {
     assert!(as_role("water_reader", "DELETE FROM water.later").is_err());
 }
 
-/// All that is applied to the first version.
-const AFTER_V1: [&str; 3] = [
+/// All migrations.
+const ALL: [&str; 8] = [
+    "V1__datasets_and_histories",
     "V2__levels_confirmations_and_purges",
     "V3__versions_deletions_and_sources",
     "V4__changes_in_order",
+    "V5__refused_liftings",
+    "V6__version_ids",
+    "V7__deletions_describe_a_moment",
+    "V8__sources_of_accounts_and_dates_of_records",
 ];
+
+/// Statements that take the schema back by one version each and keep the data, the latest first.
+const BACK: [&str; 7] = [
+    "DELETE FROM water.migrations WHERE version > 7; DROP FUNCTION water.date_record CASCADE; \
+     DELETE FROM water.refused_liftings; ALTER TABLE water.refused_liftings DROP COLUMN dept, \
+     DROP CONSTRAINT refused_liftings_levels_sha256_key, ADD PRIMARY KEY (levels_sha256); \
+     ALTER TABLE water.stress DROP COLUMN updated_at; \
+     DROP VIEW water.kept_levels; ALTER TABLE water.loads DROP COLUMN kept_levels; \
+     ALTER TABLE water.analyses_accounts DROP COLUMN as_of, DROP COLUMN loaded_at, DROP COLUMN source, \
+     DROP COLUMN source_url, DROP COLUMN licence, DROP COLUMN synthetic; \
+     ALTER TABLE water.audits_accounts DROP COLUMN as_of, DROP COLUMN loaded_at, DROP COLUMN source, \
+     DROP COLUMN source_url, DROP COLUMN licence, DROP COLUMN synthetic",
+    "DELETE FROM water.migrations WHERE version > 6; \
+     ALTER TABLE water.analyses_deletions DROP COLUMN as_of; \
+     ALTER TABLE water.audits_deletions DROP COLUMN as_of",
+    "DELETE FROM water.migrations WHERE version > 5; \
+     DROP FUNCTION water.identify_version CASCADE; DROP TABLE water.versions",
+    "DELETE FROM water.migrations WHERE version > 4; \
+     DROP TABLE water.refused_liftings; ALTER TABLE water.levels DROP COLUMN register",
+    "DELETE FROM water.migrations WHERE version > 3; \
+     DROP INDEX water.analyses_changes, water.audits_changes",
+    "DELETE FROM water.migrations WHERE version > 2; \
+     DROP INDEX water.loads_by_dataset, water.purges_by_account; \
+     DROP VIEW water.sources, water.last_purges; \
+     ALTER TABLE water.loads DROP COLUMN licence, DROP COLUMN source_url; \
+     DROP TABLE water.analyses_deletions, water.audits_deletions; \
+     DROP FUNCTION water.stamp_version CASCADE; \
+     ALTER TABLE water.analyses DROP COLUMN version; ALTER TABLE water.audits DROP COLUMN version",
+    "DELETE FROM water.migrations WHERE version > 1; DROP TABLE water.levels, water.purges; \
+     ALTER TABLE water.analyses DROP COLUMN as_of; ALTER TABLE water.audits DROP COLUMN as_of",
+];
+
+/// Queries of this version's services. Tests next to the statements compare them with the file.
+const READER: &str = include_str!("kept/reader.sql");
+
+/// Statements of the loader of the version before.
+const WRITER: &str = include_str!("kept/writer.sql");
+
+/// Every column with its type and default, and every index.
+const SCHEMA: &str = "SELECT concat_ws(' ', table_name, column_name, data_type, is_nullable, column_default) \
+    FROM information_schema.columns WHERE table_schema = 'water' \
+    UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'water' ORDER BY 1";
+
+impl Fixture {
+    /// Takes the schema this many versions back.
+    fn go_back(&self, versions: usize) {
+        for back in &BACK[..versions] {
+            self.sql(back);
+        }
+    }
+
+    async fn migrate(&self) -> Vec<String> {
+        let url = self.own.url_as("water_owner");
+        migrations::migrate(&url, None).await.unwrap()
+    }
+}
+
+#[tokio::test]
+async fn each_earlier_schema_becomes_this_one_and_its_data_is_read() {
+    for versions in 0..=BACK.len() {
+        let mut fixture = Fixture::new().await;
+        let schema = fixture.sql(SCHEMA);
+        let crise = stress("34", 3.5, Some(Level::Crise));
+        fixture.stress(&[crise, stress("75", 1.0, None)], 1).await;
+        fixture.risk(&[risk("34", 50.0)], 1).await;
+        let rows: Vec<Row> = (0..100).map(|id| row("acme", id, day(id))).collect();
+        fixture.load(Analyses, &rows).await;
+        fixture.load(Audits, &rows[..70]).await;
+        fixture.delete(&["99"]).await;
+        fixture.go_back(versions);
+        assert_eq!(fixture.migrate().await, ALL[ALL.len() - versions..]);
+        assert_eq!(fixture.sql(SCHEMA), schema);
+
+        let read = fixture.sql(&format!("SET ROLE water_reader; {READER}"));
+        // An account has a source from its next file on; deletions are remembered since the third version.
+        let sources = if versions == 0 {
+            ["|t|{}|99|{}", "|t|{}|70|{}"]
+        } else {
+            [""; 2]
+        };
+        let deletion = if versions < 6 { "2|99|||||" } else { "" };
+        for shown in [
+            "34|3.5|crise|file|2026-01-02",
+            "50|50|50|C",
+            "99|98|Société Test",
+            "70|69|Société Test",
+            "0|0|Société Test",
+            "|t|{75}|2|{}",
+            sources[0],
+            sources[1],
+            deletion,
+        ] {
+            assert!(read.contains(shown), "{versions}: {shown} is not in {read}");
+        }
+        let (known, rows) = fixture.all().await;
+        assert_eq!((rows.len(), fixture.since(known).await.1), (99, vec![]));
+    }
+}
+
+#[tokio::test]
+async fn a_load_by_the_version_before_dates_the_records_that_it_changes_and_no_others() {
+    let mut fixture = Fixture::new().await;
+    let index = ["34", "75"].map(|code| stress(code, 1.0, None));
+    fixture.stress(&index, 1).await;
+    fixture.sql(&format!("SET ROLE water_writer; {WRITER}"));
+    let dates = fixture.sql("SELECT dept, updated_at::date FROM water.stress ORDER BY dept");
+    assert_eq!(dates, "34|2026-01-06\n75|2026-01-02\n93|2026-01-06");
+}
 
 #[tokio::test]
 async fn a_migration_waits_for_a_long_load_without_holding_up_readers() {
     let fixture = Fixture::new().await;
-    fixture.sql(BACK_TO_V2);
-    fixture.sql(BACK_TO_V1);
-    // The guard's own transaction is idle all the while.
+    fixture.go_back(BACK.len());
+    // The guard's transaction is idle all the while.
     let name = fixture.own.name();
     fixture.sql(&format!(
         "ALTER ROLE water_owner IN DATABASE {name} SET idle_in_transaction_session_timeout = '500ms'"
@@ -161,37 +262,29 @@ async fn a_migration_waits_for_a_long_load_without_holding_up_readers() {
         .await
         .unwrap();
     };
-    // It waits, gives way to the readers behind it, and tries again.
+    // The migration waits, gives way to the readers behind it, and tries again.
     for count in ["1", "0", "1"] {
         seen(count).await;
         let acme = account("acme");
-        history::analyses(&fixture.reader, &acme, page(20, 0))
-            .await
-            .unwrap();
+        let read = history::analyses(&fixture.reader, &acme, page(20, 0)).await;
+        read.unwrap();
     }
     load.batch_execute("COMMIT").await.unwrap();
-    assert_eq!(migrating.await.unwrap().unwrap(), AFTER_V1);
+    assert_eq!(migrating.await.unwrap().unwrap(), ALL[1..]);
 }
 
 #[tokio::test]
-async fn legal_levels_of_the_version_before_are_taken_over() {
+async fn legal_levels_of_the_first_schema_are_taken_over() {
     let mut fixture = Fixture::new().await;
-    fixture.sql(BACK_TO_V2);
-    fixture.sql(BACK_TO_V1);
+    fixture.go_back(BACK.len());
     fixture.sql(
         "INSERT INTO water.stress VALUES ('01', 1, 'crise', false), ('34', 1, 'vigilance', true); \
          UPDATE water.datasets SET as_of = '2026-01-03T00:00:00Z' WHERE name = 'vigieau'",
     );
-    migrations::migrate(&fixture.own.url_as("water_owner"), None)
-        .await
-        .unwrap();
+    fixture.migrate().await;
     let stored = "SELECT dept, level, as_of = '2026-01-03T00:00:00Z', synthetic FROM water.levels";
     assert_eq!(fixture.sql(stored), "01|crise|t|f");
     let rows = [stress("01", 1.0, None)];
-    fixture
-        .writer
-        .replace_stress(&rows, day(9), &load())
-        .await
-        .unwrap();
+    fixture.stress(&rows, 9).await;
     assert_eq!(fixture.sql("SELECT level FROM water.stress"), "crise");
 }

@@ -54,7 +54,7 @@ async fn loads_reads_and_migrations_go_through_a_pooler_of_sessions() {
 async fn a_session_through_a_pooler_has_the_settings_that_it_asked_for() {
     let fixture = Fixture::new().await;
     let (_pooler, url) = pooled(&fixture).await;
-    // What the reader reads as a version tells how many of its settings are in force.
+    // The version that the reader sees is the number of its settings that are in force.
     fixture.sql(
         "ALTER TABLE water.datasets RENAME TO stored; \
          CREATE VIEW water.datasets AS SELECT name, updated_at, \
@@ -78,7 +78,7 @@ async fn a_query_whose_asker_left_ends_and_its_connection_is_replaced() {
     let (_pooler, url) = pooled(&fixture).await;
     let reader = Database::connect(&url("water_reader"), None, 1).unwrap();
     departements::versions(&reader).await.unwrap();
-    // Sooner than the statement's own timeout of 2 s.
+    // Sooner than the statement's timeout of 2 s.
     abandon(&fixture, &reader, Duration::from_millis(1500)).await;
     departements::versions(&reader).await.unwrap();
 }
@@ -90,11 +90,7 @@ async fn a_load_is_heard_of_through_a_pooler_of_sessions() {
     let reader = Database::connect(&url("water_reader"), None, 1).unwrap();
     let mut changes = Changes::listen(&reader).await.unwrap();
     let index = [stress("34", 1.0, None)];
-    fixture
-        .writer
-        .replace_stress(&index, day(1), &load())
-        .await
-        .unwrap();
+    fixture.stress(&index, 1).await;
     let heard = timeout(Duration::from_secs(5), changes.next()).await;
     assert!(heard.unwrap());
 }

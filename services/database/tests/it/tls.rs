@@ -1,4 +1,4 @@
-//! Encryption is used when it is asked for, and then the server proves who it is.
+//! Encryption is used when it is asked for, and the server is verified then.
 
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ impl Encrypted {
     }
 }
 
-/// The server refuses a key that somebody else could read.
+/// Gives the file to its folder's owner: the server refuses a key that others could read.
 fn belongs_to_its_folder(file: &Path) {
     let owner = file.parent().unwrap().metadata().unwrap();
     chown(file, Some(owner.uid()), Some(owner.gid())).unwrap();
@@ -105,7 +105,7 @@ async fn a_server_is_believed_for_its_authority_and_name_only() {
         .await
         .unwrap_err();
     assert!(other_name.contains("not valid for name"), "{other_name}");
-    // A loader may have the certificate as text, from a Secret that has one or has none.
+    // A loader may have the certificate as text, from a Secret, which may have none.
     let url = server.own.url_as("water_writer");
     let pem = std::fs::read_to_string(&server.ca_file).unwrap();
     let writer = Writer::connect(&url, Some(water_database::Authority::Pem(&pem))).await;

@@ -1,4 +1,4 @@
-//! Walks while loads, changes and deletions go on: nothing is missed and nothing told twice.
+//! Walks while loads, changes and deletions go on: nothing is missed, and nothing is sent twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use water_harness::wait_until;
 use crate::fixture::{Fixture, Row, account, batch, day, load, row};
 use crate::walks::begin;
 
-/// Rows that are there from the beginning to the end.
-const STORED: usize = 100_000;
+/// Number of rows that remain stored throughout.
+const STORED: usize = 20_000;
 
-/// `acme`'s row `n`. Rows that are not to stay have ids between those of rows that are.
+/// Permanent row `n` of `acme`. Temporary rows have ids between those of permanent ones.
 fn stored(n: usize) -> Row {
     row("acme", format!("{n:06}"), day(n as i64 % 1000))
 }
@@ -34,7 +34,7 @@ async fn load_all(writer: &mut Writer, rows: &[Row]) {
     staging.finish(day(0), &load()).await.unwrap();
 }
 
-/// Inserts, changes and deletes, round after round, until it is told to end.
+/// Inserts, changes and deletes, round after round, until `end` is set.
 async fn churn(mut writer: Writer, end: Arc<AtomicBool>) -> usize {
     let mut round = 0;
     while !end.load(Ordering::Acquire) {
@@ -45,7 +45,9 @@ async fn churn(mut writer: Writer, end: Arc<AtomicBool>) -> usize {
         load_all(&mut writer, &rows).await;
         let gone: Vec<String> = some(101).take(25).map(|n| passing(n).id).collect();
         let acme = account("acme");
-        let deleted = writer.delete(Analyses, &acme, &gone, &load()).await;
+        let deleted = writer
+            .delete(Analyses, &acme, &gone, day(-1), &load())
+            .await;
         assert!(deleted.unwrap().removed > 0);
         round += 1;
     }
@@ -96,11 +98,11 @@ async fn rows_that_are_stored_throughout_a_walk_are_met_exactly_once() {
     assert!(churning.await.unwrap() >= 10);
 }
 
-/// What a client has that follows changes.
+/// Copy of the history at a client that follows changes.
 #[derive(Default)]
 struct Copy {
     scores: BTreeMap<String, f64>,
-    /// Changes of a row that say what the copy had already.
+    /// Changes that repeat a row as the copy had it.
     repeated: Vec<String>,
 }
 
@@ -124,7 +126,7 @@ impl Copy {
 async fn a_follower_of_changes_misses_nothing_and_is_told_nothing_twice() {
     let mut fixture = Fixture::new().await;
     let rows: Vec<Row> = (0..STORED)
-        .step_by(50)
+        .step_by(10)
         .map(|n| stored(n).score(-1.0))
         .collect();
     load_all(&mut fixture.writer, &rows).await;
@@ -164,7 +166,7 @@ async fn a_follower_of_changes_misses_nothing_and_is_told_nothing_twice() {
 async fn changes_that_commit_late_are_told_once_they_are_there() {
     let mut fixture = Fixture::new().await;
     load_all(&mut fixture.writer, &[stored(1)]).await;
-    // The commit of each load waits until the test lets it.
+    // Each load's commit waits until the test releases it.
     fixture.sql(
         "CREATE FUNCTION public.hold() RETURNS trigger LANGUAGE plpgsql AS \
          $$ BEGIN PERFORM pg_advisory_xact_lock(42); RETURN NULL; END $$; \

@@ -1,10 +1,10 @@
-//! What the following of the database counts.
+//! Metrics of the refreshes from the database.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-/// Loads that were taken over, looks that failed, and records that are not served.
+/// Reads of changed records, checks that failed, and records that are not served.
 #[derive(Clone, Default)]
 pub struct Counts {
     pub(super) reads: Counter,

@@ -1,5 +1,5 @@
-//! Hints that it is time to look: loads announce themselves on a connection of its own. It is
-//! opened beside the looks, so that a server which accepts and says nothing delays none.
+//! Hints to check for changes: loads announce themselves on a separate connection. It is opened in parallel with the
+//! checks, so that a server which accepts and stays silent delays none.
 
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
@@ -7,7 +7,7 @@ use water_database::{Changes, Database};
 
 use crate::refresh::EACH;
 
-/// Why it is time to look.
+/// Reason to check for changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Hint {
     /// A load changed a dataset.
@@ -16,7 +16,7 @@ pub(super) enum Hint {
     Disconnected,
 }
 
-/// Forwards hints until nobody takes them. Without a connection a change is seen a second later.
+/// Forwards hints until the receiver is closed. Without a connection a change is seen a second later.
 pub(super) async fn forward(database: Database, hints: mpsc::Sender<Hint>) {
     let mut pace = interval(EACH);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -26,10 +26,10 @@ pub(super) async fn forward(database: Database, hints: mpsc::Sender<Hint>) {
             continue;
         };
         while changes.next().await {
-            // One that waits there already will be followed by a look as well.
+            // A hint that waits there already will be followed by a check as well.
             let _ = hints.try_send(Hint::Changed);
         }
-        // Fails when nobody takes hints any more, which ends the loop.
+        // Fails when the receiver is closed, which ends the loop.
         let _ = hints.send(Hint::Disconnected).await;
     }
 }

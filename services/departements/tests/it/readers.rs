@@ -6,40 +6,38 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use water_kit::{Running, Signature, day, stress};
 
-use crate::fixture::{Running, Signature, day, load, stress, with_data};
-use crate::reloads::until;
+use crate::{STRESS, until, with_data};
 
 const READERS: usize = 10;
 const LOADS: i64 = 50;
-const LIST: &str = "/api/v1/stress";
 
-/// What a reader saw of each load: its date and the list's tag.
-type Seen = BTreeMap<i64, (String, String)>;
+/// Date and tag of each load that a reader received.
+type Loads = BTreeMap<i64, (String, String)>;
 
-/// Asks on one connection until told to stop.
-async fn read(service: Arc<Running>, stop: watch::Receiver<bool>) -> Seen {
-    let identity = Signature::default().value("GET", LIST);
+/// Sends requests on one connection until the end.
+async fn read(service: Arc<Running>, stop: watch::Receiver<bool>) -> Loads {
+    let identity = Signature::default().value("GET", STRESS);
     let mut connection = service.connect().await;
-    let (mut seen, mut last) = (Seen::new(), 0);
+    let (mut seen, mut last) = (Loads::new(), 0);
     while !*stop.borrow() {
         let fields = [("X-Water-Identity", identity.as_str())];
-        let answer = connection.request("GET", LIST, &fields).await.unwrap();
+        let answer = connection.request("GET", STRESS, &fields).await.unwrap();
         let body = answer.json().unwrap();
         let number = number(&body);
         assert!(number >= last, "load {number} after load {last}");
         last = number;
         let tag = answer.header("etag").unwrap().to_owned();
         let date = body["updatedAt"].as_str().unwrap().to_owned();
-        let first = seen
-            .entry(number)
-            .or_insert_with(|| (date.clone(), tag.clone()));
-        assert_eq!(*first, (date, tag), "load {number}");
+        let one = (date, tag);
+        let first = seen.entry(number).or_insert_with(|| one.clone());
+        assert_eq!(*first, one, "load {number}");
     }
     seen
 }
 
-/// Of the load, which every record tells.
+/// Returns the load's number, which every record has and which decides the number of records.
 fn number(body: &Value) -> i64 {
     let records = body["data"].as_array().unwrap();
     let mut numbers = records.iter().map(|record| {
@@ -47,23 +45,26 @@ fn number(body: &Value) -> i64 {
         (index * 10.0).round() as i64
     });
     let number = numbers.next().unwrap();
-    assert!(
-        numbers.all(|other| other == number),
-        "a mix of loads: {body}"
-    );
+    let is_whole = numbers.all(|other| other == number) && records.len() == length(number);
+    assert!(is_whole, "a mix of loads: {body}");
     number
+}
+
+fn length(number: i64) -> usize {
+    1 + number as usize % 4
 }
 
 #[tokio::test]
 async fn readers_of_fifty_loads_see_records_date_and_tag_in_step_and_never_step_back() {
-    let (service, mut writer) = with_data().await;
-    let rows =
-        |number: i64| ["01", "2A", "34", "971"].map(|code| stress(code, number as f64 / 10.0));
-    writer
-        .replace_stress(&rows(0), day(3), &load())
-        .await
-        .unwrap();
-    until(&service, LIST, 3).await;
+    let (service, mut loader) = with_data().await;
+    let rows = |number: i64| {
+        let codes = ["01", "2A", "34", "971"].into_iter().take(length(number));
+        codes
+            .map(|code| stress(code, number as f64 / 10.0))
+            .collect::<Vec<_>>()
+    };
+    loader.stress(3, &rows(0)).await;
+    until(&service, STRESS, 3).await;
     let service = Arc::new(service);
     let stop = watch::Sender::new(false);
     let mut readers = JoinSet::new();
@@ -71,20 +72,15 @@ async fn readers_of_fifty_loads_see_records_date_and_tag_in_step_and_never_step_
         readers.spawn(read(Arc::clone(&service), stop.subscribe()));
     }
     for number in 1..=LOADS {
-        writer
-            .replace_stress(&rows(number), day(3 + number), &load())
-            .await
-            .unwrap();
-        until(&service, LIST, 3 + number).await;
+        loader.stress(3 + number, &rows(number)).await;
+        until(&service, STRESS, 3 + number).await;
     }
     stop.send_replace(true);
-    let mut all = Seen::new();
-    for (number, (date, tag)) in readers.join_all().await.into_iter().flatten() {
-        assert_eq!(date, day(3 + number).to_string());
-        let first = all
-            .entry(number)
-            .or_insert_with(|| (date.clone(), tag.clone()));
-        assert_eq!(*first, (date, tag), "load {number}");
+    let mut all = Loads::new();
+    for (number, one) in readers.join_all().await.into_iter().flatten() {
+        assert_eq!(one.0, day(3 + number).to_string());
+        let first = all.entry(number).or_insert_with(|| one.clone());
+        assert_eq!(*first, one, "load {number}");
     }
     let mut tags: Vec<_> = all.values().map(|(_, tag)| tag).collect();
     tags.sort();

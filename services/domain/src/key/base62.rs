@@ -2,7 +2,7 @@
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// The number that `bytes` are (big-endian), modulo 62^`WIDTH`, as `WIDTH` digits. Without an
+/// Returns the number that `bytes` are (big-endian), modulo 62^`WIDTH`, as `WIDTH` digits. Without an
 /// allocation: a checksum is computed for each request.
 pub(super) fn digits<const WIDTH: usize, const BYTES: usize>(
     mut bytes: [u8; BYTES],

@@ -18,26 +18,26 @@ pub struct KeyHash([u8; 32]);
 pub struct InvalidKeyHash;
 
 impl KeyHash {
-    pub(super) fn of(text: &[u8]) -> Self {
+    pub(super) fn digest(text: &[u8]) -> Self {
         Self(Sha256::digest(text).into())
     }
 
-    /// A hash that a store gave back.
+    /// Takes a hash that a store gave back.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The 32 bytes.
+    /// Returns the 32 bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The shard of the key directory that holds this hash.
+    /// Returns the shard of the key directory that holds this hash.
     pub fn shard(&self) -> Shard {
         Shard(u16::from(self.0[0]) << 4 | u16::from(self.0[1] >> 4))
     }
 
-    /// The key id of a key that was brought along by its hash: its first 12 hexadecimal digits.
+    /// Returns the key id of a key that was brought along by its hash: its first 12 hexadecimal digits.
     pub fn key_id(&self) -> KeyId {
         KeyId(hex::encode(&self.0[..6]).into())
     }
@@ -68,20 +68,20 @@ impl fmt::Debug for KeyHash {
     }
 }
 
-/// One of the 4 096 parts of the key directory, by the hash's first three hexadecimal digits.
+/// Part of the key directory: one of 4 096, by the hash's first three hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Shard(u16);
 
 impl Shard {
-    /// How many there are: 16^3.
+    /// Number of shards: 16^3.
     pub const COUNT: u16 = 4096;
 
-    /// All of them, in order.
+    /// Returns the shards in order.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..Self::COUNT).map(Self)
     }
 
-    /// Its number, from 0.
+    /// Returns its number, from 0.
     pub fn index(self) -> usize {
         self.0.into()
     }

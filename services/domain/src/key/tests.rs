@@ -1,4 +1,4 @@
-//! What a key is and what it is not.
+//! Texts that are keys and texts that are not.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A key in the query: addresses are kept in logs and histories, so such a key is as good as lost.
+//! Keys in the query: addresses are kept in logs and histories, so such a key must be considered leaked.
 
 use std::net::IpAddr;
 
@@ -9,23 +9,23 @@ use water_keystore::Replica;
 
 use crate::guessing::Guessing;
 
-/// What a key is recognised by.
+/// State for recognising keys in the query of a request.
 #[derive(Debug)]
 pub struct KeyInQuery<'a> {
-    /// What generated keys begin with.
+    /// Prefix of generated keys.
     pub prefix: &'a KeyPrefix,
-    /// Knows the keys that were brought along by their hash, whose form says nothing.
+    /// Key directory, which recognises provided keys by their hash: they have no recognisable form.
     pub directory: &'a Replica,
-    /// Says how often an address may learn whether some text is a key.
+    /// Limit on how often an address may learn whether a text is a key.
     pub guessing: &'a Guessing,
     /// The client's address.
     pub client: IpAddr,
-    /// When the request came.
+    /// Time of the request.
     pub at: Instant,
 }
 
 impl KeyInQuery<'_> {
-    /// Refuses a query that has a key in it, under any name, alone or within other text.
+    /// Refuses a query that holds a key, under any name, alone or within other text.
     pub fn refuse(&self, query: &Query<'_>) -> Result<(), Problem> {
         let texts = query.pairs().flat_map(|(name, value)| [name, value]);
         match texts
@@ -37,8 +37,8 @@ impl KeyInQuery<'_> {
         }
     }
 
-    /// Each text that could be a key is a guess, whether it is one or not: an address that has none
-    /// left learns nothing, and its request is judged by the key that it presents.
+    /// Whether the text is a known key. Each text that could be one is a guess, right or wrong: an address without
+    /// guesses left learns nothing, and its request is decided by its presented key.
     fn is_known(&self, text: &str) -> bool {
         let Ok(key) = PlainKey::parse(text.as_bytes(), self.prefix) else {
             return false;

@@ -1,4 +1,4 @@
-//! What one worker has counted.
+//! Counters and times of one worker.
 
 use std::fmt;
 use std::hash::Hash;
@@ -14,22 +14,22 @@ use water_http::Code;
 use super::times::Times;
 use crate::route::{Route, ServiceName};
 
-/// What is counted of one request.
+/// An answered request, as it is counted.
 #[derive(Debug)]
-pub struct Answered {
-    /// The route that it asked for, if there is one.
+pub struct AnsweredRequest {
+    /// Route of the request, if there is one.
     pub route: Option<&'static Route>,
-    /// As answered.
+    /// Status of the answer.
     pub status: StatusCode,
-    /// Why it was no success.
+    /// Code of the problem, unless the request succeeded.
     pub reason: Option<Code>,
-    /// How long the gate itself took.
+    /// Time in the gate itself.
     pub gate: Duration,
-    /// How long the limiter took, if it was asked.
+    /// Time in the limiter, if it was asked.
     pub limiter: Option<Duration>,
-    /// How long the service took, if it was asked.
+    /// Time in the service, if it was asked.
     pub service: Option<Duration>,
-    /// Why the service gave nothing to pass on, as a stable word.
+    /// Reason that the service gave no answer to pass on, as a stable word.
     pub failure: Option<&'static str>,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Counts {
 
 impl Counts {
     /// Counts one answered request.
-    pub(super) fn request(&mut self, answered: &Answered) {
+    pub(super) fn request(&mut self, answered: &AnsweredRequest) {
         let labels = RequestLabels {
             route: answered.route.map_or("none", |route| route.name),
             status: answered.status.as_u16(),
@@ -85,7 +85,7 @@ impl Counts {
         self.gate.observe(answered.gate);
     }
 
-    /// Adds what another worker has counted.
+    /// Adds the counts of another worker.
     pub(super) fn add(&mut self, other: &Self) {
         add_counts(&mut self.requests, &other.requests);
         add_counts(&mut self.failures, &other.failures);

@@ -1,4 +1,4 @@
-//! The key directory's state, read when somebody asks.
+//! Metrics of the key directory's state, read at each scrape.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 use water_keystore::Replica;
 
-/// Adds the directory's metrics.
+/// Registers the directory's metrics.
 pub(super) fn register(registry: &mut Registry, directory: Arc<Replica>) {
     registry.register_collector(Box::new(Directory(directory)));
 }
@@ -22,7 +22,7 @@ struct Directory(Arc<Replica>);
 impl Collector for Directory {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let status = self.0.status();
-        // Before the first reply the feed lags behind by as much as can be said.
+        // Before the first reply the feed's lag has no bound.
         let lag = status
             .since_reply
             .map_or(f64::INFINITY, |since| since.as_secs_f64());

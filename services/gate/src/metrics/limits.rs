@@ -1,4 +1,4 @@
-//! How the limits are decided, read when somebody asks.
+//! Metrics of how the limits are decided, read at each scrape.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use prometheus_client::registry::Registry;
 
 use crate::grace::{Grace, Mode};
 
-/// Adds the limits' metrics.
+/// Registers the limits' metrics.
 pub(super) fn register(registry: &mut Registry, grace: Arc<Grace>) {
     registry.register_collector(Box::new(Limits(grace)));
 }

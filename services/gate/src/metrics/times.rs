@@ -1,12 +1,12 @@
-//! Durations, counted by how long they were.
+//! Histograms of durations.
 
 use std::fmt;
 use std::time::Duration;
 
 use prometheus_client::encoding::{MetricEncoder, NoLabelSet};
 
-/// The shortest bucket's bound: the fastest refusal. Each further bound is twice the one before, up to
-/// 6.5 s, beyond the longest deadline; what is longer still counts without one.
+/// Bound of the shortest bucket: the fastest refusal. Each further bound is twice the one before, up to 6.5 s, beyond
+/// the longest deadline; longer times count in a last bucket without a bound.
 const SHORTEST: Duration = Duration::from_micros(50);
 const BOUNDS: usize = 18;
 

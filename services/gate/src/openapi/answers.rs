@@ -1,35 +1,40 @@
-//! What a route answers, by status: bodies with examples, and headers.
+//! Answers of a route, by status: bodies with examples, and headers.
 
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 use utoipa::openapi::response::{Responses, ResponsesBuilder};
-use utoipa::openapi::schema::{OneOfBuilder, Type};
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Type};
 use utoipa::openapi::{ComponentsBuilder, ContentBuilder, Ref, RefOr, ResponseBuilder, Schema};
+use water_domain::Format;
 use water_http::ProblemBody;
 
 use super::{examples, headers, problems, records};
 use crate::route::Route;
 
-/// All schemas that answers refer to.
+/// Adds all schemas to which answers refer.
 pub(super) fn components(components: ComponentsBuilder) -> ComponentsBuilder {
     components
         .schema_from::<records::StressList>()
         .schema_from::<records::StressRecord>()
         .schema_from::<records::Level>()
+        .schema_from::<records::LevelSource>()
         .schema_from::<records::RiskList>()
         .schema_from::<records::RiskRecord>()
+        .schema_from::<records::RiskRating>()
         .schema_from::<records::RiskAnalysisPage>()
         .schema_from::<records::RiskAnalysis>()
         .schema_from::<records::ComplianceAuditPage>()
         .schema_from::<records::ComplianceAudit>()
+        .schema_from::<records::Deletion>()
+        .schema_from::<records::DeletedRecord>()
         .schema_from::<records::SourceList>()
         .schema_from::<records::Source>()
         .schema_from::<records::Timestamp>()
         .schema_from::<ProblemBody<'_>>()
 }
 
-/// All answers of a route; those to HEAD have no body.
-pub(super) fn of(route: &Route, head: bool) -> Responses {
+/// Returns all answers of a route; those to HEAD have no body.
+pub(super) fn for_route(route: &Route, head: bool) -> Responses {
     let mut responses = ResponsesBuilder::new()
         .response("200", success(route, head))
         .response(
@@ -54,10 +59,10 @@ pub(super) fn of(route: &Route, head: bool) -> Responses {
 
 fn response(route: &Route, status: u16, description: &str) -> ResponseBuilder {
     let response = ResponseBuilder::new().description(description);
-    headers::add(response, headers::of(status, route))
+    headers::add(response, headers::for_status(status, route))
 }
 
-/// The answer of the description itself.
+/// Returns the answer with the description itself.
 pub(super) fn description() -> ResponseBuilder {
     let body = content(utoipa::openapi::Object::new(), []);
     let response = ResponseBuilder::new().description("This description");
@@ -71,11 +76,29 @@ fn success(route: &Route, head: bool) -> ResponseBuilder {
         return response;
     }
     let response = response.content("application/json", content(schema, examples));
-    let text = || utoipa::openapi::ObjectBuilder::new().schema_type(Type::String);
     route.formats.iter().fold(response, |response, &format| {
-        let (kind, example) = examples::text(route, format);
-        response.content(kind, content(text(), [("page", example.into())]))
+        let (kind, examples) = examples::text(route, format);
+        response.content(kind, content(text(route, format), examples))
     })
+}
+
+/// Returns the schema of a body in another format than JSON.
+fn text(route: &Route, format: Format) -> ObjectBuilder {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    if format != Format::NdJson {
+        return text;
+    }
+    let record = if route.name == "hydrorisk" {
+        named::<records::RiskAnalysis>()
+    } else {
+        named::<records::ComplianceAudit>()
+    };
+    let line = OneOfBuilder::new().item(record);
+    let description = "An object a line, ended by LF. `contentSchema` is that of a line; deletions \
+                       come with `changedSince` only.";
+    text.description(Some(description))
+        .content_media_type(format.content_type())
+        .content_schema(Some(line.item(named::<records::Deletion>())))
 }
 
 type Body = (&'static str, RefOr<Schema>, Vec<(&'static str, Value)>);

@@ -3,8 +3,9 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use water_domain::{
-    ComplianceAudit, Departement, Format, HistoryRating, Level, Number, Page, RiskAnalysis,
-    RiskRating, RiskRecord, SectorCode, SourceRecord, StressRecord, Timestamp, departement,
+    ComplianceAudit, Departement, Format, HistoryRating, Level, LevelSource, Number, Page,
+    RiskAnalysis, RiskRating, RiskRecord, SectorCode, SourceRecord, StressRecord, Timestamp,
+    departement,
 };
 
 use crate::route::Route;
@@ -14,6 +15,9 @@ pub(super) fn stress_record() -> StressRecord {
         departement: herault(),
         stress_index: number(3.4),
         level: Level::Crise,
+        level_source: LevelSource::Register,
+        level_as_of: moment(),
+        updated_at: moment(),
     }
 }
 
@@ -52,7 +56,7 @@ pub(super) fn compliance_audit() -> ComplianceAudit {
     }
 }
 
-/// One dataset of `/api/v1/sources`.
+/// Returns a dataset of `/api/v1/sources`.
 pub(super) fn source() -> SourceRecord {
     SourceRecord {
         dataset: "vigieau".into(),
@@ -64,44 +68,41 @@ pub(super) fn source() -> SourceRecord {
         records: 101,
         synthetic: false,
         derived_levels: Vec::new(),
+        kept_levels: Vec::new(),
     }
 }
 
-/// The media type of another form, and a page of a route in it.
-pub(super) fn text(route: &Route, format: Format) -> (&'static str, String) {
-    match (route.name, format) {
-        ("stress", _) => (
-            "text/csv",
-            csv("dept,name,stressIndex,level", "34,Hérault,3.4,crise"),
+/// Returns the media type of another format, and pages of a route in it.
+pub(super) fn text(route: &Route, format: Format) -> (&'static str, Vec<(&'static str, Value)>) {
+    if format == Format::NdJson {
+        let (row, id) = match route.name {
+            "hydrorisk" => (line(&risk_analysis()), "an-2026-0002"),
+            _ => (line(&compliance_audit()), "au-2026-0002"),
+        };
+        let changes = row.clone() + &line(&json!({ "deleted": { "id": id } }));
+        let pages = vec![("page", row.into()), ("pageOfChanges", changes.into())];
+        return ("application/x-ndjson", pages);
+    }
+    let (header, row) = match route.name {
+        "stress" => (
+            "dept,name,stressIndex,level,levelSource,levelAsOf,updatedAt",
+            "34,Hérault,3.4,crise,register,2026-07-01T00:00:00.000Z,2026-07-01T00:00:00.000Z",
         ),
-        ("risque", _) => (
-            "text/csv",
-            csv(
-                "dept,name,flood,drought,overall,rating,updatedAt",
-                "34,Hérault,61,74.5,68,D,2026-07-01T00:00:00.000Z",
-            ),
+        "risque" => (
+            "dept,name,flood,drought,overall,rating,updatedAt",
+            "34,Hérault,61,74.5,68,D,2026-07-01T00:00:00.000Z",
         ),
-        ("hydrorisk", Format::NdJson) => ("application/x-ndjson", line(&risk_analysis())),
-        (_, Format::NdJson) => ("application/x-ndjson", line(&compliance_audit())),
-        ("hydrorisk", _) => (
-            "text/csv",
-            csv(
-                "id,companyName,sectorCode,deptCode,globalScore,rating,createdAt",
-                "an-2026-0001,Société des Eaux,36.00Z,34,42.5,B,2026-07-01T00:00:00.000Z",
-            ),
+        "hydrorisk" => (
+            "id,companyName,sectorCode,deptCode,globalScore,rating,createdAt",
+            "an-2026-0001,Société des Eaux,36.00Z,34,42.5,B,2026-07-01T00:00:00.000Z",
         ),
         _ => (
-            "text/csv",
-            csv(
-                "id,companyName,sectorCode,deptCode,score,globalRating,createdAt",
-                "au-2026-0001,Société des Eaux,36.00Z,34,87,A+,2026-07-01T00:00:00.000Z",
-            ),
+            "id,companyName,sectorCode,deptCode,score,globalRating,createdAt",
+            "au-2026-0001,Société des Eaux,36.00Z,34,87,A+,2026-07-01T00:00:00.000Z",
         ),
-    }
-}
-
-fn csv(header: &str, row: &str) -> String {
-    format!("{header}\r\n{row}\r\n")
+    };
+    let page = format!("{header}\r\n{row}\r\n");
+    ("text/csv", vec![("page", page.into())])
 }
 
 fn line(record: &impl Serialize) -> String {
@@ -109,17 +110,17 @@ fn line(record: &impl Serialize) -> String {
     json + "\n"
 }
 
-/// `{count, updatedAt, data}` with one record.
+/// Returns `{count, updatedAt, data}` with one record.
 pub(super) fn list(record: &impl Serialize) -> Value {
     json!({ "count": 1, "updatedAt": moment(), "data": [record] })
 }
 
-/// `{total, limit, offset, data}` with one item of many.
+/// Returns `{total, limit, offset, data}` with one item of many.
 pub(super) fn page(item: &impl Serialize) -> Value {
     json!({ "total": 1204, "limit": Page::DEFAULT_LIMIT, "offset": 0, "data": [item] })
 }
 
-/// The list of one record, with the record's own fields at top level as well.
+/// Returns the list of one record, with the record's own fields at top level as well.
 pub(super) fn merged(list: &Value, record: &impl Serialize) -> Value {
     let mut merged = list.clone();
     let fields = json!(record);

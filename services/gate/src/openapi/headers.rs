@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 use utoipa::openapi::header::HeaderBuilder;
-use utoipa::openapi::schema::Type;
+use utoipa::openapi::schema::{KnownFormat, SchemaFormat, Type};
 use utoipa::openapi::{ComponentsBuilder, ObjectBuilder, Ref, ResponseBuilder};
 use water_domain::Format;
 
 use crate::route::Route;
 
-/// On every answer.
+/// Headers of every answer.
 const EVERY: [&str; 2] = ["X-Request-Id", "Vary"];
-/// On every answer to a request that was accepted, whatever the service said, and on 429.
+/// Headers of every answer to an accepted request, whatever the service's answer, and of 429.
 const LIMITS: [&str; 5] = [
     "RateLimit-Policy",
     "RateLimit",
@@ -19,11 +19,17 @@ const LIMITS: [&str; 5] = [
     "X-RateLimit-Reset",
 ];
 
-/// The headers of a status: only records have links, and only histories a token.
-pub(super) fn of(status: u16, route: &Route) -> Vec<&'static str> {
+/// Returns the headers of a status: only records have links, and only histories a token and a total.
+pub(super) fn for_status(status: u16, route: &Route) -> Vec<&'static str> {
     let (own, limits): (&[&str], &[&str]) = match status {
         200 if route.formats.contains(&Format::NdJson) => (
-            &["ETag", "Cache-Control", "Link", "X-Changes-Token"],
+            &[
+                "ETag",
+                "Cache-Control",
+                "Link",
+                "X-Changes-Token",
+                "X-Total-Count",
+            ],
             &LIMITS,
         ),
         200 if !route.formats.is_empty() => (&["ETag", "Cache-Control", "Link"], &LIMITS),
@@ -33,11 +39,16 @@ pub(super) fn of(status: u16, route: &Route) -> Vec<&'static str> {
         400 | 404 | 500 => (&[], &LIMITS),
         _ => (&[], &[]),
     };
-    [own, limits, &EVERY].concat()
+    let language: &[&str] = if status < 400 {
+        &[]
+    } else {
+        &["Content-Language"]
+    };
+    [own, limits, language, &EVERY].concat()
 }
 
-/// Name, meaning, example.
-fn described() -> [(&'static str, &'static str, Value); 13] {
+/// Returns name, meaning and example of each header.
+fn described() -> [(&'static str, &'static str, Value); 15] {
     [
         (
             "ETag",
@@ -51,7 +62,7 @@ fn described() -> [(&'static str, &'static str, Value); 13] {
         ),
         (
             "Vary",
-            "What the answer depends on.",
+            "What the answer depends on; a problem on `Accept-Language` too.",
             json!("Authorization, Accept, Accept-Encoding"),
         ),
         (
@@ -66,6 +77,11 @@ fn described() -> [(&'static str, &'static str, Value); 13] {
             "X-Changes-Token",
             "On the first page of a walk in CSV or NDJSON: for `changedSince`, later.",
             json!("opaque"),
+        ),
+        (
+            "X-Total-Count",
+            "On the first page of a walk through all rows in CSV or NDJSON: their number at that moment.",
+            json!(1200),
         ),
         (
             "X-Request-Id",
@@ -95,6 +111,11 @@ fn described() -> [(&'static str, &'static str, Value); 13] {
         ),
         ("Retry-After", "Seconds to wait.", json!(2)),
         (
+            "Content-Language",
+            "Language of a problem's `title` and `detail`: `en` or `fr`.",
+            json!("en"),
+        ),
+        (
             "WWW-Authenticate",
             "RFC 6750.",
             json!("Bearer realm=\"water-data\", error=\"invalid_token\""),
@@ -102,19 +123,21 @@ fn described() -> [(&'static str, &'static str, Value); 13] {
     ]
 }
 
-/// Every header as a component.
+/// Adds every header as a component.
 pub(super) fn components(components: ComponentsBuilder) -> ComponentsBuilder {
     described()
         .into_iter()
         .fold(components, |components, (name, meaning, example)| {
-            let kind = if example.is_number() {
-                Type::Integer
+            let schema = ObjectBuilder::new();
+            let schema = if example.is_number() {
+                let int64 = SchemaFormat::KnownFormat(KnownFormat::Int64);
+                schema.schema_type(Type::Integer).format(Some(int64))
             } else {
-                Type::String
+                schema.schema_type(Type::String)
             };
             let header = HeaderBuilder::new()
                 .description(Some(meaning))
-                .schema(Some(ObjectBuilder::new().schema_type(kind)))
+                .schema(Some(schema))
                 .example(Some(example));
             components.header(name, header.build())
         })

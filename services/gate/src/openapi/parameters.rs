@@ -2,20 +2,23 @@
 
 use serde_json::json;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
-use utoipa::openapi::schema::Type;
+use utoipa::openapi::schema::{KnownFormat, SchemaFormat, Type};
 use utoipa::openapi::{ObjectBuilder, Required};
-use water_domain::Page;
+use water_domain::{Format, Page};
 
 use crate::route::Route;
 
-/// All parameters of a route.
-pub(super) fn of(route: &Route) -> Vec<Parameter> {
-    let query = route.parameters.iter().map(|name| query(name));
-    query.chain(headers(route)).collect()
+/// Returns all parameters of a route.
+pub(super) fn for_route(route: &Route) -> Vec<Parameter> {
+    let query = route.parameters.iter().map(|name| query(name, route));
+    query.chain(headers()).collect()
 }
 
-fn query(name: &str) -> Parameter {
-    let integer = || ObjectBuilder::new().schema_type(Type::Integer);
+fn query(name: &str, route: &Route) -> Parameter {
+    let integer = |format| {
+        let integer = ObjectBuilder::new().schema_type(Type::Integer);
+        integer.format(Some(SchemaFormat::KnownFormat(format)))
+    };
     let (description, schema, example) = match name {
         "dept" => (
             "Code of a département; without it, all are answered. `1` is read as `01`, `2a` as `2A`.",
@@ -27,15 +30,16 @@ fn query(name: &str) -> Parameter {
         "limit" => (
             "Page size. JSON: 20 if left out; above 100 it is served as 100, and the body shows the size applied. CSV and \
              NDJSON: 1000 if left out; above 5000 it is served as 5000.",
-            integer().minimum(Some(1)),
+            integer(KnownFormat::Int32).minimum(Some(1)),
             json!(Page::MAX_LIMIT),
         ),
         "offset" => (
-            "JSON only: how many items to pass over. New rows shift the pages of a reader who is under way: a row may be seen twice.",
-            integer()
+            // No default in the schema: generated clients send it, with the other forms as well.
+            "JSON only: how many items to pass over; 0 if left out. New rows shift the pages of a reader who is under way: a row \
+             may be seen twice.",
+            integer(KnownFormat::Int64)
                 .minimum(Some(0))
-                .maximum(Some(Page::MAX_OFFSET as usize))
-                .default(Some(json!(0))),
+                .maximum(Some(Page::MAX_OFFSET as usize)),
             json!(40),
         ),
         "cursor" => (
@@ -51,6 +55,16 @@ fn query(name: &str) -> Parameter {
             ObjectBuilder::new().schema_type(Type::String),
             json!("opaque"),
         ),
+        "format" => (
+            "The form of the answer, for clients that cannot send `Accept`, over which it wins: `json`, `csv` (`text/csv`, \
+             `application/csv`) or, for histories, `ndjson` (`application/x-ndjson`, `application/ndjson`, \
+             `application/jsonl`). Another one is 400. Without it the form is that of `Accept`: what matches no form, or \
+             JSON as well, is JSON.",
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .enum_values(Some(forms(route))),
+            json!(Format::Csv.name()),
+        ),
         other => unreachable!("the route table has an undescribed parameter: {other}"),
     };
     ParameterBuilder::new()
@@ -63,13 +77,17 @@ fn query(name: &str) -> Parameter {
         .build()
 }
 
-fn headers(route: &Route) -> impl Iterator<Item = Parameter> {
-    let accept = (
-        "Accept",
-        "The form of the answer. What matches no form, or JSON as well, is answered in JSON.",
-    );
-    let accept = (!route.formats.is_empty()).then_some(accept);
-    let every = [
+/// Returns the names of a route's formats.
+fn forms(route: &Route) -> impl Iterator<Item = &'static str> {
+    let all = [Format::Json]
+        .into_iter()
+        .chain(route.formats.iter().copied());
+    all.map(Format::name)
+}
+
+/// Returns the request headers. `Accept` is not one of them: OpenAPI has it in the media types of the answers.
+fn headers() -> impl Iterator<Item = Parameter> {
+    let headers = [
         (
             "X-Request-Id",
             "8 to 64 of `A-Za-z0-9._-`; another one is minted if it is not.",
@@ -82,8 +100,12 @@ fn headers(route: &Route) -> impl Iterator<Item = Parameter> {
             "Accept-Encoding",
             "`gzip` or `br` for bodies of 1 KiB and more.",
         ),
+        (
+            "Accept-Language",
+            "The language of problems: French if it prefers `fr` to `en`, else English.",
+        ),
     ];
-    accept.into_iter().chain(every).map(|(name, description)| {
+    headers.into_iter().map(|(name, description)| {
         ParameterBuilder::new()
             .name(name)
             .parameter_in(ParameterIn::Header)

@@ -1,31 +1,29 @@
-//! The problems that a route can answer, made by the code that makes them in earnest.
+//! Problems that a route can answer, made by the code that also makes the real ones.
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
 use http::StatusCode;
 use serde_json::Value;
-use water_http::{Code, Problem, ProblemBody, Query, RequestIds};
+use water_http::{Language, Problem, Query, RequestIds};
 
 use crate::route::{Route, unknown_path};
 
-/// One problem as clients see it.
+/// A problem as clients see it.
 pub(super) struct Example {
     pub(super) code: &'static str,
     pub(super) body: Value,
 }
 
-/// All problems of a route's GET and HEAD, by status.
+/// Returns all problems of a route's GET and HEAD, by status.
 pub(super) fn by_status(route: &Route) -> BTreeMap<StatusCode, Vec<Example>> {
     let mut statuses: BTreeMap<StatusCode, Vec<Example>> = BTreeMap::new();
     for problem in of_parameters(route).chain(of_every_route()) {
         let code = problem.code();
         statuses.entry(code.status()).or_default().push(Example {
             code: code.as_str(),
-            body: body(problem),
+            body: body(&problem),
         });
     }
-    statuses.insert(StatusCode::INTERNAL_SERVER_ERROR, vec![internal()]);
     statuses
 }
 
@@ -46,6 +44,7 @@ fn of_every_route() -> impl Iterator<Item = Problem> {
         Problem::expectation_failed(),
         Problem::rate_limited(&["minute"], 12),
         Problem::headers_too_large(),
+        Problem::internal("an example"),
         Problem::dependency_unavailable(),
         Problem::upstream_unavailable(),
     ]
@@ -55,7 +54,7 @@ fn of_every_route() -> impl Iterator<Item = Problem> {
 fn of_parameters(route: &Route) -> impl Iterator<Item = Problem> {
     let parse = |text| Query::parse(Some(text)).expect("the examples can be decoded");
     let problems = match route.parameters {
-        ["dept"] => [
+        ["dept", ..] => [
             parse("dept=x").departement().err(),
             parse("dept=20").departement().err(),
             Some(Problem::no_data()),
@@ -70,26 +69,8 @@ fn of_parameters(route: &Route) -> impl Iterator<Item = Problem> {
     problems.into_iter().flatten()
 }
 
-fn body(problem: Problem) -> Value {
-    let answer = problem.into_response::<Bytes>(&RequestIds::new(0x5f1c_8a90_b7d2_4e63).mint());
-    serde_json::from_slice(answer.body()).expect("a problem is JSON")
-}
-
-/// Made without a cause, which would be logged.
-fn internal() -> Example {
-    let code = Code::Internal;
-    let body = ProblemBody {
-        type_uri: code.type_uri(),
-        title: code.title(),
-        status: code.status().as_u16(),
-        detail: "The failure has been recorded under the requestId; trying again is no use.",
-        code: code.as_str(),
-        request_id: "5f1c8a90b7d24e63-0",
-        parameter: None,
-        violated_policies: &[],
-    };
-    Example {
-        code: code.as_str(),
-        body: serde_json::to_value(body).expect("texts and numbers are JSON"),
-    }
+/// Returns the body without logging a cause.
+fn body(problem: &Problem) -> Value {
+    let id = RequestIds::new(0x5f1c_8a90_b7d2_4e63).mint();
+    serde_json::from_slice(&problem.body(&id, Language::English)).expect("a problem is JSON")
 }

@@ -1,14 +1,16 @@
-//! The description against the code that it describes.
+//! The description, compared with the code that it describes.
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
+use water_domain::Format;
 
 use super::*;
+use crate::route::ServiceName;
 
 fn parsed() -> Value {
     serde_json::to_value(document()).unwrap()
 }
 
-/// The properties of a schema, in their order.
+/// Returns the properties of a schema, in their order.
 fn properties(schema: &str) -> Vec<String> {
     let document = parsed();
     let properties = &document["components"]["schemas"][schema]["properties"];
@@ -46,41 +48,95 @@ fn a_schema_has_exactly_the_fields_of_its_record() {
     }
 }
 
+/// Checks each object within a value.
+fn each(value: &Value, check: &mut dyn FnMut(&Map<String, Value>)) {
+    match value {
+        Value::Object(fields) => {
+            check(fields);
+            fields.values().for_each(|value| each(value, check));
+        }
+        Value::Array(items) => items.iter().for_each(|item| each(item, check)),
+        _ => {}
+    }
+}
+
 #[test]
-fn the_levels_are_those_of_the_domain() {
+fn enumerations_of_answers_are_open_and_name_their_values() {
     let document = parsed();
-    let levels = document["components"]["schemas"]["Level"]["enum"]
-        .as_array()
-        .unwrap();
-    let levels: Vec<_> = levels.iter().map(|level| level.as_str().unwrap()).collect();
-    assert_eq!(
-        levels,
-        water_domain::Level::ALL.map(water_domain::Level::as_str)
-    );
+    let schemas = &document["components"]["schemas"];
+    each(schemas, &mut |schema| {
+        assert!(!schema.contains_key("enum"), "{schema:?}");
+    });
+    for (schema, first, last) in [("Level", "normal", "crise"), ("RiskRating", "A", "E")] {
+        let values = schemas[schema]["x-extensible-enum"].as_array().unwrap();
+        assert_eq!((&values[0], &values[4]), (&json!(first), &json!(last)));
+        let description = schemas[schema]["description"].as_str().unwrap();
+        assert!(description.contains("as the next higher one that you know"));
+    }
+}
+
+#[test]
+fn every_integer_says_how_large_it_may_be() {
+    let document = parsed();
+    each(&document, &mut |schema| {
+        let sized = schema.contains_key("format");
+        assert!(
+            schema.get("type") != Some(&json!("integer")) || sized,
+            "{schema:?}"
+        );
+    });
+    let parameters = document["paths"]["/api/v1/hydrorisk"]["get"]["parameters"].as_array();
+    let mut parameters = parameters.unwrap().iter();
+    let offset = parameters.find(|parameter| parameter["name"] == "offset");
+    assert_eq!(offset.unwrap()["schema"]["format"], "int64");
+}
+
+#[test]
+fn a_line_of_ndjson_has_the_fields_of_a_record_or_of_a_deletion() {
+    let document = parsed();
+    for route in ROUTES
+        .iter()
+        .filter(|route| route.service == ServiceName::History)
+    {
+        let content = &document["paths"][route.path]["get"]["responses"]["200"]["content"];
+        let Some(content) = content.get("application/x-ndjson") else {
+            assert!(!route.formats.contains(&Format::NdJson));
+            continue;
+        };
+        let kinds = content["schema"]["contentSchema"]["oneOf"].as_array();
+        let kinds = kinds.unwrap().iter().map(|kind| {
+            let reference = kind["$ref"].as_str().unwrap();
+            let mut described = properties(reference.rsplit('/').next().unwrap());
+            described.sort();
+            described
+        });
+        let page = content["examples"]["pageOfChanges"]["value"]
+            .as_str()
+            .unwrap();
+        let lines = page
+            .lines()
+            .map(|line| fields(serde_json::from_str(line).unwrap()));
+        assert!(lines.eq(kinds), "{page}");
+    }
 }
 
 #[test]
 fn every_reference_leads_somewhere() {
-    fn check(document: &Value, value: &Value) {
-        match value {
-            Value::Object(fields) => {
-                if let Some(Value::String(reference)) = fields.get("$ref") {
-                    let pointer = reference.strip_prefix('#').unwrap();
-                    assert!(document.pointer(pointer).is_some(), "{reference}");
-                }
-                fields.values().for_each(|value| check(document, value));
-            }
-            Value::Array(items) => items.iter().for_each(|item| check(document, item)),
-            _ => {}
-        }
-    }
     let document = parsed();
-    check(&document, &document);
+    each(&document, &mut |fields| {
+        if let Some(Value::String(reference)) = fields.get("$ref") {
+            let pointer = reference.strip_prefix('#').unwrap();
+            assert!(document.pointer(pointer).is_some(), "{reference}");
+        }
+    });
 }
 
 #[test]
 fn every_route_describes_its_parameters_problems_and_headers() {
     let document = parsed();
+    let paths = document["paths"].as_object().unwrap();
+    // The description's own path is one more.
+    assert!(paths.len() == ROUTES.len() + 1 && paths.contains_key(OPENAPI_PATH));
     for route in &ROUTES {
         let operation = &document["paths"][route.path]["get"];
         let parameters = operation["parameters"].as_array().unwrap();
@@ -146,9 +202,20 @@ fn every_form_of_a_route_is_described_with_what_it_takes() {
             .as_object()
             .unwrap();
         assert_eq!(content.len(), 1 + route.formats.len(), "{}", route.path);
-        let mut parameters = operation["parameters"].as_array().unwrap().iter();
-        let negotiates = parameters.any(|parameter| parameter["name"] == "Accept");
-        assert_eq!(negotiates, !route.formats.is_empty(), "{}", route.path);
+        let parameters = operation["parameters"].as_array().unwrap();
+        let described = |name| {
+            parameters
+                .iter()
+                .find(|parameter| parameter["name"] == name)
+        };
+        let forms = described("format").map(|format| format["schema"]["enum"].clone());
+        let forms = forms.and_then(|forms| Some(forms.as_array()?.len()));
+        let expected = (!route.formats.is_empty()).then_some(1 + route.formats.len());
+        assert_eq!(forms, expected, "{}", route.path);
+        // OpenAPI ignores parameters of these names.
+        for name in ["Accept", "Content-Type", "Authorization"] {
+            assert_eq!(described(name), None, "{}", route.path);
+        }
     }
 }
 
@@ -166,9 +233,10 @@ fn the_description_names_the_licence_and_the_rule_of_dates() {
     ] {
         assert!(said.contains(word), "{word}");
     }
-    let level = &document["components"]["schemas"]["StressRecord"]["properties"]["level"];
+    assert_eq!(document["info"]["license"]["url"], "/api/v1/sources");
+    let source = &document["components"]["schemas"]["LevelSource"]["description"];
     assert!(
-        level.to_string().contains("derived from the index"),
-        "{level}"
+        source.to_string().contains("the stress index itself"),
+        "{source}"
     );
 }

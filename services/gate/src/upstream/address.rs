@@ -1,4 +1,4 @@
-//! Where a service is.
+//! Address of a service.
 
 use std::str::FromStr;
 
@@ -8,13 +8,13 @@ use http::uri::Authority;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ServiceAddress(Authority);
 
-/// Text that says no host and port.
+/// Text that is not a host and a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("a service's address is a host and a port")]
 pub struct InvalidServiceAddress;
 
 impl ServiceAddress {
-    /// `host:port`, as a request's `Host` says it.
+    /// Returns `host:port`, as in a request's `Host`.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
@@ -26,9 +26,10 @@ impl FromStr for ServiceAddress {
     fn from_str(text: &str) -> Result<Self, InvalidServiceAddress> {
         let authority: Authority = text.parse().map_err(|_| InvalidServiceAddress)?;
         let complete = authority.port().is_some() && !authority.host().is_empty();
-        match complete && !text.contains('@') {
-            true => Ok(Self(authority)),
-            false => Err(InvalidServiceAddress),
+        if complete && !text.contains('@') {
+            Ok(Self(authority))
+        } else {
+            Err(InvalidServiceAddress)
         }
     }
 }

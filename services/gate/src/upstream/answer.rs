@@ -1,75 +1,75 @@
-//! A service's answer, read from bytes: its head, and where its body ends (RFC 9112 §6.3).
+//! A service's answer, read from bytes: its head, and the end of its body (RFC 9112 §6.3).
 //!
-//! What could be read in two ways is no answer: both kinds of length, two lengths that differ, a
-//! coding other than `chunked`, a body that only the connection's end would end.
+//! Ambiguous answers are refused: both kinds of length, two lengths that differ, a coding other than `chunked`, a body
+//! that only the connection's end would end.
 
 use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use httparse::{EMPTY_HEADER, Status};
 
-/// More fields than any of our services sends, or a proxy before it adds.
+/// Largest number of fields, more than any of our services sends, or a proxy before it adds.
 const MAX_FIELDS: usize = 64;
-/// The same for a head's bytes, those of interim answers before it included.
+/// Largest head in bytes, with the interim answers before it.
 const MAX_HEAD: usize = 16 * 1024;
-/// Interim answers (100, 102, 103) before the answer. Our services send none, but a proxy before
-/// them may, whether it was asked to or not (RFC 9110 §15.2).
+/// Largest number of interim answers (100, 102, 103). Our services send none, but a proxy before them may, whether it
+/// was asked to or not (RFC 9110 §15.2).
 const MAX_INTERIM: usize = 4;
 
-/// Bytes that are no answer which can be passed on.
+/// Bytes that are not an answer to pass on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("a service's answer is not HTTP, or does not say where it ends")]
-pub struct Malformed;
+pub struct MalformedAnswer;
 
-impl From<httparse::Error> for Malformed {
+impl From<httparse::Error> for MalformedAnswer {
     fn from(_: httparse::Error) -> Self {
         Self
     }
 }
 
-impl From<httparse::InvalidChunkSize> for Malformed {
+impl From<httparse::InvalidChunkSize> for MalformedAnswer {
     fn from(_: httparse::InvalidChunkSize) -> Self {
         Self
     }
 }
 
-/// An answer's head.
+/// Head of an answer.
 #[derive(Debug)]
 pub(super) struct Head {
-    /// Bytes that it takes, the empty line and the interim answers before it too.
+    /// Size in bytes, with the empty line and the interim answers before it.
     pub(super) size: usize,
     pub(super) status: StatusCode,
-    /// Those that were asked for, and nothing else.
+    /// Fields that were to be kept, and no others.
     pub(super) headers: HeaderMap,
     pub(super) body: Body,
-    /// Whether the connection ends with this answer, as draining servers say.
+    /// Whether the connection ends with this answer, as draining servers announce.
     pub(super) closes: bool,
 }
 
-/// Where a body ends.
+/// End of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Body {
-    /// After so many bytes.
+    /// After this number of bytes.
     Length(u64),
     /// After its last chunk.
     Chunked,
 }
 
-/// What the next bytes of a chunked body are.
+/// The next chunk of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Chunk {
-    /// Bytes of the line that announces it.
+    /// Bytes of the line before it.
     pub(super) line: usize,
-    /// Its own bytes; 0: it is the last. A line break follows.
+    /// Bytes of the chunk, without the line break after it; 0 for the last one.
     pub(super) size: u64,
 }
 
-/// Reads a head with the fields that `keep` names, past interim answers; `None`: there is more to
-/// come. `without_body`: the request was a HEAD, and the length that is told is kept as a field.
+/// Reads a head with the fields named in `keep`, skipping interim answers; `None` if it is incomplete. `without_body`:
+/// the request was a HEAD, and the announced length is kept as a field.
 pub(super) fn read_head(
     received: &[u8],
     keep: &[HeaderName],
     without_body: bool,
-) -> Result<Option<Head>, Malformed> {
+) -> Result<Option<Head>, MalformedAnswer> {
     let mut passed = 0;
     for _ in 0..=MAX_INTERIM {
         match read_one_head(&received[passed..], keep, without_body)? {
@@ -79,13 +79,13 @@ pub(super) fn read_head(
                 return Ok(Some(Head { size, ..head }));
             }
             None if received.len() < MAX_HEAD => return Ok(None),
-            None => return Err(Malformed),
+            None => return Err(MalformedAnswer),
         }
     }
-    Err(Malformed)
+    Err(MalformedAnswer)
 }
 
-/// Whether the answer itself is still to come. After 101 the connection speaks something else.
+/// Whether another answer follows. After 101 the connection uses another protocol.
 fn is_interim(status: StatusCode) -> bool {
     status.is_informational() && status != StatusCode::SWITCHING_PROTOCOLS
 }
@@ -94,27 +94,27 @@ fn read_one_head(
     received: &[u8],
     keep: &[HeaderName],
     without_body: bool,
-) -> Result<Option<Head>, Malformed> {
+) -> Result<Option<Head>, MalformedAnswer> {
     let mut fields = [EMPTY_HEADER; MAX_FIELDS];
     let mut parsed = httparse::Response::new(&mut fields);
     let Status::Complete(size) = parsed.parse(received)? else {
         return Ok(None);
     };
-    let status = parsed.code.ok_or(Malformed)?;
+    let status = parsed.code.ok_or(MalformedAnswer)?;
     let mut framing = Framing::default();
     let mut headers = HeaderMap::with_capacity(CAPACITY);
     for field in parsed.headers {
         framing.read(field)?;
         let is_field = |name: &&HeaderName| field.name.eq_ignore_ascii_case(name.as_str());
         if let Some(name) = keep.iter().find(is_field) {
-            let value = HeaderValue::from_bytes(field.value).map_err(|_| Malformed)?;
+            let value = HeaderValue::from_bytes(field.value).map_err(|_| MalformedAnswer)?;
             headers.append(name, value);
         }
     }
     if let (true, Some(length)) = (without_body, framing.length) {
         headers.insert(CONTENT_LENGTH, length.into());
     }
-    let status = StatusCode::from_u16(status).map_err(|_| Malformed)?;
+    let status = StatusCode::from_u16(status).map_err(|_| MalformedAnswer)?;
     Ok(Some(Head {
         size,
         status,
@@ -124,10 +124,10 @@ fn read_one_head(
     }))
 }
 
-/// Fields of an answer as it leaves the gate, in general: room is made for all of them at once.
+/// Usual number of fields in an answer of the gate: allocated at once.
 const CAPACITY: usize = 16;
 
-/// What the fields say of the body's end and of the connection's.
+/// End of the body and of the connection, as the fields give them.
 #[derive(Default)]
 struct Framing {
     length: Option<u64>,
@@ -136,20 +136,20 @@ struct Framing {
 }
 
 impl Framing {
-    fn read(&mut self, field: &httparse::Header<'_>) -> Result<(), Malformed> {
+    fn read(&mut self, field: &httparse::Header<'_>) -> Result<(), MalformedAnswer> {
         let is = |name: HeaderName| field.name.eq_ignore_ascii_case(name.as_str());
         if is(CONTENT_LENGTH) {
-            let length = read_length(field.value).ok_or(Malformed)?;
+            let length = read_length(field.value).ok_or(MalformedAnswer)?;
             if self
                 .length
                 .replace(length)
                 .is_some_and(|other| other != length)
             {
-                return Err(Malformed);
+                return Err(MalformedAnswer);
             }
         } else if is(TRANSFER_ENCODING) {
             if self.chunked || !field.value.eq_ignore_ascii_case(b"chunked") {
-                return Err(Malformed);
+                return Err(MalformedAnswer);
             }
             self.chunked = true;
         } else if is(CONNECTION) {
@@ -159,15 +159,15 @@ impl Framing {
         Ok(())
     }
 
-    fn body(&self, status: StatusCode, without_body: bool) -> Result<Body, Malformed> {
+    fn body(&self, status: StatusCode, without_body: bool) -> Result<Body, MalformedAnswer> {
         match (self.chunked, self.length) {
-            (true, Some(_)) => Err(Malformed),
+            (true, Some(_)) => Err(MalformedAnswer),
             (false, None) if is_interim(status) => Ok(Body::Length(0)),
-            _ if status.is_informational() => Err(Malformed),
+            _ if status.is_informational() => Err(MalformedAnswer),
             _ if without_body || matches!(status.as_u16(), 204 | 304) => Ok(Body::Length(0)),
             (true, None) => Ok(Body::Chunked),
             (false, Some(length)) => Ok(Body::Length(length)),
-            (false, None) => Err(Malformed),
+            (false, None) => Err(MalformedAnswer),
         }
     }
 }
@@ -177,9 +177,9 @@ fn read_length(digits: &[u8]) -> Option<u64> {
     all_digits.then(|| std::str::from_utf8(digits).ok()?.parse().ok())?
 }
 
-/// Reads the line before a chunk; `None`: there is more to come. httparse takes a line without a
-/// digit for a 0, and a line break within an extension for a part of it.
-pub(super) fn read_chunk(received: &[u8]) -> Result<Option<Chunk>, Malformed> {
+/// Reads the line before a chunk; `None` if it is incomplete. httparse reads a line without a digit as 0, and accepts a
+/// line break within an extension.
+pub(super) fn read_chunk(received: &[u8]) -> Result<Option<Chunk>, MalformedAnswer> {
     let Status::Complete((line, size)) = httparse::parse_chunk_size(received)? else {
         return Ok(None);
     };
@@ -188,7 +188,7 @@ pub(super) fn read_chunk(received: &[u8]) -> Result<Option<Chunk>, Malformed> {
         Some(digit) if digit.is_ascii_hexdigit() && !text.contains(&b'\n') => {
             Ok(Some(Chunk { line, size }))
         }
-        _ => Err(Malformed),
+        _ => Err(MalformedAnswer),
     }
 }
 
@@ -200,7 +200,7 @@ mod tests {
 
     const KEEP: [HeaderName; 2] = [CONTENT_TYPE, ETAG];
 
-    fn read(head: &str) -> Result<Option<Head>, Malformed> {
+    fn read(head: &str) -> Result<Option<Head>, MalformedAnswer> {
         read_head(head.as_bytes(), &KEEP, false)
     }
 
@@ -211,7 +211,7 @@ mod tests {
 
     fn refused(fields: &str) -> bool {
         let head = format!("HTTP/1.1 200 OK\r\n{fields}\r\n");
-        matches!(read(&head), Err(Malformed))
+        matches!(read(&head), Err(MalformedAnswer))
     }
 
     #[test]
@@ -226,7 +226,7 @@ mod tests {
     fn a_head_that_is_not_complete_waits_for_more_up_to_a_bound() {
         assert!(read("HTTP/1.1 200 OK\r\ncontent-len").unwrap().is_none());
         let endless = format!("HTTP/1.1 200 OK\r\na: {}", "b".repeat(MAX_HEAD));
-        assert_eq!(read(&endless).unwrap_err(), Malformed);
+        assert_eq!(read(&endless).unwrap_err(), MalformedAnswer);
     }
 
     #[test]
@@ -262,7 +262,7 @@ mod tests {
             assert!(head.headers.is_empty(), "{:?}", head.headers);
             assert!(read(&interim.repeat(count)).unwrap().is_none());
         }
-        assert_eq!(after(5).unwrap_err(), Malformed);
+        assert_eq!(after(5).unwrap_err(), MalformedAnswer);
     }
 
     #[test]
@@ -302,7 +302,7 @@ mod tests {
         for malformed in ["-1\r\n", "\r\n", ";x\r\n", " \r\n", "1;x\ny\r\n"] {
             assert_eq!(
                 read_chunk(malformed.as_bytes()),
-                Err(Malformed),
+                Err(MalformedAnswer),
                 "{malformed:?}"
             );
         }

@@ -1,54 +1,53 @@
-//! Knows when a service does not answer, so that nobody waits for it in vain, and has it asked
-//! again often enough to notice its return.
+//! Circuit breaker: knows when a service does not answer, so that no client waits in vain, and lets a request through
+//! often enough to notice its return.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Failures in a row until the service counts as away, the same as the limiter's. One pod that
-/// ends under way costs a request or two, with good answers of the others between them.
+/// Failures in a row until the service counts as down, the same as the limiter's. One pod that ends during requests
+/// costs one or two of them, with good answers of the others between them.
 const FAILURES: u32 = 5;
-/// How often a request goes through to a service that is away. A client is told to come back after
-/// four times as long. A service that hangs makes each of these clients wait for the deadline; one
-/// that is back is noticed at once.
+/// Interval of the requests that go through to a service that is down; a client's `Retry-After` is four times as long.
+/// A service that hangs makes each of these clients wait for the deadline; one that is back is noticed at once.
 const PROBE_EVERY: Duration = Duration::from_millis(500);
 
-/// How the last exchanges with one service ended. The lock is never contended: a breaker belongs to
-/// one worker thread.
+/// Outcomes of the last exchanges with one service. The lock is never contended: a breaker belongs to one worker
+/// thread.
 #[derive(Debug, Default)]
 pub(super) struct Breaker(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Since the last answer.
+    /// Failures since the last answer.
     failures: u32,
-    /// While the service is away: when the next request may go through.
+    /// Time of the next probe, while the service is down.
     probe_at: Option<Instant>,
 }
 
 impl Breaker {
-    /// Whether a request may be sent at `now`. Does not reserve the probe: the caller may still be
-    /// refused for another reason, and must not hold the probe back from others then.
+    /// Whether a request may be sent at `now`. Does not reserve the probe: the caller may still be refused for another
+    /// reason, and must not keep the probe from others then.
     pub(super) fn allows(&self, now: Instant) -> bool {
         self.lock().probe_at.is_none_or(|at| at <= now)
     }
 
-    /// A request is sent; the next one has to wait if the service is away.
+    /// Records that a request is sent; the next one has to wait if the service is down.
     pub(super) fn sent(&self, now: Instant) {
         if let Some(at) = &mut self.lock().probe_at {
             *at = now + PROBE_EVERY;
         }
     }
 
-    /// An answer came. True if the service was away until then.
+    /// Records an answer. Returns true if the service was down until then.
     pub(super) fn answered(&self) -> bool {
         let mut state = self.lock();
         state.failures = 0;
         state.probe_at.take().is_some()
     }
 
-    /// No answer came. True if the service counts as away from here on.
+    /// Records a failure. Returns true if the service counts as down from here on.
     pub(super) fn failed(&self, now: Instant) -> bool {
         let mut state = self.lock();
         state.failures = state.failures.saturating_add(1);
@@ -68,7 +67,7 @@ impl Breaker {
 mod tests {
     use super::*;
 
-    /// A breaker of a service that has failed five times in a row at `now`.
+    /// Makes a breaker of a service that has failed five times in a row at `now`.
     fn open(now: Instant) -> Breaker {
         let breaker = Breaker::default();
         let opened: Vec<_> = (0..FAILURES).map(|_| breaker.failed(now)).collect();

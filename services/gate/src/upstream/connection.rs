@@ -1,8 +1,8 @@
-//! One HTTP/1.1 connection to a service, driven by the request that uses it.
+//! A single HTTP/1.1 connection to a service, driven by the request that uses it.
 //!
-//! hyper's client drives each connection from a task of its own, and hands an answer over in
-//! pieces. One request at a time, written at once and its answer read whole, needs none of that: it
-//! was a fifth of the gate's own instructions (callgrind, `cargo dev bench`'s load).
+//! hyper's client drives each connection from a separate task, and hands over an answer in pieces. One request at a
+//! time, written at once and its answer read whole, needs none of that: it was a fifth of the gate's own instructions
+//! (callgrind, `cargo dev bench`'s load).
 
 use std::io;
 use std::time::Duration;
@@ -14,58 +14,58 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
-use super::answer::{Body, Head, Malformed, read_chunk, read_head};
+use super::answer::{Body, Head, MalformedAnswer, read_chunk, read_head};
 use super::request::Request;
 use super::{Resolver, UpstreamFailure};
 
-/// Room for an answer with one record, head and body, so that it is read at once.
+/// Buffer for an answer with one record, head and body, so that it is read at once.
 const CAPACITY: usize = 4 * 1024;
-/// The line before a chunk, and the trailers after the last: they are thrown away, but not for ever.
+/// Longest line before a chunk, and most bytes of trailers after the last; they are discarded.
 const MAX_LINES: usize = 4 * 1024;
 
-/// One attempt to connect: a pod on the same network accepts in milliseconds or not at all. Where a
-/// pod's node is gone, the next attempt may be led to another.
+/// Time of one attempt to connect: a pod on the same network accepts in milliseconds or not at all. If a pod's node is
+/// down, the next attempt may reach another.
 const ATTEMPT: Duration = Duration::from_millis(100);
-/// How long sent bytes may stay unacknowledged before the kernel gives the connection up: the
-/// answer may take seconds, the acknowledgement comes from the other kernel. Linux begins to count
-/// when it sends them for the third time, 0.43 s after the first: 0.68 s in all (measured).
+/// Time without acknowledgement after which the kernel closes the connection: the answer may take seconds, but the
+/// other kernel acknowledges at once. Linux begins to count when it sends the bytes for the third time, 0.43 s after
+/// the first: 0.68 s in all (measured).
 const UNACKNOWLEDGED: Duration = Duration::from_millis(250);
-/// How long a connection may be silent until the kernel asks whether the other end is still there,
-/// and waits for the answer: while a request is under way, and while none is. The least there is.
+/// Silence after which the kernel probes the other end, and the interval of its probes, during a request and between
+/// requests. The shortest possible.
 const SILENT: Duration = Duration::from_secs(1);
 
 /// A connection that carries one request at a time.
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: TcpStream,
-    /// What has arrived and was not yet taken.
+    /// Bytes received and not yet read.
     received: BytesMut,
-    /// Whether it has carried a request before.
+    /// Whether the connection has carried a request before.
     pub(super) reused: bool,
     /// Whether a byte has arrived since the last request was sent.
     heard: bool,
-    /// When it was made: it stays with one pod for as long as it lives.
+    /// Time of connecting: a connection stays with one pod while it lives.
     pub(super) opened: Instant,
 }
 
 /// A whole answer.
 #[derive(Debug)]
-pub(super) struct Answered {
+pub(super) struct WholeAnswer {
     pub(super) response: Response<Bytes>,
     /// Whether the connection may carry another request.
     pub(super) keeps_open: bool,
 }
 
-/// Why an answer broke off.
+/// Reason that an answer broke off.
 #[derive(Debug, thiserror::Error)]
 pub enum Break {
     /// The socket failed.
     #[error(transparent)]
     Socket(#[from] io::Error),
-    /// It is not HTTP as our services speak it.
+    /// The answer is not HTTP as our services use it.
     #[error(transparent)]
-    Malformed(#[from] Malformed),
-    /// Its body is larger than the bound.
+    Malformed(#[from] MalformedAnswer),
+    /// The answer's body is larger than the bound.
     #[error("the answer is too large")]
     TooLarge,
 }
@@ -89,21 +89,21 @@ impl Connection {
         })
     }
 
-    /// Whether the service has closed it, or has said something unasked. Costs a system call only
-    /// where something has arrived.
+    /// Whether the service has closed the connection, or has sent something unasked. Costs a system call only if
+    /// something has arrived.
     pub(super) fn is_closed(&self) -> bool {
         let read = self.stream.try_read(&mut [0]);
         !read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Sends a request and reads the whole answer, with those of its fields that `keep` names.
+    /// Sends a request and reads the whole answer, with the fields named in `keep`.
     pub(super) async fn exchange(
         &mut self,
         request: Request,
         host: &str,
         keep: &[HeaderName],
         bound: usize,
-    ) -> Result<Answered, UpstreamFailure> {
+    ) -> Result<WholeAnswer, UpstreamFailure> {
         let without_body = request.asks_for_head;
         self.heard = false;
         let outcome = match self.stream.write_all(&request.into_bytes(host)).await {
@@ -123,7 +123,7 @@ impl Connection {
         keep: &[HeaderName],
         without_body: bool,
         bound: usize,
-    ) -> Result<Answered, Break> {
+    ) -> Result<WholeAnswer, Break> {
         let head = loop {
             self.read().await?;
             if let Some(head) = read_head(&self.received, keep, without_body)? {
@@ -144,20 +144,20 @@ impl Connection {
             }
         };
         if body.len() > CAPACITY && self.received.is_empty() {
-            // What is left of the buffer would keep all of the answer's memory.
+            // The rest of the buffer would keep all of the answer's memory.
             self.received = BytesMut::new();
         }
         let mut response = Response::new(body);
         *response.status_mut() = head.status;
         *response.headers_mut() = head.headers;
-        Ok(Answered {
+        Ok(WholeAnswer {
             response,
-            // What follows an answer unasked is nobody's: the next one could not be told from it.
+            // Bytes after an answer belong to no request: they could be mistaken for the next answer.
             keeps_open: !closes && self.received.is_empty(),
         })
     }
 
-    /// Proxies between the gate and a service may cut a body into chunks.
+    /// Reads a chunked body; proxies between the gate and a service may chunk one.
     async fn read_chunks(&mut self, bound: usize) -> Result<Bytes, Break> {
         let mut body = BytesMut::new();
         loop {
@@ -176,12 +176,12 @@ impl Connection {
             self.fill(size + 2).await?;
             body.extend_from_slice(&self.take(size));
             if self.take(2) != b"\r\n"[..] {
-                return Err(Malformed.into());
+                return Err(MalformedAnswer.into());
             }
         }
     }
 
-    /// Fields after the last chunk, up to an empty line.
+    /// Skips the fields after the last chunk, up to an empty line.
     async fn skip_trailers(&mut self) -> Result<(), Break> {
         let mut passed = 0;
         loop {
@@ -197,20 +197,21 @@ impl Connection {
                 return Ok(());
             }
             if passed > MAX_LINES {
-                return Err(Malformed.into());
+                return Err(MalformedAnswer.into());
             }
         }
     }
 
-    /// Reads more of a line that is not complete.
+    /// Reads more of an incomplete line.
     async fn read_line(&mut self) -> Result<(), Break> {
-        match self.received.len() < MAX_LINES {
-            true => self.read().await,
-            false => Err(Malformed.into()),
+        if self.received.len() < MAX_LINES {
+            self.read().await
+        } else {
+            Err(MalformedAnswer.into())
         }
     }
 
-    /// Reads until `length` bytes are there.
+    /// Reads until `length` bytes have arrived.
     async fn fill(&mut self, length: usize) -> Result<(), Break> {
         self.received
             .reserve(length.saturating_sub(self.received.len()));
@@ -220,7 +221,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads what there is, at least one byte.
+    /// Reads the available bytes, at least one.
     async fn read(&mut self) -> Result<(), Break> {
         self.received.reserve(CAPACITY / 4);
         match self.stream.read_buf(&mut self.received).await? {
@@ -237,8 +238,8 @@ impl Connection {
     }
 }
 
-/// A connection to the first address that takes one. Attempts go on for as long as it is polled, or
-/// until every address has refused.
+/// Connects to the first address that accepts. Attempts continue while it is polled, or until every address has
+/// refused.
 async fn connect(resolver: &Resolver) -> io::Result<TcpStream> {
     let addresses = resolver.addresses().await;
     loop {
@@ -257,7 +258,7 @@ async fn connect(resolver: &Resolver) -> io::Result<TcpStream> {
     }
 }
 
-/// Sends at once, and notices when the other end is gone.
+/// Sets the options of a socket: send at once, and notice when the other end is down.
 fn prepared(stream: TcpStream) -> io::Result<TcpStream> {
     stream.set_nodelay(true)?;
     let socket = SockRef::from(&stream);
@@ -267,7 +268,7 @@ fn prepared(stream: TcpStream) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Whether the kernel has given the other end up, for the reason that the network gives if any.
+/// Whether the kernel has given up the other end, with the network's reason if it has one.
 fn is_gone(error: &io::Error) -> bool {
     use io::ErrorKind::{HostUnreachable, NetworkUnreachable, TimedOut};
     matches!(
@@ -276,7 +277,7 @@ fn is_gone(error: &io::Error) -> bool {
     )
 }
 
-/// The length as memory can hold it, if `held` bytes and it are not more than `bound`.
+/// Returns the length as a size in memory, if it and `held` bytes are not more than `bound`.
 fn within(bound: usize, held: usize, length: u64) -> Result<usize, Break> {
     let length = usize::try_from(length).map_err(|_| Break::TooLarge)?;
     match held.checked_add(length) {

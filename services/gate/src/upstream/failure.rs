@@ -1,24 +1,24 @@
-//! Why a service gave no answer that can be passed on.
+//! Reasons that a service gave no answer to pass on.
 
 use std::io;
 
 use super::connection::Break;
 
-/// What went wrong between the gate and a service.
+/// A failure between the gate and a service.
 #[derive(Debug, thiserror::Error)]
 pub enum UpstreamFailure {
-    /// Nobody listens, or the name is not known: nothing was sent.
+    /// The connection was refused, or the name is not known: nothing was sent.
     #[error("cannot connect")]
     Connect(#[source] io::Error),
     /// The connection could not be made in time: nothing was sent.
     #[error("cannot connect in time")]
     ConnectTooSlow,
-    /// A connection from the pool was closed before any byte of an answer: the service ended it
-    /// while the request was on its way, which every server may do with an idle connection.
+    /// A connection from the pool was closed before any byte of an answer: the service closed it while the request was
+    /// on its way, which every server may do with an idle connection.
     #[error("a reused connection was closed before an answer began")]
     Stale(#[source] io::Error),
-    /// The other end no longer acknowledges what is sent to it, and no answer has begun: its node
-    /// has left the network without a word.
+    /// The other end no longer acknowledges sent bytes, and no answer has begun: its node has left the network without
+    /// notice.
     #[error("the other end of the connection is gone")]
     Gone(#[source] io::Error),
     /// The connection broke or the answer is not HTTP.
@@ -33,20 +33,20 @@ pub enum UpstreamFailure {
 }
 
 impl UpstreamFailure {
-    /// Whether one more attempt is safe and may help: the next connection may find another pod.
-    /// Nothing was sent; or the service closed a connection that it had left open for too long; or
-    /// the other end is gone. Every request only reads, so repeating one is safe.
+    /// Whether one more attempt is safe and may help: the next connection may reach another pod. Nothing was sent; or
+    /// the service closed a connection that had been idle for too long; or the other end is down. Every request only
+    /// reads, so repeating one is safe.
     pub(super) fn allows_another_attempt(&self) -> bool {
         matches!(self, Self::Connect(_) | Self::Stale(_) | Self::Gone(_))
     }
 
-    /// Whether the service has said nothing that makes sense, so that the next request may fare no
-    /// better. Too large an answer is a matter of one request.
+    /// Whether the service gave no valid answer, so that the next request may fail too. Too large an answer concerns
+    /// only its own request.
     pub(super) fn is_silence(&self) -> bool {
         !matches!(self, Self::TooLarge)
     }
 
-    /// A stable word for logs and metrics.
+    /// Returns a stable word for logs and metrics.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Connect(_) => "connect",

@@ -7,14 +7,14 @@ use tokio::time::Instant;
 
 use super::connection::Connection;
 
-/// Shorter than the 95 s after which our services close an idle connection.
+/// Longest idle time, shorter than the 95 s after which our services close an idle connection.
 const MAX_IDLE: Duration = Duration::from_secs(30);
-/// A connection stays with one pod; after this a new one may find a new pod.
+/// Largest age. A connection stays with one pod; a new one may reach a new pod.
 const MAX_AGE: Duration = Duration::from_secs(30);
-/// As many as the 64 connections that the gate is measured with.
+/// Largest number of idle connections: the 64 with which the gate is measured.
 const MAX_SIZE: usize = 64;
 
-/// The idle connections. The lock is never contended: a pool belongs to one worker thread.
+/// Idle connections. The lock is never contended: a pool belongs to one worker thread.
 #[derive(Debug, Default)]
 pub(super) struct Pool(Mutex<Vec<Idle>>);
 
@@ -33,7 +33,7 @@ impl Idle {
 }
 
 impl Pool {
-    /// The connection that was used last, if one is still good at `now`.
+    /// Takes the connection that was used last, if one is still usable at `now`.
     pub(super) fn take(&self, now: Instant) -> Option<Connection> {
         let mut idle = self.lock();
         while let Some(entry) = idle.pop() {
@@ -44,14 +44,13 @@ impl Pool {
         None
     }
 
-    /// Closes all that have answered nobody since `sent`, when the request was sent that found the
-    /// other end of its connection gone: they may end at the same node. The others do not.
+    /// Closes all connections without an answer since `sent`, the time of a request whose connection turned out to be
+    /// lost: they may end at the same node. The others do not.
     pub(super) fn close_unheard_since(&self, sent: Instant) {
         self.lock().retain(|idle| idle.since >= sent);
     }
 
-    /// Keeps a connection whose answer has been read; too old ones and those beyond the bound are
-    /// closed.
+    /// Keeps a connection whose answer has been read; too old ones and those beyond the bound are closed.
     pub(super) fn put(&self, mut connection: Connection, now: Instant) {
         let mut idle = self.lock();
         if idle.len() < MAX_SIZE && now < connection.opened + MAX_AGE {
@@ -63,8 +62,7 @@ impl Pool {
         }
     }
 
-    /// Closes connections that are too old or idle for too long, and those whose service has closed
-    /// its side.
+    /// Closes connections that are too old or idle for too long, and those whose service has closed its side.
     pub(super) fn sweep(&self, now: Instant) {
         self.lock().retain(|entry| entry.is_good(now));
     }

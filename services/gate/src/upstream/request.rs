@@ -1,15 +1,15 @@
-//! A request without a body, as it is written to a service.
+//! A request without a body, in the bytes that a service receives.
 
 use http::{HeaderName, HeaderValue, Method};
 
-/// Room for a head as the gate builds it: most of it is the identity.
+/// Capacity for a head as the gate builds it: most of it is the identity.
 const CAPACITY: usize = 768;
 
-/// A request whose head is complete but for its `Host`, which the connection knows.
+/// A request whose head is complete except for its `Host`, which the connection adds.
 #[derive(Debug)]
 pub struct Request {
     head: Vec<u8>,
-    /// Whether the answer has no body, whatever length it names.
+    /// Whether the answer has no body, whatever its length field.
     pub(super) asks_for_head: bool,
 }
 
@@ -26,14 +26,14 @@ impl Request {
         }
     }
 
-    /// Adds a field. Neither of its parts can hold a line break, which their types see to.
+    /// Adds a field. Neither part can hold a line break: their types forbid it.
     pub fn field(&mut self, name: &HeaderName, value: &HeaderValue) {
         for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
             self.head.extend_from_slice(part);
         }
     }
 
-    /// The whole head.
+    /// Returns the whole head.
     pub(super) fn into_bytes(mut self, host: &str) -> Vec<u8> {
         for part in ["host: ", host, "\r\n\r\n"] {
             self.head.extend_from_slice(part.as_bytes());

@@ -1,9 +1,10 @@
-//! The addresses that a service's name stands for.
+//! Addresses of a service's name.
 //!
-//! No request asks a name server: the name is resolved beside them, again and again, and an answer
-//! holds until the next one. A name server that is away, or hangs, costs no request.
+//! No request asks a name server: the name is resolved in the background, repeatedly, and an answer is used until the
+//! next one. A name server that is down, or hangs, costs no request.
 
 use std::convert::Infallible;
+use std::future::pending;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
@@ -11,28 +12,52 @@ use std::thread;
 use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
+use water_runtime::Process;
 use water_runtime::telemetry::chain;
 
 use super::ServiceAddress;
 
-/// Between two questions: so long the requests of a service that moved may go to where it was. A
-/// Service of Kubernetes keeps its address for as long as it lives.
+/// Interval of the queries: for so long the requests of a service that moved may go to its old address. A Service of
+/// Kubernetes keeps its address while it exists.
 const EVERY: Duration = Duration::from_secs(5);
-/// The same after a question without an answer.
+/// Interval after a query without an answer.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// A service's name, and its addresses as far as they are known. Shared by all workers.
+/// Wait for the first answer of a name server: twice the 5 s after which the system's resolver repeats a query.
+const NAMED_WITHIN: Duration = Duration::from_secs(10);
+
+/// A service's name, and its known addresses. Shared by all workers.
 #[derive(Debug)]
 pub struct Resolver {
     name: ServiceAddress,
-    /// In the order in which they are tried; none before the first answer.
+    /// Addresses in the order in which they are tried; none before the first answer.
     known: watch::Sender<Arc<[SocketAddr]>>,
 }
 
 impl Resolver {
-    /// Knows the addresses of a name once it is kept up to date, and an IP address at once.
+    /// Resolves a service's name while the process runs, which is not ready before the first answer: its first requests
+    /// would wait for a name server that loses a query, and fail. A name server that never answers keeps no process
+    /// from serving. `latch` names what is missing until then.
+    pub fn start(name: ServiceAddress, latch: &'static str, process: &mut Process) -> Arc<Self> {
+        let resolver = Arc::new(Self::new(name));
+        let [running, first] = [&resolver, &resolver].map(Arc::clone);
+        process
+            .tasks
+            .spawn("resolver", async move { match running.run().await {} });
+        let latch = process.readiness.latch(latch);
+        process
+            .tasks
+            .spawn("readiness of a service's name", async move {
+                let _ = timeout(NAMED_WITHIN, first.addresses()).await;
+                latch.set();
+                pending().await
+            });
+        resolver
+    }
+
+    /// Makes a resolver that knows an IP address at once, and those of a name once [`Resolver::run`] is polled.
     pub fn new(name: ServiceAddress) -> Self {
         let literal: Option<SocketAddr> = name.as_str().parse().ok();
         Self {
@@ -41,12 +66,12 @@ impl Resolver {
         }
     }
 
-    /// `host:port` as it was set.
+    /// Returns `host:port` as configured.
     pub fn name(&self) -> &str {
         self.name.as_str()
     }
 
-    /// The addresses, at least one. Waits only where the name has never been resolved.
+    /// Returns the addresses, at least one. Waits only if the name has never been resolved.
     pub(super) async fn addresses(&self) -> Arc<[SocketAddr]> {
         let known = Arc::clone(&self.known.borrow());
         if !known.is_empty() {
@@ -57,7 +82,7 @@ impl Resolver {
         Arc::clone(&first.expect("the sender lives as long as this resolver"))
     }
 
-    /// Keeps the addresses up to date for as long as it is polled.
+    /// Keeps the addresses up to date while it is polled.
     pub async fn run(&self) -> Infallible {
         let service = self.name();
         let mut failing = false;
@@ -86,13 +111,13 @@ impl Resolver {
     }
 }
 
-/// Asks the system's resolver, which may take half a minute to fail, on a thread of its own: the end
-/// of the process would wait for one of Tokio's.
+/// Asks the system's resolver, which may take half a minute to fail, on a separate thread: the end of the process would
+/// wait for one of Tokio's.
 async fn look_up(name: String) -> io::Result<Arc<[SocketAddr]>> {
     let (tell, told) = oneshot::channel();
     let resolve = move || {
         let found = name.to_socket_addrs().map(Iterator::collect);
-        // Nobody is there to hear it when the process is ending.
+        // The receiver is gone when the process is ending.
         let _ = tell.send(found);
     };
     let thread = thread::Builder::new().name("resolver".to_owned());

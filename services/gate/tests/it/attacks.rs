@@ -1,7 +1,6 @@
-//! Attacks: raw bytes to the real gate, and the whole answer compared.
+//! Attacks: raw bytes sent to the real gate, with the whole answer compared.
 //!
-//! Each file keeps its inputs in functions, so that [`corpus`] can hand all of them to the fuzz
-//! driver.
+//! Each file has its inputs in functions, so that [`corpus`] can pass all of them to the fuzz driver.
 
 mod answers;
 mod connections;
@@ -13,25 +12,28 @@ mod parameters;
 mod paths;
 mod sizes;
 
+use water_kit::Key;
+
 const LINE: &str = "GET /api/v1/stress HTTP/1.1";
 const HOST: &str = "Host: water\r\n";
 
-/// A request of this line and these fields, each of which ends in CRLF.
+/// Makes a request of this line and these fields, each of which ends in CRLF.
 fn request(line: &str, fields: &str) -> Vec<u8> {
     format!("{line}\r\n{fields}\r\n").into_bytes()
 }
 
-/// The same with a credential before the other fields.
+/// Makes the same request with a credential before the other fields.
 fn with_key(bearer: &str, line: &str, fields: &str) -> Vec<u8> {
     request(line, &format!("Authorization: {bearer}\r\n{fields}"))
 }
 
-/// The bytes of all attacks by somebody whose good key is sent as `bearer`.
-pub fn corpus(bearer: &str) -> Vec<Vec<u8>> {
+/// Returns the bytes of all attacks that present a valid key.
+pub fn corpus(key: &Key) -> Vec<Vec<u8>> {
+    let bearer = &key.bearer();
     [
         connections::strange_bytes(),
         connections::pipelined(bearer),
-        credentials::inputs(bearer),
+        credentials::inputs(key),
         framing::bodies(bearer),
         framing::unreadable(bearer),
         hosts::wrong(bearer),

@@ -1,116 +1,77 @@
-//! Who gets in, and what everybody else is told. Attacks are in `attacks`.
+//! Keys over time: their begin and end are checked on Redis' clock, and their changes act on open connections. Attacks
+//! are in `attacks`.
 
-use water_harness::{Answer, Clock, Redis, wait_until};
+use anyhow::ensure;
+use water_domain::Timestamp;
+use water_harness::{Answer, Clock, HttpClient, Redis, wait_until};
+use water_kit::{Gate, Key, SOON};
 
-use crate::site::{Key, SOON, Site, future, is, past, problem};
+use crate::whole::{is, problem};
 
 const TARGET: &str = "/api/v1/stress";
 
-/// `WWW-Authenticate` beyond the realm.
-fn challenge(answer: &Answer) -> &str {
-    let challenge = answer.header("www-authenticate").unwrap();
-    challenge
-        .strip_prefix(r#"Bearer realm="water-data""#)
-        .unwrap()
-}
-
-#[tokio::test]
-async fn a_key_that_was_brought_by_its_hash_is_let_in() {
-    let site = Site::start().await;
-    let key = site
-        .publish(Key::brought("any-b64token/of+32.characters~or_more=="))
-        .await;
-    assert_eq!(site.get(TARGET, &key).await.status, 200);
-}
-
-#[tokio::test]
-async fn a_trusted_proxy_says_whose_failure_it_is() {
-    let site = Site::start_with(&[("WATER_TRUSTED_PROXIES", "127.0.0.0/8")]).await;
-    let wrong = Key::new().bearer();
-    let mut client = site.connect().await;
-    for number in 0..60 {
-        let address = format!("192.0.2.{number}");
-        let fields = [
-            ("Authorization", wrong.as_str()),
-            ("X-Forwarded-For", &address),
-        ];
-        let answer = client.request("GET", TARGET, &fields).await.unwrap();
-        assert_eq!(problem(&answer), is(401, "invalid_key"), "{address}");
-    }
-}
-
-#[tokio::test]
-async fn a_key_out_of_force_says_why() {
-    let site = Site::start().await;
-    let cases = [
-        (Key::new().suspended(), "key_suspended"),
-        (Key::new().expires(past()), "key_expired"),
-        (Key::new().not_before(future()), "key_not_yet_valid"),
-        (Key::new().retires(past()), "invalid_key"),
-    ];
-    for (key, code) in cases {
-        let answer = site.get(TARGET, &site.publish(key).await).await;
-        assert_eq!(problem(&answer), is(401, code));
-        assert_eq!(challenge(&answer), r#", error="invalid_token""#);
-    }
-    assert_eq!(site.service.seen().len(), 0);
-}
-
-#[tokio::test]
-async fn a_key_is_good_from_its_beginning_to_its_end_on_the_stores_clock() {
-    let clock = Clock::new().unwrap();
-    let redis = Redis::start_on(&clock).await.unwrap();
-    let site = Site::start_unready(&redis, &[]).await;
-    site.ready().await;
-    let now = site.directory.leases().await.unwrap().now.as_millis();
-    let at = |millis| water_domain::Timestamp::from_millis(now + millis).unwrap();
-    let key = site
-        .publish(Key::new().not_before(at(-1)).expires(at(60_000)))
-        .await;
-    assert_eq!(site.get(TARGET, &key).await.status, 200);
-    // All but the last seconds pass at once.
-    clock.set(55).unwrap();
-    let expired = async || {
-        let answer = site.get(TARGET, &key).await;
-        anyhow::ensure!(answer.status == 401, "{answer:?}");
+/// Waits until a request with the key is answered with this status.
+async fn comes_to(gate: &Gate, key: &Key, status: u16) -> Answer {
+    let answered = async || {
+        let answer = gate.get(TARGET, key).await;
+        ensure!(answer.status == status, "{answer:?}");
         Ok(answer)
     };
-    let answer = wait_until("the key's end", SOON, expired).await.unwrap();
-    assert_eq!(problem(&answer), is(401, "key_expired"));
-    let ended = site.directory.leases().await.unwrap().now.as_millis();
-    assert!(
-        ended >= now + 60_000,
-        "refused {} ms too early",
-        now + 60_000 - ended
-    );
+    wait_until("another answer", SOON, answered).await.unwrap()
 }
 
 #[tokio::test]
-async fn a_plan_without_access_is_403_and_names_the_plan_that_has_it() {
-    let site = Site::start().await;
-    let key = site.publish(Key::new().on_plan("Free")).await;
-    let answer = site.get(TARGET, &key).await;
-    assert_eq!(problem(&answer), is(403, "plan_insufficient"));
-    assert_eq!(challenge(&answer), r#", error="insufficient_scope""#);
-    assert_eq!(
-        answer.json().unwrap()["title"],
-        "API access requires the Enterprise plan"
-    );
-    assert_eq!(answer.header("ratelimit"), None);
+async fn fault_36_a_key_is_good_from_its_beginning_to_its_end_however_redis_clock_is_moved() {
+    let clock = Clock::new().unwrap();
+    let redis = Redis::start_on(&clock).await.unwrap();
+    let gate = Gate::builder().redis(&redis).start().await;
+    let now = async || gate.directory.leases().await.unwrap().now.as_millis();
+    let begun = now().await;
+    let at = |millis| Timestamp::from_millis(begun + millis).unwrap();
+    let lasting = gate.key().await;
+    let key = Key::new().not_before(at(-1)).expires(at(60_000));
+    let key = gate.publish(key).await;
+    assert_eq!(gate.get(TARGET, &key).await.status, 200);
+    // Skip all but the last second.
+    clock.set(59).unwrap();
+    let ended = comes_to(&gate, &key, 401).await;
+    assert_eq!(problem(&ended), is(401, "key_expired"));
+    let early = begun + 60_000 - now().await;
+    assert!(early <= 0, "refused {early} ms too early");
+    for (ahead, code) in [(3600, "key_expired"), (-3600, "key_not_yet_valid")] {
+        clock.set(ahead).unwrap();
+        let refused = async || {
+            let answer = gate.get(TARGET, &key).await;
+            ensure!(problem(&answer) == is(401, code), "{answer:?}");
+            Ok(())
+        };
+        wait_until(code, SOON, refused).await.unwrap();
+        assert_eq!(gate.get(TARGET, &lasting).await.status, 200, "{ahead}");
+    }
+    clock.set(0).unwrap();
+    comes_to(&gate, &key, 200).await;
 }
 
 #[tokio::test]
-async fn a_change_is_seen_by_the_next_request_of_a_warm_connection() {
-    let site = Site::start().await;
-    let key = site.key().await;
-    let mut warm = site.connect().await;
-    assert_eq!(warm.get(TARGET, &key.text).await.unwrap().status, 200);
-    site.publish(key.clone().suspended()).await;
-    let suspended = warm.get(TARGET, &key.text).await.unwrap();
-    assert_eq!(problem(&suspended), is(401, "key_suspended"));
-    site.publish(key.clone()).await;
-    assert_eq!(warm.get(TARGET, &key.text).await.unwrap().status, 200);
-    site.revoke(&key).await;
-    let revoked = warm.get(TARGET, &key.text).await.unwrap();
-    assert_eq!(problem(&revoked), is(401, "invalid_key"));
+async fn a_change_is_seen_by_the_next_request_of_a_warm_connection_to_every_gate() {
+    async fn all_answer(clients: &mut [HttpClient], key: &Key, expected: Option<&str>) {
+        for client in clients {
+            let answer = client.get(TARGET, &key.text).await.unwrap();
+            match expected {
+                Some(code) => assert_eq!(problem(&answer), is(401, code)),
+                None => assert_eq!(answer.status, 200, "{answer:?}"),
+            }
+        }
+    }
+    let gate = Gate::start().await;
+    let other = gate.another("gate-1").await;
+    let key = gate.key().await;
+    let mut warm = [gate.connect().await, other.connect().await];
+    all_answer(&mut warm, &key, None).await;
+    gate.publish(key.clone().suspended()).await;
+    all_answer(&mut warm, &key, Some("key_suspended")).await;
+    gate.publish(key.clone()).await;
+    all_answer(&mut warm, &key, None).await;
+    gate.revoke(&key).await;
+    all_answer(&mut warm, &key, Some("invalid_key")).await;
 }

@@ -1,12 +1,11 @@
-//! A key's text is in its requests and nowhere else: searched for in all that a gate says at its most
-//! talkative, and in all that its Redis holds.
+//! A key's text is in its requests and nowhere else: the tests search the gate's log at its most verbose level, its
+//! exported spans, and all data of its Redis.
 
-use water_harness::{Redis, find_key_text};
+use water_harness::{Collector, Redis, find_key_text};
+use water_kit::{Gate, Key, SOON};
 
-use crate::site::{Key, SOON, Site};
-
-/// What a client may do with a key, well meant or not: whole heads, up to the empty line.
-pub fn heads(key: &str) -> Vec<String> {
+/// Returns uses of a key by a client, with good intent or not: whole heads, up to the empty line.
+fn heads(key: &str) -> Vec<String> {
     let lines = [
         format!("GET /api/v1/stress?key={key} HTTP/1.1"),
         format!("GET /api/v1/stress?dept={key} HTTP/1.1"),
@@ -53,42 +52,50 @@ pub fn heads(key: &str) -> Vec<String> {
     with_line.chain(with_value).chain([host]).collect()
 }
 
-/// What the client gets, in any form: an answer, a closed connection.
-pub async fn sent(site: &Site, head: &str) -> String {
-    let mut client = site.connect().await;
-    client.send(head).await.unwrap();
-    format!("{:?}", client.answer().await)
+fn holds(bytes: &[u8], text: &str) -> bool {
+    let mut parts = bytes.windows(text.len());
+    parts.any(|part| part == text.as_bytes())
 }
 
 #[tokio::test]
-async fn neither_log_nor_metrics_answers_or_redis_hold_a_keys_text() {
+async fn neither_log_metrics_answers_spans_nor_redis_hold_a_keys_text() {
     let redis = Redis::start().await.unwrap();
-    let site = Site::start_unready(&redis, &[("WATER_LOG", "trace")]).await;
-    site.ready().await;
-    let good = site.key().await;
-    let unknown = Key::new();
+    let collector = Collector::start().await.unwrap();
+    let gate = Gate::builder().redis(&redis).set("WATER_LOG", "trace");
+    let gate = gate.set("OTEL_EXPORTER_OTLP_ENDPOINT", collector.endpoint());
+    let gate = gate.start().await;
+    let (good, unknown) = (gate.key().await, Key::new());
+    let (account, public) = (good.record.account.as_str(), good.record.key_id.as_str());
+    let trace = "\r\ntraceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n\r\n";
     for head in [&good, &unknown].map(|key| heads(&key.text)).concat() {
-        let answer = sent(&site, &head).await;
-        assert_eq!(find_key_text(&answer), None, "{head}");
+        for head in [&head, &head.replace("\r\n\r\n", trace)] {
+            let mut client = gate.connect().await;
+            client.send(head).await.unwrap();
+            // An answer, or a closed connection.
+            let answer = format!("{:?}", client.answer().await);
+            assert_eq!(find_key_text(&answer), None, "{head}");
+        }
     }
-    let metrics = site.admin("/metrics").await.unwrap();
+    let metrics = gate.admin("/metrics").await.unwrap();
     assert_eq!(find_key_text(&metrics.body), None);
 
-    site.gate.stop(SOON).await.unwrap();
-    let (log, public) = (site.gate.log(), good.record.key_id.as_str());
-    // Where the key's public part is, its text would be seen too.
+    gate.process.stop(SOON).await.unwrap();
+    let log = gate.process.log();
+    // The log has the key's public part, so the search would find its text too.
     assert!(log.contains(public), "{log}");
     assert_eq!(find_key_text(&log), None);
 
+    let spans = collector.bytes();
+    assert!(holds(&spans, "/api/v1/stress"));
+    assert_eq!(find_key_text(&spans), None);
+    for text in [account, public] {
+        assert!(!holds(&spans, text), "{text}");
+    }
+
     let dump = redis.dump().await.unwrap();
-    assert!(
-        dump.windows(public.len())
-            .any(|part| part == public.as_bytes())
-    );
+    assert!(holds(&dump, public));
     assert_eq!(find_key_text(&dump), None);
-    redis
-        .command(&["SET", "planted", &good.text])
-        .await
-        .unwrap();
+    let planted = ["SET", "planted", &good.text];
+    redis.command(&planted).await.unwrap();
     assert!(find_key_text(redis.dump().await.unwrap()).is_some());
 }

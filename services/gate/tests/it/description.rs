@@ -1,58 +1,28 @@
-//! `openapi.json` as a client gets it.
+//! `openapi.json` as a client gets it: without a key, and coded and cached as other answers are.
 
-use crate::site::Site;
+use water_kit::Gate;
 
-#[tokio::test]
-async fn the_description_names_every_path_in_full() {
-    let site = Site::start().await;
-    let answer = site.request("GET", "/api/v1/openapi.json", &[]).await;
-    assert_eq!(answer.header("content-type"), Some("application/json"));
-    let document = answer.json().unwrap();
-    assert_eq!(document["openapi"], "3.1.0");
-    let paths: Vec<_> = document["paths"]
-        .as_object()
-        .unwrap()
-        .keys()
-        .cloned()
-        .collect();
-    let expected = [
-        "/api/v1/stress",
-        "/api/v1/risque",
-        "/api/v1/hydrorisk",
-        "/api/v1/conformite",
-        "/api/v1/sources",
-        "/api/v1/openapi.json",
-    ];
-    assert!(
-        expected
-            .iter()
-            .all(|path| paths.iter().any(|known| known == path)),
-        "{paths:?}"
-    );
-    assert_eq!(paths.len(), expected.len());
-}
+const TARGET: &str = "/api/v1/openapi.json";
 
 #[tokio::test]
-async fn its_head_has_the_length_and_no_body() {
-    let site = Site::start().await;
-    let get = site.request("GET", "/api/v1/openapi.json", &[]).await;
-    let head = site.request("HEAD", "/api/v1/openapi.json", &[]).await;
-    assert_eq!(head.header("content-length"), get.header("content-length"));
-    assert_eq!(
-        head.header("content-length"),
-        Some(get.body.len().to_string().as_str())
-    );
-}
+async fn the_description_needs_no_key_is_coded_and_cached_and_has_a_head() {
+    let gate = Gate::start().await;
+    let get = gate.request("GET", TARGET, &[]).await;
+    assert_eq!(get.header("content-type"), Some("application/json"));
+    assert_eq!(get.header("cache-control"), Some("public, max-age=300"));
+    assert_eq!(get.header("vary"), Some("Accept-Encoding"));
+    assert_eq!(get.json().unwrap()["openapi"], "3.1.0");
+    let head = gate.request("HEAD", TARGET, &[]).await;
+    let length = get.body.len().to_string();
+    assert_eq!(head.header("content-length"), Some(length.as_str()));
 
-#[tokio::test]
-async fn it_is_coded_and_cached_as_other_answers_are() {
-    let site = Site::start().await;
-    let target = "/api/v1/openapi.json";
-    let coded = site
-        .request("GET", target, &[("Accept-Encoding", "br")])
-        .await;
+    let brotli = ("Accept-Encoding", "br");
+    let coded = gate.request("GET", TARGET, &[brotli]).await;
     assert_eq!(coded.header("content-encoding"), Some("br"));
-    let tag = coded.header("etag").unwrap();
-    let fields = [("Accept-Encoding", "br"), ("If-None-Match", tag)];
-    assert_eq!(site.request("GET", target, &fields).await.status, 304);
+    let known = ("If-None-Match", coded.header("etag").unwrap());
+    let unchanged = gate.request("GET", TARGET, &[brotli, known]).await;
+    assert_eq!(unchanged.status, 304);
+
+    let other = gate.request("POST", TARGET, &[]).await;
+    assert_eq!(other.status, 401);
 }

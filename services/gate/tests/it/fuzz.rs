@@ -1,7 +1,7 @@
-//! Any bytes at all: the attacks, mutated at random, sent to the real gate.
+//! Fuzzing: the attacks, mutated at random, sent to the real gate.
 //!
-//! The pass of every test run is short; `WATER_FUZZ_INPUTS` makes it as long as one likes, and
-//! `WATER_FUZZ_SEED` another one.
+//! The pass of every test run is short; `WATER_FUZZ_INPUTS` sets its number of inputs, and `WATER_FUZZ_SEED` another
+//! seed.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,18 +9,18 @@ use std::net::SocketAddr;
 use anyhow::Result;
 use tokio::task::JoinSet;
 use water_harness::{HttpClient, Mutator};
+use water_kit::gate::Seen;
+use water_kit::{Gate, Key};
 
 use crate::attacks::corpus;
-use crate::recorder::Seen;
-use crate::site::{Key, Site};
 use crate::whole::{Whole, read};
 
-/// As many as take a few seconds.
+/// Number of inputs, which take a few seconds.
 const INPUTS: u64 = 4_000;
-/// Connections at a time.
+/// Number of concurrent connections.
 const CLIENTS: u64 = 8;
-/// What a service may see of a request.
-const FORWARDED: [&str; 8] = [
+/// Headers that a service may receive.
+const FORWARDED: [&str; 9] = [
     "accept",
     "accept-encoding",
     "host",
@@ -28,14 +28,15 @@ const FORWARDED: [&str; 8] = [
     "traceparent",
     "tracestate",
     "x-request-id",
+    "x-water-format",
     "x-water-identity",
 ];
-/// Every status that clients are told of but 500, which would be a bug.
+/// Every documented status but 500, which would be a bug.
 const DOCUMENTED: [&str; 11] = [
     "200", "304", "400", "401", "404", "405", "414", "417", "429", "431", "503",
 ];
 
-/// How many answers of each status.
+/// Number of answers of each status.
 type Statuses = BTreeMap<String, u64>;
 
 fn setting(name: &str, default: u64) -> u64 {
@@ -43,7 +44,7 @@ fn setting(name: &str, default: u64) -> u64 {
     text.map_or(default, |text| text.parse().unwrap())
 }
 
-/// Attacks, and what an honest client sends.
+/// Returns attacks, and requests of an honest client.
 fn seeds(key: &Key) -> Vec<Vec<u8>> {
     let bearer = key.bearer();
     let honest = [
@@ -60,17 +61,16 @@ fn seeds(key: &Key) -> Vec<Vec<u8>> {
         ),
     ];
     let honest = honest.map(String::into_bytes);
-    corpus(&bearer).into_iter().chain(honest).collect()
+    corpus(key).into_iter().chain(honest).collect()
 }
 
 #[tokio::test]
 async fn whatever_is_sent_nothing_breaks_and_nobody_is_served_without_a_key() {
-    let settings = [
-        ("WATER_LOG", "info,access=off"),
-        ("WATER_TRUSTED_PROXIES", "127.0.0.0/8"),
-    ];
-    let site = Site::start_with(&settings).await;
-    let key = site.publish(Key::new().on_plan("Unlimited")).await;
+    let gate = Gate::builder()
+        .set("WATER_LOG", "info,access=off")
+        .set("WATER_TRUSTED_PROXIES", "127.0.0.0/8");
+    let gate = gate.start().await;
+    let key = gate.publish(Key::new().on_plan("Unlimited")).await;
     let (inputs, seed) = (
         setting("WATER_FUZZ_INPUTS", INPUTS),
         setting("WATER_FUZZ_SEED", 1),
@@ -78,7 +78,7 @@ async fn whatever_is_sent_nothing_breaks_and_nobody_is_served_without_a_key() {
     let mut clients = JoinSet::new();
     for client in 0..CLIENTS {
         let mutator = Mutator::new(seeds(&key), seed * CLIENTS + client);
-        let (address, key) = (site.address(), key.text.clone());
+        let (address, key) = (gate.address(), key.text.clone());
         clients.spawn(async move {
             let mut statuses = Statuses::new();
             for input in mutator.take((inputs / CLIENTS) as usize) {
@@ -99,19 +99,16 @@ async fn whatever_is_sent_nothing_breaks_and_nobody_is_served_without_a_key() {
         for (status, count) in ended.unwrap() {
             *statuses.entry(status).or_default() += count;
         }
-        site.service.take_seen().iter().for_each(check_forwarded);
+        gate.service.take_seen().iter().for_each(check_forwarded);
     }
     println!("{inputs} inputs, answers by status: {statuses:?}");
-    assert_eq!(site.gate.exit_status().unwrap(), None);
-    assert!(
-        !site.gate.log().contains("panicked"),
-        "{}",
-        site.gate.log_end()
-    );
-    assert_eq!(site.get("/api/v1/stress", &key).await.status, 200);
+    assert_eq!(gate.process.exit_status().unwrap(), None);
+    let panicked = gate.process.log().contains("panicked");
+    assert!(!panicked, "{}", gate.process.log_end());
+    assert_eq!(gate.get("/api/v1/stress", &key).await.status, 200);
 }
 
-/// Sends an input on a connection of its own and reads all answers.
+/// Sends an input on a new connection and reads all answers.
 async fn exchange(address: SocketAddr, input: &[u8]) -> Result<Vec<Whole>> {
     let mut client = HttpClient::connect(address).await?;
     client.send(input).await?;
@@ -119,10 +116,10 @@ async fn exchange(address: SocketAddr, input: &[u8]) -> Result<Vec<Whole>> {
     Ok(read(&client.closed().await?))
 }
 
-/// What must hold of the answers to any input.
+/// Checks the invariants of the answers to any input.
 fn check(input: &[u8], answers: &[Whole], key: &str) {
     let text = String::from_utf8_lossy(input);
-    // A head ends with an empty line; what the parser refuses may have none, and is the last.
+    // A head ends with an empty line; one that the parser refuses may have none, and is the last.
     let requests = input
         .windows(3)
         .filter(|end| end.starts_with(b"\n\n") || *end == b"\n\r\n");
@@ -151,7 +148,7 @@ fn check(input: &[u8], answers: &[Whole], key: &str) {
     }
 }
 
-/// What must hold of any request that reaches a service.
+/// Checks the invariants of any request that reaches a service.
 fn check_forwarded(seen: &Seen) {
     assert_eq!(seen.values("x-water-identity").len(), 1, "{seen:?}");
     let identity = seen.values("x-water-identity")[0];

@@ -1,5 +1,5 @@
-//! A node that leaves the network without a word: what is sent to its pods is lost, and nobody says
-//! that a connection has ended.
+//! A node that leaves the network without notice: packets to its pods are lost, and no connection is reported as
+//! closed.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -13,14 +13,15 @@ use nix::sched::{CloneFlags, setns};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use water_harness::{Answer, Process, Program, wait_until};
+use water_kit::gate::{Behaviour, Recorder, ok};
+use water_kit::{Gate, Key, SOON};
 
-use crate::recorder::{Behaviour, Recorder, ok};
-use crate::site::{Key, SOON, Site, is, problem};
+use crate::whole::{gave_up_connecting, is, problem};
 
 const TARGET: &str = "/api/v1/hydrorisk";
 
-/// A service with two pods on two nodes: one address, behind which each new connection goes to the
-/// other pod, as kube-proxy has it. All of it is in a network namespace of its own.
+/// A service with two pods on two nodes: one address, behind which each new connection goes to the other pod, as with
+/// kube-proxy. All of it is in a separate network namespace.
 struct Balanced {
     address: SocketAddr,
     pods: [Recorder; 2],
@@ -39,7 +40,7 @@ impl Balanced {
         };
         wait_until("the namespace", SOON, apart).await.unwrap();
 
-        // A network of four addresses, of those that are set apart for tests of networks.
+        // A network of four addresses, from the range reserved for tests of networks.
         let number = u16::try_from(process % (1 << 14)).unwrap() * 4;
         let [high, low] = number.to_be_bytes();
         let [here, there] = [1, 2].map(|host| Ipv4Addr::new(198, 18, high, low + host));
@@ -70,12 +71,13 @@ impl Balanced {
         }
     }
 
-    /// A gate before it.
-    async fn site(&self) -> Site {
-        Site::start_with(&[("WATER_HISTORY_ADDRESS", &self.address.to_string())]).await
+    /// Starts a gate in front of it.
+    async fn gate(&self) -> Gate {
+        let gate = Gate::builder().set("WATER_HISTORY_ADDRESS", self.address);
+        gate.start().await
     }
 
-    /// From here on every packet to and from this pod is lost.
+    /// Drops every packet to and from this pod from here on.
     fn lose(&self, pod: &Recorder) {
         let (process, port) = (self.namespace.id(), pod.address.port());
         run(&format!(
@@ -84,7 +86,7 @@ impl Balanced {
         ));
     }
 
-    /// From here on none is.
+    /// Stops dropping packets.
     fn find_again(&self) {
         let process = self.namespace.id();
         for chain in ["in", "out"] {
@@ -100,12 +102,12 @@ impl Balanced {
         }
     }
 
-    /// How many requests each pod has seen.
+    /// Returns the number of requests that each pod has seen.
     fn seen(&self) -> [usize; 2] {
         self.pods.each_ref().map(|pod| pod.seen().len())
     }
 
-    /// Waits until both have seen so many.
+    /// Waits until the pods together have seen this number of requests.
     async fn until_seen(&self, count: usize) {
         let seen = async || -> Result<()> {
             ensure!(
@@ -119,21 +121,21 @@ impl Balanced {
     }
 
     /// Makes the gate keep four connections to each pod.
-    async fn connect_to_both(&self, site: &Site, key: &Key) {
+    async fn connect_to_both(&self, gate: &Gate, key: &Key) {
         let told = Arc::new(Notify::new());
         self.behave(&Behaviour::Wait(Arc::clone(&told)));
         let tell = async {
             self.until_seen(8).await;
             told.notify_waiters();
         };
-        let (answers, ()) = tokio::join!(eight_at_once(site, key), tell);
+        let (answers, ()) = tokio::join!(eight_at_once(gate, key), tell);
         assert_eq!(self.seen(), [4, 4]);
         all_served(&answers);
         self.behave(&Behaviour::Answer(ok("application/json", "{}")));
     }
 }
 
-/// A listener of another network namespace.
+/// Opens a listener in another network namespace.
 fn listen(process: u32, address: Ipv4Addr) -> tokio::net::TcpListener {
     let listening = thread::spawn(move || {
         let namespace = fs::File::open(format!("/proc/{process}/ns/net")).unwrap();
@@ -145,7 +147,7 @@ fn listen(process: u32, address: Ipv4Addr) -> tokio::net::TcpListener {
     tokio::net::TcpListener::from_std(listener).unwrap()
 }
 
-/// Runs a command; `nft` takes all that follows it as one argument.
+/// Runs a command; `nft` takes all text after it as one argument.
 fn run(command: &str) {
     let (words, rules) = match command.split_once(" nft ") {
         Some((words, rules)) => (format!("{words} nft"), Some(rules)),
@@ -158,19 +160,19 @@ fn run(command: &str) {
     assert!(output.status.success(), "{command}: {error}");
 }
 
-/// Asks once, and prints how long the answer took: on a busy machine that says little.
-async fn timed(site: &Site, key: &Key) -> Answer {
+/// Sends one request, and prints the time of its answer, which means little on a busy machine.
+async fn timed(gate: &Gate, key: &Key) -> Answer {
     let begun = Instant::now();
-    let answer = site.get(TARGET, key).await;
+    let answer = gate.get(TARGET, key).await;
     println!("{} after {:?}", answer.status, begun.elapsed());
     answer
 }
 
-async fn eight_at_once(site: &Site, key: &Key) -> Vec<Answer> {
-    join_all((0..8).map(|_| timed(site, key))).await
+async fn eight_at_once(gate: &Gate, key: &Key) -> Vec<Answer> {
+    join_all((0..8).map(|_| timed(gate, key))).await
 }
 
-/// Every answer is 200, and so came before the deadline of a service that hangs.
+/// Checks that every answer is 200, and so came before the deadline of a service that hangs.
 fn all_served(answers: &[Answer]) {
     assert!(
         answers.iter().all(|answer| answer.status == 200),
@@ -181,50 +183,37 @@ fn all_served(answers: &[Answer]) {
 #[tokio::test]
 async fn every_request_is_served_by_the_other_node_before_the_deadline() {
     let service = Balanced::start().await;
-    let site = service.site().await;
-    let key = site.key().await;
-    service.connect_to_both(&site, &key).await;
+    let gate = service.gate().await;
+    let key = gate.key().await;
+    service.connect_to_both(&gate, &key).await;
     service.lose(&service.pods[0]);
-    all_served(&eight_at_once(&site, &key).await);
+    all_served(&eight_at_once(&gate, &key).await);
     assert_eq!(service.seen(), [4, 12]);
 }
 
 #[tokio::test]
-async fn where_every_node_is_gone_the_answer_is_503_once_no_connection_came_in_time() {
+async fn where_every_node_is_gone_one_request_is_503_and_spares_those_that_would_have_been_next() {
     let service = Balanced::start().await;
-    let site = service.site().await;
-    let key = site.key().await;
-    service.connect_to_both(&site, &key).await;
+    let gate = service.gate().await;
+    let key = gate.key().await;
+    service.connect_to_both(&gate, &key).await;
     service.pods.iter().for_each(|pod| service.lose(pod));
-    let answer = timed(&site, &key).await;
+    let answer = timed(&gate, &key).await;
     assert_eq!(problem(&answer), is(503, "upstream_unavailable"));
-    site.gave_up_connecting().await;
-}
-
-#[tokio::test]
-async fn what_one_request_finds_out_spares_those_that_would_have_been_next() {
-    let service = Balanced::start().await;
-    let site = service.site().await;
-    let key = site.key().await;
-    service.connect_to_both(&site, &key).await;
-    service.pods.iter().for_each(|pod| service.lose(pod));
-    timed(&site, &key).await;
+    gave_up_connecting(&gate).await;
     service.find_again();
-    all_served(&eight_at_once(&site, &key).await);
+    all_served(&eight_at_once(&gate, &key).await);
     let later = service.pods.iter().flat_map(|pod| pod.seen().split_off(4));
     let connections: Vec<_> = later.map(|seen| seen.connection).collect();
-    assert_eq!(connections.len(), 8);
-    assert!(
-        connections.iter().all(|number| *number >= 4),
-        "{connections:?}"
-    );
+    let are_new = connections.iter().all(|number| *number >= 4);
+    assert!(connections.len() == 8 && are_new, "{connections:?}");
 }
 
 #[tokio::test]
 async fn a_request_whose_node_vanishes_under_way_is_asked_again_of_the_other() {
     let service = Balanced::start().await;
-    let site = service.site().await;
-    let key = site.key().await;
+    let gate = service.gate().await;
+    let key = gate.key().await;
     service.behave(&Behaviour::Silence);
     let vanish = async {
         service.until_seen(1).await;
@@ -233,6 +222,6 @@ async fn a_request_whose_node_vanishes_under_way_is_asked_again_of_the_other() {
         let other = &service.pods[1 - at];
         other.behave(Behaviour::Answer(ok("application/json", "{}")));
     };
-    let (answer, ()) = tokio::join!(timed(&site, &key), vanish);
+    let (answer, ()) = tokio::join!(timed(&gate, &key), vanish);
     assert_eq!(answer.status, 200, "{answer:?}");
 }

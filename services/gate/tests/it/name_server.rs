@@ -1,4 +1,4 @@
-//! A name server that knows one name, and fails as a test tells it to.
+//! A name server that knows one name, and fails on demand.
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -7,21 +7,21 @@ use std::sync::{Arc, Mutex};
 use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
 use water_harness::scratch_directory;
+use water_kit::Gate;
+use water_kit::gate::GateBuilder;
 
-use crate::site::Site;
-
-/// What it does with a question.
+/// Answer to a query.
 #[derive(Clone, Copy, Debug)]
 pub enum Names {
-    /// Any name has this address, and none of IPv6.
+    /// The same IPv4 address for any name, and no IPv6 one.
     Are(Ipv4Addr),
-    /// It cannot say (SERVFAIL).
+    /// A failure (SERVFAIL).
     Unknown,
-    /// It says nothing.
+    /// No answer.
     Silence,
 }
 
-/// The running server. The port is 53, so each has an address of its own.
+/// A running server. The port is 53, so each has a separate address.
 pub struct NameServer {
     address: Ipv4Addr,
     shared: Arc<Shared>,
@@ -51,28 +51,28 @@ impl NameServer {
         }
     }
 
-    /// From the next question on.
+    /// Changes the answers, from the next query on.
     pub fn behave(&self, names: Names) {
         *self.shared.names.lock().unwrap() = names;
     }
 
-    /// How many questions there have been.
+    /// Returns the number of queries so far.
     pub fn asked(&self) -> u32 {
         self.shared.asked.load(Ordering::Relaxed)
     }
 
-    /// A gate that asks this server and nobody else, and waits half a minute for an answer.
-    pub async fn site(&self, settings: &[(&str, &str)]) -> Site {
+    /// Builds a gate that asks only this server, and waits half a minute for an answer.
+    pub fn builder(&self) -> GateBuilder {
         let file = scratch_directory("resolver").unwrap().join("resolv.conf");
         let lines = format!(
             "nameserver {}\noptions timeout:30 attempts:1\n",
             self.address
         );
         std::fs::write(&file, lines).unwrap();
-        let file = [("WATER_TEST_RESOLVER", file.to_str().unwrap())];
         let mount = "mount --bind \"$WATER_TEST_RESOLVER\" /etc/resolv.conf && exec \"$0\"";
-        let shell = ["unshare", "--mount", "sh", "-c", mount];
-        Site::start_under(&shell, &[settings, &file].concat()).await
+        Gate::builder()
+            .under(&["unshare", "--mount", "sh", "-c", mount])
+            .set("WATER_TEST_RESOLVER", file.display())
     }
 }
 
@@ -94,7 +94,7 @@ async fn answer(socket: UdpSocket, shared: Arc<Shared>) {
     }
 }
 
-/// RFC 1035 §4.1, for a message with one question.
+/// Makes a reply (RFC 1035 §4.1) to a message with one question.
 fn reply(question: &[u8], names: Names) -> Option<Vec<u8>> {
     const HEADER: usize = 12;
     let name = question[HEADER..].iter().position(|byte| *byte == 0)? + 1;

@@ -1,4 +1,4 @@
-//! A service's name: resolved beside the requests, which no name server holds up.
+//! A service's name: resolved in the background, so no name server delays a request.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -6,18 +6,19 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use tokio::time::Instant;
 use water_harness::wait_until;
+use water_kit::gate::{Behaviour, Recorder, with};
+use water_kit::{Gate, Key, SOON};
 
 use crate::name_server::{NameServer, Names};
-use crate::recorder::{Behaviour, Recorder, with};
-use crate::site::{Key, SOON, Site, is, problem};
+use crate::whole::{gave_up_connecting, is, problem};
 
 const TARGET: &str = "/api/v1/hydrorisk";
-/// Much longer than a request takes on a busy machine, and half of what the system's resolver waits for.
+/// Much longer than a request takes on a busy machine, and half of the time that the system's resolver waits.
 const QUICK: Duration = Duration::from_secs(15);
-/// Where the service is at first.
+/// Address of the service at first.
 const HERE: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
-/// A service that closes the connection after each answer, so that each request needs a new one.
+/// Starts a service that closes the connection after each answer, so that each request needs a new one.
 async fn closing_at(address: SocketAddr) -> Recorder {
     let service = Recorder::start_at(address).await;
     let fields = "content-type: application/json\r\nconnection: close\r\n";
@@ -25,22 +26,23 @@ async fn closing_at(address: SocketAddr) -> Recorder {
     service
 }
 
-/// A gate that knows the history service by name.
-async fn named(names: &NameServer, service: &Recorder) -> Site {
+/// Starts a gate that knows the history service by name.
+async fn named(names: &NameServer, service: &Recorder) -> Gate {
     let address = format!("history.test:{}", service.address.port());
-    names.site(&[("WATER_HISTORY_ADDRESS", &address)]).await
+    let gate = names.builder().set("WATER_HISTORY_ADDRESS", address);
+    gate.start().await
 }
 
-async fn served(site: &Site, key: &Key) {
+async fn served(gate: &Gate, key: &Key) {
     let begun = Instant::now();
-    let answer = site.get(TARGET, key).await;
+    let answer = gate.get(TARGET, key).await;
     let took = begun.elapsed();
     assert!(answer.status == 200 && took < QUICK, "{took:?}: {answer:?}");
 }
 
-async fn comes_to_be_served(site: &Site, key: &Key) {
+async fn comes_to_be_served(gate: &Gate, key: &Key) {
     let served = async || -> Result<()> {
-        let answer = site.get(TARGET, key).await;
+        let answer = gate.get(TARGET, key).await;
         ensure!(answer.status == 200, "{answer:?}");
         Ok(())
     };
@@ -49,18 +51,17 @@ async fn comes_to_be_served(site: &Site, key: &Key) {
 
 #[tokio::test]
 async fn a_name_server_that_fails_or_hangs_costs_no_request() {
-    // The resolver asks for both kinds of address at once. It asks again soon after a failure, and not
-    // while it waits.
+    // The resolver asks for both kinds of address at once. It asks again soon after a failure, but not while it waits.
     for (trouble, questions) in [(Names::Unknown, 4), (Names::Silence, 2)] {
         let names = NameServer::start(Names::Are(HERE)).await;
         let service = closing_at((HERE, 0).into()).await;
-        let site = named(&names, &service).await;
-        let key = site.publish(Key::new().on_plan("Unlimited")).await;
-        comes_to_be_served(&site, &key).await;
+        let gate = named(&names, &service).await;
+        let key = gate.publish(Key::new().on_plan("Unlimited")).await;
+        comes_to_be_served(&gate, &key).await;
         names.behave(trouble);
         let before = names.asked();
         let asked_in_vain = async || -> Result<()> {
-            served(&site, &key).await;
+            served(&gate, &key).await;
             let asked = names.asked() - before;
             ensure!(asked >= questions, "{asked} questions");
             Ok(())
@@ -68,7 +69,7 @@ async fn a_name_server_that_fails_or_hangs_costs_no_request() {
         wait_until("more questions", SOON, asked_in_vain)
             .await
             .unwrap();
-        served(&site, &key).await;
+        served(&gate, &key).await;
     }
 }
 
@@ -76,14 +77,14 @@ async fn a_name_server_that_fails_or_hangs_costs_no_request() {
 async fn a_service_that_has_moved_is_found_by_its_name() {
     let names = NameServer::start(Names::Are(HERE)).await;
     let before = closing_at((HERE, 0).into()).await;
-    let site = named(&names, &before).await;
-    let key = site.publish(Key::new().on_plan("Unlimited")).await;
-    comes_to_be_served(&site, &key).await;
+    let gate = named(&names, &before).await;
+    let key = gate.publish(Key::new().on_plan("Unlimited")).await;
+    comes_to_be_served(&gate, &key).await;
     let there = Ipv4Addr::new(127, 0, 0, 2);
     let after = closing_at((there, before.address.port()).into()).await;
     names.behave(Names::Are(there));
     let moved = async || -> Result<()> {
-        served(&site, &key).await;
+        served(&gate, &key).await;
         ensure!(!after.seen().is_empty(), "it is asked where it was");
         Ok(())
     };
@@ -93,14 +94,32 @@ async fn a_service_that_has_moved_is_found_by_its_name() {
 }
 
 #[tokio::test]
+async fn a_gate_is_ready_once_its_services_names_are_resolved() {
+    let names = NameServer::start(Names::Unknown).await;
+    let service = closing_at((HERE, 0).into()).await;
+    let asked = async {
+        // Several rounds, a second apart.
+        let asked = async || -> Result<()> {
+            ensure!(names.asked() >= 12, "{} questions", names.asked());
+            Ok(())
+        };
+        wait_until("questions", SOON, asked).await.unwrap();
+        names.behave(Names::Are(HERE));
+    };
+    let (gate, ()) = tokio::join!(named(&names, &service), asked);
+    let key = gate.publish(Key::new().on_plan("Unlimited")).await;
+    served(&gate, &key).await;
+}
+
+#[tokio::test]
 async fn a_name_that_was_never_resolved_is_503_until_it_is() {
     let names = NameServer::start(Names::Unknown).await;
     let service = closing_at((HERE, 0).into()).await;
-    let site = named(&names, &service).await;
-    let key = site.publish(Key::new().on_plan("Unlimited")).await;
-    let answer = site.get(TARGET, &key).await;
+    let gate = named(&names, &service).await;
+    let key = gate.publish(Key::new().on_plan("Unlimited")).await;
+    let answer = gate.get(TARGET, &key).await;
     assert_eq!(problem(&answer), is(503, "upstream_unavailable"));
-    site.gave_up_connecting().await;
+    gave_up_connecting(&gate).await;
     names.behave(Names::Are(HERE));
-    comes_to_be_served(&site, &key).await;
+    comes_to_be_served(&gate, &key).await;
 }

@@ -1,37 +1,33 @@
-//! Requests as spans: what a collector is sent, and that one which is away costs no request.
+//! Requests as spans: their export to a collector, and a collector that is down, which costs no request.
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
 use anyhow::{Result, ensure};
 use serde_json::Value;
-use water_harness::{Collector, Exported, Network, Port, Proxy, find_key_text, wait_until};
-
-use crate::confidentiality::{heads, sent};
-use crate::recorder::Behaviour;
-use crate::site::{GATE, Key, SOON, Site};
+use water_harness::{Collector, Exported, Network, Port, Proxy, wait_until};
+use water_kit::gate::Behaviour;
+use water_kit::{Gate, Key, SOON};
 
 const TARGET: &str = "/api/v1/stress";
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "00f067aa0ba902b7";
 
-/// A gate that sends its spans there.
-async fn site(endpoint: &str) -> Site {
-    Site::start_with(&[
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint),
-        ("OTEL_BSP_SCHEDULE_DELAY", "100"),
-        ("OTEL_EXPORTER_OTLP_TIMEOUT", "1000"),
-    ])
-    .await
+/// Starts a gate that sends its spans to this endpoint.
+async fn gate(endpoint: &str) -> Gate {
+    let gate = Gate::builder()
+        .set("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
+        .set("OTEL_BSP_SCHEDULE_DELAY", 100)
+        .set("OTEL_EXPORTER_OTLP_TIMEOUT", 1000);
+    gate.start().await
 }
 
-/// Every span of a gate that is stopped.
-async fn all(site: &Site, collector: &Collector) -> Vec<Exported> {
-    site.gate.stop(SOON).await.unwrap();
+/// Stops the gate and returns all of its spans.
+async fn all(gate: &Gate, collector: &Collector) -> Vec<Exported> {
+    gate.process.stop(SOON).await.unwrap();
     collector.spans().unwrap()
 }
 
-/// The only span of a kind.
+/// Returns the only span of a kind.
 fn only<'a>(spans: &'a [Exported], kind: &str) -> &'a Exported {
     let mut found = spans
         .iter()
@@ -42,7 +38,7 @@ fn only<'a>(spans: &'a [Exported], kind: &str) -> &'a Exported {
     }
 }
 
-async fn traced(site: &Site, key: &Key, flags: &str) -> u16 {
+async fn traced(gate: &Gate, key: &Key, flags: &str) -> u16 {
     let (bearer, parent) = (key.bearer(), format!("00-{TRACE}-{PARENT}-{flags}"));
     let fields = [
         ("Authorization", bearer.as_str()),
@@ -51,7 +47,7 @@ async fn traced(site: &Site, key: &Key, flags: &str) -> u16 {
         ("X-Request-Id", "observed-1"),
     ];
     let target = format!("{TARGET}?dept=34");
-    site.request("GET", &target, &fields).await.status
+    gate.request("GET", &target, &fields).await.status
 }
 
 fn attributes<'a>(pairs: &[(&'a str, &'a str)]) -> BTreeMap<String, String> {
@@ -62,10 +58,10 @@ fn attributes<'a>(pairs: &[(&'a str, &'a str)]) -> BTreeMap<String, String> {
 #[tokio::test]
 async fn a_request_is_a_span_in_the_clients_trace_and_the_service_is_asked_inside_it() {
     let collector = Collector::start().await.unwrap();
-    let site = site(&collector.endpoint()).await;
-    let key = site.key().await;
-    assert_eq!(traced(&site, &key, "01").await, 200);
-    let asked = site.service.only();
+    let gate = gate(&collector.endpoint()).await;
+    let key = gate.key().await;
+    assert_eq!(traced(&gate, &key, "01").await, 200);
+    let asked = gate.service.only();
 
     let exported = async || -> Result<Vec<Exported>> {
         let spans = collector.spans()?;
@@ -95,7 +91,7 @@ async fn a_request_is_a_span_in_the_clients_trace_and_the_service_is_asked_insid
         ("http.response.status_code", "200"),
     ]);
     assert_eq!(server.attributes, expected);
-    let port = site.service.address.port().to_string();
+    let port = gate.service.address.port().to_string();
     let expected = attributes(&[
         ("http.request.method", "GET"),
         ("url.template", TARGET),
@@ -104,28 +100,21 @@ async fn a_request_is_a_span_in_the_clients_trace_and_the_service_is_asked_insid
         ("server.port", &port),
     ]);
     assert_eq!(client.attributes, expected);
-    // The gate counts them once the collector has answered.
-    let counted = async || {
-        let metrics = site.admin("/metrics").await?;
-        let line = r#"water_spans_total{outcome="exported"} 2"#;
-        ensure!(metrics.text()?.contains(line), "{metrics:?}");
-        Ok(())
-    };
-    wait_until("both spans to be counted", SOON, counted)
-        .await
-        .unwrap();
+    // The gate counts spans once the collector has answered.
+    gate.shows(&[r#"water_spans_total{outcome="exported"} 2"#])
+        .await;
 }
 
 #[tokio::test]
 async fn a_request_without_a_trace_begins_one_that_its_log_line_names() {
     let collector = Collector::start().await.unwrap();
-    let site = site(&collector.endpoint()).await;
-    let key = site.key().await;
-    site.get(TARGET, &key).await;
-    let spans = all(&site, &collector).await;
+    let gate = gate(&collector.endpoint()).await;
+    let key = gate.key().await;
+    gate.get(TARGET, &key).await;
+    let spans = all(&gate, &collector).await;
     let server = only(&spans, "Server");
     assert_eq!(server.parent, "");
-    let log = site.gate.log();
+    let log = gate.process.log();
     let mut lines = log
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -136,25 +125,25 @@ async fn a_request_without_a_trace_begins_one_that_its_log_line_names() {
 #[tokio::test]
 async fn a_trace_that_the_client_does_not_record_is_continued_and_not_exported() {
     let collector = Collector::start().await.unwrap();
-    let site = site(&collector.endpoint()).await;
-    let key = site.key().await;
-    traced(&site, &key, "00").await;
-    let asked = site.service.only();
+    let gate = gate(&collector.endpoint()).await;
+    let key = gate.key().await;
+    traced(&gate, &key, "00").await;
+    let asked = gate.service.only();
     let told = asked.values("traceparent");
     assert!(told[0].starts_with(&format!("00-{TRACE}-")), "{told:?}");
     assert!(
         told[0].ends_with("-00") && !told[0].contains(PARENT),
         "{told:?}"
     );
-    assert_eq!(all(&site, &collector).await, []);
+    assert_eq!(all(&gate, &collector).await, []);
 }
 
 #[tokio::test]
 async fn a_refusal_is_a_span_with_its_reason_and_without_the_clients_text() {
     let collector = Collector::start().await.unwrap();
-    let site = site(&collector.endpoint()).await;
-    site.request("PLANTED", "/planted?planted=1", &[]).await;
-    let spans = all(&site, &collector).await;
+    let gate = gate(&collector.endpoint()).await;
+    gate.request("PLANTED", "/planted?planted=1", &[]).await;
+    let spans = all(&gate, &collector).await;
     let expected = attributes(&[
         ("http.request.method", "_OTHER"),
         ("http.response.status_code", "401"),
@@ -170,11 +159,11 @@ async fn a_refusal_is_a_span_with_its_reason_and_without_the_clients_text() {
 #[tokio::test]
 async fn a_service_that_breaks_off_is_a_failure_of_both_spans() {
     let collector = Collector::start().await.unwrap();
-    let site = site(&collector.endpoint()).await;
-    let key = site.key().await;
-    site.service.behave(Behaviour::Close);
-    assert_eq!(site.get(TARGET, &key).await.status, 503);
-    let spans = all(&site, &collector).await;
+    let gate = gate(&collector.endpoint()).await;
+    let key = gate.key().await;
+    gate.service.behave(Behaviour::Close);
+    assert_eq!(gate.get(TARGET, &key).await.status, 503);
+    let spans = all(&gate, &collector).await;
     let (server, client) = (only(&spans, "Server"), only(&spans, "Client"));
     assert!(server.failed && client.failed);
     assert_eq!(server.attributes["error.type"], "upstream_unavailable");
@@ -183,88 +172,27 @@ async fn a_service_that_breaks_off_is_a_failure_of_both_spans() {
 }
 
 #[tokio::test]
-async fn no_span_holds_a_keys_text_or_who_asked() {
-    let collector = Collector::start().await.unwrap();
-    let site = site(&collector.endpoint()).await;
-    let key = site.key().await;
-    let traced = format!("\r\ntraceparent: 00-{TRACE}-{PARENT}-01\r\n\r\n");
-    for head in heads(&key.text) {
-        sent(&site, &head).await;
-        sent(&site, &head.replace("\r\n\r\n", &traced)).await;
+async fn a_collector_that_takes_nothing_costs_no_request_and_delays_no_end() {
+    let (away, collector) = (Port::reserve().unwrap(), Collector::start().await.unwrap());
+    let silent = Proxy::before(collector.address()).await.unwrap();
+    silent.set(Network::BlackHole);
+    for (address, logged) in [
+        (away.address(), "the collector takes no spans"),
+        (silent.address(), "the last spans were not exported"),
+    ] {
+        let gate = gate(&format!("http://{address}")).await;
+        let key = gate.publish(Key::new().on_plan("Unlimited")).await;
+        for _ in 0..50 {
+            assert_eq!(gate.get(TARGET, &key).await.status, 200);
+        }
+        if address == away.address() {
+            gate.shows(&[r#"water_spans_total{outcome="failed"} 100"#])
+                .await;
+        }
+        let status = gate.process.stop(SOON).await.unwrap();
+        let log = gate.process.log();
+        assert!(status.success() && log.contains("drained in time"), "{log}");
+        assert_eq!(log.matches(logged).count(), 1, "{log}");
     }
-    let spans = all(&site, &collector).await;
-    let answered = |span: &Exported| span.attributes.get("http.response.status_code").cloned();
-    assert!(
-        spans
-            .iter()
-            .any(|span| answered(span).as_deref() == Some("200"))
-    );
-    let bytes = collector.bytes();
-    assert_eq!(find_key_text(&bytes), None);
-    let holds = |text: &str| {
-        bytes
-            .windows(text.len())
-            .any(|part| part == text.as_bytes())
-    };
-    assert!(holds(TARGET));
-    for text in [key.record.account.as_str(), key.record.key_id.as_str()] {
-        assert!(!holds(text), "{text}");
-    }
-}
-
-#[tokio::test]
-async fn a_collector_that_is_away_costs_no_request_and_is_told_once() {
-    let away = Port::reserve().unwrap();
-    let site = site(&format!("http://{}", away.address())).await;
-    let key = site.publish(Key::new().on_plan("Unlimited")).await;
-    for _ in 0..200 {
-        assert_eq!(site.get(TARGET, &key).await.status, 200);
-    }
-    let lost = async || -> Result<()> {
-        let metrics = site.admin("/metrics").await?;
-        let failed = r#"water_spans_total{outcome="failed"} "#;
-        let mut lines = metrics.text()?.lines();
-        let count = lines.find_map(|line| line.strip_prefix(failed));
-        ensure!(count == Some("400"), "{count:?} spans are given up");
-        Ok(())
-    };
-    wait_until("the spans to be given up", SOON, lost)
-        .await
-        .unwrap();
-    let status = site.gate.stop(SOON).await.unwrap();
-    let log = site.gate.log();
-    assert!(status.success() && log.contains("drained in time"), "{log}");
-    assert_eq!(
-        log.matches("the collector takes no spans").count(),
-        1,
-        "{log}"
-    );
-}
-
-#[tokio::test]
-async fn a_collector_that_never_answers_delays_neither_requests_nor_the_end() {
-    let collector = Collector::start().await.unwrap();
-    let proxy = Proxy::before(collector.address()).await.unwrap();
-    proxy.set(Network::BlackHole);
-    let site = site(&format!("http://{}", proxy.address())).await;
-    let key = site.publish(Key::new().on_plan("Unlimited")).await;
-    for _ in 0..200 {
-        assert_eq!(site.get(TARGET, &key).await.status, 200);
-    }
-    let status = site.gate.stop(SOON).await.unwrap();
-    let log = site.gate.log();
-    assert!(status.success() && log.contains("drained in time"), "{log}");
-    assert!(log.contains("the last spans were not exported"), "{log}");
-    assert!(proxy.connections() > 0);
-}
-
-#[test]
-fn a_collectors_address_that_cannot_be_used_is_said_at_the_start() {
-    let mut gate = Command::new(GATE);
-    let set = [("OTEL_EXPORTER_OTLP_ENDPOINT", "https://planted")];
-    let output = gate.env_clear().envs(set).output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(64), "{said}");
-    assert!(said.contains("OTEL_EXPORTER_OTLP_ENDPOINT is not usable: spans are sent without TLS"));
-    assert!(!said.contains("planted"), "{said}");
+    assert!(silent.connections() > 0);
 }

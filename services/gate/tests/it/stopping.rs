@@ -1,120 +1,99 @@
-//! How a gate leaves: unready, serving on for a while, drained, its lease given back.
+//! End of a gate: it is unready, serves on for a while, drains, returns its lease and writes its counts.
 
 use std::sync::Arc;
 
-use anyhow::{Result, ensure};
+use anyhow::ensure;
 use nix::sys::signal::Signal;
 use tokio::sync::Notify;
 use water_domain::Timestamp;
-use water_harness::wait_until;
-
-use crate::recorder::Behaviour;
-use crate::site::{SOON, Site};
+use water_harness::{HttpClient, wait_until};
+use water_keystore::connection::Purpose;
+use water_keystore::usage::Day;
+use water_keystore::{Usage, UtcDay};
+use water_kit::gate::Behaviour;
+use water_kit::{Gate, Key, SOON};
 
 const TARGET: &str = "/api/v1/stress";
 
 #[tokio::test]
-async fn a_gate_that_was_asked_to_stop_is_unready_and_goes_on_serving() {
-    let site = Site::start_with(&[("WATER_STOP_DELAY_SECONDS", "600")]).await;
-    let key = site.key().await;
-    site.gate.signal(Signal::SIGTERM).unwrap();
-    let unready = async || -> Result<()> {
-        ensure!(site.admin("/ready").await?.status == 503, "still ready");
+async fn a_gate_that_stops_is_unready_serves_on_and_gives_its_lease_back() {
+    let gate = Gate::builder().set("WATER_STOP_DELAY_SECONDS", 600);
+    let gate = gate.start().await;
+    let key = gate.key().await;
+    assert_eq!(gate.directory.leases().await.unwrap().gates.len(), 1);
+    gate.process.signal(Signal::SIGTERM).unwrap();
+    let unready = async || {
+        ensure!(gate.admin("/ready").await?.status == 503, "still ready");
         Ok(())
     };
     wait_until("unreadiness", SOON, unready).await.unwrap();
-    let answer = site.get(TARGET, &key).await;
-    assert_eq!(
-        (answer.status, answer.header("connection")),
-        (200, Some("close"))
-    );
-    // A second signal skips the rest of the delay.
-    site.gate.signal(Signal::SIGTERM).unwrap();
-    let status = site.gate.ended(SOON).await.unwrap();
-    assert!(
-        status.success() && site.gate.log().contains("drained in time"),
-        "{}",
-        site.gate.log()
-    );
-}
+    let answer = gate.get(TARGET, &key).await;
+    let connection = answer.header("connection");
+    assert_eq!((answer.status, connection), (200, Some("close")));
 
-#[tokio::test]
-async fn a_request_under_way_is_answered_before_the_end() {
-    let site = Site::start().await;
-    let key = site.key().await;
-    let told = Arc::new(Notify::new());
-    site.service.behave(Behaviour::Wait(Arc::clone(&told)));
-    let stop = async {
-        let arrived = async || -> Result<()> {
-            ensure!(site.service.seen().len() == 1, "the request is not there");
+    let released = Arc::new(Notify::new());
+    gate.service.behave(Behaviour::Wait(Arc::clone(&released)));
+    let end = async {
+        let arrived = async || {
+            ensure!(gate.service.seen().len() == 2, "the request is not there");
             Ok(())
         };
         wait_until("the request", SOON, arrived).await.unwrap();
-        site.gate.signal(Signal::SIGTERM).unwrap();
-        let closed = async || -> Result<()> {
-            ensure!(
-                site.try_connect().await.is_err(),
-                "new connections are still accepted"
-            );
+        // A second signal skips the rest of the delay.
+        gate.process.signal(Signal::SIGTERM).unwrap();
+        let draining = async || {
+            let refused = HttpClient::connect(gate.address()).await.is_err();
+            ensure!(refused, "new connections are still accepted");
             Ok(())
         };
-        wait_until("draining", SOON, closed).await.unwrap();
-        told.notify_one();
-        site.gate.ended(SOON).await.unwrap()
+        wait_until("draining", SOON, draining).await.unwrap();
+        released.notify_one();
+        gate.process.ended(SOON).await.unwrap()
     };
-    let (answer, status) = tokio::join!(site.get(TARGET, &key), stop);
-    assert_eq!(answer.status, 200);
-    assert!(status.success() && site.gate.log().contains("drained in time"));
+    let (answer, status) = tokio::join!(gate.get(TARGET, &key), end);
+    assert_eq!(answer.status, 200, "it was under way");
+    let log = gate.process.log();
+    assert!(status.success() && log.contains("drained in time"), "{log}");
+    assert_eq!(gate.directory.leases().await.unwrap().gates.len(), 0);
+}
+
+/// Returns the accepted and limited requests of the two days that the test may have run on, and the key's last use.
+async fn counted(gate: &Gate, key: &Key) -> (u64, u64, Option<Timestamp>) {
+    let store = &gate.store;
+    let usage = Usage::new(store.connect(Purpose::Directory), store.instance.clone());
+    let now = gate.directory.leases().await.unwrap().now;
+    let (account, today) = (&key.record.account, UtcDay::from(now));
+    let days = usage.days(account, today, 2).await.unwrap();
+    let sum = |part: fn(&Day) -> u64| days.iter().map(part).sum();
+    let ids = [key.record.key_id.clone()];
+    let last = usage.last_uses(account, &ids, today).await.unwrap();
+    let shown = gate.directory.last_used(&ids).await.unwrap();
+    assert_eq!(last, shown, "the holder and the operator see the same");
+    (sum(|day| day.accepted), sum(|day| day.limited), last[0])
 }
 
 #[tokio::test]
-async fn a_request_that_outlives_the_drain_deadline_is_cut_and_told() {
-    let site = Site::start_with(&[("WATER_DRAIN_SECONDS", "1")]).await;
-    let key = site.key().await;
-    site.service.behave(Behaviour::Silence);
-    let mut client = site.connect().await;
-    let request = format!(
-        "GET {TARGET} HTTP/1.1\r\nHost: water\r\nAuthorization: {}\r\n\r\n",
-        key.bearer()
-    );
-    client.send(request).await.unwrap();
-    let arrived = async || -> Result<()> {
-        ensure!(site.service.seen().len() == 1, "the request is not there");
-        Ok(())
-    };
-    wait_until("the request", SOON, arrived).await.unwrap();
-    site.gate.stop(SOON).await.unwrap();
-    assert!(
-        site.gate.log().contains("drain deadline passed"),
-        "{}",
-        site.gate.log()
-    );
-}
-
-#[tokio::test]
-async fn a_gate_that_left_has_no_lease() {
-    let site = Site::start().await;
-    assert_eq!(site.directory.leases().await.unwrap().gates.len(), 1);
-    site.gate.stop(SOON).await.unwrap();
-    assert_eq!(site.directory.leases().await.unwrap().gates.len(), 0);
-}
-
-#[tokio::test]
-async fn a_gate_that_stops_has_told_when_its_keys_were_last_used() {
-    let site = Site::start().await;
-    let (used, unused) = (site.key().await, site.key().await);
-    let before = site.directory.leases().await.unwrap().now;
-    site.get(TARGET, &used).await;
-    site.gate.stop(SOON).await.unwrap();
-    let after = site.directory.leases().await.unwrap().now;
-    let keys = [used, unused].map(|key| key.record.key_id);
-    let told = site.directory.last_used(&keys).await.unwrap();
-    // The gate carries Redis' time on by its own clock: a few milliseconds of doubt.
-    let millis = |moment: Timestamp| moment.as_millis();
-    let at = millis(told[0].unwrap());
-    assert!(
-        (millis(before) - 50..=millis(after) + 50).contains(&at),
-        "{before} {told:?} {after}"
-    );
-    assert_eq!(told[1], None);
+async fn a_gate_that_stops_has_told_each_accounts_requests_and_each_keys_last_use() {
+    let gate = Gate::start().await;
+    let busy = gate.publish(Key::new().on_plan("Daily")).await;
+    let (quiet, unused) = (gate.key().await, gate.key().await);
+    let denied = gate.publish(Key::new().on_plan("Free")).await;
+    let before = gate.directory.leases().await.unwrap().now.as_millis();
+    let mut statuses = Vec::new();
+    for _ in 0..5 {
+        statuses.push(gate.get(TARGET, &busy).await.status);
+    }
+    assert_eq!(statuses, [200, 200, 200, 429, 429]);
+    assert_eq!(gate.get("/api/v1/unknown", &quiet).await.status, 404);
+    assert_eq!(gate.get(TARGET, &denied).await.status, 403);
+    gate.process.stop(SOON).await.unwrap();
+    let after = gate.directory.leases().await.unwrap().now.as_millis();
+    // The gate continues Redis' time on its own clock: uncertain by a few milliseconds.
+    let during = before - 50..=after + 50;
+    for (key, requests) in [(&busy, (3, 2)), (&quiet, (0, 0)), (&denied, (0, 0))] {
+        let (accepted, limited, last) = counted(&gate, key).await;
+        assert_eq!((accepted, limited), requests);
+        assert!(during.contains(&last.unwrap().as_millis()), "{last:?}");
+    }
+    assert_eq!(counted(&gate, &unused).await, (0, 0, None));
 }

@@ -1,23 +1,23 @@
-//! Whole answers: every byte that the gate sends back, but for what no test can foresee.
+//! Whole answers: every byte that the gate sends back, except those that no test can predict.
 //!
-//! A date, a minted request id and the seconds until a window opens are replaced by `…` after their
-//! form was checked; the fields of a head are sorted. Everything else is compared as it came.
+//! A date, a minted request id and the seconds until a window opens are replaced by `…` after a check of their form;
+//! the fields of a head are sorted. Everything else is compared as received.
 
 use std::fmt;
 
-use crate::site::Site;
+use water_harness::Answer;
+use water_kit::Gate;
 
-/// The request id's place in a body.
+/// Placeholder for the request id in a body.
 const ID: &str = "<id>";
-/// `Vary` and `X-Content-Type-Options` stand on every answer that the gate itself gives.
-const ALWAYS: [&str; 4] = [
+/// Fields of every answer. Of the gate itself is `X-Content-Type-Options`.
+const ALWAYS: [&str; 3] = [
     "date: …",
-    "vary: Authorization, Accept, Accept-Encoding",
     "x-content-type-options: nosniff",
     "x-request-id: <id>",
 ];
 
-/// One whole answer.
+/// A whole answer.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Whole {
     line: String,
@@ -25,7 +25,7 @@ pub struct Whole {
     body: String,
 }
 
-/// Every refusal of the gate: code, status line, title, detail, and the fields of its own.
+/// A refusal of the gate: code, status line, title, detail, and its own fields.
 type Refusal = (
     &'static str,
     &'static str,
@@ -36,11 +36,13 @@ type Refusal = (
 
 const CHALLENGE: &str = r#"www-authenticate: Bearer realm="water-data""#;
 const INVALID_TOKEN: &str = r#"www-authenticate: Bearer realm="water-data", error="invalid_token""#;
+const INSUFFICIENT_SCOPE: &str =
+    r#"www-authenticate: Bearer realm="water-data", error="insufficient_scope""#;
 const INVALID_REQUEST: &str =
     r#"www-authenticate: Bearer realm="water-data", error="invalid_request""#;
 
 #[rustfmt::skip]
-const REFUSALS: [Refusal; 17] = [
+const REFUSALS: [Refusal; 19] = [
     ("invalid_query", "400 Bad Request", "The query cannot be decoded",
         "Encode the query as UTF-8 and percent-encode it: % and two hex digits.", &[]),
     ("body_not_allowed", "400 Bad Request", "The request must not have a body",
@@ -57,8 +59,12 @@ const REFUSALS: [Refusal; 17] = [
         "Create a new key or extend this one.", &[INVALID_TOKEN]),
     ("key_not_yet_valid", "401 Unauthorized", "The API key is not valid yet",
         "Use the key from its notBefore time on.", &[INVALID_TOKEN]),
+    ("key_suspended", "401 Unauthorized", "The API key is suspended",
+        "Resume the key or use another one.", &[INVALID_TOKEN]),
     ("invalid_request", "401 Unauthorized", "The Authorization header is repeated",
         "Send exactly one Authorization header.", &[INVALID_REQUEST]),
+    ("plan_insufficient", "403 Forbidden", "API access requires the Enterprise plan",
+        "The account's plan has no API access; upgrade it to Enterprise.", &[INSUFFICIENT_SCOPE]),
     ("not_found", "404 Not Found", "There is no such resource",
         "Ask for one of the paths in /api/v1/openapi.json.", &[]),
     ("method_not_allowed", "405 Method Not Allowed", "The method is not allowed",
@@ -77,7 +83,7 @@ const REFUSALS: [Refusal; 17] = [
         "The service does not answer; try again after Retry-After.", &["retry-after: 2"]),
 ];
 
-/// The answer to a request that is refused with this code.
+/// Returns the answer to a request that is refused with this code.
 pub fn refusal(code: &str) -> Whole {
     let row = REFUSALS.into_iter().find(|row| row.0 == code);
     let (_, status, title, detail, fields) = row.expect("the code is in the table");
@@ -88,11 +94,13 @@ pub fn refusal(code: &str) -> Whole {
     let whole = Whole::new(status, &ALWAYS, &body)
         .with("cache-control: no-store")
         .with("content-length: …")
-        .with("content-type: application/problem+json");
+        .with("content-type: application/problem+json")
+        .with("content-language: en")
+        .with("vary: Authorization, Accept, Accept-Encoding, Accept-Language");
     fields.iter().copied().fold(whole, Whole::with)
 }
 
-/// The answer of the HTTP parser to what it cannot read.
+/// Returns the HTTP parser's answer to unreadable bytes.
 pub fn unread(status: &str) -> Whole {
     Whole::new(
         status,
@@ -101,11 +109,12 @@ pub fn unread(status: &str) -> Whole {
     )
 }
 
-/// An answer of 200 with an empty JSON object, which leaves `remaining` requests in the minute.
+/// Returns an answer of 200 with an empty JSON object, which leaves `remaining` requests in the minute.
 pub fn served(remaining: u32) -> Whole {
     Whole::new("200 OK", &ALWAYS, "{}")
         .with("content-length: …")
         .with("content-type: application/json")
+        .with("vary: Authorization, Accept, Accept-Encoding")
         .charged(remaining)
 }
 
@@ -118,14 +127,14 @@ impl Whole {
         }
     }
 
-    /// The same with one field more.
+    /// Adds a field.
     pub fn with(mut self, field: &str) -> Self {
         self.fields.push(field.to_owned());
         self.fields.sort();
         self
     }
 
-    /// The same with the standing of an account on the plan of 120 a minute and 50 000 a day.
+    /// Adds the limits' state of an account on the plan of 120 a minute and 50 000 a day.
     pub fn charged(self, remaining: u32) -> Self {
         let day = 49_880 + remaining;
         self.with(r#"ratelimit-policy: "minute";q=120;w=60, "day";q=50000;w=86400"#)
@@ -137,23 +146,23 @@ impl Whole {
             .with("x-ratelimit-reset: …")
     }
 
-    /// The same as an answer to HEAD.
+    /// Removes the body, as in an answer to HEAD.
     pub fn without_body(mut self) -> Self {
         self.body.clear();
         self
     }
 
-    /// The status, in digits.
+    /// Returns the status, in digits.
     pub fn status(&self) -> &str {
         self.line.split(' ').nth(1).unwrap()
     }
 
-    /// Whether it says that it is the last one.
+    /// Whether the answer announces that it is the last one.
     pub fn closes(&self) -> bool {
         self.fields.iter().any(|field| field == "connection: close")
     }
 
-    /// Whether it comes from the parser.
+    /// Whether the answer is the parser's.
     pub fn is_unread(&self) -> bool {
         self.fields.len() == 3 && self.closes()
     }
@@ -165,12 +174,12 @@ impl Whole {
             .any(|field| field.starts_with("ratelimit:"))
     }
 
-    /// Whether its body begins like this; with nothing, whether it has none.
+    /// Whether the body begins like this; an empty text means an empty body.
     pub fn has_body_like(&self, beginning: &str) -> bool {
         self.body.starts_with(beginning) && beginning.is_empty() == self.body.is_empty()
     }
 
-    /// The same in HTTP/1.0.
+    /// Changes the version to HTTP/1.0.
     pub fn in_http_1_0(mut self) -> Self {
         self.line = self.line.replace("HTTP/1.1", "HTTP/1.0");
         self
@@ -189,18 +198,46 @@ impl fmt::Debug for Whole {
     }
 }
 
-impl Site {
-    /// Sends bytes on a connection of their own, says that they are all, and reads every answer
-    /// until the gate closes the connection.
-    pub async fn answers(&self, bytes: impl AsRef<[u8]>) -> Vec<Whole> {
-        let mut client = self.connect().await;
-        client.send(bytes).await.unwrap();
-        client.finish().await.unwrap();
-        read(&client.closed().await.unwrap())
-    }
+/// Sends bytes on a new connection, closes its sending side, and reads every answer until the gate closes the
+/// connection.
+pub async fn all_answers(gate: &Gate, bytes: impl AsRef<[u8]>) -> Vec<Whole> {
+    let mut client = gate.connect().await;
+    client.send(bytes).await.unwrap();
+    client.finish().await.unwrap();
+    read(&client.closed().await.unwrap())
 }
 
-/// All answers of a connection that has ended.
+/// Returns the status and code of a problem.
+pub fn problem(answer: &Answer) -> (u16, String) {
+    let body = answer.json().unwrap();
+    let code = body["code"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{answer:?}"));
+    (answer.status, code.to_owned())
+}
+
+/// Returns a problem as [`problem`] reads it.
+pub fn is(status: u16, code: &str) -> (u16, String) {
+    (status, code.to_owned())
+}
+
+/// Waits until the gate counts one request for which it could not connect to the history service in time, and so did
+/// not wait for an answer until the deadline.
+pub async fn gave_up_connecting(gate: &Gate) {
+    let failure = r#"service_failures_total{service="history",reason="connect_slow"} 1"#;
+    gate.shows(&[failure]).await;
+}
+
+/// Returns the number of requests of the tighter window that are left after this answer.
+pub fn remaining(answer: &Answer) -> usize {
+    let remaining = answer.header("x-ratelimit-remaining");
+    remaining
+        .unwrap_or_else(|| panic!("{answer:?}"))
+        .parse()
+        .unwrap()
+}
+
+/// Splits the bytes of a closed connection into its answers.
 pub fn read(stream: &[u8]) -> Vec<Whole> {
     let mut rest = std::str::from_utf8(stream).unwrap();
     let mut answers = Vec::new();
@@ -212,10 +249,11 @@ pub fn read(stream: &[u8]) -> Vec<Whole> {
             fields.find_map(|field| field.strip_prefix(name)?.strip_prefix(": "))
         };
         let length: usize = value("content-length").unwrap_or("0").parse().unwrap();
-        // Only the answer to a HEAD has no body, whatever it says.
-        let length = match tail.is_empty() || tail.starts_with("HTTP/1.") {
-            true => 0,
-            false => length,
+        // Only an answer to HEAD has no body, whatever its length field.
+        let length = if tail.is_empty() || tail.starts_with("HTTP/1.") {
+            0
+        } else {
+            length
         };
         let (body, tail) = tail.split_at(length);
         let id = value("x-request-id").unwrap_or(ID);
@@ -231,7 +269,7 @@ pub fn read(stream: &[u8]) -> Vec<Whole> {
     answers
 }
 
-/// A field without what a test cannot foresee.
+/// Replaces the parts of a field that no test can predict.
 fn foreseeable(field: &str) -> String {
     let (name, value) = field.split_once(": ").unwrap();
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

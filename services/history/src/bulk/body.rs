@@ -11,13 +11,13 @@ use water_domain::Format;
 
 use crate::record::Record;
 
-/// Bytes that a page may have: it ends with the row before.
+/// Largest size of a page in bytes: it ends before the row that would exceed it.
 const LARGEST: usize = 900 * 1024;
 
 /// A page that is being written.
 pub struct Body {
     form: Form,
-    /// Bytes of the rows that found room.
+    /// Bytes of the rows that fit.
     length: usize,
     rows: usize,
 }
@@ -33,16 +33,16 @@ enum Form {
     },
 }
 
-/// What became of a portion.
-pub struct Added {
-    /// The last entry that found room.
+/// Result of adding a portion.
+pub struct Addition {
+    /// The last entry that fits.
     pub last: Option<Place>,
-    /// Whether the next one finds none.
+    /// Whether the next entry does not fit.
     pub full: bool,
 }
 
 impl Body {
-    /// The beginning of a page of these records, or of their changes.
+    /// Begins a page of these records, or of their changes.
     pub fn new<R: Record>(format: Format, tells_changes: bool) -> Self {
         let form = match format {
             Format::Csv => Form::csv::<R>(tells_changes),
@@ -58,8 +58,8 @@ impl Body {
         }
     }
 
-    /// Adds entries as long as they find room; a page has one at least.
-    pub fn add(&mut self, portion: &Portion) -> Result<Added, Error> {
+    /// Adds entries as long as they fit; a page has at least one.
+    pub fn add(&mut self, portion: &Portion) -> Result<Addition, Error> {
         let mut fitting = 0;
         for entry in portion.entries() {
             self.form.write(entry?);
@@ -71,13 +71,13 @@ impl Body {
             self.rows += 1;
             fitting += 1;
         }
-        Ok(Added {
+        Ok(Addition {
             last: portion.place_before(fitting),
             full: fitting < portion.len(),
         })
     }
 
-    /// The whole page.
+    /// Ends the page and returns its bytes.
     pub fn end(self) -> Vec<u8> {
         let mut bytes = self.form.into_bytes();
         bytes.truncate(self.length);

@@ -1,13 +1,12 @@
-//! Cursors and tokens as clients get them: base64url of numbers, an id and a check sum.
+//! Cursors and tokens as sent to clients: base64url of numbers, an id and a check sum.
 //!
-//! The check sum holds the history and the account, so that a text that was changed, cut or taken
-//! from elsewhere is refused and not misread. It is no secret: a text that a client makes by
-//! itself reaches only rows of the client's own account.
+//! The check sum covers the history and the account, so that a text that was changed, cut or taken from elsewhere is
+//! refused and not misread. It is no secret: a text made by a client reaches only rows of that client's account.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
-use water_database::walk::{Cursor, Place, Token};
+use water_database::walk::{Cursor, Place, Token, VersionId};
 use water_database::writer::History;
 use water_domain::{AccountId, Timestamp};
 
@@ -20,32 +19,50 @@ pub struct Whose<'a> {
     pub account: &'a AccountId,
 }
 
-/// What a text begins with: its kind.
-const TOKEN: u8 = 1;
-const CURSOR_OF_ROWS: u8 = 2;
-const CURSOR_OF_CHANGES: u8 = 3;
+/// First bytes of texts: their kind.
+const TOKEN: u8 = 4;
+const CURSOR_OF_ROWS: u8 = 5;
+const CURSOR_OF_CHANGES: u8 = 6;
 
-/// Enough to find an accident.
+/// Same kinds without the ids of versions: it is unknown which database they are of.
+const FORMER_TOKEN: u8 = 1;
+const FORMER_CURSORS: [u8; 2] = [2, 3];
+
+/// A text that cannot be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unusable {
+    /// A text that is not of this kind, history and account.
+    Foreign,
+    /// A text in a former form, which is not answered any more.
+    Former,
+}
+
+/// Length in bytes, enough to detect an accident.
 const CHECK_SUM: usize = 8;
 
-/// A token as text.
+/// Writes a token as text.
 pub fn token(token: &Token, whose: Whose<'_>) -> String {
     let mut bytes = vec![TOKEN];
     write(&mut bytes, token);
     text(bytes, whose)
 }
 
-/// Reads a token; none if it is not one of this history and account.
-pub fn read_token(text: &str, whose: Whose<'_>) -> Option<Token> {
-    let bytes = bytes(text, whose)?;
-    let (&TOKEN, mut rest) = bytes.split_first()? else {
-        return None;
-    };
-    let token = read(&mut rest)?;
-    rest.is_empty().then_some(token)
+/// Reads a token of this history and account.
+pub fn read_token(text: &str, whose: Whose<'_>) -> Result<Token, Unusable> {
+    let bytes = bytes(text, whose).ok_or(Unusable::Foreign)?;
+    match bytes.split_first() {
+        Some((&TOKEN, rest)) => whole_token(rest).ok_or(Unusable::Foreign),
+        Some((&FORMER_TOKEN, _)) => Err(Unusable::Former),
+        _ => Err(Unusable::Foreign),
+    }
 }
 
-/// A cursor as text.
+fn whole_token(mut bytes: &[u8]) -> Option<Token> {
+    let token = read(&mut bytes)?;
+    bytes.is_empty().then_some(token)
+}
+
+/// Writes a cursor as text.
 pub fn cursor(cursor: &Cursor, whose: Whose<'_>) -> String {
     let mut bytes = Vec::new();
     match &cursor.since {
@@ -61,9 +78,16 @@ pub fn cursor(cursor: &Cursor, whose: Whose<'_>) -> String {
     text(bytes, whose)
 }
 
-/// Reads a cursor; none if it is not one of this history and account.
-pub fn read_cursor(text: &str, whose: Whose<'_>) -> Option<Cursor> {
-    let bytes = bytes(text, whose)?;
+/// Reads a cursor of this history and account.
+pub fn read_cursor(text: &str, whose: Whose<'_>) -> Result<Cursor, Unusable> {
+    let bytes = bytes(text, whose).ok_or(Unusable::Foreign)?;
+    match bytes.first() {
+        Some(kind) if FORMER_CURSORS.contains(kind) => Err(Unusable::Former),
+        _ => whole_cursor(&bytes).ok_or(Unusable::Foreign),
+    }
+}
+
+fn whole_cursor(bytes: &[u8]) -> Option<Cursor> {
     let (&kind, mut rest) = bytes.split_first()?;
     let since = match kind {
         CURSOR_OF_ROWS => None,
@@ -84,6 +108,7 @@ fn write(bytes: &mut Vec<u8>, token: &Token) {
     for number in [token.version, token.purge, token.at.as_millis()] {
         bytes.extend(number.to_be_bytes());
     }
+    bytes.extend(token.id.0);
 }
 
 fn read(bytes: &mut &[u8]) -> Option<Token> {
@@ -91,13 +116,18 @@ fn read(bytes: &mut &[u8]) -> Option<Token> {
         version: number(bytes)?,
         purge: number(bytes)?,
         at: Timestamp::from_millis(number(bytes)?)?,
+        id: VersionId(chunk(bytes)?),
     })
 }
 
 fn number(bytes: &mut &[u8]) -> Option<i64> {
-    let (number, rest) = bytes.split_first_chunk()?;
+    chunk(bytes).map(i64::from_be_bytes)
+}
+
+fn chunk<const LENGTH: usize>(bytes: &mut &[u8]) -> Option<[u8; LENGTH]> {
+    let (chunk, rest) = bytes.split_first_chunk()?;
     *bytes = rest;
-    Some(i64::from_be_bytes(*number))
+    Some(*chunk)
 }
 
 fn text(mut bytes: Vec<u8>, whose: Whose<'_>) -> String {
@@ -112,7 +142,7 @@ fn bytes(text: &str, whose: Whose<'_>) -> Option<Vec<u8>> {
     (sum == check_sum(&bytes, whose)).then_some(bytes)
 }
 
-/// Account ids have no line ends: two different inputs are never the same bytes.
+/// Computes the check sum. Account ids have no line ends: two different inputs are never the same bytes.
 fn check_sum(bytes: &[u8], whose: Whose<'_>) -> [u8; CHECK_SUM] {
     let mut digest = Sha256::new();
     digest.update(whose.history.as_str());
@@ -133,6 +163,7 @@ mod tests {
     fn known(version: i64) -> Token {
         Token {
             version,
+            id: VersionId([7; 16]),
             purge: 3,
             at: Timestamp::parse("2026-07-01T00:00:00.123Z").unwrap(),
         }
@@ -145,7 +176,7 @@ mod tests {
         }
     }
 
-    /// A text of `acme`'s analyses and everything that a cursor may hold.
+    /// Runs a test for the analyses of `acme`.
     fn with_acme(test: impl Fn(Whose<'_>)) {
         let account = "acme".parse().unwrap();
         test(Whose {
@@ -158,8 +189,8 @@ mod tests {
     fn what_is_written_is_read() {
         with_acme(|acme| {
             let text = token(&known(7), acme);
-            assert_eq!(read_token(&text, acme), Some(known(7)));
-            assert_eq!(read_cursor(&text, acme), None);
+            assert_eq!(read_token(&text, acme), Ok(known(7)));
+            assert_eq!(read_cursor(&text, acme), Err(Unusable::Foreign));
             for (since, id) in [(None, "é\u{1F4A7}"), (Some(known(7)), &"x".repeat(128))] {
                 let began = known(9);
                 let after = place(id);
@@ -169,8 +200,8 @@ mod tests {
                     after,
                 };
                 let text = cursor(&written, acme);
-                assert_eq!(read_cursor(&text, acme), Some(written));
-                assert_eq!(read_token(&text, acme), None);
+                assert_eq!(read_cursor(&text, acme), Ok(written));
+                assert_eq!(read_token(&text, acme), Err(Unusable::Foreign));
             }
         });
     }
@@ -187,11 +218,15 @@ mod tests {
                 };
                 let mut changed = text.clone();
                 changed.replace_range(at..=at, other);
-                assert_eq!(read_token(&changed, acme), None, "{at}");
-                assert_eq!(read_token(&text[..at], acme), None, "{at}");
+                assert_eq!(read_token(&changed, acme), Err(Unusable::Foreign), "{at}");
+                assert_eq!(
+                    read_token(&text[..at], acme),
+                    Err(Unusable::Foreign),
+                    "{at}"
+                );
             }
             for wrong in ["2026-07-01", "2026-07-01T00:00:00Z", &format!("{text}A")] {
-                assert_eq!(read_token(wrong, acme), None, "{wrong}");
+                assert_eq!(read_token(wrong, acme), Err(Unusable::Foreign), "{wrong}");
             }
         });
     }
@@ -212,8 +247,20 @@ mod tests {
                 },
             ];
             for other in others {
-                assert_eq!(read_token(&text, other), None);
+                assert_eq!(read_token(&text, other), Err(Unusable::Foreign));
             }
+        });
+    }
+
+    #[test]
+    fn a_text_without_the_ids_of_versions_is_of_a_former_form() {
+        with_acme(|acme| {
+            let former = |kind: u8| text([&[kind], [0; 24].as_slice()].concat(), acme);
+            assert_eq!(read_token(&former(1), acme), Err(Unusable::Former));
+            for kind in [2, 3] {
+                assert_eq!(read_cursor(&former(kind), acme), Err(Unusable::Former));
+            }
+            assert_eq!(read_cursor(&former(1), acme), Err(Unusable::Foreign));
         });
     }
 }

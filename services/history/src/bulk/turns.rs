@@ -1,5 +1,5 @@
-//! Who may have a bulk page made: one at a time for an account, and few together, so that pages
-//! of JSON find connections.
+//! Concurrency limit of bulk pages: one at a time for an account, and few together, so that pages of JSON find
+//! connections.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,25 +9,25 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use water_domain::AccountId;
 
-/// How long a request waits for its turn.
+/// Longest wait of a request for its turn.
 const WAIT: Duration = Duration::from_secs(1);
 
-/// The bulk pages under way.
+/// Bulk pages in progress.
 pub struct Turns {
     together: Arc<Semaphore>,
     accounts: Mutex<HashSet<AccountId>>,
-    /// Told whenever an account's page ends.
+    /// Notified whenever an account's page ends.
     ended: Notify,
 }
 
-/// A bulk page under way.
+/// A bulk page in progress.
 pub struct Turn {
     _own: Own,
     _together: OwnedSemaphorePermit,
 }
 
 impl Turns {
-    /// At most this many pages together.
+    /// Allows at most this many pages together.
     pub fn new(together: usize) -> Self {
         Self {
             together: Arc::new(Semaphore::new(together)),
@@ -36,7 +36,7 @@ impl Turns {
         }
     }
 
-    /// The account's turn; none after a second.
+    /// Waits for the account's turn; `None` after a second.
     pub async fn take(self: Arc<Self>, account: &AccountId) -> Option<Turn> {
         let taking = async {
             let own = Arc::clone(&self).own(account).await;
@@ -49,7 +49,7 @@ impl Turns {
         timeout(WAIT, taking).await.ok()
     }
 
-    /// Waits until the account has no other page under way.
+    /// Waits until the account has no other page in progress.
     async fn own(self: Arc<Self>, account: &AccountId) -> Own {
         loop {
             let ended = self.ended.notified();
@@ -109,7 +109,7 @@ mod tests {
         for next in ["acme", "other"] {
             let turns = Arc::new(Turns::new(1));
             let first = turn(&turns, "acme").await;
-            // The next one is asked first, and waits by the time that the first one ends.
+            // The next page is requested first, and is waiting when the first one ends.
             let (next, ()) = tokio::join!(turn(&turns, next), async { drop(first) });
             assert!(next.is_some());
         }

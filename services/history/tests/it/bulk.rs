@@ -1,15 +1,18 @@
-//! Pages as CSV and NDJSON: what they say, how they follow each other, how they travel.
+//! Pages as CSV and NDJSON: their records, their links, their forms.
 
-use std::io::Read;
+use std::time::Duration;
 
-use flate2::read::GzDecoder;
 use serde_json::Value;
+use tokio::time::Instant;
 use water_database::writer::History;
 use water_harness::Answer;
+use water_kit::{Row, Running, row, rows};
 
-use crate::fixture::{Row, Running, bulk, empty, link, load, row, rows, token};
+use crate::{ANALYSES, AUDITS, bulk, empty, link, token};
 
-const ALL: &str = "/api/v1/hydrorisk";
+/// Rows that the service reads at once, and the time after which it ends a page with those that it has.
+const PORTION: usize = 100;
+const LONG: Duration = Duration::from_secs(1);
 
 /// The ids of a page, in its order.
 pub fn ids(answer: &Answer) -> Vec<String> {
@@ -28,112 +31,131 @@ pub fn ids(answer: &Answer) -> Vec<String> {
     }
 }
 
-/// All pages from this one on.
+/// Reads all pages from this one on.
 pub async fn walk(service: &Running, target: &str, form: &str) -> Vec<Answer> {
-    let mut pages = vec![bulk(service, target, form).await];
-    while let Some(next) = link(pages.last().unwrap(), "next") {
-        pages.push(bulk(service, &next, form).await);
+    let pages = timed_walk(service, target, form).await;
+    pages.into_iter().map(|(page, _)| page).collect()
+}
+
+/// Reads all pages from this one on. Each but the last has `limit` rows; one that took more than a second may have
+/// ended after a portion.
+pub async fn full_walk(service: &Running, target: &str, form: &str, limit: usize) -> Vec<Answer> {
+    let pages = timed_walk(service, target, form).await;
+    let (_, others) = pages.split_last().unwrap();
+    for (page, took) in others {
+        let rows = ids(page).len();
+        let may_be_short = *took >= LONG && rows < limit && rows.is_multiple_of(PORTION);
+        assert!(rows == limit || may_be_short, "{rows} rows in {took:?}");
+    }
+    pages.into_iter().map(|(page, _)| page).collect()
+}
+
+async fn timed_walk(service: &Running, target: &str, form: &str) -> Vec<(Answer, Duration)> {
+    let (mut pages, mut next) = (Vec::new(), Some(target.to_owned()));
+    while let Some(target) = next {
+        let asked = Instant::now();
+        let page = bulk(service, &target, form).await;
+        next = link(&page, "next");
+        pages.push((page, asked.elapsed()));
     }
     pages
 }
 
 #[tokio::test]
 async fn csv_has_a_header_line_and_cells_as_they_are_in_json() {
-    let (service, mut writer) = empty().await;
-    let company = "Eaux, \"Sud\"; =1+1";
-    let quoted = Row {
-        company,
-        score: 3.0,
-        ..row("a-1", 5)
-    };
-    load(
-        &mut writer,
-        History::Analyses,
-        &[quoted.clone(), row("a-2", 0)],
-    )
-    .await;
-    load(&mut writer, History::Audits, &[quoted]).await;
+    let (service, mut loader) = empty().await;
+    let quoted = row("a-1", 5).company("Eaux, \"Sud\"; =1+1").score(3.0);
+    let analyses = [quoted.clone(), row("a-2", 0)];
+    loader.history(History::Analyses, &analyses).await;
+    loader.history(History::Audits, &[quoted]).await;
+    let csv = bulk(&service, ANALYSES, "csv").await;
     assert_eq!(
-        bulk(&service, ALL, "csv").await.text().unwrap(),
+        csv.text().unwrap(),
         "id,companyName,sectorCode,deptCode,globalScore,rating,createdAt\r\n\
          a-1,\"Eaux, \"\"Sud\"\"; =1+1\",36.00Z,34,3,B+,2026-01-01T00:00:00.005Z\r\n\
          a-2,Eaux de l'Hérault,36.00Z,34,61.5,B+,2026-01-01T00:00:00.000Z\r\n"
     );
-    let audits = bulk(&service, "/api/v1/conformite", "csv").await;
+    let kind = "text/csv; charset=utf-8; header=present";
+    assert_eq!(csv.header("content-type"), Some(kind));
+    let audits = bulk(&service, AUDITS, "csv").await;
     let header = "id,companyName,sectorCode,deptCode,score,globalRating,createdAt\r\na-1,";
     assert!(audits.text().unwrap().starts_with(header), "{audits:?}");
 }
 
 #[tokio::test]
 async fn ndjson_has_the_records_of_json_one_a_line() {
-    let (service, mut writer) = empty().await;
-    load(&mut writer, History::Audits, &rows(20)).await;
-    let json = service.get("/api/v1/conformite").await.json().unwrap();
-    let mut records = json["data"].as_array().unwrap().clone();
-    records.reverse();
-    let page = bulk(&service, "/api/v1/conformite", "ndjson").await;
-    let lines = page.text().unwrap().lines();
-    let lines: Vec<Value> = lines
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    assert_eq!(lines, records);
-    assert!(page.body.ends_with(b"}\n"));
-    let fields = concat!(
-        r#"{"id":"r0000","companyName":"Eaux de l'Hérault","sectorCode":"36.00Z","deptCode":"34","#,
-        r#""score":61.5,"globalRating":"B+","createdAt":"2026-01-01T00:00:00.000Z"}"#
-    );
-    assert_eq!(page.text().unwrap().lines().next(), Some(fields));
-}
-
-#[tokio::test]
-async fn following_next_meets_each_row_once_and_only_the_first_page_has_a_token() {
-    let (service, mut writer) = empty().await;
-    load(&mut writer, History::Analyses, &rows(2345)).await;
-    for (target, form, sizes) in [
-        (ALL, "csv", vec![1000, 1000, 345]),
-        ("/api/v1/hydrorisk?limit=469", "ndjson", vec![469; 5]),
-        ("/api/v1/hydrorisk?limit=9999", "csv", vec![2345]),
-    ] {
-        let pages = walk(&service, target, form).await;
-        let met: Vec<_> = pages.iter().map(ids).collect();
-        assert_eq!(met.iter().map(Vec::len).collect::<Vec<_>>(), sizes);
-        let expected: Vec<_> = rows(2345).into_iter().map(|row| row.id).collect();
-        assert_eq!(met.concat(), expected);
-        let tokens = pages.iter().map(|page| page.header("x-changes-token"));
-        let tokens: Vec<_> = tokens.map(|token| token.is_some()).collect();
-        assert!(tokens[0] && !tokens[1..].contains(&true), "{tokens:?}");
+    let (service, mut loader) = empty().await;
+    for (path, history) in [(ANALYSES, History::Analyses), (AUDITS, History::Audits)] {
+        loader.history(history, &rows(20)).await;
+        let json = service.get(path).await;
+        let (_, records) = json.text().unwrap().split_once("\"data\":[").unwrap();
+        let records = records.strip_suffix("]}").unwrap().replace("},{", "}\n{");
+        let mut newest_first: Vec<&str> = records.lines().collect();
+        newest_first.reverse();
+        let page = bulk(&service, path, "ndjson").await;
+        let lines = page.text().unwrap();
+        assert_eq!(lines, format!("{}\n", newest_first.join("\n")));
     }
 }
 
 #[tokio::test]
-async fn a_page_shows_the_limit_that_was_applied_in_its_link() {
-    let (service, mut writer) = empty().await;
-    load(&mut writer, History::Analyses, &rows(5001)).await;
+async fn following_next_meets_each_row_once_and_only_the_first_page_has_a_token_and_the_total() {
+    let (service, mut loader) = empty().await;
+    loader.history(History::Analyses, &rows(5345)).await;
+    for (query, form, limit) in [
+        ("", "csv", 1000),
+        ("?limit=1069", "ndjson", 1069),
+        ("?limit=9999&other=dropped", "csv", 5000),
+    ] {
+        let pages = full_walk(&service, &format!("{ANALYSES}{query}"), form, limit).await;
+        let met: Vec<_> = pages.iter().map(ids).collect();
+        let expected: Vec<_> = rows(5345).into_iter().map(|row| row.id).collect();
+        assert_eq!(met.concat(), expected);
+        let tokens = pages.iter().map(|page| page.header("x-changes-token"));
+        let tokens: Vec<_> = tokens.map(|token| token.is_some()).collect();
+        assert!(tokens[0] && !tokens[1..].contains(&true), "{tokens:?}");
+        let totals = pages.iter().map(|page| page.header("x-total-count"));
+        let totals: Vec<_> = totals.collect();
+        assert_eq!(totals[0], Some("5345"));
+        assert!(totals[1..].iter().all(Option::is_none), "{totals:?}");
+        let sources = link(&pages[0], "describedby");
+        assert_eq!(sources.as_deref(), Some("/api/v1/sources"));
+        let next = link(&pages[0], "next").unwrap();
+        let applied = format!("/api/v1/hydrorisk?limit={limit}&cursor=");
+        assert!(next.starts_with(&applied), "{next}");
+    }
+}
+
+#[tokio::test]
+async fn links_name_the_form_where_the_query_names_it() {
+    let (service, mut loader) = empty().await;
+    loader.history(History::Analyses, &rows(9)).await;
+    for form in ["csv", "ndjson"] {
+        let pages = walk(&service, &format!("{ANALYSES}?limit=4&format={form}"), form).await;
+        let met: Vec<_> = pages.iter().flat_map(ids).collect();
+        assert_eq!((pages.len(), met.len()), (3, 9));
+        let next = link(&pages[0], "next").unwrap();
+        assert!(next.ends_with(&format!("&format={form}")), "{next}");
+    }
     let page = bulk(
         &service,
-        "/api/v1/hydrorisk?limit=6000&other=dropped",
-        "csv",
+        "/api/v1/hydrorisk?limit=4&offset=4&format=json",
+        "json",
     )
     .await;
-    assert_eq!(ids(&page).len(), 5000);
-    let next = link(&page, "next").unwrap();
-    assert!(
-        next.starts_with("/api/v1/hydrorisk?limit=5000&cursor="),
-        "{next}"
-    );
-    assert_eq!(
-        link(&page, "describedby").as_deref(),
-        Some("/api/v1/sources")
-    );
+    for (relation, offset) in [("first", 0), ("prev", 0), ("next", 8), ("last", 8)] {
+        let expected = format!("{ANALYSES}?limit=4&offset={offset}&format=json");
+        assert_eq!(link(&page, relation), Some(expected));
+    }
 }
 
 #[tokio::test]
 async fn a_page_of_long_rows_ends_before_900_kib_and_never_inside_a_row() {
-    let (service, mut writer) = empty().await;
+    let (service, mut loader) = empty().await;
     let company = &*"é".repeat(300).leak();
-    let long = rows(4000).into_iter().map(|row| Row { company, ..row });
-    let long: Vec<_> = long.collect();
-    load(&mut writer, History::Analyses, &long).await;
+    let long = rows(4000).into_iter().map(|row| row.company(company));
+    let long: Vec<Row> = long.collect();
+    loader.history(History::Analyses, &long).await;
     for form in ["csv", "ndjson"] {
         let pages = walk(&service, "/api/v1/hydrorisk?limit=5000", form).await;
         let sizes: Vec<_> = pages.iter().map(|page| page.body.len()).collect();
@@ -149,59 +171,26 @@ async fn a_page_of_long_rows_ends_before_900_kib_and_never_inside_a_row() {
 
 #[tokio::test]
 async fn an_account_without_rows_has_an_empty_page_and_a_token() {
-    let (service, mut writer) = empty().await;
-    load(
-        &mut writer,
-        History::Analyses,
-        &[Row {
-            account: "other",
-            ..row(1, 1)
-        }],
-    )
-    .await;
-    let csv = bulk(&service, ALL, "csv").await;
+    let (service, mut loader) = empty().await;
+    let theirs = row(1, 1).account("other");
+    loader.history(History::Analyses, &[theirs]).await;
+    let csv = bulk(&service, ANALYSES, "csv").await;
     let header = "id,companyName,sectorCode,deptCode,globalScore,rating,createdAt\r\n";
     assert_eq!(csv.text().unwrap(), header);
-    let ndjson = bulk(&service, ALL, "ndjson").await;
+    let ndjson = bulk(&service, ANALYSES, "ndjson").await;
     assert_eq!((ndjson.status, ndjson.body.len()), (200, 0));
     assert_eq!((link(&csv, "next"), token(&csv).is_empty()), (None, false));
 }
 
 #[tokio::test]
-async fn forms_have_their_own_type_and_tag_and_are_not_sent_again() {
-    let (service, mut writer) = empty().await;
-    load(&mut writer, History::Analyses, &rows(9)).await;
-    let mut tags = vec![service.get(ALL).await.header("etag").unwrap().to_owned()];
-    for (form, kind) in [
-        ("csv", "text/csv; charset=utf-8; header=present"),
-        ("ndjson", "application/x-ndjson"),
-    ] {
-        let page = bulk(&service, ALL, form).await;
-        assert_eq!(page.header("content-type"), Some(kind));
-        assert_eq!(page.header("cache-control"), Some("private, no-cache"));
-        let tag = page.header("etag").unwrap().to_owned();
-        let headers = [("X-Water-Format", form), ("If-None-Match", tag.as_str())];
-        let known = service.request("GET", ALL, &headers).await;
-        assert_eq!((known.status, known.body.len()), (304, 0));
-        assert!(known.header("x-changes-token").is_some());
-        tags.push(tag);
-    }
-    tags.dedup();
-    assert_eq!(tags.len(), 3);
-}
-
-#[tokio::test]
-async fn a_page_is_coded_when_asked_and_reads_the_same() {
-    let (service, mut writer) = empty().await;
-    load(&mut writer, History::Analyses, &rows(5000)).await;
-    let target = "/api/v1/hydrorisk?limit=5000";
-    let plain = bulk(&service, target, "csv").await;
-    let headers = [("X-Water-Format", "csv"), ("Accept-Encoding", "gzip")];
-    let gzip = service.request("GET", target, &headers).await;
-    assert_eq!(gzip.header("content-encoding"), Some("gzip"));
-    let mut read = Vec::new();
-    GzDecoder::new(gzip.body.as_ref())
-        .read_to_end(&mut read)
-        .unwrap();
-    assert_eq!(read, plain.body);
+async fn a_page_that_the_client_has_is_not_sent_again_and_its_token_is() {
+    let (service, mut loader) = empty().await;
+    loader.history(History::Analyses, &rows(9)).await;
+    let page = bulk(&service, ANALYSES, "csv").await;
+    assert_eq!(page.header("cache-control"), Some("private, no-cache"));
+    let tag = page.header("etag").unwrap();
+    let headers = [("X-Water-Format", "csv"), ("If-None-Match", tag)];
+    let known = service.request("GET", ANALYSES, &headers).await;
+    assert_eq!((known.status, known.body.len()), (304, 0));
+    assert!(known.header("x-changes-token").is_some());
 }

@@ -1,39 +1,36 @@
-//! What changed since a token: rows and deletions in both forms, and a client that follows.
+//! Changes since a token: rows and deletions in both forms, and a client that follows.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use water_database::Writer;
 use water_database::writer::History;
+use water_kit::{Loader, Running, day, load, row, rows};
 
-use crate::bulk::{ids, walk};
-use crate::fixture::{Row, Running, bulk, empty, link, load, row, rows, token};
+use crate::bulk::{full_walk, ids, walk};
+use crate::{ANALYSES, bulk, empty, link, token};
 
-const ALL: &str = "/api/v1/hydrorisk";
-
-/// Where a client asks what changed since.
+/// Target for the changes since a token.
 pub fn since(token: &str) -> String {
     format!("/api/v1/hydrorisk?changedSince={token}")
 }
 
-pub async fn delete(writer: &mut Writer, ids: &[&str]) {
+async fn delete(loader: &mut Loader, ids: &[&str]) {
     let ids: Vec<_> = ids.iter().map(|id| (*id).to_owned()).collect();
-    let (acme, load) = ("acme".parse().unwrap(), water_kit::load());
-    let deleted = writer.delete(History::Analyses, &acme, &ids, &load).await;
+    let (acme, load) = ("acme".parse().unwrap(), load());
+    let deleted = loader
+        .delete(History::Analyses, &acme, &ids, day(-1), &load)
+        .await;
     assert_eq!(deleted.unwrap().removed, ids.len() as u64);
 }
 
 #[tokio::test]
-async fn changes_are_told_in_both_forms() {
-    let (service, mut writer) = empty().await;
-    load(&mut writer, History::Analyses, &rows(9)).await;
-    let token = token(&bulk(&service, ALL, "csv").await);
-    let changed = Row {
-        score: 9.25,
-        ..row("r0003", 3000)
-    };
-    load(&mut writer, History::Analyses, &[changed]).await;
-    delete(&mut writer, &["r0001"]).await;
+async fn changes_are_reported_in_both_forms() {
+    let (service, mut loader) = empty().await;
+    loader.history(History::Analyses, &rows(9)).await;
+    let token = token(&bulk(&service, ANALYSES, "csv").await);
+    let changed = row("r0003", 3000).score(9.25);
+    loader.history(History::Analyses, &[changed]).await;
+    delete(&mut loader, &["r0001"]).await;
     let csv = bulk(&service, &since(&token), "csv").await;
     assert_eq!(
         csv.text().unwrap(),
@@ -49,28 +46,24 @@ async fn changes_are_told_in_both_forms() {
 
 #[tokio::test]
 async fn nothing_changed_is_an_empty_page_with_a_token_to_go_on_with() {
-    let (service, mut writer) = empty().await;
-    load(&mut writer, History::Analyses, &rows(9)).await;
-    let first = token(&bulk(&service, ALL, "csv").await);
+    let (service, mut loader) = empty().await;
+    loader.history(History::Analyses, &rows(9)).await;
+    let first = token(&bulk(&service, ANALYSES, "csv").await);
     let nothing = bulk(&service, &since(&first), "csv").await;
     assert_eq!((ids(&nothing).len(), link(&nothing, "next")), (0, None));
-    load(&mut writer, History::Analyses, &[row("new", 1)]).await;
+    loader.history(History::Analyses, &[row("new", 1)]).await;
     let changes = bulk(&service, &since(&token(&nothing)), "csv").await;
     assert_eq!(ids(&changes), ["new"]);
 }
 
 #[tokio::test]
 async fn many_changes_come_page_by_page() {
-    let (service, mut writer) = empty().await;
-    let first = token(&bulk(&service, ALL, "csv").await);
-    load(&mut writer, History::Analyses, &rows(1234)).await;
+    let (service, mut loader) = empty().await;
+    let first = token(&bulk(&service, ANALYSES, "csv").await);
+    loader.history(History::Analyses, &rows(1234)).await;
     let target = format!("{}&limit=500", since(&first));
-    let pages = walk(&service, &target, "csv").await;
+    let pages = full_walk(&service, &target, "csv", 500).await;
     let met: Vec<_> = pages.iter().map(ids).collect();
-    assert_eq!(
-        met.iter().map(Vec::len).collect::<Vec<_>>(),
-        [500, 500, 234]
-    );
     let expected: Vec<_> = rows(1234).into_iter().map(|row| row.id).collect();
     assert_eq!(met.concat(), expected);
     assert_eq!(
@@ -101,27 +94,26 @@ async fn follow(service: &Running, target: &str, copy: &mut Copy) -> String {
 }
 
 /// Loads, changes and deletes.
-async fn churn(mut writer: Writer) {
+async fn churn(mut loader: Loader) {
     for round in 0..40 {
         let some = (0..200).map(|n| (round * 37 + n * 11) % 3000);
         let some: Vec<_> = some.map(|n| format!("c{n:04}")).collect();
-        let rows = some.iter().map(|id| Row {
-            score: f64::from(round),
-            ..row(id, 1)
-        });
-        load(&mut writer, History::Analyses, &rows.collect::<Vec<_>>()).await;
+        let rows = some.iter().map(|id| row(id, 1).score(f64::from(round)));
+        loader
+            .history(History::Analyses, &rows.collect::<Vec<_>>())
+            .await;
         let gone: Vec<_> = some.iter().step_by(3).map(String::as_str).collect();
-        delete(&mut writer, &gone).await;
+        delete(&mut loader, &gone).await;
     }
 }
 
 #[tokio::test]
 async fn a_client_that_follows_changes_has_what_a_new_walk_has() {
-    let (service, mut writer) = empty().await;
-    load(&mut writer, History::Analyses, &rows(3000)).await;
+    let (service, mut loader) = empty().await;
+    loader.history(History::Analyses, &rows(3000)).await;
     let mut copy = Copy::new();
     let mut token = follow(&service, "/api/v1/hydrorisk?limit=500", &mut copy).await;
-    let churning = tokio::spawn(churn(writer));
+    let churning = tokio::spawn(churn(loader));
     let mut ended = false;
     while !ended {
         ended = churning.is_finished();

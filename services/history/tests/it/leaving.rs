@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 use water_database::writer::History;
+use water_kit::{Running, rows};
 
-use crate::fixture::{Running, empty, load, rows};
+use crate::empty;
 
-/// More than there are connections to PostgreSQL.
+/// Number of clients, more than there are connections to PostgreSQL.
 const CLIENTS: usize = 16;
 
-/// Clients who ask one page after the other, each on one connection.
+/// Clients that request one page after the other, each on one connection.
 fn clients(service: &Arc<Running>) -> JoinSet<()> {
     let mut clients = JoinSet::new();
     for _ in 0..CLIENTS {
@@ -27,8 +28,8 @@ fn clients(service: &Arc<Running>) -> JoinSet<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_that_leave_cost_no_other_its_answer() {
-    let (service, mut writer) = empty().await;
-    load(&mut writer, History::Analyses, &rows(2000)).await;
+    let (service, mut loader) = empty().await;
+    loader.history(History::Analyses, &rows(2000)).await;
     let service = Arc::new(service);
     for _ in 0..60 {
         let mut leaving = clients(&service);

@@ -15,12 +15,11 @@ async fn services_behind_a_pooler_answer_and_outlive_a_restart_of_the_server() {
     let pooler = PgBouncer::before(server, &["water_reader"]).await.unwrap();
     let site = Site::through(postgres, Some(pooler.address())).await;
     let readers = site.readers().await;
-    let server = site.postgres.process();
+    let server = site.database.server.process();
     server.signal(Signal::SIGINT).unwrap();
     server.ended(Duration::from_secs(20)).await.unwrap();
     site.until_refused().await;
-    server.start_again().unwrap();
-    site.postgres.ready().await.unwrap();
+    site.database.server.start_again().await.unwrap();
     site.until_served().await;
     readers.stop().await.assert_in_time();
 }

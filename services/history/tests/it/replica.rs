@@ -1,45 +1,39 @@
-//! Histories from a streaming replica: what is read there, what is told while it lags, and what
-//! happens while it is away. Départements are read from the primary.
+//! Histories from a streaming replica: reads, and answers while it lags or is down. Départements are read from the
+//! primary.
 
 use anyhow::ensure;
 use serde_json::Value;
-use water_database::Writer;
 use water_database::writer::History;
-use water_harness::{Database, Postgres, wait_until};
+use water_harness::{Postgres, wait_until};
+use water_kit::{Database, Loader, Running, SOON, problem, row, rows};
 
-use crate::fixture::{
-    Running, SOON, bulk, link, load, migrated, problem, row, rows, start, token, writer,
-};
+use crate::{ANALYSES, bulk, link, start, token, until_status};
 
-const PAGE: &str = "/api/v1/hydrorisk";
 const SESSIONS: &str = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'water_reader'";
 
-struct Site {
-    primary: Postgres,
-    replica: Postgres,
-    database: Database,
-    writer: Writer,
+/// A primary and its replica.
+pub struct Site {
+    pub database: Database,
+    pub replica: Postgres,
+    pub loader: Loader,
 }
 
 impl Site {
-    /// A primary and a replica with three analyses.
-    async fn start() -> Self {
-        let primary = Postgres::start().await.unwrap();
-        let database = migrated(&primary).await;
-        let mut writer = writer(&database).await;
-        load(&mut writer, History::Analyses, &rows(3)).await;
-        let replica = primary.replica().await.unwrap();
+    /// Starts a primary and a replica with three analyses.
+    pub async fn start() -> Self {
+        let database = Database::alone().await;
+        let mut loader = database.writer().await;
+        loader.history(History::Analyses, &rows(3)).await;
         let site = Self {
-            primary,
-            replica,
+            replica: database.server.replica().await.unwrap(),
             database,
-            writer,
+            loader,
         };
         site.caught_up().await;
         site
     }
 
-    /// The service whose `replica-url` names these servers, the first that answers of them.
+    /// Starts the service with these servers in `replica-url`, of which it uses the first that answers.
     async fn service_on(&self, servers: &[&Postgres]) -> Running {
         let servers = servers
             .iter()
@@ -52,11 +46,10 @@ impl Site {
     }
 
     /// Waits until the replica has everything that the primary has.
-    async fn caught_up(&self) {
+    pub async fn caught_up(&self) {
         // The harness' server commits without writing its log at once.
-        self.primary.sql("postgres", "CHECKPOINT").unwrap();
-        let end = "SELECT pg_current_wal_flush_lsn()";
-        let end = self.primary.sql("postgres", end).unwrap();
+        self.database.sql("CHECKPOINT");
+        let end = self.database.sql("SELECT pg_current_wal_flush_lsn()");
         let has = format!("SELECT pg_last_wal_replay_lsn() >= '{end}'::pg_lsn");
         wait_until("the replica", SOON, async || {
             ensure!(self.replica.sql("postgres", &has)? == "t", "behind {end}");
@@ -66,7 +59,7 @@ impl Site {
         .unwrap();
     }
 
-    /// The replica goes on receiving, and shows nothing of it.
+    /// Lets the replica go on receiving, and show nothing of it.
     fn lag(&self) {
         self.replica
             .sql("postgres", "SELECT pg_wal_replay_pause()")
@@ -83,7 +76,7 @@ impl Site {
 
 /// `total` and the ids of a page of JSON.
 async fn page(service: &Running) -> (u64, Vec<String>) {
-    let answer = service.get(PAGE).await;
+    let answer = service.get(ANALYSES).await;
     assert_eq!(answer.status, 200, "{answer:?}");
     let body = answer.json().unwrap();
     let data = body["data"].as_array().unwrap();
@@ -107,11 +100,11 @@ async fn histories_are_read_from_the_replica_even_while_the_primary_is_away() {
     let service = site.service_on(&[&site.replica]).await;
     assert_eq!(page(&service).await, ids(&["r0002", "r0001", "r0000"]));
     let sessions = |server: &Postgres| server.sql("postgres", SESSIONS).unwrap();
-    assert_eq!(sessions(&site.primary), "0");
+    assert_eq!(sessions(&site.database.server), "0");
     assert_ne!(sessions(&site.replica), "0");
-    site.primary.process().kill().unwrap();
+    site.database.server.kill().await.unwrap();
     assert_eq!(page(&service).await, ids(&["r0002", "r0001", "r0000"]));
-    assert_eq!(bulk(&service, PAGE, "csv").await.status, 200);
+    assert_eq!(bulk(&service, ANALYSES, "csv").await.status, 200);
     assert_eq!(service.get("/api/v1/sources").await.status, 200);
 }
 
@@ -121,7 +114,7 @@ async fn a_replica_that_lags_shows_a_load_later_and_whole() {
     let service = site.service_on(&[&site.replica]).await;
     site.lag();
     let newer = [row("r0001", 9_000), row("r0003", 8_000)];
-    load(&mut site.writer, History::Analyses, &newer).await;
+    site.loader.history(History::Analyses, &newer).await;
     assert_eq!(page(&service).await, ids(&["r0002", "r0001", "r0000"]));
     site.catch_up().await;
     assert_eq!(
@@ -134,12 +127,14 @@ async fn a_replica_that_lags_shows_a_load_later_and_whole() {
 async fn a_replica_that_is_behind_a_token_or_cursor_is_503_until_it_has_caught_up() {
     let mut site = Site::start().await;
     let lagging = site.service_on(&[&site.replica]).await;
-    let current = site.service_on(&[&site.primary]).await;
+    let current = site.service_on(&[&site.database.server]).await;
     site.lag();
-    load(&mut site.writer, History::Analyses, &[row("r0003", 8_000)]).await;
-    let begun = bulk(&current, &format!("{PAGE}?limit=2"), "csv").await;
+    site.loader
+        .history(History::Analyses, &[row("r0003", 8_000)])
+        .await;
+    let begun = bulk(&current, &format!("{ANALYSES}?limit=2"), "csv").await;
     let asked = [
-        format!("{PAGE}?changedSince={}", token(&begun)),
+        format!("{ANALYSES}?changedSince={}", token(&begun)),
         link(&begun, "next").unwrap(),
     ];
     for target in &asked {
@@ -148,13 +143,13 @@ async fn a_replica_that_is_behind_a_token_or_cursor_is_503_until_it_has_caught_u
         assert_eq!((status, code), (503, "dependency_unavailable".into()));
         assert!(answer.header("retry-after").is_some());
     }
-    // What it knows is told: a walk of its own, and changes since a state that it has reached.
-    let known = token(&bulk(&lagging, PAGE, "csv").await);
+    // The replica answers from the state that it has: a new walk, and changes since a state that it has reached.
+    let known = token(&bulk(&lagging, ANALYSES, "csv").await);
     site.catch_up().await;
     for target in &asked {
         assert_eq!(bulk(&lagging, target, "csv").await.status, 200);
     }
-    let news = bulk(&lagging, &format!("{PAGE}?changedSince={known}"), "csv").await;
+    let news = bulk(&lagging, &format!("{ANALYSES}?changedSince={known}"), "csv").await;
     assert!(news.text().unwrap().contains("\r\nr0003,"), "{news:?}");
 }
 
@@ -163,46 +158,33 @@ async fn a_replica_that_is_away_is_503_and_touches_no_departement_and_is_read_ag
  {
     let site = Site::start().await;
     let service = site.service_on(&[&site.replica]).await;
-    let reader = site.database.url_as("water_reader");
-    let departements = Running::start(&reader, water_departements::start)
-        .ready()
-        .await;
-    site.replica.process().kill().unwrap();
-    let refused = async || {
-        let answer = service.get(PAGE).await;
-        ensure!(answer.status == 503, "{answer:?}");
-        Ok(answer)
-    };
-    let answer = wait_until("a refusal", SOON, refused).await.unwrap();
+    let reader = site.database.reader_url();
+    let departements = Running::start(&reader, water_departements::start);
+    let departements = departements.ready().await;
+    site.replica.kill().await.unwrap();
+    let answer = until_status(&service, ANALYSES, 503).await;
     assert_eq!(problem(&answer).1, "dependency_unavailable");
-    // Nothing is loaded: that is their answer, from the primary.
+    // Nothing is loaded: the primary answers 404.
     assert_eq!(departements.get("/api/v1/stress").await.status, 404);
     assert_eq!(service.admin("/ready").await.status, 200);
 
-    site.replica.process().start_again().unwrap();
-    site.replica.ready().await.unwrap();
-    let served = async || {
-        let answer = service.get(PAGE).await;
-        ensure!(answer.status == 200, "{answer:?}");
-        Ok(())
-    };
-    wait_until("the history", SOON, served).await.unwrap();
+    site.replica.start_again().await.unwrap();
+    until_status(&service, ANALYSES, 200).await;
     assert_eq!(page(&service).await, ids(&["r0002", "r0001", "r0000"]));
 }
 
 #[tokio::test]
 async fn a_url_that_names_the_primary_second_is_served_by_it_while_the_replica_is_away() {
     let site = Site::start().await;
-    let service = site.service_on(&[&site.replica, &site.primary]).await;
-    assert_eq!(site.primary.sql("postgres", SESSIONS).unwrap(), "0");
-    site.replica.process().kill().unwrap();
+    let service = site
+        .service_on(&[&site.replica, &site.database.server])
+        .await;
+    assert_eq!(site.database.sql(SESSIONS), "0");
+    site.replica.kill().await.unwrap();
     let served = async || {
-        let answer = service.get(PAGE).await;
+        let answer = service.get(ANALYSES).await;
         ensure!(answer.status == 200, "{answer:?}");
-        ensure!(
-            site.primary.sql("postgres", SESSIONS)? != "0",
-            "not by the primary"
-        );
+        ensure!(site.database.sql(SESSIONS) != "0", "not by the primary");
         Ok(())
     };
     wait_until("the history", SOON, served).await.unwrap();

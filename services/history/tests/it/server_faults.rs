@@ -1,5 +1,5 @@
-//! What may happen to PostgreSQL while both services are asked: a page of a history is right or
-//! refused with 503 in time, and right again within 5 s of the end; départements never notice.
+//! Faults of PostgreSQL while both services are queried: a page of a history is correct, or refused with 503 in time,
+//! and correct again within 5 s of the fault's end; départements are never affected.
 
 mod disk;
 pub mod site;
@@ -7,28 +7,28 @@ pub mod site;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
+use tokio::time::Instant;
 use water_harness::{Network, Postgres, Proxy};
 
-use crate::fixture::start;
 use crate::server_faults::site::{Hogs, Site};
+use crate::{ANALYSES, start};
 
 #[tokio::test]
-async fn a_restart_is_over_within_5_seconds() {
+async fn fault_28_a_restart_is_over_within_5_seconds() {
     let site = Site::on(Postgres::start().await.unwrap()).await;
     let readers = site.readers().await;
-    let server = site.postgres.process();
+    let server = site.database.server.process();
     // SIGINT is PostgreSQL's fast shutdown: it does not wait for its clients.
     server.signal(Signal::SIGINT).unwrap();
     server.ended(Duration::from_secs(20)).await.unwrap();
     site.until_refused().await;
-    server.start_again().unwrap();
-    site.postgres.ready().await.unwrap();
+    site.database.server.start_again().await.unwrap();
     site.until_served().await;
     readers.stop().await.assert_in_time();
 }
 
-/// The network to the server becomes like this, and good again. The proxy needs another thread than
-/// the test's, which waits at its end for the server's sessions to end.
+/// Gives the network to the server this fault, and then none. The proxy needs another thread than the test's, which
+/// waits at its end for the server's sessions to end.
 async fn survives(network: Network) {
     let postgres = Postgres::start().await.unwrap();
     let way = (std::net::Ipv4Addr::LOCALHOST, postgres.port()).into();
@@ -43,18 +43,19 @@ async fn survives(network: Network) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_falls_silent_is_not_waited_for_and_served_from_when_it_speaks() {
+async fn fault_28_a_server_that_falls_silent_is_not_waited_for_and_served_from_when_it_speaks() {
     survives(Network::BlackHole).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_answers_late_is_not_waited_for_and_served_from_when_it_is_quick() {
+async fn fault_28_a_server_that_answers_late_is_not_waited_for_and_served_from_when_it_is_quick() {
     survives(Network::Delay(Duration::from_secs(3))).await;
 }
 
-/// Each piece of an answer comes soon; only the whole is late.
+/// Each piece of an answer arrives soon; only the whole is late.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_whose_answers_trickle_is_not_waited_for_and_served_from_when_they_flow() {
+async fn fault_28_a_server_whose_answers_trickle_is_not_waited_for_and_served_from_when_they_flow()
+{
     survives(Network::Rate(500)).await;
 }
 
@@ -71,7 +72,7 @@ async fn a_server_that_is_only_slower_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_server_without_a_free_connection_refuses_and_serves_when_there_is_one() {
+async fn fault_28_a_server_without_a_free_connection_refuses_and_serves_when_there_is_one() {
     let postgres = Postgres::start_with(&["max_connections=20"]).await.unwrap();
     let site = Site::on(postgres).await;
     let readers = site.readers().await;
@@ -85,33 +86,47 @@ async fn a_server_without_a_free_connection_refuses_and_serves_when_there_is_one
 #[tokio::test]
 async fn a_password_that_is_changed_ends_no_connection_that_is_open() {
     let site = Site::on(Postgres::start().await.unwrap()).await;
-    let postgres = &site.postgres;
-    let name = site.database.name();
-    postgres
-        .sql(name, "ALTER ROLE water_reader PASSWORD 'first'")
-        .unwrap();
-    // The server reads its rules anew: the reader needs its password.
-    let rules = postgres.sql(name, "SHOW hba_file").unwrap();
-    let demand = format!(
+    let database = &site.database;
+    database.sql("ALTER ROLE water_reader PASSWORD 'first'");
+    // Reloads the rules, by which the reader needs its password.
+    let rules = database.sql("SHOW hba_file");
+    database.sql(&format!(
         "COPY (VALUES ('host all water_reader all scram-sha-256'), ('host all all all trust')) TO '{rules}'"
-    );
-    postgres.sql(name, &demand).unwrap();
-    postgres.sql(name, "SELECT pg_reload_conf()").unwrap();
-    let url = |password: &str| {
-        let role = format!("water_reader:{password}");
-        site.database.url_as(&role)
-    };
+    ));
+    database.sql("SELECT pg_reload_conf()");
+    let url = |password: &str| database.url_as(&format!("water_reader:{password}"));
+    let before = database.sql("SELECT clock_timestamp()");
     let open = start(&url("first")).ready().await;
-    let served = async || assert_eq!(open.get(site::PAGE).await.status, 200);
+    let served = async || assert_eq!(open.get(ANALYSES).await.status, 200);
     served().await;
-    postgres
-        .sql(name, "ALTER ROLE water_reader PASSWORD 'second'")
-        .unwrap();
-    // All at once: a second connection would need the password, so that all wait for the first.
+    database.sql("ALTER ROLE water_reader PASSWORD 'second'");
+    let tries = || {
+        let log = database.server.process().log();
+        log.matches("password authentication failed").count()
+    };
+    // All connections were opened before the pod was ready.
     for _ in 0..20 {
         tokio::join!(served(), served(), served(), served());
     }
-    assert_eq!(start(&url("first")).get(site::PAGE).await.status, 503);
+    assert_eq!(tries(), 0);
+    // Another connection would need the password: all wait for the one that is left.
+    database.sql(&format!(
+        "SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity WHERE usename = 'water_reader' \
+         AND backend_start > '{before}' ORDER BY backend_start OFFSET 1) AS others"
+    ));
+    let began = Instant::now();
+    for _ in 0..20 {
+        tokio::join!(served(), served(), served(), served());
+    }
+    let tries = tries();
+    assert!(tries > 0, "no connection was ended");
+    let seconds = usize::try_from(began.elapsed().as_secs()).unwrap();
+    // Three of the first four tries had begun before the password was refused.
+    assert!(
+        tries <= 3 + seconds,
+        "{tries} tries of a password that is refused"
+    );
+    assert_eq!(start(&url("first")).get(ANALYSES).await.status, 503);
     let rolled = start(&url("second")).ready().await;
-    assert_eq!(rolled.get(site::PAGE).await.status, 200);
+    assert_eq!(rolled.get(ANALYSES).await.status, 200);
 }

@@ -1,4 +1,4 @@
-//! The settings that every service behind the gate has.
+//! Settings that every service behind the gate has.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -7,20 +7,20 @@ use water_runtime::{Invalid, ProcessSettings, Secret, Settings};
 
 use crate::IdentityKey;
 
-/// What a service is told.
+/// Settings of a service.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Addresses and the manner of stopping.
+    /// Addresses, and the settings of stopping.
     pub process: ProcessSettings,
-    /// Where the data is, as `water_reader`.
+    /// URL of the database, as `water_reader`.
     pub postgres_url: Secret<String>,
-    /// Who signs that server's certificate, where it is no public authority.
+    /// Certificate authority of that server, if it is not a public one.
     pub postgres_ca_file: Option<PathBuf>,
-    /// How many connections answer requests at most.
+    /// Largest number of connections for requests.
     pub postgres_connections: NonZeroUsize,
-    /// What the gate signs identities with.
+    /// Key with which the gate signs identities.
     pub(super) identity_current: IdentityKey,
-    /// What it will sign with next, while the key is being rotated.
+    /// Key with which the gate will sign next, during a rotation.
     pub(super) identity_next: Option<IdentityKey>,
 }
 
@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// A service without settings of its own.
+    /// A service without further settings.
     struct Plain;
 
     impl water_runtime::Config for Plain {
@@ -87,10 +87,10 @@ mod tests {
         assert_eq!(problems.len(), 2);
     }
 
-    /// The largest number of connections, where the setting is this.
+    /// Returns the largest number of connections for this setting.
     fn connections(set: Option<&str>) -> Result<usize, Vec<String>> {
-        struct Read(Config);
-        impl water_runtime::Config for Read {
+        struct TestConfig(Config);
+        impl water_runtime::Config for TestConfig {
             fn read(settings: &mut Settings) -> Result<Self, Invalid> {
                 Config::read(settings, "2").map(Self)
             }
@@ -101,7 +101,7 @@ mod tests {
             ("WATER_IDENTITY_CURRENT", identity.as_str()),
         ];
         pairs.extend(set.map(|number| ("WATER_POSTGRES_CONNECTIONS", number)));
-        from_settings::<Read>(&mut Settings::from_pairs(pairs))
+        from_settings::<TestConfig>(&mut Settings::from_pairs(pairs))
             .map(|read| read.0.postgres_connections.get())
     }
 

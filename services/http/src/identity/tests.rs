@@ -1,4 +1,4 @@
-//! What a service believes of an identity header, and what it does not.
+//! Identity headers that a service accepts, and those that it rejects.
 
 use super::*;
 
@@ -30,7 +30,7 @@ fn verify(
     method: Method,
     target: &str,
     now: i64,
-) -> Result<Vouched, IdentityError> {
+) -> Result<VerifiedIdentity, IdentityError> {
     let headers = HeaderMap::from_iter([(X_WATER_IDENTITY, value)]);
     Verifier::new(&key("a"), Some(&key("b"))).verify(&headers, &method, target, at(now))
 }
@@ -39,7 +39,7 @@ fn verify(
 fn what_the_gate_signs_a_service_believes() {
     let vouched = |ahead| {
         let identity = identity();
-        Ok(Vouched { identity, ahead })
+        Ok(VerifiedIdentity { identity, ahead })
     };
     assert_eq!(verify(signed(), Method::GET, TARGET, NOW), vouched(0));
     let next = Signer::new(&key("b")).sign(&identity(), at(NOW), &Method::HEAD, TARGET);

@@ -1,35 +1,30 @@
-//! Every way a request can fail: status, stable code, title.
+//! Every way a request can fail: status and stable code.
 
 use http::{HeaderValue, StatusCode};
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident = $status:ident $code:literal $title:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident = $status:ident $code:literal;)*) => {
         /// The `code` of a problem. Clients may rely on it; titles and details may change.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum Code { $($(#[$doc])* $name,)* }
 
         impl Code {
-            /// All of them.
+            /// All codes.
             pub const ALL: &'static [Code] = &[$(Code::$name,)*];
 
-            /// The HTTP status that it comes with.
+            /// Returns the HTTP status of the code.
             pub fn status(self) -> StatusCode {
                 match self { $(Code::$name => StatusCode::$status,)* }
             }
 
-            /// Its stable text, snake_case.
+            /// Returns the stable text, snake_case.
             pub fn as_str(self) -> &'static str {
                 match self { $(Code::$name => $code,)* }
             }
 
-            /// RFC 9457's `type`: a name, not an address.
+            /// Returns RFC 9457's `type`: a name, not an address.
             pub fn type_uri(self) -> &'static str {
                 match self { $(Code::$name => concat!("urn:waterdata:problem:", $code),)* }
-            }
-
-            /// RFC 9457's `title`: the same for every occurrence.
-            pub fn title(self) -> &'static str {
-                match self { $(Code::$name => $title,)* }
             }
         }
     };
@@ -37,86 +32,86 @@ macro_rules! codes {
 
 codes! {
     /// A parameter's value is malformed or repeated.
-    InvalidParameter = BAD_REQUEST "invalid_parameter" "A parameter is malformed";
-    /// A walk cannot go on, or changes cannot be told, from so long ago.
-    CursorExpired = BAD_REQUEST "cursor_expired" "The cursor or token has expired";
-    /// The query is no percent-encoded UTF-8.
-    InvalidQuery = BAD_REQUEST "invalid_query" "The query cannot be decoded";
+    InvalidParameter = BAD_REQUEST "invalid_parameter";
+    /// The cursor or token is too old to go on from or to report changes from.
+    CursorExpired = BAD_REQUEST "cursor_expired";
+    /// The query is not percent-encoded UTF-8.
+    InvalidQuery = BAD_REQUEST "invalid_query";
     /// A body came with a request that takes none.
-    BodyNotAllowed = BAD_REQUEST "body_not_allowed" "The request must not have a body";
+    BodyNotAllowed = BAD_REQUEST "body_not_allowed";
     /// No `Host`, several, or one that contradicts the target.
-    InvalidHost = BAD_REQUEST "invalid_host" "The Host header is missing or ambiguous";
-    /// An API key stands in the query, where logs and histories would keep it.
-    KeyInQuery = BAD_REQUEST "key_in_query" "The API key must not be in the query";
-    /// An API key stands anywhere in a request to an account's settings.
-    KeyInRequest = BAD_REQUEST "key_in_request" "The API key must not be in the request";
+    InvalidHost = BAD_REQUEST "invalid_host";
+    /// The query holds an API key, which logs and histories would keep.
+    KeyInQuery = BAD_REQUEST "key_in_query";
+    /// A request to an account's settings holds an API key, anywhere.
+    KeyInRequest = BAD_REQUEST "key_in_request";
     /// A member of the body is malformed, unknown or repeated.
-    InvalidField = BAD_REQUEST "invalid_field" "A member of the body is malformed";
+    InvalidField = BAD_REQUEST "invalid_field";
     /// The body cannot be read.
-    InvalidBody = BAD_REQUEST "invalid_body" "The body cannot be read";
+    InvalidBody = BAD_REQUEST "invalid_body";
     /// A logout token of the identity provider failed a check.
-    InvalidLogoutToken = BAD_REQUEST "invalid_logout_token" "The logout token is not valid";
+    InvalidLogoutToken = BAD_REQUEST "invalid_logout_token";
     /// No browser session.
-    SignInRequired = UNAUTHORIZED "sign_in_required" "Signing in is required";
+    SignInRequired = UNAUTHORIZED "sign_in_required";
     /// No `Authorization: Bearer`.
-    MissingCredentials = UNAUTHORIZED "missing_credentials" "An API key is required";
+    MissingCredentials = UNAUTHORIZED "missing_credentials";
     /// Malformed, unknown or revoked.
-    InvalidKey = UNAUTHORIZED "invalid_key" "The API key is not valid";
-    /// Past its end.
-    KeyExpired = UNAUTHORIZED "key_expired" "The API key has expired";
+    InvalidKey = UNAUTHORIZED "invalid_key";
+    /// The key's end has passed.
+    KeyExpired = UNAUTHORIZED "key_expired";
     /// Suspended by its owner or by us.
-    KeySuspended = UNAUTHORIZED "key_suspended" "The API key is suspended";
-    /// Before its beginning.
-    KeyNotYetValid = UNAUTHORIZED "key_not_yet_valid" "The API key is not valid yet";
+    KeySuspended = UNAUTHORIZED "key_suspended";
+    /// The key's beginning has not come yet.
+    KeyNotYetValid = UNAUTHORIZED "key_not_yet_valid";
     /// Two `Authorization` headers.
-    InvalidRequest = UNAUTHORIZED "invalid_request" "The Authorization header is repeated";
-    /// A service was called past the gate; no client of the gate sees it.
-    InvalidIdentity = UNAUTHORIZED "invalid_identity" "The identity header is missing or not valid";
+    InvalidRequest = UNAUTHORIZED "invalid_request";
+    /// A service was called without the gate; no client of the gate sees it.
+    InvalidIdentity = UNAUTHORIZED "invalid_identity";
     /// The account's plan has no API access.
-    PlanInsufficient = FORBIDDEN "plan_insufficient" "API access requires the Enterprise plan";
+    PlanInsufficient = FORBIDDEN "plan_insufficient";
     /// Another site's page asked for a change.
-    CrossOrigin = FORBIDDEN "cross_origin" "The request comes from another origin";
+    CrossOrigin = FORBIDDEN "cross_origin";
     /// A viewer asked for a change.
-    ReadOnly = FORBIDDEN "read_only" "The account may be looked at only";
-    /// No such path, or no such thing.
-    NotFound = NOT_FOUND "not_found" "There is no such resource";
+    ReadOnly = FORBIDDEN "read_only";
+    /// No such path, or no such resource.
+    NotFound = NOT_FOUND "not_found";
     /// The dataset was never loaded.
-    NoData = NOT_FOUND "no_data" "No data has been loaded yet";
-    /// Any method that the path does not have.
-    MethodNotAllowed = METHOD_NOT_ALLOWED "method_not_allowed" "The method is not allowed";
-    /// The account has as many keys as it may have.
-    TooManyKeys = CONFLICT "too_many_keys" "The account has too many keys";
+    NoData = NOT_FOUND "no_data";
+    /// A method that the path does not have.
+    MethodNotAllowed = METHOD_NOT_ALLOWED "method_not_allowed";
+    /// The account has its largest number of keys.
+    TooManyKeys = CONFLICT "too_many_keys";
     /// The key's name is taken, or its last holder is still being deleted.
-    KeyConflict = CONFLICT "key_conflict" "The key conflicts with another one";
-    /// Somebody else changed the key since it was read.
-    ChangedMeanwhile = CONFLICT "changed_meanwhile" "The key was changed meanwhile";
+    KeyConflict = CONFLICT "key_conflict";
+    /// Another request changed the key since it was read.
+    ChangedMeanwhile = CONFLICT "changed_meanwhile";
     /// An older text of the key still works.
-    OverlapRunning = CONFLICT "overlap_running" "An overlap is still running";
-    /// The body is larger than the path takes.
-    BodyTooLarge = PAYLOAD_TOO_LARGE "body_too_large" "The body is too large";
-    /// The body is of another type than the path takes.
-    UnsupportedMediaType = UNSUPPORTED_MEDIA_TYPE "unsupported_media_type" "The body's type is not supported";
-    /// Target over 2 KiB.
-    UriTooLong = URI_TOO_LONG "uri_too_long" "The request target is too long";
+    OverlapRunning = CONFLICT "overlap_running";
+    /// The body is larger than the path allows.
+    BodyTooLarge = PAYLOAD_TOO_LARGE "body_too_large";
+    /// The body is of another type than the path allows.
+    UnsupportedMediaType = UNSUPPORTED_MEDIA_TYPE "unsupported_media_type";
+    /// The target is over 2 KiB.
+    UriTooLong = URI_TOO_LONG "uri_too_long";
     /// An `Expect` other than `100-continue`.
-    ExpectationFailed = EXPECTATION_FAILED "expectation_failed" "The expectation is not supported";
+    ExpectationFailed = EXPECTATION_FAILED "expectation_failed";
     /// More than 64 header fields, or a head over 16 KiB.
-    HeadersTooLarge = REQUEST_HEADER_FIELDS_TOO_LARGE "headers_too_large" "The request head is too large";
-    /// A limit of the plan is used up, or an address fails too often.
-    RateLimited = TOO_MANY_REQUESTS "rate_limited" "Too many requests";
+    HeadersTooLarge = REQUEST_HEADER_FIELDS_TOO_LARGE "headers_too_large";
+    /// A limit of the plan is used up, or an address has too many failures.
+    RateLimited = TOO_MANY_REQUESTS "rate_limited";
     /// A bug.
-    Internal = INTERNAL_SERVER_ERROR "internal" "Internal error";
-    /// A store is away.
-    DependencyUnavailable = SERVICE_UNAVAILABLE "dependency_unavailable" "A dependency is unavailable";
-    /// A service is away.
-    UpstreamUnavailable = SERVICE_UNAVAILABLE "upstream_unavailable" "The service is unavailable";
+    Internal = INTERNAL_SERVER_ERROR "internal";
+    /// A store is down.
+    DependencyUnavailable = SERVICE_UNAVAILABLE "dependency_unavailable";
+    /// A service is down.
+    UpstreamUnavailable = SERVICE_UNAVAILABLE "upstream_unavailable";
 }
 
 impl Code {
-    /// `WWW-Authenticate`, on every 401 and on 403 (RFC 6750 §3).
+    /// Returns `WWW-Authenticate`, on every 401 and on 403 (RFC 6750 §3).
     pub fn challenge(self) -> Option<HeaderValue> {
         let text = match self {
-            // A scheme that no browser answers with a dialog (RFC 9110 §11.6.1 wants one).
+            // A scheme for which no browser opens a dialog (RFC 9110 §11.6.1 wants a scheme).
             Self::SignInRequired => r#"Cookie realm="water-data""#,
             Self::MissingCredentials | Self::InvalidIdentity => r#"Bearer realm="water-data""#,
             Self::InvalidRequest => r#"Bearer realm="water-data", error="invalid_request""#,

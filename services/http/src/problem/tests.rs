@@ -2,6 +2,8 @@
 
 use http::StatusCode;
 use serde_json::{Value, json};
+use water_domain::timestamp::InvalidTimestamp;
+use water_domain::{PageError, departement};
 
 use super::*;
 use crate::RequestIds;
@@ -28,7 +30,8 @@ fn store(transient: bool) -> Store {
 }
 
 fn render(problem: Problem) -> (Response<()>, Value) {
-    let response: Response<Vec<u8>> = problem.into_response(&RequestIds::new(7).mint());
+    let response: Response<Vec<u8>> =
+        problem.into_response(&RequestIds::new(7).mint(), Language::English);
     let (parts, body) = response.into_parts();
     (
         Response::from_parts(parts, ()),
@@ -38,11 +41,12 @@ fn render(problem: Problem) -> (Response<()>, Value) {
 
 #[test]
 fn a_problem_is_an_object_of_rfc_9457_with_our_fields() {
-    let problem = Problem::invalid_parameter("limit", "limit must be a whole number.");
-    let response: Response<Vec<u8>> = problem.into_response(&RequestIds::new(7).mint());
+    let problem = Problem::invalid_parameter("limit", texts::given_once("limit"));
+    let response: Response<Vec<u8>> =
+        problem.into_response(&RequestIds::new(7).mint(), Language::English);
     let expected = concat!(
         r#"{"type":"urn:waterdata:problem:invalid_parameter","title":"A parameter is malformed","#,
-        r#""status":400,"detail":"limit must be a whole number.","code":"invalid_parameter","#,
+        r#""status":400,"detail":"limit may be given once.","code":"invalid_parameter","#,
         r#""requestId":"0000000000000007-0","parameter":"limit"}"#
     );
     assert_eq!(String::from_utf8_lossy(response.body()), expected);
@@ -55,50 +59,99 @@ fn a_problem_is_an_object_of_rfc_9457_with_our_fields() {
         response.headers()["content-length"],
         expected.len().to_string()
     );
+    assert_eq!(response.headers()["content-language"], "en");
+    assert_eq!(
+        response.headers()["vary"],
+        "Authorization, Accept, Accept-Encoding, Accept-Language"
+    );
     assert_eq!(response.headers()["cache-control"], "no-store");
     assert_eq!(response.headers()["x-content-type-options"], "nosniff");
     assert_eq!(response.headers()["x-request-id"], "0000000000000007-0");
 }
 
 #[test]
+fn a_problem_in_french_has_the_same_fields_and_codes() {
+    let problem = Problem::invalid_parameter("limit", texts::given_once("limit"));
+    let response: Response<Vec<u8>> =
+        problem.into_response(&RequestIds::new(7).mint(), Language::French);
+    let expected = concat!(
+        r#"{"type":"urn:waterdata:problem:invalid_parameter","title":"Un paramètre est mal formé","#,
+        r#""status":400,"detail":"limit ne peut être donné qu’une fois.","code":"invalid_parameter","#,
+        r#""requestId":"0000000000000007-0","parameter":"limit"}"#
+    );
+    assert_eq!(String::from_utf8_lossy(response.body()), expected);
+    assert_eq!(
+        response.headers()["content-length"],
+        expected.len().to_string()
+    );
+    assert_eq!(response.headers()["content-language"], "fr");
+}
+
+#[test]
+fn every_title_and_detail_is_french_with_french_spaces_and_the_same_arguments() {
+    let titles = Code::ALL.iter().map(|code| both(&texts::title(*code)));
+    let details = texts::DETAILS.iter().copied();
+    let details = details.map(|(english, french)| (english.to_owned(), french.to_owned()));
+    let unknown = ["xx", "20", "975", "99"].map(|code| departement::parse(code).unwrap_err());
+    let rules = [PageError::Limit, PageError::BulkLimit, PageError::Offset];
+    let made = unknown
+        .iter()
+        .map(|error| both(&texts::no_departement(error)));
+    let made = made.chain(rules.map(|error| both(&texts::page_rule(error))));
+    let time = both(&texts::time_rule(InvalidTimestamp));
+    for (english, french) in titles.chain(details).chain(made).chain([time]) {
+        assert_ne!(english, french);
+        assert_eq!(names(&english), names(&french), "{english}: {french}");
+        let is_plain = |pair: &[char]| pair[0] == ' ' && ":;!?»".contains(pair[1]);
+        let letters: Vec<char> = french.chars().collect();
+        assert!(!letters.windows(2).any(is_plain), "{french}");
+        assert!(!french.contains(['\'', '"']), "{french}");
+    }
+}
+
+/// Returns a text in English and in French.
+fn both(text: &Text) -> (String, String) {
+    let text = |language| text.in_language(language).to_owned();
+    (text(Language::English), text(Language::French))
+}
+
+/// Returns the numbers and arguments of a text, sorted.
+fn names(text: &str) -> Vec<&str> {
+    let part_of_name = |letter: char| letter.is_ascii_digit() || "{}".contains(letter);
+    let words = text.split(|letter: char| !letter.is_alphanumeric() && !"{}".contains(letter));
+    let mut names: Vec<_> = words.filter(|word| word.contains(part_of_name)).collect();
+    names.sort();
+    names
+}
+
+#[test]
 fn every_401_and_403_says_how_to_authenticate() {
-    let challenge = |problem: Problem| {
+    for (problem, error) in [
+        (Problem::missing_credentials(), ""),
+        (Problem::invalid_key(), ", error=\"invalid_token\""),
+        (Problem::key_expired(), ", error=\"invalid_token\""),
+        (Problem::key_suspended(), ", error=\"invalid_token\""),
+        (Problem::key_not_yet_valid(), ", error=\"invalid_token\""),
+        (Problem::invalid_request(), ", error=\"invalid_request\""),
+        (
+            Problem::plan_insufficient(),
+            ", error=\"insufficient_scope\"",
+        ),
+    ] {
         let (response, _) = render(problem);
-        response.headers()["www-authenticate"]
-            .to_str()
-            .unwrap()
-            .to_owned()
-    };
-    let with = |error: &str| format!("Bearer realm=\"water-data\", error=\"{error}\"");
-    assert_eq!(
-        challenge(Problem::missing_credentials()),
-        "Bearer realm=\"water-data\""
-    );
-    assert_eq!(challenge(Problem::invalid_key()), with("invalid_token"));
-    assert_eq!(challenge(Problem::key_expired()), with("invalid_token"));
-    assert_eq!(challenge(Problem::key_suspended()), with("invalid_token"));
-    assert_eq!(
-        challenge(Problem::key_not_yet_valid()),
-        with("invalid_token")
-    );
-    assert_eq!(
-        challenge(Problem::invalid_request()),
-        with("invalid_request")
-    );
-    assert_eq!(
-        challenge(Problem::plan_insufficient()),
-        with("insufficient_scope")
-    );
+        let expected = format!("Bearer realm=\"water-data\"{error}");
+        assert_eq!(response.headers()["www-authenticate"], expected);
+    }
 }
 
 #[test]
 fn a_429_names_the_windows_and_when_to_come_back() {
     let (response, body) = render(Problem::rate_limited(&["minute", "day"], 17));
     assert_eq!(response.headers()["retry-after"], "17");
-    assert_eq!(body["violatedPolicies"], json!(["minute", "day"]));
+    assert_eq!(body["violated-policies"], json!(["minute", "day"]));
     let (_, body) = render(Problem::too_many_failures(2));
     assert_eq!(body["code"], "rate_limited");
-    assert_eq!(body.get("violatedPolicies"), None);
+    assert_eq!(body.get("violated-policies"), None);
 }
 
 #[test]

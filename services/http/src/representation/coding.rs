@@ -1,4 +1,4 @@
-//! Content codings, and which one a client prefers.
+//! Content codings, and the choice of the one that a client prefers.
 
 use std::io::Write;
 
@@ -10,10 +10,10 @@ use http::HeaderValue;
 
 use crate::weights;
 
-/// How a body is coded.
+/// Coding of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Coding {
-    /// Not at all.
+    /// None.
     Identity,
     /// gzip.
     Gzip,
@@ -21,20 +21,23 @@ pub enum Coding {
     Brotli,
 }
 
-/// About the speed of gzip's fast levels, and smaller.
+/// Quality of about the speed of gzip's fast levels, with a smaller result.
 const BROTLI_FAST: i32 = 4;
-/// The smallest.
+/// Quality with the smallest result.
 const BROTLI_SMALL: i32 = 11;
 
 impl Coding {
-    /// The one with the highest weight in `Accept-Encoding`; of equal weights the smaller result.
-    /// Without the header, or when nothing we have is accepted, the body as it is.
+    /// All codings.
+    pub(super) const ALL: [Self; 3] = [Self::Identity, Self::Gzip, Self::Brotli];
+
+    /// Returns the coding with the highest weight in `Accept-Encoding`; of equal weights the one with the smaller
+    /// result. Without the header, or when no coding of ours is accepted, the body is not coded.
     pub(super) fn preferred(accepted: &[HeaderValue]) -> Self {
         let weight = |name: &str| weight(accepted, name);
         let brotli = weight("br").unwrap_or(0);
         let gzip = weight("gzip").or_else(|| weight("x-gzip")).unwrap_or(0);
-        // Unless it is named, identity is acceptable and wanted least (RFC 9110 §12.5.3).
-        let identity = weights::of(accepted, "identity").unwrap_or(0);
+        // Unless it is named, identity is acceptable and least preferred (RFC 9110 §12.5.3).
+        let identity = weights::first(accepted, "identity").unwrap_or(0);
         match brotli.max(gzip) {
             0 => Self::Identity,
             best if best < identity => Self::Identity,
@@ -43,7 +46,7 @@ impl Coding {
         }
     }
 
-    /// `Content-Encoding`.
+    /// Returns the `Content-Encoding`.
     pub(super) fn header(self) -> Option<HeaderValue> {
         match self {
             Self::Identity => None,
@@ -52,7 +55,7 @@ impl Coding {
         }
     }
 
-    /// What tells the entity tags of the codings apart.
+    /// Returns the part of an entity tag that distinguishes the codings.
     pub(super) fn suffix(self) -> &'static str {
         match self {
             Self::Identity => "",
@@ -61,12 +64,12 @@ impl Coding {
         }
     }
 
-    /// For a body that is sent once.
+    /// Codes a body that is sent once.
     pub(super) fn encode_fast(self, body: &Bytes) -> Bytes {
         self.encode(body, Compression::fast(), BROTLI_FAST)
     }
 
-    /// For a body that is sent often.
+    /// Codes a body that is sent often.
     pub(super) fn encode_small(self, body: &Bytes) -> Bytes {
         self.encode(body, Compression::best(), BROTLI_SMALL)
     }
@@ -94,9 +97,9 @@ impl Coding {
     }
 }
 
-/// The weight of a coding in thousandths: its own, else that of `*`; none if neither is listed.
+/// Returns the weight of a coding in thousandths: its own, else that of `*`; `None` if neither is listed.
 fn weight(accepted: &[HeaderValue], name: &str) -> Option<u16> {
-    weights::of(accepted, name).or_else(|| weights::of(accepted, "*"))
+    weights::first(accepted, name).or_else(|| weights::first(accepted, "*"))
 }
 
 #[cfg(test)]

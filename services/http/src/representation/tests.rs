@@ -16,7 +16,7 @@ fn ask<const N: usize>(
     headers: [(HeaderName, &str); N],
 ) -> Response<Bytes> {
     let headers = headers.map(|(name, value)| (name, value.parse().unwrap()));
-    representation.answer(&Conditions::of(&HeaderMap::from_iter(headers)))
+    representation.answer(&Conditions::from_headers(&HeaderMap::from_iter(headers)))
 }
 
 fn header(response: &Response<Bytes>, name: HeaderName) -> &str {
@@ -63,6 +63,13 @@ fn a_plain_answer_has_every_header_of_the_contract() {
         header(&response, ETAG),
         "\"44136fa355b3678a1146ad16f7e8649e\""
     );
+}
+
+#[test]
+fn what_every_key_gets_varies_by_its_coding_only() {
+    let representation = Representation::new("{}", CACHE_DATASET).for_every_key();
+    let answer = ask(&representation, []);
+    assert_eq!(header(&answer, VARY), "Accept-Encoding");
 }
 
 #[test]
@@ -114,12 +121,32 @@ fn who_has_the_bytes_gets_304_without_them() {
 }
 
 #[test]
-fn who_has_other_bytes_or_another_coding_gets_200() {
+fn who_has_the_bytes_in_another_coding_gets_304_too() {
     let representation = Representation::new(large(), CACHE_HISTORY);
     let plain = header(&ask(&representation, []), ETAG).to_owned();
+    let gzip = header(&ask(&representation, [GZIP]), ETAG).to_owned();
+    let undone = ask(&representation, [(IF_NONE_MATCH, &gzip)]);
+    // The tag that 200 would have (RFC 9110 §15.4.5).
+    assert_eq!(
+        (undone.status().as_u16(), header(&undone, ETAG)),
+        (304, &*plain)
+    );
+    for condition in [plain, gzip] {
+        let response = ask(&representation, [BROTLI, (IF_NONE_MATCH, &condition)]);
+        assert_eq!(response.status(), 304, "{condition}");
+    }
+}
+
+#[test]
+fn who_has_other_bytes_gets_200() {
+    let representation = Representation::new(large(), CACHE_HISTORY);
+    let tag = header(&ask(&representation, []), ETAG).to_owned();
+    let unknown = tag.replace('"', "");
     for condition in [
-        plain.as_str(),
         "\"44136fa355b3678a1146ad16f7e8649e\"",
+        "\"44136fa355b3678a1146ad16f7e8649e-gzip\"",
+        &format!("\"{unknown}-zstd\""),
+        &unknown,
         "",
         "W/",
     ] {

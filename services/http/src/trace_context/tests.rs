@@ -1,4 +1,4 @@
-//! Which trace contexts are continued, and which are dropped (W3C Trace Context).
+//! Trace contexts that are continued, and those that are dropped (W3C Trace Context).
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What a service answers, in every header.
+//! Answers of a service, with every header.
 
 use anyhow::Result;
 use http::Method;
@@ -9,7 +9,7 @@ use crate::sample::{Sample, sign};
 
 const PAGE: &str = "/api/v1/page";
 
-/// The headers of an answer without its time, in the order of their names.
+/// Returns the headers of an answer without its time, in the order of their names.
 fn headers(answer: &Answer) -> Vec<String> {
     let lines = answer
         .headers
@@ -88,6 +88,31 @@ async fn a_known_tag_is_304_for_get_and_head() -> Result<()> {
 }
 
 #[tokio::test]
+async fn only_a_problem_is_french_and_varies_by_language() -> Result<()> {
+    let mut sample = Sample::start().await?;
+    let french = [("Accept-Language", "fr-FR,fr;q=0.9,en;q=0.8")];
+    for (target, status, title) in [
+        ("/api/v1/page?limit=0", 400, "Un paramètre est mal formé"),
+        ("/no/such/path", 404, "Cette ressource n’existe pas"),
+        ("/api/v1/store", 503, "Une dépendance est indisponible"),
+    ] {
+        let answer = sample.ask(Method::GET, target, &french).await?;
+        assert_eq!(
+            (answer.status, &answer.json()?["title"]),
+            (status, &json!(title))
+        );
+        assert_eq!(answer.header("content-language"), Some("fr"));
+        let vary = answer.header("vary").unwrap();
+        assert!(vary.ends_with("Accept-Language"), "{vary}");
+    }
+    let page = sample.ask(Method::GET, PAGE, &french).await?;
+    assert_eq!((page.status, page.header("content-language")), (200, None));
+    let vary = page.header("vary");
+    assert_eq!(vary, Some("Authorization, Accept, Accept-Encoding"));
+    Ok(())
+}
+
+#[tokio::test]
 async fn nobody_is_served_without_a_valid_identity() -> Result<()> {
     let mut sample = Sample::start().await?;
     let other = sign(&Method::GET, "/api/v1/page?offset=1");
@@ -153,19 +178,6 @@ async fn a_bad_query_or_parameter_is_400_and_its_value_is_not_repeated() -> Resu
         (&json!("invalid_parameter"), &json!("limit"))
     );
     assert!(!answer.text()?.contains("secret"));
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_store_that_is_away_is_503_without_its_name() -> Result<()> {
-    let mut sample = Sample::start().await?;
-    let answer = sample.ask(Method::GET, "/api/v1/store", &[]).await?;
-    assert_eq!(
-        (answer.status, answer.header("retry-after")),
-        (503, Some("2"))
-    );
-    assert_eq!(answer.header("cache-control"), Some("no-store"));
-    assert!(!answer.text()?.contains("store.internal"));
     Ok(())
 }
 

@@ -18,9 +18,8 @@ use water_runtime::listener::listen;
 use water_runtime::telemetry::{Lines, subscriber};
 use water_runtime::{Connections, Server, Shutdown};
 
-/// Gives every test a log that nobody reads. tracing asks once for each log line of the code whether
-/// anybody wants it. If a test without a log came first, it would be off for those that have one, which
-/// run beside it.
+/// Gives every test a log that nobody reads. tracing asks once for each log line of the code whether anybody wants it.
+/// If a test without a log came first, the line would be off for tests with one that run in parallel.
 fn log_in_every_test() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -36,16 +35,11 @@ pub struct Sample {
 
 impl Sample {
     pub async fn start() -> Result<Self> {
-        Self::start_with(Spans::new(None)).await
-    }
-
-    /// The same, with spans of its requests.
-    pub async fn start_with(spans: Spans) -> Result<Self> {
         log_in_every_test();
         let listener = listen(([127, 0, 0, 1], 0).into())?;
         let address = listener.local_addr()?;
         let verifier = Verifier::new(&key(), None);
-        let (skew, ids) = (ClockSkew::default(), RequestIds::new(0));
+        let (skew, ids, spans) = (ClockSkew::default(), RequestIds::new(0), Spans::new(None));
         let service = water_http::service(verifier, skew, ids, spans, routes());
         tokio::spawn(async move {
             let server = Server::new(Connections::default(), Shutdown::default(), Duration::ZERO);
@@ -55,7 +49,7 @@ impl Sample {
         Ok(Self { client })
     }
 
-    /// A request with a valid identity.
+    /// Sends a request with a valid identity.
     pub async fn ask(
         &mut self,
         method: Method,
@@ -68,13 +62,13 @@ impl Sample {
         self.client.request(method.as_str(), target, &headers).await
     }
 
-    /// A request as it is.
+    /// Sends a request unchanged.
     pub async fn ask_unsigned(&mut self, target: &str, headers: &[(&str, &str)]) -> Result<Answer> {
         self.client.request("GET", target, headers).await
     }
 }
 
-/// An identity that is good for one request.
+/// Signs an identity that is valid for one request.
 pub fn sign(method: &Method, target: &str) -> HeaderValue {
     let identity = Identity {
         account: "acme".parse().expect("an account id"),
@@ -117,7 +111,7 @@ async fn page(query: Query<'static>, identity: Identity) -> Result<Representatio
     Ok(Representation::new(body, CACHE_HISTORY))
 }
 
-/// A store that is away.
+/// Fails as if a store were down.
 async fn store() -> Result<Representation, Problem> {
     #[derive(Debug, thiserror::Error)]
     #[error("connection to store.internal refused")]
@@ -130,7 +124,7 @@ async fn store() -> Result<Representation, Problem> {
     Err(Away)?
 }
 
-/// A handler with a bug.
+/// Panics, as a handler with a bug.
 async fn bug() -> Result<Representation, Problem> {
     panic!("planted")
 }

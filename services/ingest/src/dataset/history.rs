@@ -5,7 +5,7 @@ use std::io;
 use water_database::writer::{History, HistoryRow};
 use water_domain::{AccountId, HistoryRating, SectorCode, Timestamp};
 
-use crate::cell::{self, Cells, NullWords};
+use crate::cell::{self, Cells, NullWords, Numbers};
 use crate::problem::Problems;
 use crate::source::Text;
 use crate::table::{self, Columns};
@@ -46,7 +46,7 @@ pub fn columns(history: History) -> Columns {
     }
 }
 
-/// What a history's values are judged by, beside the file.
+/// Rules for a history's values, besides the file itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// The moment of the load: no record is from a later day.
@@ -70,6 +70,7 @@ pub fn read(
         ..columns(history)
     };
     let names: Vec<_> = columns.all().collect();
+    let mut numbers = Numbers::default();
     table::read(text, columns, problems, |line, row, problems| {
         let mut cells = Cells::new(line, row, &names, problems);
         // All cells are read before any is asked for, so that a row tells all its problems.
@@ -77,9 +78,15 @@ pub fn read(
         let id = cells.required(1, cell::id_up_to(MAX_ID));
         let company_name =
             cells.required_text(2, rules.company_names, cell::text_up_to(MAX_COMPANY_NAME));
+        if id.is_some() {
+            cells.check_encoding(1);
+        }
+        if company_name.is_some() {
+            cells.check_encoding(2);
+        }
         let sector_code = cells.required(3, checked::<SectorCode>);
         let departement = cells.required(4, cell::departement);
-        let score = cells.required(5, cell::number);
+        let score = cells.required(5, |cell| numbers.read(cell));
         let rating = cells.required(6, checked::<HistoryRating>);
         let created_at = cells.required(7, cell::moment(rules.now));
         cells.note_synthetic(8);
@@ -87,8 +94,8 @@ pub fn read(
             Some(HistoryRow {
                 line,
                 account_id: account_id?,
-                id: id?,
-                company_name: company_name?,
+                id: id.as_deref()?,
+                company_name: company_name.as_deref()?,
                 sector_code: sector_code?,
                 dept_code: departement?.code,
                 score: score?,
@@ -126,7 +133,7 @@ mod tests {
     }
 
     fn read_with(text: String, company_names: NullWords) -> (Vec<String>, String) {
-        let mut problems = Problems::of("analyses.csv");
+        let mut problems = Problems::new("analyses.csv");
         let now = Timestamp::parse("2026-07-01T00:00:00Z").unwrap();
         let mut rows = Vec::new();
         let each = |row: &HistoryRow<'_>, _: &Problems| {
@@ -197,6 +204,10 @@ mod tests {
                 "N/A",
                 "NA",
                 "#REF!",
+                "#CHAMP!",
+                "<NA>",
+                "NaT",
+                "\\N",
                 "-9999",
                 "Undefined",
             ] {
@@ -237,6 +248,48 @@ mod tests {
     }
 
     #[test]
+    fn one_text_has_one_spelling_and_nothing_invisible() {
+        let row = |id: &str, name: &str| {
+            format!("{HEADER}acme,{id},{name},36.00Z,34,1,A,2026-01-01T00:00:00Z\n")
+        };
+        let (rows, problems) = read_text(row("e\u{301}-1", "He\u{301}rault"));
+        assert_eq!(problems, "");
+        assert_eq!(rows, ["2 é-1 \"Hérault\" 34 2026-01-01T00:00:00.000Z"]);
+        for (character, code) in [
+            ("\u{200b}", "200B"),
+            ("\u{feff}", "FEFF"),
+            ("\u{ad}", "00AD"),
+            ("\u{2028}", "2028"),
+            ("\u{2029}", "2029"),
+        ] {
+            let text = format!("p{character}1");
+            let why = format!("it has the invisible character U+{code}: remove it\n");
+            assert_eq!(
+                read_text(row(&text, &text)).1,
+                format!("analyses.csv:2: id: {why}analyses.csv:2: companyName: {why}")
+            );
+        }
+    }
+
+    #[test]
+    fn a_lost_character_is_refused_in_an_id_and_a_warning_in_a_name() {
+        let rows = "acme,Ã©-1,Soci\u{fffd}t\u{fffd},36.00Z,34,1,A,2026-01-01T00:00:00Z\n\
+                    acme,\u{fffd}-1,Eaux,36.00Z,34,1,A,2026-01-01T00:00:00Z\n";
+        let (rows, problems) = read_text(format!("{HEADER}{rows}"));
+        assert_eq!(rows.len(), 1);
+        let lost = "has U+FFFD in the place of a lost character: export the file again as UTF-8\n";
+        assert_eq!(
+            problems,
+            format!(
+                "analyses.csv:2: warning: id: Ã©-1 looks like UTF-8 that was read as Windows-1252: \
+                 export the file again as UTF-8\n\
+                 analyses.csv:2: warning: companyName: Soci\u{fffd}t\u{fffd} {lost}\
+                 analyses.csv:3: id: \u{fffd}-1 {lost}"
+            )
+        );
+    }
+
+    #[test]
     fn every_column_is_checked() {
         let long = "x".repeat(301);
         let rows = format!(
@@ -255,7 +308,7 @@ mod tests {
              and 2B (Haute-Corse) since 1976\n\
              analyses.csv:2: globalScore: -9999 is no value\n\
              analyses.csv:2: rating: b: a rating is 1 to 8 upper-case letters, digits, '+' or '-', and begins with a letter\n\
-             analyses.csv:2: createdAt: 2026-01-01: a time is RFC 3339 with an offset, such as 2026-07-01T00:00:00Z\n\
+             analyses.csv:2: createdAt: 2026-01-01: a time is RFC 3339 with an offset, such as 2026-07-01T00:00:00Z, in the years 0000 to 9999 of UTC\n\
              analyses.csv:3: id: it has the control character U+0000\n"
         );
     }
@@ -269,7 +322,7 @@ mod tests {
         }
     }
 
-    /// What cells hold, and any text.
+    /// Contents of cells, and any text.
     fn cell() -> impl Strategy<Value = String> {
         prop_oneof![
             Just("acme".to_owned()),

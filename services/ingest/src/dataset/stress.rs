@@ -4,8 +4,8 @@ use std::io;
 
 use water_database::writer::StressRow;
 
-use crate::cell::{self, Cells};
-use crate::dataset::Given;
+use crate::cell::{self, Cells, Numbers};
+use crate::dataset::DepartementLines;
 use crate::problem::Problems;
 use crate::source::Text;
 use crate::table::{self, Columns};
@@ -20,11 +20,12 @@ pub const COLUMNS: Columns = Columns {
 /// Reads all rows; they are good if no problem was added.
 pub fn read(text: Text, problems: &mut Problems) -> io::Result<Vec<StressRow>> {
     let names: Vec<_> = COLUMNS.all().collect();
-    let (mut rows, mut given) = (Vec::new(), Given::default());
+    let (mut rows, mut given, mut numbers) =
+        (Vec::new(), DepartementLines::default(), Numbers::default());
     table::read(text, COLUMNS, problems, |line, row, problems| {
         let mut cells = Cells::new(line, row, &names, problems);
         let departement = cells.required(0, cell::departement);
-        let stress_index = cells.required(1, cell::number_in(0..=5));
+        let stress_index = cells.required(1, |cell| numbers.read_in(0..=5, cell));
         let level = cells.optional(2, cell::parsed);
         cells.note_synthetic(4);
         let Some(departement) = departement else {
@@ -42,7 +43,18 @@ pub fn read(text: Text, problems: &mut Problems) -> io::Result<Vec<StressRow>> {
             });
         }
     })?;
+    if !rows.is_empty() && rows.iter().all(is_below_one) {
+        problems.warn(1, "stressIndex", RATIOS);
+    }
     Ok(rows)
+}
+
+/// Warning of a file that makes all of France `normal`.
+const RATIOS: &str = "every index is below 1: if these are ratios, such as bws_raw of Aqueduct, load scores \
+    from 0 to 5, such as bws_score";
+
+fn is_below_one(row: &StressRow) -> bool {
+    row.stress_index.get() < 1.0
 }
 
 #[cfg(test)]
@@ -54,7 +66,7 @@ mod tests {
     use super::*;
 
     fn read_text(text: &'static str) -> (Vec<StressRow>, String) {
-        let mut problems = Problems::of("stress.csv");
+        let mut problems = Problems::new("stress.csv");
         let rows = read(Box::new(Cursor::new(text)), &mut problems).unwrap();
         (rows, problems.text())
     }
@@ -66,7 +78,7 @@ mod tests {
     #[test]
     fn codes_levels_and_decimal_commas_are_read_as_people_write_them() {
         let (rows, problems) =
-            read_text("dept;level;stressIndex\r\n1;Alerte renforcée;3,5\r\n2a;;4\r\n");
+            read_text("dept;level;stressIndex\r\n1;Alerte renforcée;3,5\r\n2a;;5\r\n");
         let seen: Vec<_> = rows
             .iter()
             .map(|row| (row.departement.code, row.stress_index.get(), row.level))
@@ -74,15 +86,7 @@ mod tests {
         assert_eq!(problems, "");
         assert_eq!(
             seen,
-            [("01", 3.5, Some(Level::AlerteRenforcee)), ("2A", 4.0, None)]
-        );
-    }
-
-    #[test]
-    fn an_index_outside_the_scale_is_refused_with_line_and_column() {
-        assert_eq!(
-            refusal("dept,stressIndex\n34,5\n75,5.7\n"),
-            "stress.csv:3: stressIndex: 5.7 is outside 0..5\n"
+            [("01", 3.5, Some(Level::AlerteRenforcee)), ("2A", 5.0, None)]
         );
     }
 
@@ -101,6 +105,7 @@ mod tests {
             ("0x3", "0x3 is no number"),
             ("3 5", "\"3 5\" is no number"),
             ("-1", "-1 is outside 0..5"),
+            ("5.01", "5.01 is outside 0..5"),
         ] {
             let text: &'static str = format!("dept,stressIndex\n34,{value}\n").leak();
             assert_eq!(refusal(text), format!("stress.csv:2: stressIndex: {why}\n"));
@@ -112,17 +117,14 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_or_repeated_departement_is_refused() {
+    fn indices_that_are_all_below_one_are_a_warning() {
+        let (rows, problems) = read_text("dept,stressIndex\n34,0.99\n75,0.07\n");
+        assert_eq!(rows.len(), 2);
         assert_eq!(
-            refusal("dept,stressIndex\n20,1\n975,1\nx,1\n34,1\n34,1\n"),
-            "stress.csv:2: dept: 20: there is no such département: Corsica has been 2A (Corse-du-Sud) \
-             and 2B (Haute-Corse) since 1976\n\
-             stress.csv:3: dept: 975: there is no such département: 975 is Saint-Pierre-et-Miquelon, \
-             an overseas collectivité and not a département\n\
-             stress.csv:4: dept: x: a département code is two digits, 2A, 2B, or three digits that begin with \
-             97 or 98\n\
-             stress.csv:6: dept: 34 was given in line 5 already\n"
+            problems,
+            format!("stress.csv:1: warning: stressIndex: {RATIOS}\n")
         );
+        assert_eq!(refusal("dept,stressIndex\n34,1\n75,0.07\n"), "");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Mutated files of every dataset, read in this process: what is accepted is, field by field, what an
-//! independent reader makes of the same bytes.
+//! Mutated files of every dataset, read in this process: an accepted file has, field by field, the values that an
+//! independent reader finds in the same bytes.
 
 use std::fs;
 use std::io::Cursor;
@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 use water_database::writer::History;
 use water_domain::Timestamp;
 use water_harness::Mutator;
+use water_kit::independent::records;
 
 use super::{history, risk, stress, vigieau};
 use crate::cell::NullWords;
 use crate::dataset::history::Rules;
-use crate::independent::records;
 use crate::problem::Problems;
 use crate::source::{Encoding, Source, Text};
 
-/// Mutated files of each of the five datasets; `WATER_FUZZ_INPUTS` asks for another number.
+/// Number of mutated files of each of the five datasets; `WATER_FUZZ_INPUTS` sets another one.
 const INPUTS: usize = 2_000;
 
 fn setting(name: &str, default: usize) -> usize {
@@ -37,12 +37,12 @@ fn corpus(dataset: &str) -> Vec<Vec<u8>> {
     paths.iter().map(|path| fs::read(path).unwrap()).collect()
 }
 
-/// What the product reads, in the form of the independent reader; `None` where it refuses.
+/// Rows that the product reads, in the form of the independent reader; `None` where it refuses.
 fn accepted(dataset: &str, bytes: &[u8]) -> Option<Vec<Value>> {
     let now = Timestamp::parse("2026-07-02T00:00:00Z").unwrap();
     let source = Source::stream("f", None, Cursor::new(bytes.to_vec()));
     let (text, _) = source.text(Encoding::Utf8, ProgressBar::hidden()).ok()?;
-    let mut problems = Problems::of("f");
+    let mut problems = Problems::new("f");
     let rows = match dataset {
         "stress" => stress(text, &mut problems)?,
         "risk" => risk(text, now, &mut problems)?,
@@ -82,8 +82,8 @@ fn risk(text: Text, now: Timestamp, problems: &mut Problems) -> Option<Vec<Value
 }
 
 fn levels(text: Text, problems: &mut Problems) -> Option<Vec<Value>> {
-    let levels = vigieau::read(text, problems).ok()?;
-    let levels = levels.iter();
+    let answer = vigieau::read(text, problems).ok()?;
+    let levels = answer.levels.iter();
     Some(
         levels
             .map(|(departement, level)| {

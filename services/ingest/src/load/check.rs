@@ -1,4 +1,4 @@
-//! A file judged without a database: what its own bytes say.
+//! Checks of a file without a database.
 
 use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};
@@ -16,10 +16,10 @@ use crate::problem::Problems;
 use crate::source::Source;
 use crate::summary::Ending;
 
-/// What `check` found.
+/// Result of `check`.
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
-pub struct Checked {
+pub struct CheckReport {
     dataset: &'static str,
     file: String,
     outcome: Ending,
@@ -31,9 +31,9 @@ pub struct Checked {
     synthetic: bool,
 }
 
-/// Judges a file.
-pub fn check(source: Source, job: &Job) -> (Checked, Result<(), Failure>) {
-    let mut reading = Reading::of(&source, job);
+/// Checks a file.
+pub fn check(source: Source, job: &Job) -> (CheckReport, Result<(), Failure>) {
+    let mut reading = Reading::new(&source, job);
     let result = read(source, job, &mut reading);
     print_problems(&reading);
     let outcome = match &result {
@@ -42,7 +42,7 @@ pub fn check(source: Source, job: &Job) -> (Checked, Result<(), Failure>) {
         Err(_) => Ending::Failed,
     };
     let summary = reading.summary(job, outcome);
-    let checked = Checked {
+    let checked = CheckReport {
         dataset: summary.dataset,
         file: summary.file,
         outcome,
@@ -68,11 +68,11 @@ fn read(source: Source, job: &Job, reading: &mut Reading) -> Result<(), Failure>
             reading.rows(rows)?;
         }
         Content::Vigieau => {
-            let levels = vigieau::read(text, &mut reading.problems);
-            reading.rows(levels)?;
+            let answer = vigieau::read(text, &mut reading.problems);
+            reading.answer(answer)?;
         }
         Content::History(history) => {
-            let (mut seen, mut repeats) = (Seen::default(), Vec::new());
+            let (mut seen, mut repeats) = (RecordHashes::default(), Vec::new());
             let each = |row: &HistoryRow<'_>, _: &Problems| repeats.extend(seen.repeats(row));
             let rules = job.rules();
             let rows = history::read(text, history, rules, &mut reading.problems, each);
@@ -87,13 +87,13 @@ fn read(source: Source, job: &Job, reading: &mut Reading) -> Result<(), Failure>
 
 /// The records of a history by a hash of their account and id: 32 bytes a row, whatever they hold.
 #[derive(Default)]
-struct Seen {
+struct RecordHashes {
     hashing: RandomState,
     records: HashMap<u128, (u64, u64)>,
 }
 
-impl Seen {
-    /// The line of the row and that of the same record with different content.
+impl RecordHashes {
+    /// The row's line, and that of the same record with different content.
     fn repeats(&mut self, row: &HistoryRow<'_>) -> Option<(u64, u64)> {
         let key = (row.account_id, row.id);
         let wide = u128::from(self.hashing.hash_one(key)) << 64

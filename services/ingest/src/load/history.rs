@@ -1,4 +1,4 @@
-//! A history flows from its file to the database: whatever its size, a few batches are in memory.
+//! Loads of a history in batches: whatever the file's size, only a few are in memory.
 
 use std::io;
 use std::thread;
@@ -16,7 +16,7 @@ use crate::source::{Digesting, Text};
 /// Batches that wait between the reader and the database: enough to keep both busy.
 const BATCHES: usize = 2;
 
-/// Reads on a thread of its own while the rows read before are on their way.
+/// Reads on a separate thread while earlier rows are on their way.
 pub(super) async fn load(
     writer: &mut Writer,
     history: History,
@@ -28,13 +28,13 @@ pub(super) async fn load(
     let mut staging = writer.stage(history).await?;
     let (batches, mut read_batches) = mpsc::channel(BATCHES);
     let rules = job.rules();
-    let mut problems = std::mem::replace(&mut reading.problems, Problems::of(&reading.file));
+    let mut problems = std::mem::replace(&mut reading.problems, Problems::new(&reading.file));
     let reader = thread::spawn(move || {
         let rows = read(text, history, rules, &mut problems, &batches);
         (rows, problems)
     });
     while let Some(batch) = read_batches.recv().await {
-        // When this fails the reader is not waited for: its input may never end.
+        // The reader is not waited for after a failure: its input may never end.
         staging.push(batch).await?;
     }
     let (rows, problems) = reader.join().expect("the reader of a file does not panic");
@@ -75,13 +75,13 @@ fn read(
     Ok(rows)
 }
 
-/// Waits for room. A receiver that is gone tells its own error.
+/// Waits for room. A closed receiver reports its own error.
 fn send(batches: &mpsc::Sender<Batch>, batch: Batch) {
     let _ = batches.blocking_send(batch);
 }
 
 impl Problems {
-    /// A row that repeats a record with different content.
+    /// Refuses a row that repeats a record with different content.
     pub(super) fn refuse_repeated(&mut self, line: u64, first: u64) {
         let why = format!("the record of line {first} is there again with different content");
         self.refuse(line, "id", &why);

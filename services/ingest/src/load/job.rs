@@ -1,4 +1,4 @@
-//! What is to be loaded, and how carefully.
+//! A load's content, settings and guards.
 
 use water_database::writer::History;
 use water_domain::Timestamp;
@@ -12,7 +12,7 @@ use crate::dataset::history::Rules;
 use crate::failure::Failure;
 use crate::source::Encoding;
 
-/// A load that was asked for.
+/// A requested load.
 pub struct Job {
     pub(super) content: Content,
     /// The moment that the data describes.
@@ -25,18 +25,18 @@ pub struct Job {
     pub(super) now: Timestamp,
 }
 
-/// Where data comes from, in its loader's words.
+/// Origin of data, in its loader's words.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
-    /// A label; without one the file's name is it.
+    /// Label; the file's name by default.
     pub source: Option<String>,
-    /// A public link.
+    /// Public link.
     pub source_url: Option<String>,
-    /// Its licence.
+    /// Licence of the data.
     pub licence: Option<String>,
 }
 
-/// What a file holds.
+/// Content of a file.
 #[derive(Clone, Copy)]
 pub(super) enum Content {
     Stress,
@@ -47,8 +47,8 @@ pub(super) enum Content {
 
 impl Job {
     /// The job that a command line describes.
-    pub fn of(arguments: &LoadArguments, now: Timestamp) -> Result<Self, Failure> {
-        let content = Content::of(arguments.dataset);
+    pub fn from_arguments(arguments: &LoadArguments, now: Timestamp) -> Result<Self, Failure> {
+        let content = Content::from(arguments.dataset);
         let as_of = arguments.as_of.ok_or(Failure::Usage(
             "--as-of is required: the date that the data describes, such as 2026-07-01, or today",
         ))?;
@@ -59,6 +59,11 @@ impl Job {
             Content::History(_) if arguments.guards.max_changed.is_some() => Err(Failure::Usage(
                 "--max-changed is of no use here: a history has no records that could move",
             )),
+            Content::Risk | Content::History(_) if arguments.guards.allow_lifting => {
+                Err(Failure::Usage(
+                    "--allow-lifting is of no use here: it is about alert levels, in vigieau and stress",
+                ))
+            }
             _ => Ok(()),
         }?;
         Ok(Self {
@@ -77,9 +82,9 @@ impl Job {
         })
     }
 
-    /// The judgement of a file that is not loaded, and has no date.
+    /// The check of a file that is not loaded, and has no date.
     pub fn to_check(arguments: &CheckArguments, now: Timestamp) -> Result<Self, Failure> {
-        let content = Content::of(arguments.dataset);
+        let content = Content::from(arguments.dataset);
         Ok(Self {
             content,
             as_of: now,
@@ -92,7 +97,7 @@ impl Job {
         })
     }
 
-    /// A load of what the program brings along.
+    /// A load of the program's own data.
     pub fn built_in(
         dataset: Dataset,
         origin: Origin,
@@ -102,7 +107,7 @@ impl Job {
         now: Timestamp,
     ) -> Result<Self, Failure> {
         Ok(Self {
-            content: Content::of(dataset),
+            content: Content::from(dataset),
             as_of: in_time(as_of, now)?,
             origin,
             synthetic,
@@ -113,28 +118,30 @@ impl Job {
         })
     }
 
-    /// What the values of a history are judged by.
+    /// Rules for the values of a history.
     pub(super) fn rules(&self) -> Rules {
         Rules {
             now: self.now,
-            company_names: match self.reading.allow_null_words {
-                true => NullWords::Accepted,
-                false => NullWords::Refused,
+            company_names: if self.reading.allow_null_words {
+                NullWords::Accepted
+            } else {
+                NullWords::Refused
             },
             allow_empty: self.reading.allow_empty,
         }
     }
 }
 
-fn in_time(as_of: AsOf, now: Timestamp) -> Result<Timestamp, Failure> {
+/// Returns the moment that a command names, unless it is implausible.
+pub fn in_time(as_of: AsOf, now: Timestamp) -> Result<Timestamp, Failure> {
     let as_of = as_of.at(now);
     plausible(as_of, now).map(|()| as_of).map_err(|_| {
         Failure::Usage("--as-of must be from the year 2000 on and at most a day ahead")
     })
 }
 
-impl Content {
-    fn of(dataset: Dataset) -> Self {
+impl From<Dataset> for Content {
+    fn from(dataset: Dataset) -> Self {
         match dataset {
             Dataset::Stress => Self::Stress,
             Dataset::Risk => Self::Risk,
@@ -143,8 +150,10 @@ impl Content {
             Dataset::Audits => Self::History(History::Audits),
         }
     }
+}
 
-    /// The same, unless a flag has no meaning for such a file.
+impl Content {
+    /// Returns `reading`, unless a flag of it has no meaning for such a file.
     fn applicable(self, reading: ReadingArguments) -> Result<ReadingArguments, Failure> {
         let history = matches!(self, Self::History(_));
         match self {
@@ -159,6 +168,11 @@ impl Content {
             )),
             _ => Ok(reading),
         }
+    }
+
+    /// Whether a file with this content is JSON, whose last bracket is its end.
+    pub(super) fn is_json(self) -> bool {
+        matches!(self, Self::Vigieau)
     }
 
     /// The dataset's name.

@@ -1,4 +1,4 @@
-//! A progress bar on a terminal; nothing anywhere else.
+//! A progress bar on a terminal, and nothing elsewhere.
 
 use std::time::Duration;
 

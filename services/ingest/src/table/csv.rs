@@ -7,7 +7,7 @@ use std::io::{self, BufRead};
 use crate::encoding::not_utf8;
 use crate::problem::Problems;
 use crate::table::csv::records::{Next, Records};
-use crate::table::{Columns, Form, Place, Row};
+use crate::table::{Columns, Form, Place, Row, first_line};
 
 pub(super) fn read(
     mut text: impl BufRead,
@@ -15,7 +15,14 @@ pub(super) fn read(
     problems: &mut Problems,
     mut each: impl FnMut(u64, &Row, &mut Problems),
 ) -> io::Result<u64> {
-    let delimiter = sniff(text.fill_buf()?);
+    let (number, line) = first_line(text.fill_buf()?);
+    let delimiter = match sniff(line) {
+        Ok(delimiter) => delimiter,
+        Err(why) => {
+            problems.refuse_line(number, why);
+            return Ok(0);
+        }
+    };
     let form = if delimiter == b';' {
         Form::FrenchCsv
     } else {
@@ -40,7 +47,7 @@ pub(super) fn read(
     loop {
         match records.next()? {
             Next::End => return Ok(rows),
-            // Where the next record begins cannot be known.
+            // The beginning of the next record cannot be known.
             Next::Unreadable(line, why) => {
                 problems.refuse_line(line, why);
                 return Ok(rows);
@@ -60,25 +67,35 @@ pub(super) fn read(
     }
 }
 
-/// The separator that the first line has more of, outside quotes.
-fn sniff(first: &[u8]) -> u8 {
-    let line = first
-        .split(|&byte| byte == b'\n')
-        .next()
-        .unwrap_or_default();
-    let (mut commas, mut semicolons, mut quoted) = (0, 0, false);
+const SEP_LINE: &str = "the line is a spreadsheet's sep= and no header: remove it";
+const TABS: &str = "the columns are separated by tabs: export the file as CSV UTF-8, with , or ;";
+
+/// The separator that is more frequent in the first line, outside quotes; or the problem of a line that is no header.
+fn sniff(line: &[u8]) -> Result<u8, &'static str> {
+    let unquoted = line.strip_prefix(b"\"").unwrap_or(line);
+    if unquoted
+        .get(..4)
+        .is_some_and(|begin| begin.eq_ignore_ascii_case(b"sep="))
+    {
+        return Err(SEP_LINE);
+    }
+    let (mut commas, mut semicolons, mut tabs, mut quoted) = (0, 0, 0, false);
     for byte in line {
         match byte {
             b'"' => quoted = !quoted,
             b',' if !quoted => commas += 1,
             b';' if !quoted => semicolons += 1,
+            b'\t' if !quoted => tabs += 1,
             _ => {}
         }
     }
-    if semicolons > commas { b';' } else { b',' }
+    if tabs > commas.max(semicolons) {
+        return Err(TABS);
+    }
+    Ok(if semicolons > commas { b';' } else { b',' })
 }
 
-/// The place in [`Columns::all`] of each field, or `None` after everything that is wrong was said.
+/// The place in [`Columns::all`] of each field, or `None` after all problems of the header were added.
 fn header<R: BufRead>(
     records: &Records<R>,
     columns: Columns,
@@ -128,7 +145,7 @@ fn place<R: BufRead>(
             problems.refuse(line, name, &not_utf8(field, error));
             readable = false;
         }
-        // A spreadsheet leaves a cell empty that has no value.
+        // A spreadsheet leaves a cell without a value empty.
         let optional = column >= columns.required.len();
         row.cells[column] = (!(optional && field.is_empty())).then_some(Place {
             start,

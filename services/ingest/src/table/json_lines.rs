@@ -51,7 +51,8 @@ pub(super) fn read(
     Ok(rows)
 }
 
-/// serde_json's position is within the line; its own text repeats it and may quote the data.
+/// Describes a line that is no object. serde_json's position is within the line; its own text is not used, for it
+/// repeats the position and may quote the data.
 fn not_an_object(error: &serde_json::Error) -> String {
     format!(
         "this is no JSON object (at byte {} of the line)",
@@ -94,7 +95,7 @@ fn place(
         }
     }
     for (column, name) in columns.required.iter().enumerate() {
-        // A member that is there and was refused is not missing too.
+        // A member that was refused is not reported as missing too.
         if row.cells[column].is_none() && !members.0.iter().any(|(member, _)| member == name) {
             problems.refuse_line(
                 line,
@@ -105,7 +106,7 @@ fn place(
     problems.count() == before
 }
 
-/// Appends a string's text, or a number as it stands.
+/// Appends a string's text, or a number as written.
 fn write_value(json: &str, text: &mut Vec<u8>) -> Result<Form, &'static str> {
     match json.as_bytes().first() {
         Some(b'"') => {
@@ -124,7 +125,7 @@ fn write_value(json: &str, text: &mut Vec<u8>) -> Result<Form, &'static str> {
     }
 }
 
-/// An object's members in their order, repeated ones too.
+/// The members of an object in their order, including repeated ones.
 struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {

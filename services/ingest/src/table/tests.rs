@@ -3,9 +3,9 @@
 use std::io::Cursor;
 
 use proptest::prelude::*;
+use water_kit::strict;
 
 use super::*;
-use crate::strict;
 
 const COLUMNS: Columns = Columns {
     required: &["a", "b"],
@@ -13,9 +13,9 @@ const COLUMNS: Columns = Columns {
     may_be_empty: false,
 };
 
-/// Each row as `line: a|b|c`, a cell that is not given as `-`; and the problems.
+/// Rows as `line: a|b|c`, with `-` for a cell that is not given; and the problems.
 fn read_bytes(bytes: impl AsRef<[u8]>) -> (Vec<String>, String) {
-    let mut problems = Problems::of("f");
+    let mut problems = Problems::new("f");
     let mut rows = Vec::new();
     let each = |line: u64, row: &Row, _: &mut Problems| {
         let cell = |column| {
@@ -72,6 +72,7 @@ fn quotes_protect_separators_quotes_and_line_ends() {
 fn semicolons_separate_when_the_header_has_more_of_them() {
     assert_eq!(rows("a;b\n1,5;2\n"), ["2: 1,5|2|-"]);
     assert_eq!(rows("\"a\";\"b\"\n1;2\n"), ["2: 1|2|-"]);
+    assert_eq!(rows("\r\n\na;b\n1;2\n"), ["4: 1|2|-"]);
 }
 
 #[test]
@@ -86,7 +87,7 @@ fn a_header_with_wrong_columns_says_all_that_is_wrong() {
 }
 
 #[test]
-fn a_long_unknown_column_is_cut_and_a_workbook_is_named() {
+fn a_long_unknown_column_is_cut() {
     let name = "x".repeat(1000);
     let shown = "x".repeat(40);
     let columns = "the columns are a, b and optionally c";
@@ -98,10 +99,26 @@ fn a_long_unknown_column_is_cut_and_a_workbook_is_named() {
         problems(format!("{{\"a\":1,\"b\":2,\"{name}\":3}}")),
         format!("f:1: unknown column \"{shown}…\": {columns}\n")
     );
-    assert_eq!(
-        problems("PK\u{3}\u{4}rest"),
-        "f:1: the file is a spreadsheet's workbook (.xlsx, .ods) or another zip: save the sheet as CSV UTF-8\n"
-    );
+}
+
+#[test]
+fn a_line_that_is_no_header_is_named_where_it_is() {
+    for (text, why) in [
+        ("\n [\n{\"a\":1}]", "2: the file is a JSON array: "),
+        (
+            "sep=;\r\na;b\r\n1;2\r\n",
+            "1: the line is a spreadsheet's sep= ",
+        ),
+        (
+            "\"SEP=,\"\na,b\n1,2\n",
+            "1: the line is a spreadsheet's sep= ",
+        ),
+        ("\na\tb\n1\t2\n", "2: the columns are separated by tabs: "),
+    ] {
+        let said = problems(text);
+        assert!(said.starts_with(&format!("f:{why}")), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
 }
 
 #[test]
@@ -198,7 +215,7 @@ fn a_json_object_with_wrong_members_says_all_that_is_wrong() {
     );
 }
 
-/// Bytes that reach deep into the readers more often than any bytes would.
+/// Bytes that get far into the readers more often than random bytes do.
 fn nearly_a_table() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         Just(b"a,b\n".to_vec()),
@@ -212,7 +229,7 @@ fn nearly_a_table() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(piece, 0..20).prop_map(|pieces| pieces.concat())
 }
 
-/// Text of the bytes that mean something in CSV, and a few others.
+/// Text of the characters with a meaning in CSV, and a few others.
 fn nearly_csv() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         8 => Just("\""),
@@ -228,7 +245,7 @@ fn nearly_csv() -> impl Strategy<Value = String> {
     rows.prop_map(|pieces| format!("a,b\n{}", pieces.concat()))
 }
 
-/// What the strict reader makes of a text whose header is right: `None` if it is not a table.
+/// Rows that the strict reader finds in a text whose header is right; `None` if it is not a table.
 fn strictly(text: &str) -> Option<Vec<String>> {
     let records = strict::records(text, ',')?;
     let rows = records

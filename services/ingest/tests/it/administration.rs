@@ -1,15 +1,15 @@
-//! From an empty server to a migrated database, as an administrator does it.
+//! Setup by an administrator, from an empty server to a migrated database.
 
 use serde_json::json;
 use water_harness::Postgres;
 
-use crate::fixture::{command, run};
+use crate::command::{Ingest, command, run, say};
 
 #[tokio::test]
 async fn the_bootstrap_script_makes_a_server_ready_for_migrations_and_may_run_twice() {
     let server = Postgres::start().await.unwrap();
     let url = server.create_database().unwrap().url();
-    let script = run(command("bootstrap-sql"), b"");
+    let script = say("bootstrap-sql", "");
     assert_eq!(script.code, Some(0));
     let script = script.summary.as_str().unwrap().to_owned();
     let passwords = [
@@ -38,7 +38,11 @@ async fn the_bootstrap_script_makes_a_server_ready_for_migrations_and_may_run_tw
                 "V1__datasets_and_histories",
                 "V2__levels_confirmations_and_purges",
                 "V3__versions_deletions_and_sources",
-                "V4__changes_in_order"
+                "V4__changes_in_order",
+                "V5__refused_liftings",
+                "V6__version_ids",
+                "V7__deletions_describe_a_moment",
+                "V8__sources_of_accounts_and_dates_of_records"
             ]})
         )
     );
@@ -60,7 +64,7 @@ async fn an_administrator_who_is_no_superuser_can_run_the_script() {
     server
         .sql("postgres", "CREATE ROLE administrator CREATEDB CREATEROLE")
         .unwrap();
-    let script = run(command("bootstrap-sql"), b"");
+    let script = say("bootstrap-sql", "");
     let script = format!(
         "SET ROLE administrator;\n{}",
         script.summary.as_str().unwrap()
@@ -77,9 +81,19 @@ async fn an_administrator_who_is_no_superuser_can_run_the_script() {
     assert_eq!(server.sql("postgres", owner).unwrap(), "water_owner");
 }
 
+#[tokio::test]
+async fn a_new_epoch_raises_the_versions_of_both_histories() {
+    let ingest = Ingest::new().await;
+    ingest.run("demo --accounts 1 --rows-per-account 1");
+    let begun = ingest.run("new-epoch");
+    let expected = json!({"analyses": 2, "audits": 2});
+    assert_eq!((begun.code, begun.summary), (Some(0), expected));
+    assert_eq!(ingest.run("verify").code, Some(0));
+}
+
 #[test]
 fn a_shell_gets_completions_of_every_command() {
-    let script = run(command("completions bash"), b"");
+    let script = say("completions bash", "");
     assert_eq!(script.code, Some(0));
     let script = script.summary.as_str().unwrap().to_owned();
     for word in [

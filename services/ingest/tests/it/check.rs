@@ -1,15 +1,12 @@
-//! Files judged without a database, and problems told to programs.
+//! Files checked without a database, and problems reported to programs.
 
 use serde_json::{Value, json};
 
-use crate::fixture::{command, run};
-
-const ANALYSES: &str =
-    "accountId,id,companyName,sectorCode,deptCode,globalScore,rating,createdAt\n";
+use crate::command::{gzip, say};
 
 #[test]
 fn a_good_file_is_checked_without_a_database() {
-    let checked = run(command("check stress -"), b"dept,stressIndex\n34,1\n75,2\n");
+    let checked = say("check stress -", "dept,stressIndex\n34,1\n75,2\n");
     assert_eq!((checked.code, checked.stderr.as_str()), (Some(0), ""));
     assert_eq!(
         checked.summary,
@@ -21,58 +18,36 @@ fn a_good_file_is_checked_without_a_database() {
 }
 
 #[test]
-fn every_dataset_is_checked_as_a_load_would() {
-    for (words, bytes, problem) in [
-        (
-            "check risk -",
-            "dept,flood,drought,overall\n34,101,1,1\n".to_owned(),
-            "stdin:2: flood: 101 is outside 0..100\n",
-        ),
-        (
-            "check vigieau -",
-            r#"[{"code":"34"}]"#.to_owned(),
-            "stdin:1: niveauGraviteMax: the member is missing\n",
-        ),
-        (
-            "check analyses -",
-            format!(
-                "{ANALYSES}acme,1,Eaux,36.00Z,34,1,A,2026-01-01T00:00:00Z\n\
-                 acme,1,Eaux,36.00Z,34,1,A,2026-01-01T00:00:00Z\n\
-                 acme,1,Eaux,36.00Z,34,2,A,2026-01-01T00:00:00Z\n"
-            ),
-            "stdin:4: id: the record of line 2 is there again with different content\n",
-        ),
-    ] {
-        let checked = run(command(words), bytes.as_bytes());
-        assert_eq!(checked.code, Some(2), "{}", checked.stderr);
-        let last = "stdin: nothing was loaded, for the problems above\n";
-        assert_eq!(checked.stderr, format!("{problem}{last}"));
-        assert_eq!(checked.summary["outcome"], json!("refused"));
+fn people_get_fifty_problems_or_all_and_a_program_each_as_json() {
+    let rows = "34,x,\n".repeat(60);
+    let file = format!("dept,stressIndex,name\n75,1,Yonne\n{rows}");
+    // 60 indices that are no numbers, 59 départements that were given already, and a warning.
+    for (flag, lines) in [("", 53), (" --all-problems", 121)] {
+        let checked = say(&format!("check stress -{flag}"), &file);
+        let last = checked.stderr.lines().last();
+        assert_eq!(checked.code, Some(2));
+        assert_eq!(
+            last,
+            Some("stdin: nothing was loaded, for the problems above")
+        );
+        assert_eq!(checked.stderr.lines().count(), lines, "{}", checked.stderr);
+        let counted = ["outcome", "problems", "warnings"].map(|name| &checked.summary[name]);
+        assert_eq!(counted, [&json!("refused"), &json!(119), &json!(1)]);
     }
-}
-
-#[test]
-fn a_program_gets_every_problem_as_json() {
-    let rows = "34,x\n".repeat(60);
-    let file = format!(
-        "dept,stressIndex,name\n75,1,Yonne\n{}",
-        rows.replace(",x", ",x,")
-    );
-    let checked = run(command("check stress - --report json"), file.as_bytes());
-    assert_eq!(checked.code, Some(2));
+    let checked = say("check stress - --report json", &file);
     let remarks: Vec<Value> = checked
         .stderr
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    let of = |severity: &str| {
-        remarks
+    let count = |severity: &str| {
+        let severity = remarks
             .iter()
-            .filter(|remark| remark["severity"] == severity)
-            .count()
+            .filter(|remark| remark["severity"] == severity);
+        severity.count()
     };
-    // 60 indices that are no numbers, 59 départements that were given already.
-    assert_eq!((of("problem"), of("warning"), of("failure")), (119, 1, 1));
+    let counts = ["problem", "warning", "failure"].map(count);
+    assert_eq!(counts, [119, 1, 1]);
     assert_eq!(
         remarks[1],
         json!({"severity": "problem", "file": "stdin", "line": 3, "column": "stressIndex", "message": "x is no number"})
@@ -80,10 +55,61 @@ fn a_program_gets_every_problem_as_json() {
 }
 
 #[test]
-fn all_problems_are_printed_when_they_are_asked_for() {
-    let file = format!("dept,stressIndex\n{}", "34\n".repeat(60));
-    let first = run(command("check stress -"), file.as_bytes());
-    assert_eq!(first.stderr.lines().count(), 52);
-    let all = run(command("check stress - --all-problems"), file.as_bytes());
-    assert_eq!(all.stderr.lines().count(), 61);
+fn a_table_whose_last_line_has_no_end_is_refused_from_a_pipe_and_a_warning_from_a_file() {
+    let cut = "dept,stressIndex\n34,1\n75,2";
+    // A pipe that has a name is a pipe.
+    for path in ["-", "/dev/stdin"] {
+        let piped = say(&format!("check stress {path}"), cut);
+        assert_eq!(piped.code, Some(2));
+        assert!(
+            piped
+                .stderr
+                .starts_with("stdin:3: the last line has no end"),
+            "{}",
+            piped.stderr
+        );
+    }
+    let braced = say("check stress -", "dept,stressIndex\n34,1\n{75,2");
+    assert!(
+        braced.stderr.contains("stdin:3: the last line has no end"),
+        "{}",
+        braced.stderr
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stress.csv");
+    std::fs::write(&path, cut).unwrap();
+    let read = say(&format!("check stress {}", path.display()), "");
+    assert_eq!(
+        (read.code, read.stderr.as_str()),
+        (
+            Some(0),
+            "stress.csv:3: warning: the last line has no end, so it may be cut off: 75,2\n"
+        )
+    );
+    let object = r#"{"dept":"34","stressIndex":1}"#;
+    let complete = say(
+        "check stress -",
+        format!("{object}\n{}", object.replace("34", "75")),
+    );
+    assert_eq!(complete.code, Some(0), "{}", complete.stderr);
+}
+
+#[test]
+fn another_number_of_rows_than_the_command_line_says_is_refused() {
+    for (rows, code) in [(2, 0), (3, 2)] {
+        let checked = say(
+            &format!("check stress - --rows {rows}"),
+            "dept,stressIndex\n34,1\n75,2\n",
+        );
+        assert_eq!(checked.code, Some(code), "{}", checked.stderr);
+    }
+}
+
+#[test]
+fn gzip_that_is_cut_between_two_members_is_refused_by_its_number_of_rows_only() {
+    let first = gzip("dept,stressIndex\n34,1\n");
+    for (words, code) in [("check stress -", 0), ("check stress - --rows 2", 2)] {
+        let checked = say(words, &first);
+        assert_eq!(checked.code, Some(code), "{}", checked.stderr);
+    }
 }

@@ -2,29 +2,24 @@
 
 use serde_json::json;
 
-use crate::fixture::Fixture;
+use crate::command::{ANALYSES, Ingest, analysis, gzip};
 
-const ANALYSES: &str =
-    "accountId,id,companyName,sectorCode,deptCode,globalScore,rating,createdAt\n";
-
-impl Fixture {
+impl Ingest {
     /// 130 rows of acme, and one of another account with an id of acme's.
     fn with_rows(&self) {
-        let row = |account: &str, id: usize| {
-            format!("{account},{id},Eaux,36.00Z,34,1,A,2026-01-01T00:00:00Z\n")
-        };
-        let rows: String = (0..130).map(|id| row("acme", id)).collect();
-        let file = format!("{ANALYSES}{rows}{}", row("other", 7));
-        let run = self.run_with_stdin("load analyses - --as-of 2026-01-01", file);
-        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let rows: String = (0..130).map(|id| analysis(id, 1)).collect();
+        let other = analysis(7, 1).replace("acme", "other");
+        let file = format!("{ANALYSES}{rows}{other}");
+        self.loads("analyses - --as-of 2026-01-01", file);
     }
 }
 
 #[tokio::test]
 async fn rows_are_deleted_by_their_ids_and_nothing_else_is() {
-    let fixture = Fixture::new().await;
-    fixture.with_rows();
-    let run = fixture.run("delete analyses --account acme 7 9 nowhere --deleted-by somebody");
+    let ingest = Ingest::new().await;
+    ingest.with_rows();
+    let run = ingest
+        .run("delete analyses --account acme 7 9 nowhere --as-of 2026-01-02 --deleted-by somebody");
     assert_eq!(
         (run.code, run.stderr.as_str()),
         (Some(0), "ids that the account does not have: 1\n")
@@ -32,14 +27,14 @@ async fn rows_are_deleted_by_their_ids_and_nothing_else_is() {
     assert_eq!(
         run.summary,
         json!({
-            "dataset": "analyses", "account": "acme", "ids": 3, "removed": 2, "unknown": ["nowhere"],
+            "dataset": "analyses", "account": "acme", "asOf": "2026-01-02T00:00:00.000Z", "ids": 3, "removed": 2, "unknown": ["nowhere"],
             "dryRun": false,
         })
     );
     let left = "SELECT count(*) FILTER (WHERE id IN ('7', '9')), count(*) FROM water.analyses";
-    assert_eq!(fixture.sql(left), "1|129");
-    assert_eq!(fixture.run("verify").code, Some(0));
-    let noted = &fixture.run("provenance --limit 1").summary[0];
+    assert_eq!(ingest.sql(left), "1|129");
+    assert_eq!(ingest.run("verify").code, Some(0));
+    let noted = &ingest.run("provenance --limit 1").summary[0];
     assert_eq!(
         [&noted["removed"], &noted["source"], &noted["loadedBy"]],
         [
@@ -52,26 +47,76 @@ async fn rows_are_deleted_by_their_ids_and_nothing_else_is() {
 
 #[tokio::test]
 async fn a_file_of_ids_is_read_and_a_dry_run_only_counts() {
-    let fixture = Fixture::new().await;
-    fixture.with_rows();
-    let before = fixture.dump();
+    let ingest = Ingest::new().await;
+    ingest.with_rows();
+    let before = ingest.dump();
     let ids = "1\r\n2\n\n2\n";
     let words = "delete analyses --account acme --file -";
-    let dry = fixture.run_with_stdin(&format!("{words} --dry-run"), ids);
+    let dry = ingest.run_with_stdin(&format!("{words} --dry-run"), ids);
     let counts = |summary: &serde_json::Value| [summary["ids"].clone(), summary["removed"].clone()];
     assert_eq!(
         (dry.code, counts(&dry.summary)),
         (Some(0), [json!(2), json!(2)])
     );
-    assert_eq!(fixture.dump(), before);
-    let run = fixture.run_with_stdin(words, ids);
+    assert_eq!(ingest.dump(), before);
+    let run = ingest.run_with_stdin(words, ids);
     assert_eq!(
         (run.code, counts(&run.summary)),
         (Some(0), [json!(2), json!(2)])
     );
-    let again = fixture.run_with_stdin(words, ids);
+    let again = ingest.run_with_stdin(words, ids);
     assert_eq!(
         (again.code, &again.summary["removed"]),
         (Some(0), &json!(0))
     );
+}
+
+#[tokio::test]
+async fn a_moment_that_cannot_be_is_refused() {
+    let ingest = Ingest::new().await;
+    ingest.with_rows();
+    let deleted = ingest.run("delete analyses --account acme 7 --as-of 2062-07-01");
+    assert_eq!(deleted.code, Some(64));
+    assert!(
+        deleted.stderr.contains("at most a day ahead"),
+        "{}",
+        deleted.stderr
+    );
+}
+
+#[tokio::test]
+async fn a_piped_list_that_is_cut_in_its_last_id_deletes_nothing() {
+    let ingest = Ingest::new().await;
+    ingest.with_rows();
+    let words = "delete analyses --account acme --file -";
+    let cut = ingest.run_with_stdin(words, "7\n12");
+    assert_eq!(cut.code, Some(2), "{}", cut.stderr);
+    assert!(
+        cut.stderr.contains("line 2: the last line has no end"),
+        "{}",
+        cut.stderr
+    );
+    assert_eq!(ingest.run_with_stdin(words, "12").summary["removed"], 1);
+}
+
+#[tokio::test]
+async fn a_file_of_ids_is_read_as_a_load_reads_its_file() {
+    let ingest = Ingest::new().await;
+    ingest.with_rows();
+    let words = "delete analyses --account acme --file - --dry-run";
+    let marked = "\u{feff}1\r\n2\r\n";
+    for ids in [marked.as_bytes().to_vec(), gzip(marked)] {
+        let run = ingest.run_with_stdin(words, ids);
+        assert_eq!((run.code, &run.summary["removed"]), (Some(0), &json!(2)));
+    }
+    for (ids, why) in [
+        (&b"\xff\xfe1\0"[..], "UTF-16: save it as UTF-8"),
+        (b"\xe9\n", "byte 0xE9 is not UTF-8"),
+        (b"1\r2\r", "line 1: a carriage return"),
+        (b"\x1f\x8b1", "the gzip data is damaged or cut off"),
+    ] {
+        let run = ingest.run_with_stdin(words, ids);
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        assert!(run.stderr.contains(why), "{}", run.stderr);
+    }
 }

@@ -1,17 +1,16 @@
 //! Synthetic data: repeatable, labelled, and enough for every endpoint.
 
 use serde_json::json;
-use water_database::history;
-use water_domain::Page;
+use water_database::departements;
 
-use crate::fixture::{Fixture, command, run};
+use crate::command::{Ingest, say};
 
 const README: &str = include_str!("../../../../README.md");
 
 #[tokio::test]
 async fn the_demo_fills_every_dataset_and_repeated_it_changes_nothing() {
-    let fixture = Fixture::new().await;
-    let first = fixture.run("demo");
+    let ingest = Ingest::new().await;
+    let first = ingest.run("demo");
     assert_eq!((first.code, first.stderr.as_str()), (Some(0), ""));
     let loads = first.summary["loads"].as_array().unwrap();
     let inserted: Vec<_> = loads
@@ -20,8 +19,8 @@ async fn the_demo_fills_every_dataset_and_repeated_it_changes_nothing() {
         .collect();
     assert_eq!(inserted, [101, 101, 3600, 3600, 0]);
     assert_eq!(loads[4]["rows"], json!(96));
-    let before = fixture.dump();
-    let second = fixture.run("demo");
+    let before = ingest.dump();
+    let second = ingest.run("demo");
     let endings: Vec<_> = second.summary["loads"]
         .as_array()
         .unwrap()
@@ -29,42 +28,31 @@ async fn the_demo_fills_every_dataset_and_repeated_it_changes_nothing() {
         .map(|load| &load["outcome"])
         .collect();
     assert_eq!(endings, ["unchanged"; 5]);
-    assert_eq!(fixture.dump(), before);
+    assert_eq!(ingest.dump(), before);
 }
 
 #[tokio::test]
 async fn each_demo_account_has_a_long_history() {
-    let fixture = Fixture::new().await;
-    fixture.run("demo --accounts 2 --rows-per-account 1001");
-    for id in ["demo-1", "demo-2"] {
-        let (account, page) = (
-            id.parse().unwrap(),
-            Page::parse(None, Some("1000")).unwrap(),
-        );
-        let analyses = history::analyses(&fixture.reader, &account, page)
-            .await
-            .unwrap();
-        let audits = history::audits(&fixture.reader, &account, page)
-            .await
-            .unwrap();
-        assert_eq!([analyses.total, audits.total], [1001, 1001]);
-        assert_eq!([analyses.rows.len(), audits.rows.len()], [1, 1]);
+    let ingest = Ingest::new().await;
+    ingest.run("demo --accounts 2 --rows-per-account 1001");
+    for history in ["analyses", "audits"] {
+        let counts =
+            format!("SELECT account_id, count(*) FROM water.{history} GROUP BY 1 ORDER BY 1");
+        assert_eq!(ingest.sql(&counts), "demo-1|1001\ndemo-2|1001");
     }
 }
 
 #[tokio::test]
-async fn what_was_invented_is_labelled_as_synthetic_and_the_levels_are_the_registers() {
-    let fixture = Fixture::new().await;
-    fixture.run("demo --accounts 1 --rows-per-account 1 --seed 9");
-    let provenance = fixture.run("provenance").summary;
+async fn invented_data_is_labelled_and_the_levels_are_the_registers_of_2_july_2026() {
+    let ingest = Ingest::new().await;
+    ingest.run("demo --accounts 1 --rows-per-account 1 --seed 9");
+    let provenance = ingest.run("provenance").summary;
     let loads = provenance.as_array().unwrap();
     assert_eq!(loads.len(), 5);
     for load in &loads[1..] {
-        assert_eq!(load["synthetic"], json!(true));
-        assert_eq!(
-            load["source"],
-            json!("synthetic: water-ingest demo --seed 9")
-        );
+        let label = ["synthetic", "source"].map(|name| &load[name]);
+        let source = json!("synthetic: water-ingest demo --seed 9");
+        assert_eq!(label, [&json!(true), &source]);
     }
     let real = ["dataset", "synthetic", "asOf", "licence", "sourceUrl"].map(|name| &loads[0][name]);
     assert_eq!(
@@ -77,13 +65,8 @@ async fn what_was_invented_is_labelled_as_synthetic_and_the_levels_are_the_regis
             &json!("https://www.data.gouv.fr/datasets/662a5e2cd71b24df5e9a0827"),
         ]
     );
-}
-
-#[tokio::test]
-async fn a_first_run_shows_the_levels_of_2_july_2026() {
-    let fixture = Fixture::new().await;
-    fixture.run("demo --accounts 1 --rows-per-account 1");
-    let stress = fixture.snapshot().await.stress.unwrap();
+    let stored = departements::snapshot(&ingest.reader()).await.unwrap();
+    let stress = stored.stress.unwrap();
     assert_eq!(stress.updated_at.to_string(), "2026-07-02T00:00:00.000Z");
     let level = |code| {
         let mut records = stress.records.iter();
@@ -94,7 +77,17 @@ async fn a_first_run_shows_the_levels_of_2_july_2026() {
         ["34", "75", "03"].map(level),
         ["alerte", "vigilance", "crise"]
     );
-    // The first thing that the project's README shows.
+    let derived =
+        "SELECT string_agg(dept, ' ' ORDER BY dept) FROM water.stress WHERE level_derived";
+    assert_eq!(ingest.sql(derived), "971 972 973 974 976");
+}
+
+#[tokio::test]
+async fn the_first_answer_that_the_projects_readme_shows_is_what_the_demo_gives() {
+    let ingest = Ingest::new().await;
+    ingest.run("demo --accounts 1 --rows-per-account 1");
+    let stored = departements::snapshot(&ingest.reader()).await.unwrap();
+    let stress = stored.stress.unwrap();
     let mut records = stress.records.iter();
     let record = records.find(|record| record.departement.code == "34");
     let record = serde_json::to_string(record.unwrap()).unwrap();
@@ -103,9 +96,6 @@ async fn a_first_run_shows_the_levels_of_2_july_2026() {
         stress.updated_at
     );
     assert!(README.contains(&answer), "README.md does not show {answer}");
-    let derived =
-        "SELECT string_agg(dept, ' ' ORDER BY dept) FROM water.stress WHERE level_derived";
-    assert_eq!(fixture.sql(derived), "971 972 973 974 976");
 }
 
 #[test]
@@ -114,21 +104,22 @@ fn files_are_written_without_the_flags_of_a_load() {
         "--dry-run",
         "--force",
         "--allow-missing",
+        "--allow-lifting",
         "--max-changed 10",
     ] {
-        let run = run(command(&format!("demo --write-to folder {flag}")), b"");
+        let run = say(&format!("demo --write-to folder {flag}"), "");
         assert_eq!(run.code, Some(64), "{flag}");
     }
 }
 
 #[tokio::test]
 async fn the_demo_does_not_replace_measured_data() {
-    let fixture = Fixture::new().await;
-    fixture.run_with_stdin(
+    let ingest = Ingest::new().await;
+    ingest.run_with_stdin(
         "load stress - --as-of 2025-01-01 --allow-missing",
         "dept,stressIndex\n34,1\n",
     );
-    let run = fixture.run("demo");
+    let run = ingest.run("demo");
     assert_eq!(run.code, Some(3));
     assert_eq!(
         run.stderr,
@@ -138,11 +129,11 @@ async fn the_demo_does_not_replace_measured_data() {
 
 #[tokio::test]
 async fn the_demos_files_are_what_the_demo_loads() {
-    let fixture = Fixture::new().await;
-    let folder = fixture.folder();
-    let written = fixture.run(&format!("demo --write-to {}", folder.display()));
+    let ingest = Ingest::new().await;
+    let folder = ingest.folder();
+    let written = ingest.run(&format!("demo --write-to {}", folder.display()));
     assert_eq!(written.code, Some(0));
-    assert_eq!(fixture.run("demo").code, Some(0));
+    assert_eq!(ingest.run("demo").code, Some(0));
     for (dataset, file, as_of, synthetic) in [
         ("analyses", "synthetic-analyses.csv", "2026-01-01", true),
         ("audits", "synthetic-audits.csv", "2026-01-01", true),
@@ -151,14 +142,14 @@ async fn the_demos_files_are_what_the_demo_loads() {
         ("vigieau", "vigieau-2026-07-02.json", "2026-07-02", false),
     ] {
         let file = folder.join(file);
-        let run = fixture.run(&format!(
+        let run = ingest.run(&format!(
             "load {dataset} {} --as-of {as_of}",
             file.display()
         ));
         assert_eq!(
-            // No flag says it: the file's rows do.
+            // The file's rows say it, without a flag.
             (run.code, &run.summary["outcome"], &run.summary["synthetic"]),
-            (Some(0), &json!("unchanged"), &json!(synthetic)),
+            (Some(0), &json!("provenance_updated"), &json!(synthetic)),
             "{}",
             run.stderr
         );

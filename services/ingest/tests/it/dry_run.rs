@@ -1,4 +1,4 @@
-//! A dry run compares with what is stored, says what a load would do, and touches no table.
+//! A dry run compares with what is stored, reports what a load would do, and touches no table.
 
 use std::time::Duration;
 
@@ -6,18 +6,11 @@ use anyhow::ensure;
 use serde_json::json;
 use water_harness::wait_until;
 
-use crate::fixture::Fixture;
+use crate::command::{ANALYSES, Ingest, analysis};
 
-const ANALYSES: &str =
-    "accountId,id,companyName,sectorCode,deptCode,globalScore,rating,createdAt\n";
-
-fn analysis(id: u32, score: u32) -> String {
-    format!("acme,{id},Eaux,36.00Z,34,{score},A,2026-01-01T00:00:00Z\n")
-}
-
-impl Fixture {
-    /// How many rows of the product's tables were ever inserted, updated and deleted, by PostgreSQL's
-    /// own count, once every writer has ended and reported.
+impl Ingest {
+    /// Numbers of rows of the product's tables that were ever inserted, updated and deleted, by PostgreSQL's own count,
+    /// once every writer has ended and reported.
     async fn touched(&self) -> String {
         let writers = "SELECT count(*) FROM pg_stat_activity \
                        WHERE usename = 'water_writer' AND datname = current_database()";
@@ -39,50 +32,49 @@ impl Fixture {
     fn fill(&self) {
         for (words, content) in [
             (
-                "load stress - --allow-missing",
+                "stress - --allow-missing",
                 "dept,stressIndex\n01,1\n34,1\n75,2\n".to_owned(),
             ),
             (
-                "load risk - --allow-missing",
+                "risk - --allow-missing",
                 "dept,flood,drought,overall\n34,1,1,10\n".to_owned(),
             ),
             (
-                "load analyses -",
+                "analyses -",
                 format!("{ANALYSES}{}{}", analysis(1, 1), analysis(2, 2)),
             ),
             (
-                "load vigieau -",
+                "vigieau - --allow-missing",
                 r#"[{"code":"34","niveauGraviteMax":"crise"}]"#.to_owned(),
             ),
         ] {
-            let run = self.run_with_stdin(&format!("{words} --as-of 2026-06-01"), content);
-            assert_eq!(run.code, Some(0), "{}", run.stderr);
+            self.loads(&format!("{words} --as-of 2026-06-01"), content);
         }
     }
 }
 
 #[tokio::test]
 async fn no_dry_run_inserts_updates_or_deletes_a_row_of_any_table() {
-    let fixture = Fixture::new().await;
-    let empty = fixture.touched().await;
-    fixture.fill();
-    let before = fixture.touched().await;
+    let ingest = Ingest::new().await;
+    let empty = ingest.touched().await;
+    ingest.fill();
+    let before = ingest.touched().await;
     assert_ne!(before, empty);
     for (words, content) in [
         (
-            "load stress - --allow-missing",
+            "stress - --allow-missing",
             "dept,stressIndex\n02,5\n34,5\n".to_owned(),
         ),
         (
-            "load risk - --allow-missing --max-changed 100",
+            "risk - --allow-missing --max-changed 100",
             "dept,flood,drought,overall\n34,1,1,90\n".to_owned(),
         ),
         (
-            "load analyses -",
+            "analyses -",
             format!("{ANALYSES}{}{}", analysis(1, 9), analysis(3, 3)),
         ),
         (
-            "load audits -",
+            "audits -",
             format!(
                 "{}{}",
                 ANALYSES.replace("globalScore,rating", "score,globalRating"),
@@ -90,18 +82,13 @@ async fn no_dry_run_inserts_updates_or_deletes_a_row_of_any_table() {
             ),
         ),
         (
-            "load vigieau - --max-changed 100",
+            "vigieau - --allow-lifting",
             r#"[{"code":"34","niveauGraviteMax":null}]"#.to_owned(),
         ),
     ] {
         let words = format!("{words} --as-of 2026-07-01 --dry-run");
-        let run = fixture.run_with_stdin(&words, content);
-        assert_eq!(
-            (run.code, &run.summary["outcome"]),
-            (Some(0), &json!("checked")),
-            "{}",
-            run.stderr
-        );
+        let run = ingest.loads(&words, content);
+        assert_eq!(run.summary["outcome"], json!("checked"));
         let moved = ["inserted", "updated", "removed"].map(|count| run.summary[count].as_u64());
         assert_ne!(moved, [Some(0); 3], "{words} would change nothing");
     }
@@ -109,17 +96,17 @@ async fn no_dry_run_inserts_updates_or_deletes_a_row_of_any_table() {
         "purge --account acme --dry-run",
         "delete analyses --account acme 1 --dry-run",
     ] {
-        assert_eq!(fixture.run(words).code, Some(0));
+        assert_eq!(ingest.run(words).code, Some(0));
     }
-    assert_eq!(fixture.touched().await, before);
+    assert_eq!(ingest.touched().await, before);
 }
 
 #[tokio::test]
 async fn it_tells_what_a_load_would_do_to_indices_and_levels() {
-    let fixture = Fixture::new().await;
-    fixture.fill();
-    let words = "load stress - --as-of 2026-07-01 --allow-missing --dry-run";
-    let run = fixture.run_with_stdin(
+    let ingest = Ingest::new().await;
+    ingest.fill();
+    let words = "load stress - --as-of 2026-07-01 --allow-missing --allow-lifting --max-changed 100 --dry-run";
+    let run = ingest.run_with_stdin(
         words,
         "dept,stressIndex,level\n02,1,\n34,1.5,normal\n75,4,\n",
     );
@@ -144,10 +131,10 @@ async fn it_tells_what_a_load_would_do_to_indices_and_levels() {
 
 #[tokio::test]
 async fn it_tells_what_a_load_would_do_to_scores_and_names_no_account() {
-    let fixture = Fixture::new().await;
-    fixture.fill();
+    let ingest = Ingest::new().await;
+    ingest.fill();
     let rows = format!("{ANALYSES}{}{}", analysis(1, 9), analysis(3, 3));
-    let run = fixture.run_with_stdin("load analyses - --as-of 2026-07-01 --dry-run", rows);
+    let run = ingest.run_with_stdin("load analyses - --as-of 2026-07-01 --dry-run", rows);
     assert_eq!(
         run.stderr,
         "stdin: a load would insert 1, change 1 and remove 0 of 2 rows\n\

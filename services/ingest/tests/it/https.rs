@@ -1,4 +1,4 @@
-//! A server of files on loopback, as bad as told, and a proxy before it.
+//! A server of files on loopback that may misbehave, and a proxy before it.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -12,13 +12,13 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use water_harness::certificates::{Authority, Purpose};
 
-/// What the server does once it has read a request's head.
+/// Action of the server once it has read a request's head.
 pub type Answer = fn(&mut dyn Write, &str) -> io::Result<()>;
 
 /// A running server; it ends with the test's process.
 pub struct Server {
     address: SocketAddr,
-    /// Its authority's certificate, PEM.
+    /// Certificate of the server's authority, PEM.
     pub ca: String,
     /// The heads of all requests.
     pub heads: Arc<Mutex<Vec<String>>>,
@@ -26,7 +26,10 @@ pub struct Server {
 
 impl Server {
     /// Answers each request with `answer`, then closes.
-    pub fn start(answer: Answer) -> Self {
+    pub fn start(
+        answer: impl Fn(&mut dyn Write, &str) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        let answer = Arc::new(answer);
         let authority = Authority::new("a test's authority").unwrap();
         let names = ["localhost", "127.0.0.1"];
         let own = authority
@@ -49,8 +52,9 @@ impl Server {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (config, noted) = (Arc::clone(&config), Arc::clone(&noted));
+                let answer = Arc::clone(&answer);
                 // A client that gave up is no failure of the server.
-                thread::spawn(move || serve(stream, config, &noted, answer));
+                thread::spawn(move || serve(stream, config, &noted, &*answer));
             }
         });
         Self {
@@ -77,7 +81,7 @@ fn serve(
     stream: TcpStream,
     config: Arc<ServerConfig>,
     heads: &Mutex<Vec<String>>,
-    answer: Answer,
+    answer: &impl Fn(&mut dyn Write, &str) -> io::Result<()>,
 ) -> io::Result<()> {
     let connection = ServerConnection::new(config).map_err(io::Error::other)?;
     let mut stream = BufReader::new(StreamOwned::new(connection, stream));
@@ -94,7 +98,7 @@ fn serve(
     stream.flush()
 }
 
-/// A proxy that connects where it is asked to; its address, and whom it was asked for.
+/// A proxy that connects to any requested host; its address, and the hosts that were requested.
 pub fn proxy() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -13,9 +13,9 @@ use water_harness::postgres_proxy::{Fault, Moment, Point, PostgresProxy};
 use crate::interrupted::base::Base;
 use crate::state::State;
 
-/// How much is tried: with `all` every message is killed and cut on both sides of its delivery. Else
-/// there is one interruption at each: before one message the loader is killed, after the next the
-/// connection is cut.
+/// Variable for the number of interruptions: with `all` the loader is killed and the connection cut on both sides of
+/// every message's delivery. Otherwise each message has one: before one message the loader is killed, after the next
+/// the connection is cut.
 const HOW_MUCH: &str = "WATER_INTERRUPTIONS";
 
 const ALL: [(Moment, Fault); 4] = [
@@ -25,7 +25,7 @@ const ALL: [(Moment, Fault); 4] = [
     (Moment::Before, Fault::Cut),
 ];
 
-/// What is tried at this message.
+/// Interruptions to try at this message.
 fn ways(number: u64) -> &'static [(Moment, Fault)] {
     let all = std::env::var(HOW_MUCH).is_ok_and(|much| much == "all");
     match number % 2 {
@@ -35,14 +35,14 @@ fn ways(number: u64) -> &'static [(Moment, Fault)] {
     }
 }
 
-/// A load through the proxy that is stopped somewhere, or ends: then its exit status and summary.
-/// One that is held up is killed there (SIGKILL).
+/// Runs a load through the proxy; returns exit status and summary, or `None` if it was held up, and killed there
+/// (SIGKILL).
 async fn load(base: &Base, proxy: &PostgresProxy, words: &str) -> Option<(Option<i32>, Value)> {
-    let mut command = Command::from(base.command(words, proxy.address()));
+    let mut command = Command::from(base.command_through(proxy.address(), words));
     let command = command.stdin(Stdio::null()).kill_on_drop(true);
     let loader = command.spawn().unwrap();
     tokio::select! {
-        // Dropped, and killed by that.
+        // Dropping the loader kills it.
         () = held(proxy) => None,
         output = loader.wait_with_output() => {
             let output = output.unwrap();
@@ -55,12 +55,12 @@ async fn load(base: &Base, proxy: &PostgresProxy, words: &str) -> Option<(Option
 async fn held(proxy: &PostgresProxy) {
     proxy.reached().await;
     if !proxy.is_held() {
-        // Cut: the loader ends by itself.
+        // The connection is cut: the loader ends by itself.
         std::future::pending().await
     }
 }
 
-/// One load and what it changes.
+/// A load, its effects and its interruptions.
 struct Interrupted {
     words: &'static str,
     base: Base,
@@ -72,11 +72,11 @@ struct Interrupted {
 }
 
 impl Interrupted {
-    async fn of(words: &'static str) -> Self {
+    async fn start(words: &'static str) -> Self {
         let mut base = Base::new().await;
         let (old, new) = base.old_and_new(words).await;
         assert_ne!(old, new);
-        let proxy = PostgresProxy::before(base.database.address()).await;
+        let proxy = PostgresProxy::before(base.address()).await;
         Self {
             words,
             base,
@@ -117,12 +117,12 @@ impl Interrupted {
 /// Interrupts the load of `words` on both sides of its commit, and at its first message, its second, …
 /// until one runs to its end.
 async fn interrupt_everywhere(words: &'static str) {
-    let mut interrupted = Interrupted::of(words).await;
+    let mut interrupted = Interrupted::start(words).await;
     for way in ALL {
         let before = interrupted.stored;
         assert!(interrupted.at(Point::Text("COMMIT"), way).await);
         let stored = interrupted.stored > before;
-        // One that is delivered may still be lost with its connection.
+        // A delivered commit may still be lost with its connection.
         assert!(!stored || way.0 == Moment::After, "{way:?} the commit");
     }
     let mut number = 0;
@@ -141,12 +141,12 @@ async fn interrupt_everywhere(words: &'static str) {
     );
 }
 
-/// Whether what a load said of itself is so.
+/// Whether a load's report of itself is right.
 fn told_rightly(code: Option<i32>, summary: &Value, stored: bool) -> bool {
     match (code, summary["outcome"].as_str()) {
         (Some(0), Some("loaded")) => stored,
         (Some(1), Some("unknown")) => true,
-        // Without a connection there is no load to tell of.
+        // Without a connection there is no load to report.
         (Some(1), Some("failed") | None) => !stored,
         _ => false,
     }

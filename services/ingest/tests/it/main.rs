@@ -4,24 +4,21 @@
 
 mod administration;
 mod check;
+mod command;
 mod damage;
 mod deletion;
 mod demo;
 mod dry_run;
 mod first_load;
-mod fixture;
-mod histories;
 mod https;
-mod independent;
 mod interrupted;
 mod kill;
+mod loads;
 mod provenance;
 mod readme;
-mod refusals;
 mod remote;
 mod schema;
 mod state;
-mod strict;
 mod together;
 mod verify;
 mod vigieau;

@@ -1,17 +1,17 @@
-//! What was loaded, told to people and to programs.
+//! List of loads, for people and for programs.
 
 use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use crate::fixture::{Fixture, run};
+use crate::command::{Ingest, run};
 
-/// `words` on a terminal of its own, which `script` makes.
-fn on_a_terminal(fixture: &Fixture, words: &str) -> String {
+/// Output of `words` on a terminal, which `script` makes.
+fn on_a_terminal(ingest: &Ingest, words: &str) -> String {
     let command = format!("{} {words}", env!("CARGO_BIN_EXE_water-ingest"));
     let output = Command::new("script")
         .args(["--quiet", "--return", "--command", &command, "/dev/null"])
-        .env("WATER_POSTGRES_URL", fixture.own.url_as("water_writer"))
+        .env("WATER_POSTGRES_URL", ingest.url_as("water_writer"))
         .stdin(Stdio::null())
         .output()
         .unwrap();
@@ -22,9 +22,9 @@ fn on_a_terminal(fixture: &Fixture, words: &str) -> String {
 
 #[tokio::test]
 async fn provenance_is_a_table_on_a_terminal_and_json_elsewhere() {
-    let fixture = Fixture::new().await;
-    fixture.run("demo --accounts 1 --rows-per-account 1");
-    let shown = on_a_terminal(&fixture, "provenance --limit 2");
+    let ingest = Ingest::new().await;
+    ingest.run("demo --accounts 1 --rows-per-account 1");
+    let shown = on_a_terminal(&ingest, "provenance --limit 2");
     let lines: Vec<_> = shown.lines().collect();
     assert_eq!(lines.len(), 3, "{shown}");
     assert!(lines[0].starts_with("LOADED AT "), "{shown}");
@@ -32,19 +32,24 @@ async fn provenance_is_a_table_on_a_terminal_and_json_elsewhere() {
     assert!(lines[1].ends_with(register), "{shown}");
     let label = "synthetic: water-ingest demo --seed 1";
     assert!(lines[2].ends_with(label), "{shown}");
-    let told = fixture.run("provenance --limit 2").summary;
+    let told = ingest.run("provenance --limit 2").summary;
     assert_eq!(told[1]["synthetic"], json!(true));
 }
 
 #[tokio::test]
-async fn licence_and_link_are_noted_with_the_load() {
-    let fixture = Fixture::new().await;
-    let mut load = fixture.command("load vigieau - --as-of today --source register");
+async fn licence_and_link_are_noted_with_the_load_also_of_rows_that_are_stored() {
+    let ingest = Ingest::new().await;
+    let words = "load vigieau - --as-of today --allow-missing --source register";
+    let rows = br#"[{"code":"34","niveauGraviteMax":null}]"#;
+    let first = run(ingest.command(words), rows);
+    assert_eq!(first.summary["outcome"], json!("loaded"));
+    let mut load = ingest.command(words);
     load.args(["--licence", "Licence Ouverte 2.0"]);
     load.args(["--source-url", "https://www.data.gouv.fr/datasets/x"]);
-    let loaded = run(load, br#"[{"code":"34","niveauGraviteMax":null}]"#);
+    let loaded = run(load, rows);
     assert_eq!(loaded.code, Some(0), "{}", loaded.stderr);
-    let told = &fixture.run("provenance").summary[0];
+    assert_eq!(loaded.summary["outcome"], json!("provenance_updated"));
+    let told = &ingest.run("provenance").summary[0];
     assert_eq!(
         [&told["source"], &told["licence"], &told["sourceUrl"]],
         [
@@ -57,12 +62,12 @@ async fn licence_and_link_are_noted_with_the_load() {
 
 #[tokio::test]
 async fn a_licence_without_the_name_of_its_source_is_a_usage_error() {
-    let fixture = Fixture::new().await;
+    let ingest = Ingest::new().await;
     for flag in [
         ["--licence", "Licence Ouverte 2.0"],
         ["--source-url", "https://data.example"],
     ] {
-        let mut load = fixture.command("load vigieau - --as-of today");
+        let mut load = ingest.command("load vigieau - --as-of today");
         load.args(flag);
         let refused = run(load, b"");
         assert_eq!(refused.code, Some(64), "{}", refused.stderr);

@@ -1,14 +1,15 @@
-//! Files behind `https://`: whole or not at all, and no secret is told.
+//! Files behind `https://`: whole or not at all, and no secret is printed.
 
 use std::io::{self, Write};
 use std::process::Command;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::fixture::{Fixture, Run, command, run};
+use crate::command::{Ingest, Run, command, run};
 use crate::https::{Answer, Server, proxy};
 
 const STRESS: &str = "dept,stressIndex\n34,1\n75,2\n";
@@ -25,7 +26,7 @@ fn check(server: &Server, path: &str) -> Command {
     command(&format!("check stress {}", server.url(path)))
 }
 
-/// Fetches from a server that answers so, trusting it.
+/// Fetches from a trusted server that gives this answer.
 fn fetch(answer: Answer) -> Run {
     let (server, folder) = (Server::start(answer), tempfile::tempdir().unwrap());
     let mut check = check(&server, "/data/stress.csv?token=hunter2");
@@ -41,13 +42,13 @@ fn fetch(answer: Answer) -> Run {
 
 #[tokio::test]
 async fn a_fetched_file_is_loaded_and_its_address_is_its_label_without_the_query() {
-    let (fixture, server) = (Fixture::new().await, Server::start(whole));
+    let (ingest, server) = (Ingest::new().await, Server::start(whole));
     let words = format!(
         "load stress {} --as-of today --allow-missing",
         server.url("/data/stress.csv?token=hunter2")
     );
-    let mut load = fixture.command(&words);
-    load.env("WATER_SOURCE_CA_FILE", fixture.file("ca.crt", &server.ca))
+    let mut load = ingest.command(&words);
+    load.env("WATER_SOURCE_CA_FILE", ingest.file("ca.crt", &server.ca))
         .env("WATER_SOURCE_USERNAME", "reader")
         .env("WATER_SOURCE_PASSWORD", "hunter2");
     let run = run(load, b"");
@@ -63,7 +64,7 @@ async fn a_fetched_file_is_loaded_and_its_address_is_its_label_without_the_query
         "{head}"
     );
     let label = server.url("/data/stress.csv");
-    assert_eq!(fixture.sql("SELECT source FROM water.loads"), label);
+    assert_eq!(ingest.sql("SELECT source FROM water.loads"), label);
 }
 
 #[test]
@@ -100,6 +101,33 @@ fn an_answer_that_is_cut_off_is_no_file() {
 }
 
 #[test]
+fn a_server_that_is_away_for_a_moment_is_asked_again() {
+    let answered = AtomicBool::new(false);
+    let server = Server::start(move |out, head| {
+        if answered.swap(true, Ordering::Relaxed) {
+            whole(out, head)
+        } else {
+            write!(
+                out,
+                "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
+            )
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let mut check = check(&server, "/data/stress.csv?token=hunter2");
+    check.env("WATER_SOURCE_CA_FILE", server.ca_file(folder.path()));
+    let run = run(check, b"");
+    assert_eq!(
+        (run.code, run.stderr.as_str()),
+        (
+            Some(0),
+            "stress.csv: the server answered status 503: trying again in 1 s\n"
+        )
+    );
+    assert_eq!(server.heads.lock().unwrap().len(), 2);
+}
+
+#[test]
 fn chunks_are_read_to_their_end() {
     let run = fetch(|out, _| {
         write!(
@@ -114,6 +142,21 @@ fn chunks_are_read_to_their_end() {
         "{}",
         run.stderr
     );
+}
+
+#[test]
+fn chunks_whose_last_line_has_no_end_may_be_cut_off() {
+    let run = fetch(|out, _| {
+        let cut = STRESS.trim_end();
+        write!(
+            out,
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{cut}\r\n0\r\n\r\n",
+            cut.len()
+        )
+    });
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    let why = "the last line has no end, so the input may be cut off";
+    assert!(run.stderr.contains(why), "{}", run.stderr);
 }
 
 #[test]
@@ -174,6 +217,28 @@ fn a_server_that_is_silent_or_slow_is_not_waited_for() {
         let why = "the file did not come in time, which WATER_SOURCE_DEADLINE_SECONDS sets\n";
         assert!(run.stderr.ends_with(why), "{}", run.stderr);
         assert!(begun.elapsed() < Duration::from_secs(10));
+    }
+}
+
+#[test]
+fn a_host_that_nobody_knows_is_looked_up_once() {
+    // No name server is asked for a label that is too long.
+    let host = format!("{}.example", "a".repeat(64));
+    for (address, proxy) in [
+        (format!("https://{host}/x"), None),
+        (
+            "https://localhost/x".to_owned(),
+            Some(format!("http://{host}:3128")),
+        ),
+    ] {
+        let mut check = command(&format!("check stress {address}"));
+        check.env("WATER_SOURCE_DEADLINE_SECONDS", "4");
+        if let Some(proxy) = proxy {
+            check.env("WATER_SOURCE_PROXY", proxy);
+        }
+        let run = run(check, b"");
+        let said = format!("fetching {address}: the host's name is not known\n");
+        assert_eq!((run.code, run.stderr), (Some(1), said));
     }
 }
 

@@ -1,9 +1,10 @@
-//! All that is stored, in one short text.
+//! All stored data, in one short text.
 
 use std::fmt;
 use std::time::Duration;
 
-use water_harness::{Database, Postgres, wait_until};
+use water_harness::wait_until;
+use water_kit::Database;
 
 /// The number of rows and a digest of each table, without the times and numbers that differ from
 /// load to load.
@@ -17,10 +18,10 @@ impl fmt::Display for State {
 }
 
 impl State {
-    /// What is stored, once the last loader's session has ended. Totals and anchors must be right.
-    pub async fn of(postgres: &Postgres, database: &Database) -> Self {
+    /// Stored data, once the last loader's session has ended. Fails if totals or anchors are wrong.
+    pub async fn read(database: &Database) -> Self {
         let read = async || {
-            let said = postgres.psql(database.name(), STORED, &[])?;
+            let said = database.sql(STORED);
             let (sessions, stored) = said.split_once('\n').unwrap_or((&said, ""));
             anyhow::ensure!(sessions == "0", "{sessions} sessions of loaders");
             Ok(Self(stored.to_owned()))
@@ -32,20 +33,20 @@ impl State {
         state
     }
 
-    /// For a failure's message.
+    /// Text for a failure's message.
     pub fn beside(&self, old: &Self, new: &Self) -> String {
         format!("old:\n{old}\nnew:\n{new}\nstored:\n{self}")
     }
 }
 
-/// The loaders' sessions; each table; and of each history how many totals and anchors are not what
-/// counting its rows gives.
+/// Number of the loaders' sessions; each table; and for each history the number of totals and anchors that differ from
+/// a count of its rows.
 const STORED: &str = r#"
 SELECT count(*) FROM pg_stat_activity WHERE usename = 'water_writer' AND datname = current_database();
 SELECT format(
     $$SELECT %L, count(*), md5(string_agg(line, ' ' ORDER BY line)) FROM (
         SELECT (to_jsonb(t) - 'loaded_at' - 'deleted_at' %s)::text AS line FROM water.%I AS t) AS lines$$,
-    table_name, CASE table_name WHEN 'loads' THEN $$- 'id'$$ ELSE '' END, table_name)
+    table_name, CASE table_name WHEN 'loads' THEN $$- 'id'$$ WHEN 'versions' THEN $$- 'id' - 'at'$$ ELSE '' END, table_name)
 FROM information_schema.tables
 WHERE table_schema = 'water' AND table_type = 'BASE TABLE' ORDER BY table_name \gexec
 SELECT format($$

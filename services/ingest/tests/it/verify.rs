@@ -1,27 +1,20 @@
-//! What is kept beside the rows, compared with them.
+//! Data stored in addition to the rows, compared with them.
 
 use serde_json::json;
+use water_kit::Database;
 
-use crate::fixture::{Fixture, Run};
-
-impl Fixture {
-    /// Verifies after some SQL; the wrong checks, one a line.
-    fn verified_after(&self, sql: &str) -> Run {
-        self.sql(sql);
-        self.run("verify")
-    }
-}
+use crate::command::{Ingest, command, run};
 
 #[tokio::test]
 async fn loaded_data_agrees_with_itself() {
-    let fixture = Fixture::new().await;
-    assert_eq!(fixture.run("verify").code, Some(0));
-    fixture.run("demo --accounts 3 --rows-per-account 200");
-    fixture.run("purge --account demo-2");
-    // Deleted, and brought back.
-    fixture.run("delete analyses --account demo-1 analyses-0000001");
-    fixture.run("demo --accounts 3 --rows-per-account 200");
-    let run = fixture.run("verify");
+    let ingest = Ingest::new().await;
+    assert_eq!(ingest.run("verify").code, Some(0));
+    ingest.run("demo --accounts 3 --rows-per-account 200");
+    ingest.run("purge --account demo-2");
+    // Deleted, and loaded again.
+    ingest.run("delete analyses --account demo-1 analyses-0000001 --as-of 2025-12-31");
+    ingest.run("demo --accounts 3 --rows-per-account 200");
+    let run = ingest.run("verify");
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     assert_eq!(
         run.summary,
@@ -45,7 +38,7 @@ async fn loaded_data_agrees_with_itself() {
 }
 
 #[tokio::test]
-async fn whatever_does_not_agree_is_told_and_names_no_account() {
+async fn whatever_does_not_agree_is_reported_and_names_no_account() {
     for (damage, told) in [
         (
             "UPDATE water.analyses_accounts SET total = total + 1 WHERE account_id = 'demo-1'",
@@ -86,18 +79,24 @@ async fn whatever_does_not_agree_is_told_and_names_no_account() {
             "stress: copies of alert levels: 1 of 101 are wrong",
         ),
     ] {
-        let fixture = Fixture::new().await;
-        fixture.run("demo --accounts 2 --rows-per-account 200");
-        fixture
-            .sql("UPDATE water.stress SET stress_index = 0.5, level = 'normal' WHERE dept = '971'");
-        assert_eq!(fixture.run("verify").code, Some(0));
-        let run = fixture.verified_after(damage);
-        assert_eq!(
-            (run.code, &run.summary["outcome"]),
-            (Some(2), &json!("inconsistent"))
-        );
+        let ingest = Ingest::on(Database::filled("verified", demo).await);
+        ingest.sql(damage);
+        let run = ingest.run("verify");
+        let outcome = &run.summary["outcome"];
+        assert_eq!((run.code, outcome), (Some(2), &json!("inconsistent")));
         let last = "the stored data does not agree with itself, in the places above";
         assert_eq!(run.stderr, format!("{told}\n{last}\n"));
         assert!(!run.summary.to_string().contains("demo-"));
     }
+}
+
+/// Two accounts' histories, and a level derived from its index.
+async fn demo(database: &Database) {
+    let mut demo = command("demo --accounts 2 --rows-per-account 200");
+    demo.env("WATER_POSTGRES_URL", database.url_as("water_writer"));
+    assert_eq!(run(demo, b"").code, Some(0));
+    database.sql("UPDATE water.stress SET stress_index = 0.5, level = 'normal' WHERE dept = '971'");
+    let mut verify = command("verify");
+    verify.env("WATER_POSTGRES_URL", database.url_as("water_writer"));
+    assert_eq!(run(verify, b"").code, Some(0));
 }

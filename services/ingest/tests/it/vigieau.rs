@@ -1,186 +1,121 @@
-//! The national drought register's levels, invented and, where the file is there, real ones.
-
-use std::collections::BTreeMap;
-use std::fs;
-use std::io::Write;
-use std::path::PathBuf;
+//! The national drought register's levels: set, kept or reported.
 
 use serde_json::{Value, json};
 
-use crate::fixture::Fixture;
+use crate::command::Ingest;
 
-/// Every département with the same index, so that each has a record to take a level.
-fn stress() -> String {
-    let rows = water_domain::departement::all()
-        .iter()
-        .map(|departement| format!("{},2.5\n", departement.code));
-    std::iter::once("dept,stressIndex\n".to_owned())
-        .chain(rows)
-        .collect()
+fn levels(ingest: &Ingest) -> String {
+    ingest.sql("SELECT string_agg(dept || ' ' || level, ', ' ORDER BY dept) FROM water.stress")
 }
 
 #[tokio::test]
-async fn levels_are_set_kept_or_reported() {
-    let fixture = Fixture::new().await;
-    fixture.run_with_stdin(
-        "load stress - --as-of 2023-01-01 --allow-missing",
-        "dept,stressIndex\n01,2.5\n34,2.5\n75,2.5\n",
-    );
+async fn levels_are_set_kept_or_reported_and_an_older_index_leaves_them() {
+    let ingest = Ingest::new().await;
+    let stress = "dept,stressIndex\n01,2.5\n34,2.5\n75,2.5\n";
+    ingest.loads("stress - --as-of 2023-01-01 --allow-missing", stress);
     let register = json!([
         {"code": "01", "nom": "Ain", "niveauGraviteMax": "crise"},
         {"code": "34", "nom": "Hérault", "niveauGraviteMax": null},
         {"code": "75", "nom": "Paris", "niveauGraviteMax": "unavailable"},
         {"code": "976", "nom": "Mayotte", "niveauGraviteMax": "vigilance"},
     ]);
-    fixture.file("vigieau.json", register.to_string());
-    let run = fixture.run("load vigieau vigieau.json --as-of 2026-07-01");
-    assert_eq!(run.code, Some(0));
+    ingest.file("vigieau.json", register.to_string());
+    let run = ingest.loads(
+        "vigieau vigieau.json --as-of 2026-07-01 --allow-missing",
+        "",
+    );
     assert_eq!(
         run.stderr,
         "vigieau.json: stored, and served once there is a stress record of these départements: 976\n\
-         vigieau.json: the stored level was kept, for the file gives none or an older one: 75\n"
+         vigieau.json: the stored level was kept, for the file gives none, an older one or one of the register's day: 75\n"
     );
-    assert_eq!(
-        levels(&fixture).await,
-        levels_of(&[("01", "crise"), ("34", "normal"), ("75", "alerte")])
-    );
+    assert_eq!(levels(&ingest), "01 crise, 34 normal, 75 alerte");
+
+    let lower = "dept,stressIndex\n01,0.5\n34,0.5\n75,0.5\n976,0.5\n";
+    let run = ingest.loads("stress - --as-of 2024-01-01 --max-changed 100", lower);
+    let counts = ["kept", "derived"].map(|name| &run.summary[name]);
+    assert_eq!(counts, [&json!(3), &json!(1)]);
+    let kept = "01 crise, 34 normal, 75 normal, 976 vigilance";
+    assert_eq!(levels(&ingest), kept);
 }
 
 #[tokio::test]
-async fn a_yearly_index_does_not_overwrite_the_registers_levels() {
-    let fixture = Fixture::new().await;
-    fixture.run_with_stdin(
-        "load stress - --as-of 2023-01-01 --allow-missing",
-        "dept,stressIndex\n01,2.5\n",
-    );
-    let register = json!([{"code": "01", "nom": "Ain", "niveauGraviteMax": "crise"}]);
-    fixture.run_with_stdin("load vigieau - --as-of 2026-07-01", register.to_string());
-    let run = fixture.run_with_stdin(
-        "load stress - --as-of 2024-01-01 --max-changed 100",
-        "dept,stressIndex\n01,0.5\n",
-    );
+async fn a_real_day_is_read_back_as_it_was() {
+    let ingest = Ingest::new().await;
+    let all = water_domain::departement::all().iter();
+    let rows: String = all.map(|one| format!("{},2.5\n", one.code)).collect();
+    let stress = format!("dept,stressIndex\n{rows}");
+    ingest.loads("stress - --as-of 2023-01-01", stress);
+    let register = include_str!("../../data/vigieau-2026-07-02.json");
+    let run = ingest.loads("vigieau - --as-of 2026-07-02", register);
     assert_eq!(
-        (run.code, &run.summary["kept"], &run.summary["derived"]),
-        (Some(0), &json!(1), &json!(0))
+        (run.stderr.as_str(), &run.summary["rows"]),
+        ("", &json!(96))
     );
-    assert_eq!(levels(&fixture).await, levels_of(&[("01", "crise")]));
-}
-
-#[tokio::test]
-async fn a_first_register_before_the_first_index_is_not_lost() {
-    let fixture = Fixture::new().await;
-    let register = json!([{"code": "01", "nom": "Ain", "niveauGraviteMax": "crise"}]);
-    let run = fixture.run_with_stdin("load vigieau - --as-of 2026-07-01", register.to_string());
-    assert_eq!(
-        (run.code, &run.summary["outcome"]),
-        (Some(0), &json!("loaded"))
-    );
-    assert!(fixture.snapshot().await.stress.is_none());
-    fixture.run_with_stdin(
-        "load stress - --as-of 2024-01-01 --allow-missing",
-        "dept,stressIndex\n01,0.5\n",
-    );
-    assert_eq!(levels(&fixture).await, levels_of(&[("01", "crise")]));
-}
-
-#[tokio::test]
-async fn a_register_that_is_cut_off_is_held_back() {
-    let fixture = Fixture::new().await;
-    let entry = |code: &str| json!({"code": code, "niveauGraviteMax": "crise"});
-    let whole = json!([entry("01"), entry("34")]).to_string();
-    fixture.run_with_stdin("load vigieau - --as-of 2026-07-01", &whole);
-    let cut = json!([entry("01")]).to_string();
-    let run = fixture.run_with_stdin("load vigieau - --as-of 2026-07-02", &cut);
-    assert_eq!(run.code, Some(3));
-    assert_eq!(
-        run.stderr,
-        "vigieau: the file leaves out départements that have a legal level: 34: \
-         add --allow-missing if this is meant\n"
-    );
-    let other = whole.replace("crise", "vigilance");
-    let run = fixture.run_with_stdin("load vigieau - --as-of 2026-07-02", &other);
-    assert_eq!(
-        (run.code, run.stderr.as_str()),
-        (
-            Some(3),
-            "vigieau: 2 of 2 measured records would move far, more than 50 percent: \
-             raise --max-changed if this is meant\n"
-        )
-    );
-    let words = "load vigieau - --as-of 2026-07-02 --max-changed 100";
-    assert_eq!(fixture.run_with_stdin(words, &other).code, Some(0));
-}
-
-#[tokio::test]
-async fn three_real_days_are_read_back_as_they_were() {
-    let Some(days) = real_days() else { return };
-    let fixture = Fixture::new().await;
-    fixture.run_with_stdin("load stress - --as-of 2023-01-01", stress());
-    assert_eq!(days.len(), 3);
-    for (date, register) in days {
-        let run = fixture.run_with_stdin(
-            &format!("load vigieau - --as-of {date}"),
-            register.to_string(),
-        );
-        assert_eq!(
-            (run.code, run.stderr.as_str(), &run.summary["rows"]),
-            (Some(0), "", &json!(96))
-        );
-        let stored = levels(&fixture).await;
-        for entry in register.as_array().unwrap() {
-            let level = entry["niveauGraviteMax"].as_str().unwrap_or("normal");
-            assert_eq!(
-                stored[entry["code"].as_str().unwrap()],
-                level,
-                "{date} {entry}"
-            );
-        }
+    let stored = levels(&ingest);
+    let stored: Vec<&str> = stored.split(", ").collect();
+    let register: Vec<Value> = serde_json::from_str(register).unwrap();
+    for entry in register {
+        let (code, level) = (entry["code"].as_str(), entry["niveauGraviteMax"].as_str());
+        let record = format!("{} {}", code.unwrap(), level.unwrap_or("normal"));
+        assert!(stored.contains(&&*record), "{record} in {stored:?}");
     }
 }
 
-/// VigiEau's answer of each day, from the folder `WATER_TEST_VIGIEAU`, by default `../shared/data`
-/// beside the repository.
-fn real_days() -> Option<BTreeMap<String, Value>> {
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let folder = std::env::var_os("WATER_TEST_VIGIEAU").map_or(beside, PathBuf::from);
-    let path = folder.join("vigieau_departements_2026-06-29_2026-07-02.csv");
-    let Ok(text) = fs::read_to_string(&path) else {
-        let name = path.display();
-        #[expect(
-            clippy::explicit_write,
-            reason = "a passing test swallows eprintln!, and this must be seen"
-        )]
-        writeln!(
-            std::io::stderr(),
-            "not run: real alert levels, for {name} is not there (see WATER_TEST_VIGIEAU)"
-        )
-        .unwrap();
-        return None;
+#[tokio::test]
+async fn levels_that_end_everywhere_are_refused_and_loaded_by_the_next_days_load_which_says_so() {
+    let ingest = Ingest::new().await;
+    let answer = |level: Value| {
+        let all = water_domain::departement::all().iter();
+        let entries = all.map(|one| json!({"code": one.code, "niveauGraviteMax": level}));
+        Value::Array(entries.collect()).to_string()
     };
-    let mut days = BTreeMap::new();
-    for row in text.lines().skip(1) {
-        let fields: Vec<_> = row.split(',').collect();
-        let level = Some(fields[3]).filter(|level| !level.is_empty());
-        let entry = json!({"code": fields[1], "nom": fields[2], "niveauGraviteMax": level});
-        let day: &mut Value = days
-            .entry(fields[0].to_owned())
-            .or_insert_with(|| json!([]));
-        day.as_array_mut().unwrap().push(entry);
+    ingest.loads("vigieau - --as-of 2026-06-01", answer(json!("alerte")));
+    let (none, words) = (answer(Value::Null), "vigieau - --as-of 2026-06-02");
+    let refused = ingest.run_with_stdin(&format!("load {words}"), &none);
+    assert_eq!(
+        (refused.code, &refused.summary["outcome"]),
+        (Some(3), &json!("refused"))
+    );
+    ingest.sql("UPDATE water.refused_liftings SET refused_at = '2026-06-02T04:30:00Z'");
+    let healed = ingest.loads("vigieau - --as-of 2026-06-03", &none);
+    let refused_at = &healed.summary["liftingRefusedAt"];
+    assert_eq!(refused_at, "2026-06-02T04:30:00.000Z");
+    assert!(
+        healed.stderr.contains(
+            "stdin: levels that ended in most départements were refused at \
+             2026-06-02T04:30:00.000Z: they still end, and are loaded\n"
+        ),
+        "{}",
+        healed.stderr
+    );
+}
+
+#[tokio::test]
+async fn an_odd_entry_keeps_its_level_and_is_named_while_the_others_are_loaded() {
+    let ingest = Ingest::new().await;
+    let (mut stress, mut entries) = ("dept,stressIndex\n".to_owned(), Vec::new());
+    for one in &water_domain::departement::all()[..30] {
+        stress += &format!("{},0.5\n", one.code);
+        entries.push(json!({"code": one.code, "niveauGraviteMax": "alerte"}));
     }
-    Some(days)
-}
+    ingest.loads("stress - --as-of 2026-01-01 --allow-missing", stress);
+    let words = "vigieau - --allow-missing --max-changed 100 --as-of";
+    let register = Value::Array(entries.clone()).to_string();
+    ingest.loads(&format!("{words} 2026-07-01"), register);
 
-async fn levels(fixture: &Fixture) -> BTreeMap<String, String> {
-    let records = fixture.snapshot().await.stress.unwrap().records;
-    records
-        .iter()
-        .map(|record| (record.departement.code.to_owned(), record.level.to_string()))
-        .collect()
-}
-
-fn levels_of(levels: &[(&str, &str)]) -> BTreeMap<String, String> {
-    levels
-        .iter()
-        .map(|(code, level)| ((*code).to_owned(), (*level).to_owned()))
-        .collect()
+    let parts = json!({"code": "02", "niveauGraviteMax": null, "niveauGraviteSupMax": "crise"});
+    entries[0] = json!({"code": "01"});
+    entries[1] = parts;
+    entries[2] = json!({"code": "03", "niveauGraviteMax": "crise"});
+    entries.push(json!({"code": "978", "niveauGraviteMax": "crise"}));
+    let register = Value::Array(entries).to_string();
+    let run = ingest.loads(&format!("{words} 2026-07-02"), register);
+    let named = ["unreadable", "skipped"].map(|name| run.summary[name].clone());
+    assert_eq!(named, [json!(["01", "02"]), json!(["978"])]);
+    let levels = levels(&ingest);
+    assert!(
+        levels.starts_with("01 alerte, 02 alerte, 03 crise, 04 alerte"),
+        "{levels}"
+    );
 }

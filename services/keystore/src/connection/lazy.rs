@@ -1,4 +1,4 @@
-//! What a connection consists of: one to a server, or one to each master of a Redis Cluster.
+//! Connections of the client: one to a server, or one to each master of a Redis Cluster.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::redirection::{follow, follow_each};
 /// Commands that may wait for the socket; the client's default of 50 is less than a burst.
 const QUEUE: usize = 1024;
 
-/// Where commands go.
+/// Destination of commands.
 #[derive(Clone)]
 pub(super) enum Server {
     One(Arc<Client>),
@@ -38,7 +38,7 @@ impl Server {
         Self::Cluster(Arc::new(client))
     }
 
-    /// `answer`: longer than this no answer takes; [`super::Connection`] itself waits less.
+    /// Opens a connection. `answer`: longer than this no answer takes; [`super::Connection`] itself waits less.
     pub(super) fn open(&self, connect: Duration, answer: Duration) -> LazyConnection {
         match self {
             Self::One(client) => {

@@ -1,9 +1,8 @@
-//! How long answers are waited for, counted in looks at the sockets.
+//! Time for which answers are waited for, counted in checks of the sockets, each called a look.
 //!
-//! A worker that waits for a core, or that its CPU limit stops, looks late at an answer that came in
-//! time: such a pause is one look, however long it is. And one timer serves all questions under way:
-//! tokio wakes its driver by a system call for each new timer that is to fire first, which was one
-//! for every second request of a gate.
+//! A worker that waits for a core, or that its CPU limit stops, checks late for an answer that came in time: such a
+//! pause is one look, however long it is. And one timer serves all questions under way: tokio wakes its driver by a
+//! system call for each new timer that fires first, which was one for every second request of a gate.
 
 use std::array::from_fn;
 use std::io;
@@ -23,7 +22,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 /// fifteenth of the time less, or all of it.
 const LOOKS: usize = 15;
 
-/// One connection's looks, taken on the runtime that made them.
+/// Looks of one connection, taken on the runtime that made them.
 #[derive(Debug)]
 pub(super) struct Looks {
     shared: Arc<Shared>,
@@ -34,11 +33,11 @@ pub(super) struct Looks {
 struct Shared {
     /// Questions under way.
     waiting: AtomicUsize,
-    /// Told with the first of them.
+    /// Notified with the first of them.
     begun: Notify,
     /// Looks taken so far.
     taken: AtomicUsize,
-    /// Told to the questions that were asked [`LOOKS`] looks ago: one entry for each look within.
+    /// Notified for the questions that were asked [`LOOKS`] looks ago: one entry for each look within.
     late: [Notify; LOOKS],
 }
 
@@ -108,7 +107,7 @@ async fn look(shared: Arc<Shared>, every: Duration) {
         while shared.waiting.load(Relaxed) > 0 {
             looks.tick().await;
             let taken = shared.taken.load(Relaxed) + 1;
-            // Notify first: a question that finds the new number must not be told of this look.
+            // Notify first: a question that finds the new number must not be notified of this look.
             shared.late[taken % LOOKS].notify_waiters();
             shared.taken.store(taken, Release);
         }

@@ -1,5 +1,5 @@
-//! Where a master of a Redis Cluster points when a slot moves away from it, or has. It carried
-//! nothing out, so asking there is no repetition.
+//! Redirection by a master of a Redis Cluster whose slot is moving or has moved. That master ran nothing, so asking the
+//! other one is no repetition.
 
 use redis::aio::ConnectionLike;
 use redis::cluster_async::ClusterConnection;
@@ -34,7 +34,7 @@ pub(super) async fn follow_each(
     }
     let commands: Vec<Cmd> = commands.cmd_iter().cloned().collect();
     let mut answers = Vec::with_capacity(commands.len());
-    // What names no key goes along with the key before it: it asks about the server that has that.
+    // A command without a key goes with the key before it: it asks about the server that has that key.
     for part in commands.chunk_by(|_, next| !names_a_key(next)) {
         let mut together = Pipeline::new();
         add(&mut together, part);
@@ -58,7 +58,7 @@ async fn follow_together(
         return Err(refusal);
     };
     let mut together = Pipeline::new();
-    // While its keys are on their way the new master answers only who says that it was sent there.
+    // While its keys are on their way the new master answers only a client which says that it was sent there.
     let under_way = refusal.kind() == ErrorKind::Server(ServerErrorKind::Ask);
     if under_way {
         together.cmd("ASKING");

@@ -1,4 +1,4 @@
-//! Reading all shards, several in one pipeline.
+//! Reads all shards, several in one pipeline.
 
 use futures::{Stream, StreamExt, stream};
 use redis::{FromRedisValue, pipe};
@@ -11,7 +11,7 @@ const SHARDS_PER_BATCH: usize = 16;
 /// Pipelines under way at once: measured, more gains nothing.
 const BATCHES_IN_FLIGHT: usize = 8;
 
-/// What `command` says of each of the `keys` of each shard, in order.
+/// Replies to `command` for each of the `keys` of each shard, in order.
 pub(super) fn read<const N: usize, T: FromRedisValue>(
     connection: &Connection,
     attempt: &'static str,

@@ -9,7 +9,7 @@ use water_domain::Timestamp;
 /// request, so without a lock.
 #[derive(Debug)]
 pub(super) struct Clock {
-    /// Where this clock's monotonic milliseconds begin.
+    /// Origin of this clock's monotonic milliseconds.
     began: Instant,
     /// Redis' time at `began`, in ms; [`NEVER`] before the first reading.
     epoch: AtomicI64,

@@ -1,4 +1,4 @@
-//! Everything in the directory at once: what a rebuild writes, and what is read back to compare.
+//! Content of the whole directory: written by a rebuild, and read back to compare.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -14,7 +14,7 @@ use crate::failure::StoreError;
 use crate::owner::Owner;
 use crate::record::Record;
 
-/// All that a directory shall hold.
+/// Content that a directory shall have.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Contents {
     /// Every key to be published, in any order.
@@ -28,29 +28,29 @@ pub struct Contents {
 pub struct Entry {
     /// The key's hash.
     pub hash: KeyHash,
-    /// What the gates shall know of it.
+    /// Record of the key for the gates.
     pub record: Record,
     /// The ApiKey that declares it.
     pub owner: Owner,
-    /// Where the key comes from: decides which tombstones bar it.
+    /// Origin of the key: decides which tombstones bar it.
     pub origin: Origin,
 }
 
-/// What stands in the directory under one hash.
+/// Content of the directory for one hash.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Stored {
-    /// `None`: it cannot be decoded.
+pub struct StoredEntry {
+    /// Record; `None`: it cannot be decoded.
     pub record: Option<Record>,
-    /// `None`: missing or unreadable.
+    /// Owner; `None`: missing or unreadable.
     pub owner: Option<Owner>,
 }
 
 type Fields = Vec<(Vec<u8>, Vec<u8>)>;
 
 impl Directory {
-    /// All records with their owners, to be compared with what is declared. Not one moment's
-    /// picture: what changes meanwhile may be seen before or after.
-    pub async fn stored(&self) -> Result<HashMap<KeyHash, Stored>, StoreError> {
+    /// Records with their owners, all that there are, to be compared with what is declared. Not one moment's picture:
+    /// what changes meanwhile may be seen before or after.
+    pub async fn stored(&self) -> Result<HashMap<KeyHash, StoredEntry>, StoreError> {
         let attempt = "read all key records";
         let keys = |shard| [self.instance.records(shard), self.instance.owners(shard)];
         let mut batches = pin!(batches::read(&self.connection, attempt, "HGETALL", keys));
@@ -64,11 +64,11 @@ impl Directory {
                     let owner = owners
                         .remove(&field)
                         .and_then(|text| String::from_utf8(text).ok());
-                    // A field that is no hash was not written by an operator; the count gives it away.
+                    // A field that is no hash was not written by an operator; the count shows that it is there.
                     let Ok(hash) = field.try_into().map(KeyHash::from_bytes) else {
                         continue;
                     };
-                    let found = Stored {
+                    let found = StoredEntry {
                         record: Record::decode(&packed),
                         owner: owner.as_deref().and_then(Owner::decode),
                     };
@@ -79,7 +79,7 @@ impl Directory {
         Ok(stored)
     }
 
-    /// How many fields the directory has: others than its `meta` counts mean that Redis evicted some.
+    /// Numbers of fields in the directory: others than its `meta` counts mean that Redis evicted some.
     pub async fn counts(&self) -> Result<Counts, StoreError> {
         let attempt = "count all key records";
         let keys = |shard| {

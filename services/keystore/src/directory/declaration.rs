@@ -1,5 +1,5 @@
-//! What the operator declares of one ApiKey, and how it is written: one script, which compares it with
-//! the index and with what is stored.
+//! Declaration of the operator for one ApiKey, and the one script that writes it, which compares it with the index and
+//! with what is stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,53 +7,53 @@ use redis::ScriptInvocation;
 use water_domain::{AccountId, KeyHash, Timestamp};
 
 use super::WriteError;
-use super::claimed::Position;
+use super::claimed_directory::Position;
 use super::scripts::{DECLARE, Reply, done, hash, moment, more, number};
 use super::writer::Writer;
 use crate::failure::StoreError;
 use crate::owner::{self, Owner};
 use crate::record::Record;
 
-/// Everything that the directory shall hold of one owner from now on. What it holds besides goes.
+/// Content that the directory shall have of one owner from now on. Whatever else it holds is removed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Declaration {
     /// The ApiKey that declares.
     pub owner: Owner,
-    /// The number that [`super::owner_snapshot::OwnerSnapshot`] told: another one refuses the declaration. 0: nothing
-    /// was declared before.
+    /// The number from [`super::owner_snapshot::OwnerSnapshot`]: another one refuses the declaration. 0: nothing was
+    /// declared before.
     pub number: u64,
-    /// What the gates shall know of each key.
+    /// Record of each key for the gates.
     pub records: BTreeMap<KeyHash, Record>,
-    /// Hashes whose removal leaves no tombstone, because nobody has seen their keys or their admission
-    /// is lost. All other removals leave one.
+    /// Hashes whose removal leaves no tombstone, because their keys were never seen or their admission is lost. All
+    /// other removals leave one.
     pub withdrawn: BTreeSet<KeyHash>,
     /// Hashes that get a tombstone although the directory may not hold them. One that another owner
     /// holds stays as it is. A hash that is revoked is not published, whatever `records` says.
     pub revoked: BTreeSet<KeyHash>,
     /// Tombstones to lift from hashes in `records`: exactly those of this time.
     pub reinstated: BTreeMap<KeyHash, Timestamp>,
-    /// Whom the tombstones of this declaration bar.
+    /// Origin of the keys, which decides which accounts the tombstones of this declaration bar.
     pub origin: Origin,
     /// Whether the ApiKey is being deleted: it then holds nothing, its uid gets a tombstone, and all
     /// its later declarations are refused.
     pub is_last: bool,
 }
 
-/// Where a key comes from, which says whom its tombstone bars.
+/// Origin of a key, which decides which accounts its tombstone bars.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Origin {
     /// The operator made it: nobody else has a right to its hash, so that its tombstone bars every
     /// account.
     Generated,
-    /// It was brought along by its hash under this account. Others may know the hash: a tombstone
-    /// bars this account only.
+    /// The key was brought along by its hash under this account. Others may know the hash: a tombstone bars this
+    /// account only.
     Brought(AccountId),
 }
 
 /// A declaration that was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Declared {
-    /// Where it stands in the feed.
+pub struct DeclarationReceipt {
+    /// Position of its last change in the feed.
     pub applied: Position,
     /// The number that the next declaration must name.
     pub number: u64,
@@ -61,7 +61,7 @@ pub struct Declared {
     pub refused: BTreeMap<KeyHash, HashRefusal>,
 }
 
-/// Why a hash was not published.
+/// Reason for which a hash was not published.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HashRefusal {
     /// A tombstone bars it.
@@ -74,12 +74,12 @@ pub enum HashRefusal {
 }
 
 const ATTEMPT: &str = "declare keys";
-/// Two keys of Redis for each, and four more: a script that touches at most 1 000 does not hold up
-/// the gates.
+/// Largest number of hashes: two keys of Redis for each, and four more; a script that touches at most 1 000 does not
+/// hold up the gates.
 const MOST_HASHES: usize = 498;
 
 impl Origin {
-    /// As the scripts take it: `*` is every account.
+    /// Account in the form that the scripts take: `*` is every account.
     pub(super) fn account(&self) -> &str {
         match self {
             Self::Generated => "*",
@@ -89,13 +89,13 @@ impl Origin {
 }
 
 impl Declaration {
-    /// All hashes that it says something of.
+    /// Hashes that the declaration names.
     fn hashes(&self) -> BTreeSet<KeyHash> {
         let named = self.records.keys().chain(&self.withdrawn);
         named.chain(&self.revoked).copied().collect()
     }
 
-    /// What shall become of a hash.
+    /// Operation on a hash, and its record.
     fn op(&self, hash: &KeyHash) -> (&'static str, Vec<u8>) {
         match self.records.get(hash) {
             Some(record) if !self.is_last && !self.revoked.contains(hash) => {
@@ -135,14 +135,17 @@ impl Declaration {
 }
 
 impl Writer {
-    /// Makes what the directory holds of one owner exactly what is declared. What the owner holds and
-    /// the declaration does not name is removed, and what restricts is written, although some of its
-    /// hashes may be refused. What stands already is not written again; the answer is then the
-    /// directory's present position, which includes the earlier write.
+    /// Makes what the directory holds of one owner exactly what is declared. What the owner holds and the declaration
+    /// does not name is removed, and what restricts is written, although some of its hashes may be refused. What is
+    /// there already is not written again; the answer is then the directory's present position, which includes the
+    /// earlier write.
     ///
-    /// After an error without an answer the declaration may have been written, or may be yet. Another
-    /// declaration or claim keeps it from that; the caller must not repeat it.
-    pub async fn declare(&self, declaration: &Declaration) -> Result<Declared, WriteError> {
+    /// After an error without an answer the declaration may have been written, or may be yet. Another declaration or
+    /// claim keeps it from that; the caller must not repeat it.
+    pub async fn declare(
+        &self,
+        declaration: &Declaration,
+    ) -> Result<DeclarationReceipt, WriteError> {
         let claimed = &self.claimed;
         let _shared = claimed.rebuilding.read().await;
         let mut hashes = declaration.hashes();
@@ -161,7 +164,7 @@ impl Writer {
     }
 }
 
-fn read(fields: &[Vec<u8>]) -> Result<Declared, WriteError> {
+fn read(fields: &[Vec<u8>]) -> Result<DeclarationReceipt, WriteError> {
     let applied = Position::read(fields, ATTEMPT)?;
     let rest = fields.get(2..).and_then(|rest| rest.split_first());
     rest.and_then(|(told, refused)| {
@@ -172,7 +175,7 @@ fn read(fields: &[Vec<u8>]) -> Result<Declared, WriteError> {
             };
             Some((hash(&pair[0])?, refusal))
         });
-        Some(Declared {
+        Some(DeclarationReceipt {
             applied,
             number: number(told)?,
             refused: refused.collect::<Option<_>>()?,

@@ -1,4 +1,4 @@
--- Makes what the directory holds of one ApiKey exactly what is declared, and tells the gates.
+-- Makes what the directory holds of one ApiKey exactly what is declared, and reports it to the gates.
 -- KEYS  meta, feed, revoked, the ApiKey's shard of held, then for each hash: its shard of records,
 --       its shard of owners
 -- ARGV  owner's uid, term, generation and seq that the writer has seen, number that the declaration
@@ -49,7 +49,7 @@ if is_damaged then
   return {'interrupted'}
 end
 
--- What is to be done, before anything is.
+-- Plans every change before any is made.
 local reply, hashes, tombstones, removals, puts = {}, {}, {}, {}, {}
 local is_restricted, is_put_to = is_last, {}
 for _, change in ipairs(changes) do
@@ -110,7 +110,7 @@ local is_same = content == index.content or #hashes == 0 and not index.content
 local is_changed = is_last or not is_same or #puts > 0 or next(tombstones) ~= nil
 local number = index.number
 if is_changed then
-  -- Above every number of an earlier generation, so that none comes twice.
+  -- Greater than every number of an earlier generation, so that none is used twice.
   number = math.max(number, meta.generation) + 1
   if is_last then
     meta.revoked = meta.revoked + redis.call('HSET', revoked, uid, text(now()))

@@ -1,5 +1,5 @@
--- Marks a directory that stands before a position at which it was seen, so that whoever claims it next
--- rebuilds it. What a later leader has claimed is that one's to judge.
+-- Marks a directory that is before a position at which it was seen, so that the next claim rebuilds it.
+-- What a later leader has claimed is for that one to judge.
 -- KEYS  meta
 -- ARGV  owner's uid, term of the latest claim that the caller knows, generation and seq that it has seen
 -- reply done

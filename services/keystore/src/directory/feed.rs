@@ -1,4 +1,4 @@
-//! Following the feed: one round reads what happened since, and what `meta` says of it.
+//! Follows the feed: one round reads the changes since the last one, and `meta`.
 
 use redis::cmd;
 use redis::streams::{StreamId, StreamReadReply};
@@ -10,7 +10,7 @@ use super::scripts::{hash, number};
 use super::snapshot::{Event, Snapshot};
 use crate::failure::StoreError;
 
-/// One entry of the feed.
+/// Entry of the feed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct FeedEntry {
     pub(super) id: String,
@@ -18,13 +18,13 @@ pub(super) struct FeedEntry {
     pub(super) event: Event,
 }
 
-/// What one look at the feed showed. `seen` was read first, so that entries reach its `seq`.
+/// Result of one read of the feed. `seen` was read first, so that entries reach its `seq`.
 pub(super) struct FeedRead {
     pub(super) seen: Observation,
     pub(super) entries: Vec<FeedEntry>,
 }
 
-/// Why a copy cannot be continued, or a load is not used. The copy that is there stays.
+/// Reason for which a copy cannot be continued, or a load is not used. The copy that is there stays.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FeedFailure {
     #[error(transparent)]
@@ -49,12 +49,11 @@ pub(super) enum FeedFailure {
     Unreadable,
 }
 
-/// How long Redis holds a round open when nothing happens; also the time between lease renewals.
+/// Time for which Redis holds a round open when nothing happens; also the time between lease renewals.
 const BLOCK_MILLIS: usize = 1000;
 
-/// Reads what came after entry `after`. `wait`: holds on until something comes, for one second. Two
-/// questions, since both keys may be on different servers while their slot moves, and the second may
-/// be held open only once the first is answered.
+/// Reads the entries after `after`. `wait`: waits up to one second for the first. Two questions, since both keys may be
+/// on different servers while their slot moves, and the second may be held open only once the first is answered.
 pub(super) async fn round(
     directory: &Directory,
     after: &str,
@@ -105,7 +104,7 @@ fn read_entry(mut entry: StreamId) -> Option<FeedEntry> {
 pub(super) fn usable(seen: &Observation) -> Result<&Meta, FeedFailure> {
     let meta = seen.meta.as_ref().ok_or(FeedFailure::Missing)?;
     if meta.schema != SCHEMA {
-        // Its records may read as none: the keys that this gate knows go on.
+        // Its records may be unreadable here: the keys that this gate knows remain valid.
         Err(FeedFailure::Schema {
             stored: meta.schema,
         })
@@ -118,7 +117,8 @@ pub(super) fn usable(seen: &Observation) -> Result<&Meta, FeedFailure> {
     }
 }
 
-/// `snapshot` with the round's changes, or why it cannot be continued. `None`: nothing happened.
+/// Returns `snapshot` with the round's changes, or the reason for which it cannot be continued. `None`: nothing
+/// happened.
 pub(super) fn follow(
     snapshot: &Snapshot,
     round: FeedRead,

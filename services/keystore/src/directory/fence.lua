@@ -1,4 +1,4 @@
--- Stands before every script of the operator.
+-- Begins every script of the operator.
 
 -- Lua would print a large number as 1.7e+12.
 local function text(number) return string.format('%.0f', number) end
@@ -8,28 +8,24 @@ local function now()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- The members of meta. Those that the version before does not write have a default.
+-- Members of meta.
 local MEMBERS = {
   owner = 'string', api = 'string', replid = 'string', complete = 'boolean',
-  term = 'number', heldTerm = 'number', generation = 'number', seq = 'number',
+  term = 'number', generation = 'number', seq = 'number',
   count = 'number', owners = 'number', held = 'number', revoked = 'number',
 }
-local DEFAULTS = {api = '', heldTerm = 0, owners = 0, held = 0, revoked = 0}
 
 -- cjson prints 14 digits.
 local function is_whole(number)
   return number >= 0 and number < 1e14 and number % 1 == 0
 end
 
--- What the directory says about itself. nil: nothing, or nothing that can be read, which is worth
--- as little. Of a later schema only the schema is known.
+-- Reads meta. nil: there is none, or none that can be read, which is worth as little. Of a later schema only the schema
+-- is known.
 local function read_meta(key)
   local readable, meta = pcall(cjson.decode, redis.call('GET', key) or '')
   if not readable or type(meta) ~= 'table' or type(meta.schema) ~= 'number' then return nil end
   if meta.schema ~= 1 then return meta end
-  for name, value in pairs(DEFAULTS) do
-    if meta[name] == nil then meta[name] = value end
-  end
   for name, kind in pairs(MEMBERS) do
     if type(meta[name]) ~= kind then return nil end
     if kind == 'number' and not is_whole(meta[name]) then return nil end
@@ -37,7 +33,7 @@ local function read_meta(key)
   return meta
 end
 
--- A write passes only when the directory has this owner and this term.
+-- Lets a write pass only when the directory has this owner and this term.
 -- Returns its meta, or nil and the reply that refuses the write.
 local function fence(key, owner, term)
   local meta = read_meta(key)
@@ -63,8 +59,8 @@ local function save(key, meta)
   redis.call('SET', key, cjson.encode(meta))
 end
 
--- Whether the directory stands before a position at which it was seen: Redis went back to an earlier
--- state. Only who has seen it knows. So it is marked, and whoever claims it next rebuilds it.
+-- Whether the directory is before a position at which it was seen: Redis went back to an earlier state. Only a client
+-- that has seen that position knows. So the directory is marked, and the next claim rebuilds it.
 local function went_back(key, meta, generation, seq)
   generation = tonumber(generation)
   if meta.generation > generation then return false end
@@ -74,9 +70,9 @@ local function went_back(key, meta, generation, seq)
   return true
 end
 
--- A change is for a whole directory, on the server that it was verified on, and not before the position
--- that the writer has seen. After a restart or a failover seq may have gone back, and a gate could seem
--- to have acknowledged a change that it never saw.
+-- Lets a change pass only for a whole directory, on the server that it was verified on, and not before the position
+-- that the writer has seen. After a restart or a failover seq may have gone back, and a gate could seem to have
+-- acknowledged a change that it never saw.
 local function fence_change(key, owner, term, generation, seq)
   local meta, refusal = fence(key, owner, term)
   if not meta then return nil, refusal end
@@ -86,8 +82,8 @@ local function fence_change(key, owner, term, generation, seq)
   return meta
 end
 
--- Takes the next seq and tells the gates. 20 000 changes are more than a gate may lag behind; one
--- that does finds a gap and loads everything.
+-- Takes the next seq and reports the change to the gates. 20 000 changes are more than a gate may lag behind; one that
+-- does finds a gap and loads everything.
 local function publish(feed, meta, op, name, value)
   meta.seq = meta.seq + 1
   redis.call('XADD', feed, 'MAXLEN', '~', 20000, '*',

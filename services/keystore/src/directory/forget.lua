@@ -1,8 +1,8 @@
 -- Forgets some of the tombstones and last uses that are 90 days old.
 -- KEYS  meta, revoked, used
--- ARGV  owner's uid, term, generation and seq that the writer has seen, cursor into revoked, how many at
---       most of each
--- reply done, next cursor, how many tombstones, how many last uses | the refusals of fence_change
+-- ARGV  owner's uid, term, generation and seq that the writer has seen, cursor into revoked, largest number
+--       of each
+-- reply done, next cursor, number of tombstones, number of last uses | the refusals of fence_change
 local meta, refusal = fence_change(KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4])
 if not meta then return refusal end
 local revoked, used, oldest = KEYS[2], KEYS[3], now() - 90 * 86400000

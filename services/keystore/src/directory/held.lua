@@ -1,8 +1,8 @@
 -- The index: what the directory holds of one owner, by its uid. The number of its last change, a
 -- space, namespace/name, a newline, then the hashes, 32 bytes each.
 
--- An entry that is missing or cannot be read has number 0 and no hashes: what the owner holds all
--- the same gives it away.
+-- Reads the entry of an owner. One that is missing or cannot be read has number 0 and no hashes: what the owner holds
+-- all the same shows that it is wrong.
 local function read_held(key, uid)
   local stored = redis.call('HGET', key, uid) or ''
   local number, content = string.match(stored, '^(%d+) (.*)$')

@@ -1,4 +1,4 @@
-//! The gates' leases: what each gate has applied, and since when it was last heard of.
+//! The gates' leases: the changes that each gate has applied, and its last renewal.
 
 use std::time::Duration;
 
@@ -6,26 +6,37 @@ use serde_json::Value;
 use water_domain::Timestamp;
 
 use super::Directory;
-use super::claimed::Position;
+use super::claimed_directory::Position;
 use super::scripts::{LEASES, moment, number};
 use crate::failure::StoreError;
 
-/// A gate's word on how far its copy of the directory has come.
+/// A gate's report of the position of its copy of the directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GateLease {
     /// The pod's uid.
     pub uid: String,
-    /// The generation of the copy that it serves from; 0 while it has none.
+    /// The generation of the copy that it serves from; 0 without one.
     pub generation: u64,
     /// The last change that it has applied.
     pub seq: u64,
-    /// How long it may serve from memory after its last renewal.
+    /// Time for which it may serve from memory after its last renewal.
     pub grace: Duration,
     /// Redis' time at its last renewal.
     pub renewed: Timestamp,
+    /// Rises with each renewal of the pod.
+    pub renewal: Renewal,
 }
 
-/// All leases, and what is needed to judge them.
+/// A renewal of a lease. A later one of the same pod is greater.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub struct Renewal {
+    /// Time at which the gate's process began, in ms by Redis' clock, or later than every process before it.
+    pub start: u64,
+    /// Renewals of that process so far.
+    pub count: u64,
+}
+
+/// Leases of all gates, and what is needed to judge them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Leases {
     /// Redis' time.
@@ -33,11 +44,13 @@ pub struct Leases {
     /// The directory's generation; `None` when there is no directory, or when Redis has restarted or
     /// failed over since the directory was rebuilt, so that it may be an earlier one's.
     pub generation: Option<u64>,
-    /// In no order.
+    /// The last change in that generation; 0 with none.
+    pub seq: u64,
+    /// Leases, in no order.
     pub gates: Vec<GateLease>,
 }
 
-/// How long after its grace a silent gate is still waited for: clocks, pauses, a renewal under way.
+/// Time for which a silent gate is still waited for after its grace: clocks, pauses, a renewal under way.
 pub const MARGIN: Duration = Duration::from_secs(10);
 
 impl Directory {
@@ -65,26 +78,27 @@ impl Leases {
     /// a rebuild, or a loss of data before it, the same `seq` may have meant another change. A rebuild
     /// starts above every earlier `seq`, so that a gate which has loaded it has every change before it.
     ///
-    /// A Redis that went back in time shows leases that are older than the gates' last words, so that
-    /// their age says nothing: such a gate is waited for as one without a lease is.
+    /// A Redis that went back in time shows leases older than the gates' last renewals, so that their age says nothing:
+    /// such a gate is waited for like one without a lease.
     pub fn is_outdated(&self, lease: &GateLease) -> bool {
         Some(lease.generation) != self.generation
     }
 
     /// The lease of the pod with this uid.
-    pub fn of(&self, uid: &str) -> Option<&GateLease> {
+    pub fn get(&self, uid: &str) -> Option<&GateLease> {
         self.gates.iter().find(|lease| lease.uid == uid)
     }
 
-    /// When the last rebuild began, by Redis' clock, or later: a generation's number is that time in
-    /// ms, unless the one before was higher. `None` with no generation.
+    /// Time at which the last rebuild began, by Redis' clock, or later: a generation's number is that time in ms,
+    /// unless the one before was higher. `None` with no generation.
     pub fn rebuilt(&self) -> Option<Timestamp> {
         Timestamp::from_millis(i64::try_from(self.generation?).ok()?)
     }
 
     /// Reads the reply of `leases.lua`.
     fn read(reply: &[Vec<u8>]) -> Option<Self> {
-        let (head, leases) = reply.split_at_checked(2)?;
+        let (head, leases) = reply.split_at_checked(3)?;
+        let seq = &head[2][..];
         let leases = leases.iter();
         Some(Self {
             now: moment(&head[0])?,
@@ -92,6 +106,7 @@ impl Leases {
                 b"" => None,
                 generation => Some(number(generation)?),
             },
+            seq: if seq.is_empty() { 0 } else { number(seq)? },
             gates: leases
                 .filter_map(|lease| GateLease::decode(lease))
                 .collect(),
@@ -109,6 +124,10 @@ impl GateLease {
             seq: lease["seq"].as_u64()?,
             grace: Duration::from_millis(lease["grace"].as_u64()?),
             renewed: Timestamp::from_millis(lease["renewed"].as_i64()?)?,
+            renewal: Renewal {
+                start: lease["start"].as_u64().unwrap_or_default(),
+                count: lease["count"].as_u64().unwrap_or_default(),
+            },
         })
     }
 }
@@ -118,7 +137,7 @@ mod tests {
     use super::*;
 
     fn leases(lease: &str) -> Leases {
-        let reply = ["200000", "7", lease].map(|text| text.as_bytes().to_vec());
+        let reply = ["200000", "7", "10", lease].map(|text| text.as_bytes().to_vec());
         Leases::read(&reply).unwrap()
     }
 
@@ -163,7 +182,7 @@ mod tests {
     fn a_lease_that_cannot_be_read_hides_no_other() {
         let good =
             r#"{"uid":"good","generation":1,"seq":1,"grace":1,"renewed":1,"mode":"serving"}"#;
-        let reply = ["200000", "7", r#"{"renewed":1}"#, good];
+        let reply = ["200000", "7", "10", r#"{"renewed":1}"#, good];
         let leases = Leases::read(&reply.map(|text| text.as_bytes().to_vec())).unwrap();
         assert_eq!(leases.gates.len(), 1);
         assert_eq!(leases.gates[0].uid, "good");

@@ -1,5 +1,5 @@
-//! Loading the whole directory: note the feed's end, read `meta`, read all shards, then follow the
-//! feed up to a second reading of `meta`, with which the result must agree.
+//! Loads the whole directory: notes the feed's end, reads `meta`, reads all shards, then follows the feed up to a
+//! second reading of `meta`, with which the result must agree.
 
 use futures::{TryStreamExt, stream};
 use redis::{Value, cmd};
@@ -13,13 +13,13 @@ use crate::failure::StoreError;
 
 const ATTEMPT: &str = "load the key directory";
 
-/// A complete copy, and the feed's entry from which it goes on.
-pub(super) struct Loaded {
+/// A complete copy, and the feed's entry from which to continue.
+pub(super) struct DirectoryCopy {
     pub(super) snapshot: Snapshot,
     pub(super) after: String,
 }
 
-pub(super) async fn load(directory: &Directory) -> Result<Loaded, FeedFailure> {
+pub(super) async fn load(directory: &Directory) -> Result<DirectoryCopy, FeedFailure> {
     let after = feed_end(directory).await?;
     // Everything up to this `seq` is in the shards that are read from here on.
     let start = round(directory, &after, false).await?.seen;
@@ -33,13 +33,12 @@ pub(super) async fn load(directory: &Directory) -> Result<Loaded, FeedFailure> {
     catch_up(directory, loaded, after).await
 }
 
-/// Applies what changed while the shards were read, and compares the count where both readings
-/// stand at the same `seq`.
+/// Applies what changed while the shards were read, and compares the count where both readings are at the same `seq`.
 async fn catch_up(
     directory: &Directory,
     loaded: Snapshot,
     after: String,
-) -> Result<Loaded, FeedFailure> {
+) -> Result<DirectoryCopy, FeedFailure> {
     let mut caught_up = round(directory, &after, false).await?;
     let meta = usable(&caught_up.seen)?;
     if meta.generation != loaded.generation {
@@ -70,10 +69,10 @@ async fn catch_up(
         });
     }
     let snapshot = extend(&snapshot, later)?.unwrap_or(snapshot);
-    Ok(Loaded { snapshot, after })
+    Ok(DirectoryCopy { snapshot, after })
 }
 
-/// The id of the feed's last entry; `0-0` stands before the first.
+/// The id of the feed's last entry; `0-0` is before the first.
 pub(super) async fn feed_end(directory: &Directory) -> Result<String, StoreError> {
     let mut command = cmd("XREVRANGE");
     command

@@ -1,10 +1,10 @@
-//! What the directory says about itself, and what the server that holds it says.
+//! State of the directory in its `meta`, and state of the server that holds it.
 
 use redis::{InfoDict, pipe};
 use serde::Deserialize;
 
 use super::Directory;
-use super::claimed::Position;
+use super::claimed_directory::Position;
 use crate::failure::StoreError;
 
 /// The layout that this version reads and writes; the scripts name it too.
@@ -17,21 +17,15 @@ pub struct Meta {
     pub schema: u64,
     /// Uid of the namespace whose operator writes the directory.
     pub owner: String,
-    /// Uid of the WaterDataApi whose keys it holds; empty where an operator of the version before
-    /// made it.
-    #[serde(default)]
+    /// Uid of the WaterDataApi whose keys it holds.
     pub api: String,
     /// Fences writers: a write passes only with this term.
     pub term: u64,
-    /// The term whose writer has kept the index. Another one than `term` means that an operator of
-    /// the version before has written since, and that the index cannot be believed.
-    #[serde(default, rename = "heldTerm")]
-    pub held_term: u64,
     /// Counts rebuilds. An acknowledgement counts only in this generation.
     pub generation: u64,
     /// Whether a rebuild has written everything.
     pub complete: bool,
-    /// How many fields there must be. Another number means that Redis has evicted some.
+    /// Numbers of fields that there must be. Another number means that Redis has evicted some.
     #[serde(flatten)]
     pub counts: Counts,
     /// The last change's number.
@@ -42,13 +36,12 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// Reads what GET answered. What cannot be read is worth as little as nothing: a claim replaces
-    /// it, and a rebuild follows.
+    /// Reads the reply of GET. An unreadable `meta` is treated as none: a claim replaces it, and a rebuild follows.
     pub(crate) fn decode(stored: Option<&[u8]>) -> Option<Self> {
         serde_json::from_slice(stored?).ok()
     }
 
-    /// How far the directory has come.
+    /// Position of the directory.
     pub fn position(&self) -> Position {
         Position {
             generation: self.generation,
@@ -57,27 +50,24 @@ impl Meta {
     }
 }
 
-/// How many fields the directory has, of each kind that a rebuild would miss.
+/// Numbers of fields in the directory, of each kind that a rebuild would miss.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 pub struct Counts {
     /// Key records, decodable or not.
     #[serde(rename = "count")]
     pub records: u64,
     /// Owners of key records: the operator's, as are the next two.
-    #[serde(default)]
     pub owners: u64,
     /// Entries of the index.
-    #[serde(default)]
     pub held: u64,
     /// Tombstones of keys and of owners.
-    #[serde(default)]
     pub revoked: u64,
 }
 
-/// One look at the directory and its server.
+/// State of the directory and its server at one moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Observation {
-    /// `None`: there is no directory, or its `meta` cannot be read.
+    /// `meta` of the directory; `None`: there is no directory, or it cannot be read.
     pub meta: Option<Meta>,
     /// The server's `master_replid`.
     pub replid: String,
@@ -97,7 +87,7 @@ impl Observation {
             meta: Meta::decode(meta),
             replid: info.get("master_replid")?,
             is_replica: role != "master",
-            // Redis tells this number only where both settings are.
+            // Redis shows this number only where both settings are.
             is_unguarded: replicas > 0 && !info.contains_key(&"min_slaves_good_slaves"),
         })
     }
@@ -116,12 +106,12 @@ impl Observation {
 }
 
 impl Directory {
-    /// What `meta` and the server say: cheap enough for once a second.
+    /// Reads `meta` and the server's state: cheap enough for once a second.
     pub async fn observe(&self) -> Result<Observation, StoreError> {
         self.observe_to("observe the key directory").await
     }
 
-    /// The same; `attempt` completes "cannot …" in the error.
+    /// Observes likewise; `attempt` completes "cannot …" in the error.
     pub(super) async fn observe_to(
         &self,
         attempt: &'static str,
@@ -147,7 +137,7 @@ mod tests {
 
     fn meta(complete: bool, replid: &str) -> Vec<u8> {
         format!(
-            r#"{{"schema":1,"owner":"u","term":2,"generation":3,"complete":{complete},"count":0,"seq":5,"replid":"{replid}"}}"#
+            r#"{{"schema":1,"owner":"u","api":"a","term":2,"generation":3,"complete":{complete},"count":0,"owners":0,"held":0,"revoked":0,"seq":5,"replid":"{replid}"}}"#
         )
         .into_bytes()
     }
@@ -177,12 +167,5 @@ mod tests {
             let seen = observed(stored.as_deref(), INFO);
             assert!(seen.needs_rebuild(), "{seen:?}");
         }
-    }
-
-    #[test]
-    fn a_meta_of_the_version_before_has_no_index() {
-        let seen = observed(Some(&meta(true, "abc")), INFO);
-        let meta = seen.verified().unwrap();
-        assert_ne!(meta.held_term, meta.term);
     }
 }

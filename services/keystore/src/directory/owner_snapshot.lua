@@ -1,4 +1,4 @@
--- What a pass over one ApiKey needs to know, at one moment.
+-- State of one ApiKey that a pass over it needs, at one moment.
 -- KEYS  meta, revoked, the ApiKey's shard of held, then for each hash: its shard of records, its
 --       shard of owners
 -- ARGV  the ApiKey's uid, account that asks ('*' for a generated key), then each hash

@@ -1,23 +1,23 @@
-//! What the operator asks of one ApiKey before it decides.
+//! State of one ApiKey in the directory, which the operator reads before it decides.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use water_domain::{KeyHash, Timestamp};
 
 use super::Directory;
-use super::claimed::Position;
-use super::declaration::Origin;
+use super::claimed_directory::Position;
+use super::declaration::{Declaration, Origin};
 use super::scripts::{OWNER_SNAPSHOT, Reply, done, hash, moment, more, number};
 use crate::failure::StoreError;
-use crate::owner;
+use crate::owner::{self, Owner};
 use crate::record::Record;
 
-/// What the directory says of one owner, all at one moment.
+/// State of one owner in the directory, all at one moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OwnerSnapshot {
     /// The number of its last change, for the next declaration; 0: nothing was declared yet.
     pub number: u64,
-    /// What is held of this owner; `None`: a record that is missing or cannot be decoded.
+    /// Records of this owner; `None`: a record that is missing or cannot be decoded.
     pub records: BTreeMap<KeyHash, Option<Record>>,
     /// The tombstones that bar asked or held hashes for this origin, with their times.
     pub barred: BTreeMap<KeyHash, Timestamp>,
@@ -27,19 +27,40 @@ pub struct OwnerSnapshot {
     pub is_gone: bool,
     /// Redis' time.
     pub now: Timestamp,
-    /// The term of the last claim: under another one this is not the asker's to judge. 0: there is no
-    /// directory.
+    /// The term of the last claim: under another one this is not for the caller to judge. 0: there is no directory.
     pub term: u64,
     /// The last change of the directory; `None` unless it is complete and on the server on which it
     /// was completed.
     pub position: Option<Position>,
 }
 
+impl OwnerSnapshot {
+    /// Declaration of these records by the owner. Everything else that is held is withdrawn, without a tombstone.
+    pub fn declaration(
+        &self,
+        owner: Owner,
+        origin: Origin,
+        records: BTreeMap<KeyHash, Record>,
+    ) -> Declaration {
+        let held = self.records.keys().copied();
+        Declaration {
+            owner,
+            number: self.number,
+            withdrawn: held.filter(|hash| !records.contains_key(hash)).collect(),
+            records,
+            revoked: BTreeSet::new(),
+            reinstated: BTreeMap::new(),
+            origin,
+            is_last: false,
+        }
+    }
+}
+
 const ATTEMPT: &str = "look at what is held of an ApiKey";
 
 impl Directory {
-    /// What is held of the owner with this uid, and what stands in the way of `hashes` when an owner
-    /// of this origin declares them: all that a declaration is decided by.
+    /// Records of the owner with this uid, and obstacles for `hashes` when an owner of this origin declares them: all
+    /// that a declaration is decided by.
     pub async fn owner_snapshot(
         &self,
         uid: &str,

@@ -1,4 +1,4 @@
--- Makes the plans exactly these, and tells the gates what differs.
+-- Makes the plans exactly these, and reports to the gates what differs.
 -- KEYS  meta, feed, plans
 -- ARGV  owner's uid, term, generation and seq that the writer has seen, then for each plan: name, value
 -- reply done, seq, generation | the refusals of fence_change

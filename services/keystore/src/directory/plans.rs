@@ -35,13 +35,13 @@ pub(super) fn decode(name: &str, value: &str) -> Option<Plan> {
 }
 
 impl Directory {
-    /// The plans as they stand; one of another form is left out.
+    /// The plans in Redis; one of another form is left out.
     pub async fn plans(&self) -> Result<Vec<Plan>, StoreError> {
         let plans = self.read_plans("read the plans").await?;
         Ok(plans.into_iter().flatten().collect())
     }
 
-    /// Each plan as it stands; `None`: it has another form.
+    /// Plans in Redis; `None`: a plan of another form.
     pub(super) async fn read_plans(
         &self,
         attempt: &'static str,

@@ -1,13 +1,13 @@
-//! Writing the whole directory anew: begin a generation, replace shard after shard, then the index,
-//! complete it. A shard is not cleared before it is written: while the slot of a Redis Cluster moves,
-//! what is deleted cannot be written again.
+//! Writes the whole directory again: begins a generation, replaces shard after shard, then the index, completes it. A
+//! shard is not cleared before it is written: while the slot of a Redis Cluster moves, what is deleted cannot be
+//! written again.
 
 use std::collections::{HashMap, HashSet};
 
 use water_domain::KeyHash;
 use water_domain::key::Shard;
 
-use super::claimed::{Claimed, Position};
+use super::claimed_directory::{ClaimedDirectory, Position};
 use super::contents::{Contents, Entry};
 use super::meta::Meta;
 use super::scripts::{REBUILD_BEGIN, REBUILD_END, REBUILD_HELD, REBUILD_SHARDS, hash};
@@ -16,10 +16,10 @@ use super::{WriteError, plans};
 use crate::failure::StoreError;
 use crate::owner::{self, Owner};
 
-/// What a rebuild has left.
+/// Result of a rebuild.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rebuilt {
-    /// `meta` as it stands then.
+    /// `meta` after the rebuild.
     pub meta: Meta,
     /// The hashes that were left out, because they or their owners had been revoked.
     pub left_out: Vec<KeyHash>,
@@ -57,7 +57,7 @@ impl Writer {
     }
 }
 
-async fn begin(claimed: &Claimed, wanted: &Contents) -> Result<u64, WriteError> {
+async fn begin(claimed: &ClaimedDirectory, wanted: &Contents) -> Result<u64, WriteError> {
     let mut call = claimed.call(&REBUILD_BEGIN);
     call.key(claimed.instance.plans());
     for plan in &wanted.plans {
@@ -78,9 +78,9 @@ fn by_shard(mut entries: Vec<Entry>) -> Vec<Vec<Entry>> {
     shards
 }
 
-/// Replaces the shards of `part`, and answers the barred hashes among what was declared for them.
+/// Replaces the shards of `part`, and returns the tombstoned hashes among what was declared for them.
 async fn write_records(
-    claimed: &Claimed,
+    claimed: &ClaimedDirectory,
     generation: u64,
     part: &[Shard],
     entries: &[Vec<Entry>],
@@ -109,7 +109,7 @@ async fn write_records(
 /// Owners of one shard with what was written of theirs.
 type Index<'a> = Vec<(&'a Owner, Vec<KeyHash>)>;
 
-/// By shard; an owner of whom nothing was written has no entry.
+/// Index by shard; an owner without a written key has no entry.
 fn index<'a>(entries: &'a [Vec<Entry>], left_out: &[KeyHash]) -> Vec<Index<'a>> {
     let left_out: HashSet<&KeyHash> = left_out.iter().collect();
     let mut owners: HashMap<&str, (&Owner, Vec<KeyHash>)> = HashMap::new();
@@ -127,7 +127,7 @@ fn index<'a>(entries: &'a [Vec<Entry>], left_out: &[KeyHash]) -> Vec<Index<'a>> 
 }
 
 async fn write_index(
-    claimed: &Claimed,
+    claimed: &ClaimedDirectory,
     generation: u64,
     part: &[Shard],
     index: &[Index<'_>],
@@ -155,7 +155,11 @@ fn content(owner: &Owner, hashes: &[KeyHash]) -> Vec<u8> {
     content
 }
 
-async fn end(claimed: &Claimed, generation: u64, index: &[Index<'_>]) -> Result<Meta, WriteError> {
+async fn end(
+    claimed: &ClaimedDirectory,
+    generation: u64,
+    index: &[Index<'_>],
+) -> Result<Meta, WriteError> {
     let owners = index.iter().flatten();
     let records: usize = owners.clone().map(|(_, hashes)| hashes.len()).sum();
     let mut call = claimed.call(&REBUILD_END);

@@ -1,5 +1,5 @@
 -- Begins a rebuild: a new generation that is not complete, on the server that answers here. Nothing is
--- declared until it is complete, so that what the index says meanwhile counts for nothing.
+-- declared until it is complete, so that the index counts for nothing meanwhile.
 -- KEYS  meta, plans
 -- ARGV  owner's uid, term, then for each plan: name, value
 -- reply done, seq, generation | the fence's refusals

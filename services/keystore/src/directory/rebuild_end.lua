@@ -1,6 +1,6 @@
 -- Ends a rebuild: from here on the gates may load it.
 -- KEYS  meta, revoked
--- ARGV  owner's uid, term, generation, how many records were written, how many entries of the index
+-- ARGV  owner's uid, term, generation, number of records that were written, number of entries of the index
 -- reply done, meta as JSON | interrupted | the fence's refusals
 local meta, refusal = fence(KEYS[1], ARGV[1], ARGV[2])
 if not meta then return refusal end
@@ -11,6 +11,5 @@ end
 meta.count, meta.owners, meta.held = tonumber(ARGV[4]), tonumber(ARGV[4]), tonumber(ARGV[5])
 meta.revoked = redis.call('HLEN', KEYS[2])
 meta.complete = true
-meta.heldTerm = meta.term
 save(KEYS[1], meta)
 return {'done', cjson.encode(meta)}

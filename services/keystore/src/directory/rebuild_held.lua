@@ -1,6 +1,6 @@
 -- Makes some shards of the index hold exactly these owners.
 -- KEYS  meta, then each shard of held
--- ARGV  owner's uid, term, generation, then for each shard: how many ApiKeys, and for each:
+-- ARGV  owner's uid, term, generation, then for each shard: number of ApiKeys, and for each:
 --         its uid, the content of its entry
 -- reply done | interrupted | the fence's refusals
 local meta, refusal = fence(KEYS[1], ARGV[1], ARGV[2])

@@ -1,6 +1,6 @@
 -- Makes some shards hold exactly what is declared, without what a tombstone bars.
 -- KEYS  meta, revoked, then for each shard: records, owners
--- ARGV  owner's uid, term, generation, then for each shard: how many keys, and for each key:
+-- ARGV  owner's uid, term, generation, then for each shard: number of keys, and for each key:
 --         hash, packed record, the ApiKey's uid, its stored form, account that asks ('*' for a
 --         generated key)
 -- reply done, each hash that was left out | interrupted | the fence's refusals

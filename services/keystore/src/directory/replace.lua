@@ -1,6 +1,6 @@
--- Making a hash hold exactly some fields.
+-- Functions that make a hash hold exactly some fields.
 
--- Which of `wanted` are missing or differ, and which fields are too many.
+-- Returns those of `wanted` that are missing or differ, and the fields that are too many.
 local function differences(key, wanted)
   local stored, puts, removals = {}, {}, {}
   local fields = redis.call('HGETALL', key)

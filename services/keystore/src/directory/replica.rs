@@ -1,8 +1,7 @@
-//! A gate's copy of the key directory: loaded once, kept up by the feed, read by every request
-//! without a round trip.
+//! A gate's copy of the key directory: loaded once, kept up by the feed, read by every request without a round trip.
 //!
-//! A copy is only ever replaced by a later complete one. While Redis is away, wiped or doubtful,
-//! the copy that is there stays, and [`Replica::status`] says how old it may be.
+//! A copy is only ever replaced by a later complete one. While Redis is away, wiped or doubtful, the copy that is there
+//! stays, and [`Replica::status`] reports how old it may be.
 
 mod status;
 mod view;
@@ -24,40 +23,44 @@ pub use view::View;
 use super::Directory;
 use super::clock::Clock;
 use super::feed::{FeedFailure, follow, round};
-use super::load::{Loaded, feed_end, load};
+use super::lease::Renewal;
+use super::load::{DirectoryCopy, feed_end, load};
 use super::scripts::LEASE;
 use super::snapshot::Snapshot;
 use crate::connection::Connection;
 use crate::failure::StoreError;
 use crate::keys::Instance;
 
-/// Everything is loaded anew this often, whatever the feed says: what no check noticed ends here.
+/// Interval at which everything is loaded again, whatever the feed says: what no check noticed ends here.
 const RELOAD_EVERY: Duration = Duration::from_secs(600);
+const RENEW: &str = "renew the lease";
 /// Pause after a failure. Two seconds after Redis is back everything shall be exact again.
 const RETRY_AFTER: Duration = Duration::from_millis(250);
 
-/// Who this gate is, in its lease.
+/// Identity of this gate in its lease.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GateIdentity {
     /// The pod's name.
     pub pod: String,
     /// The pod's uid.
     pub uid: String,
-    /// How long the gate serves from memory after its last renewal.
+    /// Time for which the gate serves from memory after its last renewal.
     pub grace: Duration,
 }
 
-/// The copy and what keeps it up. One task [`Replica::run`]s it; any thread reads.
+/// The copy and its upkeep. One task [`Replica::run`]s it; any thread reads.
 #[derive(Debug)]
 pub struct Replica {
     directory: Directory,
     identity: GateIdentity,
-    /// Replaced by `run` only; `None` until the first complete load.
+    /// Copy, which only `run` replaces; `None` until the first complete load.
     snapshot: ArcSwapOption<Snapshot>,
     clock: Clock,
     /// Counts replacements of the copy; the limiter forgets its refusals with each.
     changes: Arc<AtomicU64>,
-    /// How many gates there were at the last renewal; 0 before the first.
+    /// The last renewal that was tried; sent by `run` only, one after the other.
+    renewal: Mutex<Renewal>,
+    /// Number of gates at the last renewal; 0 before the first.
     gates: Arc<AtomicU32>,
     progress: Mutex<Progress>,
     complete: watch::Sender<bool>,
@@ -74,6 +77,7 @@ impl Replica {
             snapshot: ArcSwapOption::empty(),
             clock: Clock::new(Instant::now()),
             changes: Arc::default(),
+            renewal: Mutex::default(),
             gates: Arc::default(),
             progress: Mutex::default(),
             complete: watch::Sender::new(false),
@@ -81,7 +85,7 @@ impl Replica {
         }
     }
 
-    /// Loads everything anew this often, instead of every ten minutes.
+    /// Loads everything again this often, instead of every ten minutes.
     pub fn reloading_every(mut self, period: Duration) -> Self {
         self.reload_every = period;
         self
@@ -104,14 +108,14 @@ impl Replica {
         self.changes.clone()
     }
 
-    /// How many gates may be serving, this one too, as of the last renewal; 0 before the first.
+    /// Number of gates that may be serving, this one too, as of the last renewal; 0 before the first.
     pub fn live_gates(&self) -> Arc<AtomicU32> {
         self.gates.clone()
     }
 
-    /// Since the lease was last renewed, by the monotonic clock; `None` before the first load. A
-    /// gate serves from memory no longer than its grace after that, since nobody waits for it any
-    /// longer. A renewal after that counts only once the copy has caught up with it.
+    /// Time since the lease was last renewed, by the monotonic clock; `None` before the first load. A gate serves from
+    /// memory no longer than its grace after that, since nobody waits for it any longer. A renewal after that counts
+    /// only once the copy has caught up with it.
     pub fn since_renewal(&self) -> Option<Duration> {
         self.progress().since_renewal()
     }
@@ -123,14 +127,14 @@ impl Replica {
         seen.expect("the sender lives as long as this replica");
     }
 
-    /// How the copy stands.
+    /// Status of the copy.
     pub fn status(&self) -> ReplicaStatus {
         let snapshot = self.snapshot.load();
         self.progress().status(snapshot.as_deref())
     }
 
-    /// Keeps the copy up for as long as it is polled. Never returns: every failure is told by
-    /// [`Replica::status`] and one log line, and tried again.
+    /// Keeps the copy up for as long as it is polled. Never returns: every failure is reported by [`Replica::status`]
+    /// and one log line, and tried again.
     pub async fn run(&self) -> Infallible {
         let mut after: Option<String> = None;
         loop {
@@ -161,14 +165,14 @@ impl Replica {
         connection.run("give the lease back", &command).await
     }
 
-    /// The lease stands before the first shard is read: a deletion that this load may miss must
-    /// know whom to wait for. The feed is heard before that, since a gate that cannot hear it must
-    /// not renew.
+    /// Loads everything. The lease is written before the first shard is read: a deletion that this load may miss must
+    /// know that it has to wait for this gate. The feed is read before that, since a gate that cannot read it must not
+    /// renew.
     async fn reload(&self) -> Result<Option<String>, FeedFailure> {
         feed_end(&self.directory).await?;
         self.replied();
         self.renew().await?;
-        let Loaded { snapshot, after } = load(&self.directory).await?;
+        let DirectoryCopy { snapshot, after } = load(&self.directory).await?;
         tracing::info!(
             directory.keys = snapshot.keys,
             directory.generation = snapshot.generation,
@@ -181,16 +185,16 @@ impl Replica {
         Ok(Some(after))
     }
 
-    /// Rounds of the feed until a reload is due, which `None` says. With a failure comes the feed's
-    /// entry from which to go on.
+    /// Reads rounds of the feed until a reload is due, which `None` reports. A failure is returned with the feed's
+    /// entry from which to continue.
     async fn follow(
         &self,
         mut after: String,
     ) -> Result<Option<String>, (FeedFailure, Option<String>)> {
         while self.progress().is_younger_than(self.reload_every) {
-            // First the lease, which acknowledges what has just been applied, then the next round:
-            // so it is renewed each second. When the feed has been silent for long it is not, or
-            // revocations that do not arrive here would be waited for without end.
+            // The lease, which acknowledges what has just been applied, precedes the next round, so that it is renewed
+            // each second. It is not while the feed is silent for long: revocations that do not arrive here would be
+            // waited for without end.
             let is_heard = self.progress().is_heard();
             let read = async {
                 if is_heard {
@@ -235,11 +239,28 @@ impl Replica {
         self.changes.fetch_add(1, Ordering::Release);
     }
 
-    /// Renews the lease with what is served, and reads Redis' clock on the way.
+    /// Renews the lease with what is served, and reads Redis' clock on the way. No load runs meanwhile, so
+    /// that a renewal without a copy says that the next load reads what was there before.
     async fn renew(&self) -> Result<(), StoreError> {
+        // The first one of a process is refused: its reply says when the process begins.
+        for _ in 0..2 {
+            if self.try_to_renew().await? {
+                return Ok(());
+            }
+        }
+        Err(StoreError::unexpected(RENEW))
+    }
+
+    /// Whether the lease was renewed; else this process has begun after the one that was.
+    async fn try_to_renew(&self) -> Result<bool, StoreError> {
+        let renewal = {
+            let mut renewal = self.renewal.lock().unwrap_or_else(PoisonError::into_inner);
+            renewal.count += 1;
+            *renewal
+        };
         let snapshot = self.snapshot.load_full();
         let (generation, seq) = snapshot.map_or((0, 0), |served| (served.generation, served.seq));
-        // Read by people, and by an operator of the version before.
+        // Read by people only.
         let mode = if generation == 0 {
             "loading"
         } else {
@@ -251,20 +272,26 @@ impl Replica {
             .arg(generation)
             .arg(seq)
             .arg(self.identity.grace.as_millis() as u64)
-            .arg(mode);
+            .arg(mode)
+            .arg(renewal.start)
+            .arg(renewal.count);
         let sent = Instant::now();
-        let (seconds, micros, gates): (i64, i64, u32) = self
-            .directory
-            .connection
-            .run_script("renew the lease", &call)
-            .await?;
+        let (seconds, micros, gates, begun): (i64, i64, u32, u64) =
+            self.directory.connection.run_script(RENEW, &call).await?;
         let received = Instant::now();
+        if begun > 0 {
+            let now = u64::try_from(seconds * 1000 + micros / 1000).unwrap_or_default();
+            let start = now.max(begun + 1);
+            let mut renewal = self.renewal.lock().unwrap_or_else(PoisonError::into_inner);
+            *renewal = Renewal { start, count: 0 };
+            return Ok(false);
+        }
         self.clock
             .set(seconds * 1000 + micros / 1000, sent, received);
         self.gates.store(gates, Ordering::Release);
         // The moment before it was sent: the server may have counted from then.
         self.progress().renewed(sent, received, self.identity.grace);
-        Ok(())
+        Ok(true)
     }
 
     fn set_back(&self, failure: &FeedFailure, needs_reload: bool) {

@@ -1,6 +1,5 @@
-//! The directory's Lua scripts and how their replies are read. KEYS, ARGV and reply of each stand
-//! above it; all keys of a script share one hash tag and are named, so that a moving slot refuses a
-//! script before its first write.
+//! The directory's Lua scripts and the readers of their replies. Each script begins with its KEYS, ARGV and reply; all
+//! keys of a script share one hash tag and are named, so that a moving slot refuses a script before its first write.
 
 use std::sync::LazyLock;
 
@@ -103,7 +102,7 @@ pub(super) fn moment(field: &[u8]) -> Option<Timestamp> {
     Timestamp::from_millis(i64::try_from(number(field)?).ok()?)
 }
 
-/// A hash as it stands in the directory: its 32 bytes.
+/// A hash in its form in the directory: its 32 bytes.
 pub(super) fn hash(field: &[u8]) -> Option<KeyHash> {
     field.try_into().ok().map(KeyHash::from_bytes)
 }

@@ -1,8 +1,8 @@
-//! One shard of the directory in a gate's memory: a table of places, then hashes and packed records.
+//! Shard of the directory in a gate's memory: a table of places, then hashes and packed records.
 //!
-//! A shard is never changed but replaced, so that readers need no lock. With a million keys none of
-//! this is in the processor's cache: a look-up reads two places of one allocation, where each further
-//! one would cost a request 0.2 µs. That makes 40 bytes a key beside its packed record.
+//! A shard is never changed but replaced, so that readers need no lock. With a million keys none of this is in the
+//! processor's cache: a look-up reads two places of one allocation, where each further one would cost a request 0.2 µs.
+//! That makes 40 bytes a key in addition to its packed record.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use water_domain::KeyHash;
 #[derive(Clone, Debug)]
 pub(super) struct Shard {
     keys: usize,
-    /// As many numbers as there are keys, and one: where the entries of each bucket begin, and where
-    /// the last one's end. Then the entries in ascending order: hash, length of the record, record.
+    /// Table, one number longer than the keys: the place at which the entries of each bucket begin, and the one at
+    /// which the last one's end. Then the entries in ascending order: hash, length of the record, record.
     bytes: Arc<[u8]>,
 }
 
@@ -59,7 +59,7 @@ impl Shard {
         }
     }
 
-    /// How many keys, decodable or not.
+    /// Number of keys, decodable or not.
     pub(super) fn len(&self) -> usize {
         self.keys
     }
@@ -75,7 +75,7 @@ impl Shard {
         Some(packed)
     }
 
-    /// This shard with one record put, or with one removed.
+    /// Shard with one record put, or with one removed.
     pub(super) fn with(&self, hash: KeyHash, record: Option<&[u8]>) -> Self {
         let before = self.entries().take_while(|(other, _)| *other < hash);
         let after = self.entries().skip_while(|(other, _)| *other <= hash);
@@ -87,15 +87,15 @@ impl Shard {
         Entries(&self.bytes[self.place(0)..])
     }
 
-    /// Where the entries of a bucket begin.
+    /// Place at which the entries of a bucket begin.
     fn place(&self, bucket: usize) -> usize {
         let (place, _) = read_number(&self.bytes[bucket * NUMBER..]);
         place
     }
 }
 
-/// Which of so many buckets a hash belongs to. Digests are spread evenly, so that each has about one
-/// key; the order of hashes is that of buckets.
+/// Bucket, of so many, that a hash belongs to. Digests are spread evenly, so that each has about one key; the order of
+/// hashes is that of buckets.
 fn bucket(hash: &KeyHash, buckets: usize) -> usize {
     let bytes = hash.as_bytes();
     // The 28 bits behind the shard's 12, as a fraction of 2^32.
@@ -139,7 +139,7 @@ mod tests {
 
     use super::*;
 
-    /// Spread over a part of one shard, whose digests begin alike, with some that stand close together.
+    /// Hash in a part of one shard, whose digests begin alike, with some that are close together.
     fn hash(byte: u8) -> KeyHash {
         let mut bytes = [0xab; 32];
         bytes[1] = 0xc0 | (byte / 8);

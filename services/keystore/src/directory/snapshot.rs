@@ -9,7 +9,7 @@ use water_domain::{KeyHash, Plan, PlanName};
 use super::shard::Shard;
 use crate::record::Record;
 
-/// A change as the feed tells it.
+/// A change as the feed reports it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Event {
     Put(KeyHash, Vec<u8>),
@@ -18,7 +18,7 @@ pub(super) enum Event {
     PlanGone(PlanName),
 }
 
-/// All keys and plans as of one `seq` of one generation.
+/// Keys and plans, all as of one `seq` of one generation.
 #[derive(Clone, Debug)]
 pub(super) struct Snapshot {
     /// The rebuild from which the copy comes.
@@ -27,9 +27,9 @@ pub(super) struct Snapshot {
     pub(super) seq: u64,
     shards: Vec<Shard>,
     plans: Arc<HashMap<PlanName, Plan>>,
-    /// How many keys, decodable or not, as `meta` counts them.
+    /// Number of keys, decodable or not, as `meta` counts them.
     pub(super) keys: usize,
-    /// How many of them cannot be decoded. They answer like unknown keys.
+    /// Number of keys that cannot be decoded. They answer like unknown keys.
     pub(super) undecodable: usize,
 }
 
@@ -63,7 +63,7 @@ impl Snapshot {
         self.plans.get(name)
     }
 
-    /// Takes one change in.
+    /// Applies one change.
     pub(super) fn apply(&mut self, seq: u64, event: Event) {
         self.seq = seq;
         match event {
@@ -87,7 +87,7 @@ impl Snapshot {
     }
 }
 
-/// 1 for a record that cannot be decoded.
+/// Number of records that cannot be decoded: 1 or 0.
 fn bad(packed: Option<&[u8]>) -> usize {
     usize::from(packed.is_some_and(|packed| Record::decode(packed).is_none()))
 }

@@ -1,11 +1,10 @@
 -- Tombstones, by hash: '<account>=<ms>' for each account under which the hash was revoked, where '*'
--- is every account. The version before wrote a plain number, which is for every account; so is the
--- tombstone of an owner, by its uid.
+-- is every account. The tombstone of an owner, by its uid, is a plain number.
 
--- One that cannot be read bars everybody, and never grows old: 2100-01-01.
+-- Time of a tombstone that cannot be read: it bars everybody, and never grows old. 2100-01-01.
 local UNREADABLE = 4102444800000
 
--- The times of a stored tombstone by account. false: there is none.
+-- The times of a stored tombstone by account. false: no tombstone.
 local function read_tombstone(stored)
   if not stored then return {} end
   if tonumber(stored) then return {['*'] = tonumber(stored)} end
@@ -17,7 +16,7 @@ local function read_tombstone(stored)
   return times
 end
 
--- The latest time that bars an account; nil: none does.
+-- The latest time that bars an account; nil: no time does.
 local function barring(times, account)
   local everyone, own = times['*'], times[account]
   return everyone and own and math.max(everyone, own) or everyone or own

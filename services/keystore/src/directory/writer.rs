@@ -1,11 +1,11 @@
-//! The operator's hand on a directory that it has claimed.
+//! Writes of the operator to a directory that it has claimed.
 
 use std::sync::Arc;
 
 use tokio::sync::RwLock;
 use water_domain::Plan;
 
-use super::claimed::{Claimed, Position};
+use super::claimed_directory::{ClaimedDirectory, Position};
 use super::scripts::{FORGET, PLANS, number};
 use super::{WriteError, plans};
 use crate::connection::Connection;
@@ -16,18 +16,17 @@ use crate::keys::Instance;
 /// with [`WriteError::Fenced`]. Clones share the term.
 #[derive(Clone, Debug)]
 pub struct Writer {
-    pub(super) claimed: Arc<Claimed>,
-    /// Where the directory was seen to stand.
+    pub(super) claimed: Arc<ClaimedDirectory>,
+    /// Position at which the directory was seen.
     pub(super) reached: Position,
 }
 
-/// Tombstones and last uses that one script looks through: a millisecond in which Redis serves nobody
-/// else.
+/// Tombstones and last uses that one script reads: a millisecond in which Redis serves nobody else.
 const FORGOTTEN_AT_ONCE: u64 = 500;
 
 impl Writer {
     pub(super) fn new(connection: Connection, instance: Instance, owner: &str, term: u64) -> Self {
-        let claimed = Claimed {
+        let claimed = ClaimedDirectory {
             connection,
             instance,
             owner: owner.into(),
@@ -40,8 +39,8 @@ impl Writer {
         }
     }
 
-    /// This writer once the directory was seen at a position: where it stands before that, every change
-    /// fails with [`WriteError::WentBack`].
+    /// Returns this writer for a directory that was seen at a position: where it is before that, every change fails
+    /// with [`WriteError::WentBack`].
     pub fn after(mut self, reached: Position) -> Self {
         self.reached = reached;
         self
@@ -66,8 +65,8 @@ impl Writer {
         Ok(Position::read(&fields, attempt)?)
     }
 
-    /// Forgets tombstones and last uses of 90 days ago and earlier, and answers how many. By then no
-    /// backup that could bring such a key back is likely to be restored. Takes many short scripts.
+    /// Forgets tombstones and last uses of 90 days ago and earlier, and returns their number. By then no backup that
+    /// could bring such a key back is likely to be restored. Takes many short scripts.
     pub async fn forget_old(&self) -> Result<u64, WriteError> {
         let attempt = "forget old revocations and last uses";
         let unexpected = || StoreError::unexpected(attempt);

@@ -1,5 +1,5 @@
-//! Whether Redis is worth asking: after some failures in a row no request waits for it, until a
-//! probe has found it back.
+//! Breaker that stops requests to Redis: after some failures in a row no request waits for it, until a probe has found
+//! it back.
 
 use tokio::time::Instant;
 
@@ -7,12 +7,12 @@ use tokio::time::Instant;
 /// that forks for a snapshot.
 const FAILURES: u32 = 5;
 
-/// One limiter's breaker. Connections live on the worker that made them, and one that is broken
-/// says nothing about another's: so each worker has its own.
+/// Breaker of one limiter. Connections live on the worker that made them, and one that is broken says nothing about
+/// another's: so each worker has its own.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Breaker {
     failures: u32,
-    /// When the last of them was noticed.
+    /// Time at which the last of them was noticed.
     noticed: Option<Instant>,
 }
 
@@ -22,15 +22,15 @@ impl Breaker {
         self.failures >= FAILURES
     }
 
-    /// Redis decided a request. One that was under way when the breaker opened does not close it.
+    /// Notes that Redis decided a request. One that was under way when the breaker opened does not close it.
     pub(super) fn succeeded(&mut self) {
         if !self.is_open() {
             self.failures = 0;
         }
     }
 
-    /// A question `asked` then was found to have failed `now`. Returns whether the breaker opened
-    /// just then.
+    /// Notes at `now` the failure of a question that was asked at `asked`. Returns whether the breaker opened just
+    /// then.
     ///
     /// One pause of Redis fails all questions that are under way: together they count once.
     pub(super) fn failed(&mut self, asked: Instant, now: Instant) -> bool {
@@ -42,7 +42,7 @@ impl Breaker {
         self.failures == FAILURES
     }
 
-    /// A probe has found Redis back. Returns whether the breaker was open.
+    /// Closes the breaker once a probe has found Redis back. Returns whether it was open.
     pub(super) fn close(&mut self) -> bool {
         std::mem::take(self).is_open()
     }
@@ -54,7 +54,7 @@ mod tests {
 
     use super::*;
 
-    /// After so many failures, each of a question that was asked when the one before was known.
+    /// Breaker with so many failures, each of a question that was asked when the one before was known.
     fn after(failures: u32) -> Breaker {
         let mut breaker = Breaker::default();
         for _ in 0..failures {

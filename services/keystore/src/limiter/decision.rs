@@ -1,31 +1,31 @@
-//! The limiter's answer, and what the response headers say of it.
+//! The limiter's answer, and the values of the response headers about it.
 
 use std::time::Duration;
 
 use water_domain::{Limits, Timestamp};
 
-/// Whether a request was accepted, and how both windows stand after it. [`crate::Quotas`] asks for the
-/// windows only, and `accepted` is false.
+/// Acceptance of a request, and both windows after it. [`crate::Quotas`] asks for the windows only, and `accepted` is
+/// false.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decision {
     /// Whether both windows had room; both were then charged, otherwise neither.
     pub accepted: bool,
     /// Redis' time of the decision.
     pub at: Timestamp,
-    /// Any 60 000 ms.
+    /// Window of any 60 000 ms.
     pub minute: Window,
-    /// The UTC calendar day.
+    /// Window of the UTC calendar day.
     pub day: Window,
 }
 
-/// How one window stands.
+/// State of one window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {
     /// Requests that the plan allows in it.
     pub limit: u32,
     /// Requests that it would still accept.
     pub remaining: u32,
-    /// Until its next slot opens.
+    /// Time until its next slot opens.
     pub opens_in: Duration,
 }
 
@@ -75,8 +75,8 @@ impl Decision {
         }
     }
 
-    /// When a refused request would be accepted: the later slot, when both windows are full.
-    /// `None`: it was accepted.
+    /// Time until a refused request would be accepted: the later slot, when both windows are full. `None`: it was
+    /// accepted.
     pub(super) fn retry_after(&self) -> Option<Duration> {
         let windows = [self.minute, self.day].into_iter();
         let full = windows.filter(|window| !self.accepted && window.remaining == 0);
@@ -89,13 +89,13 @@ impl Decision {
         Some(whole_seconds(self.retry_after()?).max(1))
     }
 
-    /// When `window` opens, in whole seconds since the epoch, rounded up: `X-RateLimit-Reset`.
+    /// Time at which `window` opens, in whole seconds since the epoch, rounded up: `X-RateLimit-Reset`.
     pub fn reset_epoch_seconds(&self, window: Window) -> i64 {
         let millis = self.at.as_millis() + window.opens_in.as_micros().div_ceil(1000) as i64;
         (millis + 999).div_euclid(1000)
     }
 
-    /// The same decision `elapsed` later, when nothing was charged since.
+    /// Decision `elapsed` later, when nothing was charged since.
     pub(super) fn later(mut self, elapsed: Duration) -> Self {
         let millis = elapsed.as_millis() as i64;
         self.at = Timestamp::from_millis(self.at.as_millis() + millis).unwrap_or(self.at);

@@ -1,5 +1,5 @@
-//! What Redis last said of each account: a refusal holds without asking again, until its slot opens
-//! or a key or plan changes; and a gate that cannot ask goes on from here.
+//! Last decision of Redis for each account: a refusal holds without asking again, until its slot opens or a key or plan
+//! changes; and a gate that cannot ask continues from the last decision.
 
 use std::mem::swap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::decision::Decision;
 /// more active ones those asked about longest ago are forgotten, which costs a question to Redis.
 const CAPACITY: usize = 10_000;
 
-/// One worker's memory of decisions, in two halves: a full one takes the other's place.
+/// Memory of one worker of decisions, in two halves: a full one replaces the other.
 #[derive(Debug)]
 pub(super) struct Latest {
     young: HashMap<AccountId, CachedDecision>,
@@ -27,7 +27,7 @@ pub(super) struct Latest {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CachedDecision {
     pub(super) decision: Decision,
-    /// Before the script ran, so that a slot is never taken for closed when it is open.
+    /// Time before the script ran, so that a slot is never taken for closed when it is open.
     pub(super) asked: Instant,
     limits: Limits,
     /// `changes` when it was asked.
@@ -44,13 +44,13 @@ impl Latest {
     }
 
     /// The last decision about this account, whatever its age.
-    pub(super) fn of(&self, account: &AccountId) -> Option<&CachedDecision> {
+    pub(super) fn get(&self, account: &AccountId) -> Option<&CachedDecision> {
         self.young.get(account).or_else(|| self.old.get(account))
     }
 
-    /// The refusal of this account under these limits, if it still holds at `now`. Without one Redis is
-    /// asked, and the number is given back with its decision: a change of a key or plan while the
-    /// answer is under way may make a refusal obsolete, and the number tells.
+    /// The refusal of this account under these limits, if it still holds at `now`. Without one Redis is asked, and the
+    /// number is given back with its decision: a change of a key or plan while the answer is under way may make a
+    /// refusal obsolete, and the number shows that.
     pub(super) fn look_up(
         &self,
         account: &AccountId,
@@ -59,7 +59,7 @@ impl Latest {
     ) -> (u64, Option<Decision>) {
         let version = self.changes.load(Ordering::Acquire);
         let holds = |known: &&CachedDecision| known.version == version && known.limits == limits;
-        let refusal = self.of(account).filter(holds);
+        let refusal = self.get(account).filter(holds);
         (version, refusal.and_then(|known| known.still_refused(now)))
     }
 
@@ -101,8 +101,8 @@ impl CachedDecision {
         }
     }
 
-    /// The refusal as it stands at `now`; `None` when its slot is open, or it was none. A day's
-    /// refusal ends with the next slot of the minute too: what remains of the minute is told as well.
+    /// The refusal as it is at `now`; `None` when its slot is open, or it was no refusal. A day's refusal ends with the
+    /// next slot of the minute too: what remains of the minute is reported as well.
     fn still_refused(&self, now: Instant) -> Option<Decision> {
         let elapsed = now.saturating_duration_since(self.asked);
         let minute = self.decision.minute.opens_in;
@@ -131,26 +131,26 @@ mod tests {
         Decision::read("0 0 3 30000000 3 1", limits(3)).unwrap()
     }
 
-    struct Asked {
+    struct LatestFixture {
         latest: Latest,
         changes: Arc<AtomicU64>,
         at: Instant,
     }
 
-    fn asked(version: u64, current: u64) -> Asked {
+    fn asked(version: u64, current: u64) -> LatestFixture {
         let changes = Arc::new(AtomicU64::new(current));
         let mut latest = Latest::new(changes.clone());
         let at = Instant::now();
         let account = "acme".parse().unwrap();
         latest.remember(&account, limits(3), refusal(), at, version);
-        Asked {
+        LatestFixture {
             latest,
             changes,
             at,
         }
     }
 
-    impl Asked {
+    impl LatestFixture {
         fn again(&self, limits: Limits, after: Duration) -> Option<Decision> {
             let account = "acme".parse().unwrap();
             self.latest.look_up(&account, limits, self.at + after).1
@@ -207,7 +207,7 @@ mod tests {
             .latest
             .remember(&account, limits(3), accepted, asked.at, 0);
         assert_eq!(asked.again(limits(3), Duration::ZERO), None);
-        assert_eq!(asked.latest.of(&account).unwrap().decision, accepted);
+        assert_eq!(asked.latest.get(&account).unwrap().decision, accepted);
     }
 
     #[test]
@@ -218,6 +218,6 @@ mod tests {
             latest.remember(&account(number), limits(3), refusal(), Instant::now(), 0);
         }
         assert!(latest.young.len() + latest.old.len() <= CAPACITY);
-        assert!(latest.of(&account(3 * CAPACITY - CAPACITY / 2)).is_some());
+        assert!(latest.get(&account(3 * CAPACITY - CAPACITY / 2)).is_some());
     }
 }

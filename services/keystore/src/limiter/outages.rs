@@ -3,34 +3,29 @@
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use redis::{Connection, Script};
 use tokio::time::Instant;
 use water_domain::{AccountId, Limits, Timestamp};
-use water_harness::Redis;
 
-use super::SOURCE;
 use super::decision::Decision;
 use super::latest::Latest;
+use super::script::Account;
 use super::share::{Now, Share};
 
-/// In µs, somewhere in a day.
+/// Beginning in µs, somewhere in a day.
 const START: i64 = 20_000 * 86_400_000_000 + 3_600_000_000;
 
-/// One gate's view of the account.
+/// View of the account at one gate.
 struct Gate {
     share: Share,
     latest: Latest,
 }
 
-/// One account, its Redis and all gates.
+/// Account, its Redis and all gates.
 struct World {
-    script: Script,
-    redis: Connection,
-    name: String,
+    redis: Account,
     account: AccountId,
     gates: Vec<Gate>,
     limits: Limits,
@@ -38,23 +33,14 @@ struct World {
     /// µs since `began`.
     now: i64,
     away: bool,
-    /// When each request was admitted, and whether Redis decided it.
+    /// Time at which each request was admitted, and whether Redis decided it.
     admitted: Vec<(i64, bool)>,
 }
 
 impl World {
     fn new(gates: usize, limit: u32) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        let url = runtime.block_on(Redis::shared()).unwrap().url();
-        let source = SOURCE.replace("redis.call('TIME')", "{KEYS[3], KEYS[4]}");
         Self {
-            script: Script::new(&source),
-            redis: redis::Client::open(url).unwrap().get_connection().unwrap(),
-            name: format!("outage-{}", NEXT.fetch_add(1, Ordering::Relaxed)),
+            redis: Account::new(),
             account: "acme".parse().unwrap(),
             gates: (0..gates)
                 .map(|_| Gate {
@@ -71,14 +57,6 @@ impl World {
             away: false,
             admitted: Vec::new(),
         }
-    }
-
-    fn call(&mut self, arguments: &[i64]) -> String {
-        let time = START + self.now;
-        let mut call = self.script.key(format!("{}:m", self.name));
-        call.key(format!("{}:d", self.name));
-        call.key(time / 1_000_000).key(time % 1_000_000);
-        call.arg(arguments).invoke(&mut self.redis).unwrap()
     }
 
     fn both_clocks(&self) -> Now {
@@ -110,7 +88,8 @@ impl World {
     fn ask_redis(&mut self, gate: usize, version: u64) -> Decision {
         let (here, limits) = (self.both_clocks().here, self.limits);
         let minute = limits.requests_per_minute.get().into();
-        let reply = self.call(&[minute, limits.requests_per_day.get().into()]);
+        let day = limits.requests_per_day.get().into();
+        let reply = self.redis.call(START + self.now, &[minute, day]);
         let decision = Decision::read(&reply, limits).unwrap();
         self.gates[gate]
             .latest
@@ -121,13 +100,13 @@ impl World {
     fn ask_the_share(&mut self, gate: usize) -> Decision {
         let (now, gates) = (self.both_clocks(), self.gates.len() as u32);
         let Gate { share, latest } = &mut self.gates[gate];
-        if let Some(known) = latest.of(&self.account) {
+        if let Some(known) = latest.get(&self.account) {
             share.seed(known, gates, now);
         }
         share.charge(self.limits, gates, now, true)
     }
 
-    /// Redis goes away, or comes back and is paid by every gate.
+    /// Takes Redis away, or brings it back: every gate then charges what it owes.
     fn turn(&mut self) {
         self.away = !self.away;
         if self.away {
@@ -142,11 +121,11 @@ impl World {
             for (age, requests) in uncharged.slots(here) {
                 arguments.extend([age as i64, requests.into()]);
             }
-            self.call(&arguments);
+            self.redis.call(START + self.now, &arguments);
         }
     }
 
-    /// The most that any minute up to one of the chosen moments holds.
+    /// Largest number of requests in a minute that ends with one of the chosen requests.
     fn most_in_a_minute(&self, chosen: impl Fn(bool) -> bool) -> usize {
         let ends = self.admitted.iter().filter(|(_, exact)| chosen(*exact));
         let within = |end: i64| {

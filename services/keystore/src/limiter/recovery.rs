@@ -12,7 +12,7 @@ use super::share::UnchargedRequests;
 use super::{CHARGE, Limiter, SOURCE};
 use crate::failure::StoreError;
 
-/// Between two probes. Two seconds after Redis is back everything shall be exact again.
+/// Interval between two probes. Two seconds after Redis is back everything shall be exact again.
 const PROBE_EVERY: Duration = Duration::from_millis(500);
 /// Charges under way at once.
 const IN_FLIGHT: usize = 64;
@@ -27,8 +27,8 @@ impl Limiter {
             .await
     }
 
-    /// Brings the limiter back after failures, for as long as it is polled. Must run beside the
-    /// requests, on the runtime on which the connection lives.
+    /// Brings the limiter back after failures, for as long as it is polled. Must run concurrently with the requests, on
+    /// the runtime on which the connection lives.
     pub async fn attend(&self) -> Infallible {
         loop {
             self.trouble.notified().await;
@@ -41,11 +41,11 @@ impl Limiter {
         }
     }
 
-    /// One probe, and if it succeeds, charges what is owed. Returns whether Redis decides again.
+    /// Probes once, and if that succeeds, charges what is owed. Returns whether Redis decides again.
     async fn recover(&self) -> bool {
         let asked = Instant::now();
         if let Err(error) = self.probe().await {
-            // The other end may be gone without a word, or the name may stand for another server.
+            // The server may have vanished silently, or the name may lead to another one.
             self.connection.reopen();
             self.failed(&error, asked);
             return false;

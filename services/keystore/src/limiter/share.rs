@@ -1,5 +1,5 @@
-//! One account's part of its limits while Redis cannot be asked: what this gate alone may admit, so
-//! that all gates together admit no more than the account's limits, and what it owes for it.
+//! Part of one account's limits while Redis cannot be asked: what this gate alone may admit, so that all gates together
+//! admit no more than the account's limits, and what it owes for it.
 
 use std::collections::VecDeque;
 use std::mem::take;
@@ -44,7 +44,7 @@ struct Slot {
     /// The last of them: none is forgotten before its time.
     at: Instant,
     requests: u32,
-    /// Whether they stand for what Redis had counted before.
+    /// Whether they represent what Redis had counted before.
     seed: bool,
 }
 
@@ -59,24 +59,23 @@ impl Slot {
     }
 }
 
-/// What one account has used of this gate's share.
+/// Use that one account has made of this gate's share.
 #[derive(Debug, Default)]
 pub(super) struct Share {
-    /// Of the last minute, oldest first: admitted here, or by the gate's part of what Redis had
-    /// counted.
+    /// Requests of the last minute, oldest first: admitted here, or the gate's part of what Redis had counted.
     used: VecDeque<Slot>,
     /// The decision from which that part was taken.
     seeded: Option<Instant>,
     day: i64,
-    /// Of `day`: the gate's part of what Redis had counted, and what may be charged already.
+    /// Requests of `day` that are the gate's part of what Redis had counted, or may be charged already.
     used_before: u32,
-    /// Admitted here in `day` and not charged to Redis yet.
+    /// Requests admitted here in `day` and not charged to Redis yet.
     owed_of_day: u32,
-    /// Admitted here and not charged to Redis yet, oldest first.
+    /// Requests admitted here and not charged to Redis yet, oldest first.
     owed: VecDeque<Slot>,
 }
 
-/// What is to be charged to Redis for requests that were admitted without it.
+/// Requests that were admitted without Redis and have to be charged to it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct UnchargedRequests {
     pub(super) day: i64,
@@ -122,8 +121,8 @@ impl Share {
         all.into_iter().for_each(|slot| push(&mut self.used, slot));
     }
 
-    /// Admits one request if both parts have room. `owed`: it is to be charged to Redis later; it
-    /// is not where a charge may be on its way already.
+    /// Admits one request if both parts have room. `owed`: it has to be charged to Redis later; it is not where a
+    /// charge may be on its way already.
     pub(super) fn charge(&mut self, limits: Limits, gates: u32, now: Now, owed: bool) -> Decision {
         self.turn_to(now.day());
         forget_old(&mut self.used, now.here);
@@ -169,7 +168,7 @@ impl Share {
         (uncharged.of_day > 0 || !uncharged.slots.is_empty()).then_some(uncharged)
     }
 
-    /// Redis did not take it: it is owed as before, even where the share was forgotten meanwhile.
+    /// Puts back what Redis did not take: it is owed as before, even where the share was forgotten meanwhile.
     pub(super) fn owe(&mut self, uncharged: UnchargedRequests) {
         self.turn_to(uncharged.day);
         if uncharged.day == self.day {
@@ -195,7 +194,7 @@ impl Share {
         }
     }
 
-    /// Until the request leaves the window that blocks the next one, or will.
+    /// Time until the request leaves the window that blocks the next one, or will.
     fn opens_in(&self, part: u32, now: Instant) -> Duration {
         let mut blocking = total(&self.used).saturating_sub(part) + 1;
         let leaves = self.used.iter().find(|slot| {
@@ -208,7 +207,7 @@ impl Share {
     }
 }
 
-/// This gate's part of a limit. Every account may do something at every gate.
+/// Part of a limit at this gate. Every account may do something at every gate.
 fn part(limit: u32, gates: u32) -> u32 {
     (limit / gates).max(1)
 }

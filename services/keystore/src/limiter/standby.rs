@@ -1,5 +1,5 @@
-//! What decides while Redis cannot: the shares of all accounts at this gate, and how the limiter
-//! stands. All workers of a process share one, for the gate's share is the process'.
+//! Fallback limiter while Redis cannot decide: the shares of all accounts at this gate, and the limiter's status. All
+//! workers of a process share one, for the gate's share is the process'.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -17,20 +17,20 @@ use crate::failure::Reason;
 /// Accounts counted at once; at some 500 bytes each, with 120 a minute, this bounds the memory to
 /// about 50 MB, and only while Redis is away.
 const CAPACITY: usize = 100_000;
-/// Looking for what may be forgotten visits every account.
+/// Interval between two searches for what may be forgotten, which visit every account.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
-/// More accounts than can be counted came while Redis was away.
+/// Error when more accounts than can be counted came while Redis was away.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("Redis is away, and this gate counts the requests of {CAPACITY} other accounts already")]
 pub struct TooManyAccounts;
 
-/// The limits' second line. Costs a request nothing while Redis answers.
+/// Fallback limiter of a process. Costs a request nothing while Redis answers.
 #[derive(Debug, Default)]
 pub struct Standby {
-    /// Grows with every change of a key or plan; the replica's.
+    /// Number that grows with every change of a key or plan; the replica's.
     pub(super) changes: Arc<AtomicU64>,
-    /// How many gates share the limits; the replica's, 0 before it knows.
+    /// Number of gates that share the limits; the replica's, 0 before it knows.
     gates: Arc<AtomicU32>,
     shares: Mutex<Shares>,
     failures: [AtomicU64; Reason::ALL.len()],
@@ -38,7 +38,7 @@ pub struct Standby {
     refused: AtomicU64,
     /// Limiters whose breakers are open.
     open: AtomicU32,
-    /// Whether `failing` has a value: read on every request.
+    /// Flag, read on every request, that `failing` has a value.
     is_failing: AtomicBool,
     failing: Mutex<Option<Failing>>,
 }
@@ -55,12 +55,12 @@ struct Failing {
     reason: Reason,
 }
 
-/// How the limiter stands, for metrics and the log.
+/// Status of the limiter, for metrics and the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StandbyStatus {
     /// Whether requests are decided without Redis.
     pub degraded: bool,
-    /// Why Redis failed last, and since its first failure; `None` after a success.
+    /// Reason of Redis' last failure, and time since its first; `None` after a success.
     pub failing: Option<(Reason, Duration)>,
     /// Failures of Redis so far, by reason.
     pub failures: [(Reason, u64); Reason::ALL.len()],
@@ -75,7 +75,7 @@ pub struct StandbyStatus {
 }
 
 impl Standby {
-    /// A standby that a gate's copy of the directory tells of changes and of the number of gates, as by
+    /// A standby that reads the changes and the number of gates from a gate's copy of the directory, as by
     /// [`crate::Replica::changes`] and [`crate::Replica::live_gates`].
     pub fn new(changes: Arc<AtomicU64>, gates: Arc<AtomicU32>) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl Standby {
         }
     }
 
-    /// How long the limiter has been failing; `None` while it does not.
+    /// Time for which the limiter has been failing; `None` while it does not.
     pub fn failing_for(&self) -> Option<Duration> {
         // The usual case costs no lock.
         if !self.is_failing.load(Ordering::Acquire) {
@@ -94,7 +94,7 @@ impl Standby {
         self.failing().map(|failing| failing.since.elapsed())
     }
 
-    /// How it stands.
+    /// Status of the limiter.
     pub fn status(&self) -> StandbyStatus {
         let failing = *self.failing();
         let count = |reason| self.failures[reason as usize].load(Ordering::Relaxed);
@@ -120,7 +120,7 @@ impl Standby {
     ) -> Result<Decision, TooManyAccounts> {
         let gates = self.gates();
         let mut shares = self.shares();
-        let share = shares.of(account, now.here)?;
+        let share = shares.get_or_insert(account, now.here)?;
         if let Some(known) = known {
             share.seed(known, gates, now);
         }
@@ -152,7 +152,7 @@ impl Standby {
             .owe(uncharged);
     }
 
-    /// Forgets what is over, and answers whether nothing is left.
+    /// Forgets what is over, and returns whether nothing is left.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         let mut shares = self.shares();
         shares.by_account.retain(|_, share| !share.is_over(now));
@@ -162,7 +162,7 @@ impl Standby {
         shares.by_account.is_empty()
     }
 
-    /// Redis did what it was asked.
+    /// Notes that Redis did what it was asked.
     pub(super) fn succeeded(&self) {
         if self.is_failing.load(Ordering::Acquire) {
             let mut failing = self.failing();
@@ -171,7 +171,7 @@ impl Standby {
         }
     }
 
-    /// Redis failed for this reason at `now`.
+    /// Notes that Redis failed for this reason at `now`.
     pub(super) fn failed(&self, reason: Reason, now: Instant) {
         self.failures[reason as usize].fetch_add(1, Ordering::Relaxed);
         let mut failing = self.failing();
@@ -180,12 +180,12 @@ impl Standby {
         self.is_failing.store(true, Ordering::Release);
     }
 
-    /// A limiter's breaker opened.
+    /// Notes that a limiter's breaker opened.
     pub(super) fn opened(&self) {
         self.open.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// A limiter's breaker closed.
+    /// Notes that a limiter's breaker closed.
     pub(super) fn closed(&self) {
         self.open.fetch_sub(1, Ordering::AcqRel);
     }
@@ -205,15 +205,19 @@ impl Standby {
 }
 
 impl Shares {
-    fn of(&mut self, account: &AccountId, now: Instant) -> Result<&mut Share, TooManyAccounts> {
+    fn get_or_insert(
+        &mut self,
+        account: &AccountId,
+        now: Instant,
+    ) -> Result<&mut Share, TooManyAccounts> {
         if !self.by_account.contains_key(account) {
             self.make_room(now)?;
         }
         Ok(self.by_account.entry(account.clone()).or_default())
     }
 
-    /// Forgetting a share that is in use would admit more than the limits: a new account beyond
-    /// [`CAPACITY`] is refused.
+    /// Makes room for an account. Forgetting a share that is in use would admit more than the limits: a new account
+    /// beyond [`CAPACITY`] is refused.
     fn make_room(&mut self, now: Instant) -> Result<(), TooManyAccounts> {
         let is_due = self.swept.is_none_or(|swept| now >= swept + SWEEP_EVERY);
         if self.by_account.len() >= CAPACITY && is_due {

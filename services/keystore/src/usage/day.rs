@@ -10,16 +10,18 @@ const MILLIS: i64 = 86_400_000;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct UtcDay(i64);
 
-impl UtcDay {
-    /// So many days of an account's usage are kept, today among them.
-    pub const KEPT: u32 = 35;
-
+impl From<Timestamp> for UtcDay {
     /// The day of a moment.
-    pub fn of(moment: Timestamp) -> Self {
+    fn from(moment: Timestamp) -> Self {
         Self(moment.as_millis().div_euclid(MILLIS))
     }
+}
 
-    /// This day and those before it, so many together, the oldest first.
+impl UtcDay {
+    /// Number of days for which an account's usage is kept, today among them.
+    pub const KEPT: u32 = 35;
+
+    /// Days up to this one, so many together, the oldest first.
     pub(super) fn back_to(self, count: u32) -> impl Iterator<Item = Self> {
         (0..i64::from(count))
             .rev()
@@ -40,7 +42,7 @@ mod tests {
     use super::*;
 
     fn day(moment: &str) -> UtcDay {
-        UtcDay::of(Timestamp::parse(moment).unwrap())
+        UtcDay::from(Timestamp::parse(moment).unwrap())
     }
 
     #[test]

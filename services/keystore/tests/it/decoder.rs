@@ -1,12 +1,12 @@
 //! Any bytes as a key record: every gate decodes what Redis holds, whatever wrote it.
 //!
-//! `WATER_FUZZ_INPUTS` makes the pass as long as one likes, and `WATER_FUZZ_SEED` another one.
+//! `WATER_FUZZ_INPUTS` sets the number of inputs, and `WATER_FUZZ_SEED` the seed.
 
 use water_domain::Timestamp;
 use water_harness::Mutator;
 use water_keystore::{KeyState, Record};
 
-/// As many as take about a second.
+/// Number of inputs for about a second.
 const INPUTS: u64 = 100_000;
 
 fn setting(name: &str, default: u64) -> u64 {

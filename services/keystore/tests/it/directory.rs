@@ -1,26 +1,29 @@
-//! Claims, plans and last uses, as the operator makes and reads them.
+//! Claims, plans, and a `meta` that is lost, unreadable or of a later schema.
 
+use serde_json::{Value, json};
 use water_keystore::WriteError;
 
 use crate::site::*;
 
 #[tokio::test]
-async fn the_first_claim_makes_a_directory_that_is_not_complete() {
+async fn a_claim_takes_the_next_term_and_fences_the_earlier_writer() {
     let site = Site::new().await;
-    let (writer, meta) = site.directory().claim(UID, API, None).await.unwrap();
-    assert_eq!((meta.term, &*meta.owner), (writer.term(), UID));
-    assert_eq!(meta.api, API);
-    assert!(site.directory().observe().await.unwrap().needs_rebuild());
-}
+    let (earlier, meta) = site.directory().claim(UID, API, None).await.unwrap();
+    assert_eq!(
+        (meta.term, &*meta.owner, &*meta.api),
+        (earlier.term(), UID, API)
+    );
+    assert!(site.needs_rebuild().await, "it is new");
+    earlier.rebuild(|| contents([])).await.unwrap();
 
-#[tokio::test]
-async fn a_later_claim_fences_the_earlier_writer() {
-    let site = Site::new().await;
-    let earlier = site.ready().await;
     let later = site.claim().await;
     assert!(later.term() > earlier.term());
-    let refused = site.declare(&earlier, holding(hash(1))).await.unwrap_err();
-    assert!(matches!(refused, WriteError::Fenced { stored } if stored == later.term()));
+    let declared = site.declare(&earlier, holding(hash(1))).await.err();
+    let rebuilt = earlier.rebuild(|| contents([hash(1)])).await.err();
+    for refused in [declared, rebuilt] {
+        assert!(matches!(refused, Some(WriteError::Fenced { stored }) if stored == later.term()));
+    }
+    assert!(!site.needs_rebuild().await);
     site.publish(&later, hash(1)).await;
 }
 
@@ -55,13 +58,9 @@ async fn what_another_water_data_api_has_left_must_be_rebuilt() {
     let site = Site::new().await;
     let writer = site.ready().await;
     site.publish(&writer, hash(1)).await;
-    let (_, meta) = site.directory().claim(UID, API, None).await.unwrap();
-    assert!(meta.complete);
-    let (writer, meta) = site
-        .directory()
-        .claim(UID, "made anew", None)
-        .await
-        .unwrap();
+    let claim = async |api| site.directory().claim(UID, api, None).await.unwrap();
+    assert!(claim(API).await.1.complete);
+    let (writer, meta) = claim("made anew").await;
     assert_eq!((&*meta.api, meta.complete), ("made anew", false));
     let refused = site.declare(&writer, holding(hash(2))).await;
     assert!(
@@ -69,34 +68,29 @@ async fn what_another_water_data_api_has_left_must_be_rebuilt() {
         "{refused:?}"
     );
     writer.rebuild(|| contents([])).await.unwrap();
-    let (_, meta) = site
-        .directory()
-        .claim(UID, "made anew", None)
-        .await
-        .unwrap();
+    let (_, meta) = claim("made anew").await;
     assert!(meta.complete && meta.counts.records == 0);
 }
 
-/// Each is a meta that no operator has written.
-const UNREADABLE: [&str; 8] = [
-    "",
-    "{",
-    "7",
-    "{}",
-    r#"{"schema":1}"#,
-    r#"{"schema":1,"owner":"0b5e","term":-1,"generation":1,"complete":true,"count":0,"seq":1,"replid":"a"}"#,
-    r#"{"schema":1,"owner":"0b5e","term":1,"generation":1.5,"complete":true,"count":0,"seq":1,"replid":"a"}"#,
-    r#"{"schema":1,"owner":"0b5e","term":1,"generation":1,"complete":null,"count":0,"seq":1,"replid":"a"}"#,
-];
-
-#[tokio::test]
-async fn a_sight_tells_the_term_of_the_last_claim() {
-    let site = Site::new().await;
-    let owner = owner_of(hash(1));
-    let first = site.ready().await;
-    assert_eq!(site.owner_snapshot(&owner, &[]).await.term, first.term());
-    let second = site.claim().await;
-    assert_eq!(site.owner_snapshot(&owner, &[]).await.term, second.term());
+/// Contents of `meta` that no operator has written.
+fn unreadable() -> Vec<String> {
+    let meta = json!({
+        "schema": 1, "owner": UID, "api": API, "term": 1, "generation": 1, "complete": true,
+        "count": 0, "owners": 0, "held": 0, "revoked": 0, "seq": 1, "replid": "a",
+    });
+    let changed = [
+        ("term", json!(-1)),
+        ("generation", json!(1.5)),
+        ("complete", Value::Null),
+        ("held", json!("many")),
+    ];
+    let changed = changed.map(|(member, value)| {
+        let mut meta = meta.clone();
+        meta[member] = value;
+        meta.to_string()
+    });
+    let others = ["", "{", "7", "{}", r#"{"schema":1}"#].map(str::to_owned);
+    others.into_iter().chain(changed).collect()
 }
 
 #[tokio::test]
@@ -104,19 +98,17 @@ async fn a_meta_that_cannot_be_read_is_not_trusted_and_a_claim_heals_it() {
     let site = Site::new().await;
     let mut writer = site.ready().await;
     let gate = site.complete_gate("gate-1").await;
-    for unreadable in UNREADABLE {
+    for unreadable in unreadable() {
         site.publish(&writer, hash(1)).await;
         let mut spoil = redis::cmd("SET");
-        spoil.arg(site.instance.meta()).arg(unreadable);
+        spoil.arg(site.instance.meta()).arg(&unreadable);
         site.vandalise(&mut spoil).await;
         gate.doubts().await;
         let directory = site.directory();
-        assert!(directory.observe().await.unwrap().needs_rebuild());
+        assert!(site.needs_rebuild().await);
         assert_eq!(directory.leases().await.unwrap().generation, None);
-        assert_eq!(
-            site.owner_snapshot(&owner_of(hash(1)), &[]).await.position,
-            None
-        );
+        let seen = site.owner_snapshot(&owner_of(hash(1)), &[]).await;
+        assert_eq!(seen.position, None);
         let refused = site.declare(&writer, revoking(hash(1))).await.unwrap_err();
         assert!(
             matches!(refused, WriteError::Wiped),
@@ -132,63 +124,61 @@ async fn a_meta_that_cannot_be_read_is_not_trusted_and_a_claim_heals_it() {
 }
 
 #[tokio::test]
-async fn a_directory_of_a_later_schema_is_left_alone() {
+async fn a_directory_of_a_later_schema_is_left_alone_and_a_gates_copy_stays_as_it_was() {
     let site = Site::new().await;
     let writer = site.ready().await;
-    let mut later = redis::cmd("SET");
-    later.arg(site.instance.meta()).arg(r#"{"schema":2}"#);
-    site.vandalise(&mut later).await;
-    let claim = site.directory().claim(UID, API, None).await;
-    let declaration = site.declare(&writer, holding(hash(1))).await;
-    for refused in [claim.err(), declaration.err()] {
+    site.publish(&writer, hash(1)).await;
+    let gate = site.complete_gate("gate-1").await;
+    site.spoil(hash(1)).await;
+    site.change_meta("meta.schema = 2 meta.generation = meta.generation + 1")
+        .await;
+    gate.doubts().await;
+    gate.refuses_loads(3).await;
+    assert_eq!(gate.record(hash(1)), Some(record()));
+    assert_eq!(gate.status().loads, 1);
+
+    let cold = site.running_gate("gate-2");
+    cold.refuses_loads(2).await;
+    assert!(cold.view().is_none());
+    let claim = site.directory().claim(UID, API, None).await.err();
+    let declaration = site.declare(&writer, holding(hash(1))).await.err();
+    for refused in [claim, declaration] {
         assert!(matches!(refused, Some(WriteError::Schema { stored: 2 })));
     }
 }
 
 #[tokio::test]
-async fn stored_records_read_back_with_their_owners() {
+async fn plans_are_made_exactly_what_is_declared_and_reach_a_running_gate() {
     let site = Site::new().await;
     let writer = site.ready().await;
-    site.write(&writer, holding_as(hash(1), suspended())).await;
-    let stored = site.directory().stored().await.unwrap();
-    assert_eq!(stored[&hash(1)].record, Some(suspended()));
-    assert_eq!(stored[&hash(1)].owner, Some(owner_of(hash(1))));
-}
-
-#[tokio::test]
-async fn plans_are_made_exactly_what_is_declared() {
-    let site = Site::new().await;
-    let writer = site.ready().await;
-    let declared = [
-        plan("Enterprise", Some(limits(120, 50_000))),
-        plan("Free", None),
-    ];
-    let first = writer.set_plans(&declared).await.unwrap();
-    assert_eq!(writer.set_plans(&declared).await.unwrap(), first);
-    let second = writer.set_plans(&declared[..1]).await.unwrap();
-    assert_eq!(second.seq, first.seq + 1);
-
     let gate = site.complete_gate("gate-1").await;
-    let view = gate.view().unwrap();
-    assert_eq!(view.plan(&declared[0].name), Some(&declared[0]));
-    assert_eq!(view.plan(&declared[1].name), None);
-}
-
-#[tokio::test]
-async fn last_use_is_none_until_a_gate_has_told_it() {
-    let site = Site::new().await;
-    let used = record().key_id;
-    let mut told = redis::cmd("ZADD");
-    told.arg(site.instance.used())
-        .arg(1_800_000_000_123_i64)
-        .arg(used.as_str());
-    site.vandalise(&mut told).await;
-    let keys = [used, "000000000000".parse().unwrap()];
-    let told = site.directory().last_used(&keys).await.unwrap();
-    assert_eq!(
-        told.iter()
-            .map(|time| time.map(|time| time.as_millis()))
-            .collect::<Vec<_>>(),
-        [Some(1_800_000_000_123), None]
-    );
+    let changes = gate.changes();
+    let count = || changes.load(std::sync::atomic::Ordering::Acquire);
+    let enterprise = |minute| plan("Enterprise", Some(limits(minute, 50_000)));
+    let free = plan("Free", None);
+    let mut before = writer.set_plans(&[]).await.unwrap();
+    for (declared, written) in [
+        (vec![enterprise(120), free.clone()], 2),
+        (vec![enterprise(120), free.clone()], 0),
+        (vec![enterprise(240), free.clone()], 1),
+        (vec![enterprise(240)], 1),
+    ] {
+        let announced = count();
+        let applied = writer.set_plans(&declared).await.unwrap();
+        assert_eq!(applied.seq, before.seq + written, "{declared:?}");
+        gate.comes_to("the plans", |status| status.seq == applied.seq)
+            .await;
+        assert_eq!(count() > announced, written > 0, "{declared:?}");
+        let view = gate.view().unwrap();
+        for name in [&free.name, &enterprise(1).name] {
+            let wanted = declared.iter().find(|plan| plan.name == *name);
+            assert_eq!(view.plan(name), wanted);
+        }
+        before = applied;
+    }
+    assert_eq!(gate.status().loads, 1, "the feed is enough");
+    let other = site.complete_gate("gate-2").await;
+    let view = other.view().unwrap();
+    assert_eq!(view.plan(&enterprise(1).name), Some(&enterprise(240)));
+    assert_eq!(view.plan(&free.name), None);
 }

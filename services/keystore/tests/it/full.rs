@@ -1,50 +1,31 @@
-//! A Redis without memory refuses new keys, and still revokes: a full store must not keep a key
-//! alive that its owner deleted.
+//! A Redis whose memory is full refuses new keys, and still revokes: it must not keep a key alive that its owner
+//! deleted.
 
-use water_harness::Redis;
+use anyhow::ensure;
+use water_harness::{Redis, wait_until};
 use water_keystore::{Declaration, Reason, WriteError};
 
 use crate::site::*;
 
-/// A server whose memory is used up, with key 1 published and one gate.
-async fn full() -> (Redis, Site, water_keystore::Writer, RunningGate) {
+#[tokio::test]
+async fn a_full_redis_refuses_a_new_key_and_takes_every_restriction() {
     let redis = Redis::start().await.unwrap();
     let site = Site::on(&redis);
     let writer = site.ready().await;
     site.publish(&writer, hash(1)).await;
     let gate = site.complete_gate("gate-1").await;
-    redis
-        .command(&["CONFIG", "SET", "maxmemory", "1"])
-        .await
-        .unwrap();
-    (redis, site, writer, gate)
-}
+    let full = ["CONFIG", "SET", "maxmemory", "1"];
+    redis.command(&full).await.unwrap();
 
-#[tokio::test]
-async fn a_full_redis_refuses_a_new_key_with_its_own_reason() {
-    let (_redis, site, writer, _gate) = full().await;
     let refused = site.declare(&writer, holding(hash(2))).await.unwrap_err();
     assert!(matches!(refused, WriteError::Store(error) if error.reason() == Reason::OutOfMemory));
-}
-
-#[tokio::test]
-async fn a_full_redis_still_revokes_and_the_gate_can_acknowledge() {
-    let (_redis, site, writer, gate) = full().await;
-    let revoked = site.revoke(&writer, hash(1)).await;
-    gate.knows(hash(1), false).await;
-    let acknowledged = async || {
-        let leases = site.directory().leases().await?;
-        anyhow::ensure!(leases.gates[0].seq == revoked.seq, "{leases:?}");
-        Ok(())
+    let last = Declaration {
+        is_last: true,
+        ..revoking(hash(2))
     };
-    water_harness::wait_until("the acknowledgement", SOON, acknowledged)
-        .await
-        .unwrap();
-}
+    site.write(&writer, last).await;
+    assert!(site.owner_snapshot(&owner_of(hash(2)), &[]).await.is_gone);
 
-#[tokio::test]
-async fn a_full_redis_still_takes_a_suspension_and_a_lowered_plan() {
-    let (_redis, site, writer, gate) = full().await;
     let lowered = [plan("Enterprise", None)];
     writer.set_plans(&lowered).await.unwrap();
     let suspension = holding_as(hash(1), suspended());
@@ -54,32 +35,20 @@ async fn a_full_redis_still_takes_a_suspension_and_a_lowered_plan() {
     assert_eq!(gate.record(hash(1)), Some(suspended()));
     let view = gate.view().unwrap();
     assert_eq!(view.plan(&lowered[0].name), Some(&lowered[0]));
-}
+    drop(view);
 
-#[tokio::test]
-async fn a_full_redis_takes_the_last_word_of_an_owner_that_held_nothing() {
-    let (_redis, site, writer, _gate) = full().await;
-    let last = Declaration {
-        is_last: true,
-        ..revoking(hash(2))
-    };
-    site.write(&writer, last).await;
-    assert!(site.owner_snapshot(&owner_of(hash(2)), &[]).await.is_gone);
-}
-
-#[tokio::test]
-async fn a_full_redis_can_be_rebuilt() {
-    let (_redis, site, _writer, gate) = full().await;
-    let writer = site.claim().await;
-    writer.rebuild(|| contents([hash(2)])).await.unwrap();
-    gate.knows(hash(2), true).await;
-    gate.knows(hash(1), false).await;
-}
-
-#[tokio::test]
-async fn a_full_redis_can_still_be_claimed() {
-    let (_redis, site, writer, _gate) = full().await;
     let later = site.claim().await;
     assert!(later.term() > writer.term());
-    site.revoke(&later, hash(1)).await;
+    let revoked = site.revoke(&later, hash(1)).await;
+    gate.knows(hash(1), false).await;
+    let acknowledged = async || {
+        let leases = site.directory().leases().await?;
+        ensure!(leases.gates[0].seq == revoked.seq, "{leases:?}");
+        Ok(())
+    };
+    wait_until("the acknowledgement", SOON, acknowledged)
+        .await
+        .unwrap();
+    later.rebuild(|| contents([hash(3)])).await.unwrap();
+    gate.knows(hash(3), true).await;
 }

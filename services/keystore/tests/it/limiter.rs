@@ -21,19 +21,21 @@ fn account() -> AccountId {
     "acme".parse().unwrap()
 }
 
+async fn charge(limiter: &Limiter, per_minute: u32, per_day: u32) -> Decision {
+    let limits = limits(per_minute, per_day);
+    limiter.charge(&account(), limits, now()).await.unwrap()
+}
+
 async fn scripts_run(site: &Site) -> u64 {
-    let info: String = cmd("INFO")
-        .arg("commandstats")
-        .query_async(&mut site.vandal().await)
-        .await
-        .unwrap();
-    let line = info
-        .lines()
-        .find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
+    let ask = cmd("INFO").arg("commandstats").to_owned();
+    let info = ask.query_async(&mut site.vandal().await).await;
+    let info: String = info.unwrap();
+    let mut lines = info.lines();
+    let line = lines.find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
     line.map_or(0, |line| line.split(',').next().unwrap().parse().unwrap())
 }
 
-/// 50 clients of 50 requests each, over so many gates.
+/// Number of accepted requests, of 50 clients with 50 each, over so many gates.
 async fn accepted_through(gates: usize) -> usize {
     let site = Site::new().await;
     let gates: Vec<Limiter> = (0..gates).map(|_| limiter(&site)).collect();
@@ -42,11 +44,7 @@ async fn accepted_through(gates: usize) -> usize {
         async move {
             let mut accepted = 0;
             for _ in 0..50 {
-                let decision = gate
-                    .charge(&account(), limits(120, 50_000), now())
-                    .await
-                    .unwrap();
-                accepted += usize::from(decision.accepted);
+                accepted += usize::from(charge(gate, 120, 50_000).await.accepted);
             }
             accepted
         }
@@ -55,168 +53,69 @@ async fn accepted_through(gates: usize) -> usize {
 }
 
 #[tokio::test]
-async fn fifty_clients_through_one_gate_get_exactly_the_limit() {
-    assert_eq!(accepted_through(1).await, 120);
+async fn fifty_clients_through_any_number_of_gates_get_exactly_the_limit() {
+    for gates in [1, 2, 5] {
+        assert_eq!(accepted_through(gates).await, 120, "{gates} gates");
+    }
 }
 
 #[tokio::test]
-async fn fifty_clients_through_two_gates_get_exactly_the_limit() {
-    assert_eq!(accepted_through(2).await, 120);
-}
-
-#[tokio::test]
-async fn fifty_clients_through_five_gates_get_exactly_the_limit() {
-    assert_eq!(accepted_through(5).await, 120);
-}
-
-#[tokio::test]
-async fn each_answer_says_what_remains() {
+async fn each_answer_says_what_remains_in_both_windows() {
     let limiter = limiter(&Site::new().await);
     let mut answers = Vec::new();
     for _ in 0..3 {
-        answers.push(
-            limiter
-                .charge(&account(), limits(2, 10), now())
-                .await
-                .unwrap(),
-        );
+        answers.push(charge(&limiter, 2, 10).await);
     }
-    let seen = |answer: &Decision| {
-        (
-            answer.accepted,
-            answer.minute.remaining,
-            answer.day.remaining,
-        )
-    };
-    assert_eq!(
-        answers.iter().map(seen).collect::<Vec<_>>(),
-        [(true, 1, 9), (true, 0, 8), (false, 0, 8)]
-    );
+    let remaining = answers.iter().map(|answer| {
+        let (minute, day) = (answer.minute.remaining, answer.day.remaining);
+        (answer.accepted, minute, day)
+    });
+    let expected = [(true, 1, 9), (true, 0, 8), (false, 0, 8)];
+    assert!(remaining.eq(expected), "{answers:?}");
     assert!((59..=60).contains(&answers[2].retry_after_seconds().unwrap()));
 }
 
 #[tokio::test]
-async fn the_day_refuses_without_charging_the_minute() {
-    let limiter = limiter(&Site::new().await);
-    limiter
-        .charge(&account(), limits(10, 1), now())
-        .await
-        .unwrap();
-    let refused = limiter
-        .charge(&account(), limits(10, 1), now())
-        .await
-        .unwrap();
-    assert!(!refused.accepted);
-    assert_eq!((refused.minute.remaining, refused.day.remaining), (9, 0));
-}
-
-#[tokio::test]
-async fn accounts_and_instances_do_not_share_counters() {
-    let (one, other) = (Site::new().await, Site::new().await);
-    let first = limiter(&one);
-    assert!(
-        first
-            .charge(&account(), limits(1, 1), now())
-            .await
-            .unwrap()
-            .accepted
-    );
-    assert!(
-        first
-            .charge(&"beta".parse().unwrap(), limits(1, 1), now())
-            .await
-            .unwrap()
-            .accepted
-    );
-    assert!(
-        limiter(&other)
-            .charge(&account(), limits(1, 1), now())
-            .await
-            .unwrap()
-            .accepted
-    );
-}
-
-#[tokio::test]
-async fn a_flood_of_refusals_costs_redis_nothing() {
+async fn a_flood_of_refusals_costs_redis_nothing_and_a_raised_plan_acts_at_once() {
     let redis = Redis::start().await.unwrap();
     let site = Site::on(&redis);
-    let limiter = limiter(&site);
-    for _ in 0..2 {
-        limiter
-            .charge(&account(), limits(1, 100), now())
-            .await
-            .unwrap();
+    let changes = Arc::new(AtomicU64::new(0));
+    let standby = Standby::new(changes.clone(), Arc::default());
+    let connection = site.connect(Purpose::Directory);
+    let limiter = Limiter::new(connection, site.instance.clone(), Arc::new(standby));
+    for accepted in [true, false] {
+        assert_eq!(charge(&limiter, 1, 100).await.accepted, accepted);
     }
     let before = scripts_run(&site).await;
     for _ in 0..1000 {
-        assert!(
-            !limiter
-                .charge(&account(), limits(1, 100), now())
-                .await
-                .unwrap()
-                .accepted
-        );
+        assert!(!charge(&limiter, 1, 100).await.accepted);
     }
     assert_eq!(scripts_run(&site).await, before);
-}
-
-#[tokio::test]
-async fn a_raised_plan_acts_at_once() {
-    let site = Site::new().await;
-    let changes = Arc::new(AtomicU64::new(0));
-    let connection = site.connect(Purpose::Directory);
-    let standby = Standby::new(changes.clone(), Arc::default());
-    let limiter = Limiter::new(connection, site.instance.clone(), Arc::new(standby));
-    for _ in 0..2 {
-        limiter
-            .charge(&account(), limits(1, 100), now())
-            .await
-            .unwrap();
-    }
     changes.fetch_add(1, Ordering::Release);
-    assert!(
-        limiter
-            .charge(&account(), limits(2, 100), now())
-            .await
-            .unwrap()
-            .accepted
-    );
+    assert!(charge(&limiter, 2, 100).await.accepted);
 }
 
 #[tokio::test]
 async fn a_forgotten_script_is_loaded_again() {
     let redis = Redis::start().await.unwrap();
     let limiter = limiter(&Site::on(&redis));
-    limiter
-        .charge(&account(), limits(10, 10), now())
-        .await
-        .unwrap();
+    charge(&limiter, 10, 10).await;
     redis.command(&["SCRIPT", "FLUSH"]).await.unwrap();
-    let decision = limiter
-        .charge(&account(), limits(10, 10), now())
-        .await
-        .unwrap();
-    assert_eq!(decision.day.remaining, 8);
+    assert_eq!(charge(&limiter, 10, 10).await.day.remaining, 8);
 }
 
 #[tokio::test]
 async fn every_counter_goes_away_by_itself() {
     let site = Site::new().await;
-    limiter(&site)
-        .charge(&account(), limits(10, 10), now())
-        .await
-        .unwrap();
-    for key in [
-        site.instance.minute(&account()),
-        site.instance.day(&account()),
+    charge(&limiter(&site), 10, 10).await;
+    for (key, length) in [
+        (site.instance.minute(&account()), 60_000),
+        (site.instance.day(&account()), 86_400_000),
     ] {
-        let left: i64 = cmd("PTTL")
-            .arg(&key)
-            .query_async(&mut site.vandal().await)
-            .await
-            .unwrap();
-        assert!(left > 60_000, "{key} {left}");
+        let left = cmd("PTTL").arg(&key).to_owned();
+        let left = left.query_async(&mut site.vandal().await).await;
+        let left: i64 = left.unwrap();
+        assert!(left > length, "{key} {left}");
     }
 }
 
@@ -246,7 +145,7 @@ async fn a_stall_of_our_own_process_is_not_a_slow_redis() {
     let account = account();
     redis.pause().unwrap();
     let stalled = async {
-        // The command is on its way, and its answer comes while nothing of ours runs.
+        // The command is sent, and its answer arrives while this worker runs nothing else.
         for _ in 0..5 {
             tokio::task::yield_now().await;
         }
@@ -265,7 +164,7 @@ async fn a_worker_that_stalls_before_it_has_sent_its_question_waits_for_the_answ
     let (limiter, standby, mut client) = stalling(&redis).await;
     let account = account();
     let charged = limiter.charge(&account, limits(120, 50_000), now());
-    // Polled in this order: the question is written by a task that has no turn before the stall.
+    // Polled in this order: the question is written by a task that does not run before the stall.
     let (decision, ()) = tokio::join!(charged, async { stall(&mut client) });
     assert!(decision.unwrap().accepted);
     assert_eq!(standby.status().failing, None);

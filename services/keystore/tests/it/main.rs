@@ -1,5 +1,5 @@
-//! The keystore against a real Redis: each test has an instance of its own on a shared server, or
-//! a server of its own where it breaks it.
+//! The keystore against a real Redis: each test has its own instance on a shared server, or its own server where it
+//! breaks it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
@@ -10,11 +10,9 @@ mod decoder;
 mod directory;
 mod earlier_state;
 mod failures;
-mod former;
 mod full;
 mod leases;
 mod limiter;
-mod limiter_script;
 mod model;
 mod rebuild;
 mod replica;

@@ -12,7 +12,7 @@ use crate::site::Site;
 /// Longer than any session of these tests lasts.
 pub const HOURS: Duration = Duration::from_hours(8);
 
-/// The sessions of an instance of its own on the server that all tests share.
+/// Sessions of a new instance on the server that all tests share.
 async fn sessions() -> (Sessions, Site) {
     let site = Site::new().await;
     let connection = site.connect(Purpose::Directory);
@@ -34,7 +34,7 @@ pub async fn watched(site: &Site) -> (Sessions, Interceptor) {
 }
 
 pub fn keys(session: &str, subject: &str, provider: Option<&str>) -> SessionKeys {
-    let name = |text: &str| WebName::of(text.as_bytes());
+    let name = |text: &str| WebName::digest(text.as_bytes());
     SessionKeys {
         session: name(session),
         subject: name(subject),
@@ -152,7 +152,7 @@ async fn only_use_puts_off_the_end_of_an_idle_session() {
 #[tokio::test]
 async fn what_is_taken_once_cannot_be_taken_again() {
     let (sessions, _) = sessions().await;
-    let (one, other) = (WebName::of(b"one"), WebName::of(b"other"));
+    let (one, other) = (WebName::digest(b"one"), WebName::digest(b"other"));
     assert!(sessions.take(&one, HOURS).await.unwrap());
     assert!(!sessions.take(&one, HOURS).await.unwrap());
     assert!(sessions.take(&other, HOURS).await.unwrap());

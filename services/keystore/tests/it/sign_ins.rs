@@ -1,4 +1,4 @@
-//! A sign-in and a logout at once: their commands reach Redis in every order that there is.
+//! A sign-in and a logout at once: their commands reach Redis in every possible order.
 
 use std::sync::mpsc::{SyncSender, sync_channel};
 
@@ -14,15 +14,15 @@ use crate::site::Site;
 /// Sessions whose commands wait for their turns.
 struct Turns {
     sessions: Sessions,
-    /// Each sends what lets it pass.
+    /// Waiting commands, each as the sender that lets it pass.
     commands: UnboundedReceiver<SyncSender<()>>,
     _interceptor: Interceptor,
 }
 
 impl Turns {
-    async fn of(site: &Site) -> Self {
+    async fn new(site: &Site) -> Self {
         let (sessions, interceptor) = watched(site).await;
-        // The greeting of the connection is no part of what is ordered.
+        // The connection's handshake is not among the ordered commands.
         sessions.check().await.unwrap();
         let (sender, commands) = unbounded_channel();
         interceptor.show(move |_, _| {
@@ -40,11 +40,11 @@ impl Turns {
     }
 }
 
-/// Work over such sessions.
+/// Work over sessions whose commands wait.
 struct Side<'a, T> {
     turns: &'a mut Turns,
     work: JoinHandle<T>,
-    /// Lets the command pass that waits.
+    /// Sender that lets the waiting command pass.
     waiting: Option<SyncSender<()>>,
     done: Option<T>,
 }
@@ -59,7 +59,7 @@ impl<'a, T: Send + 'static> Side<'a, T> {
         }
     }
 
-    /// Until a command waits or the work is done.
+    /// Runs until a command waits or the work is done.
     async fn settle(&mut self) {
         if self.waiting.is_none() && self.done.is_none() {
             tokio::select! {
@@ -75,8 +75,7 @@ impl<'a, T: Send + 'static> Side<'a, T> {
     }
 }
 
-/// Orders of the commands of two sides, one after the other until there is no other: at each place where
-/// both wait, which one passes.
+/// Enumerates the orders of the commands of two sides: at each place where both wait, which one passes.
 #[derive(Default)]
 struct Orders {
     choices: Vec<bool>,
@@ -92,7 +91,7 @@ impl Orders {
         self.choices[self.place - 1]
     }
 
-    /// Whether there is one more.
+    /// Moves on to the next order; false after the last.
     fn advance(&mut self) -> bool {
         self.place = 0;
         while self.choices.pop_if(|second| *second).is_some() {}
@@ -104,7 +103,7 @@ impl Orders {
     }
 }
 
-/// Whom a logout names.
+/// Name that a logout gives.
 #[derive(Clone, Copy)]
 enum Named {
     Subject,
@@ -123,7 +122,7 @@ async fn end(sessions: Sessions, keys: SessionKeys, named: Named, seconds: i64) 
     ended.unwrap()
 }
 
-/// A sign-in of a minute.
+/// A sign-in that takes a minute.
 async fn begin(sessions: Sessions, keys: SessionKeys, asked: i64) -> bool {
     let began = SessionStart {
         asked: at(asked),
@@ -135,21 +134,21 @@ async fn begin(sessions: Sessions, keys: SessionKeys, asked: i64) -> bool {
         .unwrap()
 }
 
-/// What came of all orders.
+/// Numbers of results over all orders.
 #[derive(Default, Debug)]
 struct Tried {
     orders: usize,
-    /// The session was never written.
+    /// Sessions that were never written.
     refused: usize,
-    /// It was written and then ended.
+    /// Sessions that were written and then ended.
     ended: usize,
 }
 
-/// A sign-in, and a logout that arrives half a minute after its click, in every order of their commands.
+/// Runs a sign-in and a logout, dated half a minute after the sign-in's click, in every order of their commands.
 async fn in_every_order(named: Named, sid: Option<&str>) -> Tried {
     let site = Site::new().await;
     let direct = Sessions::new(site.connect(Purpose::Directory), site.instance.clone());
-    let (mut one, mut other) = (Turns::of(&site).await, Turns::of(&site).await);
+    let (mut one, mut other) = (Turns::new(&site).await, Turns::new(&site).await);
     let (mut orders, mut tried) = (Orders::default(), Tried::default());
     loop {
         let name = tried.orders.to_string();

@@ -1,4 +1,4 @@
-//! One instance on one Redis, with an operator's and a gate's view of it.
+//! An instance on one Redis, with an operator's and a gate's view of it.
 
 mod running;
 mod sample;
@@ -12,9 +12,9 @@ use water_domain::{KeyHash, Limits, Plan, Timestamp};
 use water_harness::Redis;
 use water_keystore::connection::Purpose;
 use water_keystore::{
-    Connection, ConnectionSettings, Contents, Declaration, Declared, Directory, GateIdentity,
-    Instance, Limiter, Origin, Owner, OwnerSnapshot, Position, Replica, Standby, WriteError,
-    Writer,
+    Connection, ConnectionSettings, Contents, Declaration, DeclarationReceipt, Directory,
+    GateIdentity, Instance, Limiter, Origin, Owner, OwnerSnapshot, Position, Replica, Standby,
+    WriteError, Writer,
 };
 
 pub use running::{RunningGate, RunningLimiter};
@@ -26,7 +26,7 @@ pub const UID: &str = "0b5e";
 /// The uid of its WaterDataApi.
 pub const API: &str = "a91c";
 
-/// Longer than anything that is waited for takes on a busy machine.
+/// Longer than any wait takes on a busy machine.
 pub const SOON: Duration = Duration::from_secs(60);
 
 pub struct Site {
@@ -84,7 +84,7 @@ impl Site {
         writer
     }
 
-    /// What the directory says of an owner whose keys were generated, and of these hashes.
+    /// State in the directory of an owner whose keys were generated, and of these hashes.
     pub async fn owner_snapshot(&self, owner: &Owner, hashes: &[KeyHash]) -> OwnerSnapshot {
         let snapshot = self.directory();
         let snapshot = snapshot
@@ -93,17 +93,17 @@ impl Site {
         snapshot.unwrap()
     }
 
-    /// Declares with the number that the directory tells.
+    /// Declares with the number that the directory has.
     pub async fn declare(
         &self,
         writer: &Writer,
         mut declaration: Declaration,
-    ) -> Result<Declared, WriteError> {
+    ) -> Result<DeclarationReceipt, WriteError> {
         declaration.number = self.owner_snapshot(&declaration.owner, &[]).await.number;
         writer.declare(&declaration).await
     }
 
-    /// Declares what must be written and not refused.
+    /// Declares, and fails unless everything is written and nothing is refused.
     pub async fn write(&self, writer: &Writer, declaration: Declaration) -> Position {
         let declared = self.declare(writer, declaration).await.unwrap();
         assert!(declared.refused.is_empty(), "{declared:?}");
@@ -115,7 +115,7 @@ impl Site {
         self.write(writer, holding(hash)).await
     }
 
-    /// Revokes it.
+    /// Revokes a sample key.
     pub async fn revoke(&self, writer: &Writer, hash: KeyHash) -> Position {
         self.write(writer, revoking(hash)).await
     }
@@ -125,7 +125,7 @@ impl Site {
         self.gate_with(pod, Duration::from_secs(120))
     }
 
-    /// The same with this grace.
+    /// A gate with this grace, not running.
     pub fn gate_with(&self, pod: &str, grace: Duration) -> Replica {
         let identity = GateIdentity {
             pod: pod.into(),
@@ -141,7 +141,7 @@ impl Site {
 
     /// A gate that runs until it is dropped.
     pub fn running_gate(&self, pod: &str) -> RunningGate {
-        RunningGate::of(self.gate(pod))
+        RunningGate::start(self.gate(pod))
     }
 
     /// A running gate with a complete copy.
@@ -156,13 +156,13 @@ impl Site {
         self.limiter_of(purpose, 1)
     }
 
-    /// The same, of one of so many gates.
+    /// A limiter likewise, of one of so many gates.
     pub fn limiter_of(&self, purpose: Purpose, gates: u32) -> RunningLimiter {
         let gates = Arc::new(AtomicU32::new(gates));
         let standby = Arc::new(Standby::new(Arc::default(), gates));
         let connection = self.connect(purpose);
         let limiter = Limiter::new(connection, self.instance.clone(), standby.clone());
-        RunningLimiter::of(limiter, standby)
+        RunningLimiter::start(limiter, standby)
     }
 
     /// Makes the directory look as if it had been rebuilt on another server.
@@ -170,8 +170,7 @@ impl Site {
         self.change_meta("meta.replid = 'another'").await;
     }
 
-    /// Makes the feed end before `meta` does, in one script, so that no round of a gate falls
-    /// between the change and its disappearance.
+    /// Makes the feed end before `meta` does, in one script, so that no gate reads in between.
     pub async fn trim_feed(&self) {
         self.change_meta("meta.seq = meta.seq + 1").await;
     }
@@ -187,25 +186,35 @@ impl Site {
         self.vandalise(&mut call).await;
     }
 
-    /// Removes the record of a key, and of all that lie in its shard, as an eviction would.
-    pub async fn evict(&self, hash: KeyHash) {
-        let _: () = redis::cmd("DEL")
-            .arg(self.instance.records(hash.shard()))
-            .query_async(&mut self.vandal().await)
-            .await
-            .unwrap();
+    /// Whether the directory must be rebuilt before anybody may trust it.
+    pub async fn needs_rebuild(&self) -> bool {
+        self.directory().observe().await.unwrap().needs_rebuild()
     }
 
-    /// Does that to Redis.
+    /// Makes the record of a key undecodable.
+    pub async fn spoil(&self, hash: KeyHash) {
+        let mut spoil = redis::cmd("HSET");
+        spoil.arg(self.instance.records(hash.shard()));
+        self.vandalise(spoil.arg(hash.as_bytes()).arg("of a later version"))
+            .await;
+    }
+
+    /// Removes the record of a key, and of all that lie in its shard, as an eviction would.
+    pub async fn evict(&self, hash: KeyHash) {
+        self.vandalise(redis::cmd("DEL").arg(self.instance.records(hash.shard())))
+            .await;
+    }
+
+    /// Runs a command with a plain client.
     pub async fn vandalise(&self, command: &mut redis::Cmd) {
         let vandal = &mut self.vandal().await;
         let _: redis::Value = command.query_async(vandal).await.unwrap();
     }
 
-    /// A plain client, to do to Redis what neither operator nor gate would do.
+    /// A plain client, for what neither operator nor gate would do to Redis.
     pub async fn vandal(&self) -> redis::aio::MultiplexedConnection {
         let client = redis::Client::open(self.url.as_str()).unwrap();
-        // Without it an answer has to come within half a second, which a busy machine may miss.
+        // The client's default limit is half a second, which a busy machine may miss.
         let patient = redis::AsyncConnectionConfig::new()
             .set_connection_timeout(Some(SOON))
             .set_response_timeout(Some(SOON));
@@ -216,7 +225,7 @@ impl Site {
     }
 }
 
-/// Awaits what must come, and fails when it does not.
+/// Awaits a future, and fails if that takes longer than [`SOON`].
 pub async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(SOON, future)
         .await

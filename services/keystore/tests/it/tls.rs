@@ -1,4 +1,4 @@
-//! Redis behind TLS: the server is believed by its CA only.
+//! Redis behind TLS: the server is trusted by its CA only.
 
 use std::fs;
 
@@ -11,8 +11,8 @@ use water_keystore::{ConnectionSettings, Directory, Instance, Reason};
 
 use crate::site::SOON;
 
-/// A server with a certificate of `authority` on a TLS port beside its plain one, and with more
-/// lines of redis.conf.
+/// A server with a certificate of `authority` on a TLS port in addition to its plain one, and with more lines of
+/// redis.conf.
 async fn tls_server(authority: &Authority, more: &[&str]) -> (Redis, Port) {
     let names = ["localhost", "127.0.0.1"];
     let certificate = authority

@@ -1,4 +1,4 @@
-//! What gates tell of an account's usage, what the portal reads of it, and how often it may ask.
+//! Usage of an account, as gates report it and the portal reads it, and limits of the account's requests to the portal.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use redis::cmd;
 use water_domain::{AccountId, KeyId, Timestamp};
 use water_keystore::connection::Purpose;
 use water_keystore::usage::{Day, Use};
-use water_keystore::{Allowance, Allowances, Quotas, Usage, UtcDay};
+use water_keystore::{Allowance, Allowances, Quotas, Reply, Usage, UtcDay};
 
 use crate::site::*;
 
@@ -23,7 +23,7 @@ fn at(moment: &str) -> Timestamp {
 }
 
 fn day(moment: &str) -> UtcDay {
-    UtcDay::of(at(moment))
+    UtcDay::from(at(moment))
 }
 
 const NOON: &str = "2026-03-01T12:00:00Z";
@@ -119,14 +119,14 @@ async fn the_quota_is_what_the_limiter_has_left_and_reading_it_charges_nothing()
     let limiter = site.limiter(Purpose::Directory);
     let limits = limits(3, 10);
     let quotas = Quotas::new(site.connect(Purpose::Directory), site.instance.clone());
-    let fresh = quotas.of(&account(), limits).await.unwrap();
+    let fresh = quotas.read(&account(), limits).await.unwrap();
     assert_eq!((fresh.minute.remaining, fresh.day.remaining), (3, 10));
     assert_eq!(fresh.minute.opens_in, Duration::ZERO);
     for charged in 1..=4 {
         let decision = limiter.limiter.charge(&account(), limits, now()).await;
         let decision = decision.unwrap();
         for _ in 0..2 {
-            let quota = quotas.of(&account(), limits).await.unwrap();
+            let quota = quotas.read(&account(), limits).await.unwrap();
             assert_eq!(
                 quota.minute.remaining, decision.minute.remaining,
                 "{charged}"
@@ -153,41 +153,50 @@ async fn the_quota_leaves_out_what_the_limiter_would_drop() {
         site.vandalise(cmd("RPUSH").arg(&minute).arg(entry)).await;
     }
     let quotas = Quotas::new(site.connect(Purpose::Directory), site.instance.clone());
-    let quota = quotas.of(&account(), limits(1, 10)).await.unwrap();
+    let quota = quotas.read(&account(), limits(1, 10)).await.unwrap();
     assert_eq!(quota.minute.remaining, 0);
     assert!((40..=50).contains(&quota.minute.opens_in_seconds()));
-    let quota = quotas.of(&account(), limits(5, 10)).await.unwrap();
+    let quota = quotas.read(&account(), limits(5, 10)).await.unwrap();
     assert_eq!(quota.minute.remaining, 3);
 }
 
 #[tokio::test]
-async fn an_account_may_change_its_keys_thirty_times_an_hour_whatever_others_do() {
+async fn an_account_may_make_thirty_keys_an_hour_whatever_else_it_and_others_do() {
     let site = Site::new().await;
     let allowances = Allowances::new(site.connect(Purpose::Directory), site.instance.clone());
+    let take = async |account: &AccountId, what| allowances.take(account, what).await.unwrap();
+    let (acme, globex) = (account(), "globex".parse().unwrap());
+    let mut last = None;
     for _ in 0..30 {
-        let taken = allowances.take(&account(), Allowance::Changes).await;
-        assert_eq!(taken.unwrap(), None);
+        let Reply::Reserved(reservation) = take(&acme, Allowance::Creations).await else {
+            panic!("thirty are left");
+        };
+        last = Some(reservation);
     }
-    let refused = allowances
-        .take(&account(), Allowance::Changes)
-        .await
-        .unwrap();
-    let wait = refused.unwrap();
+    let Reply::Full(wait) = take(&acme, Allowance::Creations).await else {
+        panic!("none is left");
+    };
     assert!((3590..=3600).contains(&wait.as_secs()), "{wait:?}");
-    let list = site.instance.allowance(&account(), "changes");
+    let list = site.instance.allowance(&acme, "creations");
     let mut length = cmd("LLEN");
     length.arg(list);
     let counted: u32 = length.query_async(&mut site.vandal().await).await.unwrap();
     assert_eq!(counted, 30);
-    let other = "globex".parse().unwrap();
-    assert_eq!(
-        allowances.take(&other, Allowance::Changes).await.unwrap(),
-        None
-    );
-    assert_eq!(
-        allowances.take(&account(), Allowance::Reads).await.unwrap(),
-        None
-    );
+    for (account, what) in [
+        (&globex, Allowance::Creations),
+        (&acme, Allowance::Rotations),
+        (&acme, Allowance::Reads),
+    ] {
+        assert!(
+            matches!(take(account, what).await, Reply::Reserved(_)),
+            "{what:?}"
+        );
+    }
+    allowances.give_back(last.unwrap()).await.unwrap();
+    let again = take(&acme, Allowance::Creations).await;
+    assert!(matches!(again, Reply::Reserved(_)), "{again:?}");
+    let again = take(&acme, Allowance::Creations).await;
+    assert!(matches!(again, Reply::Full(_)), "{again:?}");
 }
 
 #[tokio::test]
@@ -205,6 +214,10 @@ async fn an_allowance_comes_back_as_its_times_grow_old() {
     }
     let allowances = Allowances::new(site.connect(Purpose::Directory), site.instance.clone());
     let take = async || allowances.take(&account(), Allowance::Reads).await.unwrap();
-    assert_eq!(take().await, None);
-    assert!(take().await.unwrap() <= Duration::from_secs(59));
+    assert!(matches!(take().await, Reply::Reserved(_)));
+    let full = take().await;
+    assert!(
+        matches!(full, Reply::Full(wait) if wait <= Duration::from_secs(59)),
+        "{full:?}"
+    );
 }

@@ -15,7 +15,7 @@ fn accounts(pattern: &str, values: Value) -> Result<Accounts, ClaimsError> {
     self::pattern(pattern).accounts(&claims, &claim, Some(&default_plan))
 }
 
-/// `acme Enterprise Manager`, an account a line.
+/// Returns `acme Enterprise Manager`, an account a line.
 fn told(pattern: &str, values: Value) -> Vec<String> {
     let grants = accounts(pattern, values).unwrap().grants;
     let line = |grant: &Grant| format!("{} {} {:?}", grant.account, grant.plan, grant.role);

@@ -1,4 +1,4 @@
-//! Whether the API server holds the portal to its bounds. Without the chart's admission policy the
+//! Check that the API server holds the portal to its bounds. Without the chart's admission policy the
 //! portal's Role would let it generate keys, whose texts are in Secrets, and it must not serve.
 
 use kube::api::{ApiResource, DynamicObject, PostParams};
@@ -31,7 +31,7 @@ impl Cluster {
         }
     }
 
-    /// As the portal makes keys, but for its material.
+    /// Returns a key as the portal makes them, but for its material.
     fn generated(&self, resource: &ApiResource) -> DynamicObject {
         let spec = json!({
             "accountId": "none",

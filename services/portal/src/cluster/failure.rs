@@ -1,26 +1,27 @@
-//! What can go wrong with the API server, told apart by what the portal does about it.
+//! Failures of the API server, by what the portal does about them.
 
 use water_domain::Fault;
 
-/// The API server did not do what was asked. Prints nothing of the object: its message could repeat a title.
+/// The API server did not do what was asked. Prints nothing of the object: its message could repeat a
+/// title.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
-    /// It said no.
+    /// Request that the API server refused.
     #[error("the API server refused to {attempt}: {status} {reason}")]
     Refused {
-        /// What was asked.
+        /// Words for the request.
         attempt: &'static str,
         /// The HTTP status.
         status: u16,
-        /// One word.
+        /// Reason of the status, one word.
         reason: String,
     },
-    /// It did not answer, or not in time.
+    /// Request without an answer in time.
     #[error("cannot {attempt}")]
     Away {
-        /// What was asked.
+        /// Words for the request.
         attempt: &'static str,
-        /// Why.
+        /// Error of the client.
         source: kube::Error,
     },
 }
@@ -37,12 +38,17 @@ impl ClusterError {
         }
     }
 
-    /// Another object has the name, or the object is not in the version that was named.
+    /// Whether another object has the name, or the object is not in the version that was named.
     pub fn is_conflict(&self) -> bool {
         self.status() == Some(409)
     }
 
-    /// The object is gone.
+    /// Whether the API server has refused the request: nothing was written. Without its answer nobody knows.
+    pub fn is_refusal(&self) -> bool {
+        self.status().is_some_and(|status| status < 500)
+    }
+
+    /// Whether the object is gone.
     pub fn is_gone(&self) -> bool {
         self.status() == Some(404)
     }
@@ -56,7 +62,8 @@ impl ClusterError {
 }
 
 impl Fault for ClusterError {
-    /// Nobody there, overloaded, or failing: it may work later. Any other refusal is a fault of ours.
+    /// Whether the API server is away, overloaded or failing: it may work later. Any other refusal is a
+    /// fault of ours.
     fn is_transient(&self) -> bool {
         self.status()
             .is_none_or(|status| status >= 500 || status == 429)

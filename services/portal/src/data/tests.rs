@@ -1,6 +1,6 @@
 //! Data as the services answer them: behind the portal runs what every service has before its routes.
 
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, RETRY_AFTER};
+use http::header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_TYPE, ETAG, RETRY_AFTER, VARY};
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
@@ -9,21 +9,21 @@ use warp::Filter;
 use water_domain::Format;
 use water_gate::upstream::{Bounds, Resolver, Upstream};
 use water_http::representation::CACHE_HISTORY;
-use water_http::{ClockSkew, IdentityKey, Query, Representation, RequestIds, Verifier};
+use water_http::{ClockSkew, IdentityKey, Language, Query, Representation, RequestIds, Verifier};
 use water_keystore::Quotas;
 
 use super::*;
 use crate::claims::Role;
 use crate::sample::{limits, manager, member, received, store, viewer};
 
-/// What identities are signed with.
+/// Key that signs identities.
 pub(crate) const KEY: &str = "4e6f7420612073656372657420617420616c6c3a206120746573742773206b6579";
 
 fn key(digits: &str) -> IdentityKey {
     digits[..64].parse().unwrap()
 }
 
-/// A service whose answer tells the identity and the query that it was asked with.
+/// Starts a service that answers with the identity and the query of the request, if its page is valid.
 pub(crate) async fn service() -> String {
     let routes = water_http::get("/api/v1/hydrorisk")
         .and(water_http::identity())
@@ -35,7 +35,9 @@ pub(crate) async fn service() -> String {
                     "account": identity.account, "key": identity.key, "plan": identity.plan,
                     "query": query.pairs().collect::<Vec<_>>(),
                 });
-                Representation::new(told.to_string(), CACHE_HISTORY).in_format(format)
+                query.page()?;
+                let body = Representation::new(told.to_string(), CACHE_HISTORY);
+                Ok::<_, Problem>(body.in_format(format))
             },
         );
     let service = water_http::service(
@@ -99,7 +101,7 @@ impl Site {
     ) -> Response {
         let received = received(method, target, fields);
         let query = Query::parse(received.uri.query()).unwrap();
-        let asked = Asked {
+        let asked = AccountRequest {
             received: &received,
             path: &["hydrorisk"],
             query: &query,
@@ -107,7 +109,7 @@ impl Site {
         };
         let route = route(asked.path).unwrap();
         let outcome = answer(&self.data, route, member, &asked, crate::clock::now()).await;
-        outcome.unwrap_or_else(|problem| problem.into_response(&received.id))
+        outcome.unwrap_or_else(|problem| problem.into_response(&received.id, Language::English))
     }
 }
 
@@ -143,7 +145,7 @@ async fn the_service_answers_the_members_account_and_nobody_elses() {
 }
 
 #[tokio::test]
-async fn the_answer_is_the_services_own_and_no_cache_keeps_it() {
+async fn fault_45_the_answer_is_the_services_own_and_no_cache_keeps_it() {
     let site = Site::new().await;
     let acme = manager("acme");
     let answer = site.asks(&acme, "GET", "/", &[]).await;
@@ -159,6 +161,23 @@ async fn the_answer_is_the_services_own_and_no_cache_keeps_it() {
         .asks(&acme, "GET", "/", &[("accept", "text/csv")])
         .await;
     assert_eq!(table.headers()[CONTENT_TYPE], Format::Csv.content_type());
+}
+
+#[tokio::test]
+async fn a_services_problem_is_in_the_readers_language_and_its_answers_vary_by_none() {
+    let site = Site::new().await;
+    let acme = manager("acme");
+    let french = [("accept-language", "fr")];
+    let refused = site.asks(&acme, "GET", "/?limit=0", &french).await;
+    assert_eq!(code(&refused), is(400, "invalid_parameter"));
+    let body: Value = serde_json::from_slice(refused.body()).unwrap();
+    assert_eq!(body["title"], "Un paramètre est mal formé");
+    assert_eq!(refused.headers()[CONTENT_LANGUAGE], "fr");
+    let vary = refused.headers()[VARY].to_str().unwrap();
+    assert!(vary.ends_with(", Accept-Language"), "{vary}");
+    let answered = site.asks(&acme, "GET", "/", &french).await;
+    let vary = answered.headers().get(VARY);
+    assert_eq!((answered.status().as_u16(), vary), (200, None));
 }
 
 #[tokio::test]
@@ -182,7 +201,7 @@ async fn looking_costs_nothing_of_the_plan_and_the_sixty_first_look_waits() {
             .status(),
         200
     );
-    let quota = site.quotas.of(acme.account(), limits()).await.unwrap();
+    let quota = site.quotas.read(acme.account(), limits()).await.unwrap();
     assert_eq!((quota.minute.remaining, quota.day.remaining), (120, 50_000));
 }
 

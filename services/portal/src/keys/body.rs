@@ -1,4 +1,4 @@
-//! A request's body: one JSON object whose members are all known and stand there once.
+//! A request's body: one JSON object whose members are all known and occur once.
 
 use std::fmt;
 
@@ -7,11 +7,12 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use water_domain::KeyPrefix;
 use water_http::Problem;
+use water_http::problem::texts;
 
-use crate::asked::Asked;
+use crate::account_request::AccountRequest;
 
 const JSON: &str = "application/json";
-/// So much of an unknown member's name is repeated.
+/// Bytes of an unknown member's name that are repeated.
 const NAME: usize = 64;
 
 /// The members as they came.
@@ -19,14 +20,17 @@ const NAME: usize = 64;
 pub struct Body(Vec<(String, Value)>);
 
 impl Body {
-    /// Reads the body, whose members may be these. Of the decoded text nothing may have the shape of a key.
-    pub fn read(asked: &Asked<'_>, known: &[&str], prefix: &KeyPrefix) -> Result<Self, Problem> {
+    /// Reads the body, whose members may be these. The decoded text must not contain the shape of a key.
+    pub fn read(
+        asked: &AccountRequest<'_>,
+        known: &[&str],
+        prefix: &KeyPrefix,
+    ) -> Result<Self, Problem> {
         if !is_json(asked) {
             return Err(Problem::unsupported_media_type(JSON));
         }
         let read = serde_json::from_slice(asked.body);
-        let Self(members) =
-            read.map_err(|_| Problem::invalid_body("Send one JSON object, in UTF-8."))?;
+        let Self(members) = read.map_err(|_| Problem::invalid_body(texts::body_is_no_object()))?;
         let shows_key =
             |(name, value): &(String, Value)| prefix.is_in(name) || texts(value, prefix);
         if members.iter().any(shows_key) {
@@ -34,46 +38,43 @@ impl Body {
         }
         for (index, (name, _)) in members.iter().enumerate() {
             if !known.contains(&name.as_str()) {
-                let rule = format!(
-                    "There is no such member; leave it out. Members: {}.",
-                    known.join(", ")
-                );
+                let rule = texts::unknown_member(&known.join(", "));
                 return Err(Problem::invalid_field(cut(name), rule));
             }
             if members[..index].iter().any(|(other, _)| other == name) {
-                return Err(Problem::invalid_field(cut(name), "Give it once."));
+                return Err(Problem::invalid_field(cut(name), texts::repeated_member()));
             }
         }
         Ok(Self(members))
     }
 
-    /// A text; none where the member is missing or null.
+    /// Returns a text; none where the member is missing or null.
     pub fn text(&self, name: &'static str) -> Result<Option<&str>, Problem> {
         match self.value(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(Problem::invalid_field(name, "It must be a text.")),
+            Some(_) => Err(Problem::invalid_field(name, texts::not_a_text())),
         }
     }
 
-    /// A text that must be there.
+    /// Returns a text that must be there.
     pub fn required(&self, name: &'static str) -> Result<&str, Problem> {
-        let missing = || Problem::invalid_field(name, "It is missing: give it as a text.");
+        let missing = || Problem::invalid_field(name, texts::missing_member());
         self.text(name)?.ok_or_else(missing)
     }
 
-    /// A whole number that must be there.
+    /// Returns a whole number that must be there.
     pub fn whole(&self, name: &'static str) -> Result<u64, Problem> {
         let number = self.value(name).and_then(Value::as_u64);
-        number.ok_or_else(|| Problem::invalid_field(name, "It must be a whole number, 0 or more."))
+        number.ok_or_else(|| Problem::invalid_field(name, texts::not_a_whole_number()))
     }
 
-    /// Yes or no; no where the member is missing.
+    /// Returns a flag; false where the member is missing.
     pub fn flag(&self, name: &'static str) -> Result<bool, Problem> {
         match self.value(name) {
             None => Ok(false),
             Some(Value::Bool(flag)) => Ok(*flag),
-            Some(_) => Err(Problem::invalid_field(name, "It must be true or false.")),
+            Some(_) => Err(Problem::invalid_field(name, texts::not_a_flag())),
         }
     }
 
@@ -84,8 +85,8 @@ impl Body {
     }
 }
 
-/// One content type, with no charset but UTF-8.
-fn is_json(asked: &Asked<'_>) -> bool {
+/// Checks for one content type, with no charset but UTF-8.
+fn is_json(asked: &AccountRequest<'_>) -> bool {
     let mut kinds = asked.headers().get_all(CONTENT_TYPE).iter();
     let (Some(kind), None) = (kinds.next(), kinds.next()) else {
         return false;

@@ -1,12 +1,14 @@
 //! A key that the portal has made is renamed, rotated, or freed of its text before.
 //!
-//! The operator writes the same object whenever something happens, so a change may find another
-//! version than it has read: it then looks again, and judges again.
+//! The operator writes the same object whenever something happens, so a change may find another version
+//! than it has read: it then reads again, and judges again.
 
 use http::StatusCode;
 use serde_json::{Value, json as value};
 use water_domain::Timestamp;
+use water_http::problem::texts;
 use water_http::{Code, Problem};
+use water_keystore::{Allowance, Reservation};
 use water_resources::ApiKey;
 
 use super::body::Body;
@@ -14,16 +16,16 @@ use super::context::{Keys, no_key};
 use super::create::{has_hash, is_new};
 use super::fields::{self, Rotation};
 use super::view::{Key, MadeBy, key_id, made_by, previous};
-use crate::asked::{Asked, Response};
+use crate::account_request::{AccountRequest, Response};
 use crate::json::{accepted, json};
 use crate::member::Member;
 
-/// More writers in a row than an object of one account has.
+/// Tries of a change: more than an object of one account has writers in a row.
 const LOOKS: usize = 5;
 
-/// What a change is, once its key was looked at.
+/// Verdict on a key that is to change.
 enum Change {
-    /// It is made already.
+    /// The change is made already.
     Nothing,
     /// A merge patch of the spec.
     Spec(Value),
@@ -34,18 +36,21 @@ pub async fn rename(
     keys: &Keys,
     member: &Member,
     name: &str,
-    asked: &Asked<'_>,
+    asked: &AccountRequest<'_>,
     now: Timestamp,
 ) -> Result<Response, Problem> {
     keys.may_change(member)?;
     let body = Body::read(asked, fields::RENAME, &keys.prefix)?;
     let title = fields::title(&body)?;
-    let judge = |key: &ApiKey, _: &[ApiKey]| match key.spec.description.as_ref() == Some(&title) {
-        true => Ok(Change::Nothing),
-        false => Ok(Change::Spec(value!({ "description": title }))),
+    let judge = |key: &ApiKey, _: &[ApiKey]| {
+        if key.spec.description.as_ref() == Some(&title) {
+            Ok(Change::Nothing)
+        } else {
+            Ok(Change::Spec(value!({ "description": title })))
+        }
     };
-    let key = changed(keys, member, name, judge).await?;
-    Ok(json(StatusCode::OK, &Key::of(&key, now)))
+    let key = changed(keys, member, name, Some(Allowance::Renames), judge).await?;
+    Ok(json(StatusCode::OK, &Key::read(&key, now)))
 }
 
 /// Answers `POST …/keys/{name}/rotation`.
@@ -53,15 +58,15 @@ pub async fn rotate(
     keys: &Keys,
     member: &Member,
     name: &str,
-    asked: &Asked<'_>,
+    asked: &AccountRequest<'_>,
     now: Timestamp,
 ) -> Result<Response, Problem> {
     keys.may_issue(member)?;
     let body = Body::read(asked, fields::ROTATE, &keys.prefix)?;
     let rotation = fields::rotation(&body, keys.rules.max_key_days, now)?;
     let judge = |key: &ApiKey, known: &[ApiKey]| rotated(key, known, &rotation, member, now);
-    let key = changed(keys, member, name, judge).await?;
-    Ok(json(StatusCode::OK, &Key::of(&key, now)))
+    let key = changed(keys, member, name, Some(Allowance::Rotations), judge).await?;
+    Ok(json(StatusCode::OK, &Key::read(&key, now)))
 }
 
 /// Answers `DELETE …/keys/{name}/previous`: the text before is refused from now on.
@@ -80,18 +85,36 @@ pub async fn end_overlap(
         )),
         false => Err(no_key()),
     };
-    changed(keys, member, name, judge).await?;
+    changed(keys, member, name, None, judge).await?;
     Ok(accepted())
 }
 
-/// Changes a key as `judge` says of it and of all keys of the account.
+/// Changes a key as `judge` says of it and of all keys of the account, on the account's `allowance` if that has one for
+/// the change.
 async fn changed(
     keys: &Keys,
     member: &Member,
     name: &str,
+    allowance: Option<Allowance>,
     judge: impl Fn(&ApiKey, &[ApiKey]) -> Result<Change, Problem>,
 ) -> Result<ApiKey, Problem> {
-    keys.charge(member).await?;
+    let mut unused = None;
+    let outcome = write(keys, member, name, allowance, &mut unused, judge).await;
+    if let Some(reservation) = unused {
+        keys.give_back(reservation).await;
+    }
+    outcome
+}
+
+/// Writes the change. A reservation that nothing was written with is left in `unused`.
+async fn write(
+    keys: &Keys,
+    member: &Member,
+    name: &str,
+    allowance: Option<Allowance>,
+    unused: &mut Option<Reservation>,
+    judge: impl Fn(&ApiKey, &[ApiKey]) -> Result<Change, Problem>,
+) -> Result<ApiKey, Problem> {
     for _ in 0..LOOKS {
         let known = keys.cluster.keys(member).await?;
         let key = known
@@ -102,21 +125,28 @@ async fn changed(
         let Change::Spec(spec) = judge(key, &known)? else {
             return Ok(key.clone());
         };
+        if let (None, Some(allowance)) = (&unused, allowance) {
+            *unused = Some(keys.reserve(member, allowance).await?);
+        }
         match keys.cluster.change(key, spec).await {
             Err(error) if error.is_conflict() => {}
             Err(error) if error.is_gone() => return Err(no_key()),
-            changed => return Ok(changed?),
+            Err(error) if error.is_refusal() => return Err(error.into()),
+            changed => {
+                *unused = None;
+                return Ok(changed?);
+            }
         }
     }
     Err(changed_meanwhile())
 }
 
-/// Only keys that were made here, and are not being revoked.
+/// Checks that the key was made by the portal, and is not being revoked.
 fn may_be_changed(key: &ApiKey) -> Result<(), Problem> {
     let detail = if made_by(key) != MadeBy::Portal {
-        "The key was made in the cluster: change its manifest there."
+        texts::key_made_in_cluster()
     } else if key.metadata.deletion_timestamp.is_some() {
-        "The key is being revoked: make another one."
+        texts::key_being_revoked()
     } else {
         return Ok(());
     };
@@ -138,8 +168,7 @@ fn rotated(
         return Err(changed_meanwhile());
     }
     if runs_overlap(key, now) && !rotation.end_previous {
-        let detail = "A text of the key before this one still works: wait until it retires, end it, \
-                      or send endPrevious.";
+        let detail = texts::overlap_running();
         return Err(Problem::conflict(Code::OverlapRunning, detail));
     }
     is_new(known, fresh)?;
@@ -152,7 +181,7 @@ fn rotated(
     })))
 }
 
-/// Whether two texts of the key work, or will once the gates know the declared one.
+/// Checks that two texts of the key work, or will once the gates know the declared one.
 fn runs_overlap(key: &ApiKey, now: Timestamp) -> bool {
     let current = key
         .status
@@ -166,6 +195,5 @@ fn runs_overlap(key: &ApiKey, now: Timestamp) -> bool {
 }
 
 fn changed_meanwhile() -> Problem {
-    let detail = "Somebody else changed the key meanwhile: look at it again.";
-    Problem::conflict(Code::ChangedMeanwhile, detail)
+    Problem::conflict(Code::ChangedMeanwhile, texts::changed_meanwhile())
 }

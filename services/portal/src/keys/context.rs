@@ -1,16 +1,18 @@
-//! What every request about keys needs, and what holds for all of them: who may change something,
-//! and how often.
+//! Parts and rules of all requests about keys: the right to change something, and how often.
 
+use tracing::warn;
 use water_domain::KeyPrefix;
+use water_http::problem::texts;
 use water_http::{Code, Problem};
-use water_keystore::{Allowance, Allowances, Usage};
+use water_keystore::{Allowance, Allowances, Reply, Reservation, Usage};
+use water_runtime::telemetry::chain;
 
 use crate::cluster::Cluster;
 use crate::member::{Member, Role};
 use crate::metrics::Metrics;
 use crate::plans::Plans;
 
-/// How many keys there may be, and for how long.
+/// Limits on the number and the life of keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rules {
     /// Keys of an account.
@@ -19,27 +21,27 @@ pub struct Rules {
     pub max_key_days: Option<u32>,
 }
 
-/// What the requests about keys need.
+/// Parts that answer requests about keys.
 #[derive(Debug)]
 pub struct Keys {
     /// The API server.
     pub cluster: Cluster,
-    /// How often an account may change something.
+    /// Limits on an account's changes.
     pub allowances: Allowances,
-    /// Knows the last uses of texts that are no longer current.
+    /// Last uses of texts that are no longer current.
     pub usage: Usage,
-    /// What keys may be like.
+    /// Limits of keys.
     pub rules: Rules,
-    /// What generated keys begin with.
+    /// Prefix of generated keys.
     pub prefix: KeyPrefix,
-    /// What the WaterDataApi allows.
+    /// Plans of the WaterDataApi.
     pub plans: Plans,
-    /// What is counted.
+    /// Counters.
     pub metrics: Metrics,
 }
 
 impl Keys {
-    /// Managers change keys; viewers look at them.
+    /// Refuses a viewer's change: viewers only read keys.
     pub fn may_change(&self, member: &Member) -> Result<(), Problem> {
         match member.role() {
             Role::Manager => Ok(()),
@@ -47,36 +49,39 @@ impl Keys {
         }
     }
 
-    /// A text that opens nothing is not issued.
+    /// Refuses a text that opens nothing.
     pub fn may_issue(&self, member: &Member) -> Result<(), Problem> {
         self.may_change(member)?;
-        match member.access() {
-            true => Ok(()),
-            false => Err(Problem::plan_insufficient()),
+        if member.access() {
+            Ok(())
+        } else {
+            Err(Problem::plan_insufficient())
         }
     }
 
-    /// One of the account's changes.
-    pub async fn charge(&self, member: &Member) -> Result<(), Problem> {
-        let taken = self.allowances.take(member.account(), Allowance::Changes);
-        match taken.await? {
-            None => Ok(()),
-            Some(wait) => Err(Problem::too_many_requests(wait.as_secs() + 1)),
+    /// Reserves one of an account's changes before it is written.
+    pub async fn reserve(&self, member: &Member, what: Allowance) -> Result<Reservation, Problem> {
+        match self.allowances.take(member.account(), what).await? {
+            Reply::Reserved(reservation) => Ok(reservation),
+            Reply::Full(wait) => Err(Problem::too_many_requests(wait.as_secs() + 1)),
+        }
+    }
+
+    /// Gives a change back that was not written. Where that fails the account can make one less until the hour is over.
+    pub async fn give_back(&self, reservation: Reservation) {
+        if let Err(error) = self.allowances.give_back(reservation).await {
+            warn!(error = %chain(&error), "a change that was not written is counted");
         }
     }
 }
 
 impl Rules {
     pub fn too_many(&self) -> Problem {
-        let detail = format!(
-            "An account may have {} keys: revoke one that is not used.",
-            self.max_keys
-        );
-        Problem::conflict(Code::TooManyKeys, detail)
+        Problem::conflict(Code::TooManyKeys, texts::too_many_keys(self.max_keys))
     }
 }
 
-/// The same for every path that is no key of the account.
+/// Problem of every path that is no key of the account.
 pub fn no_key() -> Problem {
-    Problem::not_found("There is no such path.")
+    Problem::not_found(texts::no_such_path())
 }

@@ -5,7 +5,9 @@
 use http::StatusCode;
 use kube::ResourceExt;
 use water_domain::Timestamp;
+use water_http::problem::texts;
 use water_http::{Code, Problem};
+use water_keystore::Allowance;
 use water_resources::api_key::{Brought, Material};
 use water_resources::{ApiKey, ApiKeySpec};
 
@@ -14,8 +16,8 @@ use super::context::Keys;
 use super::fields::{self, Fresh};
 use super::name::name;
 use super::view::{Key, key_ids};
-use crate::asked::{Asked, Response};
-use crate::cluster::{MANAGED_BY, MANAGER, REQUESTED_BY};
+use crate::account_request::{AccountRequest, Response};
+use crate::cluster::{ClusterError, MANAGED_BY, MANAGER, REQUESTED_BY};
 use crate::json::json;
 use crate::member::Member;
 
@@ -23,14 +25,13 @@ use crate::member::Member;
 pub async fn create(
     keys: &Keys,
     member: &Member,
-    asked: &Asked<'_>,
+    asked: &AccountRequest<'_>,
     now: Timestamp,
 ) -> Result<Response, Problem> {
     keys.may_issue(member)?;
     let body = Body::read(asked, fields::CREATE, &keys.prefix)?;
     let title = fields::title(&body)?;
     let fresh = fields::fresh(&body, keys.rules.max_key_days, now)?;
-    keys.charge(member).await?;
     let known = keys.cluster.keys(member).await?;
     if let Some(key) = known.iter().find(|key| has_hash(key, &fresh)) {
         return existing(key, now);
@@ -40,7 +41,12 @@ pub async fn create(
         return Err(keys.rules.too_many());
     }
     let object = object(keys, member, title, &fresh);
-    let created = match keys.cluster.create(&object).await {
+    let reservation = keys.reserve(member, Allowance::Creations).await?;
+    let created = keys.cluster.create(&object).await;
+    if created.as_ref().is_err_and(ClusterError::is_refusal) {
+        keys.give_back(reservation).await;
+    }
+    let created = match created {
         Err(error) if error.is_conflict() => {
             let other = keys.cluster.key(member, &object.name_any()).await?;
             let other = other.filter(|key| has_hash(key, &fresh));
@@ -53,18 +59,16 @@ pub async fn create(
         keys.cluster.delete(&created).await?;
         return Err(keys.rules.too_many());
     }
-    Ok(json(StatusCode::CREATED, &Key::of(&created, now)))
+    Ok(json(StatusCode::CREATED, &Key::read(&created, now)))
 }
 
-/// Refuses a public name that a key of the account has: last uses are told by it.
+/// Refuses a public name that a key of the account has: last uses are reported by it.
 pub fn is_new(known: &[ApiKey], fresh: &Fresh) -> Result<(), Problem> {
     let mut ids = known.iter().flat_map(key_ids);
-    match ids.any(|id| id == fresh.key_id.as_str()) {
-        true => Err(Problem::invalid_field(
-            "keyId",
-            "Another key of the account has it: make another key.",
-        )),
-        false => Ok(()),
+    if ids.any(|id| id == fresh.key_id.as_str()) {
+        Err(Problem::invalid_field("keyId", texts::key_id_taken()))
+    } else {
+        Ok(())
     }
 }
 
@@ -77,17 +81,15 @@ pub fn has_hash(key: &ApiKey, fresh: &Fresh) -> bool {
 fn existing(key: &ApiKey, now: Timestamp) -> Result<Response, Problem> {
     match key.metadata.deletion_timestamp {
         Some(_) => Err(taken()),
-        None => Ok(json(StatusCode::OK, &Key::of(key, now))),
+        None => Ok(json(StatusCode::OK, &Key::read(key, now))),
     }
 }
 
 fn taken() -> Problem {
-    let detail =
-        "The key's name is taken, or a key of that name is still being revoked: make another key.";
-    Problem::conflict(Code::KeyConflict, detail)
+    Problem::conflict(Code::KeyConflict, texts::key_name_taken())
 }
 
-/// Keys that are being revoked make room at once.
+/// Counts the keys without those that are being revoked, which make room at once.
 fn living(keys: &[ApiKey]) -> usize {
     let living = |key: &&ApiKey| key.metadata.deletion_timestamp.is_none();
     keys.iter().filter(living).count()

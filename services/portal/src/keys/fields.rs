@@ -1,9 +1,10 @@
-//! What a request says of a key, checked: pure functions over a body and the time.
+//! Members of a request about a key, checked: pure functions over a body and the time.
 
 use std::time::Duration;
 
 use water_domain::{KeyHash, KeyId, Timestamp};
 use water_http::Problem;
+use water_http::problem::texts;
 
 use super::body::Body;
 use crate::data::PORTAL_KEY;
@@ -31,43 +32,41 @@ pub const ROTATE: &[&str] = &[
 /// A key's text as its maker names it: by hash and public name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fresh {
-    /// The SHA-256 of its text.
+    /// SHA-256 of the text.
     pub hash: KeyHash,
-    /// Its public name.
+    /// Public name.
     pub key_id: KeyId,
-    /// It is refused from then on.
+    /// Time from which it is refused.
     pub expires: Option<Timestamp>,
 }
 
 /// A rotation that is asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rotation {
-    /// The text that comes.
+    /// The new text.
     pub fresh: Fresh,
-    /// The public name of the text that goes.
+    /// Public name of the text that it replaces.
     pub replaces: KeyId,
-    /// For how many seconds that works on.
+    /// Seconds for which the replaced text works on.
     pub overlap: u64,
     /// Whether a text that still works from a rotation before may be ended.
     pub end_previous: bool,
 }
 
-/// A title: 1 to 100 characters, none of which controls a terminal, breaks a line or turns the direction
-/// of what is written beside it.
+/// Returns the title: 1 to 100 characters, none of which controls a terminal, breaks a line or turns the
+/// direction of the text around it.
 pub fn title(body: &Body) -> Result<String, Problem> {
     let title = body.required("title")?.trim();
     let fits = (1..=MAX_TITLE).contains(&title.chars().count());
-    match fits && !title.chars().any(controls) {
-        true => Ok(title.to_owned()),
-        false => Err(Problem::invalid_field(
-            "title",
-            "Give 1 to 100 characters, without line breaks and other control characters.",
-        )),
+    if fits && !title.chars().any(controls) {
+        Ok(title.to_owned())
+    } else {
+        Err(Problem::invalid_field("title", texts::title_rule()))
     }
 }
 
-/// Control characters, Unicode's line and paragraph separators, and its `Bidi_Control` characters: with
-/// those a name reads as another one (Unicode Technical Report 36, section 2.5).
+/// Checks for control characters, Unicode's line and paragraph separators, and its `Bidi_Control`
+/// characters: with those a name reads as another one (Unicode Technical Report 36, section 2.5).
 fn controls(character: char) -> bool {
     character.is_control()
         || matches!(
@@ -76,16 +75,13 @@ fn controls(character: char) -> bool {
         )
 }
 
-/// The text that a request brings; `max_days` bounds its life.
+/// Returns the text that a request brings; `max_days` bounds its life.
 pub fn fresh(body: &Body, max_days: Option<u32>, now: Timestamp) -> Result<Fresh, Problem> {
     let hash = body.required("sha256")?.parse();
-    let hash = hash.map_err(|_| {
-        let rule = "Give the SHA-256 of the key as 64 lower-case hexadecimal digits.";
-        Problem::invalid_field("sha256", rule)
-    })?;
+    let hash = hash.map_err(|_| Problem::invalid_field("sha256", texts::sha256_rule()))?;
     let key_id = key_id(body, "keyId")?;
     if key_id.as_str() == PORTAL_KEY {
-        let rule = "The portal itself has this key id: make another key.";
+        let rule = texts::key_id_of_the_portal();
         return Err(Problem::invalid_field("keyId", rule));
     }
     Ok(Fresh {
@@ -95,11 +91,11 @@ pub fn fresh(body: &Body, max_days: Option<u32>, now: Timestamp) -> Result<Fresh
     })
 }
 
-/// What a rotation asks for.
+/// Returns the rotation that a request asks for.
 pub fn rotation(body: &Body, max_days: Option<u32>, now: Timestamp) -> Result<Rotation, Problem> {
     let overlap = body.whole("overlapSeconds")?;
     if overlap > MAX_OVERLAP {
-        let rule = "Give 0 to 604800 seconds, which is 7 days.";
+        let rule = texts::overlap_rule();
         return Err(Problem::invalid_field("overlapSeconds", rule));
     }
     Ok(Rotation {
@@ -112,10 +108,10 @@ pub fn rotation(body: &Body, max_days: Option<u32>, now: Timestamp) -> Result<Ro
 
 fn key_id(body: &Body, name: &'static str) -> Result<KeyId, Problem> {
     let parsed = body.required(name)?.parse();
-    parsed.map_err(|_| Problem::invalid_field(name, "Give 12 letters or digits."))
+    parsed.map_err(|_| Problem::invalid_field(name, texts::key_id_rule()))
 }
 
-/// Never, or a time to come, and within the days that a key may live.
+/// Returns the expiry: none, or a time to come, within the days that a key may live.
 fn expires(
     body: &Body,
     max_days: Option<u32>,
@@ -125,19 +121,20 @@ fn expires(
     let latest = max_days.map(|days| now.plus(Duration::from_secs(u64::from(days) * DAY)));
     let bound = || {
         let days = max_days.unwrap_or_default();
-        Problem::invalid_field(NAME, format!("Give a time within the next {days} days."))
+        Problem::invalid_field(NAME, texts::expiry_within(days))
     };
     let Some(text) = body.text(NAME)? else {
         return latest.map_or(Ok(None), |_| Err(bound()));
     };
     let expires = Timestamp::parse(text);
-    let expires = expires.map_err(|error| Problem::invalid_field(NAME, format!("{error}.")))?;
+    let expires = expires.map_err(|error| Problem::invalid_field(NAME, texts::time_rule(error)))?;
     if expires <= now {
-        return Err(Problem::invalid_field(NAME, "Give a time to come."));
+        return Err(Problem::invalid_field(NAME, texts::expiry_to_come()));
     }
-    match latest.is_some_and(|latest| expires > latest) {
-        true => Err(bound()),
-        false => Ok(Some(expires)),
+    if latest.is_some_and(|latest| expires > latest) {
+        Err(bound())
+    } else {
+        Ok(Some(expires))
     }
 }
 

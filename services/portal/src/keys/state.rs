@@ -1,33 +1,32 @@
-//! How a key stands, from what its ApiKey says: a pure function.
+//! State of a key, from its ApiKey: a pure function.
 
 use serde::Serialize;
-use utoipa::ToSchema;
-use water_resources::condition::ConditionStatus;
+use water_resources::condition::{ConditionStatus, ConditionType, Reason};
 use water_resources::{ApiKey, ApiKeyStatus, Condition};
 
-/// How a key stands at every gate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, ToSchema)]
+/// State of a key at every gate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// A change is on its way to the gates.
     Publishing,
     /// Requests with it are accepted.
     Active,
-    /// It is refused until it is resumed.
+    /// Suspension; it is refused until it is resumed.
     Suspended,
-    /// Its time has not come.
+    /// Start in the future.
     NotYetValid,
-    /// Its time is over.
+    /// End in the past.
     Expired,
-    /// Its plan does not open the API.
+    /// Plan that does not open the API.
     PlanWithoutAccess,
-    /// It is being revoked; afterwards it is gone.
+    /// Revocation under way; afterwards it is gone.
     Revoking,
-    /// Somebody's help is needed.
+    /// Failure that needs somebody's help.
     Stalled,
 }
 
-/// How a key stands, and why in one word, as far as its conditions tell.
+/// Returns the state of a key and the reason in one word, if its conditions report them.
 pub fn state(key: &ApiKey) -> (State, Option<String>) {
     let status = key.status.clone().unwrap_or_default();
     let said = said(&status);
@@ -37,29 +36,33 @@ pub fn state(key: &ApiKey) -> (State, Option<String>) {
         return (State::Revoking, reason.filter(|_| is_observed));
     }
     if !is_observed {
-        // What the conditions say is about the declaration before.
+        // The conditions are about the declaration before.
         return (State::Publishing, None);
     }
-    let state = match said.map(|said| (said.kind.as_str(), said.reason.as_str())) {
-        Some(("Stalled", "Expired")) => State::Expired,
-        Some(("Stalled", _)) => State::Stalled,
+    let kind = said.and_then(|said| ConditionType::parse(&said.kind));
+    let why = said.and_then(|said| Reason::parse(&said.reason));
+    let state = match (kind, why) {
+        (Some(ConditionType::Stalled), Some(Reason::Expired)) => State::Expired,
+        (Some(ConditionType::Stalled), _) => State::Stalled,
         _ if !is_current(key, &status) => State::Publishing,
-        Some(("Ready", "Active")) => State::Active,
-        Some(("Ready", "Suspended")) => State::Suspended,
-        Some(("Ready", "NotYetValid")) => State::NotYetValid,
-        Some(("Ready", "PlanWithoutAccess")) => State::PlanWithoutAccess,
-        Some(("Reconciling", "Deleting")) => State::Revoking,
+        (Some(ConditionType::Ready), Some(Reason::Active)) => State::Active,
+        (Some(ConditionType::Ready), Some(Reason::Suspended)) => State::Suspended,
+        (Some(ConditionType::Ready), Some(Reason::NotYetValid)) => State::NotYetValid,
+        (Some(ConditionType::Ready), Some(Reason::PlanWithoutAccess)) => State::PlanWithoutAccess,
+        (Some(ConditionType::Reconciling), Some(Reason::Deleting)) => State::Revoking,
         _ => State::Publishing,
     };
     (state, reason)
 }
 
-/// The one condition of kstatus that holds.
+/// Returns the condition of kstatus that holds.
 fn said(status: &ApiKeyStatus) -> Option<&Condition> {
-    ["Stalled", "Ready", "Reconciling"].iter().find_map(|kind| {
+    use ConditionType::{Ready, Reconciling, Stalled};
+    [Stalled, Ready, Reconciling].iter().find_map(|kind| {
         let mut conditions = status.conditions.iter();
-        conditions
-            .find(|condition| condition.kind == *kind && condition.status == ConditionStatus::True)
+        conditions.find(|condition| {
+            condition.kind == kind.as_str() && condition.status == ConditionStatus::True
+        })
     })
 }
 
@@ -72,7 +75,7 @@ fn is_current(key: &ApiKey, status: &ApiKeyStatus) -> bool {
     })
 }
 
-/// `AwaitingGates` as `awaiting_gates`, as all our codes are spelt.
+/// Spells `AwaitingGates` as `awaiting_gates`, as all our codes are spelt.
 fn word(reason: &str) -> String {
     let mut word = String::with_capacity(reason.len() + 4);
     for (index, letter) in reason.char_indices() {
@@ -92,7 +95,7 @@ mod tests {
 
     const HASH: &str = "aa";
 
-    /// A key of generation 2 whose operator has looked at it.
+    /// Returns a key of generation 2 whose status has been written for it.
     fn key(conditions: &[(&str, &str)]) -> Value {
         let conditions = conditions.iter().map(|(kind, reason)| {
             json!({
@@ -119,12 +122,12 @@ mod tests {
         })
     }
 
-    fn of(key: Value) -> (State, Option<String>) {
+    fn state_from(key: Value) -> (State, Option<String>) {
         state(&serde_json::from_value(key).unwrap())
     }
 
     fn shown(conditions: &[(&str, &str)]) -> State {
-        of(key(conditions)).0
+        state_from(key(conditions)).0
     }
 
     #[test]
@@ -146,7 +149,7 @@ mod tests {
 
     #[test]
     fn the_reason_is_one_word_of_ours() {
-        let (_, reason) = of(key(&[("Reconciling", "AwaitingGates")]));
+        let (_, reason) = state_from(key(&[("Reconciling", "AwaitingGates")]));
         assert_eq!(reason.as_deref(), Some("awaiting_gates"));
     }
 
@@ -155,7 +158,7 @@ mod tests {
         for before in [("Ready", "Active"), ("Stalled", "Expired")] {
             let mut key = key(&[before]);
             key["metadata"]["generation"] = json!(3);
-            assert_eq!(of(key), (State::Publishing, None));
+            assert_eq!(state_from(key), (State::Publishing, None));
         }
     }
 
@@ -163,24 +166,24 @@ mod tests {
     fn a_hash_that_is_not_in_force_is_being_published_unless_it_is_refused() {
         let mut key = key(&[("Ready", "Active")]);
         key["spec"]["material"]["hash"]["sha256"] = json!("bb");
-        assert_eq!(of(key.clone()).0, State::Publishing);
+        assert_eq!(state_from(key.clone()).0, State::Publishing);
         key["status"]["conditions"][0]["type"] = json!("Stalled");
         key["status"]["conditions"][0]["reason"] = json!("KeyConflict");
-        assert_eq!(of(key).0, State::Stalled);
+        assert_eq!(state_from(key).0, State::Stalled);
     }
 
     #[test]
     fn a_key_without_a_status_is_being_published() {
         let mut key = key(&[]);
         key["status"] = Value::Null;
-        assert_eq!(of(key), (State::Publishing, None));
+        assert_eq!(state_from(key), (State::Publishing, None));
     }
 
     #[test]
     fn a_generated_key_is_current_as_it_is() {
         let mut key = key(&[("Ready", "Active")]);
         key["spec"]["material"] = json!({ "generated": {} });
-        assert_eq!(of(key).0, State::Active);
+        assert_eq!(state_from(key).0, State::Active);
     }
 
     #[test]
@@ -193,7 +196,7 @@ mod tests {
             let mut key = key(conditions);
             key["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
             key["metadata"]["generation"] = json!(3);
-            assert_eq!(of(key), (State::Revoking, None));
+            assert_eq!(state_from(key), (State::Revoking, None));
         }
     }
 }

@@ -1,8 +1,7 @@
-//! A key as the JSON API tells it.
+//! A key in the JSON API.
 
 use kube::ResourceExt;
 use serde::Serialize;
-use utoipa::ToSchema;
 use water_domain::{KeyHash, KeyId, PlanName, Timestamp};
 use water_resources::ApiKey;
 use water_resources::api_key::RetiringKey;
@@ -10,11 +9,11 @@ use water_resources::api_key::RetiringKey;
 use super::state::{State, state};
 use crate::cluster::{MANAGED_BY, MANAGER, REQUESTED_BY};
 
-/// All keys of an account.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+/// Keys of an account.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyList {
-    /// How many there are.
+    /// Number of keys.
     pub count: usize,
     /// Newest first.
     pub data: Vec<Key>,
@@ -23,73 +22,62 @@ pub struct KeyList {
 }
 
 /// A key of an account, without its text, which nobody but its owner has.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Key {
-    /// Its name in paths.
-    #[schema(example = "acme-0123456789")]
+    /// Name in paths.
     pub name: String,
-    /// What it is for, in its holder's words.
-    #[schema(example = "Nightly import")]
+    /// Purpose, in the holder's words.
     pub title: String,
-    /// Its public name, the part of its text behind the prefix.
-    #[schema(value_type = String, example = "a1B2c3D4e5F6")]
+    /// Public name, the part of the text behind the prefix.
     pub key_id: String,
-    /// The plan whose limits it has.
-    #[schema(value_type = String, example = "Enterprise")]
+    /// Plan whose limits it has.
     pub plan: PlanName,
-    /// How it stands.
+    /// State at the gates.
     pub state: State,
-    /// Why, in one word.
-    #[schema(example = "active")]
+    /// Reason of the state, in one word.
     pub reason: Option<String>,
-    /// Where it was made.
+    /// Place where it was made.
     pub made_by: MadeBy,
-    /// Who asked the portal for it, as the identity provider names people.
+    /// Person who asked the portal for it, as the identity provider names people.
     pub requested_by: Option<String>,
-    /// When it was made.
-    #[schema(value_type = Option<String>, format = DateTime)]
+    /// Time at which it was made.
     pub created_at: Option<Timestamp>,
-    /// It is refused from then on; none: it never expires.
-    #[schema(value_type = Option<String>, format = DateTime)]
+    /// Time from which it is refused; none: it never expires.
     pub expires_at: Option<Timestamp>,
-    /// Its last use, to ten minutes.
-    #[schema(value_type = Option<String>, format = DateTime)]
+    /// Last use, to ten minutes.
     pub last_used_at: Option<Timestamp>,
     /// The text before, while it works.
     pub previous: Option<Previous>,
-    /// How many gates do not know the last change yet.
+    /// Number of gates that do not know the last change yet.
     pub waiting_gates: usize,
 }
 
 /// A key's text before its last rotation.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Previous {
-    /// Its public name.
-    #[schema(value_type = String, example = "f6E5d4C3b2A1")]
+    /// Public name.
     pub key_id: String,
-    /// It is refused from then on.
-    #[schema(value_type = String, format = DateTime)]
+    /// Time from which it is refused.
     pub retires_at: Timestamp,
-    /// Its last use, to 15 seconds.
-    #[schema(value_type = Option<String>, format = DateTime)]
+    /// Last use, to 15 seconds.
     pub last_used_at: Option<Timestamp>,
 }
 
-/// Where a key was made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, ToSchema)]
+/// Place where a key was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MadeBy {
-    /// Here: it can be renamed, rotated and revoked.
+    /// Portal: the key can be renamed, rotated and revoked.
     Portal,
-    /// By a manifest in the cluster: it can be looked at and revoked.
+    /// Manifest in the cluster: the key can be read and revoked.
     Cluster,
 }
 
 impl Key {
-    /// What an ApiKey says at this time. The last use of its text before stands elsewhere.
-    pub fn of(key: &ApiKey, now: Timestamp) -> Self {
+    /// Reads an ApiKey at this time. The last use of its text before is kept elsewhere.
+    pub fn read(key: &ApiKey, now: Timestamp) -> Self {
         let (state, reason) = state(key);
         let status = key.status.as_ref();
         let made_by = made_by(key);
@@ -116,7 +104,7 @@ impl Key {
     }
 }
 
-/// Where an ApiKey was made.
+/// Returns the place where an ApiKey was made.
 pub fn made_by(key: &ApiKey) -> MadeBy {
     match key.labels().get(MANAGED_BY) {
         Some(manager) if manager == MANAGER => MadeBy::Portal,
@@ -124,7 +112,7 @@ pub fn made_by(key: &ApiKey) -> MadeBy {
     }
 }
 
-/// The public name of the declared key; of a generated one that of the key in force, empty before
+/// Returns the public name of the declared key; of a generated one that of the key in force, empty before
 /// there is one.
 pub fn key_id(key: &ApiKey) -> String {
     if let Some(declared) = &key.spec.material.hash {
@@ -140,13 +128,13 @@ pub fn key_id(key: &ApiKey) -> String {
         .unwrap_or_default()
 }
 
-/// The text before, if it still works at this time.
+/// Returns the text before, if it still works at this time.
 pub fn previous(key: &ApiKey, now: Timestamp) -> Option<&RetiringKey> {
     let previous = key.status.as_ref()?.previous.as_ref();
     previous.filter(|previous| previous.retire_time > now)
 }
 
-/// Every public name that an ApiKey has or had a moment ago.
+/// Returns the public names that an ApiKey has or had a moment ago.
 pub fn key_ids(key: &ApiKey) -> impl Iterator<Item = String> {
     let status = key.status.iter();
     let told = status.flat_map(|status| {
@@ -163,7 +151,7 @@ pub fn key_ids(key: &ApiKey) -> impl Iterator<Item = String> {
     [Some(key_id(key))].into_iter().chain(told).flatten()
 }
 
-/// The previous texts' names, as the counters know them.
+/// Returns the previous texts' names, as the counters know them.
 pub fn previous_ids(keys: &[Key]) -> Vec<KeyId> {
     let previous = keys.iter().filter_map(|key| key.previous.as_ref());
     previous

@@ -1,4 +1,4 @@
-//! Which paths are pages, and how files are served.
+//! Paths of pages, and the serving of files.
 
 use std::net::IpAddr;
 
@@ -25,7 +25,7 @@ fn get(path: &str, fields: &[(http::HeaderName, &str)]) -> Option<Response> {
     }
     let (head, ()) = request.body(()).unwrap().into_parts();
     let peer = IpAddr::from([127, 0, 0, 1]);
-    let received = Received::new(head, peer, &TrustedProxies::default(), &RequestIds::new(1));
+    let received = RequestHead::new(head, peer, &TrustedProxies::default(), &RequestIds::new(1));
     pages().answer(&received)
 }
 

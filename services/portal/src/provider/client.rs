@@ -1,4 +1,4 @@
-//! What the portal is to the identity provider: settings, and which of them are no use.
+//! The portal's registration at the identity provider: settings, and which of them are no use.
 
 use std::str::FromStr;
 
@@ -11,15 +11,15 @@ use water_runtime::Secret;
 /// The portal's registration.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// Who signs in.
+    /// Issuer of the tokens.
     pub issuer: Issuer,
     /// `client_id`.
     pub id: String,
     /// `client_secret`.
     pub secret: Secret<String>,
-    /// Who signs the provider's certificate, where it is no public authority.
+    /// Authority of the provider's certificate, where it is no public one.
     pub ca: Option<Authority>,
-    /// What a sign-in asks for.
+    /// Scopes of a sign-in.
     pub scopes: Scopes,
 }
 
@@ -52,7 +52,7 @@ pub struct Scopes(Box<str>);
 pub struct InvalidScopes;
 
 impl Issuer {
-    /// As it was set.
+    /// Returns the issuer as it was set.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -64,15 +64,16 @@ impl FromStr for Issuer {
     fn from_str(text: &str) -> Result<Self, InvalidIssuer> {
         let uri: Uri = text.parse().map_err(|_| InvalidIssuer)?;
         let https = uri.scheme_str() == Some("https") && text.starts_with("https://");
-        match https && !text.contains(['?', '#', '@']) {
-            true => Ok(Self(text.into())),
-            false => Err(InvalidIssuer),
+        if https && !text.contains(['?', '#', '@']) {
+            Ok(Self(text.into()))
+        } else {
+            Err(InvalidIssuer)
         }
     }
 }
 
 impl Authority {
-    /// As a client of TLS takes them.
+    /// Returns the certificates as a client of TLS takes them.
     pub fn roots(&self) -> &RootCertStore {
         &self.0
     }
@@ -87,15 +88,16 @@ impl FromStr for Authority {
             let certificate = certificate.map_err(|_| InvalidAuthority)?;
             roots.add(certificate).map_err(|_| InvalidAuthority)?;
         }
-        match roots.is_empty() {
-            true => Err(InvalidAuthority),
-            false => Ok(Self(roots)),
+        if roots.is_empty() {
+            Err(InvalidAuthority)
+        } else {
+            Ok(Self(roots))
         }
     }
 }
 
 impl Scopes {
-    /// With one space between them.
+    /// Returns the scopes with one space between them.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -109,9 +111,10 @@ impl FromStr for Scopes {
         let plain = text
             .bytes()
             .all(|byte| byte.is_ascii_graphic() || byte == b' ');
-        match plain && !text.contains(['"', '\\']) && scopes.contains(&"openid") {
-            true => Ok(Self(scopes.join(" ").into())),
-            false => Err(InvalidScopes),
+        if plain && !text.contains(['"', '\\']) && scopes.contains(&"openid") {
+            Ok(Self(scopes.join(" ").into()))
+        } else {
+            Err(InvalidScopes)
         }
     }
 }

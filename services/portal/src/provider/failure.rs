@@ -1,6 +1,6 @@
-//! Why the identity provider, or what it sent, is no use.
+//! Failures of the identity provider, and of what it sent.
 
-/// Why nobody can be signed in or out by the provider now. Prints no token, code or secret.
+/// Reason for which nobody can be signed in or out by the provider now. Prints no token, code or secret.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ProviderError {
     /// No connection, or one that broke.
@@ -12,10 +12,10 @@ pub enum ProviderError {
     /// An answer beyond what is read.
     #[error("the identity provider's answer is too large")]
     Large,
-    /// A status that says nothing of the request.
+    /// A status that is no verdict on the request.
     #[error("the identity provider answered {0}")]
     Status(u16),
-    /// It refused the code or the client, by the word of RFC 6749 §5.2.
+    /// Refusal of the code or the client, by the word of RFC 6749 §5.2.
     #[error("the identity provider refused the exchange: {0}")]
     Refused(&'static str),
     /// An answer of another form than the specification says.
@@ -27,6 +27,9 @@ pub enum ProviderError {
     /// An endpoint without https.
     #[error("the discovery document names an address that is not https")]
     Insecure,
+    /// A token of a key that is not known, when its like was asked for too often.
+    #[error("the token's key is not known, and the provider was asked for unknown keys too often")]
+    UnknownKey,
     /// A token that fails a check.
     #[error("the token is refused: {0}")]
     Token(#[from] TokenError),
@@ -44,11 +47,12 @@ impl ProviderError {
             Self::Malformed(_) => "provider_malformed",
             Self::OtherIssuer => "provider_other_issuer",
             Self::Insecure => "provider_insecure",
+            Self::UnknownKey => "unknown_key",
             Self::Token(error) => error.as_str(),
         }
     }
 
-    /// The word by which the provider refused the portal itself, not a person's code: its client id
+    /// Returns the word by which the provider refused the portal itself, not a person's code: its client id
     /// or its secret is not what the provider has, or the client may not do this (RFC 6749 §5.2).
     pub fn refusal_of_client(&self) -> Option<&'static str> {
         match self {
@@ -57,13 +61,13 @@ impl ProviderError {
         }
     }
 
-    /// Whether the provider is to be asked again later: it said nothing against this request.
+    /// Whether to ask the provider again later: it said nothing against this request.
     pub fn is_away(&self) -> bool {
         !matches!(self, Self::Refused(_) | Self::Token(_))
     }
 }
 
-/// The check that a token fails. Repeats nothing of it.
+/// The check that a token fails. Repeats no part of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TokenError {
     /// Over 16 KiB.
@@ -72,16 +76,16 @@ pub enum TokenError {
     /// No header of a signed token, or one that demands what is unknown (`crit`).
     #[error("its header cannot be read")]
     Header,
-    /// Not RS256, ES256 or EdDSA, or not that of the key.
+    /// An algorithm that is not RS256, ES256 or EdDSA, or not that of the key.
     #[error("its algorithm is not that of the provider's key")]
     Algorithm,
-    /// No `kid`, or one that the provider does not tell.
+    /// No `kid`, or one that the provider's key set lacks.
     #[error("its key is none of the provider's")]
     Key,
-    /// Not signed by that key.
+    /// A signature that is not that key's.
     #[error("its signature is wrong")]
     Signature,
-    /// Another `iss`.
+    /// An `iss` that is another one.
     #[error("its issuer is another one")]
     Issuer,
     /// `aud` without us, or several and an `azp` that is not ours.
@@ -93,7 +97,7 @@ pub enum TokenError {
     /// No `iat`, or `iat` or `nbf` yet to come.
     #[error("it is not valid yet")]
     Early,
-    /// Another `nonce`, or one where none may be.
+    /// A `nonce` that is another one, or one where none may be.
     #[error("its nonce is not that of this sign-in")]
     Nonce,
     /// `events` where none may be, or not that of a logout.

@@ -1,4 +1,4 @@
-//! What the identity provider says of itself (OpenID Connect Discovery 1.0 §3).
+//! The identity provider's metadata (OpenID Connect Discovery 1.0 §3).
 
 use serde::Deserialize;
 
@@ -6,16 +6,16 @@ use super::client::Issuer;
 use super::failure::ProviderError;
 use super::wire::Wire;
 
-/// The endpoints, and what they take.
+/// The endpoints, and the parameters that they take.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Metadata {
-    /// Where people sign in.
+    /// Endpoint at which people sign in.
     pub authorization_endpoint: String,
-    /// Where a code is exchanged.
+    /// Endpoint that exchanges a code.
     pub token_endpoint: String,
-    /// Where its keys are.
+    /// Address of its keys.
     pub jwks_uri: String,
-    /// Where people sign out (RP-Initiated Logout 1.0), if it has that.
+    /// Endpoint at which people sign out (RP-Initiated Logout 1.0), if it has that.
     pub end_session_endpoint: Option<String>,
     /// Whether the client's secret goes into a header; else into the form.
     pub takes_basic: bool,

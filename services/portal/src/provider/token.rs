@@ -1,4 +1,4 @@
-//! What a token must be to be believed, in one table for each kind.
+//! Conditions under which a token is believed, in one table for each kind.
 
 use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
 use serde_json::Value;
@@ -12,14 +12,14 @@ use super::verifier;
 
 /// The longest token in bytes.
 const MAX_TOKEN: usize = 16 * 1024;
-/// How far the provider's clock may be off, in milliseconds.
+/// Largest error of the provider's clock, in milliseconds.
 const LEEWAY: i64 = 60_000;
 /// The longest `sub`, `sid` and `jti` in characters (OpenID Connect Core 1.0 §2 for `sub`).
 const MAX_NAME: usize = 255;
 /// The event of a logout token (Back-Channel Logout 1.0 §2.4).
 const LOGOUT: &str = "http://schemas.openid.net/event/backchannel-logout";
 
-/// What a token says of its signature, before anything of it is believed.
+/// Header of a token, before anything of it is believed.
 #[derive(Clone, Debug)]
 pub struct TokenHeader {
     kid: String,
@@ -27,48 +27,48 @@ pub struct TokenHeader {
 }
 
 impl TokenHeader {
-    /// The name of the key.
+    /// Returns the name of the key.
     pub fn kid(&self) -> &str {
         &self.kid
     }
 }
 
-/// Who has signed in.
+/// ID token of the signed-in person.
 #[derive(Debug)]
 pub struct IdToken {
     /// `sub`.
     pub subject: String,
-    /// `sid`: the provider's session, if it tells one.
+    /// `sid`: the provider's session, if it names one.
     pub sid: Option<String>,
     /// `name`, else `preferred_username`, else `email`.
     pub name: Option<String>,
-    /// All claims.
+    /// Claims of the token.
     pub claims: Value,
     /// The token as it came, for signing out.
     pub text: Secret<String>,
 }
 
-/// Whose sessions are to end.
+/// Order to end sessions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogoutToken {
-    /// What it ends.
-    pub ends: Ended,
+    /// Sessions that it ends.
+    pub ends: EndedSessions,
     /// `jti`.
     pub id: String,
     /// `exp`.
     pub expires: Timestamp,
 }
 
-/// What a logout token ends.
+/// Sessions that a logout token ends.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Ended {
-    /// What came of one session at the provider.
+pub enum EndedSessions {
+    /// Sessions of one session at the provider.
     Provider(String),
-    /// All sessions of a subject.
+    /// Sessions of a subject.
     Subject(String),
 }
 
-/// Reads the header of a token of bearable size.
+/// Reads the header of a token of at most 16 KiB.
 pub fn header(token: &str) -> Result<TokenHeader, TokenError> {
     if token.len() > MAX_TOKEN {
         return Err(TokenError::Large);
@@ -89,8 +89,8 @@ pub fn header(token: &str) -> Result<TokenHeader, TokenError> {
     })
 }
 
-/// The claims of a token that this key signed.
-pub fn verified(token: &str, header: &TokenHeader, key: Option<Key>) -> Result<Value, TokenError> {
+/// Returns the claims of a token that this key signed.
+pub fn verified(token: &str, header: &TokenHeader, key: Option<&Key>) -> Result<Value, TokenError> {
     let key = key.ok_or(TokenError::Key)?;
     if key.algorithm != header.algorithm {
         return Err(TokenError::Algorithm);
@@ -106,7 +106,7 @@ pub fn verified(token: &str, header: &TokenHeader, key: Option<Key>) -> Result<V
 }
 
 impl IdToken {
-    /// OpenID Connect Core 1.0 §3.1.3.7.
+    /// Checks the claims by OpenID Connect Core 1.0 §3.1.3.7.
     pub fn check(
         claims: Value,
         text: String,
@@ -137,7 +137,7 @@ impl IdToken {
 }
 
 impl LogoutToken {
-    /// OpenID Connect Back-Channel Logout 1.0 §2.6.
+    /// Checks the claims by OpenID Connect Back-Channel Logout 1.0 §2.6.
     pub fn check(claims: Value, client: &Client, now: Timestamp) -> Result<Self, TokenError> {
         issued_for(&claims, client)?;
         let expires = in_time(&claims, now)?;
@@ -149,8 +149,8 @@ impl LogoutToken {
             return Err(TokenError::Nonce);
         }
         let ends = match (name(&claims, "sid")?, name(&claims, "sub")?) {
-            (Some(sid), _) => Ended::Provider(sid),
-            (None, Some(subject)) => Ended::Subject(subject),
+            (Some(sid), _) => EndedSessions::Provider(sid),
+            (None, Some(subject)) => EndedSessions::Subject(subject),
             (None, None) => return Err(TokenError::Name),
         };
         let id = name(&claims, "jti")?.ok_or(TokenError::Name)?;
@@ -158,7 +158,7 @@ impl LogoutToken {
     }
 }
 
-/// `iss`, `aud`, `azp`.
+/// Checks `iss`, `aud`, `azp`.
 fn issued_for(claims: &Value, client: &Client) -> Result<(), TokenError> {
     let text = |claim: &str| claims.get(claim).and_then(Value::as_str);
     if text("iss") != Some(client.issuer.as_str()) {
@@ -176,13 +176,14 @@ fn issued_for(claims: &Value, client: &Client) -> Result<(), TokenError> {
         Some(azp) => azp.as_str() == Some(&client.id),
         None => !several,
     };
-    match ours && party {
-        true => Ok(()),
-        false => Err(TokenError::Audience),
+    if ours && party {
+        Ok(())
+    } else {
+        Err(TokenError::Audience)
     }
 }
 
-/// `exp`, `nbf`, `iat`; the first of them is when it expires.
+/// Checks `exp`, `nbf`, `iat`; returns the time at which the token expires.
 fn in_time(claims: &Value, now: Timestamp) -> Result<Timestamp, TokenError> {
     let seconds = |claim: &str| {
         claims
@@ -205,16 +206,17 @@ fn in_time(claims: &Value, now: Timestamp) -> Result<Timestamp, TokenError> {
     Ok(Timestamp::from_millis(expires).unwrap_or(now))
 }
 
-/// A claim of 1 to 255 characters without control characters; none where it is missing.
+/// Returns a claim of 1 to 255 characters without control characters; none where it is missing.
 fn name(claims: &Value, claim: &str) -> Result<Option<String>, TokenError> {
     let Some(value) = claims.get(claim) else {
         return Ok(None);
     };
     let text = value.as_str().ok_or(TokenError::Name)?;
     let fits = (1..=MAX_NAME).contains(&text.chars().count());
-    match fits && !text.contains(char::is_control) {
-        true => Ok(Some(text.to_owned())),
-        false => Err(TokenError::Name),
+    if fits && !text.contains(char::is_control) {
+        Ok(Some(text.to_owned()))
+    } else {
+        Err(TokenError::Name)
     }
 }
 

@@ -24,7 +24,7 @@ const CONNECT_TIME: Duration = Duration::from_secs(3);
 const ANSWER_TIME: Duration = Duration::from_secs(8);
 /// The largest answer: key sets of large providers have some 10 KiB, tokens less.
 const MAX_ANSWER: usize = 256 * 1024;
-/// What stands as it is in a form (RFC 3986 §2.3).
+/// Characters that a form encodes: those other than the unreserved ones (RFC 3986 §2.3).
 pub const FORM: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -35,14 +35,14 @@ pub const FORM: &AsciiSet = &NON_ALPHANUMERIC
 #[derive(Clone, Debug)]
 pub struct Wire(HttpClient<HttpsConnector<HttpConnector>, Full<Bytes>>);
 
-/// RFC 6749 §5.2.
+/// Error answer of RFC 6749 §5.2.
 #[derive(Deserialize)]
 struct Refusal {
     error: String,
 }
 
 impl Wire {
-    /// Connects when it is first asked something.
+    /// Makes a client, which connects when it is first asked something.
     pub fn new(ca: Option<&Authority>) -> Self {
         // rustls wants one provider a process; an earlier choice of the binary is respected.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -108,9 +108,12 @@ impl Wire {
         let sent = self.0.request(request).await;
         let (head, body) = sent.map_err(|error| unreachable(&error))?.into_parts();
         let body = Limited::new(body, MAX_ANSWER).collect().await;
-        let body = body.map_err(|error| match error.is::<LengthLimitError>() {
-            true => ProviderError::Large,
-            false => unreachable(&*error),
+        let body = body.map_err(|error| {
+            if error.is::<LengthLimitError>() {
+                ProviderError::Large
+            } else {
+                unreachable(&*error)
+            }
         })?;
         let body = body.to_bytes();
         match head.status {
@@ -121,14 +124,14 @@ impl Wire {
     }
 }
 
-/// A form's pairs, percent-encoded.
+/// Percent-encodes a form's pairs.
 pub fn encoded(form: &[(&str, &str)]) -> String {
     let pair =
         |(name, value): &(&str, &str)| format!("{name}={}", utf8_percent_encode(value, FORM));
     form.iter().map(pair).collect::<Vec<_>>().join("&")
 }
 
-/// Only words that the standard has are repeated.
+/// Converts an error answer; only words of the standard are repeated.
 fn refusal(status: StatusCode, body: &[u8]) -> ProviderError {
     let told = serde_json::from_slice::<Refusal>(body).ok();
     let word = match told.as_ref().map(|told| told.error.as_str()) {

@@ -1,10 +1,10 @@
-//! The quota against what a gate's limiter has charged, and the usage against what gates have told.
+//! The quota against the charges of a gate's limiter, and the usage against the reports of gates.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use serde_json::{Value, json};
-use water_http::Query;
+use water_http::{Language, Query};
 use water_keystore::usage::Use;
 use water_keystore::{Limiter, Standby, Usage, UtcDay};
 
@@ -12,11 +12,11 @@ use super::*;
 use crate::claims::Role;
 use crate::sample::{limits, manager, member, plans, received, store, viewer};
 
-/// Asks as this member and answers status and body.
+/// Asks as this member and returns status and body.
 async fn asks(quotas: &Quotas, member: &Member, target: &str) -> (u16, Value) {
     let received = received("GET", target, &[]);
     let query = Query::parse(received.uri.query()).unwrap();
-    let asked = Asked {
+    let asked = AccountRequest {
         received: &received,
         path: &["quota"],
         query: &query,
@@ -27,13 +27,13 @@ async fn asks(quotas: &Quotas, member: &Member, target: &str) -> (u16, Value) {
 
 fn told(outcome: Result<Response, Problem>) -> (u16, Value) {
     let id = received("GET", "/", &[]).id;
-    let answer = outcome.unwrap_or_else(|problem| problem.into_response(&id));
+    let answer = outcome.unwrap_or_else(|problem| problem.into_response(&id, Language::English));
     let body = serde_json::from_slice(answer.body()).unwrap();
     (answer.status().as_u16(), body)
 }
 
 #[tokio::test]
-async fn the_quota_falls_by_one_with_each_request_and_never_by_looking() {
+async fn fault_45_the_quota_falls_by_one_with_each_request_and_never_by_looking() {
     let (connection, instance) = store().await;
     let quotas = Quotas::new(connection.clone(), instance.clone());
     let standby = Arc::new(Standby::new(Arc::default(), Arc::new(AtomicU32::new(1))));
@@ -83,7 +83,7 @@ async fn usage_is_told_day_by_day_until_today() {
     let now = Timestamp::parse("2026-03-01T12:00:00Z").unwrap();
     let of = |moment: &str, accepted, limited| Use {
         account: "acme".parse().unwrap(),
-        day: UtcDay::of(Timestamp::parse(moment).unwrap()),
+        day: UtcDay::from(Timestamp::parse(moment).unwrap()),
         accepted,
         limited,
         keys: Vec::new(),
@@ -96,7 +96,7 @@ async fn usage_is_told_day_by_day_until_today() {
     let asks = async |account: &str, target: &str| {
         let received = received("GET", target, &[]);
         let query = Query::parse(received.uri.query()).unwrap();
-        let asked = Asked {
+        let asked = AccountRequest {
             received: &received,
             path: &["usage"],
             query: &query,

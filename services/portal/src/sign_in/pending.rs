@@ -14,32 +14,32 @@ use crate::cookie;
 use crate::random;
 use crate::seal::{SealKey, SealRandomness};
 
-/// From the click to the way back.
+/// Time from the click to the way back.
 pub const LIFETIME: Duration = Duration::from_mins(10);
-/// What the cookies' names begin with; the first characters of the state follow.
+/// Beginning of the cookies' names; the first characters of the state follow.
 const PREFIX: &str = "__Host-water_signin_";
-/// How many characters of the state a name has.
+/// Characters of the state in a name.
 const MARK: usize = 8;
 /// The most at once.
 const AT_ONCE: usize = 4;
 
-/// What is remembered of a sign-in.
+/// State of a sign-in under way.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pending {
-    /// Comes back with the reader.
+    /// State, which comes back with the reader.
     pub state: String,
-    /// Comes back in the ID token.
+    /// Nonce, which comes back in the ID token.
     pub nonce: String,
-    /// Goes to the token endpoint (RFC 7636 §4.1).
+    /// Verifier for the token endpoint (RFC 7636 §4.1).
     pub verifier: String,
-    /// Where the reader wanted to go.
+    /// Page that the reader asked for.
     pub to: String,
-    /// When the reader was sent to the provider.
+    /// Time at which the reader was sent to the provider.
     pub at: Timestamp,
 }
 
 impl Pending {
-    /// A sign-in that begins now.
+    /// Begins a sign-in now.
     pub fn new(to: &str, now: Timestamp) -> Result<Self, Problem> {
         Ok(Self {
             state: random::text()?,
@@ -50,15 +50,15 @@ impl Pending {
         })
     }
 
-    /// The sign-in that came back with `state`, if this browser began it in the last ten minutes.
-    pub fn of(headers: &HeaderMap, state: &str, key: &SealKey, now: Timestamp) -> Option<Self> {
+    /// Returns the sign-in that came back with `state`, if this browser began it in the last ten minutes.
+    pub fn read(headers: &HeaderMap, state: &str, key: &SealKey, now: Timestamp) -> Option<Self> {
         let name = name_of(state)?;
         let pending = open(&name, cookie::once(headers, &name)?, key)?;
         let fresh = pending.at <= now && now < pending.at.plus(LIFETIME);
         (pending.state == state && fresh).then_some(pending)
     }
 
-    /// What keeps it in the browser.
+    /// Returns the field that keeps it in the browser.
     pub fn cookie(&self, key: &SealKey, random: SealRandomness) -> HeaderValue {
         let text = serde_json::to_vec(self).expect("texts are always JSON");
         let name = self.name();
@@ -66,7 +66,7 @@ impl Pending {
         cookie::set(&name, &sealed, Some(LIFETIME))
     }
 
-    /// What takes it out of the browser.
+    /// Returns the field that removes it from the browser.
     pub fn clear(&self) -> HeaderValue {
         cookie::clear(&self.name())
     }
@@ -76,7 +76,7 @@ impl Pending {
     }
 }
 
-/// What takes the oldest sign-ins away, so that one more makes four.
+/// Returns the fields that remove the oldest sign-ins, so that one more makes four.
 pub fn surplus(headers: &HeaderMap, key: &SealKey) -> Vec<HeaderValue> {
     let ours = cookie::all(headers).filter(|(name, _)| name.starts_with(PREFIX));
     let ours = ours.filter(|(name, _)| name_of(&name[PREFIX.len()..]).as_deref() == Some(*name));
@@ -90,7 +90,7 @@ pub fn surplus(headers: &HeaderMap, key: &SealKey) -> Vec<HeaderValue> {
     names.map(|(_, name)| cookie::clear(name)).collect()
 }
 
-/// The cookie's name by a state; none if the state is no text of ours.
+/// Returns the cookie's name by a state; none if the state is no text of ours.
 fn name_of(state: &str) -> Option<String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     let mark = state.get(..MARK)?;
@@ -120,7 +120,7 @@ mod tests {
         Pending::new("/docs", at(seconds)).unwrap()
     }
 
-    /// A browser with the cookies of these sign-ins.
+    /// Returns the headers of a browser with the cookies of these sign-ins.
     fn browser(pending: &[Pending]) -> HeaderMap {
         let lines = pending.iter().map(|pending| {
             let set = pending.cookie(&key(), random::bytes().unwrap());
@@ -134,7 +134,7 @@ mod tests {
     fn a_sign_in_comes_back_to_the_browser_that_began_it_within_ten_minutes() {
         let (mine, other) = (pending(0), pending(0));
         let headers = browser(std::slice::from_ref(&mine));
-        let back = |state: &str, seconds| Pending::of(&headers, state, &key(), at(seconds));
+        let back = |state: &str, seconds| Pending::read(&headers, state, &key(), at(seconds));
         assert!(back(&mine.state, 599) == Some(mine.clone()));
         assert!(back(&mine.state, 600).is_none());
         assert!(back(&mine.state, -1).is_none());
@@ -156,9 +156,9 @@ mod tests {
         let (mine, other) = (pending(0), pending(0));
         let another_key = "1f".repeat(32).parse().unwrap();
         let headers = browser(std::slice::from_ref(&mine));
-        assert!(Pending::of(&headers, &mine.state, &another_key, at(1)).is_none());
+        assert!(Pending::read(&headers, &mine.state, &another_key, at(1)).is_none());
         let twice = browser(&[mine.clone(), mine.clone()]);
-        assert!(Pending::of(&twice, &mine.state, &key(), at(1)).is_none());
+        assert!(Pending::read(&twice, &mine.state, &key(), at(1)).is_none());
         let set = mine.cookie(&key(), random::bytes().unwrap());
         let value = set
             .to_str()
@@ -169,7 +169,7 @@ mod tests {
             .to_owned();
         let moved = format!("{}={value}", other.name()).parse().unwrap();
         let moved = HeaderMap::from_iter([(COOKIE, moved)]);
-        assert!(Pending::of(&moved, &other.state, &key(), at(1)).is_none());
+        assert!(Pending::read(&moved, &other.state, &key(), at(1)).is_none());
     }
 
     #[test]

@@ -1,14 +1,17 @@
 //! Requests that no browser of ours sends.
 
-use crate::site::*;
+use water_harness::Answer;
+use water_kit::portal::OWN;
 
-/// Something of a key's shape.
+use crate::running::Running;
+
+/// Text of a key's shape.
 const KEY: &str = "wdk_qOPFYxx1NsBs_SKofICTAwwUNGxvweG8uyLAqy1Ax7ikF4Ye9fW8GXnk1Fv4sp";
 
 /// Header fields of a request.
 type Fields<'a> = &'a [(&'a str, &'a str)];
 
-fn code(answer: &water_harness::Answer) -> (u16, String) {
+fn code(answer: &Answer) -> (u16, String) {
     let body: serde_json::Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     (
         answer.status,
@@ -18,8 +21,8 @@ fn code(answer: &water_harness::Answer) -> (u16, String) {
 
 #[tokio::test]
 async fn a_key_is_refused_wherever_it_stands_and_never_repeated() {
-    let site = Site::start().await;
-    let mut anna = site.anna().await;
+    let portal = Running::start().await;
+    let mut anna = portal.anna().await;
     let bearer = format!("Bearer {KEY}");
     let requests: [(&str, String, Fields, &str); 6] = [
         ("GET", format!("/docs/{KEY}"), &[], ""),
@@ -34,7 +37,7 @@ async fn a_key_is_refused_wherever_it_stands_and_never_repeated() {
         (
             "POST",
             "/account/v1/accounts/acme/keys".to_owned(),
-            &[("Sec-Fetch-Site", "same-origin")],
+            &[OWN],
             KEY,
         ),
         ("GET", format!("/auth/sign-in?to=/docs%3F{KEY}"), &[], ""),
@@ -52,8 +55,8 @@ async fn a_key_is_refused_wherever_it_stands_and_never_repeated() {
 
 #[tokio::test]
 async fn changes_from_another_origin_are_refused_before_the_session_is_looked_at() {
-    let site = Site::start().await;
-    let mut anna = site.anna().await;
+    let portal = Running::start().await;
+    let mut anna = portal.anna().await;
     for method in ["POST", "PATCH", "DELETE", "PUT"] {
         for fields in [
             &[][..],
@@ -73,7 +76,7 @@ async fn changes_from_another_origin_are_refused_before_the_session_is_looked_at
 
 #[tokio::test]
 async fn methods_sizes_and_framing_are_judged_as_at_the_gate() {
-    let site = Site::start().await;
+    let portal = Running::start().await;
     let long = format!("/docs?{}", "a".repeat(2048));
     let rows: [(&str, &str, Fields, u16, &str); 9] = [
         ("POST", "/docs", &[], 405, "method_not_allowed"),
@@ -99,30 +102,28 @@ async fn methods_sizes_and_framing_are_judged_as_at_the_gate() {
         ("GET", "/nothing", &[], 404, "not_found"),
     ];
     for (method, target, fields, status, reason) in rows {
-        let answer = site.browser().ask(method, target, fields, "").await;
+        let answer = portal.browser().ask(method, target, fields, "").await;
         assert_eq!(
             code(&answer),
             (status, reason.to_owned()),
             "{method} {target:.20}"
         );
     }
-    let target = "/account/v1/accounts/acme/keys";
-    let own = [("Sec-Fetch-Site", "same-origin")];
-    let answer = site
-        .browser()
-        .ask("POST", target, &own, &"a".repeat(4097))
-        .await;
+    let large = "a".repeat(4097);
+    let mut browser = portal.browser();
+    let keys = "/account/v1/accounts/acme/keys";
+    let answer = browser.ask("POST", keys, &[OWN], &large).await;
     assert_eq!(code(&answer), (413, "body_too_large".to_owned()));
 }
 
 #[tokio::test]
 async fn the_callback_takes_a_code_of_eight_kilobytes() {
-    let site = Site::start().await;
-    let mut browser = site.browser();
+    let portal = Running::start().await;
+    let mut browser = portal.browser();
     let begun = browser.begin("/").await;
     let code = "a".repeat(8000);
-    let token = site.key.sign(&site.claims(&begun.nonce)).unwrap();
-    site.provider.give(&code, &token);
+    let token = portal.key.sign(&portal.claims(&begun.nonce)).unwrap();
+    portal.provider.give(&code, &token);
     assert_eq!(browser.back(&begun.state, &code).await.status, 303);
     assert_eq!(
         browser.back(&begun.state, &"a".repeat(9000)).await.status,
@@ -132,7 +133,7 @@ async fn the_callback_takes_a_code_of_eight_kilobytes() {
 
 #[tokio::test]
 async fn every_answer_protects_its_reader() {
-    let site = Site::start().await;
+    let portal = Running::start().await;
     for target in [
         "/",
         "/nothing",
@@ -140,7 +141,7 @@ async fn every_answer_protects_its_reader() {
         "/auth/callback",
         "/account/v1/accounts/a/keys",
     ] {
-        let answer = site.browser().get(target).await;
+        let answer = portal.browser().get(target).await;
         for name in [
             "content-security-policy",
             "strict-transport-security",

@@ -11,17 +11,18 @@ use anyhow::ensure;
 use futures::future::join_all;
 use tokio::time::{interval, sleep};
 use water_harness::wait_until;
+use water_kit::{Browser, SOON};
 use water_portal::Pages;
 
-use crate::site::*;
+use crate::running::{Replica, Running};
 
-/// In place of a script of another version, as the build has it.
+/// Script that replaces one of another version, as the build has it.
 const RELOAD: &str = include_str!("../../web/public/reload.js");
-/// As often, and as long after the first time, as that script loads the page again.
+/// Times that the script loads the page again, and its first pause.
 const RELOADS: usize = 12;
 const RELOAD_AFTER: Duration = Duration::from_millis(250);
 const READERS: usize = 20;
-/// Between two pages of a reader.
+/// Pause between two pages of a reader.
 const PACE: Duration = Duration::from_millis(200);
 
 /// The pages of a version: its first page asks for its script by its name.
@@ -37,7 +38,7 @@ fn version(name: &str) -> Pages {
     Pages::new(files.map(|(path, text)| (path, text.into_bytes()))).unwrap()
 }
 
-/// The ingress: it sends each request to one of those that take some.
+/// The ingress: it sends each request to one of the replicas that take some.
 #[derive(Default)]
 struct Ingress {
     replicas: Mutex<Vec<SocketAddr>>,
@@ -57,14 +58,14 @@ impl Ingress {
         self.replicas.lock().unwrap().push(replica.address);
     }
 
-    /// No new request goes there; those under way do not change.
+    /// Sends no new request to the replica; those under way do not change.
     fn leave(&self, replica: &Replica) {
         let mut replicas = self.replicas.lock().unwrap();
         replicas.retain(|address| *address != replica.address);
     }
 }
 
-/// Loads the first page with its script, as a browser does; how often it had to begin anew.
+/// Loads the first page with its script, as a browser does; returns how often it began again.
 async fn load(reader: &mut Browser, ingress: &Ingress) -> usize {
     for reloads in 0..=RELOADS {
         reader.portal = ingress.next();
@@ -89,19 +90,19 @@ async fn load(reader: &mut Browser, ingress: &Ingress) -> usize {
 }
 
 #[tokio::test]
-async fn a_rollout_and_its_way_back_fail_no_request_of_twenty_signed_in_readers() {
-    let site = Site::start().await;
+async fn fault_46_a_rollout_and_its_way_back_fail_no_request_of_twenty_signed_in_readers() {
+    let portal = Running::start().await;
     let ingress = Ingress::default();
     let [one, two] = [
-        site.another(version("n")).await,
-        site.another(version("n")).await,
+        portal.another(version("n")).await,
+        portal.another(version("n")).await,
     ];
     ingress.add(&one);
     ingress.add(&two);
     let mut readers = Vec::new();
     for _ in 0..READERS {
         // Ten sessions a person at most: each reader is somebody else.
-        readers.push(site.somebody().await);
+        readers.push(portal.somebody().await);
     }
     let (rounds, over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let reading = join_all(readers.iter_mut().map(async |reader| {
@@ -121,7 +122,7 @@ async fn a_rollout_and_its_way_back_fail_no_request_of_twenty_signed_in_readers(
         let mut running = [one, two];
         for to in ["n+1", "n"] {
             for place in &mut running {
-                let next = site.another(version(to)).await;
+                let next = portal.another(version(to)).await;
                 ingress.add(&next);
                 read_on(&rounds).await;
                 let old = std::mem::replace(place, next);
@@ -154,14 +155,14 @@ async fn read_on(rounds: &AtomicUsize) {
 }
 
 #[tokio::test]
-async fn a_sign_in_that_one_version_began_ends_at_the_other() {
-    let site = Site::start().await;
-    let next = site.another(version("n+1")).await;
-    let mut browser = site.browser();
+async fn fault_46_a_sign_in_that_one_version_began_ends_at_the_other() {
+    let portal = Running::start().await;
+    let next = portal.another(version("n+1")).await;
+    let mut browser = portal.browser();
     let begun = browser.begin("/docs").await;
     browser.portal = next.address;
-    let token = site.key.sign(&site.claims(&begun.nonce)).unwrap();
-    assert_eq!(browser.finish(&site, &begun, &token).await.status, 303);
-    browser.portal = site.browser().portal;
+    let token = portal.key.sign(&portal.claims(&begun.nonce)).unwrap();
+    assert_eq!(browser.finish(&portal, &begun, &token).await.status, 303);
+    browser.portal = portal.browser().portal;
     assert!(browser.is_signed_in().await);
 }

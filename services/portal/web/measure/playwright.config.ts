@@ -2,4 +2,4 @@
 import { defineConfig } from '@playwright/test';
 import common from '../playwright.config';
 
-export default defineConfig({ ...common, testDir: '.', timeout: 900_000 });
+export default defineConfig({ ...common, projects: [], workers: 1, fullyParallel: false, testDir: '.', timeout: 900_000 });

@@ -45,7 +45,7 @@ export type Window = { limit: number; remaining: number; opensInSeconds: number 
 export type Quota = { asOf: string; minute: Window; day: Window };
 export type UsageDay = { day: string; accepted: number; limited: number };
 
-export type StressRecord = { dept: string; name: string; stressIndex: number; level: string };
+export type StressRecord = { dept: string; name: string; stressIndex: number; level: string; levelSource: string; levelAsOf: string };
 export type RiskRecord = {
   dept: string;
   name: string;
@@ -66,6 +66,7 @@ export type Source = {
   records: number;
   synthetic: boolean;
   derivedLevels: string[];
+  keptLevels: string[];
 };
 export type SourceList = { data: Source[] };
 

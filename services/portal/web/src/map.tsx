@@ -12,6 +12,13 @@ import { Table } from './map/table';
 import { useOutlines } from './outlines';
 import { Heading, NoAccess, ProblemNotice, Waiting } from './page';
 
+/** The moments of what a scale shows, of which the newest is the map's: a level may be older, and the picked one says so. */
+function dates(by: By, stress: List<StressRecord> | undefined, risks: List<RiskRecord> | undefined): string[] {
+  if (by === 'level') return stress?.data.map((record) => record.levelAsOf) ?? [];
+  const shown = by === 'stress' ? stress : risks;
+  return shown ? [shown.updatedAt] : [];
+}
+
 /** The page of one account. */
 export default function MapPage({ account }: { account: Account; session: SignedIn }) {
   const { w, f } = useLanguage();
@@ -34,11 +41,9 @@ export default function MapPage({ account }: { account: Account; session: Signed
     route(text === '' ? path : `${path}?${text}`, true);
   };
   const given = sources.data?.data ?? [];
-  const derived = new Set(given.flatMap((source) => source.derivedLevels));
-  const all = rows(names, stress.data?.data ?? [], risks.data?.data ?? [], derived);
+  const all = rows(names, stress.data?.data ?? [], risks.data?.data ?? []);
   const made = given.filter((source) => source.synthetic && source.dataset in w.map.what);
-  const asOf = by === 'level' ? (given.find((source) => source.dataset === 'vigieau')?.asOf ?? stress.data?.updatedAt) : undefined;
-  const date = asOf ?? (by === 'level' || by === 'stress' ? stress.data?.updatedAt : risks.data?.updatedAt);
+  const date = dates(by, stress.data, risks.data).sort().at(-1);
   // What comes later would move what is there.
   const ready = outlines && [stress, risks, sources].every((answer) => answer.data || answer.problem);
   return (
@@ -64,7 +69,7 @@ export default function MapPage({ account }: { account: Account; session: Signed
             )}
           </section>
           <div class="stack">
-            <Details row={all.find((row) => row.code === picked)} sources={given} stressAt={stress.data?.updatedAt} />
+            <Details row={all.find((row) => row.code === picked)} sources={given} />
             <Table rows={all} by={by} picked={picked} pick={(dept) => show({ dept })} />
           </div>
         </div>

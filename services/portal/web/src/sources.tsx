@@ -107,6 +107,7 @@ function Datasets({ sources }: { sources: Source[] }) {
           <span>
             <span class={source.synthetic ? 'state wait' : 'state ok'}>{source.synthetic ? w.sources.synthetic : w.sources.measured}</span>
             {source.derivedLevels.length > 0 && <span class="mark">{w.sources.derived(source.derivedLevels.length)}</span>}
+            {source.keptLevels.length > 0 && <span class="mark">{w.sources.kept(source.keptLevels.length)}</span>}
           </span>
         </td>
         <td data-label={w.sources.loaded} class="soft">

@@ -63,29 +63,39 @@ async function revokeByKeyboard(page: Page, title: string): Promise<void> {
   await expect(row(page, title)).toHaveCount(0);
 }
 
-test('a holder signs in, makes, replaces and revokes a key by keyboard alone', async ({ site }) => {
+test('a holder signs in, makes a key, tries it in the reference and revokes it by keyboard alone', async ({ site }) => {
   test.slow();
   const page = await site.browser();
   await signInByKeyboard(page);
   await goToKeys(page);
+  const create = page.getByRole('button', { name: fr.keys.create }).first();
+  await press(page, create);
+  await expect(dialog(page)).toHaveCount(1);
+  await page.keyboard.press('Escape');
+  await expect(dialog(page)).toHaveCount(0);
+  await expect(create).toBeFocused();
   const title = freshTitle();
-  const old = await makeKeyByKeyboard(page, title);
-  expect((await curl(old, PATH)).status).toBe(200);
+  const key = await makeKeyByKeyboard(page, title);
+  expect((await curl(key, PATH)).status).toBe(200);
 
-  await press(page, row(page, title).getByRole('button', { name: fr.keys.rotateLabel(title) }));
-  await expect(dialog(page).getByLabel(fr.keys.overlapLabel)).toBeFocused();
-  await press(page, dialog(page).getByRole('button', { name: fr.keys.make }));
-  const next = await publishByKeyboard(page);
-  expect((await curl(next, PATH)).status).toBe(200);
-
+  await press(page, page.getByRole('navigation').getByRole('link', { name: fr.nav.docs }));
+  const box = page.locator('[data-try="/api/v1/stress"]');
+  await press(page, box.locator('summary'));
+  await tabTo(page, box.getByLabel(fr.docs.tryKey));
+  await page.keyboard.type(key);
+  await tabTo(page, box.getByLabel('dept', { exact: true }));
+  await page.keyboard.type('34');
+  await page.keyboard.press('Enter');
+  await expect(box.locator('.state.ok')).toHaveText('200');
+  await goToKeys(page);
   await revokeByKeyboard(page, title);
-  expect((await curl(next, PATH)).status).toBe(401);
+  expect((await curl(key, PATH)).status).toBe(401);
 });
 
-test('a holder renames a key, and ends the one before it, by keyboard alone', async ({ site }) => {
+test('a holder renames a key, replaces it, and ends the one before it, by keyboard alone', async ({ site }) => {
   test.slow();
-  const page = await site.browser();
-  await signInByKeyboard(page);
+  const page = await site.as(person('acme'));
+  await page.goto('/');
   await goToKeys(page);
   const [first, title] = [freshTitle(), freshTitle()];
   const old = await makeKeyByKeyboard(page, first);
@@ -98,7 +108,7 @@ test('a holder renames a key, and ends the one before it, by keyboard alone', as
   await expect(row(page, title)).toBeVisible();
 
   await press(page, row(page, title).getByRole('button', { name: fr.keys.rotateLabel(title) }));
-  await tabTo(page, dialog(page).getByLabel(fr.keys.overlapLabel));
+  await expect(dialog(page).getByLabel(fr.keys.overlapLabel)).toBeFocused();
   await page.keyboard.press('ArrowUp');
   await expect(dialog(page).getByLabel(fr.keys.overlapLabel)).toHaveValue('h1');
   await press(page, dialog(page).getByRole('button', { name: fr.keys.make }));
@@ -110,24 +120,27 @@ test('a holder renames a key, and ends the one before it, by keyboard alone', as
   await revokeByKeyboard(page, title);
 });
 
-test('the map is one tab stop, and arrow keys go to the neighbour', async ({ site }) => {
-  const page = await site.browser();
-  await signInByKeyboard(page);
+test('the map is one tab stop whose neighbours arrow keys reach, and its scale and table are used by keyboard alone', async ({ site }) => {
+  const page = await site.as(person('acme'));
+  await page.goto('/');
   await expect(page.locator('[role=option]')).toHaveCount(101);
+  await tabTo(page, page.getByRole('radio', { name: fr.map.by.level }));
+  await page.keyboard.press('ArrowRight');
+  await expect(page.getByRole('radio', { name: fr.map.by.stress })).toBeFocused();
+  await expect(page.getByRole('radio', { name: fr.map.by.stress })).toBeChecked();
+  await expect(page).toHaveURL(/by=stress/);
+
   await expect(page.locator('[role=option][tabindex="0"]')).toHaveCount(1);
   await tabTo(page, page.locator('[role=option][tabindex="0"]'));
+  const selected = page.locator('.france').getByRole('option', { selected: true });
   await page.keyboard.press('Home');
-  await expect(page.locator('.france').getByRole('option', { selected: true })).toHaveAttribute('data-code', '01');
+  await expect(selected).toHaveAttribute('data-code', '01');
   await page.keyboard.press('ArrowRight');
-  await expect(page.locator('.france').getByRole('option', { selected: true })).not.toHaveAttribute('data-code', '01');
+  await expect(selected).not.toHaveAttribute('data-code', '01');
   await page.keyboard.press('End');
-  await expect(page.locator('.france').getByRole('option', { selected: true })).toHaveAttribute('data-code', '976');
+  await expect(selected).toHaveAttribute('data-code', '976');
   await expect(page.getByRole('heading', { level: 2, name: /Mayotte/ })).toBeVisible();
-});
 
-test('the table is sorted, and a département picked in it, by keyboard alone', async ({ site }) => {
-  const page = await site.browser();
-  await signInByKeyboard(page);
   const table = page.getByRole('region', { name: fr.map.table });
   await expect(table.locator('tbody tr')).toHaveCount(101);
   const head = table.getByRole('columnheader', { name: fr.map.short.stress });
@@ -143,17 +156,7 @@ test('the table is sorted, and a département picked in it, by keyboard alone', 
   await expect(page.getByRole('heading', { level: 2, name: await first.innerText() })).toBeVisible();
 });
 
-test('the scale of the map is chosen by keyboard alone', async ({ site }) => {
-  const page = await site.browser();
-  await signInByKeyboard(page);
-  await tabTo(page, page.getByRole('radio', { name: fr.map.by.level }));
-  await page.keyboard.press('ArrowRight');
-  await expect(page.getByRole('radio', { name: fr.map.by.stress })).toBeFocused();
-  await expect(page.getByRole('radio', { name: fr.map.by.stress })).toBeChecked();
-  await expect(page).toHaveURL(/by=stress/);
-});
-
-test('the plot’s points can be walked and told', async ({ site }) => {
+test('the plot’s points can be walked and told, the language changed, and the session ended, by keyboard alone', async ({ site }) => {
   const page = await site.browser();
   await signInByKeyboard(page);
   await press(page, page.getByRole('navigation').getByRole('link', { name: fr.nav.history }));
@@ -165,42 +168,6 @@ test('the plot’s points can be walked and told', async ({ site }) => {
   await page.keyboard.press('ArrowLeft');
   await expect(plot).not.toHaveAttribute('aria-valuetext', last ?? '');
   await expect(page.locator('.readout')).toHaveText((await plot.getAttribute('aria-valuetext')) ?? '');
-});
-
-test('Escape in a dialog closes it and gives the focus back', async ({ site }) => {
-  const page = await site.browser();
-  await signInByKeyboard(page);
-  await press(page, page.getByRole('navigation').getByRole('link', { name: fr.nav.keys }));
-  const create = page.getByRole('button', { name: fr.keys.create }).first();
-  await press(page, create);
-  await expect(dialog(page)).toHaveCount(1);
-  await page.keyboard.press('Escape');
-  await expect(dialog(page)).toHaveCount(0);
-  await expect(create).toBeFocused();
-});
-
-test('a request is tried in the reference by keyboard alone', async ({ site }) => {
-  const page = await site.browser();
-  await signInByKeyboard(page);
-  await goToKeys(page);
-  const title = freshTitle();
-  const key = await makeKeyByKeyboard(page, title);
-  await press(page, page.getByRole('navigation').getByRole('link', { name: fr.nav.docs }));
-  const box = page.locator('[data-try="/api/v1/stress"]');
-  await press(page, box.locator('summary'));
-  await tabTo(page, box.getByLabel(fr.docs.tryKey));
-  await page.keyboard.type(key);
-  await tabTo(page, box.getByLabel('dept', { exact: true }));
-  await page.keyboard.type('34');
-  await page.keyboard.press('Enter');
-  await expect(box.locator('.state.ok')).toHaveText('200');
-  await goToKeys(page);
-  await revokeByKeyboard(page, title);
-});
-
-test('a reader changes the language and signs out by keyboard alone', async ({ site }) => {
-  const page = await site.browser();
-  await signInByKeyboard(page);
   await press(page, page.locator('.menu > summary'));
   await tabTo(page, page.getByRole('radio', { name: 'Français' }));
   await page.keyboard.press('ArrowRight');

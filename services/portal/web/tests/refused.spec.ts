@@ -6,7 +6,7 @@ import { expect, fillProvidersForm, test } from './site';
 /** A Secret that the provider knows nothing of. */
 const ANOTHER = 'secret-of-another-client';
 
-test('a client secret that the provider refuses is told to people who sign in, and in the WaterDataApi with the remedy', async ({ site }) => {
+test('a client secret that the provider refuses is told to people who sign in, and in the WaterDataApi with the remedy', { tag: '@alone' }, async ({ site }) => {
   test.setTimeout(900_000);
   site.provokes(/status of 502/);
   const { replicas = null, oidc } = await declaredPortal();
@@ -28,6 +28,6 @@ test('a client secret that the provider refuses is told to people who sign in, a
     await declarePortal({ replicas, oidc: { clientSecretRef: { name: oidc.clientSecretRef.name } } });
     await kubectl(['delete', 'secret', ANOTHER]);
   }
-  await site.as(person('acme'));
+  await site.signedIn(person('acme'));
   await expect.poll(() => condition('SignInReady'), { timeout: 60_000 }).toMatchObject({ status: 'True', reason: 'ProviderUsable' });
 });

@@ -1,10 +1,15 @@
-//! What every test has: browsers with profiles of their own, people who sign in by the provider's
-//! form, and a watch over policy reports and console errors.
-import { test as base, chromium, expect, type BrowserContext, type Locator, type Page } from '@playwright/test';
+//! What every test has: browsers that know nothing of each other, people who sign in by the provider's form, and a watch
+//! over policy reports and console errors.
+import { test as base, expect, type Browser, type BrowserContext, type BrowserContextOptions, type Cookie, type Locator, type Page } from '@playwright/test';
+import config from '../playwright.config';
 import { fr } from '../src/words/fr';
 import { folder, renewAllowances, setting, type Person } from './cluster';
 
 export type Look = { lang?: 'fr' | 'en'; scheme?: 'light' | 'dark'; width?: number };
+
+/** Cookies of portal and provider that a worker's tests share, as long as a session's requests of a minute allow. */
+type Session = { cookies: Cookie[]; tests: number };
+const TESTS_OF_A_SESSION = 4;
 
 /** Browsers of one test. All that goes wrong in them is kept until the end. */
 export class Site {
@@ -12,21 +17,23 @@ export class Site {
   private readonly wrong: string[] = [];
   private readonly provoked: RegExp[] = [];
 
-  /** A browser with a fresh profile. */
+  constructor(
+    private readonly chromium: Browser,
+    private readonly sessions: Map<string, Session>,
+  ) {}
+
+  /** A browser that knows nothing yet, and keeps nothing on the disk. */
   async browser(look: Look = {}): Promise<Page> {
-    const args = [
-      `--host-resolver-rules=${setting('WATER_HOST_RULES')}`,
-      `--ignore-certificate-errors-spki-list=${setting('WATER_SPKI_FINGERPRINTS')}`,
-    ];
-    const context = await chromium.launchPersistentContext(folder('profile'), {
-      executablePath: setting('WATER_CHROMIUM'),
-      args,
-      baseURL: setting('WATER_PORTAL_URL'),
-      locale: look.lang === 'en' ? 'en-GB' : 'fr-FR',
-      colorScheme: look.scheme ?? 'light',
-      viewport: { width: look.width ?? 1280, height: 900 },
-      permissions: ['clipboard-read', 'clipboard-write'],
-    });
+    return this.open(await this.chromium.newContext(options(look)));
+  }
+
+  /** A browser that keeps its profile on the disk, which is searched for keys afterwards. */
+  async profile(): Promise<Page> {
+    const type = this.chromium.browserType();
+    return this.open(await type.launchPersistentContext(folder('profile'), { ...options({}), ...LAUNCH }));
+  }
+
+  private async open(context: BrowserContext): Promise<Page> {
     this.contexts.push(context);
     await context.addInitScript(() => {
       document.addEventListener('securitypolicyviolation', (event) => console.error(`policy: ${event.effectiveDirective} ${event.blockedURI}`));
@@ -54,14 +61,24 @@ export class Site {
     this.provoked.push(error);
   }
 
-  /** A browser in which this person has signed in by the provider's own form. */
+  /** A browser with a session of this person's, which an earlier test may have had before. It shows nothing yet. */
   async as(person: Person, look: Look = {}): Promise<Page> {
+    const known = this.sessions.get(person.email);
     const page = await this.browser(look);
-    await page.goto('/');
-    await page.locator('main a[href^="/auth/sign-in"]').click();
-    await fillProvidersForm(page, person);
-    await page.waitForURL((address) => address.origin === setting('WATER_PORTAL_URL'));
-    await expect(page.locator('.menu > summary')).toBeVisible();
+    if (known && known.tests < TESTS_OF_A_SESSION) {
+      known.tests += 1;
+      await page.context().addCookies(known.cookies);
+      return page;
+    }
+    await signIn(page, person);
+    this.sessions.set(person.email, { cookies: await page.context().cookies(), tests: 1 });
+    return page;
+  }
+
+  /** A browser in which this person has signed in by the provider's own form, with a session of its own. */
+  async signedIn(person: Person): Promise<Page> {
+    const page = await this.browser();
+    await signIn(page, person);
     return page;
   }
 
@@ -73,6 +90,20 @@ export class Site {
   }
 }
 
+/** Chromium's settings, as those of the browser that tests share. */
+const LAUNCH = config.use?.launchOptions ?? {};
+
+/** What a browser looks like to pages. */
+function options(look: Look): BrowserContextOptions {
+  return {
+    baseURL: setting('WATER_PORTAL_URL'),
+    locale: look.lang === 'en' ? 'en-GB' : 'fr-FR',
+    colorScheme: look.scheme ?? 'light',
+    viewport: { width: look.width ?? 1280, height: 900 },
+    permissions: ['clipboard-read', 'clipboard-write'],
+  };
+}
+
 /** The sign-in page of the provider. */
 export async function fillProvidersForm(page: Page, person: Person): Promise<void> {
   await page.locator('input[name=login]').fill(person.email);
@@ -80,9 +111,19 @@ export async function fillProvidersForm(page: Page, person: Person): Promise<voi
   await page.locator('button[type=submit]').click();
 }
 
-export const test = base.extend<{ site: Site }>({
-  site: async ({}, use) => {
-    const site = new Site();
+/** Signs in by the provider's own form. */
+export async function signIn(page: Page, person: Person): Promise<void> {
+  await page.goto('/');
+  await page.locator('main a[href^="/auth/sign-in"]').click();
+  await fillProvidersForm(page, person);
+  await page.waitForURL((address) => address.origin === setting('WATER_PORTAL_URL'));
+  await expect(page.locator('.menu > summary')).toBeVisible();
+}
+
+export const test = base.extend<{ site: Site }, { sessions: Map<string, Session> }>({
+  sessions: [async ({}, use) => use(new Map()), { scope: 'worker' }],
+  site: async ({ browser, sessions }, use) => {
+    const site = new Site(browser, sessions);
     await renewAllowances('acme');
     await use(site);
     await site.end();

@@ -61,7 +61,7 @@ test('a dialog that waits says how many gates it waits for', async ({ site }) =>
     return route.fulfill({ json: { count: 1, data: [waiting] } });
   });
   await expect(dialog(page)).toContainText(words.waitingGates(2));
-  await page.unroute(LIST);
+  await page.unrouteAll({ behavior: 'wait' });
   await finish(page, title, key);
 });
 
@@ -72,7 +72,7 @@ test('a dialog that waits says that the list is away, and goes on when it is bac
   const key = await openText(page, title);
   await saveWithout(page, (_, route) => route.fulfill({ status: 503, json: { code: 'dependency_unavailable' } }));
   await expect(dialog(page)).toContainText(fr.problems.dependency_unavailable);
-  await page.unroute(LIST);
+  await page.unrouteAll({ behavior: 'wait' });
   await finish(page, title, key);
 });
 
@@ -97,7 +97,7 @@ test('a session that ends while the dialog waits is told, and a retry finds the 
   await saveWithout(page, (created, route) => route.fulfill({ json: { count: 1, data: [{ ...created, state: 'publishing' }] } }));
   await expect(dialog(page)).toContainText(words.publishing);
   await loseSession(page);
-  await page.unroute(LIST);
+  await page.unrouteAll({ behavior: 'wait' });
   await signInElsewhere(page);
   await dialog(page).getByRole('button', { name: words.retry }).click();
   await finish(page, title, key);

@@ -1,4 +1,4 @@
-//! One connection from its first byte to its end.
+//! A connection from its first byte to its end.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -17,7 +17,7 @@ use tracing::{debug, info};
 
 use super::connections::Admission;
 use super::pieces::Pieces;
-use super::socket::{Left, Socket, linger};
+use super::socket::{Socket, StreamSlot, linger};
 use super::watch::{Phase, Reason};
 use crate::BoxError;
 use crate::telemetry::chain;
@@ -35,7 +35,7 @@ where
     S::Error: Into<BoxError>,
     B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin + 'static,
 {
-    let (watch, left) = (Arc::clone(&admission.watch), Left::default());
+    let (watch, left) = (Arc::clone(&admission.watch), StreamSlot::default());
     let mut socket = Socket::new(stream, Arc::clone(&watch), left.clone());
     let half_close = admission.limits().half_close;
     if !admission.limits().bodies {
@@ -57,7 +57,7 @@ where
             }
             admission.watch.work(Phase::Answering);
             let watch = Arc::clone(&admission.watch);
-            Ok::<_, S::Error>(response.map(|body| Pieces::of(body, watch)))
+            Ok::<_, S::Error>(response.map(|body| Pieces::new(body, watch)))
         }
     });
     let connection = http1::Builder::new()
@@ -80,7 +80,7 @@ where
     }
 }
 
-/// Drives a connection to its end; the reason, if it was we who closed it early.
+/// Drives a connection to its end; returns the reason, if we closed it early.
 async fn guarded<S, B>(
     connection: http1::Connection<TokioIo<Socket>, S>,
     admission: &Admission,
@@ -106,8 +106,8 @@ where
         if watch.closing() {
             return Poll::Ready(Some(Reason::Evicted));
         }
-        // A connection that has carried no request gets a moment to send one: its client could
-        // not tell a refusal from a failure.
+        // A connection that has carried no request gets a moment to send one: its client could not
+        // distinguish a refusal from a failure.
         if watch.draining() && !drained && (watch.has_answered() || watch.phase().0 != Phase::Idle)
         {
             drained = true;
@@ -130,8 +130,9 @@ where
     .await
 }
 
-/// hyper's errors do not repeat what the peer sent. Bytes that cannot be read are worth a line at the
-/// level of the access log, where a readable request leaves one; there is one a connection at most.
+/// Counts and logs an error of hyper, which does not repeat what the peer sent. Bytes that cannot be read are
+/// worth a line at the level of the access log, where a readable request leaves one; there is one a
+/// connection at most.
 fn tell(error: &hyper::Error, admission: &Admission) {
     if error.is_parse() {
         admission.note(Reason::Unreadable);

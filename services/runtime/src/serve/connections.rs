@@ -1,4 +1,4 @@
-//! All open connections of a process: how many there may be, and which one goes for another.
+//! Open connections of a process: their bounds, and the choice of the one that is closed for another.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -19,17 +19,17 @@ use super::watch::{Reason, Watch};
 /// Deadlines and bounds of connections; the defaults are the gate's.
 #[derive(Clone, Debug)]
 pub struct ConnectionLimits {
-    /// From a head's first byte to its end.
+    /// Time from a head's first byte to its end.
     pub head: Duration,
-    /// From the end of an answer, or from accepting, to the next request's first byte. A proxy that
-    /// keeps its connections longer now and then sends a request into one that we close: nginx keeps
-    /// them for 60 s, Traefik for 90 s. Envoy keeps them for an hour, and must be told less.
+    /// Time from the end of an answer, or from accepting, to the next request's first byte. A proxy that
+    /// keeps its connections longer now and then sends a request into one that we close: nginx keeps them for
+    /// 60 s, Traefik for 90 s. Envoy keeps them for an hour, and must be set to less.
     pub idle: Duration,
-    /// From the first write that found the socket full until the answer is out.
+    /// Time from the first write that found the socket full until the answer is out.
     pub write: Duration,
-    /// From closing our side until the peer closes its own.
+    /// Time from closing our side until the peer closes its own.
     pub linger: Duration,
-    /// From accepting to the first request, once draining has begun.
+    /// Time from accepting to the first request, once draining has begun.
     pub first_request: Duration,
     /// Connections in all; at the cap the longest idle one is closed, or else the slowest.
     pub total: usize,
@@ -37,11 +37,11 @@ pub struct ConnectionLimits {
     pub per_peer: usize,
     /// Peers without that bound: proxies that carry the connections of many.
     pub trusted: Vec<IpNet>,
-    /// Whether a peer that has closed its sending side still gets its answer. Where it does not, its
-    /// leaving ends the work on its request.
+    /// Whether a peer that has closed its sending side still gets its answer. Where it does not, its leaving
+    /// ends the work on its request.
     pub half_close: bool,
-    /// Whether requests may have bodies. Where none may, a target with a `#` is answered 400: such
-    /// targets are told by their lines, and a body can have lines like theirs.
+    /// Whether requests may have bodies. Where none may, a target with a `#` is answered 400: such targets
+    /// are found by their lines, and a body can have lines like theirs.
     pub bodies: bool,
 }
 
@@ -79,7 +79,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Table {
-    /// The last number given to a connection.
+    /// Number of the last connection.
     last: u64,
     /// Changed by [`Connections::admit`], by eviction, and when an [`Admission`] is dropped.
     open: HashMap<u64, (IpAddr, Arc<Watch>)>,
@@ -106,7 +106,7 @@ impl Default for Connections {
 }
 
 impl Connections {
-    /// No connections yet.
+    /// Makes a table without connections.
     pub fn new(limits: ConnectionLimits) -> Self {
         Self(Arc::new(Shared {
             limits,
@@ -129,12 +129,12 @@ impl Connections {
         );
     }
 
-    /// How many are open.
+    /// Returns the number of open connections.
     pub fn open(&self) -> usize {
         self.table().open.len()
     }
 
-    /// A place for a new connection, made if need be; none when its origin has too many or every
+    /// Returns a place for a new connection, made if need be; none when its origin has too many or every
     /// place is at work.
     pub(super) fn admit(&self, peer: IpAddr) -> Option<Admission> {
         let (limits, origin) = (&self.0.limits, origin(peer));
@@ -175,7 +175,7 @@ impl Connections {
         self.evict(&mut self.table())
     }
 
-    /// From here on every answer carries `Connection: close`.
+    /// Adds `Connection: close` to every answer from then on.
     pub(super) fn close_after_answers(&self) {
         self.0.close_after_answers.store(true, Relaxed);
     }
@@ -189,7 +189,7 @@ impl Connections {
             .for_each(|(_, watch)| watch.ask_drain());
     }
 
-    /// Takes the place of the connection that is needed least.
+    /// Closes the connection that is needed least.
     fn evict(&self, table: &mut Table) -> bool {
         let open = table.open.iter();
         let places = open.filter_map(|(number, (_, watch))| Some((watch.gives_way()?, *number)));
@@ -212,7 +212,7 @@ impl Connections {
 }
 
 impl Table {
-    /// Frees a place; nothing if it was freed before.
+    /// Frees a place; does nothing if it was freed before.
     fn remove(&mut self, number: u64) -> Option<Arc<Watch>> {
         let (origin, watch) = self.open.remove(&number)?;
         if let Some(count) = self.origins.get_mut(&origin) {
@@ -247,7 +247,8 @@ impl Drop for Admission {
     }
 }
 
-/// What counts as one peer: an IPv4 address, or an IPv6 /64, which one customer owns as a whole.
+/// Returns the origin that counts as one peer: an IPv4 address, or an IPv6 /64, which one customer owns as a
+/// whole.
 fn origin(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V4(address) => address.into(),

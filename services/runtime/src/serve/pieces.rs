@@ -11,20 +11,20 @@ use hyper::body::{Body, Bytes, Frame, SizeHint};
 
 use super::watch::Watch;
 
-/// As much as hyper buffers before it writes; most answers are smaller.
+/// Bytes of a piece: as many as hyper buffers before it writes; most answers are smaller.
 const PIECE: usize = 32 * 1024;
 
 /// A body whose frames have at most [`PIECE`] bytes. Bytes are freed once the last of them was
 /// handed over.
 pub(super) struct Pieces<B> {
     body: B,
-    /// What of the last frame was not handed over yet.
+    /// Rest of the last frame that was not handed over yet.
     rest: Bytes,
     watch: Arc<Watch>,
 }
 
 impl<B> Pieces<B> {
-    pub(super) fn of(body: B, watch: Arc<Watch>) -> Self {
+    pub(super) fn new(body: B, watch: Arc<Watch>) -> Self {
         Self {
             body,
             rest: Bytes::new(),
@@ -87,7 +87,7 @@ mod tests {
     fn pieces(length: usize) -> Pieces<Full<Bytes>> {
         let watch = Arc::new(Watch::new(Instant::now()));
         let bytes: Vec<u8> = (0..length).map(|place| place as u8).collect();
-        Pieces::of(Full::new(bytes.into()), watch)
+        Pieces::new(Full::new(bytes.into()), watch)
     }
 
     fn next(body: &mut Pieces<Full<Bytes>>) -> Option<Bytes> {

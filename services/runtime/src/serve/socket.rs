@@ -1,4 +1,4 @@
-//! A socket that tells its [`Watch`] what happens on it, and is left to us when hyper has ended.
+//! A socket that reports its events to its [`Watch`], and is left to us when hyper has ended.
 
 use std::io;
 use std::pin::Pin;
@@ -11,26 +11,26 @@ use tokio::net::TcpStream;
 use super::targets::Targets;
 use super::watch::Watch;
 
-/// What a peer may still send after we have closed our side, before it is cut off: more than any
-/// head we refuse.
+/// Bytes that a peer may still send after we have closed our side, before it is cut off: more than any head
+/// we refuse.
 const LINGER_BYTES: usize = 256 * 1024;
 
 pub(super) struct Socket {
-    /// Taken when the socket is dropped.
+    /// Stream, which is taken when the socket is dropped.
     stream: Option<TcpStream>,
     watch: Arc<Watch>,
     tail: Tail,
-    left: Left,
-    /// Where fragments are refused: the lines that have been read.
+    left: StreamSlot,
+    /// Lines that have been read, where fragments are refused.
     targets: Option<Targets>,
 }
 
-/// Where the stream of a socket goes that was dropped.
+/// Place that gets the stream of a dropped socket.
 #[derive(Clone, Default)]
-pub(super) struct Left(Arc<Mutex<Option<TcpStream>>>);
+pub(super) struct StreamSlot(Arc<Mutex<Option<TcpStream>>>);
 
-impl Left {
-    /// The stream, once.
+impl StreamSlot {
+    /// Takes the stream, once.
     pub(super) fn take(&self) -> Option<TcpStream> {
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         left.take()
@@ -55,7 +55,7 @@ impl Tail {
         }
     }
 
-    /// Whether they are an empty line, with which every head ends.
+    /// Whether the bytes are an empty line, with which every head ends.
     fn ends_a_head(&self) -> bool {
         self.0 & 0xffff == u32::from_be_bytes(*b"\0\0\n\n")
             || self.0 & 0xff_ffff == u32::from_be_bytes(*b"\0\n\r\n")
@@ -63,7 +63,7 @@ impl Tail {
 }
 
 impl Socket {
-    pub(super) fn new(stream: TcpStream, watch: Arc<Watch>, left: Left) -> Self {
+    pub(super) fn new(stream: TcpStream, watch: Arc<Watch>, left: StreamSlot) -> Self {
         Self {
             stream: Some(stream),
             watch,
@@ -73,7 +73,7 @@ impl Socket {
         }
     }
 
-    /// From the first byte on; requests must have no bodies.
+    /// Refuses fragments from the first byte on; requests must have no bodies.
     pub(super) fn refuse_fragments(&mut self) {
         self.targets = Some(Targets::default());
     }
@@ -92,8 +92,8 @@ impl Socket {
     }
 }
 
-/// Closes our side and reads on until the peer has closed its own. A socket closed with unread
-/// input resets the connection, and the peer may never see the answer that told it why.
+/// Closes our side and reads on until the peer has closed its own. A socket closed with unread input resets
+/// the connection, and the peer may never see the answer with the reason.
 pub(super) async fn linger(mut stream: TcpStream) -> io::Result<()> {
     stream.shutdown().await?;
     let mut discarded = 0;

@@ -1,19 +1,19 @@
 //! A `#` in a request's target, made unreadable for hyper's parser, which then answers 400.
 //!
-//! No form of target has a fragment (RFC 9112 §3.2). The parser takes one all the same and hands out
-//! what stands before it, so that nobody after it could refuse the target or knew how long it was.
+//! No form of target has a fragment (RFC 9112 §3.2). The parser takes one all the same and hands out the part
+//! before it, so that nobody after it could refuse the target or knew how long it was.
 
-/// How far the line has been read that the next byte belongs to.
+/// Position in the line of the next byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Line {
-    /// Nothing of it.
+    /// Start of the line.
     #[default]
     Beginning,
     /// A token: a method, or the name of a field.
     Token,
     /// A token and a space, as only a request line has them.
     Target,
-    /// Something else, as a rule the value of a field.
+    /// The rest, as a rule the value of a field.
     Other,
 }
 
@@ -21,12 +21,12 @@ enum Line {
 #[derive(Debug, Default)]
 pub(super) struct Targets(Line);
 
-/// What the parser accepts nowhere in a head.
+/// Byte that the parser accepts nowhere in a head.
 const UNREADABLE: u8 = 0;
 
 impl Targets {
-    /// Looks at the next bytes of the connection, however they were cut. As a rule these are whole
-    /// heads without any `#`, of which only that is found out.
+    /// Reads the next bytes of the connection, however they were cut. As a rule these are whole heads without
+    /// any `#`, of which only that is found out.
     pub(super) fn refuse_fragments(&mut self, bytes: &mut [u8]) {
         if self.0 == Line::Beginning && bytes.ends_with(b"\n") && !bytes.contains(&b'#') {
             return;
@@ -46,7 +46,7 @@ impl Targets {
     }
 }
 
-/// RFC 9110 §5.6.2.
+/// Whether the byte is one of a token (RFC 9110 §5.6.2).
 fn is_of_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
@@ -55,7 +55,7 @@ fn is_of_token(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    /// What the parser gets of these bytes, which arrive in pieces of this size.
+    /// Returns the bytes that the parser gets when these arrive in pieces of this size.
     fn read_in(size: usize, text: &str) -> String {
         let (mut targets, mut bytes) = (Targets::default(), text.as_bytes().to_vec());
         for piece in bytes.chunks_mut(size) {

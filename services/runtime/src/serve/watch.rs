@@ -1,4 +1,4 @@
-//! What is known of one connection from outside: what it is doing, since when, until when.
+//! State of one connection, seen from outside: its phase, the beginning and the deadline of it.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -12,10 +12,10 @@ use tokio::time::Instant;
 
 use super::ConnectionLimits;
 
-/// What a connection keeps its place for although no request is under way.
+/// Reason for which a connection keeps its place although no request is under way.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Slowness {
-    /// Nothing.
+    /// No reason: it is idle.
     Idle,
     /// A request's head that is not complete.
     Head,
@@ -23,10 +23,10 @@ pub(super) enum Slowness {
     Reader,
 }
 
-/// What a connection is doing.
+/// Phase of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
-    /// Waiting for a request's first byte.
+    /// Wait for a request's first byte.
     Idle,
     /// Our side is closed; what the peer still sends is thrown away.
     Closing,
@@ -46,19 +46,19 @@ const PHASES: [Phase; 5] = [
     Phase::Answering,
 ];
 
-/// One connection as the accept loop sees it. Written by the connection's own task, read and
+/// State of one connection as the accept loop sees it. Written by the connection's own task, read and
 /// commanded by the accept loop; a stale reading costs one comparison more.
 #[derive(Debug)]
 pub(super) struct Watch {
     epoch: Instant,
     /// `milliseconds since epoch * 8 + phase`, changed together.
     phase: AtomicU64,
-    /// Whether the last bytes that came in were not the end of a head: then the next one has begun
-    /// behind the requests that came with them. hyper reads nothing while it answers.
+    /// Flag: the last bytes that came in were not the end of a head, so the next one has begun behind the
+    /// requests that came with them. hyper reads nothing while it answers.
     begun: AtomicBool,
     /// Milliseconds since epoch plus one of the first write that found the socket full; 0: none.
     blocked: AtomicU64,
-    /// Whether more of an answer follows what was written last.
+    /// Flag: more of an answer follows the last write.
     more: AtomicBool,
     /// Set with the first answer.
     answered: AtomicBool,
@@ -89,20 +89,20 @@ impl Watch {
         self.phase.store(self.now() * 8 + phase as u64, Relaxed);
     }
 
-    /// Begins a phase that has none, so that nobody asks for its beginning: costs no look at a clock.
+    /// Begins a phase that has none, so that nobody asks for its beginning: reads no clock.
     pub(super) fn work(&self, phase: Phase) {
         let (_, since) = self.phase();
         self.phase.store(since * 8 + phase as u64, Relaxed);
     }
 
-    /// The phase, and its beginning in milliseconds since the epoch, or that of the last one with a
+    /// Returns the phase, and its beginning in milliseconds since the epoch, or that of the last one with a
     /// deadline.
     pub(super) fn phase(&self) -> (Phase, u64) {
         let packed = self.phase.load(Relaxed);
         (PHASES[(packed % 8) as usize], packed / 8)
     }
 
-    /// Bytes came in, the last of them at the end of a head or not.
+    /// Notes bytes that came in, the last of them at the end of a head or not.
     pub(super) fn read(&self, ends_a_head: bool) {
         if self.phase().0 == Phase::Idle {
             self.enter(Phase::Head);
@@ -112,7 +112,7 @@ impl Watch {
         }
     }
 
-    /// Bytes went out; between the pieces of an answer its peer is waited for as after its end.
+    /// Notes bytes that went out; between the pieces of an answer its peer is waited for as after its end.
     pub(super) fn wrote(&self) {
         let phase = self.phase().0;
         if matches!(phase, Phase::Idle | Phase::Head) {
@@ -120,21 +120,21 @@ impl Watch {
         }
     }
 
-    /// The socket takes no more.
+    /// Notes that the socket takes no more.
     pub(super) fn write_blocked(&self) {
         if self.blocked.load(Relaxed) == 0 {
             self.blocked.store(self.now() + 1, Relaxed);
         }
     }
 
-    /// Whether more of an answer follows: until its end the peer has one deadline for all of it.
+    /// Notes whether more of an answer follows: until its end the peer has one deadline for all of it.
     pub(super) fn has_more(&self, more: bool) {
         if self.more.load(Relaxed) != more {
             self.more.store(more, Relaxed);
         }
     }
 
-    /// Everything is written that there is.
+    /// Notes that the socket has taken all written bytes.
     pub(super) fn flushed(&self) {
         if self.more.load(Relaxed) {
             return;
@@ -146,14 +146,15 @@ impl Watch {
             self.answered.store(true, Relaxed);
             // The deadline of a head that has begun is from here on: until here it was us who
             // took the time.
-            self.enter(match self.begun.load(Relaxed) {
-                true => Phase::Head,
-                false => Phase::Idle,
+            self.enter(if self.begun.load(Relaxed) {
+                Phase::Head
+            } else {
+                Phase::Idle
             });
         }
     }
 
-    /// When the connection is to be closed unless something changes before; none while the
+    /// Returns the time at which the connection is closed unless something changes before; none while the
     /// service works, whose own deadlines hold then, and while our side is closed.
     pub(super) fn deadline(&self, limits: &ConnectionLimits) -> Option<(Instant, Reason)> {
         let blocked = self.blocked.load(Relaxed);
@@ -172,8 +173,8 @@ impl Watch {
         Some((self.at(since, allowed), reason))
     }
 
-    /// Eviction order at the connection cap: idle, then slow senders, then slow readers; the oldest
-    /// first. `None`: a request is under way.
+    /// Returns the eviction order at the connection cap: idle, then slow senders, then slow readers; the
+    /// oldest first. `None`: a request is under way.
     pub(super) fn gives_way(&self) -> Option<(Slowness, u64)> {
         let blocked = self.blocked.load(Relaxed);
         if blocked != 0 {
@@ -207,9 +208,10 @@ impl Watch {
     pub(super) async fn asked_to_close(&self) {
         poll_fn(|context| {
             self.task.register(context.waker());
-            match self.closing() {
-                true => Poll::Ready(()),
-                false => Poll::Pending,
+            if self.closing() {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
             }
         })
         .await;
@@ -232,7 +234,7 @@ impl Watch {
     }
 }
 
-/// Why a connection was closed by us.
+/// Reason for which we closed a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Reason {
     /// No request came.
@@ -243,13 +245,13 @@ pub(super) enum Reason {
     Write,
     /// The peer did not close its side after we had closed ours.
     Linger,
-    /// What the peer sent is no head of HTTP/1, or too large a one.
+    /// The peer sent no head of HTTP/1, or too large a one.
     Unreadable,
     /// Others needed the place.
     Evicted,
     /// The peer has too many.
     PeerLimit,
-    /// All places are taken by connections at work.
+    /// Connections at work hold all places.
     Full,
 }
 

@@ -1,4 +1,4 @@
-//! Settings as an operator gets them wrong, and what is said then.
+//! Settings with mistakes of an operator, and the reports of them.
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! Turns an event into one JSON object: time, level, target, message and fields, all at top level.
 //!
 //! tracing-subscriber's own JSON format takes 2.2 µs of the request's thread for a line of the access
-//! log, this one 0.43 µs (`cargo dev bench parts`). The difference is 8 % of what a gate needs for a request.
+//! log, this one 0.43 µs (measured at 5cefdcf, 2026-11-22). The difference is 8 % of what a gate needs for a request.
 
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -48,7 +48,7 @@ fn write_line(event: &Event<'_>, line: &mut Vec<u8>) {
     line.extend_from_slice(b"}\n");
 }
 
-/// Appends fields; their names stand in the code and need no escaping.
+/// Appends fields; their names are in the code and need no escaping.
 struct Fields<'a>(&'a mut Vec<u8>);
 
 impl Fields<'_> {
@@ -99,9 +99,9 @@ mod tests {
     use crate::telemetry::subscriber;
 
     /// Hands each write to the test.
-    struct Sent(mpsc::Sender<Vec<u8>>);
+    struct LineSender(mpsc::Sender<Vec<u8>>);
 
-    impl std::io::Write for Sent {
+    impl std::io::Write for LineSender {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0.send(bytes.to_vec()).map_err(std::io::Error::other)?;
             Ok(bytes.len())
@@ -112,11 +112,16 @@ mod tests {
         }
     }
 
-    /// The one line that `work` logs.
+    /// Returns the only line that `work` logs.
     fn logged(work: impl FnOnce()) -> Value {
+        logged_by("info", work)
+    }
+
+    /// Returns the only line that `work` logs under a filter.
+    fn logged_by(filter: &str, work: impl FnOnce()) -> Value {
         let (sender, receiver) = mpsc::channel();
-        let lines = Lines::start(Sent(sender));
-        tracing::subscriber::with_default(subscriber("info", lines).unwrap(), work);
+        let lines = Lines::start(LineSender(sender));
+        tracing::subscriber::with_default(subscriber(filter, lines).unwrap(), work);
         let line = receiver.recv_timeout(Duration::from_secs(10)).unwrap();
         assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
         serde_json::from_slice(&line).unwrap()
@@ -145,6 +150,15 @@ mod tests {
     fn what_the_filter_leaves_out_is_not_written() {
         let line = logged(|| {
             tracing::debug!("left out");
+            warn!("kept");
+        });
+        assert_eq!(line["message"], "kept");
+    }
+
+    #[test]
+    fn an_answer_that_kubes_client_cannot_decode_is_shown_by_no_filter() {
+        let line = logged_by("debug,kube_client::client=trace", || {
+            warn!(target: "kube_client::client", "an answer with a Secret");
             warn!("kept");
         });
         assert_eq!(line["message"], "kept");

@@ -1,7 +1,7 @@
 //! A line sink that never blocks the caller: a bounded buffer and a thread that writes it out.
 //!
-//! Under load one write carries many lines. When the reader of the log stalls, the buffer fills
-//! and further lines are counted and dropped, which is said as soon as writing goes on.
+//! Under load one write carries many lines. When the reader of the log stalls, the buffer fills and further
+//! lines are counted and dropped, which is reported as soon as writing goes on.
 
 use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,9 +10,9 @@ use std::time::Duration;
 
 /// About 4 000 lines: seconds of a busy gate's access log.
 const CAPACITY: usize = 1 << 20;
-/// How long the first line waits for company: short for a reader, long enough to save writes.
+/// Time for which the first line waits for more: short for a reader, long enough to save writes.
 const GATHER: Duration = Duration::from_millis(20);
-/// How long the end of a process waits for a reader that has stalled.
+/// Time for which the end of a process waits for a reader that has stalled.
 const CLOSE: Duration = Duration::from_secs(1);
 
 /// A handle to the sink; clones share it.
@@ -22,9 +22,9 @@ pub struct Lines(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    /// Told to the writing thread: there are lines, or the end has come.
+    /// Signal to the writing thread: there are lines, or the end has come.
     written: Condvar,
-    /// Told to [`Lines::close`]: everything is out.
+    /// Signal to [`Lines::close`]: everything is out.
     flushed: Condvar,
 }
 
@@ -120,6 +120,7 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use std::io;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc;
 
     use super::*;
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stalled_reader_holds_nobody_up_and_is_told_what_it_missed() {
+    fn fault_41_a_stalled_reader_holds_nobody_up_and_is_told_what_it_missed() {
         let (lines, output) = sink();
         let kilobyte = [b'x'; 1024];
         for _ in 0..3 * 1024 {
@@ -166,6 +167,47 @@ mod tests {
             text.extend(output.recv().unwrap());
         }
         assert!(text.len() <= 2 * CAPACITY + 1024);
+    }
+
+    /// Fails as a full disk does until the test has made room.
+    struct Disk {
+        is_full: Arc<AtomicBool>,
+        written: mpsc::Sender<Vec<u8>>,
+    }
+
+    impl Write for Disk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let taken = if self.is_full.load(Ordering::SeqCst) {
+                &[]
+            } else {
+                bytes
+            };
+            let sent = self.written.send(taken.to_vec());
+            sent.map_err(io::Error::other)?;
+            if taken.is_empty() {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn fault_41_a_full_disk_costs_the_lines_that_it_refused_and_no_later_ones() {
+        let (written, output) = mpsc::channel();
+        let is_full = Arc::new(AtomicBool::new(true));
+        let lines = Lines::start(Disk {
+            is_full: Arc::clone(&is_full),
+            written,
+        });
+        lines.push(b"while full\n");
+        assert_eq!(output.recv().unwrap(), b"");
+        is_full.store(false, Ordering::SeqCst);
+        lines.push(b"with room\n");
+        assert_eq!(output.recv().unwrap(), b"with room\n");
     }
 
     #[test]

@@ -34,7 +34,8 @@ pub(super) fn write(since_epoch: Duration, line: &mut Vec<u8>) {
     line.extend_from_slice(&fraction);
 }
 
-/// A clock that no text can show, before the year 0 or after 9999, is shown as the epoch.
+/// Writes the second out. A clock that no text can show, before the year 0 or after 9999, is shown as the
+/// epoch.
 fn written_out(second: u64) -> [u8; LENGTH] {
     let moment = i64::try_from(second)
         .ok()

@@ -20,18 +20,18 @@ use tracing::{info, warn};
 use crate::BoxError;
 use crate::telemetry::chain;
 
-/// From the connection to the answer's last byte. Only the next batch waits for it.
+/// Time from the connection to the answer's last byte. Only the next batch waits for it.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// An answer says at most how many spans were refused, and why.
+/// Bytes of an answer, which says at most how many spans were refused, and why.
 const LARGEST_ANSWER: usize = 64 * 1024;
 
 /// A collector, asked over a new connection for each batch: there is at most one every few seconds,
 /// or as many as make up 512 spans.
 #[derive(Debug)]
 pub(super) struct Collector {
-    /// The exporter's own thread has no runtime.
+    /// Runtime of the exchanges: the exporter's own thread has none.
     runtime: Handle,
-    /// Whether the last batch was refused or not answered, which is said once.
+    /// Flag: the last batch was refused or not answered, which is logged once.
     failing: AtomicBool,
 }
 
@@ -46,7 +46,7 @@ impl Collector {
     fn note(&self, outcome: &Result<Response<Bytes>, BoxError>) {
         let failure = match outcome {
             Ok(answer) if answer.status().is_success() => None,
-            Ok(answer) => Some(Refused(answer.status()).to_string()),
+            Ok(answer) => Some(CollectorRefusal(answer.status()).to_string()),
             Err(error) => Some(chain(error.as_ref())),
         };
         let failed_before = self.failing.swap(failure.is_some(), Ordering::Relaxed);
@@ -66,7 +66,7 @@ impl Collector {
 /// An answer that takes no spans.
 #[derive(Debug, thiserror::Error)]
 #[error("the collector answered with {0}")]
-struct Refused(StatusCode);
+struct CollectorRefusal(StatusCode);
 
 #[async_trait]
 impl HttpClient for Collector {

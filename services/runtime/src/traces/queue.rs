@@ -1,7 +1,7 @@
-//! The bounded queue before the exporter, and what became of the spans that came to it.
+//! The bounded queue before the exporter, and the outcomes of the spans that came to it.
 //!
-//! The SDK's processor has the queue and the batches; here they are bounded and counted, which it
-//! does for its own log only.
+//! The SDK's processor has the queue and the batches; here they are bounded and counted, which it does for
+//! its own log only.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ use prometheus_client::registry::Registry;
 /// Spans that wait or are on their way: some seconds of a busy gate, some MB of memory.
 const CAPACITY: usize = 8192;
 
-/// What became of a span.
+/// Outcome of a span.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
 struct Outcome {
     outcome: &'static str,
@@ -41,8 +41,11 @@ impl Counts {
     }
 }
 
-/// The processor that hands spans to an exporter.
-pub(super) fn before(exporter: impl SpanExporter + 'static, metrics: &mut Registry) -> Bounded {
+/// Makes the processor that hands spans to an exporter.
+pub(super) fn before(
+    exporter: impl SpanExporter + 'static,
+    metrics: &mut Registry,
+) -> BoundedProcessor {
     let counts = Counts::default();
     for outcome in ["exported", "failed", "dropped"] {
         counts.add(outcome, 0);
@@ -52,7 +55,7 @@ pub(super) fn before(exporter: impl SpanExporter + 'static, metrics: &mut Regist
         "Spans by what became of them: exported, failed to be, or dropped from a full queue",
         counts.spans.clone(),
     );
-    let counted = Counted {
+    let counted = CountingExporter {
         exporter,
         counts: counts.clone(),
     };
@@ -62,17 +65,17 @@ pub(super) fn before(exporter: impl SpanExporter + 'static, metrics: &mut Regist
     let batches = BatchSpanProcessor::builder(counted)
         .with_batch_config(config)
         .build();
-    Bounded { batches, counts }
+    BoundedProcessor { batches, counts }
 }
 
 /// Takes spans as long as there is room.
 #[derive(Debug)]
-pub(super) struct Bounded {
+pub(super) struct BoundedProcessor {
     batches: BatchSpanProcessor,
     counts: Counts,
 }
 
-impl SpanProcessor for Bounded {
+impl SpanProcessor for BoundedProcessor {
     fn on_start(&self, span: &mut Span, context: &Context) {
         self.batches.on_start(span, context);
     }
@@ -99,14 +102,14 @@ impl SpanProcessor for Bounded {
     }
 }
 
-/// Counts what an exporter does.
+/// Exporter that counts its spans.
 #[derive(Debug)]
-struct Counted<E> {
+struct CountingExporter<E> {
     exporter: E,
     counts: Counts,
 }
 
-impl<E: SpanExporter> SpanExporter for Counted<E> {
+impl<E: SpanExporter> SpanExporter for CountingExporter<E> {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let spans = batch.len();
         let result = self.exporter.export(batch).await;
@@ -122,5 +125,44 @@ impl<E: SpanExporter> SpanExporter for Counted<E> {
 
     fn set_resource(&mut self, resource: &Resource) {
         self.exporter.set_resource(resource);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use opentelemetry::trace::{Span as _, Tracer, TracerProvider};
+    use opentelemetry_sdk::error::OTelSdkError;
+    use opentelemetry_sdk::trace::SdkTracerProvider;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Refusing;
+
+    impl SpanExporter for Refusing {
+        async fn export(&self, _batch: Vec<SpanData>) -> OTelSdkResult {
+            Err(OTelSdkError::InternalFailure("refused".to_owned()))
+        }
+    }
+
+    #[test]
+    fn a_span_whose_export_failed_leaves_its_place_to_another() {
+        const AT_ONCE: usize = CAPACITY / 4;
+        let queue = before(Refusing, &mut Registry::default());
+        let spans = queue.counts.spans.clone();
+        let provider = SdkTracerProvider::builder()
+            .with_span_processor(queue)
+            .build();
+        let tracer = provider.tracer("test");
+        for _ in 0..8 {
+            (0..AT_ONCE).for_each(|_| tracer.start("span").end());
+            // An error if anything was left of these: full batches go by themselves.
+            let _ = provider.force_flush();
+        }
+        let counted = |outcome| spans.get_or_create(&Outcome { outcome }).get();
+        assert_eq!(
+            (counted("failed"), counted("dropped")),
+            (8 * AT_ONCE as u64, 0)
+        );
     }
 }

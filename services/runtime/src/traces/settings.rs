@@ -1,4 +1,4 @@
-//! What is set about spans, in the variables that OpenTelemetry's specification names.
+//! Settings of spans, in the variables that OpenTelemetry's specification names.
 
 use std::str::FromStr;
 
@@ -11,12 +11,12 @@ use crate::{Invalid, Settings};
 const SAMPLER: &str = "OTEL_TRACES_SAMPLER";
 const ARGUMENT: &str = "OTEL_TRACES_SAMPLER_ARG";
 
-/// Where spans go, whose they are, and which are made.
+/// Collector, owner and sampling of spans.
 #[derive(Clone, Debug)]
 pub struct TraceSettings {
-    /// Where batches are sent; none makes no spans.
+    /// Collector of the batches; without one no spans are made.
     pub endpoint: Option<CollectorUrl>,
-    /// Whose spans they are; the program's name if nothing is said.
+    /// Name of the spans' service; the program's name if none is set.
     pub service_name: Option<String>,
     /// Decides whether a trace is exported.
     pub sampler: Sampler,
@@ -64,9 +64,10 @@ fn sampler(settings: &mut Settings) -> Result<Sampler, Invalid> {
         Root::AlwaysOff => Sampler::AlwaysOff,
         Root::Ratio => Sampler::TraceIdRatioBased(ratio),
     };
-    Ok(match of_parent {
-        true => Sampler::ParentBased(Box::new(root)),
-        false => root,
+    Ok(if of_parent {
+        Sampler::ParentBased(Box::new(root))
+    } else {
+        root
     })
 }
 
@@ -77,21 +78,21 @@ pub struct CollectorUrl(Uri);
 /// Text that is no such URL; it is not repeated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum InvalidCollectorUrl {
-    /// It cannot be read at all, or has more parts than a host, a port and a path.
+    /// Text that cannot be read at all, or has more parts than a host, a port and a path.
     #[error("a collector's URL is http://, a host, perhaps a port and a path, and nothing else")]
     Malformed,
-    /// Encrypted.
+    /// URL with encryption.
     #[error("spans are sent without TLS; let a collector in the cluster pass them on with it")]
     Tls,
 }
 
 impl CollectorUrl {
-    /// The whole URL.
+    /// Returns the whole URL.
     pub fn as_str(&self) -> String {
         self.0.to_string()
     }
 
-    /// The place for spans below a collector's own URL.
+    /// Returns the path for spans below a collector's own URL.
     fn traces(&self) -> Self {
         let text = format!("{}/v1/traces", self.0.to_string().trim_end_matches('/'));
         Self(text.parse().expect("a longer path is a path"))
@@ -112,11 +113,12 @@ impl FromStr for CollectorUrl {
             None => host.to_owned(),
         };
         let plain = uri.scheme() == Some(&Scheme::HTTP) && uri.query().is_none();
-        // What else could stand there is a user, which is a secret, or a number that is no port.
+        // An authority with more than that has a user, which is a secret, or a number that is no port.
         let exact = uri.authority().is_some_and(|given| *given == *address);
-        match plain && exact && !host.is_empty() {
-            true => Ok(Self(uri)),
-            false => Err(InvalidCollectorUrl::Malformed),
+        if plain && exact && !host.is_empty() {
+            Ok(Self(uri))
+        } else {
+            Err(InvalidCollectorUrl::Malformed)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Each deadline of a connection, shortened, against real sockets.
+//! Deadlines of a connection, shortened, against real sockets.
 
 use std::time::Duration;
 
@@ -6,45 +6,10 @@ use anyhow::Result;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, interval};
-use water_harness::HttpClient;
 
 use crate::server::{LARGE, LONG, SHORT, patient, start, start_with};
 
 const REQUEST: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
-
-#[tokio::test]
-async fn one_connection_carries_many_requests() -> Result<()> {
-    let server = start(patient(), LONG);
-    let mut client = server.client().await;
-    for _ in 0..3 {
-        assert_eq!(client.request("GET", "/", &[]).await?.text()?, "hello");
-    }
-    assert_eq!(server.connections.open(), 1);
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_head_is_the_same_answer_without_its_body() -> Result<()> {
-    let server = start(patient(), LONG);
-    let mut client = server.client().await;
-    let head = client.request("HEAD", "/", &[]).await?;
-    assert_eq!(head.header("content-length"), Some("5"));
-    assert_eq!(client.request("GET", "/", &[]).await?.text()?, "hello");
-    Ok(())
-}
-
-#[tokio::test]
-async fn pipelined_requests_are_answered_in_order() -> Result<()> {
-    let server = start(patient(), LONG);
-    let mut client = server.client().await;
-    server.held.add_permits(1);
-    let get = |path| format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
-    client.send(get("/held") + &get("/") + &get("/")).await?;
-    assert_eq!(client.answer().await?.text()?, "released");
-    assert_eq!(client.answer().await?.text()?, "hello");
-    assert_eq!(client.answer().await?.text()?, "hello");
-    Ok(())
-}
 
 #[tokio::test]
 async fn an_idle_connection_is_closed_at_its_deadline() -> Result<()> {
@@ -157,18 +122,6 @@ async fn a_head_that_began_behind_another_request_leaves_no_deadline_when_it_is_
 }
 
 #[tokio::test]
-async fn who_does_not_read_the_answer_is_closed() -> Result<()> {
-    let server = start_with(|limits| limits.write = SHORT);
-    let mut client = server.client().await;
-    client
-        .send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
-        .await?;
-    server.wait_for_open(1).await;
-    server.wait_for_open(0).await;
-    Ok(())
-}
-
-#[tokio::test]
 async fn a_slow_reader_has_one_deadline_for_a_whole_large_answer() -> Result<()> {
     let server = start_with(|limits| limits.write = SHORT);
     let mut client = TcpStream::connect(server.address).await?;
@@ -250,23 +203,5 @@ async fn what_follows_a_connect_does_not_cost_the_client_its_answer() -> Result<
     // A reset, which may overtake the answer, would be an error here.
     let answer = client.closed().await?;
     assert!(answer.starts_with(b"HTTP/1.1 405"), "{answer:?}");
-    Ok(())
-}
-
-#[tokio::test]
-async fn http_2_and_tls_are_refused() -> Result<()> {
-    let server = start(patient(), LONG);
-    for bytes in [
-        &b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..],
-        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03",
-    ] {
-        let mut client: HttpClient = server.client().await;
-        client.send(bytes).await?;
-        let answer = client.closed().await?;
-        assert!(
-            answer.is_empty() || answer.starts_with(b"HTTP/1.1 400"),
-            "{answer:?}"
-        );
-    }
     Ok(())
 }

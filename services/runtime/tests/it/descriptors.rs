@@ -1,4 +1,4 @@
-//! Running out of file descriptors, in a process of its own.
+//! Running out of file descriptors, in a process for that alone.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -11,11 +11,12 @@ use crate::server::{patient, start};
 
 /// Set in the process that is short of descriptors: this test binary, started once more.
 const SHORT_OF_DESCRIPTORS: &str = "WATER_TEST_SHORT_OF_DESCRIPTORS";
-const TEST: &str = "descriptors::a_good_client_is_served_although_descriptors_have_run_out";
+const TEST: &str =
+    "descriptors::fault_41_a_good_client_is_served_although_descriptors_have_run_out";
 const MARK: &str = "listening on ";
 
 #[tokio::test]
-async fn a_good_client_is_served_although_descriptors_have_run_out() -> Result<()> {
+async fn fault_41_a_good_client_is_served_although_descriptors_have_run_out() -> Result<()> {
     if std::env::var_os(SHORT_OF_DESCRIPTORS).is_some() {
         let server = start(patient(), std::time::Duration::ZERO);
         println!("\n{MARK}{}", server.address);

@@ -5,7 +5,7 @@ use tokio::net::TcpStream;
 use water_harness::HttpClient;
 use water_runtime::listener::listen;
 use water_runtime::shutdown::Stage;
-use water_runtime::{Drained, Shutdown};
+use water_runtime::{DrainOutcome, Shutdown};
 
 use crate::server::{LONG, SHORT, on, patient, start};
 
@@ -50,7 +50,7 @@ async fn a_request_under_way_is_answered_while_draining() -> Result<()> {
     );
     client.closed().await?;
     drop((client, idle));
-    assert_eq!(server.ended.await?, Drained { cut: 0 });
+    assert_eq!(server.ended.await?, DrainOutcome { cut: 0 });
     Ok(())
 }
 
@@ -60,7 +60,7 @@ async fn what_does_not_end_by_the_deadline_is_cut_and_counted() -> Result<()> {
     let mut stuck = server.client().await;
     stuck.send("GET /never HTTP/1.1\r\nHost: a\r\n\r\n").await?;
     server.wait_for_open(1).await;
-    assert_eq!(server.drain().await, Drained { cut: 1 });
+    assert_eq!(server.drain().await, DrainOutcome { cut: 1 });
     assert!(stuck.closed().await?.is_empty());
     Ok(())
 }
@@ -78,7 +78,7 @@ async fn a_connection_in_the_listeners_queue_is_answered_before_it_closes() -> R
         ("hello", Some("close"))
     );
     drop(early);
-    assert_eq!(server.ended.await?, Drained { cut: 0 });
+    assert_eq!(server.ended.await?, DrainOutcome { cut: 0 });
     Ok(())
 }
 
@@ -88,7 +88,7 @@ async fn a_connection_that_never_asks_does_not_hold_draining_up() -> Result<()> 
     let mut silent = server.client().await;
     server.wait_for_open(1).await;
     let drained = server.drain().await;
-    assert_eq!(drained, Drained { cut: 0 });
+    assert_eq!(drained, DrainOutcome { cut: 0 });
     assert!(silent.closed().await?.is_empty());
     Ok(())
 }

@@ -7,16 +7,16 @@ use nix::sys::signal::{Signal, raise};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use water_runtime::shutdown::Stage;
-use water_runtime::{BoxError, Drained, Process, program};
+use water_runtime::{BoxError, DrainOutcome, Process, program};
 
 use crate::server::LONG;
 
 /// A signal reaches every process frame of this test binary: one test at a time.
 static SIGNALS: Mutex<()> = Mutex::const_new(());
 
-async fn drains(shutdown: water_runtime::Shutdown) -> Result<Drained, Infallible> {
+async fn drains(shutdown: water_runtime::Shutdown) -> Result<DrainOutcome, Infallible> {
     shutdown.reached(Stage::Draining).await;
-    Ok(Drained::default())
+    Ok(DrainOutcome::default())
 }
 
 #[tokio::test]
@@ -60,7 +60,7 @@ async fn the_end_of_a_background_task_ends_the_process_with_an_error() {
 async fn a_server_that_ends_by_itself_ends_the_process_with_an_error() {
     let _alone = SIGNALS.lock().await;
     let mut process = Process::start(program!()).unwrap();
-    let early = async { Err::<Drained, BoxError>("planted".into()) };
+    let early = async { Err::<DrainOutcome, BoxError>("planted".into()) };
     let error = process.finish(LONG, early).await.unwrap_err();
     assert_eq!(error.to_string(), "planted");
 }

@@ -18,11 +18,11 @@ use tokio::task::JoinHandle;
 use water_harness::{HttpClient, wait_until};
 use water_runtime::listener::listen;
 use water_runtime::shutdown::Stage;
-use water_runtime::{ConnectionLimits, Connections, Drained, Server, Shutdown};
+use water_runtime::{ConnectionLimits, Connections, DrainOutcome, Server, Shutdown};
 
-/// For deadlines that a test does not expect to pass.
+/// Length of deadlines that a test does not expect to pass.
 pub const LONG: Duration = Duration::from_secs(60);
-/// For deadlines that a test waits for.
+/// Length of deadlines that a test waits for.
 pub const SHORT: Duration = Duration::from_millis(300);
 
 /// The length of `/large`: more than the sockets' buffers of both sides hold.
@@ -33,12 +33,12 @@ pub struct Running {
     pub address: SocketAddr,
     pub connections: Connections,
     pub shutdown: Shutdown,
-    /// Each permit lets one `/held` be answered.
+    /// Permits, each of which lets one `/held` be answered.
     pub held: Arc<Semaphore>,
-    pub ended: JoinHandle<Drained>,
+    pub ended: JoinHandle<DrainOutcome>,
 }
 
-/// Deadlines that no test waits for, and the default bounds.
+/// Returns deadlines that no test waits for, and the default bounds.
 pub fn patient() -> ConnectionLimits {
     ConnectionLimits {
         head: LONG,
@@ -132,7 +132,7 @@ impl Running {
     }
 
     /// Asks the server to drain and waits until it has.
-    pub async fn drain(self) -> Drained {
+    pub async fn drain(self) -> DrainOutcome {
         self.shutdown.advance(Stage::Draining);
         self.ended.await.expect("the server does not panic")
     }

@@ -13,7 +13,7 @@ use hyper::service::service_fn;
 use water_harness::HttpClient;
 use water_runtime::shutdown::Stage;
 use water_runtime::workers::{Worker, Workers};
-use water_runtime::{Connections, Drained, Server, Shutdown};
+use water_runtime::{Connections, DrainOutcome, Server, Shutdown};
 
 use crate::server::LONG;
 
@@ -43,7 +43,7 @@ async fn workers_share_a_port_and_drain_together() -> Result<()> {
     }
     assert!(met[0] > 0 && met[1] > 0, "{met:?}");
     shutdown.advance(Stage::Draining);
-    assert_eq!(workers.finish().await?, Drained { cut: 0 });
+    assert_eq!(workers.finish().await?, DrainOutcome { cut: 0 });
     Ok(())
 }
 

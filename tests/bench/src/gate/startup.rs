@@ -1,18 +1,18 @@
-//! What a large key directory costs a gate that starts: time until it is ready, and memory.
+//! Cost of a large key directory for a gate that starts: time until it is ready, and memory.
 
 use anyhow::Result;
 use tokio::time::Instant;
 
-use super::process::Gate;
 use super::site::Site;
 use crate::cpu::resident_memory;
-use crate::report::{Row, Target};
-use crate::spread::Spread;
+use crate::programs::Server;
+use crate::report::Row;
+use crate::rounds::Figure;
 
-/// The gates of both directories that were started last, and what all starts showed.
+/// Gates of both directories that were started last, and the rows of all starts.
 pub struct Startup {
-    pub few: Gate,
-    pub many: Gate,
+    pub few: Server,
+    pub many: Server,
     pub rows: Vec<Row>,
 }
 
@@ -35,23 +35,12 @@ impl Startup {
             gates = Some((few, many));
         }
         let (few, many) = gates.expect("there is at least one round");
-        Ok(Self {
-            few,
-            many,
-            rows: vec![
-                Row::judged(
-                    "gate with 1 000 000 keys, from its start to ready",
-                    "s",
-                    Spread::of(seconds),
-                    Target::AtMost(2.0),
-                ),
-                Row::judged(
-                    "gate with 1 000 000 keys, memory a key",
-                    "B",
-                    Spread::of(bytes_a_key),
-                    Target::AtMost(128.0),
-                ),
-            ],
-        })
+        let ready = "gate with 1 000 000 keys, from its start to ready";
+        let memory = "gate with 1 000 000 keys, memory a key";
+        let rows = vec![
+            Row::new(ready, "s", Figure::new(seconds)).at_most(2.0),
+            Row::new(memory, "B", Figure::new(bytes_a_key)).at_most(128.0),
+        ];
+        Ok(Self { few, many, rows })
     }
 }

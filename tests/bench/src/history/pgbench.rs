@@ -7,20 +7,20 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use water_harness::scratch_directory;
 
-use super::{LARGE, LIMIT, SESSIONS};
 use crate::database::Database;
-use crate::rounds::Turn;
 
-/// The service's sessions have them too.
+use super::{LARGE, LIMIT, SESSIONS};
+
+/// Settings of the service's sessions.
 const SETTINGS: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off \
     -c enable_bitmapscan=off -c jit=off -c statement_timeout=2000 \
     -c client_connection_check_interval=100";
 
-/// What the service has asked last.
+/// Last question of the service.
 const QUESTION: &str = "SELECT query FROM pg_stat_activity \
     WHERE usename = 'water_reader' AND query LIKE '%water.analyses%' LIMIT 1";
 
-/// A script, and the server that it asks.
+/// Script, and the server that it asks.
 pub struct Pgbench<'a> {
     database: &'a Database,
     script: PathBuf,
@@ -37,19 +37,17 @@ impl<'a> Pgbench<'a> {
         let question = question
             .replace("$1", ":account")
             .replace("$2", ":limit")
-            .replace("$3", ":offset");
+            .replace("$3", ":offset")
+            .replace('\n', " ");
         let script = scratch_directory("pgbench")?.join("page.sql");
-        let text = format!(
-            "\\set limit {LIMIT}\n\\set offset random(0, {last})\n{};\n",
-            question.replace('\n', " ")
-        );
+        let text = format!("\\set limit {LIMIT}\n\\set offset random(0, {last})\n{question};\n");
         fs::write(&script, text)?;
         Ok(Self { database, script })
     }
 
-    /// The time from one page to the next, of all sessions together, in microseconds.
-    pub fn turn(&self, duration: Duration) -> Result<Turn> {
-        let mut pgbench = self.database.postgres.command("pgbench");
+    /// Time from one page to the next, of all sessions together, in microseconds.
+    pub fn turn(&self, duration: Duration) -> Result<f64> {
+        let mut pgbench = self.database.command("pgbench");
         pgbench
             .args(["--no-vacuum", "--protocol=prepared", "--jobs=2"])
             .arg(format!("--client={SESSIONS}"))
@@ -60,13 +58,14 @@ impl<'a> Pgbench<'a> {
             .arg(self.database.url("water_reader"))
             .env("PGOPTIONS", SETTINGS);
         let output = pgbench.output().context("start pgbench")?;
-        let said = String::from_utf8_lossy(&output.stdout);
-        let error = String::from_utf8_lossy(&output.stderr);
+        let (text, error) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
         ensure!(output.status.success(), "pgbench: {error}");
-        let speed = said.lines().find_map(|line| line.strip_prefix("tps = "));
+        let speed = text.lines().find_map(|line| line.strip_prefix("tps = "));
         let speed = speed.and_then(|rest| rest.split(' ').next());
-        let speed: f64 = speed.context("pgbench tells its speed")?.parse()?;
-        let cost = 1e6 / speed;
-        Ok(Turn { cost, counted: 0.0 })
+        let speed: f64 = speed.context("pgbench's speed")?.parse()?;
+        Ok(1e6 / speed)
     }
 }

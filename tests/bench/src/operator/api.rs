@@ -1,4 +1,4 @@
-//! The ApiKeys at the API server, asked for over plain HTTP by many connections at once.
+//! ApiKeys at the API server, asked for over plain HTTP by many connections at once.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -9,37 +9,43 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::future::try_join_all;
 use serde_json::{Value, json};
-use water_harness::{Answer, ApiProxy, ControlPlane, HttpClient};
+use water_harness::{ApiProxy, ControlPlane, HttpClient};
 
-/// The namespace of everything.
+/// Namespace of everything.
 pub const NAMESPACE: &str = "water";
-/// The plan of all ApiKeys, whose limits no account meets: 429 then means that a key is refused, and
-/// too often.
+/// Plan of all ApiKeys, whose limits no account meets: 429 then means that a key is refused, and too often.
 pub const PLAN: &str = "Unmet";
+/// Path of all ApiKeys.
+const KEYS: &str = "/apis/waterdata.dev/v1/namespaces/water/apikeys";
 /// Objects of one answer.
 const PAGE: usize = 500;
 
-/// The API server.
+/// API server, asked as the administrator.
 pub struct Api {
     proxy: Arc<ApiProxy>,
 }
 
-/// One connection to it.
+/// Connection to it.
 pub struct Session {
     client: HttpClient,
 }
 
-/// The texts of keys, by the names of their ApiKeys.
+/// Texts of keys, by the names of their ApiKeys.
 pub type Texts = BTreeMap<String, Box<str>>;
 
+/// Name of an ApiKey, and of its account.
+pub fn name(number: usize) -> String {
+    format!("key-{number:05}")
+}
+
 impl Api {
-    /// Asks as the administrator.
+    /// API server of this control plane.
     pub fn new(control_plane: &ControlPlane) -> Self {
         let proxy = control_plane.proxy();
         Self { proxy }
     }
 
-    /// A new connection.
+    /// Opens a connection.
     pub async fn session(&self) -> Result<Session> {
         let client = self.proxy.connect().await?;
         Ok(Session { client })
@@ -57,8 +63,7 @@ impl Api {
         let connections = (0..connections).map(|_| async move {
             let mut session = self.session().await?;
             while next.get() < count {
-                let number = next.get();
-                next.set(number + 1);
+                let number = next.replace(next.get() + 1);
                 request(&mut session, number).await?;
             }
             Ok::<(), anyhow::Error>(())
@@ -67,14 +72,14 @@ impl Api {
         Ok(())
     }
 
-    /// The version of Kubernetes.
+    /// Version of Kubernetes.
     pub async fn version(&self) -> Result<String> {
-        let answer = self.session().await?.get("/version").await?;
-        let version = answer.json()?["gitVersion"].as_str().map(str::to_owned);
-        version.context("the API server says its version")
+        let version = self.session().await?.get("/version").await?;
+        let version = version["gitVersion"].as_str().map(str::to_owned);
+        version.context("the API server's version")
     }
 
-    /// The texts of all keys that can be read.
+    /// Texts of all keys that can be read.
     pub async fn texts(&self) -> Result<Texts> {
         let mut session = self.session().await?;
         let (mut texts, mut more) = (Texts::new(), String::new());
@@ -83,7 +88,7 @@ impl Api {
                 "/api/v1/namespaces/{NAMESPACE}/secrets?limit={PAGE}&\
                  labelSelector=waterdata.dev/api-key&continue={more}"
             );
-            let page = session.get(&path).await?.json()?;
+            let page = session.get(&path).await?;
             for secret in page["items"].as_array().context("a list")? {
                 let name = secret["metadata"]["name"].as_str().context("a name")?;
                 let name = name.strip_suffix("-apikey").context("a key's Secret")?;
@@ -96,10 +101,10 @@ impl Api {
         }
     }
 
-    /// How many ApiKeys there are.
+    /// Number of ApiKeys.
     pub async fn count(&self) -> Result<usize> {
-        let path = format!("{}?limit=1", keys());
-        let page = self.session().await?.get(&path).await?.json()?;
+        let mut session = self.session().await?;
+        let page = session.get(&format!("{KEYS}?limit=1")).await?;
         let listed = page["items"].as_array().context("a list")?.len();
         let more = page["metadata"]["remainingItemCount"].as_u64();
         Ok(listed + more.unwrap_or_default() as usize)
@@ -107,69 +112,51 @@ impl Api {
 }
 
 impl Session {
-    async fn get(&mut self, path: &str) -> Result<Answer> {
+    async fn get(&mut self, path: &str) -> Result<Value> {
         let answer = self.client.request("GET", path, &[]).await?;
         ensure!(answer.status == 200, "{path}: {answer:?}");
-        Ok(answer)
+        answer.json()
     }
 
-    async fn send(&mut self, method: &str, path: &str, kind: &str, body: &Value) -> Result<Answer> {
+    async fn send(&mut self, method: &str, path: &str, kind: &str, body: &Value) -> Result<()> {
         let body = body.to_string();
         let length = body.len();
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {kind}\r\n\
+            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/{kind}\r\n\
              Content-Length: {length}\r\n\r\n{body}"
         );
         self.client.send(request).await?;
         let answer = self.client.answer().await?;
-        ensure!(
-            (200..300).contains(&answer.status),
-            "{method} {path}: {answer:?}"
-        );
-        Ok(answer)
+        let is_done = (200..300).contains(&answer.status);
+        ensure!(is_done, "{method} {path}: {answer:?}");
+        Ok(())
     }
 
-    /// Makes an ApiKey of an account of its own.
+    /// Makes an ApiKey of a new account.
     pub async fn create(&mut self, name: &str) -> Result<()> {
-        let spec = json!({ "accountId": name, "plan": PLAN });
-        self.create_as(&json!({ "name": name }), &spec).await
-    }
-
-    /// Makes an ApiKey of this metadata and spec.
-    pub async fn create_as(&mut self, metadata: &Value, spec: &Value) -> Result<()> {
         let key = json!({
-            "apiVersion": "waterdata.dev/v1", "kind": "ApiKey", "metadata": metadata, "spec": spec,
+            "apiVersion": "waterdata.dev/v1", "kind": "ApiKey", "metadata": { "name": name },
+            "spec": { "accountId": name, "plan": PLAN },
         });
-        self.send("POST", &keys(), "application/json", &key)
-            .await
-            .map(drop)
+        self.send("POST", KEYS, "json", &key).await
     }
 
-    /// Writes an ApiKey's status, as its operator does.
-    pub async fn tell(&mut self, name: &str, status: &Value) -> Result<()> {
-        let path = format!("{}/{name}/status", keys());
-        let patch = json!({ "status": status });
-        let patched = self.send("PATCH", &path, "application/merge-patch+json", &patch);
-        patched.await.map(drop)
-    }
-
-    /// Asks for another key in the place of the one that there is.
+    /// Asks for a new key of an ApiKey.
     pub async fn rotate(&mut self, name: &str) -> Result<()> {
         let patch = json!({ "spec": { "rotation": { "revision": 1 } } });
-        let path = format!("{}/{name}", keys());
-        let patched = self.send("PATCH", &path, "application/merge-patch+json", &patch);
-        patched.await.map(drop)
+        let path = format!("{KEYS}/{name}");
+        self.send("PATCH", &path, "merge-patch+json", &patch).await
     }
 
     /// Deletes an ApiKey, and returns as the API server does: before the finalizer is gone.
     pub async fn delete(&mut self, name: &str) -> Result<()> {
-        let path = format!("{}/{name}", keys());
+        let path = format!("{KEYS}/{name}");
         let answer = self.client.request("DELETE", &path, &[]).await?;
         ensure!(answer.status == 200, "DELETE {path}: {answer:?}");
         Ok(())
     }
 
-    /// The ApiKey's key, once it can be read.
+    /// Key of the ApiKey, once it can be read.
     pub async fn text(&mut self, name: &str) -> Result<Option<Box<str>>> {
         let path = format!("/api/v1/namespaces/{NAMESPACE}/secrets/{name}-apikey");
         let answer = self.client.request("GET", &path, &[]).await?;
@@ -180,21 +167,15 @@ impl Session {
         }
     }
 
-    /// Whether the ApiKey's status tells when its key was last used.
+    /// Whether the ApiKey's status has the last use of its key.
     pub async fn shows_use(&mut self, name: &str) -> Result<bool> {
-        let path = format!("{}/{name}", keys());
-        let key = self.get(&path).await?.json()?;
+        let key = self.get(&format!("{KEYS}/{name}")).await?;
         Ok(key["status"]["lastUsedTime"].is_string())
     }
 }
 
-/// The path of all ApiKeys.
-pub fn keys() -> String {
-    format!("/apis/waterdata.dev/v1/namespaces/{NAMESPACE}/apikeys")
-}
-
 fn text(secret: &Value) -> Result<Box<str>> {
     let encoded = secret["data"]["api-key"].as_str();
-    let text = STANDARD.decode(encoded.context("a key's Secret has its text")?)?;
+    let text = STANDARD.decode(encoded.context("the text of a key's Secret")?)?;
     Ok(String::from_utf8(text)?.into())
 }

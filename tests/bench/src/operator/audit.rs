@@ -1,4 +1,4 @@
-//! What the API server was asked, from its audit log, read on from where it was read to before.
+//! Requests of the operator that the API server has answered, from its audit log, read on from the last time.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -9,33 +9,22 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use water_harness::{ControlPlane, wait_until};
 
-/// The operator's user.
+/// User of the operator.
 const OPERATOR: &str = "system:serviceaccount:water:water-operator";
-/// The operator is at rest when it has written nothing for so long.
-const QUIET: Duration = Duration::from_secs(5);
 
-/// The audit log.
+/// Audit log from some moment on.
 pub struct Audit {
     log: File,
-    /// A line of which only the beginning is written.
+    /// Line of which only the beginning is written.
     rest: Vec<u8>,
+    /// Time without a write after which the operator is at rest.
+    quiet: Duration,
 }
 
-/// A request of the operator that was answered.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// Such as `create`.
-    pub verb: String,
-    /// Such as `apikeys/status`.
-    pub resource: String,
-    /// Of the object, if it names one.
-    pub name: String,
-    is_done: bool,
-}
-
+/// Event of the audit log.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Event {
+pub struct Request {
     stage: String,
     verb: String,
     user: User,
@@ -65,62 +54,73 @@ struct Status {
 }
 
 impl Request {
-    /// Whether etcd holds what it asked for. One that changed nothing counts too.
+    /// Kind of a request, such as `update apikeys/status`.
+    fn kind(&self) -> String {
+        let Object {
+            resource,
+            subresource,
+            ..
+        } = &self.object_ref;
+        let slash = if subresource.is_empty() { "" } else { "/" };
+        format!("{} {resource}{slash}{subresource}", self.verb)
+    }
+
+    /// Kind and object.
+    pub fn described(&self) -> String {
+        format!("{} {}", self.kind(), self.object_ref.name)
+    }
+
+    /// Whether etcd holds what it asked for. A write that changed nothing counts too.
     pub fn is_write(&self) -> bool {
-        self.is_done && ["create", "update", "patch", "delete"].contains(&&*self.verb)
+        (200..300).contains(&self.response_status.code)
+            && ["create", "update", "patch", "delete"].contains(&&*self.verb)
     }
 
-    /// Whether it wrote an object of this kind.
-    pub fn wrote(&self, verb: &str, resource: &str) -> bool {
-        self.is_write() && self.verb == verb && self.resource == resource
+    /// Whether a leader has renewed its Lease by it.
+    pub fn is_renewal(&self) -> bool {
+        self.object_ref.resource == "leases"
     }
 
-    /// Whether it is how a leader says that it still leads.
-    pub fn is_of_lease(&self) -> bool {
-        self.resource == "leases"
+    /// Whether the operator has sent it. Watches are logged when they begin, too; only their end counts.
+    fn is_counted(&self) -> bool {
+        self.user.username == OPERATOR && self.stage == "ResponseComplete"
     }
 }
 
 impl Audit {
-    /// From here on.
-    pub fn from_now(control_plane: &ControlPlane) -> Result<Self> {
+    /// Log from here on.
+    pub fn from_now(control_plane: &ControlPlane, quiet: Duration) -> Result<Self> {
         let mut log = File::open(control_plane.audit_log()).context("open the audit log")?;
         log.seek(SeekFrom::End(0))?;
-        Ok(Self {
-            log,
-            rest: Vec::new(),
-        })
+        let rest = Vec::new();
+        Ok(Self { log, rest, quiet })
     }
 
-    /// The operator's requests since the last time.
+    /// Requests of the operator since the last time.
     pub fn next(&mut self) -> Result<Vec<Request>> {
         self.log.read_to_end(&mut self.rest)?;
         let end = self.rest.iter().rposition(|byte| *byte == b'\n');
         let whole: Vec<u8> = self.rest.drain(..end.map_or(0, |end| end + 1)).collect();
         let lines = whole.split(|byte| *byte == b'\n');
-        let mut requests = Vec::new();
-        for line in lines.filter(|line| !line.is_empty()) {
-            requests.extend(request(line)?);
-        }
-        Ok(requests)
+        let events = lines
+            .filter(|line| !line.is_empty())
+            .map(serde_json::from_slice);
+        let events: Vec<Request> = events.collect::<Result<_, _>>().context("an audit event")?;
+        Ok(events.into_iter().filter(Request::is_counted).collect())
     }
 
     /// Waits until the operator has made so many writes of this kind.
     pub async fn until_written(
         &mut self,
-        verb: &str,
-        resource: &str,
+        kind: &str,
         count: usize,
         within: Duration,
     ) -> Result<()> {
         let mut written = 0;
-        let what = format!("{count} × {verb} {resource}");
-        wait_until(&what, within, async || {
+        wait_until(&format!("{count} × {kind}"), within, async || {
             let requests = self.next()?;
-            written += requests
-                .iter()
-                .filter(|request| request.wrote(verb, resource))
-                .count();
+            let writes = requests.iter().filter(|request| request.is_write());
+            written += writes.filter(|request| request.kind() == kind).count();
             ensure!(written >= count, "{written} so far");
             Ok(())
         })
@@ -131,69 +131,52 @@ impl Audit {
     pub async fn until_quiet(&mut self, within: Duration) -> Result<()> {
         wait_until("the operator to be at rest", within, async || {
             self.next()?;
-            tokio::time::sleep(QUIET).await;
+            tokio::time::sleep(self.quiet).await;
             let requests = self.next()?;
-            let written = requests
-                .iter()
-                .filter(|request| request.is_write() && !request.is_of_lease());
-            let written = written.count();
-            ensure!(written == 0, "{written} writes in {QUIET:?}");
+            let written = writes_but_renewals(&requests).count();
+            ensure!(written == 0, "{written} writes in {:?}", self.quiet);
             Ok(())
         })
         .await
     }
 }
 
-/// How many of each kind, for a reader who wonders.
-pub fn summary<'a>(requests: impl IntoIterator<Item = &'a Request>) -> String {
-    let mut kinds = BTreeMap::<_, usize>::new();
-    for request in requests {
-        *kinds.entry((&request.verb, &request.resource)).or_default() += 1;
-    }
-    let kinds = kinds
-        .iter()
-        .map(|((verb, resource), count)| format!("{count} {verb} {resource}"));
-    kinds.collect::<Vec<_>>().join(", ")
+/// Writes of the operator but for its Lease.
+pub fn writes_but_renewals(requests: &[Request]) -> impl Iterator<Item = &Request> {
+    let counted = |request: &&Request| request.is_write() && !request.is_renewal();
+    requests.iter().filter(counted)
 }
 
-/// A watch is told of when it begins, too; only its end is counted.
-fn request(line: &[u8]) -> Result<Option<Request>> {
-    let event: Event = serde_json::from_slice(line).context("an audit event")?;
-    if event.user.username != OPERATOR || event.stage != "ResponseComplete" {
-        return Ok(None);
+/// Number of requests of each kind, for a reader who wonders.
+pub fn summary(requests: &[Request]) -> String {
+    let mut kinds = BTreeMap::<_, usize>::new();
+    for request in requests {
+        *kinds.entry(request.kind()).or_default() += 1;
     }
-    let object = event.object_ref;
-    let subresource = match &*object.subresource {
-        "" => String::new(),
-        subresource => format!("/{subresource}"),
-    };
-    Ok(Some(Request {
-        verb: event.verb,
-        resource: object.resource + &subresource,
-        name: object.name,
-        is_done: (200..300).contains(&event.response_status.code),
-    }))
+    let kinds = kinds.iter().map(|(kind, count)| format!("{count} {kind}"));
+    kinds.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(user: &str, stage: &str, code: u16) -> Option<Request> {
+    fn read(user: &str, stage: &str, code: u16) -> Request {
         let event = serde_json::json!({
             "stage": stage, "verb": "update", "user": { "username": user },
             "objectRef": { "resource": "apikeys", "subresource": "status", "name": "acme" },
             "responseStatus": { "code": code },
         });
-        request(event.to_string().as_bytes()).unwrap()
+        serde_json::from_value(event).unwrap()
     }
 
     #[test]
-    fn what_the_operator_was_answered_is_counted_once_and_a_refused_write_is_none() {
-        let written = read(OPERATOR, "ResponseComplete", 200).unwrap();
-        assert!(written.wrote("update", "apikeys/status"));
-        assert!(!read(OPERATOR, "ResponseComplete", 409).unwrap().is_write());
-        assert!(read(OPERATOR, "ResponseStarted", 200).is_none());
-        assert!(read("admin", "ResponseComplete", 200).is_none());
+    fn an_answered_request_of_the_operator_counts_once_and_a_refused_write_is_none() {
+        let written = read(OPERATOR, "ResponseComplete", 200);
+        assert!(written.is_counted() && written.is_write());
+        assert_eq!(written.described(), "update apikeys/status acme");
+        assert!(!read(OPERATOR, "ResponseComplete", 409).is_write());
+        assert!(!read(OPERATOR, "ResponseStarted", 200).is_counted());
+        assert!(!read("admin", "ResponseComplete", 200).is_counted());
     }
 }

@@ -4,16 +4,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use water_harness::{HttpClient, Port, Process, Program, wait_until};
+use water_harness::{Port, Process, Program, wait_until};
 
 use super::api::NAMESPACE;
-use crate::binary::beside;
 use crate::cpu;
+use crate::programs::{find, until_ready};
 
 /// Longer than a start or a stop takes on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
 
-/// A running operator.
+/// Running operator.
 pub struct Operator {
     process: Process,
     admin: Port,
@@ -23,7 +23,7 @@ impl Operator {
     /// Starts the operator as the pod of that name.
     pub fn start(kubeconfig: &Path, pod: &str) -> Result<Self> {
         let admin = Port::reserve()?;
-        let process = Program::new(beside("water-operator")?)
+        let process = Program::new(find("water-operator")?)
             .arg("run")
             .env("KUBECONFIG", kubeconfig)
             .env("WATER_POD_NAME", pod)
@@ -35,7 +35,7 @@ impl Operator {
 
     /// Installs the custom resource definitions.
     pub async fn install_definitions(kubeconfig: &Path) -> Result<()> {
-        let apply = Program::new(beside("water-operator")?)
+        let apply = Program::new(find("water-operator")?)
             .args(["crd", "apply"])
             .env("KUBECONFIG", kubeconfig)
             .start()?;
@@ -44,41 +44,31 @@ impl Operator {
         Ok(())
     }
 
-    /// Its CPU time so far.
+    /// CPU time so far.
     pub fn cpu_time(&self) -> Result<Duration> {
         cpu::time(self.process.id())
     }
 
-    /// The most memory that it has had, in MiB.
+    /// Most memory that it has had, in MiB.
     pub fn peak_memory(&self) -> Result<f64> {
         Ok(mebibytes(cpu::peak_memory(self.process.id())?))
     }
 
-    /// The memory that it has, in MiB.
+    /// Memory that it has, in MiB.
     pub fn memory(&self) -> Result<f64> {
         Ok(mebibytes(cpu::resident_memory(self.process.id())?))
     }
 
     /// Waits until its pod would be ready: a rollout ends no leader before.
     pub async fn stands_by(&self) -> Result<()> {
-        let ready = async || {
-            let mut client = HttpClient::connect(self.admin.address()).await?;
-            let answer = client.request("GET", "/ready", &[]).await?;
-            ensure!(answer.status == 200, "{answer:?}");
-            Ok(())
-        };
-        self.process.ready(SOON, ready).await
+        until_ready(&self.process, &self.admin).await
     }
 
     /// Waits until it leads.
     pub async fn leads(&self) -> Result<()> {
-        self.logs("\"leading\"").await
-    }
-
-    async fn logs(&self, message: &str) -> Result<()> {
-        wait_until(message, SOON, async || {
-            let is_logged = self.process.log().contains(message);
-            ensure!(is_logged, "{}", self.process.log_end());
+        wait_until("a new leader", SOON, async || {
+            let is_leading = self.process.log().contains("\"leading\"");
+            ensure!(is_leading, "{}", self.process.log_end());
             Ok(())
         })
         .await
@@ -96,7 +86,7 @@ impl Operator {
         self.process.kill()
     }
 
-    /// The last lines of its log, for a message.
+    /// Last lines of its log, for a message.
     pub fn log_end(&self) -> String {
         self.process.log_end()
     }

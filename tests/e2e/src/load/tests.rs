@@ -7,7 +7,7 @@ use tokio::{
 
 use super::*;
 
-/// A server that answers these statuses in turn; 0 closes the connection instead.
+/// Starts a server that answers these statuses in turn; 0 closes the connection instead.
 async fn server(statuses: &'static [u16]) -> Result<Water> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;

@@ -1,4 +1,4 @@
-//! etcd as it is asked by JSON: what it holds, and the room that it has.
+//! etcd by its JSON API: its content, and the room that it has.
 
 use std::net::SocketAddr;
 
@@ -20,7 +20,7 @@ async fn ask(etcd: SocketAddr, what: &str, question: &Value) -> Result<Value> {
     answer.json()
 }
 
-/// Keys and values one after the other, of the keys that are wanted.
+/// Returns keys and values one after the other, of the keys that are wanted.
 pub async fn dump(etcd: SocketAddr, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<u8>> {
     // All keys from the byte 0 on.
     let all = json!({ "key": "AA==", "range_end": "AA==" });

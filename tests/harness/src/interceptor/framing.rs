@@ -1,9 +1,9 @@
-//! Where a request or an answer ends on the wire: HTTP/1.1 requests with a Content-Length, and Redis'
-//! commands and replies.
+//! Ends of requests and answers on the wire: HTTP/1.1 requests with a Content-Length, and Redis' commands
+//! and replies.
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// What passes a listener.
+/// Protocol of a listener.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Protocol {
     /// HTTP/1.1 without pipelining, as a Kubernetes client speaks it.
@@ -16,7 +16,7 @@ pub enum Protocol {
 const MOST_HEADERS: usize = 64;
 
 impl Protocol {
-    /// The length of the first whole request in these bytes; `None` while it is not all there.
+    /// Returns the length of the first whole request in these bytes; `None` while it is not all there.
     pub fn request_length(self, bytes: &[u8]) -> Result<Option<usize>> {
         match self {
             Self::Http => http_request(bytes),
@@ -24,7 +24,7 @@ impl Protocol {
         }
     }
 
-    /// A request in a few words, without what it carries: `PATCH /api/v1/…` or `EVALSHA`.
+    /// Describes a request in a few words, without its content: `PATCH /api/v1/…` or `EVALSHA`.
     pub fn summary(self, request: &[u8]) -> String {
         let line = |part: &[u8]| String::from_utf8_lossy(part).into_owned();
         let mut lines = request.split(|byte| *byte == b'\n').map(line);
@@ -62,7 +62,7 @@ fn http_request(bytes: &[u8]) -> Result<Option<usize>> {
     Ok((bytes.len() >= whole).then_some(whole))
 }
 
-/// The length of the first whole command or reply, nested ones included.
+/// Returns the length of the first whole command or reply, nested ones included.
 pub fn redis_frame(bytes: &[u8]) -> Result<Option<usize>> {
     let (mut at, mut expected) = (0, 1_usize);
     while expected > 0 {
@@ -93,7 +93,7 @@ pub fn redis_frame(bytes: &[u8]) -> Result<Option<usize>> {
 mod tests {
     use super::*;
 
-    /// Lengths that every beginning of `bytes` is told to have, but for the whole.
+    /// Checks that no beginning of `bytes` has a length, but for the whole.
     fn of_beginnings(bytes: &[u8], length: impl Fn(&[u8]) -> Result<Option<usize>>) {
         for end in 0..bytes.len() {
             assert_eq!(

@@ -1,14 +1,14 @@
-//! What is to happen to which request, and what has passed: shared by all listeners of an
-//! interceptor.
+//! Orders of faults, and the requests that have passed: shared by all listeners of an interceptor.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 
 use super::framing::Protocol;
 use crate::Process;
 
-/// When a fault happens.
+/// Time of a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Moment {
     /// The request does not reach the server.
@@ -17,32 +17,37 @@ pub enum Moment {
     AfterDelivery,
 }
 
-/// Which requests a fault happens to.
+/// Requests to which a fault happens.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Which {
-    /// The one of this number, counted from 1 and from the order on.
+    /// The request of this number, counted from 1 and from the order on.
     Number(usize),
-    /// Every one whose method and target, or whose command, holds this text.
+    /// Requests whose method and target, or whose command, hold this text.
     Every(&'static str),
-    /// Every one whose method and target end with this text.
+    /// Requests whose method and target end with this text.
     Ending(&'static str),
 }
 
-/// What happens to who sent the request.
+/// Fault of the sender of a request.
 #[derive(Clone, Debug)]
 pub enum Fault {
-    /// Its connection ends.
+    /// The sender's connection ends.
     Cut,
     /// The process is killed (SIGKILL).
     Kill(Arc<Process>),
     /// No answer comes, and the connection stays open.
     Hang,
-    /// This is the answer instead of the server's, and the connection ends. Before delivery only.
+    /// Delivery after this long. Before delivery only.
+    Late(Duration),
+    /// Answer instead of the server's, after which the connection ends. Before delivery only.
     Answer(Bytes),
 }
 
 /// Sees each request before it is delivered.
 pub type Witness = Box<dyn FnMut(Protocol, &[u8]) + Send>;
+
+/// Decides before the delivery of each request which fault happens to it.
+pub type Judge = Box<dyn FnMut(Protocol, &[u8]) -> Option<(Moment, Fault)> + Send>;
 
 /// Counts requests, and knows at which of them a fault happens.
 #[derive(Default)]
@@ -54,6 +59,7 @@ struct State {
     requests: Vec<String>,
     order: Option<Order>,
     witness: Option<Witness>,
+    judge: Option<Judge>,
 }
 
 struct Order {
@@ -69,11 +75,16 @@ impl Ledger {
         if let Some(witness) = &mut state.witness {
             witness(protocol, request);
         }
+        let judged = state.judge.as_mut();
+        let judged = judged.and_then(|judge| judge(protocol, request));
         let summary = protocol.summary(request);
         let number = state.requests.len() + 1;
         let order = state.order.as_ref();
         let is_due = order.is_some_and(|order| order.which.is(number, &summary));
         state.requests.push(summary);
+        if judged.is_some() {
+            return judged;
+        }
         let order = state.order.as_ref().filter(|_| is_due)?;
         let due = (order.moment, order.fault.clone());
         if order.which == Which::Number(number) {
@@ -82,7 +93,7 @@ impl Ledger {
         Some(due)
     }
 
-    /// Counts anew, and orders a fault.
+    /// Counts from 0 again, and orders a fault.
     pub fn order(&self, which: Which, moment: Moment, fault: Fault) {
         let mut state = self.state();
         state.requests.clear();
@@ -93,7 +104,7 @@ impl Ledger {
         });
     }
 
-    /// Takes the order back and counts anew. Returns the requests until then, and whether an order
+    /// Takes the order back and counts from 0 again. Returns the requests until then, and whether an order
     /// is left.
     pub fn recall(&self) -> (Vec<String>, bool) {
         let mut state = self.state();
@@ -101,12 +112,17 @@ impl Ledger {
         (std::mem::take(&mut state.requests), is_left)
     }
 
-    /// From here on `witness` sees every request.
+    /// Shows `witness` every request from now on.
     pub fn show(&self, witness: Witness) {
         self.state().witness = Some(witness);
     }
 
-    /// The requests since the last order.
+    /// Asks `judge` from now on; an order counts where it names no fault.
+    pub fn judge(&self, judge: Judge) {
+        self.state().judge = Some(judge);
+    }
+
+    /// Returns the requests since the last order.
     pub fn requests(&self) -> Vec<String> {
         self.state().requests.clone()
     }

@@ -1,4 +1,4 @@
-//! One listener of an interceptor: reads whole requests, delivers them, and carries answers back.
+//! A listener of an interceptor: reads whole requests, delivers them, and carries answers back.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,21 +12,22 @@ use tokio::net::tcp::OwnedWriteHalf;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 use tokio_rustls::TlsConnector;
 
 use super::framing::{Protocol, redis_frame};
 use super::ledger::{Fault, Ledger, Moment};
 
-/// Where requests go.
+/// Target of the requests.
 #[derive(Clone)]
 pub struct Server {
     pub address: SocketAddr,
     pub protocol: Protocol,
-    /// How the server is spoken to; what comes to the listener is never encrypted.
+    /// TLS to the server; the bytes that come to the listener are never encrypted.
     pub tls: Option<TlsConnector>,
 }
 
-/// TLS to a server whose certificate this authority has signed.
+/// Makes TLS to a server whose certificate this authority has signed.
 pub fn tls(authority_pem: &str) -> Result<TlsConnector> {
     let mut roots = RootCertStore::empty();
     let authority = CertificateDer::from_pem_slice(authority_pem.as_bytes());
@@ -79,7 +80,7 @@ async fn connect(client: TcpStream, server: Server, ledger: Arc<Ledger>) -> Resu
 /// A fault that is due when the answer of this number comes, counted from 0.
 type Due = Mutex<Option<(usize, Fault)>>;
 
-/// Ends with an error when either end closes, or with a fault that has happened.
+/// Carries bytes both ways. Ends with an error when either end closes, or with a fault that has happened.
 async fn carry(
     client: TcpStream,
     server: impl AsyncRead + AsyncWrite,
@@ -104,6 +105,7 @@ async fn carry(
         Fault::Cut => Ok(()),
         Fault::Kill(process) => process.kill(),
         Fault::Hang => std::future::pending().await,
+        Fault::Late(_) => bail!("it was delivered already"),
         Fault::Answer(answer) => {
             to_client.write_all(&answer).await?;
             Ok(to_client.shutdown().await?)
@@ -124,6 +126,7 @@ async fn deliver(
             let request = received.split_to(length);
             match ledger.note(protocol, &request) {
                 None => {}
+                Some((Moment::BeforeDelivery, Fault::Late(pause))) => sleep(pause).await,
                 Some((Moment::BeforeDelivery, fault)) => return Ok(fault),
                 Some((Moment::AfterDelivery, fault)) => {
                     *due.lock().unwrap_or_else(PoisonError::into_inner) = Some((delivered, fault));
@@ -139,7 +142,7 @@ async fn deliver(
     }
 }
 
-/// An HTTP answer begins with the first bytes after its request.
+/// Carries an HTTP answer back, which begins with the first bytes after its request.
 async fn stream_back(
     mut from: impl AsyncRead + Unpin,
     to: &mut OwnedWriteHalf,
@@ -156,7 +159,7 @@ async fn stream_back(
     bail!("the server has closed the connection")
 }
 
-/// Replies come in the order of their commands, some of them in one piece.
+/// Carries replies back, which come in the order of their commands, some of them in one piece.
 async fn reply_back(
     mut from: impl AsyncRead + Unpin,
     to: &mut OwnedWriteHalf,

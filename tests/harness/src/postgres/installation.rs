@@ -1,4 +1,4 @@
-//! The PostgreSQL that is installed on this machine, and how it makes a place for data.
+//! The PostgreSQL that is installed on this machine, and the making of its data directories.
 
 use std::{
     ffi::OsString,
@@ -18,13 +18,13 @@ use crate::{Disks, process};
 /// The superuser that `initdb` makes, and the system's user that Debian's package makes.
 pub(super) const SUPERUSER: &str = "postgres";
 
-/// Where Debian keeps the programs of one version.
+/// Directory in which Debian keeps the programs of one version.
 pub(super) struct Installation {
     directory: PathBuf,
 }
 
 impl Installation {
-    /// The one on the `PATH`, or else the newest.
+    /// Finds the one on the `PATH`, or else the newest.
     pub(super) fn find() -> Result<Self> {
         let mut versions: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
             .into_iter()
@@ -44,17 +44,17 @@ impl Installation {
         }
     }
 
-    /// The path of one of its programs.
+    /// Returns the path of one of its programs.
     pub(super) fn program(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
 
-    /// One of its programs, to be run as this process' user.
+    /// Returns a command of one of its programs, to be run as this process' user.
     pub(super) fn command(&self, name: &str) -> Command {
         Command::new(self.program(name))
     }
 
-    /// The words that start the server where the disks are.
+    /// Returns the words that start the server where the disks are.
     pub(super) fn on(&self, disks: &Disks) -> Result<Vec<OsString>> {
         let mut words = disks.enter();
         words.extend(as_server_user("QUIT")?);
@@ -62,8 +62,8 @@ impl Installation {
         Ok(words)
     }
 
-    /// Makes the directory `data` with an empty server. From loopback everyone may connect as anyone,
-    /// from elsewhere with a password; `addresses` are those that it will listen on beside loopback.
+    /// Makes the directory `data` with an empty server. From loopback everyone may connect as anyone, from
+    /// elsewhere with a password; `addresses` are those that it will listen on besides loopback.
     pub(super) fn initialise(
         &self,
         data: &Path,
@@ -111,16 +111,16 @@ impl Installation {
         Ok(())
     }
 
-    /// Makes the directory `data` with a copy of the server at this port of loopback, which the copy
-    /// will follow (`primary_conninfo`).
-    pub(super) fn copy(&self, data: &Path, port: u16) -> Result<()> {
+    /// Makes the directory `data` with a copy of the server at this port of loopback. With
+    /// `--write-recovery-conf` the copy will follow it.
+    pub(super) fn copy(&self, data: &Path, port: u16, options: &[&str]) -> Result<()> {
         make(data)?;
         fs::set_permissions(data, Permissions::from_mode(0o700))?;
         let server = format!("host=127.0.0.1 port={port} user={SUPERUSER}");
         let mut words = as_server_user("KILL")?;
         words.push(self.program("pg_basebackup").into());
-        let options = ["--write-recovery-conf", "--checkpoint=fast", "--no-sync"];
-        words.extend(options.map(OsString::from));
+        words.extend(["--checkpoint=fast", "--no-sync"].map(OsString::from));
+        words.extend(options.iter().map(OsString::from));
         words.extend([
             "--dbname".into(),
             server.into(),
@@ -150,7 +150,8 @@ fn make(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The words that start a program as the server's user, which gets this signal when its parent ends.
+/// Returns the words that start a program as the server's user, which gets this signal when its parent
+/// ends.
 fn as_server_user(death_signal: &str) -> Result<Vec<OsString>> {
     let mut words: Vec<OsString> = ["setpriv", "--pdeathsig", death_signal]
         .map(Into::into)
@@ -164,7 +165,8 @@ fn as_server_user(death_signal: &str) -> Result<Vec<OsString>> {
     Ok(words)
 }
 
-/// PostgreSQL refuses to run as root: then it is run by the user that its Debian package makes.
+/// Returns the user that runs PostgreSQL, which refuses to run as root: then it is the one that its Debian
+/// package makes.
 pub(super) fn server_user() -> Result<Option<User>> {
     if !geteuid().is_root() {
         return Ok(None);

@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use water_harness::{ControlPlane, Fault, HttpClient, Interceptor, Moment, Program, Redis, Which};
 
-/// A Redis of its own behind an interceptor.
+/// Starts a Redis behind an interceptor.
 async fn redis() -> Result<(Redis, Interceptor, TcpStream)> {
     let redis = Redis::start().await?;
     let mut interceptor = Interceptor::default();
@@ -17,7 +17,7 @@ async fn redis() -> Result<(Redis, Interceptor, TcpStream)> {
     Ok((redis, interceptor, TcpStream::connect(address).await?))
 }
 
-/// One command without words of its own, as a client sends it.
+/// Encodes a command as a client sends it.
 fn command(words: &[&str]) -> String {
     let words = words
         .iter()
@@ -26,7 +26,7 @@ fn command(words: &[&str]) -> String {
     format!("*{}\r\n{}", words.len(), words.concat())
 }
 
-/// All that comes until the connection ends.
+/// Returns the rest of the bytes until the connection ends.
 async fn rest(client: &mut TcpStream) -> Result<String> {
     let mut rest = String::new();
     // A reset ends it too.
@@ -69,6 +69,21 @@ async fn an_order_beyond_the_last_request_does_not_happen() -> Result<()> {
     assert_eq!(&answer, b"+PONG\r\n");
     let course = interceptor.recall();
     assert_eq!((course.requests.len(), course.happened), (1, false));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_judge_says_at_which_request_a_fault_happens() -> Result<()> {
+    let (redis, interceptor, mut client) = redis().await?;
+    let cut = |_, request: &[u8]| {
+        let is_second = request.ends_with(b"b\r\n");
+        is_second.then_some((Moment::AfterDelivery, Fault::Cut))
+    };
+    interceptor.judge(cut);
+    let both = command(&["INCR", "a"]) + &command(&["INCR", "b"]);
+    client.write_all(both.as_bytes()).await?;
+    assert_eq!(rest(&mut client).await?, ":1\r\n");
+    assert_eq!(redis.command(&["GET", "b"]).await?, "$1\r\n1\r\n");
     Ok(())
 }
 

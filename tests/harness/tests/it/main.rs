@@ -1,10 +1,8 @@
-//! The harness holds what it promises to the tests that stand on it.
+//! The harness holds what it promises to the tests that use it.
 
 mod control_plane;
 mod http_client;
 mod interceptor;
-mod postgres;
 mod postgres_proxy;
-mod process;
 mod proxy;
-mod redis;
+mod servers;

@@ -18,7 +18,7 @@ async fn database() -> Result<(&'static Postgres, Database, PostgresProxy)> {
     Ok((postgres, database, proxy))
 }
 
-/// A psql that inserts one row through the proxy: start-up, query, end.
+/// Starts a psql that inserts one row through the proxy: start-up, query, end.
 fn insert(postgres: &Postgres, database: &Database, proxy: &PostgresProxy) -> Result<Child> {
     let url = database.url_through(proxy.address(), "postgres");
     let mut psql = postgres.command("psql");

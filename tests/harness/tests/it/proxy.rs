@@ -1,4 +1,4 @@
-//! A network that fails as it is told to.
+//! A network that fails on demand.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 use water_harness::{Network, Proxy, Redis};
 
-/// One PING at a time to a Redis behind a proxy.
+/// Client that sends a PING at a time to a Redis behind a proxy.
 struct Client(TcpStream);
 
 impl Client {
-    async fn of(proxy: &Proxy) -> Result<Self> {
+    async fn connect(proxy: &Proxy) -> Result<Self> {
         Ok(Self(TcpStream::connect(proxy.address()).await?))
     }
 
@@ -27,7 +27,7 @@ impl Client {
         Ok(String::from_utf8_lossy(&answer[..length]).into_owned())
     }
 
-    /// Nothing comes for a while.
+    /// Whether nothing comes for a while.
     async fn is_silent(&mut self) -> bool {
         timeout(Duration::from_millis(200), self.answer())
             .await
@@ -42,7 +42,7 @@ async fn proxy() -> Result<Proxy> {
 #[tokio::test]
 async fn what_passes_is_counted() -> Result<()> {
     let proxy = proxy().await?;
-    let mut client = Client::of(&proxy).await?;
+    let mut client = Client::connect(&proxy).await?;
     assert_eq!(client.ask().await?, "+PONG\r\n");
     assert_eq!((proxy.connections(), proxy.answers()), (1, 7));
     Ok(())
@@ -51,7 +51,7 @@ async fn what_passes_is_counted() -> Result<()> {
 #[tokio::test]
 async fn a_black_hole_is_silent_and_delivers_afterwards() -> Result<()> {
     let proxy = proxy().await?;
-    let mut client = Client::of(&proxy).await?;
+    let mut client = Client::connect(&proxy).await?;
     client.ask().await?;
     proxy.set(Network::BlackHole);
     client.0.write_all(b"PING\r\n").await?;
@@ -64,13 +64,13 @@ async fn a_black_hole_is_silent_and_delivers_afterwards() -> Result<()> {
 #[tokio::test]
 async fn a_reset_ends_old_and_new_connections() -> Result<()> {
     let proxy = proxy().await?;
-    let mut client = Client::of(&proxy).await?;
+    let mut client = Client::connect(&proxy).await?;
     client.ask().await?;
     proxy.set(Network::Reset);
     assert!(client.answer().await.is_err());
-    assert!(Client::of(&proxy).await?.ask().await.is_err());
+    assert!(Client::connect(&proxy).await?.ask().await.is_err());
     proxy.set(Network::Good);
-    assert!(Client::of(&proxy).await?.ask().await.is_ok());
+    assert!(Client::connect(&proxy).await?.ask().await.is_ok());
     Ok(())
 }
 
@@ -79,7 +79,7 @@ async fn a_delay_delays_each_answer_and_not_one_after_the_other() -> Result<()> 
     let proxy = proxy().await?;
     let delay = Duration::from_secs(5);
     proxy.set(Network::Delay(delay));
-    let mut client = Client::of(&proxy).await?;
+    let mut client = Client::connect(&proxy).await?;
     let began = Instant::now();
     client.0.write_all(b"PING\r\n").await?;
     client.0.write_all(b"PING\r\n").await?;
@@ -95,7 +95,7 @@ async fn a_delay_delays_each_answer_and_not_one_after_the_other() -> Result<()> 
 async fn a_rate_slows_each_answer_down_until_the_network_is_good() -> Result<()> {
     let proxy = proxy().await?;
     proxy.set(Network::Rate(20));
-    let mut client = Client::of(&proxy).await?;
+    let mut client = Client::connect(&proxy).await?;
     let (began, mut pong) = (Instant::now(), [0; 7]);
     client.0.write_all(b"PING\r\n").await?;
     client.0.read_exact(&mut pong).await?;
@@ -110,12 +110,12 @@ async fn a_rate_slows_each_answer_down_until_the_network_is_good() -> Result<()>
 #[tokio::test]
 async fn a_half_open_connection_is_dead_for_ever_and_a_new_one_is_good() -> Result<()> {
     let proxy = proxy().await?;
-    let mut client = Client::of(&proxy).await?;
+    let mut client = Client::connect(&proxy).await?;
     client.ask().await?;
     proxy.half_open();
     client.0.write_all(b"PING\r\n").await?;
     assert!(client.is_silent().await);
-    assert_eq!(Client::of(&proxy).await?.ask().await?, "+PONG\r\n");
+    assert_eq!(Client::connect(&proxy).await?.ask().await?, "+PONG\r\n");
     assert!(client.is_silent().await);
     Ok(())
 }
@@ -124,7 +124,7 @@ async fn a_half_open_connection_is_dead_for_ever_and_a_new_one_is_good() -> Resu
 async fn a_truncated_answer_ends_with_the_connection() -> Result<()> {
     let proxy = proxy().await?;
     proxy.set(Network::Truncate(3));
-    let mut client = Client::of(&proxy).await?;
+    let mut client = Client::connect(&proxy).await?;
     assert_eq!(client.ask().await?, "+PO");
     assert_eq!(client.answer().await.unwrap_or_default(), "");
     Ok(())

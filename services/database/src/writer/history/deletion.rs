@@ -1,20 +1,22 @@
-//! Deleting single rows. Followers of changes hear of them for 90 days.
+//! Deletes single rows. The list of deletions is kept: followers of changes read it, and no file as old brings a row back.
 
 use std::collections::BTreeSet;
 
 use tokio_postgres::Transaction;
-use water_domain::AccountId;
+use tokio_postgres::types::ToSql;
+use water_domain::{AccountId, Timestamp};
 
 use crate::error::{Attempt, Error};
+use crate::moment::Moment;
 use crate::writer::Writer;
 use crate::writer::history::{places, table};
 use crate::writer::load::{History, Load, LoadError, Outcome};
 use crate::writer::state::{self, Input};
 
-/// What a deletion did, or would have done.
+/// Result of a deletion or of its dry run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Deleted {
-    /// Rows that are gone.
+pub struct DeletionOutcome {
+    /// Rows that were removed.
     pub removed: u64,
     /// Ids that the account does not have, in byte order.
     pub unknown: Vec<String>,
@@ -24,24 +26,30 @@ const ATTEMPT: &str = "deleting rows";
 
 impl Writer {
     /// Deletes the account's rows with these ids from a history, all in one transaction; an id
-    /// that is not there is no error. A later file that has such a row brings it back. The load's
-    /// digest and source are those of the list.
+    /// that is not there is no error. The deletion describes the moment `as_of`: a file of a later one that has such
+    /// a row brings it back. The load's digest and source are those of the list.
     pub async fn delete(
         &mut self,
         history: History,
         account: &AccountId,
         ids: &[String],
+        as_of: Timestamp,
         load: &Load,
-    ) -> Result<Deleted, LoadError> {
+    ) -> Result<DeletionOutcome, LoadError> {
         let input = Input::history(history);
         let transaction = self.begin_load(input.dataset, load).await?;
         let deleted = compare(&transaction, history, account, ids).await?;
-        if load.dry_run || deleted.removed == 0 {
+        if load.dry_run {
             return Ok(deleted);
         }
-        remove(&transaction, history, account, ids).await?;
+        let parameters: [&(dyn ToSql + Sync); 3] = [&account.as_str(), &ids, &Moment(as_of)];
+        table::execute(&transaction, history, ATTEMPT, DEFER, &parameters).await?;
+        if deleted.removed == 0 {
+            state::commit(transaction).await?;
+            return Ok(deleted);
+        }
+        remove(&transaction, history, account, ids, as_of).await?;
         places::correct(&transaction, history).await?;
-        trim(&transaction, history).await?;
         let outcome = Outcome {
             rows: ids.len() as u64,
             removed: deleted.removed,
@@ -57,13 +65,13 @@ async fn compare(
     history: History,
     account: &AccountId,
     ids: &[String],
-) -> Result<Deleted, Error> {
+) -> Result<DeletionOutcome, Error> {
     let sql = table::named(history, STORED);
     let rows = transaction.query(&sql, &[&account.as_str(), &ids]).await;
     let rows = rows.attempting(ATTEMPT)?;
     let stored: BTreeSet<&str> = rows.iter().map(|row| row.get("id")).collect();
     let asked: BTreeSet<&str> = ids.iter().map(String::as_str).collect();
-    Ok(Deleted {
+    Ok(DeletionOutcome {
         removed: stored.len() as u64,
         unknown: asked
             .difference(&stored)
@@ -78,38 +86,32 @@ async fn remove(
     history: History,
     account: &AccountId,
     ids: &[String],
+    as_of: Timestamp,
 ) -> Result<(), Error> {
     let version = table::next_version(transaction, history).await?;
     table::execute(transaction, history, ATTEMPT, MOVED, &[]).await?;
-    let parameters: &[&(dyn tokio_postgres::types::ToSql + Sync)] =
-        &[&account.as_str(), &ids, &version];
+    let parameters: &[&(dyn ToSql + Sync)] = &[&account.as_str(), &ids, &version, &Moment(as_of)];
     table::execute(transaction, history, ATTEMPT, REMOVE, parameters).await?;
-    Ok(())
-}
-
-/// Forgets deletions that no token is old enough to ask for: tokens are good for 90 days.
-pub(super) async fn trim(transaction: &Transaction<'_>, history: History) -> Result<(), Error> {
-    const ATTEMPT: &str = "forgetting old deletions";
-    table::execute(transaction, history, ATTEMPT, TRIM, &[]).await?;
     Ok(())
 }
 
 const STORED: &str = "SELECT id FROM water.history WHERE account_id = $1 AND id = ANY($2)";
 
+/// Rows that are deleted already may come back later only.
+const DEFER: &str = "UPDATE water.history_deletions SET as_of = $3 \
+    WHERE account_id = $1 AND id = ANY($2) AND as_of < $3";
+
 const MOVED: &str = "CREATE TEMPORARY TABLE moved \
     (account_id text COLLATE \"C\" NOT NULL, since timestamptz NOT NULL, added bigint NOT NULL) ON COMMIT DROP";
 
-/// An id that was deleted before and came back has its entry already. The clock and not the
-/// transaction's time: the transaction may have waited for the lock since.
+/// Deletes rows and records their keys. An id that was deleted before and came back has an entry already. The time is
+/// the clock's, not the transaction's, which may have waited for the lock since.
 const REMOVE: &str = "WITH gone AS ( \
         DELETE FROM water.history WHERE account_id = $1 AND id = ANY($2) RETURNING account_id, id, created_at \
     ), noted AS ( \
-        INSERT INTO water.history_deletions (account_id, id, version, deleted_at) \
-        SELECT account_id, id, $3, clock_timestamp() FROM gone \
-        ON CONFLICT (account_id, id) DO UPDATE SET version = excluded.version, deleted_at = excluded.deleted_at \
+        INSERT INTO water.history_deletions AS known (account_id, id, version, deleted_at, as_of) \
+        SELECT account_id, id, $3, clock_timestamp(), $4 FROM gone \
+        ON CONFLICT (account_id, id) DO UPDATE SET version = excluded.version, deleted_at = excluded.deleted_at, \
+            as_of = greatest(known.as_of, excluded.as_of) \
     ) \
     INSERT INTO moved SELECT account_id, min(created_at), -count(*) FROM gone GROUP BY account_id";
-
-/// One day more than tokens live, for a clock that was set back.
-const TRIM: &str =
-    "DELETE FROM water.history_deletions WHERE deleted_at < clock_timestamp() - interval '91 days'";

@@ -1,4 +1,4 @@
-//! The merge of staged rows into a history, in SQL: each step and why.
+//! Merges staged rows into a history, in SQL: each step and why.
 
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Row, Transaction};
@@ -6,24 +6,32 @@ use water_domain::{Number, Timestamp};
 
 use crate::error::{Attempt, Error};
 use crate::writer::difference::{self, Difference, Value};
-use crate::writer::history::{deletion, places, table};
+use crate::writer::history::{places, table};
 use crate::writer::load::{Conflict, History, LoadError, Outcome};
 
-/// How many conflicts are named; the rest is counted.
+/// Number of conflicts named; the rest is counted.
 const NAMED_CONFLICTS: i64 = 50;
+
+/// Numbers of rows that a file has and a merge leaves out.
+struct LeftOut {
+    /// Rows of accounts that were purged.
+    purged: u64,
+    /// Rows that were deleted as of the file's moment or a later one.
+    deleted: u64,
+}
 
 /// The steps of a merge, in the order in which they run.
 pub(super) struct Merge<'a, 'b> {
     transaction: &'a mut Transaction<'b>,
     history: History,
     as_of: Timestamp,
-    /// What the dataset's version will be, which rows that are new or changed carry.
+    /// The dataset's next version, which new and changed rows carry.
     version: i64,
 }
 
 impl<'a, 'b> Merge<'a, 'b> {
-    /// A merge of what is staged, which describes the moment `as_of`.
-    pub(super) async fn of(
+    /// Prepares a merge of the staged rows, which describe the moment `as_of`.
+    pub(super) async fn prepare(
         transaction: &'a mut Transaction<'b>,
         history: History,
         as_of: Timestamp,
@@ -39,11 +47,8 @@ impl<'a, 'b> Merge<'a, 'b> {
 
     /// Merges; the dataset's lock is held.
     pub(super) async fn run(&mut self) -> Result<Outcome, LoadError> {
-        let (purged, repeated) = self.find().await?;
-        let inserted = match repeated {
-            true => None,
-            false => self.insert().await?,
-        };
+        let (left_out, repeated) = self.find().await?;
+        let inserted = if repeated { None } else { self.insert().await? };
         let inserted = match inserted {
             Some(inserted) => inserted,
             None => {
@@ -57,31 +62,30 @@ impl<'a, 'b> Merge<'a, 'b> {
         self.execute("finding the accounts that changed", MOVED)
             .await?;
         places::correct(self.transaction, self.history).await?;
-        deletion::trim(self.transaction, self.history).await?;
         Ok(Outcome {
             inserted,
             updated,
-            older,
-            purged,
+            older: left_out.deleted + older,
+            purged: left_out.purged,
             ..Outcome::default()
         })
     }
 
-    /// Says what [`Merge::run`] would do, from the session's own tables and what is stored.
+    /// Returns the outcome that [`Merge::run`] would have, from the session's tables and the stored data.
     pub(super) async fn compare(&mut self) -> Result<Outcome, LoadError> {
-        let (purged, _) = self.find().await?;
+        let (left_out, _) = self.find().await?;
         self.drop_repeated().await?;
         Ok(Outcome {
             inserted: self.count("counting new rows", NEW).await?,
             updated: self.count("counting changed rows", CHANGED).await?,
-            older: self.count("counting older rows", OLDER).await?,
-            purged,
+            older: left_out.deleted + self.count("counting older rows", OLDER).await?,
+            purged: left_out.purged,
             largest: self.largest().await?,
             ..Outcome::default()
         })
     }
 
-    /// The scores that would change most, by the line of the file: it names no account.
+    /// Returns the scores that would change most, by the line of the file, which names no account.
     async fn largest(&self) -> Result<Vec<Difference>, Error> {
         let rows = self.transaction.query(&self.statement(LARGEST), &[]).await;
         let rows = rows.attempting("comparing scores")?;
@@ -93,26 +97,31 @@ impl<'a, 'b> Merge<'a, 'b> {
             let line: i64 = row.get("line");
             let score = |name| Number::try_from(row.get::<_, f64>(name)).map(Value::Score);
             let sides = [score("old").ok()?, score("new").ok()?];
-            Some(Difference::of(format!("line {line}"), column, sides))
+            Some(Difference::new(format!("line {line}"), column, sides))
         });
         Ok(difference::largest(differences))
     }
 
-    /// Leaves out purged accounts and finds the rows that exist: how many were left out, and
-    /// whether an existing one is there twice.
-    async fn find(&mut self) -> Result<(u64, bool), Error> {
-        let purged = self
-            .execute("leaving out purged accounts", DROP_PURGED)
-            .await?;
+    /// Leaves out purged accounts and deleted rows, and finds the rows that exist. Returns the numbers left out, and
+    /// whether the file repeats an existing row.
+    async fn find(&mut self) -> Result<(LeftOut, bool), Error> {
+        let left_out = LeftOut {
+            purged: self
+                .execute("leaving out purged accounts", DROP_PURGED)
+                .await?,
+            deleted: self
+                .execute("leaving out deleted rows", DROP_DELETED)
+                .await?,
+        };
         self.execute("finding the rows that exist", FOUND).await?;
         let repeated = self
             .execute("looking for repeated rows", FOUND_REPEATED)
             .await?;
-        Ok((purged, repeated > 0))
+        Ok((left_out, repeated > 0))
     }
 
-    /// Inserts the rows that are new; `None` when the file repeats one of them, which is rare and
-    /// costs less to find out in this way than to look for before each load.
+    /// Inserts the new rows; `None` when the file repeats one of them, which is rare and costs less to find this way
+    /// than to check before each load.
     async fn insert(&mut self) -> Result<Option<u64>, Error> {
         const ATTEMPT: &str = "inserting rows";
         let sql = self.statement(INSERT);
@@ -173,7 +182,7 @@ impl<'a, 'b> Merge<'a, 'b> {
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
-    /// Date and version are written out, because `CREATE TABLE AS` takes no parameters.
+    /// Writes date and version into the statement, because `CREATE TABLE AS` takes no parameters.
     fn statement(&self, sql: &str) -> String {
         table::named(self.history, sql)
             .replace("load_as_of", &format!("timestamptz '{}'", self.as_of))
@@ -181,15 +190,19 @@ impl<'a, 'b> Merge<'a, 'b> {
     }
 }
 
-/// Rows of accounts that were removed and may not come back.
+/// Drops rows of accounts that were removed and may not come back.
 const DROP_PURGED: &str = "DELETE FROM staged WHERE account_id IN ( \
         SELECT account_id FROM (SELECT DISTINCT account_id FROM staged) AS account \
         WHERE sha256(convert_to(account_id, 'UTF8')) IN \
               (SELECT account_sha256 FROM water.purges WHERE lifted_at IS NULL)) \
     AND EXISTS (SELECT FROM water.purges WHERE lifted_at IS NULL)";
 
-/// The staged rows whose account and id are stored: where they stood, whether a file of a later
-/// date had them, and if not, whether they differ.
+/// Rows that were deleted later than the file describes, or as of the same moment: it may not know of that.
+const DROP_DELETED: &str = "DELETE FROM staged USING water.history_deletions AS deletion \
+    WHERE (staged.account_id, staged.id) = (deletion.account_id, deletion.id) AND deletion.as_of >= load_as_of";
+
+/// Finds the staged rows whose account and id are stored: the stored date, whether a file of a later date had the
+/// row, and if not, whether it differs.
 const FOUND: &str = "CREATE TEMPORARY TABLE found ON COMMIT DROP AS \
     SELECT staged.line, staged.account_id, staged.id, staged.created_at, \
            record.created_at AS old_created_at, \
@@ -204,8 +217,8 @@ const FOUND: &str = "CREATE TEMPORARY TABLE found ON COMMIT DROP AS \
 const FOUND_REPEATED: &str =
     "SELECT FROM found GROUP BY account_id, id HAVING count(*) > 1 LIMIT 1";
 
-/// New rows, in the order of the index that pages are read by: neighbours on a page are neighbours
-/// on disk.
+/// Inserts the new rows in the order of the index by which pages are read: neighbours on a page are neighbours on
+/// disk.
 const INSERT: &str = "INSERT INTO water.history \
         (account_id, id, created_at, score, company_name, sector_code, dept_code, rating, as_of, \
          version) \
@@ -222,7 +235,7 @@ const UPDATE: &str = "UPDATE water.history AS record \
     FROM found JOIN staged USING (line) \
     WHERE found.differs AND (record.account_id, record.id) = (found.account_id, found.id)";
 
-/// Rows that a file of a later date has again stay so: an older file cannot revert them.
+/// Dates the rows that a later file repeats, so that an older file cannot revert them.
 const CONFIRM: &str = "UPDATE water.history AS record SET as_of = load_as_of FROM found \
     WHERE NOT found.differs AND NOT found.older AND record.as_of IS DISTINCT FROM load_as_of \
       AND (record.account_id, record.id) = (found.account_id, found.id)";
@@ -236,7 +249,7 @@ const LARGEST: &str = "SELECT found.line, record.score AS old, staged.score AS n
     WHERE found.differs ORDER BY abs(staged.score::numeric - record.score::numeric) DESC LIMIT 5";
 const OLDER: &str = "SELECT count(*) FROM found WHERE older";
 
-/// Rows that repeat an earlier one with different content; `$1` of them and their number.
+/// Finds rows that repeat an earlier one with different content; `$1` of them and their number.
 const CONFLICTS: &str = "SELECT staged.line, repeated.first_line, count(*) OVER () AS total \
     FROM (SELECT account_id, id, min(line) AS first_line FROM staged GROUP BY account_id, id HAVING count(*) > 1) \
         AS repeated \
@@ -247,7 +260,7 @@ const CONFLICTS: &str = "SELECT staged.line, repeated.first_line, count(*) OVER 
         (first.created_at, first.score, first.company_name, first.sector_code, first.dept_code, first.rating) \
     ORDER BY staged.line LIMIT $1";
 
-/// Numbered and not joined with themselves: a row that is there 100 000 times has 5 billion pairs.
+/// Drops repeated rows by number, not by a join with themselves: a row repeated 100 000 times has 5 billion pairs.
 const DROP_REPEATED: &str = "DELETE FROM staged USING ( \
         SELECT line, row_number() OVER (PARTITION BY account_id, id ORDER BY line) AS number FROM staged \
     ) AS numbered \
@@ -256,7 +269,7 @@ const DROP_REPEATED: &str = "DELETE FROM staged USING ( \
 const DROP_FOUND_REPEATED: &str = "DELETE FROM found \
     WHERE NOT EXISTS (SELECT FROM staged WHERE staged.line = found.line)";
 
-/// The accounts in which rows moved: since when, and how many were added.
+/// Lists the accounts in which rows were added or moved: the earliest date, and the number added.
 const MOVED: &str = "CREATE TEMPORARY TABLE moved ON COMMIT DROP AS \
     SELECT account_id, min(created_at) AS since, sum(added) AS added FROM ( \
         SELECT account_id, created_at, 1 AS added FROM staged \

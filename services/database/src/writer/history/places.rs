@@ -1,7 +1,7 @@
-//! The totals and anchors of the accounts in which rows came, moved or went.
+//! Totals and anchors of the accounts in which rows were added, moved or removed.
 //!
-//! The temporary table `moved` names them: `account_id`, `since` (the earliest `created_at` that a
-//! row left or took) and `added` (rows that came less rows that went).
+//! The temporary table `moved` names them: `account_id`, `since` (the earliest `created_at` that a row left or took)
+//! and `added` (rows added less rows removed).
 
 use tokio_postgres::Transaction;
 
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::writer::history::table;
 use crate::writer::load::History;
 
-/// Puts totals and anchors right.
+/// Corrects totals and anchors.
 pub(super) async fn correct(transaction: &Transaction<'_>, history: History) -> Result<(), Error> {
     for (attempt, sql) in [
         ("counting the accounts' rows", TOTALS),
@@ -26,7 +26,7 @@ const TOTALS: &str = "INSERT INTO water.history_accounts AS account (account_id,
     SELECT account_id, added FROM moved WHERE added <> 0 \
     ON CONFLICT (account_id) DO UPDATE SET total = account.total + excluded.total";
 
-/// Of each such account the last anchor before the oldest row that moved: it is still right.
+/// Finds the last anchor of each such account before the oldest row that moved, which is still right.
 const BASE: &str = "CREATE TEMPORARY TABLE base ON COMMIT DROP AS \
     SELECT moved.account_id, coalesce(anchor.ordinal, 0) AS ordinal, \
            coalesce(anchor.created_at, '-infinity') AS created_at, coalesce(anchor.id, '') AS id, \
@@ -40,7 +40,7 @@ const BASE: &str = "CREATE TEMPORARY TABLE base ON COMMIT DROP AS \
 const DROP_ANCHORS: &str = "DELETE FROM water.history_anchors AS anchor USING base \
     WHERE anchor.account_id = base.account_id AND (anchor.ordinal > base.ordinal OR NOT base.stays)";
 
-/// Counts on from there, and keeps every 64th row.
+/// Counts from that anchor, and keeps every 64th row.
 const SET_ANCHORS: &str = "INSERT INTO water.history_anchors (account_id, ordinal, created_at, id) \
     SELECT base.account_id, row.ordinal, row.created_at, row.id \
     FROM base CROSS JOIN LATERAL ( \

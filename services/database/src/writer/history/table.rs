@@ -6,12 +6,12 @@ use tokio_postgres::types::ToSql;
 use crate::error::{Attempt, Error};
 use crate::writer::load::History;
 
-/// SQL that is written for `water.history`, for the tables of this one: they have the same shapes.
+/// Adapts SQL written for `water.history` to this history's tables, which have the same shapes.
 pub(super) fn named(history: History, sql: &str) -> String {
     sql.replace("water.history", &format!("water.{history}"))
 }
 
-/// Runs such SQL and counts the rows.
+/// Runs SQL written for `water.history` and counts the rows.
 pub(super) async fn execute(
     transaction: &Transaction<'_>,
     history: History,
@@ -24,7 +24,7 @@ pub(super) async fn execute(
     executed.attempting(attempt)
 }
 
-/// The version that the dataset has once this transaction has changed it.
+/// Returns the version that the dataset has once this transaction has changed it.
 pub(super) async fn next_version(
     transaction: &Transaction<'_>,
     history: History,

@@ -1,20 +1,14 @@
-//! What comes over a connection that is no request, or several, or half of one.
+//! Connections with no request, with several, or with half of one.
 
-use std::time::Duration;
-
-use tokio::time::Instant;
+use water_kit::Gate;
 
 use super::{HOST, LINE, request, with_key};
-use crate::site::Site;
-use crate::whole::{read, refusal, served, unread};
+use crate::whole::{all_answers, refusal, served, unread};
 
-/// Of a head, from its first byte: the default of `ConnectionLimits`.
-const HEAD_DEADLINE: Duration = Duration::from_secs(10);
-
-/// How HTTP/2 begins where both sides know beforehand that they speak it.
+/// Beginning of HTTP/2 with prior knowledge.
 const HTTP_2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\x12\x04\0\0\0\0\0";
 
-/// HTTP/2, TLS, and less than that.
+/// Returns HTTP/2, TLS, and less than that.
 pub fn strange_bytes() -> Vec<Vec<u8>> {
     [
         HTTP_2,
@@ -27,7 +21,7 @@ pub fn strange_bytes() -> Vec<Vec<u8>> {
     .to_vec()
 }
 
-/// Good and bad requests in one write.
+/// Returns good and bad requests in one write.
 pub fn pipelined(bearer: &str) -> Vec<Vec<u8>> {
     let get = |path: &str| with_key(bearer, &format!("GET {path} HTTP/1.1"), HOST);
     let free = request("GET /api/v1/hydrorisk HTTP/1.1", HOST);
@@ -58,13 +52,14 @@ pub fn pipelined(bearer: &str) -> Vec<Vec<u8>> {
 
 #[tokio::test]
 async fn bytes_that_are_no_http_1_are_the_end_with_an_empty_400_at_most() {
-    let site = Site::start().await;
+    let gate = Gate::start().await;
     for attack in strange_bytes() {
-        let answers = site.answers(&attack).await;
-        // Who speaks HTTP/2 could not read an answer of HTTP/1.1.
-        let expected = match attack == HTTP_2 {
-            true => Vec::new(),
-            false => vec![unread("400 Bad Request")],
+        let answers = all_answers(&gate, &attack).await;
+        // An HTTP/2 client could not read an answer of HTTP/1.1.
+        let expected = if attack == HTTP_2 {
+            Vec::new()
+        } else {
+            vec![unread("400 Bad Request")]
         };
         assert_eq!(answers, expected, "{attack:x?}");
     }
@@ -72,24 +67,24 @@ async fn bytes_that_are_no_http_1_are_the_end_with_an_empty_400_at_most() {
 
 #[tokio::test]
 async fn an_offer_to_upgrade_is_not_taken() {
-    let site = Site::start().await;
-    let bearer = site.key().await.bearer();
+    let gate = Gate::start().await;
+    let bearer = gate.key().await.bearer();
     for offer in [
         "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n",
         "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",
     ] {
-        let site_key = site.key().await.bearer();
+        let site_key = gate.key().await.bearer();
         let offering = with_key(&site_key, LINE, &format!("{HOST}{offer}"));
         let next = with_key(&bearer, "GET /unknown HTTP/1.1", HOST);
-        let answers = site.answers([offering, next].concat()).await;
+        let answers = all_answers(&gate, [offering, next].concat()).await;
         assert_eq!(answers, [served(119), refusal("not_found")], "{offer}");
     }
 }
 
 #[tokio::test]
 async fn pipelined_requests_are_answered_in_their_order() {
-    let site = Site::start().await;
-    let key = site.key().await.bearer();
+    let gate = Gate::start().await;
+    let key = gate.key().await.bearer();
     let [mixed, spaced, closing, broken] = pipelined(&key).try_into().unwrap();
     let expected = [
         served(119),
@@ -97,52 +92,26 @@ async fn pipelined_requests_are_answered_in_their_order() {
         refusal("missing_credentials"),
         served(118),
     ];
-    assert_eq!(site.answers(mixed).await, expected);
-    assert_eq!(site.answers(spaced).await, [served(117), served(116)]);
+    assert_eq!(all_answers(&gate, mixed).await, expected);
+    assert_eq!(all_answers(&gate, spaced).await, [served(117), served(116)]);
     let last = served(115).with("connection: close");
     assert_eq!(
-        site.answers(closing).await,
+        all_answers(&gate, closing).await,
         [last],
         "nothing after the last"
     );
-    let answers = site.answers(broken).await;
+    let answers = all_answers(&gate, broken).await;
     assert_eq!(answers, [served(114), unread("400 Bad Request")]);
 }
 
 #[tokio::test]
 async fn a_request_that_breaks_off_is_no_request() {
-    let site = Site::start().await;
-    let bearer = site.key().await.bearer();
+    let gate = Gate::start().await;
+    let bearer = gate.key().await.bearer();
     let whole = with_key(&bearer, LINE, HOST);
     for length in [0, 1, 16, whole.len() - 2, whole.len() - 1] {
-        let answers = site.answers(&whole[..length]).await;
+        let answers = all_answers(&gate, &whole[..length]).await;
         assert!(answers.is_empty(), "{length}: {answers:?}");
     }
-    assert_eq!(site.service.seen().len(), 0);
-}
-
-#[tokio::test]
-async fn a_head_that_takes_10_s_is_closed_and_a_good_client_is_served_meanwhile() {
-    let site = Site::start().await;
-    let (slow, good) = (site.key().await.bearer(), site.key().await.bearer());
-    let begun = Instant::now();
-    let mut clients = Vec::new();
-    let behind_another = String::from_utf8(request(LINE, HOST)).unwrap() + "G";
-    for (beginning, answered) in [
-        ("G".to_owned(), vec![]),
-        (format!("{LINE}\r\nAuthorization: {slow}\r\nX: "), vec![]),
-        (behind_another, vec![refusal("missing_credentials")]),
-    ] {
-        let mut client = site.connect().await;
-        client.send(beginning).await.unwrap();
-        clients.push((client, answered));
-    }
-    let answers = site.answers(with_key(&good, LINE, HOST)).await;
-    assert_eq!(answers, [served(119)]);
-    for (mut client, answered) in clients {
-        assert_eq!(read(&client.closed().await.unwrap()), answered);
-    }
-    let closed = begun.elapsed();
-    assert!(closed >= HEAD_DEADLINE, "closed after {closed:?}");
-    assert!(closed < 2 * HEAD_DEADLINE, "closed after {closed:?}");
+    assert_eq!(gate.service.seen().len(), 0);
 }

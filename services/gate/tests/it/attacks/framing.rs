@@ -1,14 +1,13 @@
-//! Where a request ends: what two parties could read differently is refused, and nothing that comes
-//! after it is looked at.
+//! End of a request: ambiguous framing is refused, and the bytes after it are not parsed.
 
-use anyhow::{Result, ensure};
+use anyhow::ensure;
 use water_harness::wait_until;
+use water_kit::{Gate, SOON};
 
 use super::{HOST, LINE, request, with_key};
-use crate::site::{SOON, Site};
-use crate::whole::{refusal, served, unread};
+use crate::whole::{all_answers, refusal, served, unread};
 
-/// A body on a GET, however it is announced, with a second request in it.
+/// Returns GETs with a body, announced in every way, with a second request in it.
 pub fn bodies(bearer: &str) -> Vec<Vec<u8>> {
     let hidden = with_key(bearer, "GET /api/v1/risque HTTP/1.1", HOST);
     let length = format!("Content-Length: {}\r\n", hidden.len());
@@ -30,7 +29,7 @@ pub fn bodies(bearer: &str) -> Vec<Vec<u8>> {
         .to_vec()
 }
 
-/// What the parser refuses, each followed by a good request.
+/// Returns requests that the parser refuses, each followed by a good request.
 pub fn unreadable(bearer: &str) -> Vec<Vec<u8>> {
     let fields = [
         "Host: water\r\nContent-Length: 4\r\nContent-Length: 5\r\n",
@@ -85,76 +84,60 @@ pub fn unreadable(bearer: &str) -> Vec<Vec<u8>> {
 
 #[tokio::test]
 async fn a_body_on_a_get_is_refused_and_a_request_in_it_is_never_seen() {
-    let site = Site::start().await;
-    let bearer = site.key().await.bearer();
+    let gate = Gate::start().await;
+    let bearer = gate.key().await.bearer();
     for attack in bodies(&bearer) {
-        let answers = site.answers(&attack).await;
+        let answers = all_answers(&gate, &attack).await;
         let text = String::from_utf8_lossy(&attack);
         assert_eq!(answers, [refusal("body_not_allowed")], "{text}");
     }
-    assert_eq!(site.service.seen().len(), 0);
+    assert_eq!(gate.service.seen().len(), 0);
 }
 
 #[tokio::test]
-async fn what_the_parser_cannot_read_is_an_empty_400_and_the_end() {
-    let site = Site::start().await;
-    let bearer = site.key().await.bearer();
-    for attack in unreadable(&bearer) {
-        let answers = site.answers(&attack).await;
-        let text = String::from_utf8_lossy(&attack);
-        assert_eq!(answers, [unread("400 Bad Request")], "{text:?}");
-    }
-    assert_eq!(site.service.seen().len(), 0);
-}
-
-#[tokio::test]
-async fn what_the_parser_cannot_read_is_counted_and_a_line_without_the_clients_text() {
-    let site = Site::start().await;
-    let bearer = site.key().await.bearer();
+async fn what_the_parser_cannot_read_is_an_empty_400_counted_and_logged_without_its_text() {
+    let gate = Gate::start().await;
+    let bearer = gate.key().await.bearer();
     let attacks = unreadable(&bearer);
     for attack in &attacks {
-        site.answers(attack).await;
+        let answers = all_answers(&gate, attack).await;
+        let text = String::from_utf8_lossy(attack);
+        assert_eq!(answers, [unread("400 Bad Request")], "{text:?}");
     }
+    assert_eq!(gate.service.seen().len(), 0);
     let count = attacks.len();
-    let told = async || -> Result<()> {
-        let metrics = site.admin("/metrics").await?;
-        let counted = format!("water_connections_closed_total{{reason=\"unreadable\"}} {count}\n");
-        ensure!(metrics.text()?.contains(&counted), "{metrics:?}");
-        let lines = site
-            .gate
-            .log()
-            .matches("refused what is no request")
-            .count();
+    let counted = format!("water_connections_closed_total{{reason=\"unreadable\"}} {count}\n");
+    gate.shows(&[&counted]).await;
+    let logged = async || {
+        let log = gate.process.log();
+        let lines = log.matches("refused what is no request").count();
         ensure!(lines == count, "{lines} lines of {count}");
-        Ok(())
+        Ok(log)
     };
-    wait_until("a count and a line for each", SOON, told)
-        .await
-        .unwrap();
-    let log = site.gate.log();
+    let log = wait_until("a line for each", SOON, logged).await.unwrap();
     assert!(!log.contains("X()") && !log.contains("G(T") && !log.contains(&bearer));
 }
 
 #[tokio::test]
 async fn a_request_in_the_body_of_a_post_is_never_seen() {
-    let site = Site::start().await;
-    let bearer = site.key().await.bearer();
+    let gate = Gate::start().await;
+    let bearer = gate.key().await.bearer();
     let hidden = with_key(&bearer, LINE, HOST);
     let announced = format!("{HOST}Content-Length: {}\r\n", hidden.len());
     let post = |fields: &str| request("POST /api/v1/stress HTTP/1.1", fields);
     let with = post(&format!("Authorization: {bearer}\r\n{announced}"));
-    let answers = site.answers([with, hidden.clone()].concat()).await;
+    let answers = all_answers(&gate, [with, hidden.clone()].concat()).await;
     assert_eq!(answers, [refusal("method_not_allowed")]);
-    let answers = site.answers([post(&announced), hidden].concat()).await;
+    let answers = all_answers(&gate, [post(&announced), hidden].concat()).await;
     assert_eq!(answers, [refusal("missing_credentials")]);
-    assert_eq!(site.service.seen().len(), 0);
+    assert_eq!(gate.service.seen().len(), 0);
 }
 
 #[tokio::test]
 async fn a_length_of_zero_is_no_body() {
-    let site = Site::start().await;
-    let bearer = site.key().await.bearer();
+    let gate = Gate::start().await;
+    let bearer = gate.key().await.bearer();
     let zero = with_key(&bearer, LINE, &format!("{HOST}Content-Length: 0\r\n"));
     let two = [zero.clone(), zero].concat();
-    assert_eq!(site.answers(two).await, [served(119), served(118)]);
+    assert_eq!(all_answers(&gate, two).await, [served(119), served(118)]);
 }

@@ -1,10 +1,11 @@
-//! Whom a request is for: one authority, the same wherever it stands.
+//! Host of a request: one authority, the same in `Host` and target.
+
+use water_kit::Gate;
 
 use super::{HOST, LINE, with_key};
-use crate::site::Site;
-use crate::whole::{refusal, served};
+use crate::whole::{all_answers, refusal, served};
 
-/// No authority, several, one that contradicts the target, or a malformed one.
+/// Returns requests with no authority, several, one that contradicts the target, or a malformed one.
 pub fn wrong(bearer: &str) -> Vec<Vec<u8>> {
     let cases = [
         (LINE, ""),
@@ -26,7 +27,7 @@ pub fn wrong(bearer: &str) -> Vec<Vec<u8>> {
         .to_vec()
 }
 
-/// One authority, in every form that is allowed.
+/// Returns requests with one authority, in every allowed form.
 pub fn right(bearer: &str) -> Vec<Vec<u8>> {
     let cases = [
         ("GET http://water/api/v1/stress HTTP/1.1", "Host: WATER\r\n"),
@@ -44,39 +45,39 @@ pub fn right(bearer: &str) -> Vec<Vec<u8>> {
 
 #[tokio::test]
 async fn no_host_two_or_another_than_the_targets_is_refused() {
-    let site = Site::start().await;
-    let bearer = site.key().await.bearer();
+    let gate = Gate::start().await;
+    let bearer = gate.key().await.bearer();
     for attack in wrong(&bearer) {
-        let answers = site.answers(&attack).await;
+        let answers = all_answers(&gate, &attack).await;
         let text = String::from_utf8_lossy(&attack);
         assert_eq!(answers, [refusal("invalid_host")], "{text}");
     }
-    assert_eq!(site.service.seen().len(), 0);
+    assert_eq!(gate.service.seen().len(), 0);
 }
 
 #[tokio::test]
 async fn an_absolute_target_with_hosts_own_authority_goes_on_in_origin_form() {
-    let site = Site::start().await;
-    let bearer = site.key().await.bearer();
+    let gate = Gate::start().await;
+    let bearer = gate.key().await.bearer();
     for (served_before, request) in (0..).zip(right(&bearer)) {
-        let answers = site.answers(&request).await;
+        let answers = all_answers(&gate, &request).await;
         let text = String::from_utf8_lossy(&request);
         assert_eq!(answers, [served(119 - served_before)], "{text}");
     }
-    for seen in site.service.seen() {
+    for seen in gate.service.seen() {
         assert_eq!(seen.line, LINE);
-        assert_eq!(seen.values("host"), [site.service.address.to_string()]);
+        assert_eq!(seen.values("host"), [gate.service.address.to_string()]);
     }
 }
 
 #[tokio::test]
 async fn http_1_0_needs_no_host_and_has_no_two() {
-    let site = Site::start().await;
-    let bearer = site.key().await.bearer();
+    let gate = Gate::start().await;
+    let bearer = gate.key().await.bearer();
     let line = "GET /api/v1/stress HTTP/1.0";
-    let answers = site.answers(with_key(&bearer, line, "")).await;
+    let answers = all_answers(&gate, with_key(&bearer, line, "")).await;
     assert_eq!(answers, [served(119).in_http_1_0()]);
     let two = with_key(&bearer, line, "Host: water\r\nHost: water\r\n");
-    let answers = site.answers(two).await;
+    let answers = all_answers(&gate, two).await;
     assert_eq!(answers, [refusal("invalid_host").in_http_1_0()]);
 }

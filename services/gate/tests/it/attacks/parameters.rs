@@ -1,8 +1,9 @@
 //! Queries that two parties could decode differently.
 
+use water_kit::Gate;
+
 use super::{HOST, request, with_key};
-use crate::site::Site;
-use crate::whole::{refusal, served};
+use crate::whole::{all_answers, refusal, served};
 
 const UNDECODABLE: [&str; 14] = [
     "%",
@@ -21,28 +22,49 @@ const UNDECODABLE: [&str; 14] = [
     "a=b&&c=%e2%82",
 ];
 
-/// What of `limit` the service gets to judge, as it was sent and as it is sent on.
-const VALUES: [(&str, &str); 14] = [
-    ("05", "05"),
-    ("%2B5", "%2B5"),
-    ("+5", "%205"),
-    ("%205", "%205"),
-    ("5.0", "5.0"),
-    ("1e2", "1e2"),
-    ("%D9%A5", "%D9%A5"),
-    ("-1", "-1"),
+/// Queries of a history as sent, and as forwarded for the service to validate.
+const QUERIES: [(&str, &str); 22] = [
     ("", ""),
-    ("5&limit=5", "5&limit=5"),
-    ("5%26offset%3D1", "5%26offset%3D1"),
-    ("5%20HTTP/1.1%0D%0AX:%20y", "5%20HTTP%2F1.1%0D%0AX%3A%20y"),
+    ("?", ""),
+    ("?limit", "?limit="),
+    ("?limit=", "?limit="),
+    ("?limit=5&offset=10", "?limit=5&offset=10"),
+    ("?dept=34&utm=x&limit=5&Limit=6", "?limit=5"),
     (
-        "999999999999999999999999999999",
-        "999999999999999999999999999999",
+        "?limit=5000&cursor=a.b-c_d&changedSince=e&other=1",
+        "?limit=5000&cursor=a.b-c_d&changedSince=e",
     ),
-    ("5;offset=9007199254740992", "5%3Boffset%3D9007199254740992"),
+    ("?%66ormat=ndjson&limit=5", "?format=ndjson&limit=5"),
+    ("?%6Cimit=5", "?limit=5"),
+    ("?limit=5&limit=6", "?limit=5&limit=6"),
+    ("?limit=05", "?limit=05"),
+    ("?limit=%2B5", "?limit=%2B5"),
+    ("?limit=+5", "?limit=%205"),
+    ("?limit=%205", "?limit=%205"),
+    ("?limit=5.0", "?limit=5.0"),
+    ("?limit=1e2", "?limit=1e2"),
+    ("?limit=%D9%A5", "?limit=%D9%A5"),
+    ("?limit=-1", "?limit=-1"),
+    ("?limit=5%26offset%3D1", "?limit=5%26offset%3D1"),
+    (
+        "?limit=5%20HTTP/1.1%0D%0AX:%20y",
+        "?limit=5%20HTTP%2F1.1%0D%0AX%3A%20y",
+    ),
+    (
+        "?limit=999999999999999999999999999999",
+        "?limit=999999999999999999999999999999",
+    ),
+    (
+        "?limit=5;offset=9007199254740992",
+        "?limit=5%3Boffset%3D9007199254740992",
+    ),
 ];
 
-/// Bad percent-encoding, bytes that are no UTF-8, and NUL, in names and in values.
+fn of_history(query: &str) -> String {
+    format!("GET /api/v1/hydrorisk{query} HTTP/1.1")
+}
+
+/// Returns bad percent-encoding, invalid UTF-8, and NUL, in names and in values.
 pub fn undecodable() -> Vec<Vec<u8>> {
     let line = |query: &str| format!("GET /api/v1/stress?{query} HTTP/1.1");
     UNDECODABLE
@@ -50,32 +72,31 @@ pub fn undecodable() -> Vec<Vec<u8>> {
         .to_vec()
 }
 
-/// Values that are decoded and built anew, for the service to judge.
+/// Returns queries that are decoded and encoded again.
 pub fn judged_by_the_service(bearer: &str) -> Vec<Vec<u8>> {
-    let line = |value: &str| format!("GET /api/v1/hydrorisk?limit={value} HTTP/1.1");
-    VALUES
-        .map(|(value, _)| with_key(bearer, &line(value), HOST))
+    QUERIES
+        .map(|(query, _)| with_key(bearer, &of_history(query), HOST))
         .to_vec()
 }
 
 #[tokio::test]
 async fn a_query_that_cannot_be_decoded_is_refused_before_anybody_asks_for_a_key() {
-    let site = Site::start().await;
+    let gate = Gate::start().await;
     for (attack, query) in undecodable().iter().zip(UNDECODABLE) {
-        let answers = site.answers(attack).await;
+        let answers = all_answers(&gate, attack).await;
         assert_eq!(answers, [refusal("invalid_query")], "{query}");
     }
 }
 
 #[tokio::test]
-async fn the_service_judges_what_was_meant_and_nothing_slips_into_its_request() {
-    let site = Site::start().await;
-    let bearer = site.key().await.bearer();
+async fn the_service_gets_known_parameters_encoded_anew_and_nothing_slips_into_its_request() {
+    let gate = Gate::start().await;
+    let bearer = gate.key().await.bearer();
     for (served_before, request) in (0..).zip(judged_by_the_service(&bearer)) {
-        assert_eq!(site.answers(&request).await, [served(119 - served_before)]);
+        let answers = all_answers(&gate, &request).await;
+        assert_eq!(answers, [served(119 - served_before)]);
     }
-    for (seen, (_, value)) in site.service.seen().iter().zip(VALUES) {
-        let line = format!("GET /api/v1/hydrorisk?limit={value} HTTP/1.1");
-        assert_eq!(seen.line, line);
+    for (seen, (_, query)) in gate.service.seen().iter().zip(QUERIES) {
+        assert_eq!(seen.line, of_history(query));
     }
 }

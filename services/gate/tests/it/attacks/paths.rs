@@ -1,8 +1,9 @@
-//! Paths that somebody on the way could take for one of ours.
+//! Paths that another party on the way could read as one of ours.
+
+use water_kit::Gate;
 
 use super::{HOST, LINE, request, with_key};
-use crate::site::Site;
-use crate::whole::{refusal, served, unread};
+use crate::whole::{all_answers, refusal, served, unread};
 
 const PATHS: [&str; 22] = [
     "/",
@@ -33,7 +34,7 @@ fn line(path: &str) -> String {
     format!("GET {path} HTTP/1.1")
 }
 
-/// All of them, with a good key.
+/// Returns requests for all of them, with a valid key.
 pub fn unknown(bearer: &str) -> Vec<Vec<u8>> {
     PATHS
         .map(|path| with_key(bearer, &line(path), HOST))
@@ -42,30 +43,33 @@ pub fn unknown(bearer: &str) -> Vec<Vec<u8>> {
 
 #[tokio::test]
 async fn only_the_exact_paths_exist() {
-    let site = Site::start().await;
-    let bearer = site.key().await.bearer();
+    let gate = Gate::start().await;
+    let bearer = gate.key().await.bearer();
     for (attack, path) in unknown(&bearer).iter().zip(PATHS) {
-        let answers = site.answers(attack).await;
+        let answers = all_answers(&gate, attack).await;
         assert_eq!(answers, [refusal("not_found")], "{path}");
-        let answers = site.answers(request(&line(path), HOST)).await;
+        let answers = all_answers(&gate, request(&line(path), HOST)).await;
         assert_eq!(answers, [refusal("missing_credentials")], "{path}");
     }
-    assert_eq!(site.service.seen().len(), 0);
+    assert_eq!(gate.service.seen().len(), 0);
 }
 
 #[tokio::test]
 async fn a_path_that_is_no_utf_8_is_not_read() {
-    let site = Site::start().await;
-    let bearer = site.key().await.bearer();
+    let gate = Gate::start().await;
+    let bearer = gate.key().await.bearer();
     let attack = with_key(&bearer, &line("/api/v1/stress!"), HOST);
     let attack: Vec<u8> = attack
         .into_iter()
         .map(|byte| if byte == b'!' { 0xff } else { byte })
         .collect();
-    assert_eq!(site.answers(&attack).await, [unread("400 Bad Request")]);
+    assert_eq!(
+        all_answers(&gate, &attack).await,
+        [unread("400 Bad Request")]
+    );
 }
 
-/// Targets with a fragment, which no target has: a key or any length could hide behind it.
+/// Returns targets with a fragment, which no target has: a key or any length could hide behind it.
 pub fn fragments(bearer: &str) -> Vec<Vec<u8>> {
     let long = format!("/api/v1/stress#{}", "x".repeat(20 * 1024));
     let targets = [
@@ -84,12 +88,12 @@ pub fn fragments(bearer: &str) -> Vec<Vec<u8>> {
 
 #[tokio::test]
 async fn a_target_with_a_fragment_is_not_read_and_nothing_after_it() {
-    let site = Site::start().await;
-    let bearer = site.key().await.bearer();
+    let gate = Gate::start().await;
+    let bearer = gate.key().await.bearer();
     let good = with_key(&bearer, LINE, &format!("Referer: /a b#c\r\n{HOST}"));
     for (served_before, attack) in (0..).zip(fragments(&bearer)) {
         let pipelined = [good.clone(), attack, good.clone()].concat();
-        let answers = site.answers(pipelined).await;
+        let answers = all_answers(&gate, pipelined).await;
         let expected = [served(119 - served_before), unread("400 Bad Request")];
         assert_eq!(answers, expected);
     }

@@ -1,8 +1,9 @@
 //! Too many fields, too long a head, too long a target.
 
+use water_kit::Gate;
+
 use super::{HOST, LINE, with_key};
-use crate::site::Site;
-use crate::whole::{Whole, refusal, served, unread};
+use crate::whole::{Whole, all_answers, refusal, served, unread};
 
 fn fields(count: usize) -> String {
     // `Authorization` and `Host` are two of them.
@@ -38,25 +39,25 @@ fn cases(bearer: &str) -> Vec<(Vec<u8>, Whole)> {
     ]
 }
 
-/// What is too large in each way.
+/// Returns requests that are too large, in each way.
 pub fn too_large(bearer: &str) -> Vec<Vec<u8>> {
     cases(bearer).into_iter().map(|(bytes, _)| bytes).collect()
 }
 
 #[tokio::test]
 async fn too_much_is_refused_by_what_is_too_much() {
-    let site = Site::start().await;
-    let bearer = site.key().await.bearer();
+    let gate = Gate::start().await;
+    let bearer = gate.key().await.bearer();
     for (attack, answer) in cases(&bearer) {
-        assert_eq!(site.answers(&attack).await, [answer]);
+        assert_eq!(all_answers(&gate, &attack).await, [answer]);
     }
-    assert_eq!(site.service.seen().len(), 0);
+    assert_eq!(gate.service.seen().len(), 0);
 }
 
 #[tokio::test]
 async fn what_just_fits_is_served() {
-    let site = Site::start().await;
-    let bearer = site.key().await.bearer();
+    let gate = Gate::start().await;
+    let bearer = gate.key().await.bearer();
     let longest = "x".repeat(2048 - "/api/v1/stress?".len());
     for (served_before, request) in [
         with_key(&bearer, LINE, &fields(64)),
@@ -65,7 +66,7 @@ async fn what_just_fits_is_served() {
     .into_iter()
     .enumerate()
     {
-        let answers = site.answers(&request).await;
+        let answers = all_answers(&gate, &request).await;
         assert_eq!(answers, [served(119 - served_before as u32)]);
     }
 }

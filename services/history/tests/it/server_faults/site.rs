@@ -1,4 +1,4 @@
-//! Both services on one PostgreSQL, and readers who ask all the time.
+//! Both services on one PostgreSQL, and readers that send requests all the time.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
@@ -11,27 +11,25 @@ use tokio::process::{Child, Command};
 use tokio::sync::{Barrier, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use water_database::writer::{History, StressRow};
-use water_domain::{Number, Timestamp, departement};
-use water_harness::{Answer, Database, Postgres, wait_until};
+use water_database::writer::History;
+use water_harness::{Answer, Postgres, wait_until};
+use water_kit::{Database, Running, SOON, problem, rows, stress};
 
-use crate::fixture::{Running, SOON, load, migrated, problem, rows, start, writer};
+use crate::{ANALYSES, start, until_status};
 
-/// What is asked for: a page of a history, and a list from memory.
-pub const PAGE: &str = "/api/v1/hydrorisk";
+/// A list answered from memory.
 const LIST: &str = "/api/v1/stress";
 
-/// Readers of each service.
+/// Number of readers of each service.
 const EACH: usize = 2;
 
 /// The gate waits 5 s for a service; a busy machine may add as much.
 const GATES_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Within 5 s everything is well again (fault 28).
+/// Longest time until everything works again (fault 28).
 const RECOVERY: Duration = Duration::from_secs(5);
 
 pub struct Site {
-    pub postgres: Postgres,
     pub database: Database,
     history: Arc<Running>,
     departements: Arc<Running>,
@@ -46,7 +44,7 @@ pub struct Readers {
     lists: JoinSet<Seen>,
 }
 
-/// What readers got.
+/// Answers to readers.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Seen {
     right: u32,
@@ -54,7 +52,7 @@ pub struct Seen {
     slowest: Duration,
 }
 
-/// What readers of each service got.
+/// Answers to the readers of each service.
 #[derive(Debug)]
 pub struct Both {
     pages: Seen,
@@ -66,33 +64,22 @@ impl Site {
         Self::through(postgres, None).await
     }
 
-    /// The services reach the server by this way.
+    /// Starts the services, which reach the server through this address.
     pub async fn through(postgres: Postgres, way: Option<SocketAddr>) -> Self {
-        let database = migrated(&postgres).await;
-        let mut writer = writer(&database).await;
-        load(&mut writer, History::Analyses, &rows(30)).await;
-        let index = StressRow {
-            departement: departement::parse("34").unwrap(),
-            stress_index: Number::try_from(3.0).unwrap(),
-            level: None,
-        };
-        let as_of = Timestamp::parse("2026-07-01T00:00:00Z").unwrap();
-        writer
-            .replace_stress(&[index], as_of, &water_kit::load())
-            .await
-            .unwrap();
-        drop(writer);
-        // The harness' server commits without waiting for the disk: this survives a kill.
-        postgres.sql("postgres", "CHECKPOINT").unwrap();
+        let database = Database::on(postgres).await;
+        let mut loader = database.writer().await;
+        loader.history(History::Analyses, &rows(30)).await;
+        loader.stress(1, &[stress("34", 3.0)]).await;
+        drop(loader);
+        // The harness' server commits without waiting for the disk: with a checkpoint this survives a kill.
+        database.sql("CHECKPOINT");
         let url = database.url_through(way.unwrap_or(database.address()), "water_reader");
         let history = start(&url).ready().await;
-        let departements = Running::start(&url, water_departements::start)
-            .ready()
-            .await;
-        let (page, list) = (history.get(PAGE).await, departements.get(LIST).await);
+        let departements = Running::start(&url, water_departements::start);
+        let departements = departements.ready().await;
+        let (page, list) = (history.get(ANALYSES).await, departements.get(LIST).await);
         assert_eq!((page.status, list.status), (200, 200));
         Self {
-            postgres,
             database,
             history: history.into(),
             departements: departements.into(),
@@ -101,7 +88,7 @@ impl Site {
         }
     }
 
-    /// Readers who have begun to ask, and were answered.
+    /// Starts readers, and returns once each was answered.
     pub async fn readers(&self) -> Readers {
         let stop = watch::Sender::new(false);
         let served = Arc::new(Barrier::new(1 + 2 * EACH));
@@ -117,29 +104,23 @@ impl Site {
             }
         };
         for _ in 0..EACH {
-            pages.spawn(ask(&self.history, PAGE, &self.page));
+            pages.spawn(ask(&self.history, ANALYSES, &self.page));
             lists.spawn(ask(&self.departements, LIST, &self.list));
         }
         served.wait().await;
         Readers { stop, pages, lists }
     }
 
-    /// Waits until pages are refused.
+    /// Waits until pages are refused, which makes no pod unready.
     pub async fn until_refused(&self) {
-        let refused = async || {
-            let answer = self.history.get(PAGE).await;
-            ensure!(answer.status == 503, "{answer:?}");
-            Ok(())
-        };
-        wait_until("pages to be refused", SOON, refused)
-            .await
-            .unwrap();
+        until_status(&self.history, ANALYSES, 503).await;
+        assert_eq!(self.history.admin("/ready").await.status, 200);
     }
 
     /// Waits until the page is served, but not longer than a recovery may take.
     pub async fn until_served(&self) {
         let served = async || {
-            let answer = self.history.get(PAGE).await;
+            let answer = self.history.get(ANALYSES).await;
             ensure!(answer.body == self.page, "{answer:?}");
             Ok(())
         };
@@ -149,16 +130,16 @@ impl Site {
         println!("converged after {:.3} s", over.elapsed().as_secs_f64());
     }
 
-    /// Ends the services' sessions and has others take their place until pages are refused.
+    /// Ends the services' sessions and has others replace them until pages are refused.
     pub async fn until_crowded_out(&self, hogs: &mut Hogs) {
         let ended =
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'water_reader'";
         let crowded = async || {
             for _ in 0..5 {
-                hogs.add(&self.postgres, &self.database)?;
+                hogs.add(&self.database)?;
             }
-            self.postgres.sql(self.database.name(), ended)?;
-            let answer = self.history.get(PAGE).await;
+            self.database.server.sql(self.database.name(), ended)?;
+            let answer = self.history.get(ANALYSES).await;
             ensure!(answer.status == 503, "{answer:?}");
             Ok(())
         };
@@ -199,7 +180,7 @@ fn unavailable(answer: &Answer) {
 }
 
 impl Readers {
-    /// Ends them.
+    /// Stops the readers.
     pub async fn stop(self) -> Both {
         self.stop.send_replace(true);
         Both {
@@ -218,14 +199,14 @@ fn all(seen: Vec<Seen>) -> Seen {
 }
 
 impl Both {
-    /// Every page was served or refused in time.
+    /// Checks that every page was served or refused in time.
     pub fn assert_in_time(self) {
         println!("{self:?}");
         assert!(self.pages.slowest < GATES_PATIENCE, "{self:?}");
         self.assert_lists();
     }
 
-    /// Nobody noticed anything.
+    /// Checks that no answer was refused.
     pub fn assert_uninterrupted(self) {
         println!("{self:?}");
         assert!(self.pages.right > 0 && self.pages.refused == 0, "{self:?}");
@@ -243,9 +224,9 @@ impl Both {
 pub struct Hogs(Vec<Child>);
 
 impl Hogs {
-    /// One more, if there is room.
-    fn add(&mut self, postgres: &Postgres, database: &Database) -> Result<()> {
-        let mut session = postgres.command("psql");
+    /// Adds a session, if there is room.
+    fn add(&mut self, database: &Database) -> Result<()> {
+        let mut session = database.server.command("psql");
         session
             .args(["-X", "-q", "-d", &database.url_as("water_writer")])
             .stdin(Stdio::piped())

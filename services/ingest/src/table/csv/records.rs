@@ -1,13 +1,13 @@
-//! The records of a CSV file by RFC 4180, and nothing beside it.
+//! The records of a CSV file, strictly by RFC 4180.
 //!
-//! A lenient reader takes a stray quote for the begin of a quoted field and may merge two rows into
-//! one that looks right. So a quote stands only around a whole field, or doubled inside one.
+//! A lenient reader takes a stray quote for the beginning of a quoted field and may merge two rows into one that looks
+//! right. So a quote is valid only around a whole field, or doubled inside one.
 
 use std::io::{self, BufRead};
 
 use crate::table::MAX_ROW_BYTES;
 
-/// More columns than any dataset has, and far fewer than a file that is no table may seem to have.
+/// Largest number of fields: more than any dataset has, and far fewer than a file that is no table may seem to have.
 const MAX_FIELDS: usize = 256;
 
 const NOT_CLOSED: &str = "a quote is opened and never closed";
@@ -18,18 +18,18 @@ const STRAY_QUOTE: &str =
     "a quote stands inside a field without quotes: quote the whole field and double that quote";
 const STRAY_RETURN: &str = "a carriage return is not followed by a line feed";
 
-/// What comes next in a file.
+/// Next part of a file.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Next {
     /// A record; [`Records`] has its fields.
     Record,
     /// The end of the file.
     End,
-    /// Something that is no record: the physical line and why. Nothing after it can be read.
+    /// Something that is no record: the physical line and the reason. Nothing after it can be read.
     Unreadable(u64, &'static str),
 }
 
-/// Where in a record the reader stands.
+/// State of the reader within a record.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Before a field's first byte.
@@ -50,16 +50,16 @@ pub(super) struct Records<R> {
     delimiter: u8,
     /// The fields of the record, without quotes and separators.
     buffer: Vec<u8>,
-    /// Where in `buffer` each field ends.
+    /// End in `buffer` of each field.
     ends: Vec<usize>,
     /// The physical line on which the record begins.
     line: u64,
-    /// The physical line that is read.
+    /// The physical line that is being read.
     current_line: u64,
 }
 
 impl<R: BufRead> Records<R> {
-    /// Nothing is read yet.
+    /// A reader before its first record.
     pub(super) fn new(text: R, delimiter: u8) -> Self {
         Self {
             text,
@@ -80,7 +80,7 @@ impl<R: BufRead> Records<R> {
             if chunk.is_empty() {
                 return Ok(self.at_end(state, opened, begun));
             }
-            // A run of bytes that mean themselves, and the one after it that does not.
+            // A run of ordinary bytes, and the special one after it.
             let delimiter = self.delimiter;
             let run = match state {
                 State::Quoted => chunk.iter().position(|&byte| byte == b'"'),
@@ -156,7 +156,7 @@ impl<R: BufRead> Records<R> {
         Next::Record
     }
 
-    /// The last line may lack its line end.
+    /// Ends the file; the last line may lack its line end.
     fn at_end(&mut self, state: State, opened: u64, begun: bool) -> Next {
         match state {
             State::Quoted => Next::Unreadable(opened, NOT_CLOSED),
@@ -172,7 +172,7 @@ impl<R> Records<R> {
         self.line
     }
 
-    /// How many fields the record has.
+    /// Number of fields of the record.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }

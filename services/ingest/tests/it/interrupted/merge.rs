@@ -11,7 +11,7 @@ use super::base::{Base, history_file};
 
 const WORDS: &str = "load analyses many.csv --as-of 2026-02-01";
 
-/// The first statement of a merge, and what ends it.
+/// First and last statement of a merge.
 const FIRST: Point = Point::Text("CREATE TEMPORARY TABLE found");
 const LAST: Point = Point::Text("COMMIT");
 
@@ -20,14 +20,14 @@ const KILLS: u32 = 50;
 
 async fn merging(base: &Base, proxy: &PostgresProxy) -> tokio::process::Child {
     proxy.stop_at(FIRST, Moment::Before, Fault::Hold);
-    let mut command = Command::from(base.command(WORDS, proxy.address()));
+    let mut command = Command::from(base.command_through(proxy.address(), WORDS));
     let command = command.stdin(Stdio::null()).kill_on_drop(true);
     let loader = command.spawn().unwrap();
     proxy.reached().await;
     loader
 }
 
-/// From a merge's first statement to its commit.
+/// Time from a merge's first statement to its commit.
 async fn duration(base: &Base, proxy: &PostgresProxy) -> Duration {
     let mut loader = merging(base, proxy).await;
     proxy.stop_at(LAST, Moment::Before, Fault::Hold);
@@ -42,11 +42,9 @@ async fn duration(base: &Base, proxy: &PostgresProxy) -> Duration {
 #[tokio::test]
 async fn a_loader_killed_while_a_merge_runs_leaves_the_old_data_or_the_new() {
     let mut base = Base::new().await;
-    base.file("many.csv", &history_file("analyses", 0..6_000, 3));
+    base.file("many.csv", history_file("analyses", 0..6_000, 3));
     let (old, new) = base.old_and_new(WORDS).await;
-    let proxy = PostgresProxy::before(base.database.address())
-        .await
-        .unwrap();
+    let proxy = PostgresProxy::before(base.address()).await.unwrap();
     // The shortest of three: a busy machine makes others longer.
     let mut whole = Duration::MAX;
     for _ in 0..3 {
@@ -62,7 +60,7 @@ async fn a_loader_killed_while_a_merge_runs_leaves_the_old_data_or_the_new() {
         );
         let mut loader = merging(&base, &proxy).await;
         proxy.go_on();
-        // The moment of the kill, spread over the whole merge.
+        // The kills are spread over the whole merge.
         sleep(whole.mul_f64(f64::from(tried * 37 % 100) / 100.0)).await;
         hit += u32::from(proxy.is_working());
         loader.kill().await.unwrap();

@@ -1,4 +1,4 @@
-//! What a gate makes of each thing that the feed and `meta` can say, without a server.
+//! Effects on a gate of each thing that the feed and `meta` can say, without a server.
 
 use super::*;
 use crate::directory::meta::Counts;
@@ -17,7 +17,6 @@ fn seen(seq: u64) -> Observation {
         owner: "uid".into(),
         api: "api".into(),
         term: 1,
-        held_term: 1,
         generation: 7,
         complete: true,
         counts: Counts::default(),

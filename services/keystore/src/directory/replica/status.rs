@@ -1,4 +1,4 @@
-//! How a gate's copy stands, and what it has come through.
+//! Status of a gate's copy, and its history.
 
 use std::time::Duration;
 
@@ -8,19 +8,18 @@ use crate::directory::feed::FeedFailure;
 use crate::directory::snapshot::Snapshot;
 use crate::failure::Reason;
 
-/// A feed that is silent for this long no longer vouches for the copy, and ends the renewals of the
-/// lease.
+/// Silence after which the feed no longer vouches for the copy, and which ends the renewals of the lease.
 const CURRENT_FOR: Duration = Duration::from_secs(5);
 
-/// How the copy stands, for readiness, metrics and the choice between 401 and 503.
+/// Status of the copy, for readiness, metrics and the choice between 401 and 503.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReplicaStatus {
     /// Whether there is a copy at all. Without one every request is answered 503.
     pub complete: bool,
-    /// Whether the copy is known to be up to date: the feed replied within 5 s, and nothing has
-    /// happened that only a reload makes good. Otherwise an unknown key may be newer than the copy,
-    /// and is answered 503, not 401. A reload whose time has come is no such thing: the key of a
-    /// change that it has not read yet is not known to anybody before this gate has acknowledged it.
+    /// Whether the copy is known to be up to date: the feed replied within 5 s, and nothing has happened that only a
+    /// reload repairs. Otherwise an unknown key may be newer than the copy, and is answered 503, not 401. A reload
+    /// whose time has come is no such thing: the key of a change that it has not read yet is not known to anybody
+    /// before this gate has acknowledged it.
     pub current: bool,
     /// The copy's generation; 0 without one.
     pub generation: u64,
@@ -34,24 +33,24 @@ pub struct ReplicaStatus {
     pub loads: u64,
     /// Times that the feed could not be continued or a load was refused.
     pub setbacks: u64,
-    /// Since the feed's last reply; `None` before the first.
+    /// Time since the feed's last reply; `None` before the first.
     pub since_reply: Option<Duration>,
     /// See [`super::Replica::since_renewal`].
     pub since_renewal: Option<Duration>,
-    /// Why Redis did not answer the last time; `None` when it did.
+    /// Reason for which Redis did not answer the last time; `None` when it did.
     pub failure: Option<Reason>,
 }
 
-/// What the task that keeps the copy up has come through; written by it only.
+/// History of the task that keeps the copy up; written by it only.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     last_reply: Option<Instant>,
-    /// Of the last renewal up to which the lease has never run out since the copy was read.
+    /// Time of the last renewal up to which the lease has never run out since the copy was read.
     last_renewal: Option<Instant>,
-    /// Of a renewal that came too late: the copy may lack what nobody waited for this gate to apply.
+    /// Time of a renewal that was too late: the copy may lack changes whose writer did not wait for this gate.
     late_renewal: Option<Instant>,
     last_load: Option<Instant>,
-    /// A reload is needed and has not succeeded.
+    /// Whether a reload is needed and has not succeeded.
     doubtful: bool,
     loads: u64,
     setbacks: u64,
@@ -59,7 +58,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Everything was loaded at `now`.
+    /// Notes that everything was loaded at `now`.
     pub(super) fn loaded(&mut self, now: Instant) {
         self.loads += 1;
         self.last_load = Some(now);
@@ -68,8 +67,8 @@ impl Progress {
         self.caught_up();
     }
 
-    /// The copy holds everything up to a moment after the last renewal: whoever changes something
-    /// from then on waits for this gate.
+    /// Notes that the copy holds everything up to a moment after the last renewal: any change from then on waits for
+    /// this gate.
     pub(super) fn caught_up(&mut self) {
         if let Some(late) = self.late_renewal.take() {
             self.last_renewal = Some(late);
@@ -88,15 +87,14 @@ impl Progress {
             .is_some_and(|moment| moment.elapsed() < CURRENT_FOR)
     }
 
-    /// The feed replied at `now`. Returns whether Redis had failed before.
+    /// Notes that the feed replied at `now`. Returns whether Redis had failed before.
     pub(super) fn replied(&mut self, now: Instant) -> bool {
         self.last_reply = Some(now);
         self.failure.take().is_some()
     }
 
-    /// The lease was renewed by a command sent at `sent`, from which the server may count, and
-    /// answered at `received`. Once the grace is over the renewal alone vouches for nothing: see
-    /// [`Progress::caught_up`].
+    /// Notes that the lease was renewed by a command sent at `sent`, from which the server may count, and answered at
+    /// `received`. Once the grace is over the renewal alone vouches for nothing: see [`Progress::caught_up`].
     pub(super) fn renewed(&mut self, sent: Instant, received: Instant, grace: Duration) {
         let is_in_time = self
             .last_renewal
@@ -108,13 +106,12 @@ impl Progress {
         }
     }
 
-    /// Whether the next round may be held open: nobody waits for what it tells.
+    /// Whether the next round may be held open: no writer waits for what it reports.
     pub(super) fn may_wait(&self) -> bool {
         self.is_heard() && self.late_renewal.is_none()
     }
 
-    /// The copy could not be kept up; `needs_reload`: and only a reload helps. Returns whether that
-    /// is news.
+    /// Notes that the copy could not be kept up; `needs_reload`: and only a reload helps. Returns whether that is news.
     pub(super) fn set_back(&mut self, failure: &FeedFailure, needs_reload: bool) -> bool {
         let news = self.failure.is_none() && !self.doubtful;
         self.setbacks += 1;
@@ -152,7 +149,7 @@ mod tests {
 
     const GRACE: Duration = Duration::from_secs(120);
 
-    /// What has been renewed so many seconds after the beginning, each time in no time.
+    /// Gate that is renewed so many seconds after the beginning, each time in no time.
     struct Gate(Instant, Progress);
 
     impl Gate {

@@ -1,4 +1,4 @@
-//! What a request is judged by.
+//! State by which a request is judged.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use water_domain::{KeyHash, Plan, PlanName, Timestamp};
 use crate::directory::snapshot::Snapshot;
 use crate::record::Record;
 
-/// One state of keys and plans, and Redis' time. Cheap to make; not to be kept across requests.
+/// State of keys and plans at one moment, and Redis' time. Cheap to make; must not be kept across requests.
 pub struct View {
-    /// It is there.
+    /// Copy, which is always there.
     pub(super) snapshot: Guard<Option<Arc<Snapshot>>>,
     pub(super) now: Timestamp,
 }
@@ -22,7 +22,7 @@ impl View {
             .expect("a view is only made of a copy that is there")
     }
 
-    /// The record of a key, whatever its standing. `None`: unknown, revoked or undecodable.
+    /// The record of a key, whatever its state. `None`: unknown, revoked or undecodable.
     pub fn record(&self, hash: &KeyHash) -> Option<Record> {
         self.snapshot().record(hash)
     }

@@ -1,11 +1,9 @@
-//! What a declaration means, without scripts, indexes and shards.
+//! Model of the directory: the meaning of a declaration, without scripts, indexes and shards.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use water_domain::{KeyHash, Timestamp};
-use water_keystore::{Counts, Declaration, Origin, Record};
-
-use crate::site::owner_named;
+use water_keystore::{Counts, Declaration, Origin, Owner, Record};
 
 /// The account whose tombstones each ApiKey leaves; `*` for generated keys.
 pub const ORIGINS: [&str; 4] = ["*", "acme", "other", "acme"];
@@ -17,30 +15,34 @@ pub fn origin(owner: usize) -> Origin {
     }
 }
 
-/// What an ApiKey declares, by numbers of hashes.
+/// Declaration of an ApiKey; hashes are numbers.
 #[derive(Clone, Debug)]
 pub struct Said {
-    /// Each with whether it is suspended.
+    /// Held hashes, each with whether it is suspended.
     pub held: BTreeMap<usize, bool>,
     pub withdrawn: BTreeSet<usize>,
     pub revoked: BTreeSet<usize>,
-    /// Of each hash the tombstone of this account, or a time at which there is none.
+    /// Account whose tombstone is lifted, by hash; where it has none, the declaration names a time that no tombstone
+    /// has.
     pub lifted: BTreeMap<usize, &'static str>,
     pub is_last: bool,
     /// Whether it was decided on an earlier state.
     pub is_stale: bool,
 }
 
-/// What came of a step.
+/// Result of a step.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// Carried out; each refused hash with whether another ApiKey holds it.
     Done(BTreeMap<usize, bool>),
-    Outdated,
+    /// Everything was written except these hashes.
+    Rebuilt(BTreeSet<usize>),
+    /// Refused as stale: the directory has this number.
+    Outdated(u64),
     Gone,
 }
 
-/// What can be seen of the directory. Lists are by ApiKey.
+/// Observable state of the directory. Lists are by ApiKey.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Facts {
     pub records: Vec<BTreeMap<usize, bool>>,
@@ -48,28 +50,28 @@ pub struct Facts {
     pub taken: Vec<BTreeSet<usize>>,
     pub gone: Vec<bool>,
     pub numbers: Vec<u64>,
-    /// Of the keys, by hash and account.
+    /// Tombstones of the keys, by hash and account.
     pub tombstones: BTreeMap<usize, BTreeMap<String, i64>>,
     pub counts: Counts,
     pub seq: u64,
     pub generation: u64,
-    /// Redis' time, at which nothing is compared.
+    /// Redis' time, which is not compared.
     pub now: i64,
 }
 
-/// The directory.
+/// Model of the directory.
 #[derive(Default)]
 pub struct Plain {
     /// ApiKey and state of each hash that is published.
     records: BTreeMap<usize, (usize, bool)>,
-    /// By hash and account.
+    /// Tombstones, by hash and account.
     tombstones: BTreeMap<usize, BTreeMap<String, i64>>,
     /// ApiKeys that have declared something, with their numbers.
     numbers: BTreeMap<usize, u64>,
     gone: BTreeSet<usize>,
     seq: u64,
     generation: u64,
-    /// When the last declaration had been carried out.
+    /// Time at which the last declaration had been carried out.
     now: i64,
 }
 
@@ -84,12 +86,12 @@ impl Plain {
         }
     }
 
-    /// What an ApiKey declares now.
+    /// Declaration that the directory is given for `said`.
     pub fn declaration(
         &self,
         owner: usize,
         said: &Said,
-        name: &str,
+        owned_by: Owner,
         hash: impl Fn(usize) -> KeyHash,
         record: impl Fn(bool) -> Record,
     ) -> Declaration {
@@ -97,10 +99,9 @@ impl Plain {
             let time = Timestamp::from_millis(self.time_lifted(*number, account));
             (hash(*number), time.unwrap())
         });
-        let number = self.numbers.get(&owner).copied().unwrap_or_default();
         Declaration {
-            owner: owner_named(name),
-            number: number + u64::from(said.is_stale),
+            owner: owned_by,
+            number: self.number_of(owner) + u64::from(said.is_stale),
             records: said
                 .held
                 .iter()
@@ -121,13 +122,13 @@ impl Plain {
             .map_or(1, |time| *time)
     }
 
-    /// `seen` tells the time of what is revoked by it.
+    /// Carries a declaration out; the times of its new tombstones are taken from `seen`.
     pub fn declare(&mut self, owner: usize, said: &Said, seen: &Facts) -> Outcome {
         if self.gone.contains(&owner) {
             return Outcome::Gone;
         }
         if said.is_stale {
-            return Outcome::Outdated;
+            return Outcome::Outdated(self.number_of(owner));
         }
         let before = (self.records.clone(), self.tombstones.clone());
         let mut refused = BTreeMap::new();
@@ -180,21 +181,25 @@ impl Plain {
         Outcome::Done(refused)
     }
 
-    /// Everything anew; `seen` tells generation and seq.
+    /// Rebuilds the directory; generation and seq are taken from `seen`.
     pub fn rebuild(&mut self, owners: &BTreeMap<usize, usize>, seen: &Facts) -> Outcome {
-        let is_left = |(hash, owner): (&usize, &usize)| {
-            let is_barred = self.barring(*owner, *hash).is_some() || self.gone.contains(owner);
-            (!is_barred).then_some((*hash, (*owner, false)))
+        let is_barred = |(hash, owner): &(usize, usize)| {
+            self.barring(*owner, *hash).is_some() || self.gone.contains(owner)
         };
-        self.records = owners.iter().filter_map(is_left).collect();
+        let wanted = owners.iter().map(|(hash, owner)| (*hash, *owner));
+        let (barred, written): (Vec<_>, Vec<_>) = wanted.partition(is_barred);
+        self.records = written
+            .into_iter()
+            .map(|(hash, owner)| (hash, (owner, false)))
+            .collect();
         assert!(seen.generation > self.generation && seen.seq > self.seq);
         (self.generation, self.seq) = (seen.generation, seen.seq);
         let left = self.records.values();
         self.numbers = left.map(|(owner, _)| (*owner, seen.generation)).collect();
-        Outcome::Done(BTreeMap::new())
+        Outcome::Rebuilt(barred.into_iter().map(|(hash, _)| hash).collect())
     }
 
-    /// What must be seen.
+    /// Expected facts.
     pub fn facts(&self, seen: &Facts) -> Facts {
         let owners = 0..ORIGINS.len();
         let hashes: BTreeSet<usize> = (0..super::HASHES).collect();
@@ -222,9 +227,7 @@ impl Plain {
                 .clone()
                 .map(|owner| self.gone.contains(&owner))
                 .collect(),
-            numbers: owners
-                .map(|owner| self.numbers.get(&owner).copied().unwrap_or_default())
-                .collect(),
+            numbers: owners.map(|owner| self.number_of(owner)).collect(),
             tombstones: self.tombstones.clone(),
             counts: Counts {
                 records,
@@ -236,6 +239,10 @@ impl Plain {
             generation: self.generation,
             now: seen.now,
         }
+    }
+
+    fn number_of(&self, owner: usize) -> u64 {
+        self.numbers.get(&owner).copied().unwrap_or_default()
     }
 
     fn holder(&self, hash: usize) -> Option<usize> {
@@ -250,7 +257,7 @@ impl Plain {
         records.map(|(hash, (_, state))| (*hash, *state)).collect()
     }
 
-    /// The latest time that bars the hash for this ApiKey.
+    /// Latest time of a tombstone that bars the hash for this ApiKey.
     fn barring(&self, owner: usize, hash: usize) -> Option<i64> {
         let times = self.tombstones.get(&hash)?;
         let bars = |account: &str| account == "*" || account == ORIGINS[owner];
@@ -258,7 +265,7 @@ impl Plain {
         times.map(|(_, time)| *time).max()
     }
 
-    /// Of a time that two tombstones share, both are lifted.
+    /// Lifts the tombstones of this time: both, where two share it.
     fn lift(&mut self, owner: usize, hash: usize, time: i64) {
         if let Some(times) = self.tombstones.get_mut(&hash) {
             times.retain(|account, at| {
@@ -271,7 +278,7 @@ impl Plain {
     }
 }
 
-/// How many records came, went or changed.
+/// Number of records that were added, removed or changed.
 fn changes<T: PartialEq>(before: &BTreeMap<usize, T>, after: &BTreeMap<usize, T>) -> u64 {
     let hashes: BTreeSet<&usize> = before.keys().chain(after.keys()).collect();
     let differs = |hash: &&&usize| before.get(**hash) != after.get(**hash);

@@ -20,7 +20,7 @@ pub struct RunningLimiter {
 }
 
 impl RunningLimiter {
-    pub fn of(limiter: Limiter, standby: Arc<Standby>) -> Self {
+    pub fn start(limiter: Limiter, standby: Arc<Standby>) -> Self {
         let limiter = Arc::new(limiter);
         let running = limiter.clone();
         let task = tokio::spawn(async move {
@@ -95,7 +95,7 @@ impl Drop for RunningGate {
 }
 
 impl RunningGate {
-    pub fn of(replica: Replica) -> Self {
+    pub fn start(replica: Replica) -> Self {
         let replica = Arc::new(replica);
         let running = replica.clone();
         let task = tokio::spawn(async move {
@@ -104,12 +104,12 @@ impl RunningGate {
         Self { replica, task }
     }
 
-    /// What a request with this key would find.
+    /// Record that a request with this key would find.
     pub fn record(&self, hash: KeyHash) -> Option<Record> {
         self.view().expect("the gate has a copy").record(&hash)
     }
 
-    /// Waits until the copy has the key, or until it has it no more.
+    /// Waits until the copy has the key, or no longer has it where `known` is false.
     pub async fn knows(&self, hash: KeyHash, known: bool) {
         let seen = async || {
             let found = self.record(hash).is_some();
@@ -119,7 +119,7 @@ impl RunningGate {
         wait_until("the gate to follow", SOON, seen).await.unwrap();
     }
 
-    /// Waits until a lease is renewed that much later than this was asked for.
+    /// Waits until a lease is renewed at least this long after the call.
     pub async fn renews_for(&self, time: Duration) {
         let end = Instant::now() + time;
         let renewed = |status: &ReplicaStatus| {
@@ -129,7 +129,16 @@ impl RunningGate {
         self.comes_to("a renewal", renewed).await;
     }
 
-    /// Waits until the gate doubts its copy, though the feed was not silent for long.
+    /// Waits until so many more loads were refused although Redis answered.
+    pub async fn refuses_loads(&self, more: u64) {
+        let before = self.status().setbacks;
+        self.comes_to("refused loads", |status| {
+            status.failure.is_none() && status.setbacks >= before + more
+        })
+        .await;
+    }
+
+    /// Waits until the gate doubts its copy, although the feed was not silent for long.
     pub async fn doubts(&self) {
         let doubtful = |status: &ReplicaStatus| {
             !status.current && status.since_reply < Some(Duration::from_secs(5))
@@ -137,7 +146,7 @@ impl RunningGate {
         self.comes_to("doubt", doubtful).await;
     }
 
-    /// Waits until the gate's own account of itself is as wanted.
+    /// Waits until the gate's status is as wanted.
     pub async fn comes_to(&self, what: &str, wanted: impl Fn(&ReplicaStatus) -> bool) {
         let seen = async || -> Result<()> {
             let status = self.status();

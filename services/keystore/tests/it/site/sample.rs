@@ -1,4 +1,4 @@
-//! Sample keys, their ApiKeys and what these declare.
+//! Sample keys, their ApiKeys and their declarations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +35,7 @@ pub fn suspended() -> Record {
     }
 }
 
-/// The ApiKey of a sample key: each key has one of its own.
+/// The ApiKey of a sample key: each key has its own.
 pub fn owner_of(hash: KeyHash) -> Owner {
     owner_named(hash.key_id().as_str())
 }
@@ -53,7 +53,7 @@ pub fn held_shard(uid: &str) -> Shard {
     KeyHash::from_bytes(Sha256::digest(uid).into()).shard()
 }
 
-/// Everything that `owner` holds from now on, generated.
+/// Declaration of all that `owner` holds from now on, generated.
 pub fn declaration(
     owner: Owner,
     records: impl IntoIterator<Item = (KeyHash, Record)>,
@@ -70,7 +70,7 @@ pub fn declaration(
     }
 }
 
-/// The owner of a sample key holds it.
+/// Declaration that the owner of a sample key holds it.
 pub fn holding(hash: KeyHash) -> Declaration {
     holding_as(hash, record())
 }
@@ -79,7 +79,7 @@ pub fn holding_as(hash: KeyHash, record: Record) -> Declaration {
     declaration(owner_of(hash), [(hash, record)])
 }
 
-/// It holds nothing, and the key is revoked, whether it was held or not.
+/// Declaration that the owner holds nothing and the key is revoked, whether it was held or not.
 pub fn revoking(hash: KeyHash) -> Declaration {
     Declaration {
         revoked: BTreeSet::from([hash]),
@@ -87,7 +87,7 @@ pub fn revoking(hash: KeyHash) -> Declaration {
     }
 }
 
-/// It holds nothing, and the key may come back.
+/// Declaration that the owner holds nothing and the key may come back.
 pub fn withdrawing(hash: KeyHash) -> Declaration {
     Declaration {
         withdrawn: BTreeSet::from([hash]),

@@ -1,4 +1,4 @@
-//! Every rule on every member, and that the member is named.
+//! Rules of each member, and that the member is named.
 
 use std::net::IpAddr;
 
@@ -6,10 +6,10 @@ use bytes::Bytes;
 use http::Request;
 use serde_json::{Value, json};
 use water_domain::KeyPrefix;
-use water_http::{Code, Query, Received, RequestIds, TrustedProxies};
+use water_http::{Code, Language, Query, RequestHead, RequestIds, TrustedProxies};
 
 use super::*;
-use crate::asked::Asked;
+use crate::account_request::AccountRequest;
 
 const NOW: &str = "2026-07-01T12:00:00Z";
 const JSON: &str = "application/json";
@@ -26,13 +26,13 @@ fn read(kind: Option<&str>, body: &[u8]) -> Result<Body, Problem> {
     }
     let (head, ()) = request.body(()).unwrap().into_parts();
     let client: IpAddr = [127, 0, 0, 1].into();
-    let received = Received::new(
+    let received = RequestHead::new(
         head,
         client,
         &TrustedProxies::new(Vec::new()),
         &RequestIds::new(1),
     );
-    let asked = Asked {
+    let asked = AccountRequest {
         received: &received,
         path: &["keys"],
         query: &Query::parse(None).unwrap(),
@@ -52,19 +52,19 @@ fn good() -> Value {
     })
 }
 
-/// A good body in which this member has this value.
+/// Returns a good body in which this member has this value.
 fn with(member: &str, value: Value) -> Body {
     let mut changed = good();
     changed[member] = value;
     body(&changed)
 }
 
-/// The code and the member at fault.
+/// Returns the code and the member at fault.
 fn fault<T: std::fmt::Debug>(read: Result<T, Problem>) -> (Code, String) {
     let problem = read.unwrap_err();
     let code = problem.code();
-    let answer: http::Response<Vec<u8>> = problem.into_response(&RequestIds::new(1).mint());
-    let told: Value = serde_json::from_slice(answer.body()).unwrap();
+    let body = problem.body(&RequestIds::new(1).mint(), Language::English);
+    let told: Value = serde_json::from_slice(&body).unwrap();
     (
         code,
         told["parameter"].as_str().unwrap_or_default().to_owned(),

@@ -1,4 +1,4 @@
-//! A key's text is replaced, works beside the next one, and is ended.
+//! A key's text is replaced, works in the overlap with the next one, and is ended.
 
 use futures::future::join_all;
 use serde_json::json;
@@ -139,7 +139,7 @@ async fn the_text_before_shows_its_own_last_use_as_the_gates_tell_it() {
     let now = crate::clock::now();
     let told = |account: &str, key: &Made| Use {
         account: account.parse().unwrap(),
-        day: UtcDay::of(now),
+        day: UtcDay::from(now),
         accepted: 1,
         limited: 0,
         keys: vec![(key.key_id.parse().unwrap(), now)],

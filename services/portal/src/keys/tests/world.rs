@@ -1,11 +1,9 @@
-//! One test's world: a namespace with the portal's real rights and bounds at a private API server,
-//! a private Redis, and members of accounts as sessions give them. No operator runs: tests write
-//! what it would.
+//! World of one test: a namespace with the portal's real rights and bounds at a private API server, a
+//! private Redis, and members of accounts as sessions give them. No operator runs: tests write what it
+//! would.
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
-use std::time::Duration;
 
 use anyhow::ensure;
 use bytes::Bytes;
@@ -13,32 +11,41 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use water_domain::KeyPrefix;
-use water_harness::programs::Program;
 use water_harness::{ControlPlane, Interceptor, Redis, wait_until};
-use water_http::Query;
+use water_http::{Language, Query};
 use water_keystore::connection::Purpose;
 use water_keystore::{Allowances, ConnectionSettings, Instance, Usage};
+use water_kit::SOON;
+use water_kit::operator::objects::Objects;
+use water_kit::operator::rights::rendered;
+use water_kit::operator::world::{API, api};
 
 use super::super::*;
 use crate::cluster::Cluster;
 use crate::metrics::Metrics;
 use crate::sample::{plans, received};
 
-/// Longer than anything that is waited for takes on a busy machine.
-pub const SOON: Duration = Duration::from_secs(60);
-/// The name of every WaterDataApi, since a world has one.
-const API: &str = "water-data";
+/// Values that enable the portal, whose rights these tests run with.
+const VALUES: [&str; 5] = [
+    "api.exposure.ingress.host=water.example",
+    "portal.enabled=true",
+    "portal.url=https://water.example",
+    "portal.oidc.issuer=https://id.example",
+    "portal.oidc.existingSecret=portal-client",
+];
 /// Keys that an account may have here.
 pub const MAX_KEYS: usize = 3;
 
-/// One test's world.
+/// World of one test.
 pub struct World {
     pub keys: Keys,
-    /// With the portal's rights.
+    /// Client with the portal's rights.
     pub client: kube::Client,
     pub namespace: String,
+    /// Client with all rights.
+    pub objects: Objects,
     config: kube::Config,
-    cluster: &'static ControlPlane,
+    pub cluster: &'static ControlPlane,
 }
 
 /// A key that a browser made.
@@ -48,7 +55,7 @@ pub struct Made {
     pub key_id: String,
 }
 
-/// What the portal answered.
+/// Answer of the portal.
 #[derive(PartialEq, Debug)]
 pub struct Answer {
     pub status: u16,
@@ -61,8 +68,8 @@ impl World {
         Self::at(cluster().await, name).await
     }
 
-    /// A world with an API server of its own, which can be stopped. Like the one that the others
-    /// share it lives as long as the tests.
+    /// Starts a world with its own API server, which can be stopped. Like the shared one it lives as long
+    /// as the tests.
     pub async fn alone(name: &str) -> Self {
         let cluster = Box::leak(Box::new(ControlPlane::start().await.unwrap()));
         define(cluster);
@@ -71,10 +78,13 @@ impl World {
 
     async fn at(cluster: &'static ControlPlane, name: &str) -> Self {
         let namespace = format!("keys-{name}");
-        let object =
+        let objects = Objects::new(cluster, &namespace);
+        let own =
             json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } });
-        cluster.apply(&object.to_string()).unwrap();
-        cluster.apply(&rights(&namespace)).unwrap();
+        objects.apply(&own).unwrap();
+        // The portal's ServiceAccount, Role and policy, exactly as the chart has them.
+        let rights = rendered(&namespace, Some("templates/portal.yaml"), &VALUES);
+        cluster.apply(&rights.unwrap()).unwrap();
         let account = format!("{API}-portal");
         let config = config(&cluster.kubeconfig_of(&namespace, &account).unwrap()).await;
         let client = kube::Client::try_from(config.clone()).unwrap();
@@ -83,6 +93,7 @@ impl World {
             keys: keys(client.clone(), &redis, &namespace),
             client,
             namespace,
+            objects,
             config,
             cluster,
         };
@@ -112,7 +123,7 @@ impl World {
             .unwrap();
     }
 
-    /// The same as another replica has it, whose requests pass an interceptor.
+    /// Returns the portal's keys as another replica has them, whose requests pass an interceptor.
     pub async fn replica(&self, interceptor: &mut Interceptor) -> Keys {
         let redis = Redis::shared().await.unwrap().address();
         let store = interceptor.before_redis(redis).await.unwrap();
@@ -124,16 +135,16 @@ impl World {
         keys(client, &format!("redis://{store}/"), &self.namespace)
     }
 
-    /// A request of a member, answered as the client sees it.
+    /// Sends a request of a member; the answer is as the client sees it.
     pub async fn asks(&self, member: &Member, method: &str, path: &[&str], body: Value) -> Answer {
-        Answer::of(&self.keys, member, method, path, body).await
+        Answer::ask(&self.keys, member, method, path, body).await
     }
 
     pub async fn creates(&self, member: &Member, made: &Made) -> Answer {
         self.asks(member, "POST", &["keys"], made.body()).await
     }
 
-    /// Creates a key and answers its name.
+    /// Creates a key and returns its name.
     pub async fn created(&self, member: &Member, made: &Made) -> String {
         let answer = self.creates(member, made).await;
         assert_eq!(answer.status, 201, "{answer:?}");
@@ -148,7 +159,7 @@ impl World {
         data
     }
 
-    /// The only key of a member's account.
+    /// Returns the only key of a member's account.
     pub async fn only(&self, member: &Member) -> Value {
         let mut keys = self.lists(member).await;
         assert_eq!(keys.len(), 1, "{keys:?}");
@@ -166,15 +177,13 @@ impl World {
             .await
     }
 
-    /// The object as the API server has it.
+    /// Returns the object as the API server has it.
     pub fn object(&self, name: &str) -> Value {
-        let text = self.kubectl(&["get", "apikey", name, "--output=json"]);
-        serde_json::from_str(&text).unwrap()
+        self.objects.get(&format!("apikey/{name}")).unwrap()
     }
 
     pub fn patch(&self, name: &str, patch: &Value) {
-        let patch = format!("--patch={patch}");
-        self.kubectl(&["patch", "apikey", name, "--type=merge", &patch]);
+        self.objects.edit(name, patch).unwrap();
     }
 
     /// Writes what the operator writes once every gate knows the declared hash.
@@ -210,20 +219,14 @@ impl World {
 
     /// Writes a part of the status.
     pub fn tells(&self, name: &str, status: &Value) {
-        let patch = format!("--patch={}", json!({ "status": status }));
-        let of_status = [
-            "patch",
-            "apikey",
-            name,
-            "--type=merge",
-            "--subresource=status",
-        ];
-        self.kubectl(&[&of_status[..], &[&patch]].concat());
+        let patch = json!({ "status": status });
+        let status = format!("apikey/{name}/status");
+        self.objects.patch(&status, &patch).unwrap();
     }
 
-    /// A key by a manifest in the cluster.
+    /// Applies a manifest of a key in the cluster.
     pub fn applies(&self, manifest: &Value) {
-        self.cluster.apply(&manifest.to_string()).unwrap();
+        self.objects.apply(manifest).unwrap();
     }
 
     pub fn manifest(&self, name: &str, account: &str) -> Value {
@@ -234,32 +237,14 @@ impl World {
         })
     }
 
-    /// A WaterDataApi with a plan that has access and one that has none.
+    /// Returns a WaterDataApi with a plan that has access and one that has none.
     pub fn installation(&self) -> Value {
-        json!({
-            "apiVersion": "waterdata.dev/v1", "kind": "WaterDataApi",
-            "metadata": { "name": API, "namespace": self.namespace },
-            "spec": {
-                "image": { "registry": "registry.example/water", "tag": "1.2.3" },
-                "postgres": { "secretRef": { "name": "postgres" } },
-                "redis": { "secretRef": { "name": "redis" } },
-                "plans": [
-                    { "name": "Enterprise", "access": "Allowed", "requestsPerMinute": 120, "requestsPerDay": 50000 },
-                    { "name": "Free", "access": "Denied" },
-                ],
-            },
-        })
-    }
-
-    pub fn kubectl(&self, arguments: &[&str]) -> String {
-        let namespace = format!("--namespace={}", self.namespace);
-        let arguments = [arguments, &[&namespace]].concat();
-        self.cluster.kubectl(&arguments).unwrap()
+        api()
     }
 }
 
 impl Made {
-    /// The key number so much.
+    /// Returns the key with this number.
     pub fn new(number: u8) -> Self {
         let key = water_domain::PlainKey::generate(&KeyPrefix::default(), &[number; 48]);
         Self {
@@ -284,30 +269,32 @@ impl Made {
 }
 
 impl Answer {
-    /// What a replica answers to a request of a member.
-    pub async fn of(
+    /// Sends a request of a member to a replica; returns the answer.
+    pub async fn ask(
         keys: &Keys,
         member: &Member,
         method: &str,
         path: &[&str],
         body: Value,
     ) -> Self {
-        let (fields, body) = match body.is_null() {
-            true => (&[][..], Bytes::new()),
-            false => (
+        let (fields, body) = if body.is_null() {
+            (&[][..], Bytes::new())
+        } else {
+            (
                 &[("content-type", "application/json")][..],
                 body.to_string().into(),
-            ),
+            )
         };
         let received = received(method, "/", fields);
-        let asked = Asked {
+        let asked = AccountRequest {
             received: &received,
             path,
             query: &Query::parse(None).unwrap(),
             body: &body,
         };
         let outcome = answer(keys, member, &asked, crate::clock::now()).await;
-        let answer = outcome.unwrap_or_else(|problem| problem.into_response(&received.id));
+        let answer = outcome
+            .unwrap_or_else(|problem| problem.into_response(&received.id, Language::English));
         assert_eq!(answer.headers()["cache-control"], "no-store");
         let retry_after = answer.headers().get("retry-after");
         Self {
@@ -317,7 +304,7 @@ impl Answer {
         }
     }
 
-    /// Its status and, of a problem, the code.
+    /// Returns the status and, of a problem, the code.
     pub fn code(&self) -> (u16, &str) {
         (self.status, self.body["code"].as_str().unwrap_or_default())
     }
@@ -335,8 +322,9 @@ async fn cluster() -> &'static ControlPlane {
 }
 
 fn define(cluster: &ControlPlane) {
+    let crds = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../crds"));
     for kind in ["apikeys", "waterdataapis"] {
-        let file = root().join(format!("crds/{kind}.yaml"));
+        let file = crds.join(format!("{kind}.yaml"));
         cluster.apply(&fs::read_to_string(file).unwrap()).unwrap();
         let definition = format!("crd/{kind}.waterdata.dev");
         let established = ["wait", "--for=condition=Established", "--timeout=60s"];
@@ -344,36 +332,6 @@ fn define(cluster: &ControlPlane) {
             .kubectl(&[&established[..], &[&definition]].concat())
             .unwrap();
     }
-}
-
-/// The portal's ServiceAccount, Role and policy, exactly as the chart has them.
-fn rights(namespace: &str) -> String {
-    let helm = Program::Helm.find_or_build(&mut |_| {}).unwrap();
-    let mut command = Command::new(helm);
-    command
-        .args(["template", "water", "--namespace", namespace])
-        .arg(root().join("charts/water-data"))
-        .args(["--show-only", "templates/portal.yaml"]);
-    let values = [
-        "postgres.existingSecret=postgres",
-        "redis.existingSecret=redis",
-        "api.exposure.trustedProxiesNone=true",
-        "api.exposure.ingress.host=water.example",
-        "portal.enabled=true",
-        "portal.url=https://water.example",
-        "portal.oidc.issuer=https://id.example",
-        "portal.oidc.existingSecret=portal-client",
-    ];
-    let output = command
-        .args(values.iter().flat_map(|value| ["--set", value]))
-        .output();
-    let output = output.unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout).unwrap()
 }
 
 async fn config(kubeconfig: &str) -> kube::Config {
@@ -399,8 +357,4 @@ fn keys(client: kube::Client, redis: &str, namespace: &str) -> Keys {
         plans: plans(),
         metrics: Metrics::default(),
     }
-}
-
-fn root() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }

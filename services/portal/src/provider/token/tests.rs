@@ -1,10 +1,9 @@
-//! Each check of the claims, a row each. Signatures are checked against a provider that signs.
+//! Checks of the claims, a row each. Signatures are checked against a provider that signs.
 
 use serde_json::json;
-use tokio::time::Instant;
 
 use super::*;
-use crate::provider::keys::Keys;
+use crate::provider::keys::KeySet;
 
 const NOW: i64 = 1_700_000_000;
 
@@ -22,7 +21,7 @@ fn now() -> Timestamp {
     Timestamp::from_millis(NOW * 1000).unwrap()
 }
 
-/// Good claims of both kinds, with one of them set, or left out where it is null.
+/// Returns good claims of both kinds, with one of them set, or left out where it is null.
 fn changed(base: Value, claim: &str, value: &Value) -> Value {
     let mut claims = base;
     match value {
@@ -139,8 +138,11 @@ fn each_claim_of_a_logout_token_is_judged_like_this() {
 #[test]
 fn a_logout_token_ends_a_session_of_the_provider_or_else_a_subjects() {
     let ends = |claim, value| logout(claim, &value).unwrap().ends;
-    assert_eq!(ends("x", Value::Null), Ended::Provider("s".into()));
-    assert_eq!(ends("sid", Value::Null), Ended::Subject("anna".into()));
+    assert_eq!(ends("x", Value::Null), EndedSessions::Provider("s".into()));
+    assert_eq!(
+        ends("sid", Value::Null),
+        EndedSessions::Subject("anna".into())
+    );
 }
 
 #[test]
@@ -149,21 +151,20 @@ fn a_person_is_shown_by_the_best_name_there_is() {
     assert_eq!(id("name", &Value::Null).unwrap().name, None);
 }
 
-/// An RSA key of 2048 bits, and what OpenSSL signed with its other half, which is gone.
+/// An RSA key of 2048 bits, and a message that OpenSSL signed with its private half, which was not kept.
 const MODULUS: &str = "zAyLYyzXJN0HAUk-91xIVi7QoktLGXlGdtvf7CoEcB-M2aoJQwHsUyF2LTDIpfICu8Dh0s5zF3drmkBvCCDL_GLYKiqNwHFKZNQPyouvJAGuwyGULYwM0cxE-KsuVndiH6ffT59AbdpOZ0yhJgbnL-4iDCMXdQ8kMOCQwp8gIJzxcMgcbdZ__yDnX87-_XN8W5amOdcxobTSAud_FmSGDnuXW5GZOLV5xuaoWEflWnTXexHZNQXHExStusUKDfmSzEYiEeVwpGIcsttLy5aCF75s96ocxsOnaY5B-oYvMAfycHm1R9R-eNa5dQlGt7ziEe3SGHHZhndyEpucoZipDQ";
 const SIGNED: &str = "eyJhbGciOiJSUzI1NiIsImtpZCI6InJzYSJ9.eyJpc3MiOiJqb2UifQ.WBUEXM9vjTR9jqhTStlKK8qA7qNT8-yWLVzrGndf3BfTyLSgicwtSU3cNuyJ7yoCEXBXvzPN-3FC0Z1bwE67CIAvPc4zNrjQGJRRX3Fdu6tjIPzIdLil45Hofp62ai0IeKHI7VMoxZBRLX7hnDL9a9RVoh3Ktevy27IGrUjn9x-yrQdtuPKEFa7FE8GmXGtzcqMB36osQpWP4i9mb9gpiEMDDQ0MumN9UaIiW2fQ10znlK7bFmfcgPukRuGilBWTkjAtMw_KvTwbPRXdGaGQlC6HhKn3jR3RBF5MxoKUjdtIypgexkf7EwyX00CZ624l5d6ckbdB7k5KUzVdXVqXtg";
 
 #[test]
 fn an_rsa_signature_is_believed_and_a_changed_one_is_not() {
     let set = json!({"keys": [{"kty": "RSA", "kid": "rsa", "n": MODULUS, "e": "AQAB"}]});
-    let (mut keys, at) = (Keys::default(), Instant::now());
-    keys.learn(set.to_string().as_bytes(), at).unwrap();
+    let keys = KeySet::read(set.to_string().as_bytes()).unwrap();
     let header = TokenHeader {
         kid: "rsa".into(),
         algorithm: Algorithm::RS256,
     };
-    let key = keys.find(header.kid(), at).cloned();
-    let claims = verified(SIGNED, &header, key.clone()).unwrap();
+    let key = keys.find(header.kid());
+    let claims = verified(SIGNED, &header, key).unwrap();
     assert_eq!(claims["iss"], "joe");
     let changed = SIGNED.replace(".WBUE", ".AAAA");
     let error = verified(&changed, &header, key).unwrap_err();

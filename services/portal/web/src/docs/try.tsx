@@ -15,7 +15,8 @@ export function TryIt(props: { path: string; of: Operation; apiKey: string; setK
   const [values, set] = useState<Record<string, string>>({});
   const [shown, show] = useState<Shown | undefined>();
   const [busy, setBusy] = useState(false);
-  const fields = (props.of.parameters ?? []).filter((parameter) => parameter.in === 'query');
+  // The form has a field of its own below.
+  const fields = (props.of.parameters ?? []).filter(({ in: place, name }) => place === 'query' && name !== 'format');
   const forms = Object.keys(props.of.responses['200']?.content ?? {});
   const [form, setForm] = useState(forms[0] ?? 'application/json');
   const open = isOpen(props.of);

@@ -6,7 +6,7 @@ import { colour, step, type Row } from './scale';
 import { inWords } from './words';
 
 /** The picked département, or what to do to pick one. */
-export function Details({ row, sources, stressAt }: { row: Row | undefined; sources: Source[]; stressAt: string | undefined }) {
+export function Details({ row, sources }: { row: Row | undefined; sources: Source[] }) {
   const language = useLanguage();
   const { w, f } = language;
   if (!row) {
@@ -39,7 +39,7 @@ export function Details({ row, sources, stressAt }: { row: Row | undefined; sour
       </dl>
       {row.derived && <p class="small soft">{w.map.derivedText}</p>}
       <p class="small soft">
-        {origins(language, sources, { stress: stressAt, risk: risk?.updatedAt }).map((line) => (
+        {origins(language, sources, row).map((line) => (
           <span key={line}>
             {line}{' '}
           </span>
@@ -78,13 +78,21 @@ function Line({ name, value, most, rating }: { name: string; value: number | und
   );
 }
 
-/** A line for each dataset that the figures come from. */
-function origins({ w, f }: Language, sources: Source[], dates: { stress: string | undefined; risk: string | undefined }): string[] {
-  return (['vigieau', 'stress', 'risk'] as const).flatMap((dataset) => {
+/** A line for each of the département's figures: who gave it, and when. */
+function origins({ w, f }: Language, sources: Source[], { stress, risk }: Row): string[] {
+  const line = (what: string, dataset: string, date: string | undefined): string[] => {
     const source = sources.find((one) => one.dataset === dataset);
-    const date = source?.asOf ?? (dataset === 'risk' ? dates.risk : dates.stress);
-    if (!source || date === undefined || date === null) return [];
+    const asOf = date ?? source?.asOf;
+    if (!source || !asOf) return [];
     const who = source.synthetic ? w.map.synthetic : (source.source ?? w.map.unknownSource);
-    return [w.map.sourceLine(w.map.what[dataset], who, f.day(date))];
-  });
+    return [w.map.sourceLine(what, who, f.day(asOf))];
+  };
+  return [
+    ...(stress ? line(w.map.what.vigieau, LEVELS_FROM[stress.levelSource] ?? 'stress', stress.levelAsOf) : []),
+    ...(stress ? line(w.map.what.stress, 'stress', undefined) : []),
+    ...(risk ? line(w.map.what.risk, 'risk', undefined) : []),
+  ];
 }
+
+/** The dataset of each origin of a level. */
+const LEVELS_FROM: Record<string, string> = { register: 'vigieau', file: 'stress', derived: 'stress' };

@@ -44,10 +44,13 @@ export function colour(of: number | undefined, by: By): string {
 }
 
 /** All 101 rows, by code. */
-export function rows(names: Record<string, string>, stress: StressRecord[], risks: RiskRecord[], derived: Set<string>): Row[] {
+export function rows(names: Record<string, string>, stress: StressRecord[], risks: RiskRecord[]): Row[] {
   const stressOf = new Map(stress.map((record) => [record.dept, record]));
   const riskOf = new Map(risks.map((record) => [record.dept, record]));
   return Object.entries(names)
-    .map(([code, name]) => ({ code, name, stress: stressOf.get(code), risk: riskOf.get(code), derived: derived.has(code) }))
+    .map(([code, name]) => {
+      const stress = stressOf.get(code);
+      return { code, name, stress, risk: riskOf.get(code), derived: stress?.levelSource === 'derived' };
+    })
     .sort((a, b) => (a.code < b.code ? -1 : 1));
 }

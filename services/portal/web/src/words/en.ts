@@ -337,6 +337,7 @@ export const en: Words = {
     measured: 'real',
     nature: 'Nature',
     derived: (count) => `${count} level${s(count)} derived from the index`,
+    kept: (count) => `${count} level${s(count)} of an earlier day`,
     unknown: 'not stated',
     none: 'No dataset is loaded.',
     fixed: 'What the pages contain',

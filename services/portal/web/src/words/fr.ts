@@ -336,6 +336,7 @@ export const fr = {
     measured: 'réel',
     nature: 'Nature',
     derived: (count: number) => `${count} niveau${count >= 2 ? 'x' : ''} dérivé${s(count)} de l’indice`,
+    kept: (count: number) => `${count} niveau${count >= 2 ? 'x' : ''} d’un jour antérieur`,
     unknown: 'non indiquée',
     none: 'Aucun jeu de données n’est chargé.',
     fixed: 'Ce que les pages contiennent',

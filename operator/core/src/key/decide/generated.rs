@@ -1,0 +1,241 @@
+//! A key that the operator makes. Once the Secret exists and holds a key of this ApiKey, that key is the
+//! one to be in force.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use water_domain::{REISSUES, Timestamp};
+
+use super::goal::{FollowUp, Goal};
+use super::rules::{earlier, is_past, replaced, retirement};
+use crate::key::facts::{Admission, Content, DirectoryContent, Facts, KeyRules, Secret, Spec};
+use crate::key::step::{Handover, Hindrance, Refusal, Step, Verdict};
+
+/// At most [`REISSUES`] keys are issued within this time because the Secret was deleted or edited.
+const REISSUES_WITHIN: Duration = Duration::from_secs(600);
+
+pub fn generated<H: Copy + Ord, P: Clone + Ord>(
+    facts: &Facts<H, P>,
+    spec: &Spec<H, P>,
+    directory: &DirectoryContent<H, P>,
+) -> Goal<H, P> {
+    let retiring = match facts.secret {
+        Secret::Own(content) => content.retiring,
+        _ => None,
+    };
+    let is_cut = spec.rotation.overlap.is_zero();
+    let retires = |hash: &H, _: &KeyRules<P>| {
+        let retiring = retiring.filter(|(retiring, _)| retiring == hash);
+        retiring.map(|(_, at)| if is_cut { directory.now } else { at })
+    };
+    let restricted = |refusal| Goal::restricted(facts, spec, directory, refusal, retires);
+    if facts.admission == Admission::Hindered {
+        return restricted(Refusal::NotAdmitted);
+    }
+    match facts.secret {
+        Secret::Own(content) if is_believed(facts, content.hash, directory) => {
+            if is_due(facts, spec, content.hash, directory) {
+                renewed(facts, spec, false, directory)
+            } else {
+                settled(facts, spec, content, directory)
+            }
+        }
+        Secret::Missing => renewed(facts, spec, facts.ledger.has_revealed(), directory),
+        Secret::Own(_) | Secret::Edited => renewed(facts, spec, true, directory),
+        Secret::Orphan {
+            content,
+            is_requested,
+            ..
+        } if (is_requested || facts.ledger.names(&content.hash))
+            && is_adoptable(facts, content.hash, directory) =>
+        {
+            let (hash, is_reissue) = (content.hash, false);
+            let step = if facts.ledger.names(&hash) {
+                Step::Amend
+            } else {
+                Step::Announce { hash, is_reissue }
+            };
+            Goal::new(BTreeMap::new(), FollowUp::First(step))
+        }
+        Secret::Orphan { is_collected, .. } if is_collected && !facts.ledger.has_revealed() => {
+            Goal {
+                then: FollowUp::Stays(Verdict::Held(Hindrance::SecretRemains)),
+                ..restricted(Refusal::SecretConflict)
+            }
+        }
+        // Its watch and that of the ApiKey report what could change that.
+        Secret::Orphan { .. } => restricted(Refusal::NotAdopted),
+        Secret::Foreign => restricted(Refusal::SecretConflict),
+    }
+}
+
+/// Checks that the key in the Secret was announced or published for this ApiKey, and not replaced since.
+fn is_believed<H: Copy + Ord, P>(
+    facts: &Facts<H, P>,
+    hash: H,
+    directory: &DirectoryContent<H, P>,
+) -> bool {
+    let ledger = &facts.ledger;
+    let held = directory.held.get(&hash);
+    let retires = held.and_then(Option::as_ref).and_then(|held| held.retires);
+    let is_ours = ledger.names(&hash) || held.is_some();
+    is_ours && retires.is_none() && (ledger.current == Some(hash) || !ledger.is_revealed(&hash))
+}
+
+/// Checks that the key in a restored Secret may be adopted: not by an ApiKey that has another key.
+fn is_adoptable<H: Copy + Ord, P>(
+    facts: &Facts<H, P>,
+    hash: H,
+    directory: &DirectoryContent<H, P>,
+) -> bool {
+    let ledger = &facts.ledger;
+    let retiring = ledger.retiring.map(|(retiring, _)| retiring);
+    let mut revealed = ledger.shown().into_iter().chain(retiring);
+    let has_another = revealed.any(|revealed| revealed != hash);
+    is_free(&hash, directory) && !has_another
+}
+
+fn is_free<H: Ord, P>(hash: &H, directory: &DirectoryContent<H, P>) -> bool {
+    !directory.barred.contains_key(hash) && !directory.taken.contains(hash)
+}
+
+/// Checks whether the key in the Secret is to be replaced. An announced replacement is always completed, since
+/// the leader that announced it may still write it into the Secret. No replacement begins before the
+/// status names the key in the Secret.
+fn is_due<H: Copy + Ord, P>(
+    facts: &Facts<H, P>,
+    spec: &Spec<H, P>,
+    hash: H,
+    directory: &DirectoryContent<H, P>,
+) -> bool {
+    let ledger = &facts.ledger;
+    let period = spec.rotation.period;
+    let ends = period.and_then(|period| Some(facts.issue?.time.plus(period)));
+    let is_too_old = is_past(ends, directory) && !is_past(spec.rules.expires, directory);
+    let is_raised = spec.rotation.revision > facts.revision();
+    ledger.shown() == Some(hash) && (is_raised || is_too_old || !ledger.is_settled())
+}
+
+/// The Secret holds the key that shall be in force.
+fn settled<H: Copy + Ord, P: Clone + Ord>(
+    facts: &Facts<H, P>,
+    spec: &Spec<H, P>,
+    content: Content<H>,
+    directory: &DirectoryContent<H, P>,
+) -> Goal<H, P> {
+    let hash = content.hash;
+    let mut records = BTreeMap::new();
+    if let Some((before, at)) = content.retiring
+        && before != hash
+        && !spec.rotation.overlap.is_zero()
+        && (facts.ledger.names(&before) || directory.held.contains_key(&before))
+        && is_free(&before, directory)
+    {
+        let held = directory.held.get(&before).and_then(Option::as_ref);
+        let rules = replaced(held, spec);
+        let retires = earlier(rules.retires, Some(at));
+        if !is_past(retires, directory) {
+            records.insert(before, KeyRules { retires, ..rules });
+        }
+    }
+    let then = match directory.barred.get(&hash) {
+        Some(&at) => FollowUp::Stays(Verdict::Refused(Refusal::Revoked(at))),
+        None if directory.taken.contains(&hash) => {
+            FollowUp::Stays(Verdict::Refused(Refusal::Taken))
+        }
+        None => {
+            records.insert(hash, spec.rules.clone());
+            if content.is_as_declared {
+                FollowUp::Stands(hash)
+            } else {
+                FollowUp::Next(Step::Amend)
+            }
+        }
+    };
+    let is_unseen = |other: &&H| {
+        **other != hash && facts.ledger.names(other) && !facts.ledger.is_revealed(other)
+    };
+    Goal {
+        withdrawn: directory.held.keys().filter(is_unseen).copied().collect(),
+        ..Goal::new(records, then)
+    }
+}
+
+/// Makes another key, publishes it beside the present ones and writes it into the Secret. Until that
+/// write every announced key stays published, since the leader that announced it may still reveal it.
+fn renewed<H: Copy + Ord, P: Clone + Ord>(
+    facts: &Facts<H, P>,
+    spec: &Spec<H, P>,
+    is_lost: bool,
+    directory: &DirectoryContent<H, P>,
+) -> Goal<H, P> {
+    let ledger = &facts.ledger;
+    let held = |hash: &H| directory.held.get(hash).and_then(Option::as_ref);
+    let is_retiring = |hash: &H| held(hash).is_some_and(|held| held.retires.is_some());
+    // Not the current key, though it may be retiring: its successor was lost before the status told of it.
+    let is_replaced =
+        |hash: &H| ledger.current != Some(*hash) && (ledger.is_revealed(hash) || is_retiring(hash));
+    let is_next_announced = facts.made.is_some_and(|made| ledger.names(&made));
+    let before = ledger
+        .current
+        .filter(|hash| ledger.is_revealed(hash) && is_free(hash, directory) && !is_replaced(hash));
+    let is_reissue = is_lost && spec.rotation.revision <= facts.revision();
+    let is_begun = !ledger.is_settled();
+    let halted = match exhausted(&facts.reissues, directory.now) {
+        _ if facts.is_terminating => Some(Verdict::Held(Hindrance::Terminating)),
+        Some(until) if is_reissue && !is_begun => {
+            Some(Verdict::Refused(Refusal::ReissueLimit(until)))
+        }
+        _ => None,
+    };
+    let rules = |hash: &H| {
+        let is_next_replaced = halted.is_none() && before == Some(*hash);
+        if is_replaced(hash) || is_retiring(hash) || is_next_replaced {
+            replaced(held(hash), spec)
+        } else {
+            spec.rules.clone()
+        }
+    };
+    // A record that cannot be decoded is dropped: gates cannot decode it either, and the status does not
+    // hold its terms.
+    let readable = directory.held.iter().filter(|(_, held)| held.is_some());
+    let records: BTreeMap<H, KeyRules<P>> = ledger
+        .all()
+        .iter()
+        .chain(readable.map(|(hash, _)| hash))
+        .filter(|hash| is_free(*hash, directory))
+        // Two keys work at most, besides announced ones.
+        .filter(|hash| {
+            let is_over = is_begun || spec.rotation.overlap.is_zero();
+            !is_replaced(hash) || directory.held.contains_key(hash) && !is_over
+        })
+        .map(|hash| (*hash, rules(hash)))
+        .filter(|(_, rules)| !is_past(rules.retires, directory))
+        .collect();
+    let handover = |hash| Handover {
+        hash,
+        retiring: before.map(|before| (before, retirement(held(&before), spec, directory))),
+    };
+    let then = match (halted, facts.made) {
+        (Some(verdict), _) => FollowUp::Stays(verdict),
+        (None, Some(hash)) if !is_next_announced => {
+            FollowUp::Next(Step::Announce { hash, is_reissue })
+        }
+        (None, Some(made)) if records.contains_key(&made) => {
+            FollowUp::Acknowledged(match facts.secret {
+                Secret::Missing => Step::Reveal(handover(made)),
+                _ => Step::Replace(handover(made)),
+            })
+        }
+        (None, _) => FollowUp::Next(Step::Make),
+    };
+    Goal::new(records, then)
+}
+
+/// Time at which the next key may be issued for a lost Secret, if the limit is reached.
+fn exhausted(reissues: &[Timestamp], now: Timestamp) -> Option<Timestamp> {
+    let ends = reissues.iter().map(|at| at.plus(REISSUES_WITHIN));
+    let counting: Vec<Timestamp> = ends.filter(|end| *end > now).collect();
+    let oldest = counting.iter().min().copied();
+    oldest.filter(|_| counting.len() >= REISSUES)
+}

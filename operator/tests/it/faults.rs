@@ -1,0 +1,28 @@
+//! Faults of the operator: it is killed at every request of a key's life, and random changes and
+//! faults follow one another. After each of them the same ten invariants are checked, by checkers
+//! that find what is planted.
+
+mod api_server;
+mod change;
+mod clocks;
+mod cold_start;
+mod conflicts;
+mod expectations;
+mod kills;
+mod making;
+mod moves;
+mod namespace;
+mod operators;
+mod planted;
+mod playground;
+mod population;
+mod refused_writes;
+mod renewals;
+mod restored;
+mod scenario;
+mod sequences;
+mod store;
+mod successors;
+mod taken_away;
+mod undone_writes;
+mod unreadable;

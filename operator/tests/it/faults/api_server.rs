@@ -1,0 +1,255 @@
+//! An API server that answers what no client likes, or is restarted: the operator asks again and
+//! misses nothing.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+use tokio::time::Instant;
+use water_harness::{ControlPlane, Fault, Moment, Which};
+use water_kit::operator::stage::{Stage, converged};
+use water_kit::operator::world::{PATIENCE, key};
+
+use super::population::Population;
+
+const NAME: &str = "acme";
+/// Answer of an API server to a watch for changes since a time that it has forgotten.
+const EXPIRED: &str = concat!(
+    r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","#,
+    r#""message":"too old resource version","reason":"Expired","code":410}"#,
+);
+/// The beginning of an event.
+const HALF: &str = r#"{"type":"MODIFIED","object":{"apiVersion":"waterdata.dev/v1","kind":"Api"#;
+/// Every watch.
+const ANY: &str = "watch=true";
+/// A watch that begins with all objects, as a list does.
+const LIST: &str = "sendInitialEvents=true";
+/// A watch that goes on where another ended.
+const RESUMED: &str = "allowWatchBookmarks=true&resourceVersion=";
+
+fn answer(status: &str, more: &str, length: usize, body: &str) -> Fault {
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: application/json\r\n{more}\
+         Content-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
+    Fault::Answer((head + body).into())
+}
+
+/// Lets the fault happen to all requests that contain this.
+fn order(stage: &Stage, requests: &'static str, fault: Fault) {
+    let (which, moment) = (Which::Every(requests), Moment::BeforeDelivery);
+    stage.interceptor.order(which, moment, fault);
+}
+
+/// Waits until so many requests since the last order contained all of this.
+async fn asked(stage: &Stage, words: &[&str], times: usize) -> Result<()> {
+    let asked = async || {
+        let asked = stage.interceptor.requests();
+        let is_one = |line: &&String| words.iter().all(|word| line.contains(word));
+        ensure!(asked.iter().filter(is_one).count() >= times, "{asked:?}");
+        Ok(())
+    };
+    stage.wait(&format!("{words:?}"), PATIENCE, asked).await
+}
+
+async fn suspended(stage: &Stage, suspend: bool) -> Result<()> {
+    let edit = json!({ "spec": { "suspend": suspend } });
+    stage.objects.edit(NAME, &edit)?;
+    let wanted = if suspend {
+        "True/Suspended"
+    } else {
+        "True/Active"
+    };
+    stage.key_is(NAME, "Ready", wanted).await.map(drop)
+}
+
+/// Answers all such watches so. A change meanwhile is in force once they are answered well again; of a
+/// watch that `is_listed`, before: each such answer is followed by a list.
+async fn watches_are_answered(
+    namespace: &str,
+    watches: &'static str,
+    fault: Fault,
+    is_listed: bool,
+) -> Result<()> {
+    let stage = Stage::new(namespace).await?;
+    stage.generate(NAME).await?;
+    stage.clients.forget();
+    stage.bring("kept", 'a').await?;
+    order(&stage, watches, fault);
+    stage.interceptor.cut();
+    // The list that follows goes on as a watch, which is resumed after a minute.
+    let times = if is_listed { 1 } else { 3 };
+    asked(&stage, &["/apikeys?", watches], times).await?;
+    let well = if is_listed {
+        suspended(&stage, true).await?;
+        stage.interceptor.recall();
+        Instant::now()
+    } else {
+        let edit = json!({ "spec": { "suspend": true } });
+        stage.objects.edit(NAME, &edit)?;
+        stage.interceptor.recall();
+        let well = Instant::now();
+        stage.key_is(NAME, "Ready", "True/Suspended").await?;
+        well
+    };
+    suspended(&stage, false).await?;
+    converged(well);
+    stage.holds_for_good().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fault_10_a_watch_that_ends_with_410_is_followed_by_a_list() -> Result<()> {
+    let event = format!("{{\"type\":\"ERROR\",\"object\":{EXPIRED}}}\n");
+    let fault = answer("200 OK", "", event.len(), &event);
+    watches_are_answered("watch-error", RESUMED, fault, true).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fault_11_a_watch_that_is_refused_with_410_is_followed_by_a_list() -> Result<()> {
+    let fault = answer("410 Gone", "", EXPIRED.len(), EXPIRED);
+    watches_are_answered("watch-gone", RESUMED, fault, true).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fault_12_a_watch_that_is_cut_off_within_an_event_loses_none() -> Result<()> {
+    let fault = answer("200 OK", "", HALF.len() + 1000, HALF);
+    watches_are_answered("watch-cut", ANY, fault, false).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fault_12_a_list_that_is_cut_off_is_not_taken_for_all_there_is() -> Result<()> {
+    let stage = Stage::new("list-cut").await?;
+    stage.generate(NAME).await?;
+    let before = stage.point().await?;
+    stage.operator.stop(PATIENCE).await?;
+    // The next leader has nothing but lists to fill the directory from.
+    stage.redis.command(&["FLUSHALL"]).await?;
+    order(&stage, LIST, answer("200 OK", "", HALF.len() + 1000, HALF));
+    stage.operator.start_again()?;
+    asked(&stage, &["/apikeys?"], 3).await?;
+    let seen = stage.directory()?.observe().await?;
+    ensure!(seen.verified().is_none(), "filled from nothing: {seen:?}");
+    stage.interceptor.recall();
+    let whole = Instant::now();
+    stage.rebuilt(before.generation).await?;
+    converged(whole);
+    stage.key_is(NAME, "Ready", "True/Active").await?;
+    stage.holds_for_good().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fault_08_a_request_that_is_never_answered_ends_within_15_seconds_and_is_made_again()
+-> Result<()> {
+    let stage = Stage::new("request-hangs").await?;
+    stage.bring("kept", 'a').await?;
+    order(&stage, "/secrets/acme-apikey", Fault::Hang);
+    stage.objects.create(&key(NAME))?;
+    let asked_at = Instant::now();
+    let given_up = "the pass took longer than 15s";
+    stage.logged(&stage.operator, given_up).await?;
+    let took = asked_at.elapsed();
+    ensure!(took < Duration::from_secs(20), "given up after {took:?}");
+    stage.interceptor.recall();
+    let answered = Instant::now();
+    stage.key_is(NAME, "Ready", "True/Active").await?;
+    converged(answered);
+    stage.holds_for_good().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fault_09_refusals_that_name_ten_minutes_are_asked_again_within_seconds() -> Result<()> {
+    let stage = Stage::new("retry-after").await?;
+    stage.bring("kept", 'a').await?;
+    for status in ["429 Too Many Requests", "503 Service Unavailable"] {
+        order(&stage, " /", answer(status, "Retry-After: 600\r\n", 0, ""));
+        stage.interceptor.cut();
+        // Until the leadership is lost, too.
+        asked(&stage, &["/leases/"], 7).await?;
+        stage.interceptor.recall();
+        let served = Instant::now();
+        stage.generate(&format!("after-{}", &status[..3])).await?;
+        converged(served);
+        let took = served.elapsed();
+        ensure!(took < Duration::from_secs(20), "{took:?}");
+    }
+    stage.holds_for_good().await
+}
+
+/// Events of the keys of a population whose changes are through before the fault, …
+const EARLY: [(&str, &[&str]); 7] = [
+    ("early-create", &["KeyIssued"]),
+    ("early-rotate", &["KeyIssued", "KeyRotated"]),
+    ("early-reissue", &["KeyIssued", "SecretReissued"]),
+    ("early-suspend", &["KeyIssued", "KeySuspended"]),
+    ("early-delete", &["KeyIssued", "KeyRevoked"]),
+    ("partner", &["KeyIssued"]),
+    ("former", &["KeyIssued", "KeyRevoked"]),
+];
+/// … and the keys whose changes begin with it.
+const LATE: [&str; 5] = [
+    "late-create",
+    "late-rotate",
+    "late-reissue",
+    "late-suspend",
+    "late-delete",
+];
+
+/// Longer than a pass or a sweep may have taken where these were bounded.
+const DELAY: Duration = Duration::from_secs(50);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_that_takes_longer_than_a_pass_delays_a_rebuild_and_does_not_end_it() -> Result<()> {
+    let stage = Stage::new("late-list").await?;
+    stage.generate(NAME).await?;
+    let before = stage.point().await?;
+    // The request for a list in one answer has no parameters.
+    let lists = Which::Ending("/apikeys?");
+    let late = Fault::Late(DELAY);
+    stage.interceptor.order(lists, Moment::BeforeDelivery, late);
+    stage.redis.command(&["FLUSHALL"]).await?;
+    let lost = Instant::now();
+    stage.clients.forget();
+    let suspend = json!({ "spec": { "suspend": true } });
+    stage.objects.edit(NAME, &suspend)?;
+    stage.rebuilt(before.generation).await?;
+    ensure!(lost.elapsed() >= DELAY, "no list was late");
+    stage.key_is(NAME, "Ready", "True/Suspended").await?;
+    converged(lost);
+    stage.interceptor.recall();
+    stage.holds_for_good().await
+}
+
+/// Waits until these are the events about the early keys.
+async fn early_keys_are_reported(stage: &Stage) -> Result<()> {
+    for (name, reasons) in EARLY {
+        stage.told(name, reasons).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fault_07_an_api_server_that_is_restarted_amid_changes_loses_none_and_is_told_nothing_twice()
+-> Result<()> {
+    let stage = Stage::on(ControlPlane::start().await?, "api-server-again").await?;
+    let population = Population::make(&stage).await?;
+    // Reported by now: an event that the API server does not take is not sent again.
+    early_keys_are_reported(&stage).await?;
+    population.change(&stage)?;
+    stage.cluster.api_server().kill()?;
+    stage.cluster.api_server().start_again()?;
+    stage.cluster.ready().await?;
+    population.rest(&stage, Instant::now()).await?;
+    // What is reported afterwards comes after all that the restart may have reported again.
+    stage.bring("last", 'b').await?;
+    stage.told("last", &["KeyIssued"]).await?;
+    early_keys_are_reported(&stage).await?;
+    // Each reason at most once. An API server that has not read its roles yet refuses what is allowed,
+    // which is reported, too; and it may not take what is reported meanwhile.
+    for name in LATE {
+        let events = stage.events(name)?;
+        let reasons: BTreeSet<&String> = events.iter().collect();
+        ensure!(reasons.len() == events.len(), "{name}: {events:?}");
+    }
+    stage.holds_for_good().await
+}

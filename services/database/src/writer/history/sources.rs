@@ -1,0 +1,56 @@
+//! Sources of each account's rows: the newest file that had some of them.
+
+use tokio_postgres::Transaction;
+use water_domain::Timestamp;
+
+use crate::error::Error;
+use crate::moment::Moment;
+use crate::writer::history::table;
+use crate::writer::load::{History, Load};
+
+/// Notes the load for the accounts whose rows it brought or confirmed, after the merge; if it `is_again` the last one, for
+/// those only that have no source yet.
+pub(super) async fn note(
+    transaction: &Transaction<'_>,
+    history: History,
+    as_of: Timestamp,
+    load: &Load,
+    is_again: bool,
+) -> Result<(), Error> {
+    let attempt = "noting the sources of the accounts' rows";
+    let is_shown = load.licence.is_some() || load.source_url.is_some();
+    let source = is_shown.then_some(&load.source);
+    table::execute(
+        transaction,
+        history,
+        attempt,
+        NOTE,
+        &[
+            &Moment(as_of),
+            &source,
+            &load.source_url,
+            &load.licence,
+            &load.synthetic,
+            &is_again,
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+/// Rows that a later file had are not this one's. A label is stored beside a licence or a link only: without `--source` it
+/// is the file's name, which readers of the table must not see. A measured file makes an account's rows measured once it has all of
+/// them.
+const NOTE: &str = "UPDATE water.history_accounts AS account \
+    SET as_of = greatest(account.as_of, $1), \
+        loaded_at = CASE WHEN account.as_of > $1 THEN loaded_at ELSE now() END, \
+        source = CASE WHEN account.as_of > $1 THEN source ELSE $2 END, \
+        source_url = CASE WHEN account.as_of > $1 THEN source_url ELSE $3 END, \
+        licence = CASE WHEN account.as_of > $1 THEN licence ELSE $4 END, \
+        synthetic = $5 OR coalesce(synthetic, false) AND confirmed < total \
+    FROM (SELECT account_id, sum(rows) AS confirmed FROM ( \
+              SELECT account_id, count(*) AS rows FROM staged GROUP BY account_id \
+              UNION ALL \
+              SELECT account_id, -count(*) FROM found WHERE older GROUP BY account_id \
+          ) AS part GROUP BY account_id HAVING sum(rows) > 0) AS file \
+    WHERE account.account_id = file.account_id AND (loaded_at IS NULL OR NOT $6)";

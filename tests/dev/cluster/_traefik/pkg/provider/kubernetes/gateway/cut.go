@@ -1,0 +1,6 @@
+package gateway
+
+import "github.com/traefik/traefik/v3/pkg/provider/cut"
+
+type Provider = cut.Provider
+type Entrypoint = cut.EntryPoint

@@ -1,0 +1,5 @@
+package consul
+
+import "github.com/traefik/traefik/v3/pkg/provider/cut"
+
+type ProviderBuilder = cut.ProviderBuilder

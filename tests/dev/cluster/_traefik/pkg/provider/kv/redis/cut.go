@@ -1,0 +1,5 @@
+package redis
+
+import "github.com/traefik/traefik/v3/pkg/provider/cut"
+
+type Provider = cut.Provider

@@ -1,0 +1,209 @@
+//! The compiled test programs of the workspace, run by this tool itself: several at a time, and without
+//! cargo's lock, so that lints compile meanwhile.
+//!
+//! libtest reports a test's time under an option that it has for nightly compilers only; `RUSTC_BOOTSTRAP` in
+//! the program's own environment, not the compiler's, allows the option.
+
+mod compile;
+mod results;
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Result, anyhow, bail};
+use water_harness::find_key_text;
+
+use crate::interruption::Interruption;
+use crate::process::run_to_end;
+use crate::timeline::Timeline;
+
+pub use compile::compile;
+pub use results::{MOST_FLAKY, Results};
+
+/// A test program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Suite {
+    /// Package and target, such as `water-gate it`.
+    pub name: String,
+    pub program: PathBuf,
+    /// Folder of the package, in which cargo runs tests.
+    folder: PathBuf,
+}
+
+/// Suites that wait to be run, in their order. Clones share them.
+#[derive(Clone)]
+pub struct Queue(Arc<Mutex<Receiver<Suite>>>);
+
+/// Makes an empty queue, and the sender that fills it: the queue ends where its sender is dropped.
+pub fn queue() -> (Sender<Suite>, Queue) {
+    let (sender, suites) = channel();
+    (sender, Queue(Arc::new(Mutex::new(suites))))
+}
+
+/// The terms on which suites run.
+#[derive(Clone)]
+pub struct Terms {
+    /// Tests of a suite at a time.
+    pub threads: usize,
+    pub variables: Vec<(&'static str, String)>,
+    pub timeline: Timeline,
+    /// No suite begins after it.
+    pub interruption: Interruption,
+}
+
+/// A suite that ran to its end.
+pub struct Outcome {
+    pub suite: Suite,
+    /// Lines that it printed.
+    pub lines: Vec<String>,
+    /// Status of the program; an error, too, if an API key was among the lines.
+    pub ended: Result<ExitStatus>,
+}
+
+/// Wall time of a test.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TestTime {
+    pub suite: String,
+    pub name: String,
+    pub seconds: f64,
+}
+
+impl Queue {
+    /// Runs one suite after the other to the queue's end, and prints the output of each when it has ended,
+    /// since other suites may print meanwhile.
+    pub fn work(&self, terms: &Terms) -> Vec<Outcome> {
+        std::iter::from_fn(|| self.next())
+            .map(|suite| suite.run(terms, &[]))
+            .inspect(Outcome::print)
+            .collect()
+    }
+
+    /// Returns the next suite, which may still have to be compiled.
+    pub fn next(&self) -> Option<Suite> {
+        let suites = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        suites.recv().ok()
+    }
+}
+
+impl Outcome {
+    pub fn print(&self) {
+        let mut shown = io::stdout().lock();
+        // Without a reader the results still count.
+        let _ = writeln!(
+            shown,
+            "\n     Running {}\n{}",
+            self.suite.name,
+            self.lines.join("\n")
+        );
+    }
+}
+
+impl Suite {
+    /// Runs the program to its end.
+    fn run(self, terms: &Terms, arguments: &[&str]) -> Outcome {
+        let mut lines = Vec::new();
+        let ended = if terms.interruption.has_come() {
+            Err(anyhow!("not run: interrupted"))
+        } else {
+            let start = || self.start(terms, arguments, &mut lines);
+            terms.timeline.record(&self.name, start)
+        };
+        Outcome {
+            suite: self,
+            lines,
+            ended,
+        }
+    }
+
+    /// Runs the program. An API key in the output is an error, whatever the program's status.
+    fn start(
+        &self,
+        terms: &Terms,
+        arguments: &[&str],
+        lines: &mut Vec<String>,
+    ) -> Result<ExitStatus> {
+        let mut command = Command::new(&self.program);
+        command
+            .args(arguments)
+            // Passing tests print the figures that they measured.
+            .args(["--show-output", "-Zunstable-options", "--report-time"])
+            .env("RUSTC_BOOTSTRAP", "1")
+            // A panic names its place; tests in which the product panics must not walk its stack.
+            .env("RUST_BACKTRACE", "0")
+            .env("RUST_TEST_THREADS", terms.threads.to_string())
+            .env("CARGO_MANIFEST_DIR", &self.folder)
+            .envs(terms.variables.iter().map(|(name, value)| (name, value)))
+            .current_dir(&self.folder)
+            .stdin(Stdio::null());
+        let mut key = None;
+        let status = run_to_end(&mut command, &mut |line| {
+            key = key.take().or_else(|| find_key_text(line.as_bytes()));
+            lines.push(line.to_owned());
+        });
+        if let Some(key) = key {
+            bail!("the output holds the text of the API key {key}…");
+        }
+        status
+    }
+}
+
+/// Returns the time in a line such as `test limits::a_minute ... ok <1.234s>`.
+pub fn time(suite: &str, line: &str) -> Option<TestTime> {
+    let (name, ended) = line.strip_prefix("test ")?.split_once(" ... ")?;
+    let (_, time) = ended.split_once('<')?;
+    Some(TestTime {
+        suite: suite.to_owned(),
+        name: name.to_owned(),
+        seconds: time.strip_suffix("s>")?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the outcome of a suite that runs the script. It is not printed: the run that this test is part
+    /// of would find the key in it.
+    fn run_script(script: &str) -> Outcome {
+        let suite = Suite {
+            name: "crate it".to_owned(),
+            program: "/bin/sh".into(),
+            folder: "/".into(),
+        };
+        let terms = Terms {
+            threads: 1,
+            variables: vec![("GREETING", "hello".to_owned())],
+            timeline: Timeline::start(),
+            interruption: Interruption::default(),
+        };
+        suite.run(&terms, &["-c", script])
+    }
+
+    #[test]
+    fn a_suite_runs_with_its_variables_and_its_lines_are_kept() {
+        let outcome = run_script("echo test a ... ok; echo $GREETING $RUST_TEST_THREADS >&2");
+        assert!(outcome.ended.unwrap().success());
+        assert_eq!(outcome.lines, ["test a ... ok", "hello 1"]);
+    }
+
+    #[test]
+    fn a_key_in_the_output_is_an_error() {
+        let error = |script: &str| run_script(script).ended.unwrap_err().to_string();
+        assert_eq!(run_script("exit 101").ended.unwrap().code(), Some(101));
+        let key = format!("wdk_{}_{}", "a".repeat(12), "b".repeat(49));
+        let found = "the output holds the text of the API key wdk_aaaaaaaaaaaa…";
+        assert_eq!(error(&format!("echo {key}")), found);
+    }
+
+    #[test]
+    fn a_tests_time_is_read_whatever_became_of_it() {
+        let seconds = |line: &str| time("crate it", line).map(|test| test.seconds);
+        assert_eq!(seconds("test a::b ... ok <1.250s>"), Some(1.25));
+        assert_eq!(seconds("test a::b ... FAILED <0.001s>"), Some(0.001));
+        assert_eq!(seconds("test a::b ... ok"), None);
+        assert_eq!(seconds("running 2 tests"), None);
+    }
+}

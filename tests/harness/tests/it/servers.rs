@@ -1,0 +1,57 @@
+//! Servers and programs do not fail silently, and end with their owner.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::bail;
+use tokio::time::timeout;
+use water_harness::{Postgres, Program, Redis};
+
+type Result = anyhow::Result<()>;
+
+#[tokio::test]
+async fn a_dropped_process_is_gone() -> Result {
+    let process = Program::new("sleep").arg("600").start()?;
+    let entry = format!("/proc/{}", process.id());
+    assert!(Path::new(&entry).exists());
+    drop(process);
+    assert!(!Path::new(&entry).exists());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_program_that_ends_early_is_shown_with_its_last_words() -> Result {
+    let process = Program::new("sh")
+        .args(["-c", "echo no such setting >&2; exit 64"])
+        .start()?;
+    let never = async || -> Result { bail!("not yet") };
+    let error = process.ready(Duration::from_secs(20), never).await;
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "sh ended with exit status: 64:\nno such setting"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn wrong_sql_and_refused_commands_are_errors() -> Result {
+    let error = Postgres::shared().await?.sql("postgres", "SELECT nothing");
+    let error = error.unwrap_err().to_string();
+    assert!(error.starts_with("SELECT nothing: ERROR:"), "{error}");
+    let error = Redis::shared().await?.command(&["NOPE"]).await;
+    let error = error.unwrap_err().to_string();
+    assert!(error.starts_with("NOPE: ERR unknown command"), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_paused_server_answers_when_it_goes_on() -> Result {
+    let redis = Redis::start().await?;
+    redis.pause()?;
+    let mut ping = std::pin::pin!(redis.command(&["PING"]));
+    let early = timeout(Duration::from_millis(200), &mut ping).await;
+    assert!(early.is_err());
+    redis.resume()?;
+    assert_eq!(ping.await?, "+PONG\r\n");
+    Ok(())
+}
