@@ -1,6 +1,7 @@
 //! Running other programs: their output on success, the end of it with the attempt's name on failure.
 
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
@@ -87,7 +88,11 @@ pub fn cargo(arguments: &[&str], variables: &[(&str, String)]) -> Result<()> {
     cargo_ended(arguments, status.context("cannot start cargo")?)
 }
 
-/// Returns cargo in the checkout.
+/// Variables that cargo gives to the program that it runs, and so to every cargo that this one starts.
+const OF_THIS_PACKAGE: [&str; 2] = ["CARGO_MANIFEST_", "CARGO_PKG_"];
+
+/// Returns cargo in the checkout. It knows nothing of the package that this program is from: ring's build script is run
+/// again, and all that depends on it compiled again, where such a variable is another than the last time.
 pub fn cargo_command(arguments: &[&str], variables: &[(&str, String)]) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
@@ -95,6 +100,16 @@ pub fn cargo_command(arguments: &[&str], variables: &[(&str, String)]) -> Comman
         .args(arguments)
         .current_dir(project())
         .envs(variables.iter().map(|(name, value)| (name, value)));
+    let inherited = std::env::vars_os().map(|(name, _)| name);
+    let is_of_package = |name: &OsString| {
+        let name = name.to_string_lossy();
+        OF_THIS_PACKAGE
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+    };
+    for name in inherited.filter(is_of_package) {
+        command.env_remove(name);
+    }
     command
 }
 
@@ -178,6 +193,17 @@ mod tests {
             error.to_string(),
             "`sh -c echo out of space >&2; exit 3` ended with exit status: 3:\nout of space"
         );
+    }
+
+    #[test]
+    fn another_cargo_knows_nothing_of_this_package() {
+        for cargo in [cargo_command(&[], &[]), cargo_in_background(&[])] {
+            let is_gone = |name: &str| {
+                let mut variables = cargo.get_envs();
+                variables.any(|variable| variable == (name.as_ref(), None))
+            };
+            assert!(is_gone("CARGO_PKG_NAME") && is_gone("CARGO_MANIFEST_DIR"));
+        }
     }
 
     #[test]
