@@ -29,7 +29,9 @@ pub fn check() -> Result<()> {
         ];
         cargo(&[&install[..], &["cargo-shear"]].concat(), &without_debug)?;
     }
+    // Of files that no module names it only warns.
     let status = Command::new(&program)
+        .arg("--deny-warnings")
         .current_dir(project())
         .status()
         .with_context(|| format!("cannot start {}", program.display()))?;
