@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use serde_json::json;
+use water_e2e::load::TARGETS;
 use water_e2e::{ApiKey, Cluster, Component, Cut, Water, condition};
-
-use crate::traffic::TARGETS;
 
 /// Pods of each component of the release.
 const REPLICAS: usize = 2;

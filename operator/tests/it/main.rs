@@ -20,6 +20,7 @@ mod installation;
 mod key_life;
 mod listings;
 mod loading_gate;
+mod long;
 mod lost_leaders;
 mod moved_store;
 mod namespace_deletion;

@@ -1,20 +1,17 @@
 //! Tests of the sweep: it withdraws keys whose ApiKey went without a revocation, unless they are too many, and restores
 //! records that somebody changed.
 
-use std::time::Duration;
+mod long;
 
 use anyhow::ensure;
 use serde_json::json;
-use tokio::time::Instant;
 use water_harness::{Clock, Redis};
 
 use crate::Result;
 use crate::gate::{GRACE, Gate};
-use crate::steps::{OBJECT, count, event, prefix, ready, revoke, says, stalled, strip, until};
+use crate::steps::{OBJECT, count, prefix, ready, revoke, says, stalled, strip, until};
 use crate::world::{PATIENCE, World, api, brought};
 
-/// Interval between two sweeps.
-const EVERY: Duration = Duration::from_secs(60);
 /// A key id with a last use of long ago: the operator's first sweep ends with forgetting it.
 const NEVER_USED: &str = "000000000000";
 
@@ -37,32 +34,6 @@ async fn stripped(namespace: &str, count: u8) -> anyhow::Result<World> {
     redis.command(&["ZADD", &used, "1", NEVER_USED]).await?;
     world.operator("second")?;
     Ok(world)
-}
-
-#[tokio::test]
-async fn fault_17_keys_stripped_while_no_operator_ran_outlast_one_sweep_and_go_with_the_second()
--> Result {
-    let world = stripped("swept", 4).await?;
-    let (redis, used) = (Redis::shared().await?, format!("{}used", prefix(&world)));
-    until(&world, "the first sweep", async || {
-        let score = redis.command(&["ZSCORE", &used, NEVER_USED]).await?;
-        ensure!(score.starts_with("$-1"), "{score}");
-        Ok(())
-    })
-    .await?;
-    let first = Instant::now();
-    assert_eq!(world.published().await?.len(), 10, "after one sweep");
-    count(&world, 6).await?;
-    let after = first.elapsed();
-    assert!(after < EVERY * 3 / 2, "not by the second sweep: {after:?}");
-    event(&world, "water-data", "KeysSwept").await?;
-    // A backup may bring the ApiKeys back: no tombstone bars their keys.
-    for digit in '0'..='3' {
-        world
-            .in_force(&brought(&format!("key-{digit}"), digit))
-            .await?;
-    }
-    Ok(())
 }
 
 #[tokio::test]

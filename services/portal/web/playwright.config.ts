@@ -1,9 +1,10 @@
-//! The browser tests against a running cluster: beside each other where each keeps to its own keys, and then, one after
-//! the other, those tagged `@alone`, which measure or take portals away. Each that fails runs once more, and one that passes
-//! then is reported as flaky.
+//! The browser tests against a running cluster: beside each other where each keeps to its own keys; then, one after the
+//! other, those tagged `@alone`, which measure or take portals away; then the long ones. Each that fails runs once more, and
+//! one that passes then is reported as flaky.
 import { defineConfig } from '@playwright/test';
 
 const ALONE = /@alone/;
+const LONG = '**/*.long.spec.ts';
 // Searched for texts of keys afterwards.
 const folder = process.env['WATER_BROWSER_FOLDER'] ?? 'node_modules/.tests';
 
@@ -14,8 +15,9 @@ export default defineConfig({
   workers: 3,
   fullyParallel: true,
   projects: [
-    { name: 'beside', grepInvert: ALONE },
-    { name: 'alone', grep: ALONE, workers: 1, dependencies: ['beside'] },
+    { name: 'beside', testIgnore: LONG, grepInvert: ALONE },
+    { name: 'alone', testIgnore: LONG, grep: ALONE, workers: 1, dependencies: ['beside'] },
+    { name: 'long', testMatch: LONG, workers: 1, dependencies: ['alone'] },
   ],
   retries: 1,
   forbidOnly: true,

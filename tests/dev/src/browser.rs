@@ -6,52 +6,120 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::cluster::Cluster;
-use crate::process::under;
-use crate::progress::Progress;
+use crate::process::{run_reporting, under};
+use crate::progress::{Progress, Step};
+use crate::suites::{Results, Selection, Tier};
 use crate::{confidential, environment, web};
 
-/// Runs the browser tests; their output and the files that they leave are searched for API keys. Playwright runs each
-/// that fails once more; those that pass then are added to `flaky`.
-pub fn run(cluster: &Cluster, flaky: &mut Vec<String>) -> Result<()> {
-    let node_js = Progress::new().step("Packages of the browser tests", web::install_packages)?;
-    let folder = cluster.file("browser");
-    if folder.exists() {
-        fs::remove_dir_all(&folder).context("cannot remove what earlier browser tests left")?;
-    }
-    fs::create_dir(&folder).context("cannot make the folder of the browser tests")?;
-    // Chromium, as root, raises its own priority above all that it is tested with, unless it must not.
-    let weak = ["setpriv", "--bounding-set=-sys_nice"];
-    let mut npm = under(&weak, &node_js.npm(&web::folder(), &["test"]));
-    npm.envs(environment::variables(cluster)?);
-    let status =
-        confidential::run_searched(&mut npm, |_| {}).context("the browser tests' output")?;
-    let report = folder.join("report.json");
-    let report = fs::read(&report).with_context(|| format!("cannot read {}", report.display()))?;
-    let report = serde_json::from_slice(&report).context("Playwright's report is no JSON")?;
-    flaky.extend(titles(&report, "flaky"));
-    if !status.success() {
-        let failed = titles(&report, "unexpected").join("; ");
-        bail!("the browser tests ended with {status}: {failed}");
-    }
-    confidential::check(cluster)
+/// Characters of an ordinary text that mean something in a regular expression.
+const SPECIAL: &str = r"\^$.*+?()[]{}|/";
+
+/// A choice of browser tests.
+pub struct BrowserTests {
+    /// Arguments for Playwright.
+    arguments: Vec<String>,
 }
 
-/// Returns the files and titles of the tests that Playwright reports with this status.
-fn titles(report: &Value, status: &str) -> Vec<String> {
+impl BrowserTests {
+    /// Chooses the browser tests whose file or title has the selection's text.
+    pub fn of(selection: &Selection) -> Self {
+        let mut projects = vec!["beside", "alone"];
+        if selection.tier >= Tier::Long {
+            projects.push("long");
+        }
+        let mut arguments: Vec<_> = projects
+            .iter()
+            .map(|project| format!("--project={project}"))
+            .collect();
+        if let Some(text) = &selection.text {
+            // Without dependencies, of which every test would run; so none may run beside another.
+            arguments.extend(["--no-deps", "--workers=1"].map(str::to_owned));
+            // What it searches begins with the project's name.
+            arguments.push(format!(r"--grep=/^\S+ .*{}/", escaped(text)));
+        }
+        Self { arguments }
+    }
+
+    /// Chooses as [`Self::of`] does; none if there is no such test.
+    pub fn find(selection: &Selection, step: &Step) -> Result<Option<Self>> {
+        let tests = Self::of(selection);
+        let node_js = web::install_packages(step)?;
+        let mut arguments = vec!["--silent", "test", "--", "--list", "--reporter=json"];
+        arguments.push("--pass-with-no-tests");
+        arguments.extend(tests.arguments.iter().map(String::as_str));
+        let mut npm = node_js.npm(&web::folder(), &arguments);
+        let mut printed = String::new();
+        // It prints its errors where it prints its list.
+        run_reporting(&mut npm, &mut |line| printed.push_str(line))?;
+        let report: Value = serde_json::from_str(&printed).context("Playwright's list")?;
+        let found = specs(&report);
+        Ok((!found.is_empty()).then_some(tests))
+    }
+
+    /// Runs the tests; their output and the files that they leave are searched for API keys. Playwright runs each that
+    /// fails once more; those that pass then are flaky.
+    pub fn run(&self, cluster: &Cluster, results: &mut Results) -> Result<()> {
+        let node_js =
+            Progress::new().step("Packages of the browser tests", web::install_packages)?;
+        let folder = cluster.file("browser");
+        if folder.exists() {
+            fs::remove_dir_all(&folder).context("cannot remove what earlier browser tests left")?;
+        }
+        fs::create_dir(&folder).context("cannot make the folder of the browser tests")?;
+        // Chromium, as root, raises its own priority above all that it is tested with, unless it must not.
+        let weak = ["setpriv", "--bounding-set=-sys_nice"];
+        let arguments = self.arguments.iter().map(String::as_str);
+        let arguments: Vec<_> = ["test", "--"].into_iter().chain(arguments).collect();
+        let mut npm = under(&weak, &node_js.npm(&web::folder(), &arguments));
+        npm.envs(environment::variables(cluster)?);
+        let status = confidential::run_searched(&mut npm).context("the browser tests' output")?;
+        let report = folder.join("report.json");
+        let report =
+            fs::read(&report).with_context(|| format!("cannot read {}", report.display()))?;
+        let report = serde_json::from_slice(&report).context("Playwright's report is no JSON")?;
+        let specs = specs(&report);
+        results.count += specs.len();
+        results.flaky.extend(titles(&specs, "flaky"));
+        if !status.success() {
+            let failed = titles(&specs, "unexpected").join("; ");
+            bail!("the browser tests ended with {status}: {failed}");
+        }
+        confidential::check(cluster)
+    }
+}
+
+/// Returns a regular expression that finds the text as it is.
+fn escaped(text: &str) -> String {
+    let escape = |character: char| {
+        let special = SPECIAL.contains(character).then_some('\\');
+        special.into_iter().chain([character])
+    };
+    text.chars().flat_map(escape).collect()
+}
+
+/// Returns the tests of Playwright's report.
+fn specs(report: &Value) -> Vec<Value> {
     let items = |value: &Value, name: &str| value[name].as_array().cloned().unwrap_or_default();
     let mut found = Vec::new();
     for suite in items(report, "suites") {
-        for spec in items(&suite, "specs") {
-            let tests = items(&spec, "tests");
-            if tests.iter().any(|test| test["status"] == status) {
-                let text = |name: &str| spec[name].as_str().unwrap_or_default().to_owned();
-                found.push(format!("{} {}", text("file"), text("title")));
-            }
-        }
+        found.extend(items(&suite, "specs"));
         // A file's `describe` blocks.
-        found.extend(titles(&suite, status));
+        found.extend(specs(&suite));
     }
     found
+}
+
+/// Returns the files and titles of the tests with this status.
+fn titles(specs: &[Value], status: &str) -> Vec<String> {
+    let has_it = |spec: &&Value| {
+        let mut tests = spec["tests"].as_array().into_iter().flatten();
+        tests.any(|test| test["status"] == status)
+    };
+    let text = |text: &Value| text.as_str().unwrap_or_default().to_owned();
+    let found = specs.iter().filter(has_it);
+    found
+        .map(|spec| format!("{} {}", text(&spec["file"]), text(&spec["title"])))
+        .collect()
 }
 
 #[cfg(test)]
@@ -64,16 +132,27 @@ mod tests {
     fn tests_are_found_by_their_status_in_every_block() {
         let spec = |title, status| json!({ "file": "a.spec.ts", "title": title, "tests": [{ "status": status }] });
         let inner = json!({ "specs": [spec("within", "flaky")] });
-        let specs = [
+        let some = [
             spec("good", "expected"),
             spec("again", "flaky"),
             spec("bad", "unexpected"),
         ];
-        let report = json!({ "suites": [{ "specs": specs, "suites": [inner] }] });
-        assert_eq!(
-            titles(&report, "flaky"),
-            ["a.spec.ts again", "a.spec.ts within"]
-        );
-        assert_eq!(titles(&report, "unexpected"), ["a.spec.ts bad"]);
+        let report = json!({ "suites": [{ "specs": some, "suites": [inner] }] });
+        let specs = specs(&report);
+        assert_eq!(specs.len(), 4);
+        let flaky = ["a.spec.ts again", "a.spec.ts within"];
+        assert_eq!(titles(&specs, "flaky"), flaky);
+        assert_eq!(titles(&specs, "unexpected"), ["a.spec.ts bad"]);
+    }
+
+    #[test]
+    fn a_text_is_searched_as_it_is() {
+        let selection = Selection {
+            tier: Tier::Long,
+            text: Some("a.b (c)".to_owned()),
+        };
+        let BrowserTests { arguments } = BrowserTests::of(&selection);
+        assert_eq!(arguments.last().unwrap(), r"--grep=/^\S+ .*a\.b \(c\)/");
+        assert!(arguments.contains(&"--project=long".to_owned()));
     }
 }

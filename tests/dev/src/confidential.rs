@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, BufRead, BufReader, IsTerminal as _, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Sender};
@@ -15,7 +15,6 @@ use anyhow::{Context, Result, bail, ensure};
 use water_harness::find_key_text;
 
 use crate::cluster::Cluster;
-use crate::process::{cargo_command, cargo_ended};
 use crate::wait;
 
 /// Folders in which no text of any key may be: logs of programs and pods, Redis, and the remains of browsers.
@@ -117,8 +116,8 @@ fn read(file: &Path) -> Result<Vec<u8>> {
 const LINGER: Duration = Duration::from_secs(5);
 
 /// Runs `command` to its end and returns its status, or the error that its output holds an API key, whatever
-/// its status. `read` is given each line of its standard output.
-pub fn run_searched(command: &mut Command, mut read: impl FnMut(&str)) -> Result<ExitStatus> {
+/// its status.
+pub fn run_searched(command: &mut Command) -> Result<ExitStatus> {
     let mut child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -128,45 +127,23 @@ pub fn run_searched(command: &mut Command, mut read: impl FnMut(&str)) -> Result
     let stderr = child.stderr.take().context("standard error is piped")?;
     let (ended, outputs) = mpsc::channel();
     let again = ended.clone();
-    thread::spawn(move || show(stderr, io::stderr(), &again, |_| {}));
-    let (told, lines) = mpsc::channel();
-    thread::spawn(move || {
-        // Nobody reads the lines after the end.
-        let tell = |line: &str| drop(told.send(line.to_owned()));
-        show(stdout, io::stdout(), &ended, tell);
-    });
+    thread::spawn(move || show(stderr, io::stderr(), &again));
+    thread::spawn(move || show(stdout, io::stdout(), &ended));
     let status = child.wait().context("cannot wait for its end")?;
     let found = (0..2).find_map(|_| outputs.recv_timeout(LINGER).ok()?);
-    lines.try_iter().for_each(|line| read(&line));
     if let Some(key) = found {
         bail!("the output holds the text of the API key {key}…");
     }
     Ok(status)
 }
 
-/// Runs cargo in the checkout and searches its output for API keys. `read` is given the lines of its standard
-/// output when it has ended.
-pub fn cargo_searched(
-    arguments: &[&str],
-    variables: &[(&str, String)],
-    read: impl FnMut(&str),
-) -> Result<()> {
-    let mut command = cargo_command(arguments, variables);
-    if io::stderr().is_terminal() {
-        command.env("CARGO_TERM_COLOR", "always");
-    }
-    let status = run_searched(&mut command, read);
-    cargo_ended(arguments, status.context("cargo's output")?)
-}
-
 /// Hands lines on until there are no more, and then reports the first key among them.
-fn show(from: impl Read, mut to: impl Write, ended: &Sender<Option<String>>, tell: impl Fn(&str)) {
+fn show(from: impl Read, mut to: impl Write, ended: &Sender<Option<String>>) {
     let (mut from, mut line, mut found) = (BufReader::new(from), Vec::new(), None);
     while from.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
         found = found.or_else(|| find_key_text(&line));
         // Nobody may be reading any more; the search goes on.
         let _ = to.write_all(&line);
-        tell(&String::from_utf8_lossy(&line));
         line.clear();
     }
     let _ = to.flush();
@@ -258,23 +235,14 @@ mod tests {
     }
 
     fn run(script: &str) -> Result<ExitStatus> {
-        run_searched(Command::new("sh").args(["-c", script]), |_| {})
-    }
-
-    #[test]
-    fn each_line_of_standard_output_is_handed_on() {
-        let mut lines = Vec::new();
-        let mut command = Command::new("sh");
-        command.args(["-c", "echo one; echo other >&2; echo two"]);
-        run_searched(&mut command, |line| lines.push(line.to_owned())).unwrap();
-        assert_eq!(lines, ["one\n", "two\n"]);
+        run_searched(Command::new("sh").args(["-c", script]))
     }
 
     #[test]
     fn a_key_in_an_output_is_an_error_that_shows_its_public_part() {
         let (mut shown, (ended, outputs)) = (Vec::new(), mpsc::channel());
         let printed = format!("one\nkey=wdk_{}_{}\nlast", "a".repeat(12), "b".repeat(49));
-        show(printed.as_bytes(), &mut shown, &ended, |_| {});
+        show(printed.as_bytes(), &mut shown, &ended);
         assert_eq!(shown, printed.as_bytes());
         let found = outputs.recv().unwrap();
         assert_eq!(found.as_deref(), Some("wdk_aaaaaaaaaaaa"));

@@ -32,6 +32,22 @@ struct Entry {
     date: String,
 }
 
+/// Number of random sequences of changes and faults that a run with all faults tries.
+const SEQUENCES: &str = "200";
+
+/// Returns the variables with which tests of faults take their longer form, and the model explores its wider bounds.
+pub fn variables() -> Result<Vec<(&'static str, String)>> {
+    // Other sequences every day, the same ones all day. They print their seed.
+    let day = run(Command::new("date").args(["--utc", "+%Y%j"]))?;
+    let seed = std::env::var("WATER_FAULT_SEED").unwrap_or(day.trim().into());
+    Ok(vec![
+        ("WATER_FAULTS", "all".to_owned()),
+        ("WATER_FAULT_SEQUENCES", SEQUENCES.to_owned()),
+        ("WATER_FAULT_SEED", seed),
+        ("WATER_MODEL", "full".to_owned()),
+    ])
+}
+
 /// Writes the report, and returns how many faults were held, and of how many.
 pub fn write(mut outcomes: Outcomes) -> Result<(usize, usize)> {
     let recorded = project().join(MEASURED.1);
@@ -69,7 +85,7 @@ fn entry(number: usize, tests: &[String], outcomes: &Outcomes, date: &str) -> En
         .iter()
         .filter(|test| numbers(test).any(|it| it == number))
     {
-        let Some(outcome) = outcomes.named(test) else {
+        let Some(outcome) = outcomes.get(test) else {
             not_run.push(test.clone());
             continue;
         };
@@ -111,13 +127,18 @@ mod tests {
     fn a_fault_is_held_when_nothing_failed_is_missing_or_lacking() {
         let mut outcomes = Outcomes::default();
         let lines = "test a::fault_01_02_a ... ok\ntest fault_02_b ... FAILED\ntest fault_02_b ... ok\n\
-            test fault_31_d ... ok\ntest fault_05_e ... ok\nconverged after 9 s\nsuccesses:\n\
+            test fault_31_d ... ok\nconverged after 9 s\nsuccesses:\n\
             ---- a::fault_01_02_a stdout ----\nconverged after 0.5 s\nconverged after 0.25 s\n\
             Create has 31 requests; killed 30 times";
         lines.lines().for_each(|line| outcomes.read(line));
-        outcomes.forget("fault_05_e");
-        let tests = ["01_02_a", "02_b", "03_c", "31_d", "05_e"].map(|name| format!("fault_{name}"));
-        let mut tests = tests.to_vec();
+        let tests = [
+            "a::fault_01_02_a",
+            "fault_02_b",
+            "fault_03_c",
+            "fault_31_d",
+            "fault_05_e",
+        ];
+        let mut tests = tests.map(str::to_owned).to_vec();
         let rows = |holds| json!({ "date": 1, "rows": [{ "holds": holds }, { "holds": null }] });
         tests.push(measured(&mut outcomes, &rows(true)));
         let found = |number| entry(number, &tests, &outcomes, "today");
@@ -133,7 +154,7 @@ mod tests {
                 "held"
             ]
         );
-        assert_eq!(found(1).note, "fault_01_02_a (31 requests)");
+        assert_eq!(found(1).note, "a::fault_01_02_a (31 requests)");
         assert_eq!(found(1).converge_seconds, Some(0.5));
         assert_eq!(found(2).note, "failed: fault_02_b");
         assert_eq!(found(3).note, "did not run: fault_03_c");

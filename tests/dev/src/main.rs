@@ -58,6 +58,7 @@ use clap::{Parser, Subcommand};
 
 use crate::cluster::Cluster;
 use crate::clusters::Clusters;
+use crate::suites::Tier;
 
 /// A real single-node Kubernetes cluster on this machine, with Water Data API on it.
 #[derive(Parser)]
@@ -92,13 +93,18 @@ enum Command {
         /// `cargo dev env`.
         version: Option<String>,
     },
-    /// Run every check and every test, on a separate cluster.
+    /// Run every check and the tests that every change has to pass, on a separate cluster.
     Test {
-        /// Run only the parts whose name contains this, such as "whole-system".
+        /// Run only the parts whose name contains this, such as "whole-system"; or, where no part has it, the
+        /// tests whose path contains it, such as "gate it limits".
         #[arg(long)]
         only: Option<String>,
-        /// Run the faults that take long, too, and write the report of all faults, unless only some
-        /// parts run.
+        /// Run the tests that take minutes or measure time, too, and record that all have passed, unless only
+        /// some tests run.
+        #[arg(long)]
+        long: bool,
+        /// Run all of `--long`, faults in their longer form, and write the report of all faults, unless only
+        /// some tests run.
         #[arg(long)]
         faults: bool,
         /// Print the time of each step, of compilations and of tests at the end.
@@ -153,11 +159,18 @@ fn run(command: Command) -> Result<()> {
         Command::Images { version } => up::images_of(version),
         Command::Test {
             only,
+            long,
             faults,
             profile,
         } => test::run(&test::Asked {
             only: only.as_deref(),
-            faults,
+            tier: if faults {
+                Tier::Faults
+            } else if long {
+                Tier::Long
+            } else {
+                Tier::First
+            },
             profile,
         }),
         Command::Bench { part } => bench::run(part),

@@ -1,7 +1,7 @@
 //! Running other programs: their output on success, the end of it with the attempt's name on failure.
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
@@ -85,14 +85,15 @@ pub fn run_to_end(command: &mut Command, report: &mut dyn FnMut(&str)) -> Result
 /// Runs cargo in the checkout, with its output on the terminal.
 pub fn cargo(arguments: &[&str], variables: &[(&str, String)]) -> Result<()> {
     let status = cargo_command(arguments, variables).status();
-    cargo_ended(arguments, status.context("cannot start cargo")?)
+    let status = status.context("cannot start cargo")?;
+    if !status.success() {
+        bail!("`cargo {}` ended with {status}", arguments.join(" "));
+    }
+    Ok(())
 }
 
-/// Variables that cargo gives to the program that it runs, and so to every cargo that this one starts.
-const OF_THIS_PACKAGE: [&str; 2] = ["CARGO_MANIFEST_", "CARGO_PKG_"];
-
-/// Returns cargo in the checkout. It knows nothing of the package that this program is from: ring's build script is run
-/// again, and all that depends on it compiled again, where such a variable is another than the last time.
+/// Returns cargo in the checkout. It knows nothing of the package that this program is from: ring's build script runs
+/// again, and all that depends on it is compiled again, whenever a variable about a package has changed.
 pub fn cargo_command(arguments: &[&str], variables: &[(&str, String)]) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
@@ -100,17 +101,18 @@ pub fn cargo_command(arguments: &[&str], variables: &[(&str, String)]) -> Comman
         .args(arguments)
         .current_dir(project())
         .envs(variables.iter().map(|(name, value)| (name, value)));
-    let inherited = std::env::vars_os().map(|(name, _)| name);
-    let is_of_package = |name: &OsString| {
-        let name = name.to_string_lossy();
-        OF_THIS_PACKAGE
-            .iter()
-            .any(|prefix| name.starts_with(prefix))
-    };
-    for name in inherited.filter(is_of_package) {
-        command.env_remove(name);
+    for (name, _) in std::env::vars_os() {
+        if is_of_a_package(&name) {
+            command.env_remove(name);
+        }
     }
     command
+}
+
+/// Whether cargo gives a variable of this name to the programs that it runs, about their package.
+fn is_of_a_package(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
 }
 
 /// Returns cargo in the checkout, which computes only where nothing else wants to: not even a thread at nice 19 gives way
@@ -136,14 +138,6 @@ pub fn under(program: &[&str], command: &Command) -> Command {
         wrapped.current_dir(folder);
     }
     wrapped
-}
-
-/// Fails unless cargo succeeded.
-pub fn cargo_ended(arguments: &[&str], status: ExitStatus) -> Result<()> {
-    if !status.success() {
-        bail!("`cargo {}` ended with {status}", arguments.join(" "));
-    }
-    Ok(())
 }
 
 /// Returns the program and its arguments as one would type them. Secrets are never arguments.
@@ -196,14 +190,10 @@ mod tests {
     }
 
     #[test]
-    fn another_cargo_knows_nothing_of_this_package() {
-        for cargo in [cargo_command(&[], &[]), cargo_in_background(&[])] {
-            let is_gone = |name: &str| {
-                let mut variables = cargo.get_envs();
-                variables.any(|variable| variable == (name.as_ref(), None))
-            };
-            assert!(is_gone("CARGO_PKG_NAME") && is_gone("CARGO_MANIFEST_DIR"));
-        }
+    fn variables_about_a_package_are_known() {
+        let is_one = |name: &str| is_of_a_package(name.as_ref());
+        assert!(is_one("CARGO_PKG_NAME") && is_one("CARGO_MANIFEST_DIR"));
+        assert!(!is_one("CARGO_TARGET_DIR") && !is_one("CARGO"));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod compile;
 mod results;
+mod selection;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -22,13 +23,16 @@ use crate::timeline::Timeline;
 
 pub use compile::compile;
 pub use results::{MOST_FLAKY, Results};
+pub use selection::{Selected, Selection, Tier};
 
 /// A test program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suite {
-    /// Package and target, such as `water-gate it`.
+    /// Package and target, such as `gate it`.
     pub name: String,
     pub program: PathBuf,
+    /// Tests that run.
+    pub tests: Vec<String>,
     /// Folder of the package, in which cargo runs tests.
     folder: PathBuf,
 }
@@ -76,7 +80,7 @@ impl Queue {
     /// since other suites may print meanwhile.
     pub fn work(&self, terms: &Terms) -> Vec<Outcome> {
         std::iter::from_fn(|| self.next())
-            .map(|suite| suite.run(terms, &[]))
+            .map(|suite| suite.run(terms))
             .inspect(Outcome::print)
             .collect()
     }
@@ -102,13 +106,24 @@ impl Outcome {
 }
 
 impl Suite {
-    /// Runs the program to its end.
-    fn run(self, terms: &Terms, arguments: &[&str]) -> Outcome {
+    /// Returns the suite with these of its tests; none without any.
+    pub fn of(&self, tests: Vec<String>) -> Option<Self> {
+        let some = Some(tests).filter(|tests| !tests.is_empty());
+        some.map(|tests| Self {
+            tests,
+            ..self.clone()
+        })
+    }
+
+    /// Runs its tests to their end.
+    fn run(self, terms: &Terms) -> Outcome {
         let mut lines = Vec::new();
         let ended = if terms.interruption.has_come() {
             Err(anyhow!("not run: interrupted"))
         } else {
-            let start = || self.start(terms, arguments, &mut lines);
+            let tests = self.tests.iter().map(String::as_str);
+            let arguments: Vec<_> = ["--exact"].into_iter().chain(tests).collect();
+            let start = || self.start(terms, &arguments, &mut lines);
             terms.timeline.record(&self.name, start)
         };
         Outcome {
@@ -165,12 +180,13 @@ pub fn time(suite: &str, line: &str) -> Option<TestTime> {
 mod tests {
     use super::*;
 
-    /// Returns the outcome of a suite that runs the script. It is not printed: the run that this test is part
-    /// of would find the key in it.
-    fn run_script(script: &str) -> Outcome {
+    /// Returns what a suite that runs the script prints, and how it ends. It is not printed: the run that this test is
+    /// part of would find the key in it.
+    fn run_script(script: &str) -> (Vec<String>, Result<ExitStatus>) {
         let suite = Suite {
             name: "crate it".to_owned(),
             program: "/bin/sh".into(),
+            tests: Vec::new(),
             folder: "/".into(),
         };
         let terms = Terms {
@@ -179,20 +195,23 @@ mod tests {
             timeline: Timeline::start(),
             interruption: Interruption::default(),
         };
-        suite.run(&terms, &["-c", script])
+        let mut lines = Vec::new();
+        let ended = suite.start(&terms, &["-c", script], &mut lines);
+        (lines, ended)
     }
 
     #[test]
     fn a_suite_runs_with_its_variables_and_its_lines_are_kept() {
-        let outcome = run_script("echo test a ... ok; echo $GREETING $RUST_TEST_THREADS >&2");
-        assert!(outcome.ended.unwrap().success());
-        assert_eq!(outcome.lines, ["test a ... ok", "hello 1"]);
+        let (lines, ended) =
+            run_script("echo test a ... ok; echo $GREETING $RUST_TEST_THREADS >&2");
+        assert!(ended.unwrap().success());
+        assert_eq!(lines, ["test a ... ok", "hello 1"]);
     }
 
     #[test]
     fn a_key_in_the_output_is_an_error() {
-        let error = |script: &str| run_script(script).ended.unwrap_err().to_string();
-        assert_eq!(run_script("exit 101").ended.unwrap().code(), Some(101));
+        let error = |script: &str| run_script(script).1.unwrap_err().to_string();
+        assert_eq!(run_script("exit 101").1.unwrap().code(), Some(101));
         let key = format!("wdk_{}_{}", "a".repeat(12), "b".repeat(49));
         let found = "the output holds the text of the API key wdk_aaaaaaaaaaaa…";
         assert_eq!(error(&format!("echo {key}")), found);

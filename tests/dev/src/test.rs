@@ -1,32 +1,35 @@
-//! `cargo dev test`: every check and every test, on a separate cluster, with the failures and one summary at
+//! `cargo dev test`: every check and the tests of a tier, on a separate cluster, with the failures and one summary at
 //! the end.
 //!
 //! Test programs are compiled, and sources checked, during the tests of the whole system, and yield to them.
 //! Other tests do not run meanwhile, since these measure times.
 
 mod checks;
-mod long_faults;
+mod places;
+mod record;
 mod summary;
 mod whole_system;
 
 use std::thread::available_parallelism;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::background::Background;
+use crate::browser::BrowserTests;
 use crate::faults;
 use crate::interruption::Interruption;
 use crate::profile::Profile;
 use crate::progress::Progress;
-use crate::suites::{self, MOST_FLAKY, Outcome, Queue, Results, Terms};
+use crate::suites::{MOST_FLAKY, Outcome, Queue, Results, Selection, Terms, Tier};
 use crate::timeline::Timeline;
 use crate::{binaries, clusters, disk, marks, packages, programs, web};
-use checks::Queues;
+use places::{Places, queues};
+use record::{RECORD, Tested};
 use summary::Summary;
 
 const WHOLE_SYSTEM: &str = "whole-system tests on a cluster";
 const COMPONENTS: &str = "unit and component tests";
-const LONG_FAULTS: &str = "faults that take long";
 
 /// GiB that the first run fills in a checkout, …
 const FIRST_RUN: u32 = 12;
@@ -35,10 +38,10 @@ const LATER_RUN: u32 = 3;
 
 /// Options of the user.
 pub struct Asked<'a> {
-    /// Name of the parts that run: those whose name contains it.
+    /// Text in the names of the parts that run; or, where no part has it, in the paths of the tests.
     pub only: Option<&'a str>,
-    /// The faults that take long, too, and, after all parts, the report of all faults.
-    pub faults: bool,
+    /// Tests that run.
+    pub tier: Tier,
     /// Tables of the time at the end.
     pub profile: bool,
 }
@@ -46,6 +49,20 @@ pub struct Asked<'a> {
 impl Asked<'_> {
     fn wants(&self, part: &str) -> bool {
         self.only.is_none_or(|only| part.contains(only))
+    }
+
+    /// Whether whole parts run, not single tests.
+    fn is_for_parts(&self) -> bool {
+        let mut parts = checks::names().chain([WHOLE_SYSTEM, COMPONENTS]);
+        parts.any(|part| self.wants(part))
+    }
+
+    fn selection(&self) -> Selection {
+        let text = self.only.filter(|_| !self.is_for_parts());
+        Selection {
+            tier: self.tier,
+            text: text.map(str::to_owned),
+        }
     }
 }
 
@@ -57,50 +74,54 @@ struct Run {
     results: Results,
 }
 
-/// Runs the parts of the options. An error says that something failed, the summary above it what.
+/// Runs what the options name. An error says that something failed, the summary above it what.
 pub fn run(asked: &Asked<'_>) -> Result<()> {
-    let mut parts = checks::names().chain([WHOLE_SYSTEM, COMPONENTS, LONG_FAULTS]);
-    ensure!(
-        parts.any(|part| asked.wants(part)),
-        "no part of the run is called so: `cargo dev test --help`"
-    );
+    let is_whole = asked.only.is_none();
     let interruption = Interruption::watch()?;
-    if asked.wants(WHOLE_SYSTEM) {
+    if asked.is_for_parts() && asked.wants(WHOLE_SYSTEM) {
         clusters::refuse_running()?;
     }
-    if asked.only.is_none() {
+    if is_whole {
         let has_run = marks::exist();
         disk::has_room(if has_run { LATER_RUN } else { FIRST_RUN })?;
     }
     let timeline = Timeline::start();
     let profile = asked.profile.then(|| Profile::start(&timeline));
-    prepare(asked.wants(WHOLE_SYSTEM), &timeline)?;
     let mut run = Run {
         summary: Summary::new(&timeline),
         timeline,
         interruption,
         results: Results::default(),
     };
-    run.parts(asked)?;
-    let Results {
-        outcomes,
-        flaky,
-        times,
-    } = run.results;
-    for (test, printed) in outcomes.failures() {
+    let tested = (is_whole && asked.tier >= Tier::Long).then(Tested::now);
+    let tested = tested.transpose()?;
+    if let Some(refusal) = tested.as_ref().and_then(Tested::refusal) {
+        eprintln!("{refusal}");
+        run.summary.note(refusal);
+    }
+    if asked.is_for_parts() {
+        run.parts(asked)?;
+    } else {
+        run.tests(asked)?;
+    }
+    for (test, printed) in run.results.outcomes.failures() {
         eprintln!("\n── {test} failed");
         printed.iter().for_each(|line| eprintln!("{line}"));
     }
-    if asked.faults && asked.only.is_none() && !run.interruption.has_come() {
-        let (held, all) = faults::write(outcomes)?;
-        let report = faults::REPORT;
-        run.summary
-            .note(&format!("faults: {held} of {all} held, as {report} says"));
+    run.summary.name_flaky(&run.results.flaky, MOST_FLAKY);
+    if is_whole && asked.tier >= Tier::Faults && !run.interruption.has_come() {
+        run.report_faults();
+    }
+    if let Some(tested) = tested
+        && !run.summary.has_failed()
+    {
+        let Results { count, flaky, .. } = &run.results;
+        let recorded = tested.record(run.timeline.elapsed(), *count, flaky);
+        run.summary.ended(RECORD, Duration::ZERO, &recorded);
     }
     if let Some(profile) = profile {
-        eprintln!("{}", profile.report(times));
+        eprintln!("{}", profile.report(run.results.times));
     }
-    run.summary.name_flaky(&flaky, MOST_FLAKY);
     eprintln!("\nSummary\n{}", run.summary);
     if run.summary.has_failed() {
         bail!("not everything passed");
@@ -109,29 +130,52 @@ pub fn run(asked: &Asked<'_>) -> Result<()> {
 }
 
 impl Run {
+    /// Runs the parts of the options, with all tests of the tier.
     fn parts(&mut self, asked: &Asked<'_>) -> Result<()> {
-        let (whole_system, whole_systems) = suites::queue();
-        let (component, components) = suites::queue();
-        let (timed, timed_components) = suites::queue();
-        let senders = Queues {
-            whole_system,
-            components: component,
-            timed,
-        };
-        let checks = checks::begin(asked, &self.timeline, senders);
+        prepare(asked.wants(WHOLE_SYSTEM), &self.timeline)?;
+        let (senders, queues) = queues();
+        let checks = checks::begin(asked, &self.timeline, &self.interruption, senders);
         if asked.wants(WHOLE_SYSTEM) {
-            self.part(WHOLE_SYSTEM, |run| whole_system::run(run, &whole_systems));
+            let in_browser = BrowserTests::of(&asked.selection());
+            self.part(WHOLE_SYSTEM, |run| {
+                whole_system::run(run, &queues.cluster, Some(&in_browser))
+            });
         }
         if asked.wants(COMPONENTS) {
-            self.part(COMPONENTS, |run| {
-                run.components(&components, &timed_components)
-            });
+            self.part(COMPONENTS, |run| run.components(&queues, asked.tier));
         }
         let mut progress = Progress::on(&self.timeline);
         let checked = progress.step("Rest of the checks", |step| checks.finish(step))?;
         self.summary.extend(checked);
-        if asked.faults && asked.wants(LONG_FAULTS) {
-            self.part(LONG_FAULTS, long_faults::run);
+        Ok(())
+    }
+
+    /// Runs the tests whose path has the text of the options, and what they need.
+    fn tests(&mut self, asked: &Asked<'_>) -> Result<()> {
+        prepare(false, &self.timeline)?;
+        let selection = asked.selection();
+        let mut progress = Progress::on(&self.timeline);
+        let compile = |step: &_| checks::compile(asked.profile, step, &selection);
+        let (suites, _) = progress.step("Test programs", compile)?;
+        let find = |step: &_| BrowserTests::find(&selection, step);
+        let in_browser = progress.step("List of browser tests", find)?;
+        let components = !suites.has_no_components();
+        let on_cluster = !suites.cluster.is_empty() || in_browser.is_some();
+        ensure!(
+            components || on_cluster,
+            "no part and no test is called so, or only long tests are, which need `--long`"
+        );
+        let (senders, queues) = queues();
+        senders.send(suites);
+        if on_cluster {
+            clusters::refuse_running()?;
+            prepare(true, &self.timeline)?;
+            self.part(WHOLE_SYSTEM, |run| {
+                whole_system::run(run, &queues.cluster, in_browser.as_ref())
+            });
+        }
+        if components {
+            self.part(COMPONENTS, |run| run.components(&queues, asked.tier));
         }
         Ok(())
     }
@@ -142,15 +186,19 @@ impl Run {
             return;
         }
         eprintln!("\n── {name}");
-        let begin = self.timeline.elapsed();
-        let result = self.timeline.clone().record(name, || part(self));
+        let (begin, before) = (self.timeline.elapsed(), self.results.count);
+        let result = self.timeline.clone().record(name, || {
+            part(self)?;
+            ensure!(self.results.count > before, "no test ran");
+            Ok(())
+        });
         let taken = self.timeline.elapsed() - begin;
         self.summary.ended(name, taken, &result);
     }
 
-    /// Runs two suites at a time: while one waits for its last tests, the other uses the processors. Those
-    /// that measure times come after them, alone.
-    fn components(&mut self, components: &Queue, timed: &Queue) -> Result<()> {
+    /// Runs two suites at a time: while one waits for its last tests, the other uses the processors. Tests
+    /// that are long come after them, one by one.
+    fn components(&mut self, queues: &Places<Queue>, tier: Tier) -> Result<()> {
         let processors = available_parallelism().context("cannot count the processors")?;
         let terms = Terms {
             // Most tests wait for servers most of their time.
@@ -159,24 +207,48 @@ impl Run {
             timeline: self.timeline.clone(),
             interruption: self.interruption.clone(),
         };
-        let (second, also) = (components.clone(), terms.clone());
+        let (second, also) = (queues.beside.clone(), terms.clone());
         let second = Background::start(&self.timeline, "Every second suite", move |_| {
             Ok(second.work(&also))
         });
-        let mut outcomes = components.work(&terms);
+        let mut outcomes = queues.beside.work(&terms);
         let mut progress = Progress::on(&self.timeline);
         outcomes.extend(progress.step("Last suite", |step| second.finish(step))?);
-        outcomes.extend(timed.work(&Terms {
+        let beside = self.read(outcomes, &terms);
+        let mut alone = Terms {
             threads: 1,
-            ..terms.clone()
-        }));
-        self.read(outcomes, &terms)
+            ..terms
+        };
+        if tier >= Tier::Faults {
+            alone.variables = faults::variables()?;
+        }
+        let outcomes = queues.alone.work(&alone);
+        both(beside, self.read(outcomes, &alone))
     }
 
     /// Notes the results of suites' tests, and runs those that failed again. An error names those that failed twice, or
     /// must not run again.
     fn read(&mut self, outcomes: Vec<Outcome>, terms: &Terms) -> Result<()> {
         self.results.add(outcomes, terms, Outcome::print)
+    }
+
+    /// Writes the report of all faults.
+    fn report_faults(&mut self) {
+        let report = faults::REPORT;
+        match faults::write(std::mem::take(&mut self.results.outcomes)) {
+            Ok((held, all)) => self
+                .summary
+                .note(&format!("faults: {held} of {all} held, as {report} says")),
+            Err(error) => self.summary.fail(report, &format!("{error:#}")),
+        }
+    }
+}
+
+/// Returns the errors of both.
+fn both(one: Result<()>, other: Result<()>) -> Result<()> {
+    match (one, other) {
+        (Err(one), Err(other)) => bail!("{one:#}; {other:#}"),
+        (one, other) => one.and(other),
     }
 }
 

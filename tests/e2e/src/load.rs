@@ -17,6 +17,14 @@ use water_harness::{Answer, HttpClient};
 
 use crate::Water;
 
+/// Targets of a load, in turn: one of each family of the API.
+pub const TARGETS: [&str; 4] = [
+    "/api/v1/stress",
+    "/api/v1/risque",
+    "/api/v1/hydrorisk",
+    "/api/v1/conformite",
+];
+
 /// A client that waits longer has given up.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Clients behind one machine share so many connections; a request whose turn has not come waits, and its

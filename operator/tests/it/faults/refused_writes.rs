@@ -1,22 +1,72 @@
 //! The API server refuses what the operator writes of one ApiKey. What restricts the key is in force all the same, and
 //! a condition names the cause.
 
+use std::time::Duration;
+
 use anyhow::ensure;
 use serde_json::json;
-use water_kit::operator::world::{World, brought, key, shown};
+use tokio::time::Instant;
+use water_domain::KeyHash;
+use water_keystore::KeyState;
+use water_kit::at_most;
+use water_kit::operator::world::{PATIENCE, World, brought, key, shown};
 
-use super::undone_writes::{self, suspend};
 use crate::Result;
 use crate::audit::writes;
 use crate::policies::{BY_OPERATOR, refuse, refused, writes_of};
-use crate::steps::{edit, logs, look_again, measured, ready, revoke, says, until};
-use crate::world::PATIENCE;
+use crate::steps::{current, delete, edit, logs, look_again, measured, ready, revoke, says, until};
 
+/// Longest time until a restriction is in force.
+const IN_FORCE: Duration = Duration::from_secs(1);
+/// Time limit of a write of the label, for which a restriction does not wait.
+const LABEL_WITHIN: Duration = Duration::from_secs(5);
 const GROUP: &str = "waterdata.dev";
 const LABEL: &str = "waterdata.dev/account";
 /// Condition in CEL: no account's label is there.
 const UNLABELLED: &str =
     "!has(object.metadata.labels) || !('waterdata.dev/account' in object.metadata.labels)";
+
+/// Suspends a key, which is in force in time.
+pub async fn suspend_in_time(world: &World, name: &str) -> Result {
+    let hash = current(&world.get(&format!("apikey/{name}"))?)?.parse()?;
+    let edited = || edit(world, name, &json!({ "suspend": true }));
+    restricted(world, hash, Some(KeyState::Suspended), edited).await
+}
+
+/// Deletes an ApiKey, whose key is revoked in time.
+async fn revoke_in_time(world: &World, name: &str) -> Result {
+    let hash = current(&world.get(&format!("apikey/{name}"))?)?.parse()?;
+    restricted(world, hash, None, || delete(world, name)).await
+}
+
+/// Makes a change after which a key is in that state in time.
+async fn restricted(
+    world: &World,
+    hash: KeyHash,
+    wanted: Option<KeyState>,
+    change: impl FnOnce() -> Result,
+) -> Result {
+    let directory = world.directory()?;
+    let state = async || {
+        let mut stored = directory.stored().await?;
+        let record = stored.remove(&hash).and_then(|stored| stored.record);
+        anyhow::Ok(record.map(|record| record.state))
+    };
+    // From here on it has a connection.
+    state().await?;
+    change()?;
+    let asked = Instant::now();
+    let changed = async || {
+        let state = state().await?;
+        ensure!(state == wanted, "{state:?}");
+        Ok(())
+    };
+    world.wait("the restriction", PATIENCE, changed).await?;
+    let took = asked.elapsed();
+    println!("in force after {took:?}");
+    ensure!(took <= at_most(IN_FORCE, LABEL_WITHIN), "{took:?}");
+    Ok(())
+}
 
 #[tokio::test]
 async fn fault_51_a_label_that_is_refused_delays_no_restriction_and_no_status() -> Result {
@@ -29,7 +79,7 @@ async fn fault_51_a_label_that_is_refused_delays_no_restriction_and_no_status() 
     let probe = format!("{LABEL}=probe");
     refused(&world, "apikey/acme", &probe, true).await?;
     world.patch("apikey/acme", &unlabelled, &[])?;
-    suspend(&world, "acme").await?;
+    suspend_in_time(&world, "acme").await?;
     let degraded = "Degraded=True/ApiServerError";
     says(&world, "apikey/acme", degraded, "no labels today").await?;
     ready(&world, "acme", "True/Suspended").await?;
@@ -74,7 +124,7 @@ async fn fault_51_an_api_key_that_cannot_be_written_says_so_takes_restrictions_a
     let refusal = "Synced=Unknown/ApiServerError";
     let told = says(&world, "apikey/acme", refusal, "hands off").await?;
     ensure!(shown(&told, "Ready") == "True/Active", "{told}");
-    suspend(&world, "acme").await?;
+    suspend_in_time(&world, "acme").await?;
     // What is not known to be carried out is not.
     let change = "Ready=False/ApiServerError";
     says(&world, "apikey/acme", change, "finalizer").await?;
@@ -118,9 +168,9 @@ async fn fault_51_an_api_key_that_takes_no_write_at_all_is_revoked_and_goes_when
     let is_meant = format!("{BY_OPERATOR} && object.metadata.name == 'acme'");
     let policy = refuse(&world, &keys, &is_meant, "false", "hands off")?;
     refused(&world, "apikey/acme", "probe=1", true).await?;
-    suspend(&world, "acme").await?;
+    suspend_in_time(&world, "acme").await?;
     logs(&world, &operator, "cannot say why a pass was given up").await?;
-    undone_writes::revoke(&world, "acme").await?;
+    revoke_in_time(&world, "acme").await?;
     edit(&world, "other", &json!({ "suspend": true }))?;
     ready(&world, "other", "True/Suspended").await?;
     policy.lift()?;

@@ -1,4 +1,7 @@
-//! Files with damage anywhere are refused as a whole or stored as an independent reader reads them.
+//! Files with damage anywhere are refused as a whole or stored as an independent reader reads them. One dataset's are
+//! tried in every run.
+
+mod long;
 
 use std::fs;
 use std::path::Path;
@@ -132,26 +135,6 @@ async fn damage(dataset: &str) {
 }
 
 #[tokio::test]
-async fn damaged_stress_files_change_nothing_or_are_stored_as_they_say() {
-    damage("stress").await;
-}
-
-#[tokio::test]
 async fn damaged_risk_files_change_nothing_or_are_stored_as_they_say() {
     damage("risk").await;
-}
-
-#[tokio::test]
-async fn damaged_answers_of_the_register_change_nothing_or_are_stored_as_they_say() {
-    damage("vigieau").await;
-}
-
-#[tokio::test]
-async fn damaged_analyses_change_nothing_or_are_stored_as_they_say() {
-    damage("analyses").await;
-}
-
-#[tokio::test]
-async fn damaged_audits_change_nothing_or_are_stored_as_they_say() {
-    damage("audits").await;
 }

@@ -1,8 +1,9 @@
 //! Loads that are killed, or lose their connection, before or after each message that they send to
-//! PostgreSQL. The database holds the old data or the new, never a mix.
+//! PostgreSQL. The database holds the old data or the new, never a mix. The load of fewest messages and a commit of each
+//! kind are interrupted in every run.
 
 pub mod base;
-mod merge;
+mod long;
 
 use std::process::Stdio;
 
@@ -114,9 +115,8 @@ impl Interrupted {
     }
 }
 
-/// Interrupts the load of `words` on both sides of its commit, and at its first message, its second, …
-/// until one runs to its end.
-async fn interrupt_everywhere(words: &'static str) {
+/// Interrupts the load of `words` on both sides of its commit.
+async fn interrupt_commit(words: &'static str) -> Interrupted {
     let mut interrupted = Interrupted::start(words).await;
     for way in ALL {
         let before = interrupted.stored;
@@ -125,6 +125,13 @@ async fn interrupt_everywhere(words: &'static str) {
         // A delivered commit may still be lost with its connection.
         assert!(!stored || way.0 == Moment::After, "{way:?} the commit");
     }
+    interrupted
+}
+
+/// Interrupts the load of `words` on both sides of its commit, and at its first message, its second, …
+/// until one runs to its end.
+async fn interrupt_everywhere(words: &'static str) {
+    let mut interrupted = interrupt_commit(words).await;
     let mut number = 0;
     'messages: loop {
         number += 1;
@@ -153,26 +160,13 @@ fn told_rightly(code: Option<i32>, summary: &Value, stored: bool) -> bool {
 }
 
 #[tokio::test]
-async fn a_stress_load_interrupted_at_any_message_is_stored_whole_or_not() {
-    interrupt_everywhere(base::STRESS).await;
-}
-
-#[tokio::test]
 async fn a_risk_load_interrupted_at_any_message_is_stored_whole_or_not() {
     interrupt_everywhere(base::RISK).await;
 }
 
 #[tokio::test]
-async fn a_load_of_levels_interrupted_at_any_message_is_stored_whole_or_not() {
-    interrupt_everywhere(base::VIGIEAU).await;
-}
-
-#[tokio::test]
-async fn a_load_of_analyses_interrupted_at_any_message_is_stored_whole_or_not() {
-    interrupt_everywhere(base::ANALYSES).await;
-}
-
-#[tokio::test]
-async fn a_load_of_audits_interrupted_at_any_message_is_stored_whole_or_not() {
-    interrupt_everywhere(base::AUDITS).await;
+async fn a_load_of_each_kind_interrupted_at_its_commit_is_stored_whole_or_not() {
+    for words in [base::STRESS, base::VIGIEAU, base::ANALYSES, base::AUDITS] {
+        interrupt_commit(words).await;
+    }
 }

@@ -1,47 +1,11 @@
-//! Every page, in both languages, light and dark, wide and narrow: accessibility, policy, console, width.
+//! Every page: accessibility, policy, console and width in the first look, what it loads, and from where.
 import type { Page } from '@playwright/test';
-import { expectClean } from './clean';
 import { person, setting } from './cluster';
+import { FIRST } from './looks';
+import { PAGES, testPages } from './pages';
 import { expect, test } from './site';
 
-const PAGES: [string, string, string][] = [
-  ['the map', '/a/acme/map?dept=34', '[role=option]'],
-  ['the history', '/a/acme/history', 'tbody tr'],
-  ['the keys', '/a/acme/settings/api', '.big'],
-  ['the reference', '/docs', '[data-try]'],
-  ['the sources', '/sources', 'tbody tr'],
-];
-
-/** Words decide how wide a page is, and the scheme its contrasts: each language and each scheme is looked at once. */
-const LOOKS = [
-  { lang: 'fr', scheme: 'light' },
-  { lang: 'en', scheme: 'dark' },
-] as const;
-
-for (const look of LOOKS) {
-  for (const [name, address, ready] of PAGES) {
-    test(`${name}: no finding of axe, no policy report, no error and no sideways scrolling (${look.lang}, ${look.scheme})`, async ({ site }) => {
-      const page = await site.as(person('acme'), look);
-      await page.goto(address);
-      await expect(page.locator(ready).first()).toBeVisible();
-      await expect(page.locator('html')).toHaveAttribute('lang', look.lang);
-      for (const width of [1280, 320]) {
-        await page.setViewportSize({ width, height: 900 });
-        await expectClean(page, `${width} px`);
-      }
-    });
-  }
-
-  test(`the first page of a stranger has none either (${look.lang}, ${look.scheme})`, async ({ site }) => {
-    const page = await site.browser(look);
-    await page.goto('/');
-    await expect(page.locator('figure path').first()).toBeVisible();
-    for (const width of [1280, 320]) {
-      await page.setViewportSize({ width, height: 900 });
-      await expectClean(page, `${width} px`);
-    }
-  });
-}
+testPages(FIRST);
 
 test('the first page takes four requests and at most 45 KB', async ({ site }) => {
   const page = await site.browser();

@@ -76,22 +76,36 @@ pub const LACKING: [(usize, &str); 6] = [
 /// The fault that is measured: `cargo dev bench operator` records a row for each bound.
 pub const MEASURED: (usize, &str) = (37, "tests/bench/results/operator.json");
 
+/// Folders in which the paths of tests begin.
+const ROOTS: [&str; 3] = ["/tests/it/", "tests/e2e/", "/src/"];
+
 /// Returns the numbers in the name of a test.
 pub fn numbers(test: &str) -> impl Iterator<Item = usize> {
-    let name = test.strip_prefix("fault_").unwrap_or_default();
-    let digits = name.split('_').take_while(|part| part.len() == 2);
+    let name = test.rsplit("::").next().unwrap_or_default();
+    let digits = name.strip_prefix("fault_").unwrap_or_default();
+    let digits = digits.split('_').take_while(|part| part.len() == 2);
     digits.map_while(|part| part.parse().ok())
 }
 
-/// Returns the names of all tests of faults in the sources.
+/// Returns the paths of all tests of faults in the sources.
 pub fn tests() -> Result<Vec<String>> {
     let mut grep = Command::new("grep");
-    grep.args(["-rhoE", "--include=*.rs", "fn fault_[0-9a-z_]+"]);
+    grep.args(["-roE", "--include=*.rs", "fn fault_[0-9a-z_]+"]);
     grep.args(["operator", "services", "tests"])
         .current_dir(project());
     let found = run(&mut grep)?;
-    let names = found.lines().filter_map(|line| line.strip_prefix("fn "));
-    Ok(names.map(str::to_owned).collect())
+    let tests = found.lines().filter_map(|line| line.split_once(":fn "));
+    Ok(tests.map(|(file, name)| path(file, name)).collect())
+}
+
+/// Returns the path of a test, such as `faults::kills::fault_01_…`. In a file of the product's own it is in the module
+/// `tests`.
+fn path(file: &str, name: &str) -> String {
+    let inner = ROOTS.iter().find_map(|root| Some(file.split_once(root)?.1));
+    let modules = inner.unwrap_or(file).trim_end_matches(".rs");
+    let within = file.contains("/src/") && !modules.split('/').any(|module| module == "tests");
+    let tests = if within { "::tests" } else { "" };
+    format!("{modules}{tests}::{name}").replace('/', "::")
 }
 
 #[cfg(test)]
@@ -110,8 +124,26 @@ mod tests {
         let excused: BTreeSet<usize> = lacking.chain([MEASURED.0]).collect();
         assert_eq!(&tested | &excused, all);
         assert!(tests.iter().all(|test| numbers(test).next().is_some()));
-        let names: BTreeSet<&String> = tests.iter().collect();
-        assert_eq!(names.len(), tests.len(), "two tests have one name");
+        let paths: BTreeSet<&String> = tests.iter().collect();
+        assert_eq!(paths.len(), tests.len(), "two tests have one path");
         Ok(())
+    }
+
+    #[test]
+    fn a_path_has_the_modules_of_its_file() {
+        let paths = [
+            "operator/tests/it/faults/kills.rs",
+            "services/portal/src/keys/tests/kills.rs",
+            "services/runtime/src/telemetry/lines.rs",
+            "tests/e2e/long/disruption.rs",
+        ]
+        .map(|file| path(file, "fault_01_a"));
+        let expected = [
+            "faults::kills::fault_01_a",
+            "keys::tests::kills::fault_01_a",
+            "telemetry::lines::tests::fault_01_a",
+            "long::disruption::fault_01_a",
+        ];
+        assert_eq!(paths, expected);
     }
 }

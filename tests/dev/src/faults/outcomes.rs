@@ -92,16 +92,9 @@ impl Outcomes {
         }
     }
 
-    /// Drops the result of a test that runs again, and longer.
-    pub fn forget(&mut self, test: &str) {
-        self.tests.remove(test);
-    }
-
-    /// Returns the result of the test of that name, whatever its path.
-    pub fn named(&self, name: &str) -> Option<&Outcome> {
-        let mut tests = self.tests.iter();
-        let found = tests.find(|(path, _)| path.rsplit("::").next() == Some(name));
-        found.map(|(_, outcome)| outcome)
+    /// Returns the result of the test of that path.
+    pub fn get(&self, test: &str) -> Option<&Outcome> {
+        self.tests.get(test)
     }
 }
 
@@ -282,9 +275,9 @@ mod tests {
         let lines = ["test b ... FAILED", "---- b stdout ----", "its panic"];
         lines.iter().for_each(|line| other.read(line));
         all.add(other);
-        assert!(all.named("b").unwrap().failed);
+        assert!(all.get("b").unwrap().failed);
         all.passed_again("b");
-        assert!(!all.named("b").unwrap().failed);
+        assert!(!all.get("b").unwrap().failed);
         let printed = VecDeque::from(["its panic".to_owned()]);
         assert_eq!(
             all.failures().collect::<Vec<_>>(),

@@ -60,8 +60,8 @@ enum Report {
     Lint(String),
 }
 
-/// Compiles all test programs of the workspace and hands each on as soon as it is finished; returns clippy's
-/// findings. `timings` has cargo write a report of its time.
+/// Compiles all test programs of the workspace and hands each on, without tests, as soon as it is finished; returns
+/// clippy's findings. `timings` has cargo write a report of its time.
 pub fn compile(
     timings: bool,
     step: &Step,
@@ -133,6 +133,7 @@ fn suite(message: Message) -> Option<Suite> {
     is_test.then_some(Suite {
         name,
         program,
+        tests: Vec::new(),
         folder,
     })
 }

@@ -27,6 +27,8 @@ pub struct Results {
     /// Tests that failed and passed when they ran again, those in the browser included.
     pub flaky: Vec<String>,
     pub times: Vec<TestTime>,
+    /// Number of tests that ran, those in the browser included.
+    pub count: usize,
 }
 
 impl Results {
@@ -38,14 +40,19 @@ impl Results {
         terms: &Terms,
         print: impl Fn(&Outcome),
     ) -> Result<()> {
-        ensure!(!suites.is_empty(), "no test program was compiled");
         let (mut problems, mut failed) = (Vec::new(), Vec::new());
         for outcome in suites {
             let name = &outcome.suite.name;
             let times = outcome.lines.iter().filter_map(|line| time(name, line));
             self.times.extend(times);
             let read = outcome.read();
-            match outcome.ended.and_then(|status| failures(status, &read)) {
+            let (passed, not_passed) = read.result().unwrap_or_default();
+            self.count += passed + not_passed;
+            let all = outcome.suite.tests.len();
+            match outcome
+                .ended
+                .and_then(|status| failures(status, &read, all))
+            {
                 Ok(tests) => {
                     for test in tests {
                         let described =
@@ -76,7 +83,7 @@ impl Results {
         Ok(())
     }
 
-    /// Whether a test that has failed passes alone.
+    /// Runs a test that has failed once more, alone, and returns whether it passes.
     fn passes(
         &mut self,
         suite: Suite,
@@ -88,7 +95,11 @@ impl Results {
             threads: 1,
             ..terms.clone()
         };
-        let outcome = suite.run(&alone, &["--exact", test]);
+        let once = Suite {
+            tests: vec![test.to_owned()],
+            ..suite
+        };
+        let outcome = once.run(&alone);
         print(&outcome);
         let read = outcome.read();
         let succeeded = outcome.ended.is_ok_and(|status| status.success());
@@ -109,11 +120,16 @@ impl Outcome {
     }
 }
 
-/// Returns the tests of a suite that failed, if they explain how it ended.
-fn failures(status: ExitStatus, outcomes: &Outcomes) -> Result<Vec<String>> {
-    let (_, count) = outcomes
+/// Returns the tests of a suite that failed, if they explain how it ended, and so many ran.
+fn failures(status: ExitStatus, outcomes: &Outcomes, all: usize) -> Result<Vec<String>> {
+    let (passed, count) = outcomes
         .result()
         .with_context(|| format!("no result of its tests, {status}"))?;
+    ensure!(
+        passed + count == all,
+        "{} of its {all} tests ran: none may be ignored",
+        passed + count
+    );
     let failed: Vec<String> = outcomes.failures().map(|(test, _)| test.clone()).collect();
     ensure!(
         failed.len() == count,

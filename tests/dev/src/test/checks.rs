@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::places::Places;
 use super::{Asked, COMPONENTS, Summary, WHOLE_SYSTEM};
 use crate::background::Background;
+use crate::interruption::Interruption;
 use crate::process::cargo_in_background;
 use crate::progress::Step;
-use crate::suites::{self, Suite};
+use crate::suites::{self, Selection, Suite};
 use crate::timeline::Timeline;
 use crate::unused;
 
@@ -33,43 +35,13 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     CHECKS.iter().map(|(name, _)| *name)
 }
 
-/// The suite that needs the cluster.
-const E2E: &str = "e2e e2e";
-
-/// The target of suites whose tests measure times, and so have the processors for themselves.
-const TIMED: &str = "timed";
-
-/// The suites that take longest begin first.
-const LONGEST: [&str; 3] = ["operator it", "gate it", "ingest it"];
-
-/// Queues of test programs, by where they run.
-pub struct Queues<Q> {
-    /// Test programs that run on the cluster.
-    pub whole_system: Q,
-    /// Test programs that run at the same time.
-    pub components: Q,
-    /// Test programs that run one after the other, while nothing else runs.
-    pub timed: Q,
-}
-
-impl<Q> Queues<Q> {
-    fn for_suite(&self, suite: &str) -> &Q {
-        if suite == E2E {
-            &self.whole_system
-        } else if suite.ends_with(TIMED) {
-            &self.timed
-        } else {
-            &self.components
-        }
-    }
-}
-
-/// Begins to compile and to check what the options name; each compiled program goes to its queue. The result
-/// is the checks' summary.
+/// Begins to compile and to check what the options name; the tests of each compiled program go to their queues. The
+/// result is the checks' summary.
 pub fn begin(
     asked: &Asked<'_>,
     timeline: &Timeline,
-    queues: Queues<Sender<Suite>>,
+    interruption: &Interruption,
+    senders: Places<Sender<Suite>>,
 ) -> Background<Summary> {
     let compiles = asked.wants(WHOLE_SYSTEM) || asked.wants(COMPONENTS);
     let wanted: Vec<_> = CHECKS
@@ -77,28 +49,29 @@ pub fn begin(
         .filter(|(name, _)| asked.wants(name))
         .collect();
     let (timings, shared) = (asked.profile, timeline.clone());
+    let interruption = interruption.clone();
+    let selection = asked.selection();
     Background::start(timeline, "Test programs and checks", move |step| {
         let mut summary = Summary::new(&shared);
         let mut linted = None;
+        let mut suites = Places::default();
         if compiles {
-            let mut suites = Vec::new();
-            let finished = |suite: Suite| suites.push(suite);
-            let compiled =
-                shared.record("Test programs", || suites::compile(timings, step, finished));
-            match compiled {
-                Ok(lints) => linted = Some(judge(&lints)),
+            let compile = || compile(timings, step, &selection);
+            match shared.record("Test programs", compile) {
+                Ok((compiled, lints)) => {
+                    suites = compiled;
+                    linted = Some(judge(&lints));
+                }
                 Err(error) => summary.fail("test programs", &format!("{error:#}")),
             }
-            suites.sort_by_key(rank);
-            // None begins before: compilers would take the processors from tests that measure pods under load.
-            for suite in suites {
-                // The part is gone if it has failed.
-                let _ = queues.for_suite(&suite.name).send(suite);
-            }
         }
-        // Ends them.
-        drop(queues);
+        // None begins before: compilers would take the processors from tests that measure pods under load.
+        senders.send(suites);
         for (name, check) in wanted {
+            if interruption.has_come() {
+                summary.fail(name, "not run: interrupted");
+                continue;
+            }
             match linted.take_if(|_| name == LINTS) {
                 Some(result) => summary.ended(name, Duration::ZERO, &result),
                 None => checked(&mut summary, name, check, step),
@@ -108,16 +81,23 @@ pub fn begin(
     })
 }
 
+/// Compiles the test programs, and chooses among their tests; returns clippy's findings, too.
+pub fn compile(
+    timings: bool,
+    step: &Step,
+    selection: &Selection,
+) -> Result<(Places<Vec<Suite>>, BTreeSet<String>)> {
+    let mut suites = Vec::new();
+    let lints = suites::compile(timings, step, |suite| suites.push(suite))?;
+    ensure!(!suites.is_empty(), "no test program was compiled");
+    Ok((Places::of(suites, selection)?, lints))
+}
+
 /// Fails if clippy found anything.
 fn judge(lints: &BTreeSet<String>) -> Result<()> {
     let found: String = lints.iter().map(String::as_str).collect();
     ensure!(lints.is_empty(), "clippy is not content\n{found}");
     Ok(())
-}
-
-fn rank(suite: &Suite) -> usize {
-    let place = LONGEST.iter().position(|name| *name == suite.name);
-    place.unwrap_or(LONGEST.len())
 }
 
 fn checked(summary: &mut Summary, name: &str, check: Check, step: &Step) {

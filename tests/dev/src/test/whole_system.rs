@@ -5,6 +5,7 @@ use anyhow::{Result, bail, ensure};
 
 use super::Run;
 use crate::background::Background;
+use crate::browser::BrowserTests;
 use crate::cluster::{Cluster, HOST_ADDRESS};
 use crate::clusters::{Claimed, Clusters};
 use crate::credentials::Credentials;
@@ -12,14 +13,14 @@ use crate::leftovers::Lists;
 use crate::namespace::Lifetime;
 use crate::progress::Progress;
 use crate::suites::{Queue, Terms};
-use crate::{accounts, binaries, browser, clients, data, down, environment, product, up};
+use crate::{accounts, binaries, clients, data, down, environment, product, up};
 
 /// Number above that of the tests: they know themselves how many may run at a time, and which need the
 /// cluster for themselves, once the others have ended.
 const THREADS: usize = 64;
 
-/// Starts a cluster with the product, runs all tests on it and stops it.
-pub fn run(run: &mut Run, suites: &Queue) -> Result<()> {
+/// Starts a cluster with the product, runs tests in the browser and those of `suites` on it, and stops it.
+pub fn run(run: &mut Run, suites: &Queue, in_browser: Option<&BrowserTests>) -> Result<()> {
     let mut progress = Progress::on(&run.timeline);
     let name = "Generators of API clients";
     let generators = Background::start(&run.timeline, name, clients::install);
@@ -29,8 +30,10 @@ pub fn run(run: &mut Run, suites: &Queue) -> Result<()> {
         let version = binaries::after(&product::installed_version(cluster)?);
         up::provide_images(cluster, &version, progress)?;
         let timeline = run.timeline.clone();
-        let flaky = &mut run.results.flaky;
-        let in_browser = timeline.record("Browser tests", || browser::run(cluster, flaky));
+        let results = &mut run.results;
+        let in_browser = timeline.record("Browser tests", || {
+            in_browser.map_or(Ok(()), |tests| tests.run(cluster, results))
+        });
         let node_js = progress.step(name, |step| generators.finish(step))?;
         let mut variables = environment::variables(cluster)?;
         variables.push(("PATH", node_js.path().to_string_lossy().into_owned()));

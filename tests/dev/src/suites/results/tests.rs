@@ -32,6 +32,7 @@ fn run(name: &str) -> usize {
 #[test] fn shows_key() { assert!(run("shows_key") > 1, "wdk_{}_{}", "a".repeat(12), "b".repeat(49)); }
 #[test] fn aborts() { if run("aborts") == 1 { std::process::abort() } }
 #[test] fn leaves() { if run("leaves") == 1 { std::process::exit(0) } }
+#[test] #[ignore = "never"] fn ignored() {}
 #[test] fn four_a() { assert!(run("four_a") > 1); }
 #[test] fn four_b() { assert!(run("four_b") > 1); }
 #[test] fn four_c() { assert!(run("four_c") > 1); }
@@ -57,7 +58,7 @@ fn suite() -> &'static Suite {
     })
 }
 
-/// Results of the tests whose names hold one of some words.
+/// Results of some tests.
 struct Ran {
     results: Results,
     ended: Result<()>,
@@ -77,7 +78,8 @@ impl Ran {
             timeline: Timeline::start(),
             interruption,
         };
-        let outcome = suite().clone().run(&terms, names);
+        let tests = names.iter().map(|name| (*name).to_owned()).collect();
+        let outcome = suite().of(tests).unwrap().run(&terms);
         let ended = results.add(vec![outcome], &terms, |_| {});
         Self {
             results,
@@ -96,7 +98,7 @@ impl Ran {
     }
 
     fn failed(&self, test: &str) -> bool {
-        self.results.outcomes.named(test).unwrap().failed
+        self.results.outcomes.get(test).unwrap().failed
     }
 }
 
@@ -153,9 +155,18 @@ fn an_end_that_no_named_test_explains_fails_the_run() {
 }
 
 #[test]
+fn a_test_that_did_not_run_fails_the_run() {
+    for test in ["ignored", "unknown"] {
+        let ran = Ran::of(&["passes", test]);
+        let error = ran.error();
+        assert!(error.contains("1 of its 2 tests ran"), "{error}");
+    }
+}
+
+#[test]
 fn four_failures_are_more_than_a_run_may_have() {
-    let ran = Ran::of(&["four"]);
     let four = ["four_a", "four_b", "four_c", "four_d"];
+    let ran = Ran::of(&four);
     for test in four {
         assert!(ran.error().contains(&name(test)), "{}", ran.error());
     }

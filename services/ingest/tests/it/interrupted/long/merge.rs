@@ -7,7 +7,7 @@ use tokio::process::Command;
 use tokio::time::{Instant, sleep};
 use water_harness::postgres_proxy::{Fault, Moment, Point, PostgresProxy};
 
-use super::base::{Base, history_file};
+use crate::interrupted::base::{Base, history_file};
 
 const WORDS: &str = "load analyses many.csv --as-of 2026-02-01";
 

@@ -10,9 +10,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tokio::time::{Instant, interval};
-use water_e2e::{ApiKey, Cluster, Component, Pod, RELEASE, load};
-
-use crate::traffic::TARGETS;
+use water_e2e::load::{self, TARGETS};
+use water_e2e::{ApiKey, Cluster, Component, Pod, RELEASE};
 
 const MINUTE: Duration = Duration::from_secs(60);
 /// Longer than a minute, so that the account that asks too much is seen to get its next 120.

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use water_e2e::{Cluster, Component, Pod, load};
-
-use crate::traffic::TARGETS;
+use water_e2e::load::{self, TARGETS};
+use water_e2e::{Cluster, Component, Pod};
 
 /// Pods of each component of the release.
 const REPLICAS: usize = 2;

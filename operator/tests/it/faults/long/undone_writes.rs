@@ -10,23 +10,16 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use water_domain::KeyHash;
 use water_harness::{ControlPlane, ControlPlaneOptions, Redis};
-use water_keystore::KeyState;
-use water_kit::at_most;
 use water_kit::operator::objects::Objects;
-use water_kit::operator::world::{World, api, brought, key, shown};
+use water_kit::operator::world::{PATIENCE, World, api, brought, key, shown};
 
 use crate::Result;
 use crate::audit::writes;
+use crate::faults::refused_writes::suspend_in_time;
 use crate::policies::{MUTATING, change, stays, writes_of};
-use crate::steps::{becomes, current, delete, edit, ready, says};
-use crate::world::PATIENCE;
+use crate::steps::{becomes, ready, says};
 
-/// Longest time until a restriction is in force.
-const IN_FORCE: Duration = Duration::from_secs(1);
-/// Time limit of a write of the label, for which a restriction does not wait.
-const LABEL_WITHIN: Duration = Duration::from_secs(5);
 /// Most writes of one object …
 const WRITES: usize = 10;
 /// … within this time.
@@ -36,48 +29,6 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Labels of an ApiKey and of its Secret.
 const ACCOUNT: &str = "waterdata.dev/account";
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-
-/// Suspends a key, which is in force in time.
-pub async fn suspend(world: &World, name: &str) -> Result {
-    let hash = current(&world.get(&format!("apikey/{name}"))?)?.parse()?;
-    let edited = || edit(world, name, &json!({ "suspend": true }));
-    restricted(world, hash, Some(KeyState::Suspended), edited).await
-}
-
-/// Deletes an ApiKey, whose key is revoked in time.
-pub async fn revoke(world: &World, name: &str) -> Result {
-    let hash = current(&world.get(&format!("apikey/{name}"))?)?.parse()?;
-    restricted(world, hash, None, || delete(world, name)).await
-}
-
-/// Makes a change after which a key is in that state in time.
-async fn restricted(
-    world: &World,
-    hash: KeyHash,
-    wanted: Option<KeyState>,
-    change: impl FnOnce() -> Result,
-) -> Result {
-    let directory = world.directory()?;
-    let state = async || {
-        let mut stored = directory.stored().await?;
-        let record = stored.remove(&hash).and_then(|stored| stored.record);
-        anyhow::Ok(record.map(|record| record.state))
-    };
-    // From here on it has a connection.
-    state().await?;
-    change()?;
-    let asked = Instant::now();
-    let changed = async || {
-        let state = state().await?;
-        ensure!(state == wanted, "{state:?}");
-        Ok(())
-    };
-    world.wait("the restriction", PATIENCE, changed).await?;
-    let took = asked.elapsed();
-    println!("in force after {took:?}");
-    ensure!(took <= at_most(IN_FORCE, LABEL_WITHIN), "{took:?}");
-    Ok(())
-}
 
 /// Another controller, which takes labels away until it is dropped.
 struct Controller {
@@ -211,7 +162,7 @@ async fn fault_49_what_a_webhook_or_a_controller_undoes_is_not_fought_but_named_
         says(&world, &format!("apikey/{name}"), wanted, words).await?;
     }
     for name in ["stripped", "fought", "amended", "mended"] {
-        suspend(&world, name).await?;
+        suspend_in_time(&world, name).await?;
     }
 
     drop(controller);

@@ -9,7 +9,7 @@ import { closeDialog, dialog, expect, freshTitle, newText, openKeys, revokeKey, 
 const LIST = '**/account/v1/accounts/acme/keys';
 const words = fr.keys;
 
-test('a key that is made while every portal is killed is made once, and its text works', { tag: '@alone' }, async ({ site }) => {
+test('a key that is made while every portal is killed is made once, and its text works', async ({ site }) => {
   test.slow();
   site.provokes(/status of 50[234]|net::ERR_/);
   const page = await site.as(person('acme'));

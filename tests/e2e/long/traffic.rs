@@ -5,15 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use tokio::time::{Instant, sleep_until};
-use water_e2e::{ApiKey, Cluster, load};
+use water_e2e::load::{self, TARGETS};
+use water_e2e::{ApiKey, Cluster};
 
-/// Targets, in turn.
-pub const TARGETS: [&str; 4] = [
-    "/api/v1/stress",
-    "/api/v1/risque",
-    "/api/v1/hydrorisk",
-    "/api/v1/conformite",
-];
 const MINUTE: Duration = Duration::from_secs(60);
 /// Longer than a minute, so that a window that slides and one that is reset differ.
 const GREEDY_TIME: Duration = Duration::from_secs(75);

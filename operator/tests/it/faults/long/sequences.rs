@@ -11,8 +11,8 @@ use proptest::option;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use tokio::runtime::{Builder, Runtime};
 
-use super::change::{Change, any_change};
-use super::playground::Playground;
+use crate::faults::change::{Change, any_change};
+use crate::faults::playground::Playground;
 
 /// Sequences of a test run; `WATER_FAULT_SEQUENCES` asks for more.
 const SEQUENCES: u32 = 4;

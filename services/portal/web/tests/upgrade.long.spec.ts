@@ -112,7 +112,7 @@ async function twentyReaders(site: Site): Promise<Reader[]> {
   return readers;
 }
 
-test('another version is rolled out under twenty signed-in readers, and no request of theirs fails', { tag: '@alone' }, async ({ site }) => {
+test('another version is rolled out under twenty signed-in readers, and no request of theirs fails', async ({ site }) => {
   test.setTimeout(900_000);
   const next = setting('WATER_NEXT_TAG');
   expect(next, 'ask `cargo dev env` again').not.toBe(await declaredVersion());

@@ -1,0 +1,4 @@
+import { SECOND } from './looks';
+import { testPages } from './pages';
+
+testPages(SECOND);

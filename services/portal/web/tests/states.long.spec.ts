@@ -1,0 +1,4 @@
+import { SECOND } from './looks';
+import { testStates } from './states';
+
+testStates(SECOND);

@@ -1,0 +1,130 @@
+//! The tests of a run: those of its tier whose path contains a text.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::Suite;
+use crate::process::run;
+
+/// Module of the tests that take minutes or measure time.
+const LONG: &str = "long";
+/// Suites with tests that have a longer form, and the module of these; without one it is every test.
+const LONGER_FORMS: [(&str, Option<&str>); 2] =
+    [("operator it", Some("faults")), ("model model", None)];
+
+/// Tests of a run; each tier has those of the one before, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// Tests that every change has to pass.
+    First,
+    /// Tests that take minutes or measure time, too: one of their modules is called `long`.
+    Long,
+    /// The same, those of faults in their longer form.
+    Faults,
+}
+
+/// Choice of tests.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    pub tier: Tier,
+    /// Text in the paths of all tests that run.
+    pub text: Option<String>,
+}
+
+/// Tests of a suite that run; either list may be empty.
+#[derive(Debug, Default, PartialEq)]
+pub struct Selected {
+    /// Tests that run beside others.
+    pub beside: Vec<String>,
+    /// Tests that run one by one, with nothing beside them.
+    pub alone: Vec<String>,
+}
+
+impl Selection {
+    /// Chooses among a suite's tests. A test's path is the suite's name and that of the test, such as
+    /// `gate it limits::a_minute`.
+    pub fn of(&self, suite: &str, mut tests: Vec<String>) -> Selected {
+        tests.retain(|test| {
+            let wanted = self.tier >= Tier::Long || !is_within(test, LONG);
+            let text = self.text.as_deref().unwrap_or_default();
+            wanted && format!("{suite} {test}").contains(text)
+        });
+        let (alone, beside) = tests.into_iter().partition(|test| {
+            let long_form = self.tier >= Tier::Faults && has_longer_form(suite, test);
+            is_within(test, LONG) || long_form
+        });
+        Selected { beside, alone }
+    }
+}
+
+fn has_longer_form(suite: &str, test: &str) -> bool {
+    let mut forms = LONGER_FORMS.iter().filter(|(name, _)| *name == suite);
+    forms.any(|(_, module)| module.is_none_or(|module| is_within(test, module)))
+}
+
+impl Suite {
+    /// Returns the paths of the program's tests.
+    pub fn list(&self) -> Result<Vec<String>> {
+        let mut program = Command::new(&self.program);
+        let printed = run(program.args(["--list", "--format", "terse"]))?;
+        let tests = printed
+            .lines()
+            .filter_map(|line| line.strip_suffix(": test"));
+        Ok(tests.map(str::to_owned).collect())
+    }
+}
+
+/// Whether one of the test's modules has this name.
+fn is_within(test: &str, module: &str) -> bool {
+    test.rsplit("::").skip(1).any(|name| name == module)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn select(tier: Tier, text: &str) -> [Vec<String>; 2] {
+        select_in("gate it", tier, text)
+    }
+
+    fn select_in(suite: &str, tier: Tier, text: &str) -> [Vec<String>; 2] {
+        let text = Some(text.to_owned()).filter(|text| !text.is_empty());
+        let tests = [
+            "a::short",
+            "long::b",
+            "a::long::c",
+            "faults::d",
+            "prolong::e",
+            "a::long",
+        ];
+        let tests = tests.map(str::to_owned).to_vec();
+        let Selected { beside, alone } = Selection { tier, text }.of(suite, tests);
+        [beside, alone]
+    }
+
+    #[test]
+    fn a_test_is_long_by_the_whole_name_of_a_module() {
+        let none = Vec::<String>::new();
+        let short = ["a::short", "faults::d", "prolong::e", "a::long"].map(str::to_owned);
+        assert_eq!(select(Tier::First, ""), [short.to_vec(), none]);
+        let long = ["long::b", "a::long::c"].map(str::to_owned);
+        assert_eq!(select(Tier::Long, ""), [short.to_vec(), long.to_vec()]);
+    }
+
+    #[test]
+    fn faults_in_their_longer_form_run_alone() {
+        let alone = |suite| select_in(suite, Tier::Faults, "")[1].clone();
+        assert_eq!(alone("gate it"), ["long::b", "a::long::c"]);
+        assert_eq!(alone("operator it"), ["long::b", "a::long::c", "faults::d"]);
+        assert_eq!(alone("model model").len(), 6);
+    }
+
+    #[test]
+    fn a_text_is_found_in_the_names_of_suite_module_and_test() {
+        assert_eq!(select(Tier::First, "long::")[0], ["prolong::e"]);
+        assert_eq!(select(Tier::Long, "long::").concat().len(), 3);
+        assert_eq!(select(Tier::First, "gate it a::s")[0], ["a::short"]);
+        assert_eq!(select(Tier::Long, "operator").concat().len(), 0);
+    }
+}

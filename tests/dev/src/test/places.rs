@@ -1,0 +1,85 @@
+//! Suites by the places where their tests run.
+
+use std::sync::mpsc::Sender;
+
+use anyhow::Result;
+
+use crate::suites::{self, Queue, Selected, Selection, Suite};
+
+/// The suite that needs the cluster.
+const E2E: &str = "e2e e2e";
+
+/// The suites that take longest begin first.
+const LONGEST: [&str; 3] = ["operator it", "gate it", "ingest it"];
+
+/// Something for each place.
+#[derive(Debug, Default)]
+pub struct Places<T> {
+    /// The cluster, whose tests decide themselves which run beside others.
+    pub cluster: T,
+    /// The machine, with several suites at a time.
+    pub beside: T,
+    /// The machine, with one test at a time and nothing else.
+    pub alone: T,
+}
+
+impl Places<Vec<Suite>> {
+    /// Chooses among the tests of these suites.
+    pub fn of(mut suites: Vec<Suite>, selection: &Selection) -> Result<Self> {
+        let mut places = Self::default();
+        suites.sort_by_key(rank);
+        for suite in suites {
+            let Selected { beside, alone } = selection.of(&suite.name, suite.list()?);
+            if suite.name == E2E {
+                places.cluster.extend(suite.of([beside, alone].concat()));
+            } else {
+                places.beside.extend(suite.of(beside));
+                places.alone.extend(suite.of(alone));
+            }
+        }
+        Ok(places)
+    }
+
+    /// Whether no component's test was chosen.
+    pub fn has_no_components(&self) -> bool {
+        self.beside.is_empty() && self.alone.is_empty()
+    }
+}
+
+impl Places<Sender<Suite>> {
+    /// Fills the queues, and ends them.
+    pub fn send(self, suites: Places<Vec<Suite>>) {
+        let filled = [
+            (self.cluster, suites.cluster),
+            (self.beside, suites.beside),
+            (self.alone, suites.alone),
+        ];
+        for (queue, suites) in filled {
+            // The part that reads it is gone if it has failed.
+            suites.into_iter().for_each(|suite| drop(queue.send(suite)));
+        }
+    }
+}
+
+/// Makes a queue for each place. It ends where its sender is dropped.
+pub fn queues() -> (Places<Sender<Suite>>, Places<Queue>) {
+    let (to_cluster, cluster) = suites::queue();
+    let (to_beside, beside) = suites::queue();
+    let (to_alone, alone) = suites::queue();
+    let senders = Places {
+        cluster: to_cluster,
+        beside: to_beside,
+        alone: to_alone,
+    };
+    let queues = Places {
+        cluster,
+        beside,
+        alone,
+    };
+    (senders, queues)
+}
+
+fn rank(suite: &Suite) -> usize {
+    let place = LONGEST.iter().position(|name| *name == suite.name);
+    place.unwrap_or(LONGEST.len())
+}

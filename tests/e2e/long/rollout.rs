@@ -1,0 +1,84 @@
+//! A new password and new identity keys under load: no request fails.
+
+use anyhow::{Context, Result, ensure};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::json;
+use water_e2e::load::{self, TARGETS};
+use water_e2e::{Cluster, Component, RELEASE};
+
+use crate::rollout::{SERVING, has_sessions, patch, roll};
+
+/// Components behind the API that read the database.
+const READING: [Component; 2] = [Component::Departements, Component::History];
+/// Name, in the Secret, of the URL by which they read it.
+const READER_URL: &str = "reader-url";
+
+/// Returns the URL by which the services read the database, in the Secret of that name.
+fn readers_url(cluster: &Cluster, secret: &str) -> Result<String> {
+    let secret = cluster.kubectl.get(&["secret", secret])?;
+    let url = secret["data"][READER_URL].as_str().context("no URL")?;
+    Ok(String::from_utf8(BASE64.decode(url)?)?)
+}
+
+/// Changes the password in PostgreSQL and then in the Secret.
+fn change_password(cluster: &Cluster, secret: &str, password: &str) -> Result<()> {
+    let url = cluster.change_readers_password(&readers_url(cluster, secret)?, password)?;
+    let changed = json!({ "data": { READER_URL: BASE64.encode(url) } });
+    let secret = format!("secret/{secret}");
+    cluster.kubectl.patch(&secret, &changed).map(drop)
+}
+
+/// Asks for new identity keys. Gates and services are rolled one after the other; a request that one signs is
+/// believed by the other all the while.
+async fn rotate_identity(cluster: &Cluster) -> Result<()> {
+    let name = format!("{RELEASE}-identity");
+    let identity = || cluster.kubectl.get(&["secret", &name]);
+    let before = identity()?;
+    let keys = &before["data"];
+    // Any word that was not there before.
+    let word = &before["metadata"]["resourceVersion"];
+    let asked = json!({ "metadata": { "annotations": { "waterdata.dev/rotate-identity": word } } });
+    let rotate = || patch(cluster, &asked);
+    roll(
+        cluster,
+        "new identity keys everywhere",
+        &SERVING,
+        rotate,
+        |_| {
+            let now = &identity()?["data"];
+            let old = [&keys["current"], &keys["next"]];
+            let rotated = now["current"] == keys["next"] && !old.contains(&&now["next"]);
+            ensure!(rotated, "the Secret's keys are not rotated");
+            Ok(())
+        },
+    )
+    .await
+}
+
+/// Sets another password for a while. Sessions at the database that are open serve on, and the pods that the Secret rolls
+/// know the new password.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fault_31_passwords_and_identity_keys_roll_under_load_without_a_failed_request()
+-> Result<()> {
+    let cluster = Cluster::alone().await?;
+    let api = cluster.kubectl.get(&["waterdataapi", RELEASE])?;
+    let secret = api["spec"]["postgres"]["secretRef"]["name"].as_str();
+    let secret = secret.context("no Secret")?;
+    let url = readers_url(&cluster, secret)?;
+    let password = url.split(['@', ':']).nth(2).context("no password")?;
+    let load = load::Load::evenly(&cluster.water, 200, cluster.load_keys().await?, &TARGETS);
+    let rolling = async {
+        has_sessions(&cluster).await?;
+        let another = || change_password(&cluster, secret, "another");
+        let changed = roll(&cluster, "the new password", &READING, another, |_| Ok(())).await;
+        // Whatever came of it.
+        let back = || change_password(&cluster, secret, password);
+        let changed_back = roll(&cluster, "the old password", &READING, back, |_| Ok(())).await;
+        changed.and(changed_back)?;
+        rotate_identity(&cluster).await
+    };
+    let ((), report) = load::send_during(load, rolling).await?;
+    println!("password and identity keys: {report}");
+    report.without_failures()
+}
