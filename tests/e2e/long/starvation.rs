@@ -119,12 +119,21 @@ impl Drop for Busy {
 }
 
 /// Returns the requests that the gates decided by their shares, so far.
-async fn decided_by_share(gates: &[Pod]) -> Result<f64> {
+pub async fn decided_by_share(gates: &[Pod]) -> Result<f64> {
     let mut total = 0.0;
     for gate in gates {
         total += gate.metric("water_gate_limits_shared_total").await?;
     }
     Ok(total)
+}
+
+/// Fails if more of so many requests than a busy machine explains were decided without Redis.
+pub fn few_are_decided_by_share(shared: f64, sent: usize) -> Result<()> {
+    ensure!(
+        shared <= sent as f64 * SHARED,
+        "{shared} of {sent} were decided without Redis"
+    );
+    Ok(())
 }
 
 /// Checks every gate's mode until `end`, and then once more: few checks may find another than exact, the last none.
@@ -196,12 +205,7 @@ async fn limits_are_exact(cluster: &Cluster, gates: &[Pod], at_once: u32) -> Res
     );
     let overfull = greedy.overfull(120, MINUTE);
     ensure!(overfull.is_none(), "121 were accepted within {overfull:?}");
-    let all = (steady.sent + greedy.sent) as f64;
-    ensure!(
-        shared <= all * SHARED,
-        "{shared} were decided without Redis"
-    );
-    Ok(())
+    few_are_decided_by_share(shared, steady.sent + greedy.sent)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
