@@ -74,7 +74,15 @@ impl DesiredState for Nothing {
     }
 }
 
-type Snapshot = std::result::Result<(Writer, OwnerSnapshot, Position), DirectoryError>;
+type Snapshot = anyhow::Result<(Writer, OwnerSnapshot, Position)>;
+
+/// Checks that what was read of the cluster was older than the claim.
+fn check_is_outdated(read: Snapshot) -> anyhow::Result<()> {
+    let error = read.err().context("it was believed")?;
+    let is_outdated = matches!(error.downcast_ref(), Some(DirectoryError::ReadBefore));
+    ensure!(is_outdated, "{error:?}");
+    Ok(())
+}
 
 /// Declaration of one active or suspended key of an ApiKey, decided at its change `number`.
 fn declaration(number: u64, state: KeyState) -> anyhow::Result<Declaration> {
@@ -141,7 +149,8 @@ fn open(
     Ok(directories.open(&api, place)?)
 }
 
-/// Reads the directory's keys of an ApiKey, of which the cluster was read in that epoch; claims are made meanwhile.
+/// Reads the directory's keys of an ApiKey, of which the cluster was read in that epoch; claims are made meanwhile,
+/// and waited for, however long a busy machine takes.
 async fn snapshot(
     directories: &Directories,
     open: &OpenDirectory,
@@ -153,8 +162,15 @@ async fn snapshot(
             let _ = directories.next_claim(open, cluster).await;
         }
     };
+    let read = wait_until("the end of a claim", PATIENCE, async || {
+        let read = directories.owner_snapshot(open, epoch, "u", &Origin::Generated, &[]);
+        match read.await {
+            Err(DirectoryError::BeingClaimed) => Err(DirectoryError::BeingClaimed.into()),
+            read => Ok(read),
+        }
+    });
     tokio::select! {
-        read = directories.owner_snapshot(open, epoch, "u", &Origin::Generated, &[]) => read,
+        read = read => Ok(read??),
         never = claims => never,
     }
 }
@@ -167,18 +183,16 @@ async fn what_was_read_before_anothers_claim_was_answered_decides_nothing() -> R
     let cluster = Nothing::default();
     let at = open(&first, &world, redis.address())?;
     let of_first = async |epoch| snapshot(&first, &at, &cluster, epoch).await;
-    let is_outdated = |read: Snapshot| matches!(read, Err(DirectoryError::ReadBefore));
     let before = first.epoch();
-    assert!(is_outdated(of_first(before).await), "the first claim");
+    check_is_outdated(of_first(before).await).context("the first claim")?;
     let since = first.epoch();
     of_first(since).await?;
     assert_eq!(cluster.count(), 1);
     // Another leader's claim, after which this one's caches may be behind again.
     let theirs = open(&second, &world, redis.address())?;
     let claim = snapshot(&second, &theirs, &cluster, second.epoch());
-    assert!(is_outdated(claim.await));
-    let outdated = is_outdated(of_first(since).await);
-    assert!(outdated, "a claim after another's");
+    check_is_outdated(claim.await).context("another leader's claim")?;
+    check_is_outdated(of_first(since).await).context("a claim after another's")?;
     assert_eq!(cluster.count(), 3);
     of_first(first.epoch()).await?;
     Ok(())
@@ -194,7 +208,7 @@ async fn a_declaration_without_an_answer_gives_its_claim_up_before_anything_is_d
     let cluster = Nothing::default();
     let snapshot = async || snapshot(&directories, &open, &cluster, directories.epoch()).await;
 
-    assert!(matches!(snapshot().await, Err(DirectoryError::ReadBefore)));
+    check_is_outdated(snapshot().await)?;
     let (writer, seen, _) = snapshot().await?;
     let suspended = declaration(seen.number, KeyState::Suspended)?;
     directories.declare(&open, &writer, &suspended).await?;
