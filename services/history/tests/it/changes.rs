@@ -95,7 +95,7 @@ async fn follow(service: &Running, target: &str, copy: &mut Copy) -> String {
 
 /// Loads, changes and deletes.
 async fn churn(mut loader: Loader) {
-    for round in 0..40 {
+    for round in 0..20 {
         let some = (0..200).map(|n| (round * 37 + n * 11) % 3000);
         let some: Vec<_> = some.map(|n| format!("c{n:04}")).collect();
         let rows = some.iter().map(|id| row(id, 1).score(f64::from(round)));

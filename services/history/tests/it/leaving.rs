@@ -31,7 +31,7 @@ async fn clients_that_leave_cost_no_other_its_answer() {
     let (service, mut loader) = empty().await;
     loader.history(History::Analyses, &rows(2000)).await;
     let service = Arc::new(service);
-    for _ in 0..60 {
+    for _ in 0..15 {
         let mut leaving = clients(&service);
         leaving.join_next().await.unwrap().unwrap();
         leaving.abort_all();

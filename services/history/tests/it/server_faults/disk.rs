@@ -17,11 +17,14 @@ async fn site() -> (Disks, Site) {
     (disks, site)
 }
 
-/// Loads audits, which no reader here requests: some 20 MB.
-async fn load_much(loader: &mut Loader) -> Result<(), LoadError> {
+/// Parts of a load that fits into no segment of the write-ahead log, each of which has 16 MiB.
+const MORE_THAN_A_SEGMENT: u64 = 20;
+
+/// Loads audits, which no reader here requests: about 1 MB a part.
+async fn load_parts(loader: &mut Loader, parts: u64) -> Result<(), LoadError> {
     let company = &*"Eaux ".repeat(50).leak();
     let mut staging = loader.stage(History::Audits).await?;
-    for part in 0..20 {
+    for part in 0..parts {
         let numbers = part * 3_000..(part + 1) * 3_000;
         let rows: Vec<Row> = numbers.map(|id| row(id, 0).company(company)).collect();
         staging.push(batch(&rows, 2 + part * 3_000)).await?;
@@ -35,13 +38,13 @@ async fn fault_28_a_full_data_disk_fails_loads_and_no_read() {
     let readers = site.readers().await;
     let mut loader = site.database.writer().await;
     disks.fill("data").unwrap();
-    match load_much(&mut loader).await {
+    match load_parts(&mut loader, 2).await {
         Err(LoadError::Database(error)) => assert!(error.is_transient(), "{error:?}"),
         other => panic!("a load on a full disk: {other:?}"),
     }
     site.until_served().await;
     disks.free("data").unwrap();
-    load_much(&mut loader).await.unwrap();
+    load_parts(&mut loader, 2).await.unwrap();
     readers.stop().await.assert_uninterrupted();
 }
 
@@ -52,7 +55,8 @@ async fn fault_28_a_full_disk_of_the_log_stops_the_server_until_there_is_space_a
     let readers = site.readers().await;
     let mut loader = site.database.writer().await;
     disks.fill("wal").unwrap();
-    load_much(&mut loader).await.unwrap_err();
+    let failed = load_parts(&mut loader, MORE_THAN_A_SEGMENT).await;
+    failed.unwrap_err();
     site.until_refused().await;
     disks.free("wal").unwrap();
     let server = site.database.server.process();
@@ -69,6 +73,6 @@ async fn fault_28_a_full_disk_of_the_log_stops_the_server_until_there_is_space_a
     site.until_served().await;
     readers.stop().await.assert_in_time();
     let mut loader = site.database.writer().await;
-    let again = wait_until("a load", SOON, async || Ok(load_much(&mut loader).await?));
-    again.await.unwrap();
+    let again = async || Ok(load_parts(&mut loader, 2).await?);
+    wait_until("a load", SOON, again).await.unwrap();
 }
