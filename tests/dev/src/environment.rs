@@ -51,11 +51,14 @@ pub fn variables(cluster: &Cluster) -> Result<Vec<(&'static str, String)>> {
         ("WATER_SPKI_FINGERPRINTS", fingerprints),
         ("WATER_CHROMIUM", packages::CHROMIUM.into()),
         ("WATER_BROWSER_FOLDER", file("browser")),
-        // Further variables of the whole-system tests, and the tag of images to roll to, which `cargo dev
-        // test` and `cargo dev images` build.
+        // Further variables of the whole-system tests, and the versions that have images: what is installed, and
+        // what `cargo dev test` and `cargo dev images` build.
         ("WATER_NAMESPACE", NAMESPACE.into()),
         ("WATER_KUBECTL", file("programs/kubectl")),
         ("WATER_BINARIES", binaries.display().to_string()),
-        ("WATER_NEXT_TAG", binaries::after(&version)),
+        (
+            "WATER_VERSIONS",
+            format!("{version} {}", binaries::after(&version)),
+        ),
     ])
 }

@@ -89,8 +89,8 @@ enum Command {
     /// Build images that report another version, for a rollout by hand, and put them into the
     /// cluster's registry.
     Images {
-        /// Version that the binaries report and the images are tagged with. Left out: WATER_NEXT_TAG of
-        /// `cargo dev env`.
+        /// Version that the binaries report and the images are tagged with. Left out: the second version
+        /// in WATER_VERSIONS of `cargo dev env`.
         version: Option<String>,
     },
     /// Run every check and the tests that every change has to pass, on a separate cluster.

@@ -21,8 +21,8 @@ pub struct Environment {
     pub binaries: PathBuf,
     /// `KUBECONFIG`: the administrator's.
     pub kubeconfig: PathBuf,
-    /// `WATER_NEXT_TAG`: a second set of images of the same sources, whose binaries report this version.
-    pub next_tag: String,
+    /// `WATER_VERSIONS`: the tags of two sets of images of the same sources, whose binaries report these versions.
+    pub versions: Vec<String>,
 }
 
 impl Environment {
@@ -42,7 +42,7 @@ impl Environment {
         let redis_administrator_url = read("WATER_REDIS_ADMINISTRATOR_URL");
         let binaries = read("WATER_BINARIES").into();
         let kubeconfig = read("KUBECONFIG").into();
-        let next_tag = read("WATER_NEXT_TAG");
+        let versions = read("WATER_VERSIONS");
         if !missing.is_empty() {
             bail!(
                 "there is no cluster to test ({} not set): run `cargo dev test`",
@@ -57,7 +57,7 @@ impl Environment {
             redis_administrator_url,
             binaries,
             kubeconfig,
-            next_tag,
+            versions: versions.split(' ').map(str::to_owned).collect(),
         })
     }
 }

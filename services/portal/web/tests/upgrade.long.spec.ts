@@ -114,8 +114,9 @@ async function twentyReaders(site: Site): Promise<Reader[]> {
 
 test('another version is rolled out under twenty signed-in readers, and no request of theirs fails', async ({ site }) => {
   test.setTimeout(900_000);
-  const next = setting('WATER_NEXT_TAG');
-  expect(next, 'ask `cargo dev env` again').not.toBe(await declaredVersion());
+  const declared = await declaredVersion();
+  const next = setting('WATER_VERSIONS').split(' ').find((version) => version !== declared) ?? '';
+  expect(next, 'a version with images that is not declared').not.toBe('');
   const readers = await twentyReaders(site);
   expect(readers).toHaveLength(20);
   const asked = () => readers.reduce((sum, reader) => sum + reader.asked, 0);
