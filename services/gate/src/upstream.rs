@@ -5,6 +5,7 @@
 
 mod address;
 mod answer;
+mod attempts;
 mod breaker;
 mod connection;
 mod failure;
@@ -38,11 +39,11 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 /// Times and sizes that bound one exchange with a service.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Time for making a connection, in as many attempts as fit.
-    pub connect: Duration,
-    /// Time for a new connection after the first attempt failed. If all pods are down, a client is answered within a
-    /// second: this time, and that of the detection (0.68 s, [`UpstreamFailure::Gone`]).
-    pub reconnect: Duration,
+    /// Intervals of 100 ms in which a connection is attempted, one attempt in each.
+    pub connect: u32,
+    /// Intervals for a new connection after an exchange failed. If all pods are down, a client is answered within a
+    /// second: these, and the time of the detection (0.68 s, [`UpstreamFailure::Gone`]).
+    pub reconnect: u32,
     /// Time from the request to the answer's last byte, with a retry. A history page may take the 2 s of its statement
     /// timeout, after waiting for a free database connection.
     pub answer: Duration,
@@ -55,8 +56,8 @@ pub struct Bounds {
 impl Default for Bounds {
     fn default() -> Self {
         Self {
-            connect: Duration::from_millis(900),
-            reconnect: Duration::from_millis(250),
+            connect: 9,
+            reconnect: 2,
             answer: Duration::from_secs(5),
             body: 1024 * 1024,
             concurrent: 256,
@@ -171,11 +172,11 @@ impl Upstream {
         .map_err(|_| UpstreamFailure::TooSlow)?
     }
 
-    /// Makes one exchange, on the given connection or on a new one, made within `connect`.
+    /// Makes one exchange, on the given connection or on a new one, attempted in `connect` intervals.
     async fn attempt(
         &self,
         reused: Option<Connection>,
-        connect: Duration,
+        connect: u32,
         keep: &[HeaderName],
         request: Request,
     ) -> Result<Response<Bytes>, UpstreamFailure> {

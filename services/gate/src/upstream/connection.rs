@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
 use super::answer::{Body, Head, MalformedAnswer, read_chunk, read_head};
+use super::attempts::{EVERY, first_of};
 use super::request::Request;
 use super::{Resolver, UpstreamFailure};
 
@@ -23,9 +24,6 @@ const CAPACITY: usize = 4 * 1024;
 /// Longest line before a chunk, and most bytes of trailers after the last; they are discarded.
 const MAX_LINES: usize = 4 * 1024;
 
-/// Time of one attempt to connect: a pod on the same network accepts in milliseconds or not at all. If a pod's node is
-/// down, the next attempt may reach another.
-const ATTEMPT: Duration = Duration::from_millis(100);
 /// Time without acknowledgement after which the kernel closes the connection: the answer may take seconds, but the
 /// other kernel acknowledges at once. Linux begins to count when it sends the bytes for the third time, 0.43 s after
 /// the first: 0.68 s in all (measured).
@@ -71,17 +69,14 @@ pub enum Break {
 }
 
 impl Connection {
-    /// Connects within `patience`.
-    pub(super) async fn open(
-        resolver: &Resolver,
-        patience: Duration,
-    ) -> Result<Self, UpstreamFailure> {
-        let stream = timeout(patience, connect(resolver))
+    /// Connects within so many intervals of attempts; a name that has never been resolved is waited for as long.
+    pub(super) async fn open(resolver: &Resolver, intervals: u32) -> Result<Self, UpstreamFailure> {
+        let addresses = timeout(EVERY * intervals, resolver.addresses())
             .await
-            .map_err(|_| UpstreamFailure::ConnectTooSlow)?
-            .map_err(UpstreamFailure::Connect)?;
+            .map_err(|_| UpstreamFailure::ConnectTooSlow)?;
+        let stream = first_of(&addresses, intervals, TcpStream::connect).await?;
         Ok(Self {
-            stream,
+            stream: prepared(stream).map_err(UpstreamFailure::Connect)?,
             received: BytesMut::with_capacity(CAPACITY),
             reused: false,
             heard: false,
@@ -235,26 +230,6 @@ impl Connection {
 
     fn take(&mut self, length: usize) -> BytesMut {
         self.received.split_to(length)
-    }
-}
-
-/// Connects to the first address that accepts. Attempts continue while it is polled, or until every address has
-/// refused.
-async fn connect(resolver: &Resolver) -> io::Result<TcpStream> {
-    let addresses = resolver.addresses().await;
-    loop {
-        let (mut refusal, mut lost) = (None, false);
-        for address in addresses.iter() {
-            match timeout(ATTEMPT, TcpStream::connect(address)).await {
-                Ok(Ok(stream)) => return prepared(stream),
-                Ok(Err(error)) => refusal = Some(error),
-                Err(_) => lost = true,
-            }
-        }
-        match refusal {
-            Some(error) if !lost => return Err(error),
-            _ => {}
-        }
     }
 }
 
