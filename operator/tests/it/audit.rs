@@ -11,8 +11,8 @@ use crate::world::{PATIENCE, World};
 /// The requests of the world's operators of which this is true.
 fn asked(world: &World, is: impl Fn(&Value) -> bool) -> Result<Vec<Value>> {
     let user = format!("system:serviceaccount:{}:{ACCOUNT}", world.namespace);
-    let mut events = world.cluster.audit_events()?;
-    events.retain(|event| event["user"]["username"] == user.as_str() && is(event));
+    let mut events = world.cluster.audit_events_of(&user)?;
+    events.retain(is);
     Ok(events)
 }
 

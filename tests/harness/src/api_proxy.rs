@@ -69,6 +69,11 @@ impl ApiProxy {
         Ok(answer)
     }
 
+    /// Ends the proxy, and with it all that it carries.
+    pub(crate) fn end(&self) {
+        self.process.end();
+    }
+
     /// Opens a connection to the API server.
     pub async fn connect(&self) -> Result<HttpClient> {
         let client = HttpClient::connect(self.port.address()).await?;

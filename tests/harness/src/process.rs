@@ -198,6 +198,14 @@ impl Process {
         Ok(())
     }
 
+    /// Ends the program as dropping it does. It may have ended already, and nobody needs to hear that.
+    pub(crate) fn end(&self) {
+        let _ = self.signal(self.program.death_signal);
+        // A paused program has to go on to end.
+        let _ = self.signal(Signal::SIGCONT);
+        let _ = self.child().wait();
+    }
+
     /// Starts the program again, as it was started the first time, after it has ended.
     pub fn start_again(&self) -> Result<()> {
         let mut child = self.child();
@@ -252,10 +260,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended already, and nobody needs to hear that. A paused program has to go on to end.
-        let _ = self.signal(self.program.death_signal);
-        let _ = self.signal(Signal::SIGCONT);
-        let _ = self.child().wait();
+        self.end();
     }
 }
 

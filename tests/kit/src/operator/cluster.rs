@@ -1,5 +1,6 @@
 //! API servers with the definitions of the custom resources.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -26,11 +27,28 @@ pub(super) async fn cluster() -> Result<&'static ControlPlane> {
     READY.get_or_try_init(start).await.copied()
 }
 
-/// Installs the definitions; the API server ends with the test process, as the shared one does.
-pub(super) async fn prepared(cluster: ControlPlane) -> Result<&'static ControlPlane> {
-    let cluster = Box::leak(Box::new(cluster));
-    install_definitions(cluster).await?;
-    Ok(cluster)
+/// Owner of a test's own API server, whose processes end with it, after a panic too. What is left of it is memory, so
+/// that worlds refer to it as to the shared one.
+pub(super) struct Own(&'static ControlPlane);
+
+impl Own {
+    /// Installs the definitions.
+    pub(super) async fn prepared(cluster: ControlPlane) -> Result<Arc<Self>> {
+        let own = Arc::new(Self(Box::leak(Box::new(cluster))));
+        install_definitions(own.cluster()).await?;
+        Ok(own)
+    }
+
+    /// Returns the API server, which answers nothing once its owner is gone.
+    pub(super) fn cluster(&self) -> &'static ControlPlane {
+        self.0
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
 /// Installs the definitions by the operator's own command, as the chart's hook does it.

@@ -16,7 +16,7 @@ use water_keystore::connection::Purpose;
 use water_keystore::{ConnectionSettings, Directory, Instance, Leases, Observation};
 
 pub use super::cluster::{OPERATOR, PATIENCE, install_definitions};
-use super::cluster::{cluster, create_namespace, prepared};
+use super::cluster::{Own, cluster, create_namespace};
 use super::objects::{Objects, is_missing};
 use super::rights::{self, ACCOUNT};
 pub use super::samples::{API, OBJECT, api, brought, key, shown, unlimited};
@@ -39,6 +39,9 @@ pub struct World {
     /// Settings of every operator, besides those that all have.
     settings: Vec<(&'static str, String)>,
     operators: Mutex<Vec<Operator>>,
+    /// The last field, since fields are dropped in their order: an API server of the test's own ends after the
+    /// operators, with the last world that has it.
+    own: Option<Arc<Own>>,
 }
 
 /// An operator that was started, and its admin port, which stays its own when it starts again.
@@ -88,7 +91,8 @@ impl World {
         list: &str,
         variable: &'static str,
     ) -> Result<Self> {
-        let cluster = prepared(ControlPlane::start().await?).await?;
+        let own = Own::prepared(ControlPlane::start().await?).await?;
+        let cluster = own.cluster();
         for namespace in listed {
             create_namespace(cluster, namespace)?;
         }
@@ -101,6 +105,7 @@ impl World {
             ("WATER_SCOPE", "Cluster".into()),
             (variable, listed.join(",")),
         ];
+        world.own = Some(own);
         Ok(world)
     }
 
@@ -114,6 +119,7 @@ impl World {
             kubeconfig: self.kubeconfig.clone(),
             settings: self.settings.clone(),
             operators: Mutex::default(),
+            own: self.own.clone(),
         };
         world.apply_secrets()?;
         Ok(world)
@@ -122,18 +128,23 @@ impl World {
     /// Makes another namespace of the same API server, with the rights of a separate operator that serves no
     /// other namespace.
     pub async fn with_own_operator(&self, namespace: &str) -> Result<Self> {
-        Self::at(self.cluster, namespace, &self.redis_url, &[])
+        let mut world = Self::at(self.cluster, namespace, &self.redis_url, &[])?;
+        world.own = self.own.clone();
+        Ok(world)
     }
 
-    /// Makes a world at an API server of the test's own, which it may kill.
+    /// Makes a world at an API server of the test's own, which it may kill, and which ends with the world.
     pub async fn alone(namespace: &str) -> Result<Self> {
         let redis = Redis::shared().await?;
         Self::on(ControlPlane::start().await?, namespace, &redis.url()).await
     }
 
-    /// Makes a world at that API server, on a Redis of the test's own.
+    /// Makes a world at that API server, which ends with the world, on a Redis of the test's own.
     pub async fn on(cluster: ControlPlane, namespace: &str, redis_url: &str) -> Result<Self> {
-        Self::at(prepared(cluster).await?, namespace, redis_url, &[])
+        let own = Own::prepared(cluster).await?;
+        let mut world = Self::at(own.cluster(), namespace, redis_url, &[])?;
+        world.own = Some(own);
+        Ok(world)
     }
 
     fn at(
@@ -154,6 +165,7 @@ impl World {
             kubeconfig,
             settings: Vec::new(),
             operators: Mutex::default(),
+            own: None,
         };
         world.apply_secrets()?;
         Ok(world)
