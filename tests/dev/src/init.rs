@@ -17,7 +17,7 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use crate::cluster::{Cluster, FILES, HOST_ADDRESS, NODE, NODE_ADDRESS, inside};
-use crate::namespace::ip;
+use crate::namespace::{self, ip};
 use crate::{control_plane, identity, node, stores, wait};
 
 /// Milliseconds, unless the machine is busy.
@@ -34,6 +34,7 @@ const WRITTEN_BY_KUBELET: [&str; 5] = [
 
 /// Runs as process 1 until the supervising child ends.
 pub fn run_as_process_1(cluster: &Cluster) -> Result<()> {
+    namespace::join_cgroup()?;
     mount_private_folders(&cluster.folder)?;
     copy_machine_settings()?;
     nix::unistd::sethostname(NODE).context("cannot set the host name")?;

@@ -26,6 +26,9 @@ const SOON: Duration = Duration::from_secs(120);
 /// thread has: a node has its machine for itself.
 const WEIGHTS: [(&str, &str); 2] = [("cpu.shares", "10240"), ("cpu.weight", "1000")];
 
+/// The process that writes it, in a control group's list of processes.
+const OWN_PROCESS: &str = "0";
+
 /// Life of the cluster, compared with that of the command that started it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Lifetime {
@@ -175,7 +178,7 @@ fn find_processes(wanted: impl Fn(&[&[u8]]) -> bool) -> Result<Vec<Pid>> {
     Ok(found)
 }
 
-/// Makes the groups below which all pods will be.
+/// Makes the groups below which all pods will be, and the node's services.
 fn make_cgroups() -> Result<()> {
     let root = Path::new("/sys/fs/cgroup");
     if root.join("cgroup.controllers").exists() {
@@ -190,6 +193,20 @@ fn make_cgroups() -> Result<()> {
                 .with_context(|| format!("cannot make the control group {}", group.display()))?;
         }
         give_weight(&group)?;
+    }
+    Ok(())
+}
+
+/// Moves this process, with all that it will start, below the cluster's group, as a neighbour of the pods'. On a real
+/// node, too, pods that compute do not keep its services from a core: an address that is late in kube-proxy, or a
+/// packet that waits for the policy engine, costs requests.
+pub fn join_cgroup() -> Result<()> {
+    let is_weighed = |group: &PathBuf| WEIGHTS.iter().any(|(name, _)| group.join(name).exists());
+    for group in cgroups()?.into_iter().filter(is_weighed) {
+        let group = group.join("node");
+        fs::create_dir_all(&group)
+            .and_then(|()| fs::write(group.join("cgroup.procs"), OWN_PROCESS))
+            .with_context(|| format!("cannot join the control group {}", group.display()))?;
     }
     Ok(())
 }

@@ -35,15 +35,18 @@ const STOPS: u64 = 10;
 /// Pods of each component of the release.
 const REPLICAS: usize = 2;
 
-/// File of a control group's CPU weight in versions 1 and 2, and the kernel's default.
-const DEFAULT_WEIGHTS: [(&str, &str); 2] = [("cpu.shares", "1024"), ("cpu.weight", "100")];
+/// Files of a control group's CPU weight in versions 1 and 2.
+const WEIGHTS: [&str; 2] = ["cpu.shares", "cpu.weight"];
+/// The kernel's default, and ten times that.
+const DEFAULT: [&str; 2] = ["1024", "100"];
+const TEN_TIMES: [&str; 2] = ["10240", "1000"];
 
 /// Processes, one a core, that do nothing but compute, until it is dropped. Each is in a control group of its own,
-/// beside the group of all pods, and the node has no more weight than other groups meanwhile: so they take from the pods
-/// and not from the stores, which are processes of the machine.
+/// beside the group of all pods. Meanwhile the cluster has no more weight than other groups, and within it the node's
+/// services and the stores have most: so they take from the pods, not from the stores or from the load's sender.
 struct BusyCores {
     _processes: Vec<Busy>,
-    _weight: DefaultWeight,
+    _weights: [Weight; 2],
 }
 
 struct Busy {
@@ -51,8 +54,8 @@ struct Busy {
     process: Child,
 }
 
-/// The default weight of a control group that has another, until it is dropped.
-struct DefaultWeight {
+/// Another weight of a control group, until it is dropped.
+struct Weight {
     file: PathBuf,
     usual: String,
 }
@@ -61,21 +64,24 @@ impl BusyCores {
     /// Takes a share of every core from the pods of the node that this one is on.
     fn on_node_of(pod: &Pod) -> Result<Self> {
         let node = pod.node_group()?;
-        let weight = DefaultWeight::of(&node)?;
+        let weights = [
+            Weight::set(&node, DEFAULT)?,
+            Weight::set(&node.join("node"), TEN_TIMES)?,
+        ];
         let cores = 0..available_parallelism()?.get();
         let busy = cores.map(|core| Busy::start(node.join(format!("busy{core}"))));
         Ok(Self {
             _processes: busy.collect::<Result<_>>()?,
-            _weight: weight,
+            _weights: weights,
         })
     }
 }
 
-impl DefaultWeight {
-    fn of(group: &Path) -> Result<Self> {
-        let weights = DEFAULT_WEIGHTS.map(|(name, weight)| (group.join(name), weight));
-        let (file, weight) = weights
-            .into_iter()
+impl Weight {
+    fn set(group: &Path, weights: [&str; 2]) -> Result<Self> {
+        let files = WEIGHTS.map(|name| group.join(name)).into_iter();
+        let (file, weight) = files
+            .zip(weights)
             .find(|(file, _)| file.exists())
             .with_context(|| format!("{} has no weight", group.display()))?;
         let usual = fs::read_to_string(&file)?;
@@ -84,7 +90,7 @@ impl DefaultWeight {
     }
 }
 
-impl Drop for DefaultWeight {
+impl Drop for Weight {
     fn drop(&mut self) {
         // The group goes with the cluster.
         let _ = fs::write(&self.file, self.usual.trim_end());
