@@ -261,3 +261,46 @@ fn is_earlier(live: &Lease, written: &Lease) -> bool {
     let versions = version(live).zip(version(written));
     versions.is_some_and(|(live, written)| live < written)
 }
+
+#[cfg(test)]
+mod tests {
+    use kube::api::ObjectMeta;
+
+    use super::*;
+
+    fn of_version(version: Option<&str>) -> Lease {
+        Lease {
+            metadata: ObjectMeta {
+                resource_version: version.map(Into::into),
+                ..ObjectMeta::default()
+            },
+            ..Lease::default()
+        }
+    }
+
+    #[test]
+    fn a_lease_is_earlier_if_its_version_is_the_smaller_number() {
+        for (live, written, expected) in [
+            (Some("9"), Some("10"), true),
+            (Some("10"), Some("10"), false),
+            // Somebody has annotated it since.
+            (Some("11"), Some("10"), false),
+            (Some("100"), Some("99"), false),
+            // Longer than 64 bits.
+            (
+                Some("18446744073709551616"),
+                Some("18446744073709551617"),
+                true,
+            ),
+            // What is no number says nothing.
+            (Some("nine"), Some("10"), false),
+            (Some("9"), Some("ten"), false),
+            (None, Some("10"), false),
+            (Some("9"), None, false),
+            (None, None, false),
+        ] {
+            let found = is_earlier(&of_version(live), &of_version(written));
+            assert_eq!(found, expected, "{live:?} after {written:?}");
+        }
+    }
+}

@@ -1,19 +1,18 @@
 //! Tests of waits for the gates' acknowledgements, and of their length: no key is revealed, and none is gone, before
 //! every gate that counts has applied it.
 
+mod long;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use nix::sys::signal::Signal;
 use serde_json::json;
-use tokio::time::Instant;
-use water_harness::{Process, Redis};
+use water_harness::Process;
 
 use crate::Result;
 use crate::gate::{GRACE, Gate, Started, end_pod, pod};
 use crate::steps::{
     NOTHING, allow, becomes, delete, edit, forbid, holds, logs, measured, message, ready, says,
-    strip, until,
 };
 use crate::world::{World, api, brought, key, shown};
 
@@ -139,46 +138,4 @@ async fn why_the_gates_cannot_be_asked_is_told_counted_and_logged() -> Result {
     .await?;
     allow(&world, &rules)?;
     ready(&world, "acme", "True/Active").await.map(drop)
-}
-
-/// Number of times that Redis has read a whole hash, as each check of the gates' leases does.
-async fn looks(redis: &Redis) -> anyhow::Result<u64> {
-    let statistics = redis.command(&["INFO", "commandstats"]).await?;
-    let mut lines = statistics.lines();
-    let calls = lines.find_map(|line| line.strip_prefix("cmdstat_hgetall:calls="));
-    let calls = calls.and_then(|calls| calls.split(',').next());
-    Ok(calls.map_or(Ok(0), str::parse)?)
-}
-
-#[tokio::test]
-async fn no_gate_is_looked_at_for_a_key_that_has_vanished() -> Result {
-    // A look comes twice a second while anything is waited for; what is gone is forgotten each minute.
-    const QUIET: Duration = Duration::from_secs(5);
-    let (redis, world, operator) = World::on_own_redis("ack-vanished").await?;
-    world.synced().await?;
-    let gate = Gate::start(&world, "gate-0", GRACE).await?;
-    gate.fall_silent();
-    world.apply(&brought("acme", 'a'))?;
-    awaits(&world, "gate-0", "AwaitingGates").await?;
-    let first = looks(&redis).await?;
-    until(&world, "looks at the gate", async || {
-        let now = looks(&redis).await?;
-        anyhow::ensure!(now > first + 3, "{first} looks, now {now}");
-        Ok(())
-    })
-    .await?;
-    // Without its finalizer no pass sees its end.
-    operator.signal(Signal::SIGSTOP)?;
-    strip(&world, "acme").await?;
-    operator.signal(Signal::SIGCONT)?;
-    let mut last = (looks(&redis).await?, Instant::now());
-    until(&world, "no more looks", async || {
-        let now = looks(&redis).await?;
-        if now != last.0 {
-            last = (now, Instant::now());
-        }
-        anyhow::ensure!(last.1.elapsed() >= QUIET, "{now} looks");
-        Ok(())
-    })
-    .await
 }

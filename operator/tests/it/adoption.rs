@@ -47,7 +47,7 @@ async fn restored(
     redis.command(&["FLUSHALL"]).await?;
     world.apply(&secret)?;
     world.apply(&key("acme"))?;
-    let operator = world.operator("operator-1")?;
+    let operator = world.operator("operator-0")?;
     Ok((world, before, (redis, operator)))
 }
 

@@ -2,6 +2,8 @@
 //! The right to list its pods is a RoleBinding in it, which goes with everything else. Most tests run without the
 //! controller that deletes the rest, and delete that RoleBinding first.
 
+mod long;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +15,7 @@ use water_harness::{Clock, Process, Redis};
 use crate::Result;
 use crate::gate::{GRACE, Gate, end_pod};
 use crate::rights::ACCOUNT;
-use crate::steps::{NOTHING, OBJECT, becomes, delete, event, holds, logs, until};
+use crate::steps::{NOTHING, OBJECT, delete, event, holds, logs, until};
 use crate::world::{API, PATIENCE, World, api, brought, key};
 
 /// The longest that an ApiKey may keep its namespace.
@@ -157,17 +159,6 @@ async fn a_leader_that_stays_revokes_by_the_last_word_of_its_watch() -> Result {
 }
 
 #[tokio::test]
-async fn without_redis_a_leader_that_stays_lets_the_keys_of_a_gone_api_go() -> Result {
-    let (namespaces, operator) = Namespaces::with_keys(Redis::start().await?).await?;
-    namespaces.redis.kill()?;
-    namespaces.delete_with_rights().await?;
-    namespaces.apis.kubectl(&["delete", OBJECT])?;
-    namespaces.keys_go().await?;
-    reported(&namespaces.operators, &operator, "KeyNotRevoked", &NAMES).await?;
-    event(&namespaces.tenant, "customer", "KeyNotRevoked").await
-}
-
-#[tokio::test]
 async fn a_new_leader_revokes_by_the_leases_alone() -> Result {
     let clock = Clock::new()?;
     let redis = Redis::start_on(&clock).await?;
@@ -181,7 +172,7 @@ async fn a_new_leader_revokes_by_the_leases_alone() -> Result {
     clock.set(2 * 60 + 10)?;
     let claimed = async || anyhow::Ok(apis.observe().await?.meta.map(|meta| meta.term));
     let before = claimed().await?;
-    let leader = operators.operator("operator-1")?;
+    let leader = operators.operator("operator-0")?;
     until(operators, "the new leader's claim", async || {
         let now = claimed().await?;
         ensure!(now > before, "{now:?}");
@@ -204,39 +195,11 @@ async fn a_new_leader_lets_the_keys_of_a_gone_api_go() -> Result {
     former.kill()?;
     namespaces.delete_with_rights().await?;
     apis.kubectl(&["delete", OBJECT])?;
-    let leader = operators.operator("operator-1")?;
+    let leader = operators.operator("operator-0")?;
     logs(operators, &leader, "the watches have told of everything").await?;
     namespaces.keys_go().await?;
     reported(operators, &leader, "KeyNotRevoked", &NAMES).await?;
     event(&namespaces.tenant, "customer", "KeyNotRevoked").await
-}
-
-#[tokio::test]
-async fn a_pod_that_ends_while_nobody_may_watch_it_counts_until_its_namespace_is_gone() -> Result {
-    let namespaces = Namespaces::new(Redis::start().await?).await?;
-    let Namespaces {
-        redis,
-        operators,
-        apis,
-        tenant,
-    } = &namespaces;
-    let operator = operators.operator("operator-0")?;
-    let gate = Gate::start(apis, "gate-0", GRACE).await?;
-    tenant.in_force(&of_apis(brought("customer", 'b'))).await?;
-    namespaces.delete_with_rights().await?;
-    redis.kill()?;
-    apis.kubectl(&["delete", OBJECT])?;
-    delete(tenant, "customer")?;
-    let waits = |found: &Value| found["status"]["waitingFor"][0] == "gate-0";
-    becomes(tenant, "apikey/customer", "waiting for the gate", waits).await?;
-    // A watch lasts for a minute.
-    logs(operators, &operator, "pods is forbidden").await?;
-    gate.fall_silent();
-    end_pod(apis, "gate-0")?;
-    let _controller = operators.cluster.start_namespace_controller()?;
-    apis.gone(&format!("namespace/{APIS}")).await?;
-    tenant.gone("apikey/customer").await?;
-    event(tenant, "customer", "KeyNotRevoked").await
 }
 
 #[tokio::test]
@@ -257,26 +220,4 @@ async fn an_operator_that_ends_lets_the_keys_of_a_gone_api_go_whose_namespace_is
     let own = operators.get("apikey/own")?;
     assert_eq!(own["metadata"]["finalizers"], Value::Null, "{own}");
     Ok(())
-}
-
-#[tokio::test]
-async fn kubernetes_deletes_a_whole_namespace_with_its_water_data_api() -> Result {
-    let (namespaces, operator) = Namespaces::with_keys(Redis::start().await?).await?;
-    let Namespaces {
-        operators,
-        apis,
-        tenant,
-        ..
-    } = &namespaces;
-    let _controller = operators.cluster.start_namespace_controller()?;
-    let gate = Gate::start(apis, "gate-0", GRACE).await?;
-    let whole = ["delete", "namespace", APIS, "--wait=false"];
-    operators.cluster.kubectl(&whole)?;
-    gate.fall_silent();
-    end_pod(apis, "gate-0")?;
-    apis.gone(&format!("namespace/{APIS}")).await?;
-    reported(operators, &operator, "KeyRevoked", &["acme", "partner"]).await?;
-    // Its WaterDataApi's namespace is gone.
-    delete(tenant, "customer")?;
-    tenant.gone("apikey/customer").await
 }

@@ -100,7 +100,7 @@ async fn an_earlier_state_is_mended_by_the_successor_of_the_leader_that_saw_it()
     })
     .await?;
     leader.kill()?;
-    let _successor = world.operator("operator-1")?;
+    let _successor = world.operator("operator-0")?;
     rebuilt(&world, &later, earlier).await
 }
 

@@ -1,5 +1,5 @@
-//! Tests of the election: at most one operator leads, and another takes over. `faults/successors.rs` has a leader that
-//! goes amid changes, and one that goes on after its Lease.
+//! Tests of the election: at most one operator leads, and another takes over. `faults/long/successors.rs` has a
+//! leader that goes amid changes, and one that goes on after its Lease.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -15,7 +15,7 @@ use crate::gate_process::GateProcess;
 use crate::steps::count;
 use crate::world::{PATIENCE, World, key, unlimited};
 
-const KEYS: u16 = 60;
+const KEYS: u16 = 12;
 const TARGET: &str = "/api/v1/stress?dept=34";
 /// Interval between two requests with a deleted key.
 const ASK_EVERY: Duration = Duration::from_millis(5);

@@ -1,12 +1,14 @@
 //! A key's life as its owner sees it: Secret, status, events, and what the directory holds meanwhile.
 
+mod long;
+
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use serde_json::{Value, json};
-use water_domain::{KeyId, KeyPrefix, PlainKey, Timestamp};
-use water_keystore::connection::Purpose;
-use water_keystore::{ConnectionSettings, Instance, Usage};
+use water_domain::{KeyPrefix, PlainKey};
+use water_harness::Process;
 
 use crate::Result;
 use crate::audit::restart_writes_nothing;
@@ -15,7 +17,7 @@ use crate::installation::complete;
 use crate::steps::{
     NOTHING, OBJECT, becomes, delete, edit, holds, message, ready, revoke, secret_value, stalled,
 };
-use crate::world::{API, World, api, brought, key, shown};
+use crate::world::{World, api, brought, key, shown};
 
 #[tokio::test]
 async fn a_key_is_issued_suspended_resumed_and_revoked() -> Result {
@@ -168,10 +170,9 @@ async fn a_deletion_waits_for_redis_and_says_so() -> Result {
     holds(&world, &NOTHING).await
 }
 
-#[tokio::test]
-async fn a_first_use_shows_within_a_minute_and_a_restart_beside_all_there_is_writes_nothing()
--> Result {
-    let world = World::new("key-restart").await?;
+/// A world that is rolled out, with two keys in force that a gate has, and nothing left to do.
+async fn at_rest(namespace: &str) -> anyhow::Result<(World, Arc<Process>, Gate)> {
+    let world = World::new(namespace).await?;
     let mut declared = api();
     // The API server leaves such a zero out, and keeps these quantities as 500m, 1Gi and 3G.
     declared["spec"]["rollout"] = json!({ "minReadySeconds": 0 });
@@ -183,35 +184,19 @@ async fn a_first_use_shows_within_a_minute_and_a_restart_beside_all_there_is_wri
     complete(&world, "1.2.3").await?;
     let gate = Gate::start(&world, "gate-0", GRACE).await?;
     world.in_force(&brought("partner", 'e')).await?;
-    let status = world.in_force(&key("acme")).await?["status"].clone();
-    let id: KeyId = status["keyId"].as_str().context("a key id")?.parse()?;
-    let settings = ConnectionSettings::new(&world.redis_url, None)?;
-    let instance = Instance::new(&world.namespace, API)?;
-    let uses = Usage::new(settings.connect(Purpose::Directory), instance);
-    let used = status["current"]["issuedTime"].as_str().context("a time")?;
-    let used = Timestamp::parse(used)?;
-    uses.write_last_uses(&[(id.clone(), used)]).await?;
-    let shows = async || {
-        let found = world.get("apikey/acme")?;
-        ensure!(
-            found["status"]["lastUsedTime"] == used.to_string(),
-            "{found}"
-        );
-        Ok(())
-    };
-    // A gate may have kept it for 15 s of the minute.
-    let rest = Duration::from_secs(45);
-    world.wait("the first use to show", rest, shows).await?;
+    world.in_force(&key("acme")).await?;
     let counted = |found: &Value| {
         let keys = &found["status"]["apiKeys"];
         keys["synced"] == 2 && keys["active"] == 2
     };
     becomes(&world, OBJECT, "told of both keys", counted).await?;
     world.condition(OBJECT, "Ready", "True/Complete").await?;
+    Ok((world, operator, gate))
+}
+
+#[tokio::test]
+async fn a_restart_beside_all_there_is_writes_nothing() -> Result {
+    let (world, operator, gate) = at_rest("key-restart").await?;
     gate.fall_silent();
-    // A later use does not show for ten minutes, restarted or not.
-    let later = Timestamp::from_millis(used.as_millis() + 1000);
-    uses.write_last_uses(&[(id, later.context("a time")?)])
-        .await?;
     restart_writes_nothing(&world, &operator).await
 }

@@ -31,8 +31,8 @@ fn install(world: &World, object: &Value, timeout: &str) -> anyhow::Result<Proce
 async fn helm_waits_for_objects_that_no_operator_has_looked_at() -> Result {
     let world = World::new("nobody-looks").await?;
     let installs = [
-        install(&world, &key("acme"), "20s")?,
-        install(&World::new("nobody-looks-either").await?, &api(), "20s")?,
+        install(&world, &key("acme"), "10s")?,
+        install(&World::new("nobody-looks-either").await?, &api(), "10s")?,
     ];
     for helm in installs {
         let status = helm.ended(PATIENCE).await?;

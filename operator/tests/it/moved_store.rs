@@ -108,7 +108,7 @@ async fn a_deletion_waits_for_the_end_of_a_gate_whose_redis_no_leader_knows_any_
     let moved = moved_ahead("moved-store", &BOTH, ['a', '9']).await?;
     let (world, gate, operator, _stores) = moved;
     operator.kill()?;
-    let _next = world.operator("operator-1")?;
+    let _next = world.operator("operator-0")?;
     delete(&world, "acme")?;
     awaits_end(&world, &gate.name).await?;
     assert!(gate.accepts(&"a".repeat(64))?);
@@ -203,7 +203,7 @@ async fn moved_back(namespace: &str, digits: [char; 3], is_killed: bool) -> Resu
     revoke(&world, "revoked").await?;
     if is_killed {
         operator.kill()?;
-        operator = world.operator("operator-1")?;
+        operator = world.operator("operator-0")?;
     }
     move_store(&mut world, &BOTH, &first).await?;
     world.in_force(&brought("later", later)).await?;
@@ -237,7 +237,7 @@ async fn a_key_that_was_revoked_in_another_redis_is_not_revived_beside_an_api_th
     operator.kill()?;
     spoil_api(&world)?;
     name_store(&mut world, &BOTH, &first.url())?;
-    let _next = world.operator("operator-1")?;
+    let _next = world.operator("operator-0")?;
     suspend(&world, "kept", true)?;
     let suspended = "444444444444 Enterprise Suspended".to_owned();
     let published = until(&world, "the suspension", async || {

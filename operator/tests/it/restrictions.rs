@@ -1,14 +1,19 @@
 //! Tests of restrictions: each takes effect whatever else is wrong with the key.
 
+mod long;
+
+use std::sync::Arc;
+
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use water_domain::KeyHash;
+use water_harness::{Process, Redis};
 use water_keystore::Record;
 
 use crate::Result;
 use crate::steps::{
     NOTHING, OBJECT, delete, edit, generation, holds, logs, look_again, ready, rebuilt, revoke,
-    spoil, spoil_api, stalled, strip, until,
+    spoil, spoil_api, stalled, until,
 };
 use crate::world::{API, PATIENCE, World, api, brought, key};
 
@@ -91,6 +96,13 @@ async fn a_key_whose_secret_became_anothers_is_suspended() -> Result {
     holds(&world, &[&format!("{id} Free Suspended")]).await
 }
 
+/// Makes a spoilt ApiKey one that can be decoded, and waits until its key is in force.
+async fn correct(world: &World, name: &str) -> Result {
+    let readable = json!({ "notBefore": null, "suspend": false });
+    edit(world, name, &readable)?;
+    ready(world, name, "True/Active").await.map(drop)
+}
+
 #[tokio::test]
 async fn fault_16_keys_that_cannot_be_read_are_kept_and_take_every_restriction() -> Result {
     let (redis, world, operator) = World::on_own_redis("unreadable").await?;
@@ -131,43 +143,48 @@ async fn fault_16_keys_that_cannot_be_read_are_kept_and_take_every_restriction()
     let _next = world.operator("operator-1")?;
     rebuilt(&world, &restricted, earlier).await?;
 
-    // Corrected, they are keys like others: one that is stripped is swept.
+    // Corrected, they are keys like others.
     for name in ["kept", "paused"] {
-        edit(
-            &world,
-            name,
-            &json!({ "notBefore": null, "suspend": false }),
-        )?;
-        ready(&world, name, "True/Active").await?;
+        correct(&world, name).await?;
     }
     revoke(&world, "kept").await?;
-    strip(&world, "paused").await?;
-    holds(&world, &NOTHING).await
+    holds(&world, &[active('b')]).await
+}
+
+/// Gives the world's namespace the label that admits its account, by `=`, or takes it away, by `-`.
+fn bind(world: &World, change: &str) -> Result {
+    let label = format!("account.waterdata.dev/acme{change}");
+    let words = ["label", "namespace", &world.namespace, &label];
+    world.cluster.kubectl(&words).map(drop)
+}
+
+/// A world whose namespace is admitted by its label, with an ApiKey that cannot be decoded and one that can. The keys
+/// of both are in force.
+async fn bound(namespace: &str) -> anyhow::Result<(Redis, World, Arc<Process>)> {
+    let (redis, world, operator) = World::on_own_redis(namespace).await?;
+    let mut bound = api();
+    bound["spec"]["apiKeys"]["accountBinding"] = "NamespaceLabel".into();
+    bind(&world, "=")?;
+    world.apply(&bound)?;
+    world.in_force(&brought("comma", 'b')).await?;
+    spoil(&world, "comma").await?;
+    world.in_force(&brought("acme", 'c')).await?;
+    Ok((redis, world, operator))
 }
 
 #[tokio::test]
 async fn keys_are_withdrawn_with_the_admission_of_their_namespace_and_a_rebuild_asks_who_is_admitted()
 -> Result {
-    let (redis, world, operator) = World::on_own_redis("unbound").await?;
-    let bind = |change: &str| {
-        let label = format!("account.waterdata.dev/acme{change}");
-        let words = ["label", "namespace", &world.namespace, &label];
-        world.cluster.kubectl(&words).map(drop)
-    };
-    let mut bound = api();
-    bound["spec"]["apiKeys"]["accountBinding"] = "NamespaceLabel".into();
-    bind("=")?;
-    world.apply(&bound)?;
-    world.in_force(&brought("comma", 'b')).await?;
-    spoil(&world, "comma").await?;
-    world.in_force(&brought("acme", 'c')).await?;
-    bind("-")?;
-    // Nothing reports a namespace's labels here: the sweep finds what they no longer admit.
+    let (redis, world, operator) = bound("unbound").await?;
+    bind(&world, "-")?;
+    // Nothing reports a namespace's labels here: each pass reads them.
+    for name in ["comma", "acme"] {
+        look_again(&world, &format!("apikey/{name}"), "unbound")?;
+    }
     holds(&world, &NOTHING).await?;
-    look_again(&world, "apikey/acme", "unbound")?;
     stalled(&world, "acme", "AccountNotBound").await?;
     operator.stop(PATIENCE).await?;
-    bind("=")?;
+    bind(&world, "=")?;
     redis.command(&["FLUSHALL"]).await?;
     let next = world.operator("operator-1")?;
     logs(&world, &next, "key directory rebuilt").await?;

@@ -1,5 +1,6 @@
 //! Redis loses what it held, or goes back in time: the directory is rebuilt from the cluster under a
-//! new generation, within seconds. `faults/store.rs` has dumps, promoted replicas and evictions.
+//! new generation, within seconds. `faults/store.rs` has dumps and promoted replicas, `faults/store/long.rs`
+//! evictions amid changes.
 
 mod long;
 

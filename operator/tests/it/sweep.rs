@@ -1,52 +1,15 @@
-//! Tests of the sweep: it withdraws keys whose ApiKey went without a revocation, unless they are too many, and restores
-//! records that somebody changed.
+//! Tests of the sweep: it restores records that somebody changed, and forgets nothing by a wrong clock. The module
+//! `long` has keys whose ApiKey went without a revocation: they are withdrawn, unless they are too many.
 
 mod long;
 
 use anyhow::ensure;
-use serde_json::json;
 use water_harness::{Clock, Redis};
 
 use crate::Result;
 use crate::gate::{GRACE, Gate};
-use crate::steps::{OBJECT, count, prefix, ready, revoke, says, stalled, strip, until};
+use crate::steps::{OBJECT, prefix, ready, revoke, says, stalled, until};
 use crate::world::{PATIENCE, World, api, brought};
-
-/// A key id with a last use of long ago: the operator's first sweep ends with forgetting it.
-const NEVER_USED: &str = "000000000000";
-
-/// A world with ten keys in force, of which so many were stripped while no operator ran; another one
-/// runs now.
-async fn stripped(namespace: &str, count: u8) -> anyhow::Result<World> {
-    let (world, running) = World::running(namespace).await?;
-    for digit in '0'..='9' {
-        world.apply(&brought(&format!("key-{digit}"), digit))?;
-    }
-    for digit in '0'..='9' {
-        ready(&world, &format!("key-{digit}"), "True/Active").await?;
-    }
-    running.stop(PATIENCE).await?;
-    for number in 0..count {
-        strip(&world, &format!("key-{number}")).await?;
-    }
-    let used = format!("{}used", prefix(&world));
-    let redis = Redis::shared().await?;
-    redis.command(&["ZADD", &used, "1", NEVER_USED]).await?;
-    world.operator("second")?;
-    Ok(world)
-}
-
-#[tokio::test]
-async fn fault_17_most_keys_are_withdrawn_only_when_somebody_allows_it() -> Result {
-    let world = stripped("held-back", 6).await?;
-    world
-        .condition(OBJECT, "Degraded", "True/SweepHeld")
-        .await?;
-    assert_eq!(world.published().await?.len(), 10);
-    let allow = json!({ "metadata": { "annotations": { "waterdata.dev/sweep-up-to": "6" } } });
-    world.patch(OBJECT, &allow, &[])?;
-    count(&world, 4).await.map(drop)
-}
 
 /// Turns the suspension of every record around, as nothing of the product does: bit 0 of its second
 /// byte. Returns the count of records.

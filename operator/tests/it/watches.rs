@@ -1,8 +1,9 @@
 //! Tests of watches that fail, and of the work that goes on meanwhile.
 
+mod long;
+
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use water_kit::operator::foreign;
 
 use crate::Result;
 use crate::audit::passes;
@@ -63,14 +64,5 @@ async fn a_status_alone_is_no_reason_for_a_pass_over_an_api() -> Result {
     // The rollout, which waits here, has separate passes.
     let passes = after - before;
     ensure!(passes < WRITES / 2, "{passes} passes");
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn fault_48_foreign_annotations_of_apikeys_and_labelled_secrets_take_no_memory() -> Result {
-    let grown = foreign::growth("foreign", 100, 20).await?;
-    println!("30 MB of foreign annotations: {grown:?}, in KiB");
-    let all = [grown.leader, grown.standby, grown.cold_start];
-    ensure!(all.iter().all(|grown| *grown <= 10_000), "{grown:?} KiB");
     Ok(())
 }

@@ -1,18 +1,14 @@
-//! An API server that answers what no client likes, or is restarted: the operator asks again and
+//! An API server that answers what no client likes, or is restarted (in the module `long`): the operator asks again and
 //! misses nothing.
 
 mod long;
 
-use std::collections::BTreeSet;
-
 use anyhow::{Result, ensure};
 use serde_json::json;
 use tokio::time::Instant;
-use water_harness::{ControlPlane, Fault, Moment, Which};
+use water_harness::{Fault, Moment, Which};
 use water_kit::operator::stage::{Stage, converged};
 use water_kit::operator::world::PATIENCE;
-
-use super::population::Population;
 
 const NAME: &str = "acme";
 /// Answer of an API server to a watch for changes since a time that it has forgotten.
@@ -136,58 +132,5 @@ async fn fault_12_a_list_that_is_cut_off_is_not_taken_for_all_there_is() -> Resu
     stage.rebuilt(before.generation).await?;
     converged(whole);
     stage.key_is(NAME, "Ready", "True/Active").await?;
-    stage.holds_for_good().await
-}
-
-/// Events of the keys of a population whose changes are through before the fault, …
-const EARLY: [(&str, &[&str]); 7] = [
-    ("early-create", &["KeyIssued"]),
-    ("early-rotate", &["KeyIssued", "KeyRotated"]),
-    ("early-reissue", &["KeyIssued", "SecretReissued"]),
-    ("early-suspend", &["KeyIssued", "KeySuspended"]),
-    ("early-delete", &["KeyIssued", "KeyRevoked"]),
-    ("partner", &["KeyIssued"]),
-    ("former", &["KeyIssued", "KeyRevoked"]),
-];
-/// … and the keys whose changes begin with it.
-const LATE: [&str; 5] = [
-    "late-create",
-    "late-rotate",
-    "late-reissue",
-    "late-suspend",
-    "late-delete",
-];
-
-/// Waits until these are the events about the early keys.
-async fn early_keys_are_reported(stage: &Stage) -> Result<()> {
-    for (name, reasons) in EARLY {
-        stage.told(name, reasons).await?;
-    }
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn fault_07_an_api_server_that_is_restarted_amid_changes_loses_none_and_is_told_nothing_twice()
--> Result<()> {
-    let stage = Stage::on(ControlPlane::start().await?, "api-server-again").await?;
-    let population = Population::make(&stage).await?;
-    // Reported by now: an event that the API server does not take is not sent again.
-    early_keys_are_reported(&stage).await?;
-    population.change(&stage)?;
-    stage.cluster.api_server().kill()?;
-    stage.cluster.api_server().start_again()?;
-    stage.cluster.ready().await?;
-    population.rest(&stage, Instant::now()).await?;
-    // What is reported afterwards comes after all that the restart may have reported again.
-    stage.bring("last", 'b').await?;
-    stage.told("last", &["KeyIssued"]).await?;
-    early_keys_are_reported(&stage).await?;
-    // Each reason at most once. An API server that has not read its roles yet refuses what is allowed,
-    // which is reported, too; and it may not take what is reported meanwhile.
-    for name in LATE {
-        let events = stage.events(name)?;
-        let reasons: BTreeSet<&String> = events.iter().collect();
-        ensure!(reasons.len() == events.len(), "{name}: {events:?}");
-    }
     stage.holds_for_good().await
 }

@@ -2,6 +2,7 @@
 //! clients ask with all of them.
 
 use anyhow::{Context, Result, ensure};
+use futures::future::{try_join, try_join_all};
 use tokio::time::Instant;
 use water_domain::KeyHash;
 use water_kit::operator::objects::shown;
@@ -35,8 +36,8 @@ pub struct Population {
 impl Population {
     /// Makes all of them. No change is under way yet.
     pub async fn make(stage: &Stage) -> Result<Self> {
-        let early = prepared(stage, "early").await?;
-        let late = prepared(stage, "late").await?;
+        let (early, late) = (prepared(stage, "early"), prepared(stage, "late"));
+        let (early, late) = try_join(early, late).await?;
         early.iter().try_for_each(|subject| subject.begin(stage))?;
         let mut kept = Vec::new();
         for subject in &early {
@@ -93,10 +94,9 @@ impl Population {
 }
 
 async fn prepared(stage: &Stage, when: &str) -> Result<Vec<Subject>> {
-    let mut subjects = Vec::new();
-    for scenario in CHANGES {
+    let prepared = CHANGES.map(|scenario| async move {
         let name = format!("{when}-{scenario:?}").to_lowercase();
-        subjects.push(Subject::prepare(stage, scenario, &name).await?);
-    }
-    Ok(subjects)
+        Subject::prepare(stage, scenario, &name).await
+    });
+    try_join_all(prepared).await
 }

@@ -1,12 +1,14 @@
 //! Redis forgets, or takes nothing more: a replica that lagged behind is promoted, an old dump comes
-//! back, there is no memory left, and what it held is evicted.
+//! back, and there is no memory left. The module `long` has evictions.
 
-use anyhow::{Context, Result, ensure};
+mod long;
+
+use anyhow::{Result, ensure};
 use tokio::time::Instant;
 use water_harness::Redis;
 use water_kit::operator::clients::Expected;
 use water_kit::operator::stage::Stage;
-use water_kit::operator::world::{API, PATIENCE};
+use water_kit::operator::world::PATIENCE;
 
 use super::population::Population;
 use super::scenario::Scenario;
@@ -86,27 +88,5 @@ async fn fault_25_a_full_redis_takes_every_restriction_and_loses_no_other_change
     }
     memory("0").await?;
     population.rest(&stage, Instant::now()).await?;
-    stage.holds_for_good().await
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn fault_25_whatever_redis_evicts_is_put_back_amid_changes() -> Result<()> {
-    const EVICT: &str =
-        "local keys = redis.call('KEYS', ARGV[1]) return redis.call('DEL', unpack(keys))";
-    let stage = Stage::new("evicted").await?;
-    let population = Population::make(&stage).await?;
-    population.change(&stage)?;
-    for kind in ["records:", "owners:", "held:", "revoked"] {
-        let earlier = stage.point().await?.generation;
-        let pattern = format!("wd:{{evicted.{API}}}:{kind}*");
-        let evicted = stage.redis.command(&["EVAL", EVICT, "0", &pattern]).await?;
-        ensure!(evicted.starts_with(':') && evicted != ":0\r\n", "{evicted}");
-        // What there is is counted once a minute, the first time soon after a leadership began.
-        stage.operator.stop(PATIENCE).await?;
-        stage.start_again()?;
-        let started = Instant::now();
-        stage.rebuilt(earlier).await.context(kind)?;
-        population.rest(&stage, started).await.context(kind)?;
-    }
     stage.holds_for_good().await
 }

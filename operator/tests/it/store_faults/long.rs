@@ -1,4 +1,4 @@
-//! What is checked once a minute.
+//! Damage that is looked for once a minute.
 
 use std::time::Duration;
 

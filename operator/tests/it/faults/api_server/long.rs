@@ -1,15 +1,17 @@
-//! Faults that last longer than the time limits of the operator.
+//! Faults that last longer than the time limits of the operator, and a restart amid the changes of a population.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use serde_json::json;
 use tokio::time::Instant;
-use water_harness::{Fault, Moment, Which};
+use water_harness::{ControlPlane, Fault, Moment, Which};
 use water_kit::operator::stage::{Stage, converged};
 use water_kit::operator::world::key;
 
 use super::{NAME, answer, asked, order};
+use crate::faults::population::Population;
 
 /// Longer than a pass or a sweep may have taken where these were bounded.
 const DELAY: Duration = Duration::from_secs(50);
@@ -70,6 +72,59 @@ async fn fault_09_refusals_that_name_ten_minutes_are_asked_again_within_seconds(
         converged(served);
         let took = served.elapsed();
         ensure!(took < Duration::from_secs(20), "{took:?}");
+    }
+    stage.holds_for_good().await
+}
+
+/// Events of the keys of a population whose changes are through before the fault, …
+const EARLY: [(&str, &[&str]); 7] = [
+    ("early-create", &["KeyIssued"]),
+    ("early-rotate", &["KeyIssued", "KeyRotated"]),
+    ("early-reissue", &["KeyIssued", "SecretReissued"]),
+    ("early-suspend", &["KeyIssued", "KeySuspended"]),
+    ("early-delete", &["KeyIssued", "KeyRevoked"]),
+    ("partner", &["KeyIssued"]),
+    ("former", &["KeyIssued", "KeyRevoked"]),
+];
+/// … and the keys whose changes begin with it.
+const LATE: [&str; 5] = [
+    "late-create",
+    "late-rotate",
+    "late-reissue",
+    "late-suspend",
+    "late-delete",
+];
+
+/// Waits until these are the events about the early keys.
+async fn early_keys_are_reported(stage: &Stage) -> Result<()> {
+    for (name, reasons) in EARLY {
+        stage.told(name, reasons).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fault_07_an_api_server_that_is_restarted_amid_changes_loses_none_and_is_told_nothing_twice()
+-> Result<()> {
+    let stage = Stage::on(ControlPlane::start().await?, "api-server-again").await?;
+    let population = Population::make(&stage).await?;
+    // Reported by now: an event that the API server does not take is not sent again.
+    early_keys_are_reported(&stage).await?;
+    population.change(&stage)?;
+    stage.cluster.api_server().kill()?;
+    stage.cluster.api_server().start_again()?;
+    stage.cluster.ready().await?;
+    population.rest(&stage, Instant::now()).await?;
+    // What is reported afterwards comes after all that the restart may have reported again.
+    stage.bring("last", 'b').await?;
+    stage.told("last", &["KeyIssued"]).await?;
+    early_keys_are_reported(&stage).await?;
+    // Each reason at most once. An API server that has not read its roles yet refuses what is allowed,
+    // which is reported, too; and it may not take what is reported meanwhile.
+    for name in LATE {
+        let events = stage.events(name)?;
+        let reasons: BTreeSet<&String> = events.iter().collect();
+        ensure!(reasons.len() == events.len(), "{name}: {events:?}");
     }
     stage.holds_for_good().await
 }

@@ -7,9 +7,9 @@ use anyhow::Result;
 use tokio::time::Instant;
 use water_kit::operator::stage::Stage;
 
-use super::operators::Operators;
-use super::population::Population;
-use super::scenario::{Scenario, Subject};
+use crate::faults::operators::Operators;
+use crate::faults::population::Population;
+use crate::faults::scenario::{Scenario, Subject};
 
 /// A leader that is asked to stop has ended by then.
 const DRAINED_WITHIN: Duration = Duration::from_secs(10);

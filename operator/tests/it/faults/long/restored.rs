@@ -10,13 +10,13 @@ use water_harness::{ControlPlane, ControlPlaneOptions};
 use water_kit::operator::stage::{Stage, converged};
 use water_kit::operator::world::{OBJECT, PATIENCE, key};
 
-use super::change::offering;
-use super::population::Population;
+use crate::faults::change::offering;
+use crate::faults::population::Population;
 
 /// Watches that ask for changes since a time to come stay silent; a renewal of the Lease shows the restore.
 const NOTICED_WITHIN: Duration = Duration::from_secs(60);
 /// Bytes that etcd may hold: a few times what a control plane begins with.
-const SMALL: u64 = 64 * 1024 * 1024;
+const SMALL: u64 = 24 * 1024 * 1024;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fault_12_a_restored_snapshot_revives_no_key_and_offers_no_plan_that_came_since()
