@@ -71,7 +71,7 @@ async fn killed_processes_of_all_components_heal() -> Result<()> {
     let ((), report) = load::send_during(load, killing).await?;
     println!("each process killed in turn: {report}");
     let failures = report.failures.iter().take(3);
-    failures.for_each(|failure| println!("  {failure}"));
+    failures.for_each(|failure| println!("  {}", failure.text));
     let afterwards = load::send_for(some_load(&cluster).await?, Duration::from_secs(5)).await?;
     afterwards.without_failures()
 }

@@ -1,54 +1,71 @@
 //! The generator against a server whose answers are known.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
 };
+use water_harness::wait_until;
 
 use super::*;
 
-/// Starts a server that answers these statuses in turn; 0 closes the connection instead.
-async fn server(statuses: &'static [u16]) -> Result<Water> {
+/// A server that answers these statuses in turn; 0 closes the connection instead.
+#[derive(Clone)]
+struct Server {
+    statuses: &'static [u16],
+    asked: Arc<AtomicUsize>,
+}
+
+impl Server {
+    async fn serve(self, mut stream: TcpStream) -> std::io::Result<()> {
+        let mut request = [0; 1024];
+        while stream.read(&mut request).await? > 0 {
+            let number = self.asked.fetch_add(1, Ordering::Relaxed);
+            let status = self.statuses[number % self.statuses.len()];
+            if status == 0 {
+                return Ok(());
+            }
+            let answer = format!("HTTP/1.1 {status} Status\r\nContent-Length: 0\r\n\r\n");
+            stream.write_all(answer.as_bytes()).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Sends a load, until it has got at least 100 of these answers.
+async fn report(statuses: &'static [u16], expected: Option<u16>) -> Result<Report> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let address = listener.local_addr()?;
-    let turn = Arc::new(Mutex::new(statuses.iter().cycle()));
+    let water = Water::at(&format!("http://{}", listener.local_addr()?))?;
+    let asked = Arc::<AtomicUsize>::default();
+    let server = Server {
+        statuses,
+        asked: Arc::clone(&asked),
+    };
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(serve(stream, Arc::clone(&turn)));
+            tokio::spawn(server.clone().serve(stream));
         }
     });
-    Water::at(&format!("http://{address}"))
-}
-
-async fn serve(
-    mut stream: TcpStream,
-    turn: Arc<Mutex<std::iter::Cycle<std::slice::Iter<'static, u16>>>>,
-) -> std::io::Result<()> {
-    let mut request = [0; 1024];
-    while stream.read(&mut request).await? > 0 {
-        let status = lock(&turn).next().copied().unwrap_or_default();
-        if status == 0 {
-            return Ok(());
-        }
-        let answer = format!("HTTP/1.1 {status} Status\r\nContent-Length: 0\r\n\r\n");
-        stream.write_all(answer.as_bytes()).await?;
-    }
-    Ok(())
-}
-
-fn load(water: Water, expected: Option<u16>) -> Load {
-    Load {
+    let load = Load {
         expected,
         ..Load::evenly(&water, 200, vec!["key".to_owned()], &["/"])
-    }
+    };
+    let enough = wait_until("100 requests", PATIENCE, async || {
+        let asked = asked.load(Ordering::Relaxed);
+        ensure!(asked >= 100, "{asked}");
+        Ok(())
+    });
+    let (_, mut report) = send_during(load, enough).await?;
+    // The failures are the server's.
+    report.standstills.clear();
+    Ok(report)
 }
 
 #[tokio::test]
 async fn every_request_is_accounted_for() -> Result<()> {
-    let load = load(server(&[200, 304, 429, 503, 0]).await?, Some(429));
-    let report = send_for(load, Duration::from_millis(500)).await?;
-    // 100, and a busy machine is late.
-    assert!((50..=200).contains(&report.sent), "{report}");
+    let report = report(&[200, 304, 429, 503, 0], Some(429)).await?;
+    assert!(report.sent >= 100, "{report}");
     assert_eq!(report.sent, report.ok + report.expected + report.failed);
     assert!(
         report.ok > report.expected && report.failed > report.expected,
@@ -59,11 +76,7 @@ async fn every_request_is_accounted_for() -> Result<()> {
 
 #[tokio::test]
 async fn one_failure_is_shown() -> Result<()> {
-    let report = send_for(
-        load(server(&[500]).await?, None),
-        Duration::from_millis(200),
-    )
-    .await?;
+    let report = report(&[500], None).await?;
     let error = report.without_failures().unwrap_err().to_string();
     assert!(error.contains("/: 500"), "{error}");
     Ok(())
@@ -71,13 +84,9 @@ async fn one_failure_is_shown() -> Result<()> {
 
 #[tokio::test]
 async fn an_answer_that_was_not_expected_is_a_failure() -> Result<()> {
-    let report = send_for(
-        load(server(&[429]).await?, None),
-        Duration::from_millis(200),
-    )
-    .await?;
+    let report = report(&[429], None).await?;
     assert_eq!((report.ok, report.expected), (0, 0));
-    assert!(report.failed > 0);
+    assert!(report.failed >= 100);
     Ok(())
 }
 
@@ -104,4 +113,59 @@ fn a_percentile_is_one_of_the_durations() {
     assert_eq!(percentile(&durations, 0.5), Duration::from_secs(2));
     assert_eq!(percentile(&durations, 1.0), Duration::from_secs(3));
     assert_eq!(percentile(&[], 0.5), Duration::ZERO);
+}
+
+/// A report of 1 000 requests, of which those failed that were due in these milliseconds, each 10 ms later.
+fn with_failures(due: &[u64], status: Option<u16>, standstills: &[(u64, u64)]) -> Report {
+    let begun = Instant::now();
+    let at = |millis: u64| begun + Duration::from_millis(millis);
+    let failure = |due: &u64| Failure {
+        due: at(*due),
+        failed: at(due + 10),
+        status,
+        text: format!("due at {due}"),
+    };
+    let standstill = |&(from, to): &(u64, u64)| Standstill {
+        from: at(from),
+        to: at(to),
+    };
+    Report {
+        sent: 1000,
+        failed: due.len(),
+        failures: due.iter().map(failure).collect(),
+        standstills: standstills.iter().map(standstill).collect(),
+        ..Report::default()
+    }
+}
+
+#[test]
+fn a_failure_is_excused_only_where_it_overlaps_a_standstill_and_nobody_answered() {
+    for status in [None, Some(503)] {
+        let excused = with_failures(&[95, 100, 699], status, &[(100, 700)]);
+        excused.without_failures().unwrap();
+    }
+    let report = with_failures(&[85, 600, 700], None, &[(100, 700)]);
+    let error = report.without_failures().unwrap_err().to_string();
+    assert!(error.contains("due at 85\ndue at 700"), "{error}");
+    assert!(!error.contains("due at 600"), "{error}");
+    for status in [401, 404, 429, 500] {
+        let answered = with_failures(&[600], Some(status), &[(100, 700)]);
+        answered.without_failures().unwrap_err();
+    }
+}
+
+#[test]
+fn a_machine_that_stands_still_often_or_for_many_requests_measures_nothing() {
+    let many: Vec<u64> = (100..111).collect();
+    let standstills: Vec<_> = (0..4).map(|n| (n * 1000, n * 1000 + 600)).collect();
+    for report in [
+        with_failures(&many, None, &[(100, 700)]),
+        with_failures(&[100], None, &standstills),
+    ] {
+        let error = report.without_failures().unwrap_err().to_string();
+        assert!(error.contains("could not be measured"), "{error}");
+        assert!(error.contains("due at 100"), "{error}");
+    }
+    let nothing_failed = with_failures(&[], None, &standstills);
+    nothing_failed.without_failures().unwrap();
 }
