@@ -178,10 +178,22 @@ async fn is_accepted_by_any(gates: &[Pod], key: &str) -> Result<bool> {
 
 /// Checks that it is Ready and says that data is missing, in its status and in its answers.
 async fn answers_without_data(documented: &Cluster, key: &str) -> Result<()> {
-    let installed = documented
+    documented
         .wait_for_api("Ready", "True", INSTALLATION)
         .await?;
-    assert_eq!(condition(&installed, "DataLoaded")?, ("False", "NoData"));
+    let installed = documented
+        .wait_for_api("DataLoaded", "False", INSTALLATION)
+        .await?;
+    assert_eq!(condition(&installed, "DataLoaded")?.1, "NoData");
+    // Ready says nothing of the ingress controller, which takes a while to know a host.
+    let by_gate = async || {
+        let answer = documented.water.get("/api/v1/stress", key).await?;
+        ensure!(answer.header("x-request-id").is_some(), "{answer:?}");
+        Ok(())
+    };
+    documented
+        .wait_until("an answer of the gate", INSTALLATION, by_gate)
+        .await?;
     for target in [
         "/api/v1/stress",
         "/api/v1/stress?dept=34",

@@ -87,27 +87,38 @@ fn find<'a>(content: &'a [u8], text: &'a [u8]) -> impl Iterator<Item = usize> + 
     windows.filter_map(move |(at, window)| (window == text).then_some(at))
 }
 
-/// Returns the files below `folder`; links are not followed.
+/// Returns the files below `folder`, which has to be there; links are not followed.
 fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    let entries =
-        fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
-    for entry in entries {
+    add_files(folder, &mut found).with_context(|| format!("cannot read {}", folder.display()))?;
+    Ok(found)
+}
+
+fn add_files(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            found.extend(files(&entry.path())?);
-        } else if kind.is_file() {
-            found.push(entry.path());
+        let added = entry.file_type().and_then(|kind| {
+            if kind.is_dir() {
+                return add_files(&entry.path(), found);
+            }
+            if kind.is_file() {
+                found.push(entry.path());
+            }
+            Ok(())
+        });
+        match added {
+            // A pod's folder goes with the pod.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            added => added?,
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 /// Reads a file. One that is gone by now, a rotated log's, held what its successor was searched for.
 fn read(file: &Path) -> Result<Vec<u8>> {
     match fs::read(file) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         read => read.with_context(|| format!("cannot read {}", file.display())),
     }
 }

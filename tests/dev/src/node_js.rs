@@ -88,6 +88,7 @@ impl NodeJs {
             .current_dir(folder)
             .env("npm_config_audit", "false")
             .env("npm_config_fund", "false")
+            .env("npm_config_fetch_retries", "5")
             .env("npm_config_update_notifier", "false");
         npm
     }

@@ -137,8 +137,11 @@ pub fn install_missing(packages: &[&[Package]], step: &Step) -> Result<()> {
 
 fn apt_get(arguments: &[&str]) -> Command {
     let mut command = Command::new("apt-get");
+    // A mirror may be away for a moment, and another apt-get may be at work.
+    let patient = ["-o", "Acquire::Retries=5", "-o", "DPkg::Lock::Timeout=300"];
     command
-        .args(["--quiet"])
+        .arg("--quiet")
+        .args(patient)
         .args(arguments)
         .env("DEBIAN_FRONTEND", "noninteractive");
     command

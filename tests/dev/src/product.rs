@@ -156,7 +156,7 @@ pub fn first_request(cluster: &Cluster) -> Result<String> {
         FIRST_REQUEST_LIMIT,
         "the first request is answered 200",
         || {
-            let answer = runtime.block_on(async {
+            let answered = runtime.block_on(async {
                 let mut client = HttpClient::connect((NODE_ADDRESS, 80)).await?;
                 client
                     .request(
@@ -165,7 +165,15 @@ pub fn first_request(cluster: &Cluster) -> Result<String> {
                         &[("Authorization", &authorization)],
                     )
                     .await
-            })?;
+            });
+            let answer = match answered {
+                Ok(answer) => answer,
+                // The ingress controller may not listen yet.
+                Err(error) => {
+                    last = format!("{error:#}");
+                    return Ok(None);
+                }
+            };
             last = format!(
                 "{} {}",
                 answer.status,

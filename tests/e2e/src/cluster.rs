@@ -258,8 +258,9 @@ impl Cluster {
             within,
             async || {
                 let api = self.kubectl.get(&["waterdataapi", RELEASE])?;
+                let current = api["status"]["observedGeneration"] == api["metadata"]["generation"];
                 match condition(&api, wanted)? {
-                    (is, _) if is == status => Ok(api),
+                    (is, _) if is == status && current => Ok(api),
                     _ => bail!("it is {}", api["status"]),
                 }
             },

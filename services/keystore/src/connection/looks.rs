@@ -179,7 +179,7 @@ mod tests {
         }
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn looks_rest_where_nothing_is_asked() {
         let looks = Looks::for_answers_within(TIME);
         let answer = async { Ok("answer") };
