@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::cluster::Cluster;
 use crate::process::{run_reporting, under};
 use crate::progress::{Progress, Step};
-use crate::suites::{Results, Selection, Tier};
+use crate::suites::{Results, Selection, TestTime, Tier};
 use crate::{confidential, environment, web};
 
 /// Characters of an ordinary text that mean something in a regular expression.
@@ -80,6 +80,7 @@ impl BrowserTests {
         let specs = specs(&report);
         results.count += specs.len();
         results.flaky.extend(titles(&specs, "flaky"));
+        results.times.extend(specs.iter().map(time));
         if !status.success() {
             let failed = titles(&specs, "unexpected").join("; ");
             bail!("the browser tests ended with {status}: {failed}");
@@ -111,15 +112,30 @@ fn specs(report: &Value) -> Vec<Value> {
 
 /// Returns the files and titles of the tests with this status.
 fn titles(specs: &[Value], status: &str) -> Vec<String> {
-    let has_it = |spec: &&Value| {
-        let mut tests = spec["tests"].as_array().into_iter().flatten();
-        tests.any(|test| test["status"] == status)
-    };
-    let text = |text: &Value| text.as_str().unwrap_or_default().to_owned();
-    let found = specs.iter().filter(has_it);
-    found
-        .map(|spec| format!("{} {}", text(&spec["file"]), text(&spec["title"])))
-        .collect()
+    let has_it = |spec: &&Value| tests(spec).any(|test| test["status"] == status);
+    specs.iter().filter(has_it).map(title).collect()
+}
+
+/// Returns the file and title of a test.
+fn title(spec: &Value) -> String {
+    let text = |name: &str| spec[name].as_str().unwrap_or_default();
+    format!("{} {}", text("file"), text("title"))
+}
+
+/// Returns the time that a test has taken, with all its tries.
+fn time(spec: &Value) -> TestTime {
+    let tries = tests(spec).flat_map(|test| test["results"].as_array().into_iter().flatten());
+    let millis: f64 = tries.filter_map(|one| one["duration"].as_f64()).sum();
+    TestTime {
+        suite: "browser".to_owned(),
+        name: title(spec),
+        seconds: millis / 1000.0,
+    }
+}
+
+/// Returns the results of a test: one for each of its projects.
+fn tests(spec: &Value) -> impl Iterator<Item = &Value> {
+    spec["tests"].as_array().into_iter().flatten()
 }
 
 #[cfg(test)]
@@ -143,6 +159,15 @@ mod tests {
         let flaky = ["a.spec.ts again", "a.spec.ts within"];
         assert_eq!(titles(&specs, "flaky"), flaky);
         assert_eq!(titles(&specs, "unexpected"), ["a.spec.ts bad"]);
+    }
+
+    #[test]
+    fn a_tests_time_is_that_of_all_its_tries() {
+        let results = json!([{ "duration": 1500 }, { "duration": 250 }]);
+        let spec =
+            json!({ "file": "a.spec.ts", "title": "again", "tests": [{ "results": results }] });
+        let TestTime { name, seconds, .. } = time(&spec);
+        assert_eq!((name.as_str(), seconds), ("a.spec.ts again", 1.75));
     }
 
     #[test]

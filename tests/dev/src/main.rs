@@ -107,7 +107,7 @@ enum Command {
         /// some tests run.
         #[arg(long)]
         faults: bool,
-        /// Print the time of each step, of compilations and of tests at the end.
+        /// Print the times of the slowest compilations, too.
         #[arg(long)]
         profile: bool,
     },

@@ -3,16 +3,26 @@
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, PipeReader, Write};
 use std::path::Path;
-use std::process::{Command, ExitStatus, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use crate::project::project;
+use crate::timeline::Timeline;
 
 /// Lines of a log in an error: enough for a compiler's message or a panic, and still one screen.
 const SHOWN_LINES: usize = 30;
+
+/// Pause between two checks of a program that may have to be killed.
+const WATCH_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Runs `command` to its end and returns its standard output.
 pub fn run(command: &mut Command) -> Result<String> {
@@ -46,13 +56,15 @@ pub fn run_with_input(command: &mut Command, input: &str) -> Result<String> {
 /// Runs `command`, handing each line that it prints to `report`; an error carries the last of them.
 pub fn run_reporting(command: &mut Command, report: &mut dyn FnMut(&str)) -> Result<()> {
     let mut last_lines = VecDeque::new();
-    let status = run_to_end(command, &mut |line| {
+    let (mut child, output) = start(command)?;
+    read_lines(command, output, &mut |line| {
         report(line);
         last_lines.push_back(line.to_owned());
         if last_lines.len() > SHOWN_LINES {
             last_lines.pop_front();
         }
     })?;
+    let status = end(command, &mut child)?;
     if !status.success() {
         bail!(
             "`{}` ended with {status}:\n{}",
@@ -63,8 +75,69 @@ pub fn run_reporting(command: &mut Command, report: &mut dyn FnMut(&str)) -> Res
     Ok(())
 }
 
-/// Runs `command`, handing each line that it prints to `report`, and returns its status.
-pub fn run_to_end(command: &mut Command, report: &mut dyn FnMut(&str)) -> Result<ExitStatus> {
+/// Runs `command`, handing each line that it prints to `report`, and returns its status; kills it once `is_over` holds
+/// for the time since its last line.
+pub fn run_until(
+    command: &mut Command,
+    report: &mut dyn FnMut(&str),
+    is_over: impl Fn(Duration) -> bool + Sync,
+) -> Result<ExitStatus> {
+    let (mut child, output) = start(command)?;
+    let id = Pid::from_raw(i32::try_from(child.id())?);
+    let silence = Silence::start();
+    let (running, ended) = channel::<()>();
+    thread::scope(|scope| {
+        let (silence, is_over) = (&silence, &is_over);
+        scope.spawn(move || {
+            while ended.recv_timeout(WATCH_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                if is_over(silence.length()) {
+                    // It is still there, at least to be waited for, so that nobody else has its id.
+                    let _ = kill(id, Signal::SIGKILL);
+                    return;
+                }
+            }
+        });
+        let read = read_lines(command, output, &mut |line| {
+            silence.end();
+            report(line);
+        });
+        drop(running);
+        read
+    })?;
+    end(command, &mut child)
+}
+
+/// Time since a program's start or last line.
+struct Silence {
+    timeline: Timeline,
+    begin: Mutex<Duration>,
+}
+
+impl Silence {
+    fn start() -> Self {
+        Self {
+            timeline: Timeline::start(),
+            begin: Mutex::default(),
+        }
+    }
+
+    /// Begins another one.
+    fn end(&self) {
+        *self.begin() = self.timeline.elapsed();
+    }
+
+    fn length(&self) -> Duration {
+        let begin = *self.begin();
+        self.timeline.elapsed().saturating_sub(begin)
+    }
+
+    fn begin(&self) -> MutexGuard<'_, Duration> {
+        self.begin.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Starts `command` and returns it with what it prints.
+fn start(command: &mut Command) -> Result<(Child, PipeReader)> {
     let (output, printed) = io::pipe().context("cannot make a pipe")?;
     let child = command
         .stdin(Stdio::null())
@@ -73,10 +146,18 @@ pub fn run_to_end(command: &mut Command, report: &mut dyn FnMut(&str)) -> Result
         .spawn();
     // The command holds the pipe's other end, which would never seem closed.
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = child.with_context(|| format!("cannot start `{}`", describe(command)))?;
+    let child = child.with_context(|| format!("cannot start `{}`", describe(command)))?;
+    Ok((child, output))
+}
+
+fn read_lines(command: &Command, output: PipeReader, report: &mut dyn FnMut(&str)) -> Result<()> {
     for line in BufReader::new(output).lines() {
         report(&line.with_context(|| format!("cannot read what `{}` reports", describe(command)))?);
     }
+    Ok(())
+}
+
+fn end(command: &Command, child: &mut Child) -> Result<ExitStatus> {
     child
         .wait()
         .with_context(|| format!("cannot wait for `{}`", describe(command)))
@@ -141,7 +222,7 @@ pub fn under(program: &[&str], command: &Command) -> Command {
 }
 
 /// Returns the program and its arguments as one would type them. Secrets are never arguments.
-fn describe(command: &Command) -> String {
+pub fn describe(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words
         .map(|word| word.to_string_lossy())
@@ -177,6 +258,9 @@ fn last_lines(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
     #[test]
@@ -215,5 +299,21 @@ mod tests {
         )
         .unwrap();
         assert_eq!(lines, ["a", "b"]);
+    }
+
+    #[test]
+    fn a_program_that_has_to_end_keeps_the_lines_that_it_has_printed() {
+        let (mut lines, has_begun) = (Vec::new(), AtomicBool::new(false));
+        let status = run_until(
+            // The shell becomes the program, so that nothing is left of both.
+            Command::new("sh").args(["-c", "echo begun; exec sleep 600"]),
+            &mut |line| {
+                lines.push(line.to_owned());
+                has_begun.store(true, Ordering::Relaxed);
+            },
+            |_| has_begun.load(Ordering::Relaxed),
+        );
+        assert_eq!(status.unwrap().signal(), Some(9));
+        assert_eq!(lines, ["begun"]);
     }
 }

@@ -1,5 +1,5 @@
-//! `cargo dev test --profile`: the steps of a run with their wall time, the CPU time that the machine
-//! spent and left idle meanwhile, the step that each waited for, the slowest compilations and tests.
+//! Tables of a run's time: the steps with their wall time, the CPU time that the machine spent and left idle meanwhile
+//! and the step that each waited for; the slowest tests; and with `--profile` the slowest compilations.
 
 mod compilations;
 mod processors;
@@ -13,7 +13,7 @@ use compilations::Compilation;
 use processors::{Processors, Usage};
 
 /// Rows of the tests' table.
-const TESTS: usize = 60;
+const TESTS: usize = 40;
 /// Rows of the compilations' table.
 const COMPILATIONS: usize = 25;
 /// Columns of the picture in which a step is a bar.
@@ -39,13 +39,17 @@ impl Profile {
     }
 
     /// Returns the tables, for a person to read.
-    pub fn report(self, tests: Vec<TestTime>) -> String {
+    pub fn report(self, tests: Vec<TestTime>, compilations: bool) -> String {
         let samples = self.processors.stop();
         let steps = steps(&self.timeline.spans(), self.timeline.elapsed(), |span| {
             processors::usage(&samples, span.begin, span.end)
         });
-        let compilations = compilations::slowest(COMPILATIONS);
-        format!("{steps}{}{}", compiled(&compilations), slowest(tests))
+        let compilations = compilations.then(|| compiled(&compilations::slowest(COMPILATIONS)));
+        format!(
+            "{steps}{}{}",
+            compilations.unwrap_or_default(),
+            slowest(tests)
+        )
     }
 }
 
@@ -57,7 +61,7 @@ fn steps(spans: &[Span], total: Duration, usage: impl Fn(&Span) -> Usage) -> Str
         end: total,
     };
     let mut table = format!(
-        "\nProfile, in seconds\n{:>7} {:>7} {:>7} {:>7}  {:WIDTH$}  step\n",
+        "\nSteps, in seconds\n{:>7} {:>7} {:>7} {:>7}  {:WIDTH$}  step\n",
         "begin", "wall", "CPU", "idle", ""
     );
     let shown = |span: &&Span| span.wall() >= SHORTEST;

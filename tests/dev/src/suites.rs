@@ -13,12 +13,13 @@ use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use water_harness::find_key_text;
 
 use crate::interruption::Interruption;
-use crate::process::run_to_end;
+use crate::process::run_until;
 use crate::timeline::Timeline;
 
 pub use compile::compile;
@@ -54,7 +55,9 @@ pub struct Terms {
     pub threads: usize,
     pub variables: Vec<(&'static str, String)>,
     pub timeline: Timeline,
-    /// No suite begins after it.
+    /// Time without a line of output after which a program is taken for one that hangs, and killed.
+    pub silence: Duration,
+    /// No suite begins after it, and those that run are killed.
     pub interruption: Interruption,
 }
 
@@ -70,6 +73,7 @@ pub struct Outcome {
 /// Wall time of a test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestTime {
+    /// Name of its suite, or `browser`.
     pub suite: String,
     pub name: String,
     pub seconds: f64,
@@ -154,10 +158,12 @@ impl Suite {
             .current_dir(&self.folder)
             .stdin(Stdio::null());
         let mut key = None;
-        let status = run_to_end(&mut command, &mut |line| {
+        let mut report = |line: &str| {
             key = key.take().or_else(|| find_key_text(line.as_bytes()));
             lines.push(line.to_owned());
-        });
+        };
+        let is_over = |silence| silence > terms.silence || terms.interruption.has_come();
+        let status = run_until(&mut command, &mut report, is_over);
         if let Some(key) = key {
             bail!("the output holds the text of the API key {key}…");
         }
@@ -178,26 +184,35 @@ pub fn time(suite: &str, line: &str) -> Option<TestTime> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+
     use super::*;
 
     /// Returns what a suite that runs the script prints, and how it ends. It is not printed: the run that this test is
     /// part of would find the key in it.
     fn run_script(script: &str) -> (Vec<String>, Result<ExitStatus>) {
-        let suite = Suite {
+        let mut lines = Vec::new();
+        let ended = suite().start(&terms(), &["-c", script], &mut lines);
+        (lines, ended)
+    }
+
+    fn suite() -> Suite {
+        Suite {
             name: "crate it".to_owned(),
             program: "/bin/sh".into(),
             tests: Vec::new(),
             folder: "/".into(),
-        };
-        let terms = Terms {
+        }
+    }
+
+    fn terms() -> Terms {
+        Terms {
             threads: 1,
             variables: vec![("GREETING", "hello".to_owned())],
             timeline: Timeline::start(),
+            silence: Duration::from_secs(600),
             interruption: Interruption::default(),
-        };
-        let mut lines = Vec::new();
-        let ended = suite.start(&terms, &["-c", script], &mut lines);
-        (lines, ended)
+        }
     }
 
     #[test]
@@ -206,6 +221,23 @@ mod tests {
             run_script("echo test a ... ok; echo $GREETING $RUST_TEST_THREADS >&2");
         assert!(ended.unwrap().success());
         assert_eq!(lines, ["test a ... ok", "hello 1"]);
+    }
+
+    #[test]
+    fn a_suite_that_hangs_or_is_interrupted_is_killed() {
+        let signal = |silence, interruption| {
+            let terms = Terms {
+                silence,
+                interruption,
+                ..terms()
+            };
+            let arguments = ["-c", "exec sleep 600"];
+            let ended = suite().start(&terms, &arguments, &mut Vec::new());
+            ended.unwrap().signal()
+        };
+        let (none, long) = (Interruption::default(), Duration::from_secs(600));
+        assert_eq!(signal(Duration::ZERO, none), Some(9));
+        assert_eq!(signal(long, Interruption::come()), Some(9));
     }
 
     #[test]

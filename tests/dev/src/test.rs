@@ -1,8 +1,8 @@
 //! `cargo dev test`: every check and the tests of a tier, on a separate cluster, with the failures and one summary at
 //! the end.
 //!
-//! Test programs are compiled, and sources checked, during the tests of the whole system, and yield to them.
-//! Other tests do not run meanwhile, since these measure times.
+//! The checks that take seconds come first. Test programs are compiled and linted during the tests of the whole system,
+//! and yield to them. Other tests do not run meanwhile, since these measure times.
 
 mod checks;
 mod places;
@@ -10,6 +10,7 @@ mod record;
 mod summary;
 mod whole_system;
 
+use std::fs;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -21,12 +22,16 @@ use crate::faults;
 use crate::interruption::Interruption;
 use crate::profile::Profile;
 use crate::progress::Progress;
+use crate::project::project;
 use crate::suites::{MOST_FLAKY, Outcome, Queue, Results, Selection, Terms, Tier};
 use crate::timeline::Timeline;
 use crate::{binaries, clusters, disk, marks, packages, programs, web};
 use places::{Places, queues};
 use record::{RECORD, Tested};
 use summary::Summary;
+
+/// File with the tables and the summary of the last run, from the checkout's root.
+const REPORT: &str = "target/test-report.txt";
 
 const WHOLE_SYSTEM: &str = "whole-system tests on a cluster";
 const COMPONENTS: &str = "unit and component tests";
@@ -42,7 +47,7 @@ pub struct Asked<'a> {
     pub only: Option<&'a str>,
     /// Tests that run.
     pub tier: Tier,
-    /// Tables of the time at the end.
+    /// Table of the compilations' times at the end.
     pub profile: bool,
 }
 
@@ -69,6 +74,8 @@ impl Asked<'_> {
 /// State that the parts of a run share.
 struct Run {
     timeline: Timeline,
+    /// Time without a line after which a test program hangs.
+    silence: Duration,
     interruption: Interruption,
     summary: Summary,
     results: Results,
@@ -86,10 +93,11 @@ pub fn run(asked: &Asked<'_>) -> Result<()> {
         disk::has_room(if has_run { LATER_RUN } else { FIRST_RUN })?;
     }
     let timeline = Timeline::start();
-    let profile = asked.profile.then(|| Profile::start(&timeline));
+    let profile = Profile::start(&timeline);
     let mut run = Run {
         summary: Summary::new(&timeline),
         timeline,
+        silence: silence(asked.tier),
         interruption,
         results: Results::default(),
     };
@@ -119,10 +127,10 @@ pub fn run(asked: &Asked<'_>) -> Result<()> {
         let recorded = tested.record(run.timeline.elapsed(), *count, flaky);
         run.summary.ended(RECORD, Duration::ZERO, &recorded);
     }
-    if let Some(profile) = profile {
-        eprintln!("{}", profile.report(run.results.times));
-    }
-    eprintln!("\nSummary\n{}", run.summary);
+    let profile = profile.report(run.results.times, asked.profile);
+    let report = format!("{profile}\nSummary\n{}", run.summary);
+    eprintln!("{report}");
+    keep(&report)?;
     if run.summary.has_failed() {
         bail!("not everything passed");
     }
@@ -132,6 +140,10 @@ pub fn run(asked: &Asked<'_>) -> Result<()> {
 impl Run {
     /// Runs the parts of the options, with all tests of the tier.
     fn parts(&mut self, asked: &Asked<'_>) -> Result<()> {
+        checks::first(asked, &mut self.summary);
+        if self.summary.has_failed() {
+            return Ok(());
+        }
         prepare(asked.wants(WHOLE_SYSTEM), &self.timeline)?;
         let (senders, queues) = queues();
         let checks = checks::begin(asked, &self.timeline, &self.interruption, senders);
@@ -145,7 +157,7 @@ impl Run {
             self.part(COMPONENTS, |run| run.components(&queues, asked.tier));
         }
         let mut progress = Progress::on(&self.timeline);
-        let checked = progress.step("Rest of the checks", |step| checks.finish(step))?;
+        let checked = progress.step("Lints", |step| checks.finish(step))?;
         self.summary.extend(checked);
         Ok(())
     }
@@ -205,6 +217,7 @@ impl Run {
             threads: (processors.get() * 2).min(8),
             variables: Vec::new(),
             timeline: self.timeline.clone(),
+            silence: self.silence,
             interruption: self.interruption.clone(),
         };
         let (second, also) = (queues.beside.clone(), terms.clone());
@@ -244,12 +257,26 @@ impl Run {
     }
 }
 
+/// Returns the time in which a test program prints a line unless it hangs: several times that of the longest test.
+fn silence(tier: Tier) -> Duration {
+    let minutes = if tier >= Tier::Faults { 180 } else { 20 };
+    Duration::from_secs(60 * minutes)
+}
+
 /// Returns the errors of both.
 fn both(one: Result<()>, other: Result<()>) -> Result<()> {
     match (one, other) {
         (Err(one), Err(other)) => bail!("{one:#}; {other:#}"),
         (one, other) => one.and(other),
     }
+}
+
+/// Keeps the tables and the summary of a run as a file.
+fn keep(report: &str) -> Result<()> {
+    let file = project().join(REPORT);
+    fs::create_dir_all(file.parent().context("a folder")?)
+        .and_then(|()| fs::write(&file, format!("{report}\n")))
+        .with_context(|| format!("cannot write {}", file.display()))
 }
 
 /// Installs and builds what the parts run: pages and binaries for the whole system only.

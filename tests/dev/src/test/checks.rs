@@ -1,7 +1,8 @@
-//! Compiling the test programs, which also lints them, while the cluster starts and browsers wait, then the
-//! other checks of sources. All of it gives way to everything else.
+//! The checks of sources: those that take seconds before anything is built, and the lints with the test programs, which
+//! are compiled while the cluster starts and browsers wait, and give way to everything else.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use super::places::Places;
 use super::{Asked, COMPONENTS, Summary, WHOLE_SYSTEM};
 use crate::background::Background;
 use crate::interruption::Interruption;
-use crate::process::cargo_in_background;
+use crate::process::{cargo_command, cargo_in_background, describe};
 use crate::progress::Step;
 use crate::suites::{self, Selection, Suite};
 use crate::timeline::Timeline;
@@ -21,22 +22,42 @@ const LINTS: &str = "lints";
 
 type Check = fn() -> Result<()>;
 
-const CHECKS: [(&str, Check); 4] = [
-    ("formatting", || quietly(&["fmt", "--all", "--check"])),
-    (LINTS, || quietly(&["lint"])),
+/// Checks before everything else; one that fails ends the run.
+const FIRST: [(&str, Check); 3] = [
+    ("formatting", || {
+        quietly(&mut cargo_command(&["fmt", "--all", "--check"], &[]))
+    }),
     ("unused dependencies and files", unused::check),
-    ("dependencies", || {
-        quietly(&["deny", "check", "bans", "licenses", "sources"])
+    (DEPENDENCIES, || {
+        let check = ["deny", "check", "bans", "licenses", "sources"];
+        quietly(&mut cargo_command(&check, &[]))
     }),
 ];
+const DEPENDENCIES: &str = "dependencies";
 
 /// Returns the names of the checks, which are parts of a run.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    CHECKS.iter().map(|(name, _)| *name)
+    FIRST.iter().map(|(name, _)| *name).chain([LINTS])
 }
 
-/// Begins to compile and to check what the options name; the tests of each compiled program go to their queues. The
-/// result is the checks' summary.
+/// Runs the checks that come first, as far as the options name them.
+pub fn first(asked: &Asked<'_>, summary: &mut Summary) {
+    for (name, check) in FIRST {
+        if !asked.wants(name) {
+            continue;
+        }
+        if name == DEPENDENCIES && !is_on_path("cargo-deny") {
+            summary.note(
+                "dependencies: not checked, since cargo-deny is not installed (cargo install cargo-deny)",
+            );
+        } else {
+            summary.run(name, check);
+        }
+    }
+}
+
+/// Begins to compile and lint what the options name; the tests of each compiled program go to their queues. The result
+/// is the summary of both.
 pub fn begin(
     asked: &Asked<'_>,
     timeline: &Timeline,
@@ -44,14 +65,11 @@ pub fn begin(
     senders: Places<Sender<Suite>>,
 ) -> Background<Summary> {
     let compiles = asked.wants(WHOLE_SYSTEM) || asked.wants(COMPONENTS);
-    let wanted: Vec<_> = CHECKS
-        .into_iter()
-        .filter(|(name, _)| asked.wants(name))
-        .collect();
+    let lints = asked.wants(LINTS);
     let (timings, shared) = (asked.profile, timeline.clone());
     let interruption = interruption.clone();
     let selection = asked.selection();
-    Background::start(timeline, "Test programs and checks", move |step| {
+    Background::start(timeline, "Test programs and lints", move |step| {
         let mut summary = Summary::new(&shared);
         let mut linted = None;
         let mut suites = Places::default();
@@ -67,14 +85,13 @@ pub fn begin(
         }
         // None begins before: compilers would take the processors from tests that measure pods under load.
         senders.send(suites);
-        for (name, check) in wanted {
-            if interruption.has_come() {
-                summary.fail(name, "not run: interrupted");
-                continue;
-            }
-            match linted.take_if(|_| name == LINTS) {
-                Some(result) => summary.ended(name, Duration::ZERO, &result),
-                None => checked(&mut summary, name, check, step),
+        match linted {
+            _ if !lints => {}
+            Some(result) => summary.ended(LINTS, Duration::ZERO, &result),
+            None if interruption.has_come() => summary.fail(LINTS, "not run: interrupted"),
+            None => {
+                step.say(LINTS);
+                summary.run(LINTS, || quietly(&mut cargo_in_background(&["lint"])));
             }
         }
         Ok(summary)
@@ -100,26 +117,13 @@ fn judge(lints: &BTreeSet<String>) -> Result<()> {
     Ok(())
 }
 
-fn checked(summary: &mut Summary, name: &str, check: Check, step: &Step) {
-    if name == "dependencies" && !is_on_path("cargo-deny") {
-        summary.note(
-            "dependencies: not checked, since cargo-deny is not installed (cargo install cargo-deny)",
-        );
-        return;
-    }
-    step.say(name);
-    summary.run(name, check);
-}
-
 /// Runs cargo and shows its output only if it fails: other tests print meanwhile.
-fn quietly(arguments: &[&str]) -> Result<()> {
-    let output = cargo_in_background(arguments)
-        .output()
-        .context("cannot start cargo")?;
+fn quietly(cargo: &mut Command) -> Result<()> {
+    let output = cargo.output().context("cannot start cargo")?;
     if !output.status.success() {
         bail!(
-            "`cargo {}` ended with {}\n{}{}",
-            arguments.join(" "),
+            "`{}` ended with {}\n{}{}",
+            describe(cargo),
             output.status,
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr)

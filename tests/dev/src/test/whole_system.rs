@@ -41,6 +41,7 @@ pub fn run(run: &mut Run, suites: &Queue, in_browser: Option<&BrowserTests>) -> 
             threads: THREADS,
             variables,
             timeline: run.timeline.clone(),
+            silence: run.silence,
             interruption: run.interruption.clone(),
         };
         let tested = run.read(suites.work(&terms), &terms);

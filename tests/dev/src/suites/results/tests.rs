@@ -5,6 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use water_harness::scratch_directory;
 
@@ -76,6 +77,7 @@ impl Ran {
             threads: 1,
             variables: vec![("RUNS", runs.display().to_string())],
             timeline: Timeline::start(),
+            silence: Duration::from_secs(600),
             interruption,
         };
         let tests = names.iter().map(|name| (*name).to_owned()).collect();
