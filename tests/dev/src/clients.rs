@@ -37,6 +37,7 @@ fn install_for_python(folder: &Path, step: &Step) -> Result<()> {
         return Ok(());
     }
     let python = find_or_install(step)?;
+    installed.remove()?;
     let mut make = Command::new(python);
     make.args(["-m", "venv", "--clear"]).arg(&environment);
     output_of(&mut make)?;

@@ -6,14 +6,18 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::cluster::Cluster;
-use crate::namespace;
+use crate::{namespace, wait};
 
 const NO_CLUSTER: &str = "no cluster runs: start one with `cargo dev up`";
 const RUNS: &str = "a cluster is running on this machine: stop it with `cargo dev down` (--keep-data keeps its databases)";
+
+/// A second, unless the machine is busy.
+const SOON: Duration = Duration::from_secs(120);
 
 /// Files that `down --keep-data` leaves: enough for a later `up` to find the data and the passwords again.
 const DATA: [&str; 3] = ["credentials.json", "postgres", "redis"];
@@ -43,6 +47,11 @@ impl Clusters {
         Ok(Self {
             folder: base.join("water-data"),
         })
+    }
+
+    /// Returns the folder of all clusters' files.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Returns the development cluster, if there is one.
@@ -109,19 +118,23 @@ impl Clusters {
     }
 }
 
-/// Fails where a cluster runs: a test run cannot start its own then.
+/// Fails where a cluster runs or a command is at work on one: a test run cannot start its own then. What a killed test
+/// run has left is none.
 pub fn refuse_running() -> Result<()> {
-    if namespace::link_exists() {
-        bail!(RUNS);
-    }
-    Ok(())
+    let claimed = Clusters::of_user()?.claim("test")?;
+    refuse_others(&claimed.cluster)
 }
 
-/// Fails where another cluster than this one runs.
+/// Fails where another cluster than this one runs. A run that is killed takes its cluster along, whose link goes last:
+/// it is waited for.
 fn refuse_others(cluster: &Cluster) -> Result<()> {
-    if namespace::link_exists() && namespace::init_process(cluster)?.is_none() {
-        bail!(RUNS);
-    }
+    let is_free = wait::until(SOON, "the link of a cluster that has ended is gone", || {
+        if !namespace::link_exists() || namespace::init_process(cluster)?.is_some() {
+            return Ok(Some(true));
+        }
+        Ok(namespace::any_runs()?.then_some(false))
+    });
+    ensure!(is_free.context(RUNS)?, RUNS);
     Ok(())
 }
 

@@ -85,10 +85,11 @@ fn crane(cluster: &Cluster) -> Command {
 }
 
 /// Returns buildah with a separate store and the one driver that needs no mounts: nothing stays on the
-/// machine.
+/// machine. It ends with this process: it would fill the folder that the next run removes.
 fn buildah(cluster: &Cluster) -> Command {
-    let mut buildah = Command::new("buildah");
+    let mut buildah = Command::new("setpriv");
     buildah
+        .args(["--pdeathsig", "KILL", "buildah"])
         .arg("--root")
         .arg(cluster.file("buildah/root"))
         .arg("--runroot")

@@ -16,7 +16,7 @@ use nix::mount::{MsFlags, mount};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use crate::cluster::{Cluster, FILES, HOST_ADDRESS, NODE, NODE_ADDRESS, inside};
+use crate::cluster::{Cluster, FILES, HOST_ADDRESS, NAME, NODE, NODE_ADDRESS, inside};
 use crate::namespace::{self, ip};
 use crate::{control_plane, identity, node, stores, wait};
 
@@ -138,9 +138,10 @@ fn make(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))
 }
 
+/// Mounts a file system in memory, by the cluster's name: so it would be known on the machine, were it seen there.
 fn mount_memory(target: &str) -> Result<()> {
     mount(
-        Some("tmpfs"),
+        Some(NAME),
         target,
         Some("tmpfs"),
         MsFlags::empty(),

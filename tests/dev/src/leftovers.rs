@@ -1,19 +1,19 @@
 //! Remains of a cluster on the machine: processes, mounts, links, routes, packet rules and control groups.
+//!
+//! Only what names the cluster, its folder or an address of its networks is listed: the machine may be shared with
+//! other work, whose own comes and goes.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Component, Path};
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::cluster::{Cluster, NAME};
+use crate::cluster::{Cluster, HOST_ADDRESS, NAME, POD_NETWORK, SERVICE_NETWORK};
+use crate::namespace;
 use crate::process::run;
 
-/// The cluster's control group, and the one that a kubelet makes for its pods whatever its settings.
-const GROUPS: [&str; 2] = [NAME, "kubepods"];
-
-/// The lists at one moment; each entry says of what kind it is.
+/// The cluster's entries in the machine's lists at one moment; each says of what kind it is.
 #[derive(Debug)]
 pub struct Lists(BTreeSet<String>);
 
@@ -22,9 +22,11 @@ impl Lists {
     pub fn now(cluster: &Cluster) -> Result<Self> {
         let mut entries = BTreeSet::new();
         let mut add = |kind: &str, text: &str| {
-            entries.extend(text.lines().map(|line| format!("{kind}: {}", line.trim())));
+            let own = text.lines().filter(|line| is_own(line));
+            entries.extend(own.map(|line| format!("{kind}: {}", line.trim())));
         };
-        let mounts = fs::read_to_string("/proc/self/mounts");
+        // Unlike the list of `mounts`, it names the folder of which a mount shows a part.
+        let mounts = fs::read_to_string("/proc/self/mountinfo");
         add("mount", &mounts.context("cannot read the list of mounts")?);
         let routes = run(Command::new("ip").args(["route", "show", "table", "all"]))?;
         add("route", &routes);
@@ -33,23 +35,38 @@ impl Lists {
         for link in fs::read_dir("/sys/class/net").context("cannot read the list of links")? {
             add("link", &link?.file_name().display().to_string());
         }
+        // Those of its pods are below.
+        for group in namespace::cgroups()?.iter().filter(|group| group.exists()) {
+            add("control group", &group.display().to_string());
+        }
         processes(cluster, &mut entries)?;
-        control_groups(Path::new("/sys/fs/cgroup"), &mut entries)?;
         Ok(Self(entries))
     }
 
-    /// Returns the differences of two lists: `left` behind or `removed`, though it was there before.
+    /// Returns what is there after a cluster, and was not before it.
     pub fn differences(before: &Self, after: &Self) -> Vec<String> {
         let left = after.0.difference(&before.0);
-        let left = left.map(|entry| format!("left: {entry}"));
-        let removed = before.0.difference(&after.0);
-        let removed = removed.map(|entry| format!("removed: {entry}"));
-        left.chain(removed).collect()
+        left.map(|entry| format!("left: {entry}")).collect()
     }
 }
 
-/// Lists the cluster's own processes only, by its folder in the command line, or by its control group: other
-/// work goes on during a test.
+/// Whether a line of a list names the cluster, as its folder does, too, or an address of its networks.
+fn is_own(line: &str) -> bool {
+    let networks = [HOST_ADDRESS, POD_NETWORK, SERVICE_NETWORK].map(beginning);
+    let mut words = line.split(|character: char| !is_of_a_word(character));
+    words.any(|word| word == NAME || networks.iter().any(|network| word.starts_with(network)))
+}
+
+fn is_of_a_word(character: char) -> bool {
+    character.is_alphanumeric() || "-_.".contains(character)
+}
+
+/// Returns what all addresses of a network begin with, up to the last dot.
+fn beginning(network: &str) -> &str {
+    network.trim_end_matches(|character: char| character != '.')
+}
+
+/// Lists the cluster's own processes only, by its folder in the command line, or by its control group.
 fn processes(cluster: &Cluster, entries: &mut BTreeSet<String>) -> Result<()> {
     let folder = format!("{}/", cluster.folder.display());
     let group = format!("/{NAME}/");
@@ -66,26 +83,6 @@ fn processes(cluster: &Cluster, entries: &mut BTreeSet<String>) -> Result<()> {
     Ok(())
 }
 
-/// Lists the groups below one of [`GROUPS`] only: other work makes its own groups during a test.
-fn control_groups(folder: &Path, entries: &mut BTreeSet<String>) -> Result<()> {
-    let Ok(folder) = fs::read_dir(folder) else {
-        // Made by another program and removed meanwhile.
-        return Ok(());
-    };
-    for entry in folder {
-        let path = entry?.path();
-        if !path.is_dir() || path.is_symlink() {
-            continue;
-        }
-        let is_named = |part: Component<'_>| GROUPS.iter().any(|name| part.as_os_str() == *name);
-        if path.components().any(is_named) {
-            entries.insert(format!("control group: {}", path.display()));
-        }
-        control_groups(&path, entries)?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,26 +92,47 @@ mod tests {
     }
 
     #[test]
-    fn left_and_removed_entries_are_both_reported() {
-        let before = lists(&["link: eth0", "link: lo"]);
-        let after = lists(&["link: lo", "link: water-data"]);
+    fn only_entries_that_were_not_there_before_are_left() {
+        // The second is of an earlier cluster, and is removed meanwhile.
+        let before = lists(&["route: 10.96.0.0/24", "mount: water-data"]);
+        let after = lists(&["route: 10.96.0.0/24", "link: water-data"]);
         assert_eq!(
             Lists::differences(&before, &after),
-            ["left: link: water-data", "removed: link: eth0"]
+            ["left: link: water-data"]
         );
     }
 
     #[test]
-    fn groups_of_the_names_and_below_them_are_listed() {
-        let root = tempfile::tempdir().unwrap();
-        for group in ["memory/water-data/pods", "memory/another/session"] {
-            fs::create_dir_all(root.path().join(group)).unwrap();
+    fn a_cluster_is_known_by_its_name_its_folder_and_its_networks() {
+        for line in [
+            "water-data",
+            "/sys/fs/cgroup/memory/water-data",
+            "63 29 254:0 /root/.local/state/water-data/test/var /var rw,relatime - ext4 /dev/vda rw",
+            "64 29 254:0 /me/.local/state/water-data/test /run/data rw - ext4 /dev/vdb rw",
+            "65 29 0:40 / /run rw,relatime - tmpfs water-data rw",
+            "10.96.0.0/24 via 10.199.0.2 dev water-data",
+            "local 10.199.0.1 dev another table local proto kernel",
+            "\t\tip saddr {10.244.0.7} queue flags bypass to 100",
+            "\telements = { 10.96.0.10 . udp . 53 : goto service }",
+        ] {
+            assert!(is_own(line), "{line}");
         }
-        let mut entries = BTreeSet::new();
-        control_groups(root.path(), &mut entries).unwrap();
-        let ends = ["water-data", "water-data/pods"];
-        let listed =
-            ends.map(|end| format!("control group: {}/memory/{end}", root.path().display()));
-        assert_eq!(entries, BTreeSet::from(listed));
+    }
+
+    #[test]
+    fn other_work_on_the_machine_is_not_listed() {
+        for line in [
+            "eth0",
+            "/sys/fs/cgroup/memory/kubepods",
+            "66 29 0:41 / /run/user/0 rw,nosuid - tmpfs tmpfs rw,size=3200k",
+            "67 29 254:0 /work/water-database /mnt rw - ext4 /dev/vda rw",
+            "68 29 254:0 /work/my-water-data /mnt rw - ext4 /dev/vda rw",
+            "default via 192.168.1.1 dev eth0 proto dhcp expires 100sec",
+            "110.96.0.0/24 dev eth0",
+            "10.96.1.0/24 dev eth0",
+            "10.244.10.0/24 via 10.19.0.2 dev flannel",
+        ] {
+            assert!(!is_own(line), "{line}");
+        }
     }
 }

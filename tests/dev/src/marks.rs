@@ -2,6 +2,7 @@
 //! they have changed.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -28,6 +29,16 @@ impl Mark {
         fs::read_to_string(&self.0).is_ok_and(|found| found == hash)
     }
 
+    /// Removes the mark while the thing is made again: a command that is killed meanwhile leaves half of it.
+    pub fn remove(&self) -> Result<()> {
+        match fs::remove_file(&self.0) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("cannot remove {}", self.0.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Notes that the thing was made of inputs with this hash.
     pub fn set(&self, hash: &str) -> Result<()> {
         fs::create_dir_all(folder())
@@ -48,4 +59,22 @@ pub fn hash(files: &[impl AsRef<Path>]) -> Result<String> {
 
 fn folder() -> PathBuf {
     project().join("target/marks")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_that_is_removed_is_of_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let mark = Mark(folder.path().join("mark"));
+        fs::write(&mark.0, "hash").unwrap();
+        assert!(mark.is("hash"));
+        // The second time there is none.
+        for _ in 0..2 {
+            mark.remove().unwrap();
+            assert!(!mark.is("hash"));
+        }
+    }
 }

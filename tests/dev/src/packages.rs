@@ -1,17 +1,21 @@
 //! Debian packages of the cluster and the benchmarks: installed where that is possible, otherwise named in
 //! one sentence.
 
+mod installation;
+
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::Once;
 
 use anyhow::{Context, Result, bail};
+use water_harness::programs::cache;
 
 use crate::process::{run, run_reporting};
 use crate::progress::Step;
+use installation::Installation;
 
 /// A Debian package and the file by which it is known to be there; `service` says whether its server,
 /// of the same name, would be started with the machine.
@@ -98,34 +102,49 @@ pub const PYTHON: &[Package] = &[
 
 /// Makes sure that all of these packages are there.
 pub fn install_missing(packages: &[&[Package]], step: &Step) -> Result<()> {
-    // apt-get does not wait for another one.
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut missing: Vec<_> = packages.iter().copied().flatten().collect();
-    missing.retain(|package| !Path::new(package.file).exists());
-    if missing.is_empty() {
+    let (missing, mark) = (missing(packages), cache()?.join("installing"));
+    let is_root = nix::unistd::geteuid().is_root();
+    // Of an installation that was killed, the files may be there and all else not.
+    if missing.is_empty() && !(is_root && Installation::is_marked(&mark)) {
         return Ok(());
     }
-    let names: Vec<_> = missing.iter().map(|package| package.name).collect();
+    let names = names(&missing);
     let sentence = format!("the Debian packages {} are missing", names.join(", "));
     if !Path::new("/usr/bin/apt-get").exists() {
         bail!("{sentence}: install their like of this distribution, and run the command again");
     }
-    if !nix::unistd::geteuid().is_root() {
+    if !is_root {
         bail!(
             "{sentence}: run `sudo apt-get install {}`, and the command again",
             names.join(" ")
         );
     }
-    let _no_services = KeepServicesStopped::new()?;
+    let installation = Installation::begin(&mark)?;
+    let no_services = KeepServicesStopped::by(Path::new("/usr/sbin/policy-rc.d"))?;
+    if installation.follows_killed {
+        step.say("finishing an installation that was killed");
+        let finished = apt_get_install(&["--fix-broken"], step);
+        finished.context("the Debian packages of an installation that was killed")?;
+    }
+    let installed = install(packages, step).with_context(|| sentence);
+    drop(no_services);
+    installation.end()?;
+    installed
+}
+
+/// Installs those that are still missing: another command may just have installed some.
+fn install(packages: &[&[Package]], step: &Step) -> Result<()> {
+    let missing = missing(packages);
+    if missing.is_empty() {
+        return Ok(());
+    }
     static UPDATED: Once = Once::new();
     if !UPDATED.is_completed() {
         step.say("updating the list of packages");
         run(&mut apt_get(&["update"]))?;
         UPDATED.call_once(|| {});
     }
-    let mut install = apt_get(&["install", "--yes", "--no-install-recommends"]);
-    run_reporting(install.args(&names), &mut |line| step.say(line)).with_context(|| sentence)?;
+    apt_get_install(&names(&missing), step)?;
     if Path::new("/run/systemd/system").exists() {
         // We start our own servers; those of the packages would start with the machine and take ports.
         for package in missing.iter().filter(|package| package.service) {
@@ -133,6 +152,38 @@ pub fn install_missing(packages: &[&[Package]], step: &Step) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn missing<'a>(packages: &[&'a [Package]]) -> Vec<&'a Package> {
+    let packages = packages.iter().copied().flatten();
+    packages
+        .filter(|package| !Path::new(package.file).exists())
+        .collect()
+}
+
+fn names(packages: &[&Package]) -> Vec<&'static str> {
+    packages.iter().map(|package| package.name).collect()
+}
+
+/// Installs by apt-get. Where dpkg was interrupted, that refuses to, and names the remedy.
+fn apt_get_install(arguments: &[&str], step: &Step) -> Result<()> {
+    let mut install = apt_get(&["install", "--yes", "--no-install-recommends"]);
+    install.args(arguments);
+    let mut attempt = || run_reporting(&mut install, &mut |line| step.say(line));
+    let first = attempt();
+    if !first.as_ref().is_err_and(wants_dpkg) {
+        return first;
+    }
+    let mut configure = Command::new("dpkg");
+    configure.args(["--configure", "-a"]);
+    // It fails for a package that lacks others, which apt-get installs now.
+    run(configure.env("DEBIAN_FRONTEND", "noninteractive")).ok();
+    attempt()
+}
+
+/// Whether an error of apt-get asks for what finishes the work of an interrupted dpkg.
+fn wants_dpkg(error: &anyhow::Error) -> bool {
+    error.to_string().contains("dpkg --configure -a")
 }
 
 fn apt_get(arguments: &[&str]) -> Command {
@@ -147,6 +198,10 @@ fn apt_get(arguments: &[&str]) -> Command {
     command
 }
 
+/// Text by which installation scripts start nothing (101: the action is forbidden), and by which one that a killed
+/// command has left is known.
+const POLICY: &str = "#!/bin/sh\n# Of `cargo dev`, while it installs packages.\nexit 101\n";
+
 /// Guard that keeps Debian's installation scripts from starting servers while it is held
 /// (<https://people.debian.org/~hmh/invokerc.d-policyrc.d-specification.txt>).
 struct KeepServicesStopped {
@@ -154,22 +209,23 @@ struct KeepServicesStopped {
 }
 
 impl KeepServicesStopped {
-    fn new() -> Result<Self> {
-        let policy = PathBuf::from("/usr/sbin/policy-rc.d");
-        if policy.exists() {
+    fn by(policy: &Path) -> Result<Self> {
+        // An empty one is of a command that was killed before it wrote.
+        let is_ours = |found: String| found.is_empty() || found == POLICY;
+        if policy.exists() && !fs::read_to_string(policy).is_ok_and(is_ours) {
             // The machine has its own policy, as container images do: theirs is to start nothing.
             return Ok(Self { policy: None });
         }
-        // 101: the action is forbidden.
         File::options()
             .write(true)
-            .create_new(true)
+            .create(true)
+            .truncate(true)
             .mode(0o755)
-            .open(&policy)
-            .and_then(|mut file| file.write_all(b"#!/bin/sh\nexit 101\n"))
+            .open(policy)
+            .and_then(|mut file| file.write_all(POLICY.as_bytes()))
             .with_context(|| format!("cannot write {}", policy.display()))?;
         Ok(Self {
-            policy: Some(policy),
+            policy: Some(policy.to_owned()),
         })
     }
 }
@@ -179,5 +235,42 @@ impl Drop for KeepServicesStopped {
         if let Some(policy) = &self.policy {
             fs::remove_file(policy).ok();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn services_stay_stopped_by_the_machines_policy_or_one_that_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let policy = folder.path().join("policy-rc.d");
+        let hold = || KeepServicesStopped::by(&policy).unwrap();
+        // None, and those of commands that were killed.
+        for left in [None, Some(""), Some(POLICY)] {
+            if let Some(left) = left {
+                fs::write(&policy, left).unwrap();
+            }
+            let held = hold();
+            assert_eq!(fs::read_to_string(&policy).unwrap(), POLICY);
+            drop(held);
+            assert!(!policy.exists());
+        }
+        let own = "#!/bin/sh\nexit 101\n";
+        fs::write(&policy, own).unwrap();
+        drop(hold());
+        assert_eq!(fs::read_to_string(&policy).unwrap(), own);
+    }
+
+    #[test]
+    fn apt_get_says_that_dpkg_was_interrupted() {
+        let said = |sentence: &str| anyhow!("`apt-get` ended with exit status: 100:\n{sentence}");
+        assert!(wants_dpkg(&said(
+            "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem."
+        )));
+        assert!(!wants_dpkg(&said("E: Unable to locate package runc")));
     }
 }

@@ -15,13 +15,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::cluster::{Cluster, inside};
 use crate::process::end_of_log;
+use crate::timeline::Timeline;
 
 /// A program that fails at once is not started again in a tight loop.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Ends after which a start is broken rather than slow: a component may end once when it meets its peers too
-/// early.
-const TOO_MANY_RESTARTS: u32 = 4;
+/// Longest life of a program that fails at once. One that lives longer meets something that it waits for in vain, or a
+/// machine that stands still.
+const AT_ONCE: Duration = Duration::from_secs(5);
+
+/// Time for which a program has failed at once, again and again, when it is broken rather than early: it ends, too,
+/// while a peer that it needs is still starting, as the kubelet does without containerd's socket.
+const BROKEN: Duration = Duration::from_secs(60);
 
 /// A program to keep running.
 pub struct Service {
@@ -51,6 +56,26 @@ pub struct Condition {
     pub restarts: u32,
     /// Reason of its last end.
     pub last_end: Option<String>,
+    /// Time for which it has done nothing but fail at once.
+    #[serde(default)]
+    failing: Duration,
+}
+
+impl Condition {
+    /// Notes an end after a life of that length.
+    fn ended(&mut self, reason: String, life: Duration) {
+        self.restarts += 1;
+        self.last_end = Some(reason);
+        self.failing = if life < AT_ONCE {
+            self.failing + life + PAUSE
+        } else {
+            Duration::ZERO
+        };
+    }
+
+    fn is_broken(&self) -> bool {
+        self.failing >= BROKEN
+    }
 }
 
 impl User {
@@ -82,16 +107,13 @@ impl Service {
         thread::spawn(move || {
             let mut condition = Condition::default();
             loop {
+                let life = Timeline::start();
                 let end = self.run_once(&condition);
-                condition.restarts += 1;
-                condition.last_end = Some(
-                    end.map_or_else(|error| format!("{error:#}"), |status| status.to_string()),
-                );
-                eprintln!(
-                    "{} ended: {}",
-                    self.name,
-                    condition.last_end.as_deref().unwrap_or_default()
-                );
+                let life = life.elapsed();
+                let reason =
+                    end.map_or_else(|error| format!("{error:#}"), |status| status.to_string());
+                eprintln!("{} ended: {reason}", self.name);
+                condition.ended(reason, life);
                 thread::sleep(PAUSE);
             }
         });
@@ -143,7 +165,7 @@ pub fn conditions(cluster: &Cluster) -> Result<Vec<(String, Condition)>> {
 /// Fails with the log of a service which ends again and again.
 pub fn check(cluster: &Cluster) -> Result<()> {
     for (name, condition) in conditions(cluster)? {
-        if condition.restarts >= TOO_MANY_RESTARTS {
+        if condition.is_broken() {
             let log = cluster.log(&name);
             bail!(
                 "{name} ends again and again ({}); the end of {}:\n{}",
@@ -160,4 +182,34 @@ fn name_of(path: &Path) -> String {
     path.file_stem()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(lives: impl IntoIterator<Item = u64>) -> Condition {
+        let mut condition = Condition::default();
+        for life in lives {
+            condition.ended("exit status: 1".to_owned(), Duration::from_secs(life));
+        }
+        condition
+    }
+
+    #[test]
+    fn a_program_that_only_fails_at_once_is_broken_after_a_minute() {
+        assert!(!after([0; 59]).is_broken());
+        let broken = after([0; 60]);
+        assert!(broken.is_broken());
+        assert_eq!(broken.restarts, 60);
+        assert_eq!(broken.last_end.as_deref(), Some("exit status: 1"));
+        // Slow failures are fewer.
+        assert!(after([3; 15]).is_broken());
+    }
+
+    #[test]
+    fn ends_of_a_program_that_has_lived_are_not_counted() {
+        assert!(!after([5; 1000]).is_broken());
+        assert!(!after([0; 50].into_iter().chain([600]).chain([0; 50])).is_broken());
+    }
 }

@@ -16,8 +16,12 @@ pub fn check() -> Result<()> {
     let program = folder.join("bin/cargo-shear");
     if !program.exists() {
         let root = folder.display().to_string();
-        // Neither optimised nor with what a debugger needs: it runs for two seconds.
-        let without_debug = [("CARGO_PROFILE_DEV_DEBUG", "0".to_owned())];
+        let variables = [
+            // Neither optimised nor with what a debugger needs: it runs for two seconds.
+            ("CARGO_PROFILE_DEV_DEBUG", "0".to_owned()),
+            // The registry may be away for a moment.
+            ("CARGO_NET_RETRY", "10".to_owned()),
+        ];
         let install = [
             "install",
             "--debug",
@@ -27,7 +31,7 @@ pub fn check() -> Result<()> {
             "--root",
             &root,
         ];
-        cargo(&[&install[..], &["cargo-shear"]].concat(), &without_debug)?;
+        cargo(&[&install[..], &["cargo-shear"]].concat(), &variables)?;
     }
     // Of files that no module names it only warns.
     let status = Command::new(&program)

@@ -28,6 +28,7 @@ pub fn build(step: &Step) -> Result<()> {
         return Ok(());
     }
     let node_js = install_packages(step)?;
+    built.remove()?;
     for script in ["check", "build"] {
         let mut npm = node_js.npm(&folder(), &["run", script]);
         run_reporting(&mut npm, &mut |line| step.say(line))?;

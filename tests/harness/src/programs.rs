@@ -11,7 +11,7 @@ mod module;
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -190,18 +190,23 @@ impl Module {
         report(Progress { ..progress });
         let pins = format!("-modfile={}", self.prepare(folder)?.display());
         let packages: Vec<_> = programs.iter().map(|program| program.package()).collect();
+        // It downloads every module of which the build needs a package, and no other: the build itself needs no network.
         let list = ["list", "-mod=readonly", &pins, "-deps"];
         let listed = self.ask(&[&list[..], &packages].concat())?;
         progress.packages = listed.lines().count();
         let unfinished = folder.join("unfinished");
         fs::create_dir_all(&unfinished)
             .with_context(|| format!("cannot make {}", unfinished.display()))?;
+        let work = folder.join("work");
+        empty(&work).with_context(|| format!("cannot empty {}", work.display()))?;
         let build = ["build", "-v", "-mod=readonly", &pins, "-trimpath"];
         let mut go = self
             .go(&build)
             .args([COMPILER_FLAGS, LINKER_FLAGS, "-o"])
             .arg(&unfinished)
             .args(&packages)
+            // A build that is killed leaves gigabytes: here, where the next one removes them.
+            .env("GOTMPDIR", &work)
             .stderr(Stdio::piped())
             .spawn()
             .context("cannot start `go`")?;
@@ -232,8 +237,18 @@ impl Module {
             fs::rename(unfinished.join(program.name()), &file)
                 .with_context(|| format!("cannot put {} in its place", file.display()))?;
         }
-        fs::remove_dir_all(&unfinished).context("cannot remove the folder of unfinished programs")
+        fs::remove_dir_all(&unfinished)
+            .and_then(|()| fs::remove_dir_all(&work))
+            .context("cannot remove the folders of unfinished programs")
     }
+}
+
+/// Makes an empty folder, in place of one that may be there.
+fn empty(folder: &Path) -> io::Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    fs::create_dir(folder)
 }
 
 fn link_names(node: &Path) -> Result<()> {
@@ -257,4 +272,20 @@ pub fn cache() -> Result<PathBuf> {
         .join(".cache"),
     };
     Ok(base.join("water-data/programs"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_build_left_is_removed() {
+        let parent = tempfile::tempdir().unwrap();
+        let work = parent.path().join("work");
+        for _ in 0..2 {
+            empty(&work).unwrap();
+            assert_eq!(fs::read_dir(&work).unwrap().count(), 0);
+            fs::create_dir_all(work.join("go-build1/b001")).unwrap();
+        }
+    }
 }

@@ -7,10 +7,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
+
+/// Most attempts at a download.
+const ATTEMPTS: u32 = 3;
+/// Pause between two of them: a proxy of modules that is away comes back within seconds.
+const PAUSE: Duration = Duration::from_secs(5);
 
 /// File of ours that alone is kept of a package.
 const WHOLE_PACKAGE: &str = "cut.go";
@@ -56,11 +63,16 @@ impl Module {
         go
     }
 
-    /// Returns the standard output of `go` in the module.
+    /// Returns the standard output of `go` in the module, which may download modules for it.
     pub fn ask(self, arguments: &[&str]) -> Result<String> {
-        let output = self.go(arguments).output().context(
-            "cannot start `go`: install Go 1.26 or later (https://go.dev/dl) and have `go` on the PATH",
-        )?;
+        let mut output = self.run(arguments)?;
+        for _ in 1..ATTEMPTS {
+            if output.status.success() {
+                break;
+            }
+            thread::sleep(PAUSE);
+            output = self.run(arguments)?;
+        }
         if !output.status.success() {
             bail!(
                 "`go {}` ended with {}:\n{}",
@@ -70,6 +82,12 @@ impl Module {
             );
         }
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    fn run(self, arguments: &[&str]) -> Result<Output> {
+        self.go(arguments).output().context(
+            "cannot start `go`: install Go 1.26 or later (https://go.dev/dl) and have `go` on the PATH",
+        )
     }
 
     /// Makes in `folder` the `go.mod` to build with, and the copy that it names instead of the dependency
