@@ -10,7 +10,11 @@ use std::{
     io,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError, mpsc},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
     thread,
     time::Duration,
 };
@@ -23,6 +27,9 @@ use nix::{
 
 use crate::{scratch, wait_until};
 
+/// Interval between two checks of a program that restarts.
+const RESTART_INTERVAL: Duration = Duration::from_millis(500);
+
 /// Program with everything that a start needs, which a restart repeats.
 #[derive(Clone, Debug)]
 pub struct Program {
@@ -32,6 +39,7 @@ pub struct Program {
     variables: Vec<(OsString, OsString)>,
     user: Option<String>,
     death_signal: Signal,
+    restarts: bool,
 }
 
 /// A running program. Its output goes to a file; dropping it kills the program.
@@ -39,7 +47,9 @@ pub struct Program {
 pub struct Process {
     program: Program,
     log: PathBuf,
-    child: Mutex<Child>,
+    child: Arc<Mutex<Child>>,
+    /// Whether a failure is one of the program's own: nobody asked it to stop.
+    is_wanted: Arc<AtomicBool>,
 }
 
 impl Program {
@@ -59,6 +69,7 @@ impl Program {
             variables: Vec::new(),
             user: None,
             death_signal: Signal::SIGKILL,
+            restarts: false,
         }
     }
 
@@ -98,15 +109,49 @@ impl Program {
         self
     }
 
+    /// Starts the program again whenever it has failed by itself, as a kubelet does with a container: it was not asked to
+    /// stop, and ended neither with success nor by a signal.
+    pub fn restarts(mut self) -> Self {
+        self.restarts = true;
+        self
+    }
+
     /// Starts the program.
     pub fn start(self) -> Result<Process> {
         let log = scratch::directory(&self.name)?.join("log");
-        let child = self.spawn(&log)?;
+        let child = Arc::new(Mutex::new(self.spawn(&log)?));
+        let is_wanted = Arc::new(AtomicBool::new(true));
+        if self.restarts {
+            let (program, log, is_wanted) = (self.clone(), log.clone(), Arc::clone(&is_wanted));
+            let child = Arc::downgrade(&child);
+            thread::spawn(move || program.keep_running(&log, &child, &is_wanted));
+        }
         Ok(Process {
             program: self,
             log,
-            child: Mutex::new(child),
+            child,
+            is_wanted,
         })
+    }
+
+    /// Starts the program again after each failure, until its [`Process`] is gone.
+    fn keep_running(&self, log: &Path, child: &Weak<Mutex<Child>>, is_wanted: &AtomicBool) {
+        while let Some(child) = child.upgrade() {
+            let mut running = child.lock().unwrap_or_else(PoisonError::into_inner);
+            let status = running.try_wait().ok().flatten();
+            let has_failed =
+                status.is_some_and(|status| status.code().is_some_and(|code| code != 0));
+            // One that cannot be started is tried again, too.
+            if has_failed
+                && is_wanted.load(Ordering::Relaxed)
+                && let Ok(next) = self.spawn(log)
+            {
+                *running = next;
+            }
+            drop(running);
+            drop(child);
+            thread::sleep(RESTART_INTERVAL);
+        }
     }
 
     fn spawn(&self, log: &Path) -> Result<Child> {
@@ -182,6 +227,7 @@ impl Process {
 
     /// Asks the program to end (SIGTERM) and waits for it.
     pub async fn stop(&self, within: Duration) -> Result<ExitStatus> {
+        self.is_wanted.store(false, Ordering::Relaxed);
         self.signal(Signal::SIGTERM)?;
         self.ended(within).await
     }
@@ -216,6 +262,7 @@ impl Process {
             );
         }
         *child = self.program.spawn(&self.log)?;
+        self.is_wanted.store(true, Ordering::Relaxed);
         Ok(())
     }
 

@@ -29,6 +29,7 @@ impl Operator {
             .env("WATER_POD_NAME", pod)
             .env("WATER_POD_NAMESPACE", NAMESPACE)
             .env("WATER_ADMIN_ADDRESS", admin.address().to_string())
+            .restarts()
             .start()?;
         Ok(Self { process, admin })
     }

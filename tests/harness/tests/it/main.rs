@@ -4,5 +4,6 @@ mod control_plane;
 mod http_client;
 mod interceptor;
 mod postgres_proxy;
+mod process;
 mod proxy;
 mod servers;
