@@ -4,13 +4,15 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use http::Request;
-use water_domain::{Limits, Timestamp};
-use water_harness::Redis;
+use water_domain::{AccountId, Limits, Timestamp};
+use water_harness::{Redis, wait_until};
 use water_http::{RequestHead, RequestIds, TrustedProxies};
 use water_keystore::connection::Purpose;
-use water_keystore::{Connection, ConnectionSettings, Instance, SessionStart};
+use water_keystore::{Connection, ConnectionSettings, Instance, SessionStart, Usage, UtcDay};
+use water_kit::SOON;
 
 use crate::claims::{Grant, Role};
+use crate::clock;
 use crate::member::Member;
 use crate::plans::{InstallationFacts, Plans};
 use crate::session::Session;
@@ -91,5 +93,19 @@ pub async fn store() -> (Connection, Instance) {
     let redis = Redis::shared().await.unwrap();
     let settings = ConnectionSettings::new(&redis.url(), None).unwrap();
     let instance = Instance::new("water", &format!("portal-{number}")).unwrap();
-    (settings.connect(Purpose::Directory), instance)
+    let connection = settings.connect(Purpose::Directory);
+    connected(&Usage::new(connection.clone(), instance.clone())).await;
+    (connection, instance)
+}
+
+/// Waits until Redis has answered on this connection: on a busy machine it may take longer to connect than the portal
+/// waits.
+pub async fn connected(usage: &Usage) {
+    let account: AccountId = "nobody".parse().unwrap();
+    let today = UtcDay::from(clock::now());
+    wait_until("Redis to answer", SOON, async || {
+        Ok(usage.days(&account, today, 1).await?)
+    })
+    .await
+    .unwrap();
 }

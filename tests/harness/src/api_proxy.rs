@@ -51,7 +51,7 @@ impl ApiProxy {
         let answer = answer.with_context(|| format!("{method} {path}"))?;
         let (head, body) = answer
             .split_once("\r\n\r\n")
-            .with_context(|| answer.clone())?;
+            .with_context(|| format!("{method} {path}: unexpected EOF after {answer:?}"))?;
         let status = head.split(' ').nth(1).with_context(|| answer.clone())?;
         Ok((status.parse()?, body.to_owned()))
     }

@@ -21,7 +21,7 @@ use tokio::sync::OnceCell;
 use crate::{
     ApiProxy, Port, Process, Program,
     certificates::{self, Authority, Purpose},
-    programs, scratch,
+    programs, repetition, scratch,
 };
 
 /// Two to three seconds on an idle machine; the compiler may run at the same time.
@@ -133,18 +133,28 @@ impl ControlPlane {
             format!("/api/v1/namespaces/{namespace}/serviceaccounts/{service_account}/token");
         let asked = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
             "spec": { "expirationSeconds": 24 * 60 * 60 } });
-        let (_, answer) = self
-            .proxy
-            .send("POST", &path, "application/json", &asked.to_string())?;
-        let token: Value = serde_json::from_str(&answer)?;
-        let token = token["status"]["token"].as_str().context(answer)?;
+        let asked = asked.to_string();
+        // It may be asked for twice: no token is kept by the API server.
+        let token = repetition::until_answered(|| {
+            let (_, answer) = self.proxy.send("POST", &path, "application/json", &asked)?;
+            token_in(&answer).with_context(|| format!("POST {path}: {answer}"))
+        })?;
         Ok(self
             .authority
-            .kubeconfig_with_token(&url(&self.port), token))
+            .kubeconfig_with_token(&url(&self.port), &token))
     }
 
-    /// Runs kubectl as the administrator and returns its output.
+    /// Runs kubectl as the administrator and returns its output. A call that nobody answers is made again, if it means
+    /// the same however often it is made.
     pub fn kubectl(&self, arguments: &[&str]) -> Result<String> {
+        if repetition::is_repeatable(arguments) {
+            repetition::until_answered(|| self.run_kubectl(arguments))
+        } else {
+            self.run_kubectl(arguments)
+        }
+    }
+
+    fn run_kubectl(&self, arguments: &[&str]) -> Result<String> {
         let output = Command::new(&self.kubectl)
             .arg("--kubeconfig")
             .arg(self.kubeconfig_path())
@@ -277,6 +287,13 @@ impl ControlPlane {
     pub fn etcd(&self) -> &Process {
         &self.etcd
     }
+}
+
+/// Returns the token in the answer to a TokenRequest.
+fn token_in(answer: &str) -> Result<String> {
+    let answer: Value = serde_json::from_str(answer)?;
+    let token = answer["status"]["token"].as_str();
+    Ok(token.context("no token")?.to_owned())
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {

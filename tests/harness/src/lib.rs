@@ -23,6 +23,7 @@ pub mod programs;
 mod proxy;
 mod redis;
 mod redis_cluster;
+mod repetition;
 mod scratch;
 mod wait;
 
@@ -43,5 +44,6 @@ pub use process::{Process, Program};
 pub use proxy::{Network, Proxy};
 pub use redis::Redis;
 pub use redis_cluster::{Move, RedisCluster};
+pub use repetition::until_answered;
 pub use scratch::directory as scratch_directory;
 pub use wait::{Budget, wait_until, wait_until_every};

@@ -11,9 +11,10 @@ use std::ops::Deref;
 use anyhow::ensure;
 use water_domain::{Limits, Plan};
 use water_harness::{Answer, Program, Redis, wait_until};
-use water_keystore::{Contents, Declaration, Directory, Instance, Origin, Writer};
+use water_keystore::{Contents, Declaration, Instance, Origin, Writer};
 
-use crate::{CURRENT, KeyStore, SOON, Server, built};
+use crate::patient_directory::patiently;
+use crate::{CURRENT, KeyStore, PatientDirectory, SOON, Server, built};
 pub use key::Key;
 pub use recorder::{Behaviour, Recorder, Seen, ok, with};
 
@@ -77,7 +78,7 @@ pub struct Gate {
     /// The directory's Redis and instance.
     pub store: KeyStore,
     /// Sight of the directory.
-    pub directory: Directory,
+    pub directory: PatientDirectory,
     /// The claim of the directory, as the operator has it.
     pub writer: Writer,
 }
@@ -220,7 +221,8 @@ impl Gate {
     /// gate has it.
     pub async fn republish(&self, keys: &[Key]) {
         let writer = self.store.claim().await;
-        let rebuilt = writer.rebuild(|| contents(keys)).await.unwrap();
+        let rebuild = async || writer.rebuild(|| contents(keys)).await;
+        let rebuilt = patiently(rebuild).await.unwrap();
         let loaded = format!("water_gate_directory_seq {}.0", rebuilt.meta.seq);
         self.shows(&[&loaded, "water_gate_directory_current 1.0"])
             .await;

@@ -6,9 +6,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use water_harness::Redis;
 use water_keystore::connection::Purpose;
 use water_keystore::{
-    Connection, ConnectionSettings, Contents, Declaration, DeclarationReceipt, Directory, Instance,
-    Origin, Owner, Position, WriteError, Writer,
+    Connection, ConnectionSettings, Contents, Declaration, Directory, Instance, Origin, Owner,
+    Position, Writer,
 };
+
+use crate::PatientDirectory;
+use crate::patient_directory::patiently;
 
 /// An instance on one Redis, reached as one user.
 pub struct KeyStore {
@@ -55,44 +58,47 @@ impl KeyStore {
     }
 
     /// Returns the directory, for reading.
-    pub fn directory(&self) -> Directory {
-        Directory::new(self.connect(Purpose::Directory), self.instance.clone())
+    pub fn directory(&self) -> PatientDirectory {
+        Directory::new(self.connect(Purpose::Directory), self.instance.clone()).into()
     }
 
-    /// Claims the directory for the sample installation.
+    /// Claims the directory for the sample installation. Late answers may cost terms.
     pub async fn claim(&self) -> Writer {
         let directory = self.directory();
-        let claim = directory.claim(Self::NAMESPACE_UID, Self::API_UID, None);
-        claim.await.unwrap().0
+        let claim = async || {
+            let claim = directory.claim(Self::NAMESPACE_UID, Self::API_UID, None);
+            claim.await
+        };
+        patiently(claim).await.unwrap().0
     }
 
     /// Claims the directory and writes all of it.
-    pub async fn rebuild(&self, contents: impl FnOnce() -> Contents) -> Writer {
+    pub async fn rebuild(&self, contents: impl Fn() -> Contents) -> Writer {
         let writer = self.claim().await;
-        writer.rebuild(contents).await.unwrap();
+        let rebuild = async || writer.rebuild(&contents).await;
+        patiently(rebuild).await.unwrap();
         writer
     }
 
     /// Returns the number of an owner's next declaration, as the directory counts.
-    pub async fn number(&self, owner: &Owner) -> u64 {
+    async fn number(&self, owner: &Owner) -> u64 {
         let directory = self.directory();
         let snapshot = directory.owner_snapshot(&owner.uid, &Origin::Generated, &[]);
         snapshot.await.unwrap().number
     }
 
-    /// Declares with the number that the directory counts.
-    pub async fn declare(
-        &self,
-        writer: &Writer,
-        mut declaration: Declaration,
-    ) -> Result<DeclarationReceipt, WriteError> {
-        declaration.number = self.number(&declaration.owner).await;
-        writer.declare(&declaration).await
-    }
-
-    /// Declares what must be written and not refused.
+    /// Declares, with the number that the directory counts, what must be written and not refused.
     pub async fn write(&self, writer: &Writer, declaration: Declaration) -> Position {
-        let declared = self.declare(writer, declaration).await.unwrap();
+        // With its new number, a declaration that was written already changes nothing.
+        let declare = async || {
+            let number = self.number(&declaration.owner).await;
+            let numbered = Declaration {
+                number,
+                ..declaration.clone()
+            };
+            writer.declare(&numbered).await
+        };
+        let declared = patiently(declare).await.unwrap();
         assert!(declared.refused.is_empty(), "{declared:?}");
         declared.applied
     }

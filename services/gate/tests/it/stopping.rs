@@ -63,10 +63,12 @@ async fn counted(gate: &Gate, key: &Key) -> (u64, u64, Option<Timestamp>) {
     let usage = Usage::new(store.connect(Purpose::Directory), store.instance.clone());
     let now = gate.directory.leases().await.unwrap().now;
     let (account, today) = (&key.record.account, UtcDay::from(now));
-    let days = usage.days(account, today, 2).await.unwrap();
+    let days = async || Ok(usage.days(account, today, 2).await?);
+    let days = wait_until("the counts", SOON, days).await.unwrap();
     let sum = |part: fn(&Day) -> u64| days.iter().map(part).sum();
     let ids = [key.record.key_id.clone()];
-    let last = usage.last_uses(account, &ids, today).await.unwrap();
+    let last = async || Ok(usage.last_uses(account, &ids, today).await?);
+    let last = wait_until("the last use", SOON, last).await.unwrap();
     let shown = gate.directory.last_used(&ids).await.unwrap();
     assert_eq!(last, shown, "the holder and the operator see the same");
     (sum(|day| day.accepted), sum(|day| day.limited), last[0])

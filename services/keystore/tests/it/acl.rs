@@ -9,7 +9,6 @@ use redis::cmd;
 use sha2::{Digest, Sha256};
 use water_domain::Timestamp;
 use water_harness::Redis;
-use water_keystore::connection::Purpose;
 use water_keystore::usage::Use;
 use water_keystore::{
     Allowance, Allowances, ConnectionSettings, GateRights, Limiter, Quotas, Reply, SessionKeys,
@@ -58,16 +57,17 @@ async fn operator_and_gate_can_do_their_work() {
     running
         .comes_to("the change", |status| status.seq == revoked.seq)
         .await;
-    assert_eq!(operator.directory().leases().await.unwrap().gates.len(), 1);
-    assert_eq!(operator.directory().stored().await.unwrap().len(), 1);
-    let counts = operator.directory().counts().await.unwrap();
+    assert_eq!(operator.leases().await.gates.len(), 1);
+    assert_eq!(operator.stored().await.len(), 1);
+    let counts = operator.counts().await;
     assert_eq!((counts.records, counts.held, counts.revoked), (1, 2, 1));
     assert_eq!(writer.forget_old().await.unwrap(), 0);
     let used = [(record().key_id, Timestamp::from_millis(1_000).unwrap())];
-    let told = Usage::new(gate.connect(Purpose::Directory), gate.instance.clone());
+    let told = Usage::new(gate.connection().await, gate.instance.clone());
     told.write_last_uses(&used).await.unwrap();
-    let shown = operator.directory().last_used(&[record().key_id]).await;
-    assert_eq!(shown.unwrap(), [Some(used[0].1)]);
+    let keys = [record().key_id];
+    let shown = operator.read(async |directory| directory.last_used(&keys).await);
+    assert_eq!(shown.await, [Some(used[0].1)]);
     let usage = Use {
         account: "acme".parse().unwrap(),
         day: UtcDay::from(used[0].1),
@@ -80,7 +80,7 @@ async fn operator_and_gate_can_do_their_work() {
     running.leave().await.unwrap();
 
     let limiter = Limiter::new(
-        gate.connect(Purpose::Directory),
+        gate.connection().await,
         gate.instance.clone(),
         Arc::new(Standby::new(running.changes(), running.live_gates())),
     );
@@ -136,8 +136,8 @@ async fn a_compromised_gate_cannot_make_a_key_nor_bring_one_back() {
         denied.contains("can't access at least one of the keys"),
         "{denied}"
     );
-    assert!(operator.directory().stored().await.unwrap().is_empty());
-    assert!(gate.directory().claim(UID, API, None).await.is_err());
+    assert!(operator.stored().await.is_empty());
+    assert!(gate.claim_as(UID, API, None).await.is_err());
 }
 
 #[tokio::test]
@@ -147,14 +147,14 @@ async fn the_portal_counts_what_it_is_asked_and_reads_quota_and_usage() {
     let portal = operator.seen_at(redis.url_as("water-portal", PORTAL));
     let instance = || portal.instance.clone();
     let account = "acme".parse().unwrap();
-    let connection = || portal.connect(Purpose::Directory);
-    let allowances = Allowances::new(connection(), instance());
+    let connection = portal.connection().await;
+    let allowances = Allowances::new(connection.clone(), instance());
     let taken = allowances.take(&account, Allowance::Renames).await;
     let Reply::Reserved(reservation) = taken.unwrap() else {
         panic!("one is left");
     };
     allowances.give_back(reservation).await.unwrap();
-    let quota = Quotas::new(connection(), instance());
+    let quota = Quotas::new(connection.clone(), instance());
     let quota = quota.read(&account, limits(3, 5)).await.unwrap();
     assert_eq!(quota.minute.remaining, 3);
     let day = UtcDay::from(Timestamp::from_millis(0).unwrap());
@@ -165,11 +165,11 @@ async fn the_portal_counts_what_it_is_asked_and_reads_quota_and_usage() {
         limited: 0,
         keys: Vec::new(),
     };
-    Usage::new(gate.connect(Purpose::Directory), instance())
+    Usage::new(gate.connection().await, instance())
         .add(vec![counted])
         .await
         .unwrap();
-    let usage = Usage::new(connection(), instance());
+    let usage = Usage::new(connection, instance());
     let days = usage.days(&account, day, 1).await.unwrap();
     assert_eq!(days[0].accepted, 7);
 }
@@ -178,7 +178,7 @@ async fn the_portal_counts_what_it_is_asked_and_reads_quota_and_usage() {
 async fn the_portal_keeps_and_ends_its_sessions() {
     let (redis, operator, _gate) = users().await;
     let portal = operator.seen_at(redis.url_as("water-portal", PORTAL));
-    let sessions = Sessions::new(portal.connect(Purpose::Directory), portal.instance.clone());
+    let sessions = Sessions::new(portal.connection().await, portal.instance.clone());
     let keys = SessionKeys {
         session: WebName::digest(b"cookie"),
         subject: WebName::digest(b"subject"),
@@ -253,7 +253,8 @@ async fn the_operator_sees_whether_the_gates_user_could_make_keys() {
     let rights_of = async |user: &str| {
         let gate = redis.url_as(user, GATE);
         let settings = ConnectionSettings::new(&gate, None).unwrap();
-        operator.directory().gate_rights(&settings).await.unwrap()
+        let ask = operator.read(async |directory| directory.gate_rights(&settings).await);
+        ask.await
     };
     assert_eq!(rights_of("water-gate").await, GateRights::Reads);
     assert_eq!(rights_of("default").await, GateRights::Writes);

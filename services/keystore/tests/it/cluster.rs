@@ -40,14 +40,13 @@ async fn cluster() -> (RedisCluster, Site, Site) {
 async fn a_portal_reads_and_counts_accounts_all_over_a_cluster() {
     let (cluster, _operator, gate) = cluster().await;
     let portal = gate.seen_at(cluster.url_as("water-portal", "two"));
-    let connect = |site: &Site| (site.connect(Purpose::Directory), site.instance.clone());
-    let (connection, instance) = connect(&gate);
-    let told = Usage::new(connection, instance);
-    let (connection, instance) = connect(&portal);
+    let told = Usage::new(gate.connection().await, gate.instance.clone());
+    let (connection, instance) = (portal.connection().await, portal.instance.clone());
     let usage = Usage::new(connection.clone(), instance.clone());
     let quotas = Quotas::new(connection.clone(), instance.clone());
     let allowances = Allowances::new(connection, instance);
     let limiter = gate.limiter(Purpose::Directory);
+    limiter.prepared().await;
     let (today, at) = (UtcDay::from(now()), now());
     for number in 0..12 {
         let account = format!("account-{number}").parse().unwrap();
@@ -209,6 +208,9 @@ async fn a_rebuild_loses_nothing_while_the_directory_is_about_to_move() {
 async fn accounts_all_over_the_cluster_get_exactly_their_limits_though_a_slot_moves() {
     let (cluster, _, gate) = cluster().await;
     let gates = [0; 2].map(|_| gate.limiter(Purpose::Directory));
+    for gate in &gates {
+        gate.prepared().await;
+    }
     let admitted = async |account: &str, requests: usize| {
         let requests = (0..requests).map(async |request| {
             let gate = &gates[request % 2];

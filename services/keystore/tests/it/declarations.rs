@@ -42,8 +42,8 @@ async fn a_declaration_that_meets_an_eviction_is_refused_until_the_directory_is_
         writer.rebuild(|| contents([held])).await.unwrap();
         site.revoke(&writer, revoked).await;
         site.vandalise(redis::cmd("DEL").arg(&key)).await;
-        let counts = site.directory().counts().await.unwrap();
-        let meta = site.directory().observe().await.unwrap().meta.unwrap();
+        let counts = site.counts().await;
+        let meta = site.observe().await.meta.unwrap();
         assert_ne!(counts, meta.counts, "{key}");
         let refused = site.declare(&writer, holding(held)).await.unwrap_err();
         assert!(
@@ -70,7 +70,7 @@ async fn a_declaration_of_more_keys_than_a_script_may_touch_is_refused() {
         "{refused:?}"
     );
     site.write(&writer, many(498)).await;
-    assert_eq!(site.directory().counts().await.unwrap().records, 498);
+    assert_eq!(site.counts().await.records, 498);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use crate::site::*;
 #[tokio::test]
 async fn a_claim_takes_the_next_term_and_fences_the_earlier_writer() {
     let site = Site::new().await;
-    let (earlier, meta) = site.directory().claim(UID, API, None).await.unwrap();
+    let (earlier, meta) = site.claim_as(UID, API, None).await.unwrap();
     assert_eq!(
         (meta.term, &*meta.owner, &*meta.api),
         (earlier.term(), UID, API)
@@ -44,7 +44,7 @@ async fn another_namespaces_directory_is_left_alone_until_its_uid_is_named() {
     let site = Site::new().await;
     let writer = site.ready().await;
     site.publish(&writer, hash(1)).await;
-    let claim = async |take_over| site.directory().claim("other", API, take_over).await;
+    let claim = async |take_over| site.claim_as("other", API, take_over).await;
     let refused = claim(None).await.unwrap_err();
     assert!(matches!(refused, WriteError::Owned { uid } if uid == UID));
     assert!(claim(Some("third")).await.is_err());
@@ -58,7 +58,7 @@ async fn what_another_water_data_api_has_left_must_be_rebuilt() {
     let site = Site::new().await;
     let writer = site.ready().await;
     site.publish(&writer, hash(1)).await;
-    let claim = async |api| site.directory().claim(UID, api, None).await.unwrap();
+    let claim = async |api| site.claim_as(UID, api, None).await.unwrap();
     assert!(claim(API).await.1.complete);
     let (writer, meta) = claim("made anew").await;
     assert_eq!((&*meta.api, meta.complete), ("made anew", false));
@@ -104,9 +104,8 @@ async fn a_meta_that_cannot_be_read_is_not_trusted_and_a_claim_heals_it() {
         spoil.arg(site.instance.meta()).arg(&unreadable);
         site.vandalise(&mut spoil).await;
         gate.doubts().await;
-        let directory = site.directory();
         assert!(site.needs_rebuild().await);
-        assert_eq!(directory.leases().await.unwrap().generation, None);
+        assert_eq!(site.leases().await.generation, None);
         let seen = site.owner_snapshot(&owner_of(hash(1)), &[]).await;
         assert_eq!(seen.position, None);
         let refused = site.declare(&writer, revoking(hash(1))).await.unwrap_err();
@@ -115,7 +114,7 @@ async fn a_meta_that_cannot_be_read_is_not_trusted_and_a_claim_heals_it() {
             "{unreadable}: {refused}"
         );
 
-        let (claimed, meta) = directory.claim(UID, API, None).await.unwrap();
+        let (claimed, meta) = site.claim_as(UID, API, None).await.unwrap();
         assert!(!meta.complete && claimed.term() > writer.term());
         claimed.rebuild(|| contents([hash(1)])).await.unwrap();
         gate.comes_to("certainty", |status| status.current).await;
@@ -140,7 +139,7 @@ async fn a_directory_of_a_later_schema_is_left_alone_and_a_gates_copy_stays_as_i
     let cold = site.running_gate("gate-2");
     cold.refuses_loads(2).await;
     assert!(cold.view().is_none());
-    let claim = site.directory().claim(UID, API, None).await.err();
+    let claim = site.claim_as(UID, API, None).await.err();
     let declaration = site.declare(&writer, holding(hash(1))).await.err();
     for refused in [claim, declaration] {
         assert!(matches!(refused, Some(WriteError::Schema { stored: 2 })));

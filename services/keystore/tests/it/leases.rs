@@ -58,11 +58,11 @@ async fn a_gate_that_has_stopped_is_still_waited_for_until_it_gives_its_lease_ba
     let gate = site.complete_gate("gate-1").await;
     drop(gate);
     let change = site.publish(&writer, hash(1)).await;
-    let leases = site.directory().leases().await.unwrap();
+    let leases = site.leases().await;
     assert!(leases.awaits(&leases.gates[0], &change));
 
-    site.gate("gate-1").leave().await.unwrap();
-    assert!(site.directory().leases().await.unwrap().gates.is_empty());
+    site.leave("gate-1").await;
+    assert!(site.leases().await.gates.is_empty());
 }
 
 #[tokio::test]
@@ -165,7 +165,7 @@ async fn a_lease_that_cannot_be_read_hides_no_other_and_an_old_one_is_forgotten(
         let mut write = redis::cmd("HSET");
         site.vandalise(write.arg(&gates).arg(pod).arg(lease)).await;
     }
-    let leases = site.directory().leases().await.unwrap();
+    let leases = site.leases().await;
     assert_eq!(leases.gates.len(), 1);
     assert_eq!(leases.gates[0].uid, "uid-of-gate-1");
     let kept = redis::cmd("HGETALL").arg(&gates).to_owned();
@@ -211,7 +211,7 @@ async fn a_renewal_that_a_later_one_of_its_pod_overtook_changes_nothing() {
     ] {
         let found = renew(redis, &site, uid, start, count).await;
         assert_eq!(found, exceed, "{uid} {start} {count}");
-        let leases = site.directory().leases().await.unwrap();
+        let leases = site.leases().await;
         let Renewal { start: stored, .. } = leases
             .gates
             .first()
@@ -229,6 +229,6 @@ async fn a_process_that_follows_another_in_its_pod_renews_above_it_though_the_cl
     let far = 1 << 45;
     assert_eq!(renew(redis, &site, "uid-of-gate-1", far, 7).await, 0);
     let _gate = site.complete_gate("gate-1").await;
-    let leases = site.directory().leases().await.unwrap();
+    let leases = site.leases().await;
     assert_eq!(leases.gates[0].renewal.start, far + 1);
 }

@@ -12,8 +12,8 @@ use water_keystore::{Decision, Limiter, Standby};
 
 use crate::site::*;
 
-fn limiter(site: &Site) -> Limiter {
-    let connection = site.connect(Purpose::Directory);
+async fn limiter(site: &Site) -> Limiter {
+    let connection = site.connection().await;
     Limiter::new(connection, site.instance.clone(), Arc::default())
 }
 
@@ -38,7 +38,7 @@ async fn scripts_run(site: &Site) -> u64 {
 /// Number of accepted requests, of 50 clients with 50 each, over so many gates.
 async fn accepted_through(gates: usize) -> usize {
     let site = Site::new().await;
-    let gates: Vec<Limiter> = (0..gates).map(|_| limiter(&site)).collect();
+    let gates: Vec<Limiter> = join_all((0..gates).map(|_| limiter(&site))).await;
     let clients = (0..50).map(|client| {
         let gate = &gates[client % gates.len()];
         async move {
@@ -61,7 +61,7 @@ async fn fifty_clients_through_any_number_of_gates_get_exactly_the_limit() {
 
 #[tokio::test]
 async fn each_answer_says_what_remains_in_both_windows() {
-    let limiter = limiter(&Site::new().await);
+    let limiter = limiter(&Site::new().await).await;
     let mut answers = Vec::new();
     for _ in 0..3 {
         answers.push(charge(&limiter, 2, 10).await);
@@ -81,7 +81,7 @@ async fn a_flood_of_refusals_costs_redis_nothing_and_a_raised_plan_acts_at_once(
     let site = Site::on(&redis);
     let changes = Arc::new(AtomicU64::new(0));
     let standby = Standby::new(changes.clone(), Arc::default());
-    let connection = site.connect(Purpose::Directory);
+    let connection = site.connection().await;
     let limiter = Limiter::new(connection, site.instance.clone(), Arc::new(standby));
     for accepted in [true, false] {
         assert_eq!(charge(&limiter, 1, 100).await.accepted, accepted);
@@ -98,7 +98,7 @@ async fn a_flood_of_refusals_costs_redis_nothing_and_a_raised_plan_acts_at_once(
 #[tokio::test]
 async fn a_forgotten_script_is_loaded_again() {
     let redis = Redis::start().await.unwrap();
-    let limiter = limiter(&Site::on(&redis));
+    let limiter = limiter(&Site::on(&redis)).await;
     charge(&limiter, 10, 10).await;
     redis.command(&["SCRIPT", "FLUSH"]).await.unwrap();
     assert_eq!(charge(&limiter, 10, 10).await.day.remaining, 8);
@@ -107,7 +107,7 @@ async fn a_forgotten_script_is_loaded_again() {
 #[tokio::test]
 async fn every_counter_goes_away_by_itself() {
     let site = Site::new().await;
-    charge(&limiter(&site), 10, 10).await;
+    charge(&limiter(&site).await, 10, 10).await;
     for (key, length) in [
         (site.instance.minute(&account()), 60_000),
         (site.instance.day(&account()), 86_400_000),

@@ -112,7 +112,8 @@ impl Pair {
     /// State of Redis in the model's terms.
     async fn facts(&mut self) -> Facts {
         let directory = self.site.directory();
-        let meta = directory.observe().await.unwrap().meta.unwrap();
+        let observed = patiently(async || Ok(directory.observe().await?)).await;
+        let meta = observed.unwrap().meta.unwrap();
         assert!(meta.complete, "{meta:?}");
         let mut facts = Facts {
             tombstones: self.tombstones().await,
@@ -124,8 +125,8 @@ impl Pair {
         let hashes: Vec<KeyHash> = (0..HASHES).map(sample).collect();
         for number in 0..OWNERS {
             let (uid, origin) = (owner(number).uid, plain::origin(number));
-            let seen = directory.owner_snapshot(&uid, &origin, &hashes).await;
-            let seen = seen.unwrap();
+            let read = async || Ok(directory.owner_snapshot(&uid, &origin, &hashes).await?);
+            let seen = patiently(read).await.unwrap();
             assert_eq!(seen.position, Some(meta.position()));
             assert_eq!(seen.term, self.writer.term());
             let records = seen.records.iter();
@@ -225,10 +226,9 @@ async fn agrees(steps: Vec<Step>) {
         // A declaration that is repeated changes nothing.
         seen = pair.carry_out(step).await;
     }
-    let directory = pair.site.directory();
-    let meta = directory.observe().await.unwrap().meta.unwrap();
-    assert_eq!(directory.counts().await.unwrap(), meta.counts);
-    let stored = directory.stored().await.unwrap();
+    let meta = pair.site.observe().await.meta.unwrap();
+    assert_eq!(pair.site.counts().await, meta.counts);
+    let stored = pair.site.stored().await;
     gate.comes_to("the last change", |status| {
         (status.generation, status.seq) == (meta.generation, meta.seq)
     })

@@ -17,9 +17,8 @@ async fn a_change_asked_for_during_a_rebuild_is_not_lost_and_a_hash_is_counted_o
     );
     assert_eq!(rebuilt.unwrap().meta.counts.records, 500);
     changed.unwrap();
-    let directory = site.directory();
-    assert!(directory.stored().await.unwrap().contains_key(&hash(1000)));
-    assert_eq!(directory.counts().await.unwrap().records, 501);
+    assert!(site.stored().await.contains_key(&hash(1000)));
+    assert_eq!(site.counts().await.records, 501);
 }
 
 #[tokio::test]
@@ -117,7 +116,7 @@ async fn a_promoted_replica_is_not_believed_until_it_was_rebuilt() {
     let port = other.port().to_string();
     let follow = ["REPLICAOF", "127.0.0.1", &port];
     primary.command(&follow).await.unwrap();
-    assert!(site.directory().observe().await.unwrap().is_replica);
+    assert!(site.observe().await.is_replica);
     primary.command(&["REPLICAOF", "NO", "ONE"]).await.unwrap();
     gate.comes_to("doubt", |status| !status.current).await;
     assert!(gate.record(hash(1)).is_some());

@@ -7,7 +7,7 @@ use water_harness::{Interceptor, Redis};
 use water_keystore::connection::Purpose;
 use water_keystore::{ConnectionSettings, SessionKeys, SessionStart, Sessions, WebName};
 
-use crate::site::Site;
+use crate::site::{Site, patiently};
 
 /// Longer than any session of these tests lasts.
 pub const HOURS: Duration = Duration::from_hours(8);
@@ -15,11 +15,11 @@ pub const HOURS: Duration = Duration::from_hours(8);
 /// Sessions of a new instance on the server that all tests share.
 async fn sessions() -> (Sessions, Site) {
     let site = Site::new().await;
-    let connection = site.connect(Purpose::Directory);
+    let connection = site.connection().await;
     (Sessions::new(connection, site.instance.clone()), site)
 }
 
-/// The same sessions through an interceptor.
+/// The same sessions through an interceptor, over a connection that is there already.
 pub async fn watched(site: &Site) -> (Sessions, Interceptor) {
     let redis = Redis::shared().await.unwrap();
     let mut interceptor = Interceptor::default();
@@ -30,6 +30,8 @@ pub async fn watched(site: &Site) -> (Sessions, Interceptor) {
     let settings = ConnectionSettings::new(&through, None).unwrap();
     let connection = settings.connect(Purpose::Directory);
     let sessions = Sessions::new(connection, site.instance.clone());
+    let check = async || Ok(sessions.check().await?);
+    patiently(check).await.unwrap();
     (sessions, interceptor)
 }
 

@@ -5,7 +5,6 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinHandle;
 use water_harness::Interceptor;
-use water_keystore::connection::Purpose;
 use water_keystore::{SessionKeys, SessionStart, Sessions};
 
 use crate::sessions::{HOURS, at, keys, lives, watched};
@@ -21,9 +20,8 @@ struct Turns {
 
 impl Turns {
     async fn new(site: &Site) -> Self {
-        let (sessions, interceptor) = watched(site).await;
         // The connection's handshake is not among the ordered commands.
-        sessions.check().await.unwrap();
+        let (sessions, interceptor) = watched(site).await;
         let (sender, commands) = unbounded_channel();
         interceptor.show(move |_, _| {
             let (pass, passed) = sync_channel(1);
@@ -147,7 +145,7 @@ struct Tried {
 /// Runs a sign-in and a logout, dated half a minute after the sign-in's click, in every order of their commands.
 async fn in_every_order(named: Named, sid: Option<&str>) -> Tried {
     let site = Site::new().await;
-    let direct = Sessions::new(site.connect(Purpose::Directory), site.instance.clone());
+    let direct = Sessions::new(site.connection().await, site.instance.clone());
     let (mut one, mut other) = (Turns::new(&site).await, Turns::new(&site).await);
     let (mut orders, mut tried) = (Orders::default(), Tried::default());
     loop {
@@ -194,7 +192,7 @@ async fn a_logout_of_the_providers_session_at_any_moment_of_a_sign_in_leaves_no_
 #[tokio::test]
 async fn a_sign_in_that_began_after_a_logout_begins_a_session() {
     let site = Site::new().await;
-    let sessions = Sessions::new(site.connect(Purpose::Directory), site.instance.clone());
+    let sessions = Sessions::new(site.connection().await, site.instance.clone());
     let anna = keys("a", "anna", Some("sid"));
     for named in [Named::Subject, Named::Provider] {
         assert_eq!(end(sessions.clone(), anna, named, 30).await, 0);
@@ -207,7 +205,7 @@ async fn a_sign_in_that_began_after_a_logout_begins_a_session() {
 #[tokio::test]
 async fn a_logout_that_is_written_late_does_not_take_a_later_one_back() {
     let site = Site::new().await;
-    let sessions = Sessions::new(site.connect(Purpose::Directory), site.instance.clone());
+    let sessions = Sessions::new(site.connection().await, site.instance.clone());
     let anna = keys("a", "anna", Some("sid"));
     for seconds in [30, 10] {
         end(sessions.clone(), anna, Named::Provider, seconds).await;

@@ -3,18 +3,19 @@
 mod running;
 mod sample;
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use water_domain::{KeyHash, Limits, Plan, Timestamp};
-use water_harness::Redis;
+use water_harness::{Redis, wait_until};
 use water_keystore::connection::Purpose;
 use water_keystore::{
-    Connection, ConnectionSettings, Contents, Declaration, DeclarationReceipt, Directory,
-    GateIdentity, Instance, Limiter, Origin, Owner, OwnerSnapshot, Position, Replica, Standby,
-    WriteError, Writer,
+    Connection, ConnectionSettings, Contents, Counts, Declaration, DeclarationReceipt, Directory,
+    GateIdentity, Instance, Leases, Limiter, Meta, Observation, Origin, Owner, OwnerSnapshot,
+    Position, Reason, Replica, Standby, StoreError, StoredEntry, WriteError, Writer,
 };
 
 pub use running::{RunningGate, RunningLimiter};
@@ -67,40 +68,92 @@ impl Site {
             .connect(purpose)
     }
 
+    /// A connection for [`Purpose::Directory`] that is there already, however long that took.
+    pub async fn connection(&self) -> Connection {
+        let connection = self.connect(Purpose::Directory);
+        let directory = Directory::new(connection.clone(), self.instance.clone());
+        // To a user who may not read the directory, the refusal is an answer.
+        let _ = patiently(async || Ok(directory.observe().await?)).await;
+        connection
+    }
+
+    /// The directory over a connection of its own, with the product's patience.
     pub fn directory(&self) -> Directory {
         Directory::new(self.connect(Purpose::Directory), self.instance.clone())
+    }
+
+    /// Answer of the directory to a question that only reads.
+    pub async fn read<T>(&self, ask: impl AsyncFn(&Directory) -> Result<T, StoreError>) -> T {
+        let directory = self.directory();
+        let read = async || Ok(ask(&directory).await?);
+        patiently(read).await.unwrap()
+    }
+
+    pub async fn observe(&self) -> Observation {
+        self.read(async |directory| directory.observe().await).await
+    }
+
+    pub async fn leases(&self) -> Leases {
+        self.read(async |directory| directory.leases().await).await
+    }
+
+    pub async fn stored(&self) -> HashMap<KeyHash, StoredEntry> {
+        self.read(async |directory| directory.stored().await).await
+    }
+
+    pub async fn counts(&self) -> Counts {
+        self.read(async |directory| directory.counts().await).await
     }
 
     /// A writer of a complete, empty directory.
     pub async fn ready(&self) -> Writer {
         let writer = self.claim().await;
-        writer.rebuild(Contents::default).await.unwrap();
+        let rebuild = async || writer.rebuild(Contents::default).await;
+        patiently(rebuild).await.unwrap();
         writer
     }
 
     /// A claim for the sample installation.
     pub async fn claim(&self) -> Writer {
-        let (writer, _) = self.directory().claim(UID, API, None).await.unwrap();
-        writer
+        self.claim_as(UID, API, None).await.unwrap().0
+    }
+
+    /// A claim for these uids. Late answers may cost terms.
+    pub async fn claim_as(
+        &self,
+        owner: &str,
+        api: &str,
+        take_over: Option<&str>,
+    ) -> Result<(Writer, Meta), WriteError> {
+        let directory = self.directory();
+        patiently(async || directory.claim(owner, api, take_over).await).await
     }
 
     /// State in the directory of an owner whose keys were generated, and of these hashes.
     pub async fn owner_snapshot(&self, owner: &Owner, hashes: &[KeyHash]) -> OwnerSnapshot {
-        let snapshot = self.directory();
-        let snapshot = snapshot
-            .owner_snapshot(&owner.uid, &Origin::Generated, hashes)
-            .await;
-        snapshot.unwrap()
+        self.read(async |directory| {
+            let snapshot = directory.owner_snapshot(&owner.uid, &Origin::Generated, hashes);
+            snapshot.await
+        })
+        .await
     }
 
     /// Declares with the number that the directory has.
     pub async fn declare(
         &self,
         writer: &Writer,
-        mut declaration: Declaration,
+        declaration: Declaration,
     ) -> Result<DeclarationReceipt, WriteError> {
-        declaration.number = self.owner_snapshot(&declaration.owner, &[]).await.number;
-        writer.declare(&declaration).await
+        // With its new number, a declaration that was written already changes nothing.
+        let declare = async || {
+            let number = self.owner_snapshot(&declaration.owner, &[]).await.number;
+            let numbered = Declaration {
+                number,
+                ..declaration.clone()
+            };
+            writer.declare(&numbered).await
+        };
+        patiently(declare).await
     }
 
     /// Declares, and fails unless everything is written and nothing is refused.
@@ -123,6 +176,13 @@ impl Site {
     /// A gate named `pod`, not running.
     pub fn gate(&self, pod: &str) -> Replica {
         self.gate_with(pod, Duration::from_secs(120))
+    }
+
+    /// Gives the lease of `pod` back.
+    pub async fn leave(&self, pod: &str) {
+        let gate = self.gate(pod);
+        let leave = async || Ok(gate.leave().await?);
+        patiently(leave).await.unwrap();
     }
 
     /// A gate with this grace, not running.
@@ -188,7 +248,7 @@ impl Site {
 
     /// Whether the directory must be rebuilt before anybody may trust it.
     pub async fn needs_rebuild(&self) -> bool {
-        self.directory().observe().await.unwrap().needs_rebuild()
+        self.observe().await.needs_rebuild()
     }
 
     /// Makes the record of a key undecodable.
@@ -223,6 +283,22 @@ impl Site {
             .await
             .unwrap()
     }
+}
+
+/// Repeats what means the same however often it is done, while a busy machine makes Redis late. Its refusal is an
+/// answer.
+pub async fn patiently<T>(ask: impl AsyncFn() -> Result<T, WriteError>) -> Result<T, WriteError> {
+    let answered = async || match ask().await {
+        Err(WriteError::Store(late)) if is_late(&late) => Err(late.into()),
+        answer => Ok(answer),
+    };
+    let answer = wait_until("Redis to answer", SOON, answered).await;
+    answer.unwrap()
+}
+
+/// Whether Redis was not reached, or did not answer in time.
+fn is_late(error: &StoreError) -> bool {
+    matches!(error.reason(), Reason::Down | Reason::Slow)
 }
 
 /// Awaits a future, and fails if that takes longer than [`SOON`].

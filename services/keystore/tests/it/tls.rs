@@ -9,7 +9,7 @@ use water_harness::{Port, Redis, scratch_directory, wait_until};
 use water_keystore::connection::Purpose;
 use water_keystore::{ConnectionSettings, Directory, Instance, Reason};
 
-use crate::site::SOON;
+use crate::site::{SOON, patiently};
 
 /// A server with a certificate of `authority` on a TLS port in addition to its plain one, and with more lines of
 /// redis.conf.
@@ -58,11 +58,9 @@ fn directory(scheme: &str, port: &Port, ca: &Authority) -> Directory {
 async fn a_server_of_the_given_ca_is_believed() {
     let authority = Authority::new("ca").unwrap();
     let (_redis, port) = tls_server(&authority, &[]).await;
-    let seen = directory("rediss", &port, &authority)
-        .observe()
-        .await
-        .unwrap();
-    assert!(seen.needs_rebuild());
+    let directory = directory("rediss", &port, &authority);
+    let seen = patiently(async || Ok(directory.observe().await?)).await;
+    assert!(seen.unwrap().needs_rebuild());
 }
 
 #[tokio::test]

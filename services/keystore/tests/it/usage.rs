@@ -39,16 +39,17 @@ fn used(accepted: u64, limited: u64, keys: &[(KeyId, Timestamp)]) -> Use {
 }
 
 impl Site {
-    fn usage(&self) -> Usage {
-        Usage::new(self.connect(Purpose::Directory), self.instance.clone())
+    async fn usage(&self) -> Usage {
+        Usage::new(self.connection().await, self.instance.clone())
     }
 
     async fn adds(&self, used: Use) {
-        self.usage().add(vec![used]).await.unwrap();
+        let usage = self.usage().await;
+        usage.add(vec![used]).await.unwrap();
     }
 
     async fn last_uses(&self, keys: &[KeyId], today: UtcDay) -> Vec<Option<Timestamp>> {
-        let usage = self.usage();
+        let usage = self.usage().await;
         usage.last_uses(&account(), keys, today).await.unwrap()
     }
 }
@@ -63,7 +64,8 @@ async fn what_several_gates_tell_is_added_up_by_day() {
         ..used(7, 0, &[])
     };
     site.adds(yesterday).await;
-    let days = site.usage().days(&account(), day(NOON), 3).await.unwrap();
+    let usage = site.usage().await;
+    let days = usage.days(&account(), day(NOON), 3).await.unwrap();
     let of = |moment, accepted, limited| Day {
         day: day(moment),
         accepted,
@@ -117,8 +119,9 @@ async fn a_day_is_kept_for_35_days_after_it_was_last_added_to() {
 async fn the_quota_is_what_the_limiter_has_left_and_reading_it_charges_nothing() {
     let site = Site::new().await;
     let limiter = site.limiter(Purpose::Directory);
+    limiter.prepared().await;
     let limits = limits(3, 10);
-    let quotas = Quotas::new(site.connect(Purpose::Directory), site.instance.clone());
+    let quotas = Quotas::new(site.connection().await, site.instance.clone());
     let fresh = quotas.read(&account(), limits).await.unwrap();
     assert_eq!((fresh.minute.remaining, fresh.day.remaining), (3, 10));
     assert_eq!(fresh.minute.opens_in, Duration::ZERO);
@@ -152,7 +155,7 @@ async fn the_quota_leaves_out_what_the_limiter_would_drop() {
     for entry in [old, old, recent, recent, ahead] {
         site.vandalise(cmd("RPUSH").arg(&minute).arg(entry)).await;
     }
-    let quotas = Quotas::new(site.connect(Purpose::Directory), site.instance.clone());
+    let quotas = Quotas::new(site.connection().await, site.instance.clone());
     let quota = quotas.read(&account(), limits(1, 10)).await.unwrap();
     assert_eq!(quota.minute.remaining, 0);
     assert!((40..=50).contains(&quota.minute.opens_in_seconds()));
@@ -163,7 +166,7 @@ async fn the_quota_leaves_out_what_the_limiter_would_drop() {
 #[tokio::test]
 async fn an_account_may_make_thirty_keys_an_hour_whatever_else_it_and_others_do() {
     let site = Site::new().await;
-    let allowances = Allowances::new(site.connect(Purpose::Directory), site.instance.clone());
+    let allowances = Allowances::new(site.connection().await, site.instance.clone());
     let take = async |account: &AccountId, what| allowances.take(account, what).await.unwrap();
     let (acme, globex) = (account(), "globex".parse().unwrap());
     let mut last = None;
@@ -212,7 +215,7 @@ async fn an_allowance_comes_back_as_its_times_grow_old() {
         site.vandalise(cmd("RPUSH").arg(&list).arg(micros - 1_000_000))
             .await;
     }
-    let allowances = Allowances::new(site.connect(Purpose::Directory), site.instance.clone());
+    let allowances = Allowances::new(site.connection().await, site.instance.clone());
     let take = async || allowances.take(&account(), Allowance::Reads).await.unwrap();
     assert!(matches!(take().await, Reply::Reserved(_)));
     let full = take().await;

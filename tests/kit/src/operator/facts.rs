@@ -6,11 +6,12 @@ use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::Value;
 use water_domain::KeyHash;
-use water_keystore::{Directory, Origin, StoredEntry};
+use water_keystore::{Origin, StoredEntry};
 use water_resources::ApiKey;
 
 use super::objects::uid;
 use super::world::World;
+use crate::PatientDirectory;
 
 /// Content of the API server and of Redis.
 pub struct Facts {
@@ -67,7 +68,7 @@ impl Facts {
     }
 }
 
-async fn seq(directory: &Directory) -> Result<u64> {
+async fn seq(directory: &PatientDirectory) -> Result<u64> {
     let seen = directory.observe().await?;
     let meta = seen.verified();
     let meta = meta.with_context(|| format!("the directory is not whole: {seen:?}"))?;

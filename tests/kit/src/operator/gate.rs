@@ -14,6 +14,7 @@ use water_keystore::{ConnectionSettings, GateIdentity, Instance, Replica, Validi
 use super::rights::ACCOUNT;
 use super::samples::API;
 use super::world::World;
+use crate::patient_directory::patiently;
 
 /// Grace of a gate without another setting.
 pub const GRACE: Duration = Duration::from_secs(120);
@@ -101,7 +102,7 @@ impl Gate {
     /// Stops following and deletes its lease.
     pub async fn lose_lease(&self) -> Result<()> {
         self.fall_silent();
-        Ok(self.replica.leave().await?)
+        patiently(async || Ok(self.replica.leave().await?)).await
     }
 
     /// Whether it accepts a key, by its hash as a status names it.

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Secret;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use water_domain::{KeyHash, KeyPrefix, PlainKey};
-use water_harness::{ApiProxy, ControlPlane};
+use water_harness::{ApiProxy, ControlPlane, until_answered};
 use water_resources::condition::ConditionStatus;
 use water_resources::{ApiKey, ApiKeyStatus};
 
@@ -103,10 +103,20 @@ impl Objects {
         self.delete_with(&format!("secret/{name}"), &uid)
     }
 
-    /// Sends a request and returns the answer of the API server; a refusal is an error with kubectl's words.
+    /// Sends a request and returns the answer of the API server; a refusal is an error with kubectl's words. A request
+    /// that nobody answers is sent again, if it means the same however often it arrives.
     fn send(&self, method: &str, path: &str, kind: &str, body: &str) -> Result<Value> {
+        let send = || self.send_once(method, path, kind, body);
+        match method {
+            "GET" | "PATCH" => until_answered(send),
+            _ => send(),
+        }
+    }
+
+    fn send_once(&self, method: &str, path: &str, kind: &str, body: &str) -> Result<Value> {
         let (status, answer) = self.proxy.send(method, path, kind, body)?;
-        let found: Value = serde_json::from_str(&answer).context(answer)?;
+        let found: Value = serde_json::from_str(&answer)
+            .with_context(|| format!("{method} {path}: {status}: {answer}"))?;
         match status {
             200..300 => Ok(found),
             _ => bail!("{method} {path}: {}", refusal(&found)),

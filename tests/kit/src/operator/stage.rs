@@ -126,7 +126,8 @@ impl Stage {
             witness.see(protocol, request);
         });
         let order = Arc::<Mutex<Order>>::default();
-        let following = follow(world.directory()?, Arc::clone(&order), commanded);
+        let directory = world.directory()?;
+        let following = follow(Directory::clone(&directory), Arc::clone(&order), commanded);
         Ok(Self {
             clients: Clients::at(&gate),
             world,

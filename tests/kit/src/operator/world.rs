@@ -10,7 +10,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use water_harness::{
-    ControlPlane, Port, Process, Program, Proxy, Redis, scratch_directory, wait_until,
+    ControlPlane, Port, Process, Program, Proxy, Redis, scratch_directory, until_answered,
+    wait_until,
 };
 use water_keystore::connection::Purpose;
 use water_keystore::{ConnectionSettings, Directory, Instance, Leases, Observation};
@@ -20,7 +21,7 @@ use super::cluster::{Own, cluster, create_namespace};
 use super::objects::{Objects, is_missing};
 use super::rights::{self, ACCOUNT};
 pub use super::samples::{API, OBJECT, api, brought, key, shown, unlimited};
-use crate::built;
+use crate::{PatientDirectory, built};
 
 /// Name of the waits for the directory: Redis answers late on a busy machine.
 const REDIS: &str = "Redis to answer";
@@ -326,7 +327,8 @@ impl World {
 
     /// Returns the API server's answer at a path.
     pub fn look(&self, path: &str) -> Result<Value> {
-        Ok(serde_json::from_str(&self.cluster.proxy().get(path)?)?)
+        let proxy = self.cluster.proxy();
+        Ok(serde_json::from_str(&until_answered(|| proxy.get(path))?)?)
     }
 
     /// Waits until a condition reads `<status>/<reason>`, and returns the object.
@@ -375,22 +377,22 @@ impl World {
     }
 
     /// Returns the directory, for reading.
-    pub fn directory(&self) -> Result<Directory> {
+    pub fn directory(&self) -> Result<PatientDirectory> {
         let settings = ConnectionSettings::new(&self.redis_url, None)?;
         let instance = Instance::new(&self.namespace, API)?;
         let connection = settings.connect(Purpose::Directory);
-        Ok(Directory::new(connection, instance))
+        Ok(Directory::new(connection, instance).into())
     }
 
     /// Observes the directory.
     pub async fn observe(&self) -> Result<Observation> {
-        let ask = async || Ok(self.directory()?.observe().await?);
+        let ask = async || self.directory()?.observe().await;
         self.wait(REDIS, PATIENCE, ask).await
     }
 
     /// Returns the gates' leases.
     pub async fn leases(&self) -> Result<Leases> {
-        let ask = async || Ok(self.directory()?.leases().await?);
+        let ask = async || self.directory()?.leases().await;
         self.wait(REDIS, PATIENCE, ask).await
     }
 

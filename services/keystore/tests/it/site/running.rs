@@ -33,6 +33,13 @@ impl RunningLimiter {
         }
     }
 
+    /// Waits until it has its connection, however long that takes.
+    pub async fn prepared(&self) {
+        let prepared = async || Ok(self.limiter.prepare().await?);
+        let prepared = wait_until("the connection", SOON, prepared).await;
+        prepared.unwrap();
+    }
+
     /// Whether one request of `account` is admitted, on a plan that allows a million.
     pub async fn admits(&self, account: &str) -> bool {
         self.admits_under(account, limits(1_000_000, 1_000_000))

@@ -23,7 +23,7 @@ use water_kit::operator::world::{API, api};
 use super::super::*;
 use crate::cluster::Cluster;
 use crate::metrics::Metrics;
-use crate::sample::{plans, received};
+use crate::sample::{connected, plans, received};
 
 /// Values that enable the portal, whose rights these tests run with.
 const VALUES: [&str; 5] = [
@@ -98,6 +98,7 @@ impl World {
             cluster,
         };
         world.is_bounded().await;
+        connected(&world.keys.usage).await;
         world
     }
 
