@@ -176,13 +176,16 @@ fn written(result: kube::Result<Lease>) -> kube::Result<Option<Lease>> {
 impl Leadership {
     /// Renews until that fails for [`RENEW_DEADLINE`] or the record names somebody else.
     pub async fn lost(&mut self) {
+        let mut asked = self.renewed;
         loop {
-            sleep(RETRY.min(self.left())).await;
+            // From the beginning of the last attempt: one that was not answered has taken longer than the interval.
+            let pause = RETRY.saturating_sub(asked.elapsed());
+            sleep(pause.min(self.left())).await;
             let left = self.left();
             if left.is_zero() {
                 return warn!("the lease was not renewed in time");
             }
-            let asked = Instant::now();
+            asked = Instant::now();
             match timeout(left.min(ATTEMPT), self.renew()).await {
                 Ok(Ok(None)) => self.renewed = asked,
                 Ok(Ok(Some(why))) => return warn!("{why}"),
@@ -202,7 +205,7 @@ impl Leadership {
         match timeout(RETRY, self.give_up()).await {
             Ok(Ok(())) => info!("lease released"),
             Ok(Err(error)) => warn!(error = %error, "cannot release the lease"),
-            Err(_) => warn!("the API server does not answer about the lease"),
+            Err(_) => warn!("cannot release the lease: the API server does not answer"),
         }
     }
 
@@ -264,9 +267,34 @@ fn is_earlier(live: &Lease, written: &Lease) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
+    use std::sync::{Arc, Mutex};
+
+    use hyper::http::{Request, Response};
     use kube::api::ObjectMeta;
+    use kube::client::Body;
+    use tower::service_fn;
 
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_renewal_that_was_not_answered_is_tried_again_without_a_pause() {
+        let begun = Instant::now();
+        let times = Arc::<Mutex<Vec<u64>>>::default();
+        let asked = Arc::clone(&times);
+        let server = service_fn(move |_: Request<Body>| {
+            asked.lock().unwrap().push(begun.elapsed().as_secs());
+            pending::<Result<Response<Body>, kube::Error>>()
+        });
+        let mut leadership = Leadership {
+            election: Election::new(Client::new(server, "team"), "team", "operator-0".to_owned()),
+            lease: Lease::default(),
+            renewed: begun,
+        };
+        leadership.lost().await;
+        assert_eq!(*times.lock().unwrap(), [2, 7]);
+        assert_eq!(begun.elapsed(), RENEW_DEADLINE);
+    }
 
     fn of_version(version: Option<&str>) -> Lease {
         Lease {
