@@ -2,9 +2,12 @@
 
 mod long;
 
-use anyhow::bail;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{bail, ensure};
 use serde_json::{Value, json};
-use water_harness::{Program, Redis};
+use water_harness::{Program, Redis, scratch_directory};
 
 use crate::Result;
 use crate::gate::{GRACE, Gate, end_pod};
@@ -171,6 +174,51 @@ async fn release_frees_nothing_by_a_directory_that_has_missed_what_another_redis
     assert!(said.contains("the key directory is not complete"), "{said}");
     // What it may have written there the first one has missed.
     assert_eq!(store(&world.get(OBJECT)?), None);
+    Ok(())
+}
+
+/// Makes an account with all rights in the world's namespace, whose requests are in the audit log. Returns the name of
+/// its user and its kubeconfig.
+async fn account(world: &World, name: &str) -> anyhow::Result<(String, PathBuf)> {
+    let (namespace, metadata) = (&world.namespace, json!({ "name": name }));
+    world.apply(&json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata }))?;
+    let account = format!("--serviceaccount={namespace}:{name}");
+    let rights = "--clusterrole=cluster-admin";
+    world.kubectl(&["create", "rolebinding", name, rights, &account])?;
+    let user = format!("system:serviceaccount:{namespace}:{name}");
+    let by = format!("--as={user}");
+    let may = async || world.kubectl(&["auth", "can-i", "list", "leases", &by]);
+    until(world, "its rights", may).await?;
+    let kubeconfig = scratch_directory("account")?.join("kubeconfig");
+    fs::write(&kubeconfig, world.cluster.kubeconfig_of(namespace, name)?)?;
+    Ok((user, kubeconfig))
+}
+
+#[tokio::test]
+async fn release_reads_nothing_but_leases_while_an_operator_leads_and_begins_when_that_has_stopped()
+-> Result {
+    let (world, running) = World::running("release-led").await?;
+    world.in_force(&brought("acme", '8')).await?;
+    let (user, kubeconfig) = account(&world, "person").await?;
+    let release = operator(&["release", "--all", "--namespace", &world.namespace]);
+    let release = release.env("KUBECONFIG", kubeconfig).start()?;
+    let asked = until(&world, "three looks at the Lease", async || {
+        let asked = world.cluster.audit_events_of(&user)?;
+        let looks = asked.iter().filter(|event| event["verb"] == "get");
+        ensure!(looks.count() >= 3, "{asked:?}");
+        Ok(asked)
+    })
+    .await?;
+    for event in &asked {
+        let is_read = event["verb"] == "get" || event["verb"] == "list";
+        let is_of_lease = event["objectRef"]["resource"] == "leases";
+        assert!(is_read && is_of_lease, "{event}");
+    }
+    assert_eq!(release.exit_status()?, None);
+    running.stop(PATIENCE).await?;
+    let code = release.ended(PATIENCE).await?.code();
+    assert_eq!(code, Some(0), "{}", release.log());
+    assert!(finalizers(&world, "acme")?.is_null());
     Ok(())
 }
 

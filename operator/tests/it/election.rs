@@ -1,10 +1,11 @@
 //! Tests of the election: at most one operator leads, and another takes over. `faults/long/successors.rs` has a
-//! leader that goes amid changes, and one that goes on after its Lease.
+//! leader that goes, and one that goes on after its Lease has run out, amid the changes of a population.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
+use nix::sys::signal::Signal;
 use serde_json::json;
 use tokio::time::Instant;
 use water_domain::Timestamp;
@@ -12,12 +13,17 @@ use water_harness::Process;
 
 use crate::Result;
 use crate::audit::lease_looks;
-use crate::steps::{becomes, logs};
+use crate::steps::{becomes, edit, holds, logs, ready, revoke, until};
 use crate::world::{World, brought, key};
 
 /// A leader that is asked to stop has ended by then.
 const DRAINED_WITHIN: Duration = Duration::from_secs(10);
 const LEASE: &str = "lease/water-operator";
+/// Reasons that a leader logs when it has lost its Lease; the second one after ten seconds without a renewal.
+const LOST: [&str; 2] = [
+    "the lease names another leader",
+    "the lease was not renewed in time",
+];
 
 async fn holder(world: &World, wanted: &str) -> Result {
     let holds = |lease: &serde_json::Value| lease["spec"]["holderIdentity"] == wanted;
@@ -84,12 +90,49 @@ async fn a_killed_leaders_successor_acts_once_the_lease_has_run_out() -> Result 
 }
 
 #[tokio::test]
+async fn fault_05_a_leader_that_goes_on_after_another_took_its_lease_undoes_nothing() -> Result {
+    let (world, first) = World::running("goes-on").await?;
+    for (name, digit) in [("suspended", 'a'), ("deleted", 'b')] {
+        world.in_force(&brought(name, digit)).await?;
+    }
+    let _second = standby(&world, "operator-1").await?;
+    first.signal(Signal::SIGSTOP)?;
+    // Free at once, as if it had run out.
+    let free = json!({ "spec": { "holderIdentity": "" } });
+    world.patch(LEASE, &free, &[])?;
+    holder(&world, "operator-1").await?;
+    edit(&world, "suspended", &json!({ "suspend": true }))?;
+    ready(&world, "suspended", "True/Suspended").await?;
+    revoke(&world, "deleted").await?;
+    let suspended = "aaaaaaaaaaaa Enterprise Suspended";
+    holds(&world, &[suspended]).await?;
+    let term = async || anyhow::Ok(world.observe().await?.meta.context("claimed")?.term);
+    let before = term().await?;
+    first.signal(Signal::SIGCONT)?;
+    until(&world, "the first leader to notice", async || {
+        let log = first.log();
+        let is_noticed = LOST.iter().any(|reason| log.contains(reason));
+        ensure!(is_noticed, "{}", first.log_end());
+        Ok(())
+    })
+    .await?;
+    // All that it might have undone comes before this.
+    world.in_force(&brought("later", 'c')).await?;
+    let later = "cccccccccccc Enterprise Active";
+    assert_eq!(world.published().await?, [suspended, later]);
+    ready(&world, "suspended", "True/Suspended").await?;
+    assert_eq!(term().await?, before, "the directory was claimed again");
+    assert_eq!(first.exit_status()?, None);
+    Ok(())
+}
+
+#[tokio::test]
 async fn fault_06_a_leader_whose_lease_was_taken_writes_no_more() -> Result {
     let (world, operator) = World::running("taken").await?;
     holder(&world, "operator-0").await?;
     let taken = json!({ "spec": { "holderIdentity": "somebody-else" } });
     world.patch(LEASE, &taken, &[])?;
-    logs(&world, &operator, "the lease names another leader").await?;
+    logs(&world, &operator, LOST[0]).await?;
     // Nobody renews for somebody-else: after 15 s the operator leads again, and only then writes.
     world.in_force(&brought("acme", '7')).await?;
     let transitions = &world.get(LEASE)?["spec"]["leaseTransitions"];

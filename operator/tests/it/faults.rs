@@ -8,6 +8,7 @@ mod clocks;
 mod cold_start;
 mod conflicts;
 mod expectations;
+mod full_etcd;
 mod kills;
 mod long;
 mod making;

@@ -8,13 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::ensure;
+use serde_json::json;
 use water_harness::{Process, Redis};
 use water_keystore::Origin;
 
 use crate::Result;
 use crate::gate::{GRACE, Gate};
-use crate::steps::{OBJECT, event, generation, look_again, prefix, ready, rebuilt, revoke, until};
-use crate::world::{World, brought, key, shown};
+use crate::steps::{
+    OBJECT, edit, event, generation, look_again, prefix, ready, rebuilt, revoke, until,
+};
+use crate::world::{PATIENCE, World, brought, key, shown};
 
 /// A world on a separate Redis, with a generated and a brought key in force.
 async fn with_keys(namespace: &str) -> anyhow::Result<(Redis, World, Arc<Process>)> {
@@ -107,4 +110,46 @@ async fn fault_25_keys_come_and_go_whatever_else_is_evicted_and_it_is_there_agai
         .await?;
     }
     Ok(())
+}
+
+/// Waits until the directory has these contents again, under a later generation than that.
+async fn restored(world: &World, evicted: &str, before: &str, earlier: u64) -> Result {
+    until(world, &format!("{evicted} to be restored"), async || {
+        let now = generation(world).await?;
+        ensure!(now > earlier, "still generation {now}");
+        let after = contents(world).await?;
+        ensure!(after == before, "before {before}\nafter {after}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn fault_25_a_change_that_meets_an_eviction_is_made_and_restores_all() -> Result {
+    let (redis, world, _operator) = with_keys("fault-evicted-changed").await?;
+    world.in_force(&brought("former", 'f')).await?;
+    revoke(&world, "former").await?;
+    let before = contents(&world).await?;
+    // Evicted revocations are lost, since nobody else knows them; all else is there again.
+    for kind in ["records:", "owners:", "held:", "revoked"] {
+        let earlier = generation(&world).await?;
+        evict(&redis, &world, kind).await?;
+        for (suspend, wanted) in [(true, "True/Suspended"), (false, "True/Active")] {
+            edit(&world, "partner", &json!({ "suspend": suspend }))?;
+            ready(&world, "partner", wanted).await?;
+        }
+        restored(&world, kind, &before, earlier).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn fault_25_owners_that_are_evicted_are_missed_soon_after_a_leadership_begins() -> Result {
+    let (redis, world, operator) = with_keys("fault-evicted-owners").await?;
+    let (before, earlier) = (contents(&world).await?, generation(&world).await?);
+    operator.stop(PATIENCE).await?;
+    // No pass over a key that rests reads them: they are counted.
+    evict(&redis, &world, "owners:").await?;
+    operator.start_again()?;
+    restored(&world, "owners", &before, earlier).await
 }

@@ -34,6 +34,17 @@ async fn with_rights(namespace: &str, but: &str) -> anyhow::Result<(Redis, World
     Ok((redis, world, operator))
 }
 
+/// Words of a WaterDataApi and of the log about a removal that fails.
+const OLD: &str = "90 days old cannot be removed";
+
+/// A world whose operator may not remove what is old, as its WaterDataApi says.
+async fn with_old(namespace: &str) -> anyhow::Result<(Redis, World, Arc<Process>)> {
+    let (redis, world, operator) = with_rights(namespace, "-zrange").await?;
+    // What is old is removed once an hour, the first time soon.
+    says(&world, OBJECT, "Degraded=True/StoreDenied", OLD).await?;
+    Ok((redis, world, operator))
+}
+
 /// Waits until failures of that reason were counted.
 async fn counted(world: &World, operator: &Process, reason: &str) -> Result {
     let name = format!("water_operator_store_failures_total{{reason=\"{reason}\"}}");
@@ -133,6 +144,13 @@ async fn what_redis_refuses_besides_passes_is_told_counted_and_logged() -> Resul
     change("+@all").await?;
     rebuilt(&world, &published, earlier).await?;
     world.synced().await.map(drop)
+}
+
+#[tokio::test]
+async fn what_is_old_and_cannot_be_removed_is_told_counted_and_logged() -> Result {
+    let (_redis, world, operator) = with_old("refused-old").await?;
+    logs(&world, &operator, OLD).await?;
+    counted(&world, &operator, "denied").await
 }
 
 #[tokio::test]

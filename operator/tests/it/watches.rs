@@ -1,7 +1,5 @@
 //! Tests of watches that fail, and of the work that goes on meanwhile.
 
-mod long;
-
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 

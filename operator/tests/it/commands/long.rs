@@ -1,4 +1,4 @@
-//! A release that waits until a Lease has run out.
+//! Releases that wait until a Lease has run out, and in vain beside an operator that renews its own: 30 s.
 
 use super::{finalizers, release, released};
 use crate::Result;

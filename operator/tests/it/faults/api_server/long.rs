@@ -1,6 +1,5 @@
 //! Faults that last longer than the time limits of the operator, and a restart amid the changes of a population.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -10,7 +9,7 @@ use water_harness::{ControlPlane, Fault, Moment, Which};
 use water_kit::operator::stage::{Stage, converged};
 use water_kit::operator::world::key;
 
-use super::{NAME, answer, asked, order};
+use super::{NAME, answer, asked, each_is_told_once, order, restart};
 use crate::faults::population::Population;
 
 /// Longer than a pass or a sweep may have taken where these were bounded.
@@ -111,20 +110,14 @@ async fn fault_07_an_api_server_that_is_restarted_amid_changes_loses_none_and_is
     // Reported by now: an event that the API server does not take is not sent again.
     early_keys_are_reported(&stage).await?;
     population.change(&stage)?;
-    stage.cluster.api_server().kill()?;
-    stage.cluster.api_server().start_again()?;
-    stage.cluster.ready().await?;
-    population.rest(&stage, Instant::now()).await?;
+    let ready = restart(&stage).await?;
+    population.rest(&stage, ready).await?;
     // What is reported afterwards comes after all that the restart may have reported again.
     stage.bring("last", 'b').await?;
     stage.told("last", &["KeyIssued"]).await?;
     early_keys_are_reported(&stage).await?;
-    // Each reason at most once. An API server that has not read its roles yet refuses what is allowed,
-    // which is reported, too; and it may not take what is reported meanwhile.
     for name in LATE {
-        let events = stage.events(name)?;
-        let reasons: BTreeSet<&String> = events.iter().collect();
-        ensure!(reasons.len() == events.len(), "{name}: {events:?}");
+        each_is_told_once(&stage, name)?;
     }
     stage.holds_for_good().await
 }
