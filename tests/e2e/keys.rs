@@ -11,11 +11,11 @@ use crate::requests::assert_problem;
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// Returns the events about the key `life`, one a line.
-fn events(cluster: &Cluster) -> Result<Vec<String>> {
+/// Returns the events about the object with this uid, one a line.
+fn events(cluster: &Cluster, uid: &str) -> Result<Vec<String>> {
     let columns = "custom-columns=:.type,:.reason,:.message";
-    let about = "involvedObject.name=life";
-    let events = ["get", "events", "--field-selector", about, "-o", columns];
+    let about = format!("involvedObject.uid={uid}");
+    let events = ["get", "events", "--field-selector", &about, "-o", columns];
     let printed = cluster.kubectl.run(&events)?;
     let lines = printed.lines().map(|line| line.split_whitespace());
     let lines = lines.map(|words| words.collect::<Vec<_>>().join(" "));
@@ -28,9 +28,6 @@ fn events(cluster: &Cluster) -> Result<Vec<String>> {
 async fn each_change_of_a_key_is_in_its_answers_at_once_and_in_its_events() -> Result<()> {
     let cluster = Cluster::shared().await?;
     let (kubectl, name) = (&cluster.kubectl, "life");
-    cluster.delete(name)?;
-    let about = "involvedObject.name=life";
-    kubectl.run(&["delete", "events", "--field-selector", about])?;
     let text = cluster.issue(&ApiKey::named(name)).await?;
     let past = "2026-01-01T00:00:00Z";
     for (change, ready, reason, status, code) in [
@@ -76,6 +73,7 @@ async fn each_change_of_a_key_is_in_its_answers_at_once_and_in_its_events() -> R
     }
     let key = kubectl.get(&["apikey", name])?;
     let id = key["status"]["keyId"].as_str().context("no key id")?;
+    let uid = key["metadata"]["uid"].as_str().context("no uid")?;
     cluster.delete(name)?;
     let answer = cluster.water.get("/api/v1/stress", &text).await?;
     assert_problem(&answer, 401, "invalid_key", "")?;
@@ -91,7 +89,7 @@ async fn each_change_of_a_key_is_in_its_answers_at_once_and_in_its_events() -> R
     ];
     // Events are written after the status.
     let told = async || {
-        let events = events(&cluster)?;
+        let events = events(&cluster, uid)?;
         ensure!(events == expected, "{events:#?}");
         Ok(())
     };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use water_e2e::load::{self, TARGETS};
-use water_e2e::{Cluster, Component, RELEASE, condition};
+use water_e2e::{Cluster, Component, RELEASE, condition, is_current};
 
 /// Six pods, one after the other, each ready for 5 s before the next one goes.
 const ROLLOUT: Duration = Duration::from_secs(240);
@@ -35,9 +35,8 @@ pub async fn roll(
     cluster
         .wait_until(what, ROLLOUT, async || {
             let api = cluster.kubectl.get(&["waterdataapi", RELEASE])?;
-            let current = api["status"]["observedGeneration"] == api["metadata"]["generation"];
             let (ready, reason) = condition(&api, "Ready")?;
-            ensure!(ready == "True" && current, "{reason}");
+            ensure!(ready == "True" && is_current(&api), "{reason}");
             let now = names_of_pods(cluster, replaced)?;
             let left = before.intersection(&now).count();
             ensure!(left == 0, "{left} pods are left");

@@ -46,15 +46,16 @@ impl Shell {
         folder: &Path,
         variables: &[(&str, String)],
     ) -> Result<String> {
-        let mut bash = Command::new("bash");
-        bash.args(["-euo", "pipefail", "-c", commands])
+        // They block their thread, so that no deadline of a wait would end them; Helm itself waits for five minutes.
+        let mut bash = Command::new("timeout");
+        bash.args(["15m", "bash", "-euo", "pipefail", "-c", commands])
             .current_dir(folder)
             .env("PATH", &self.path)
             .env("KUBECONFIG", &self.kubeconfig)
             // The clients' caches go with the test.
             .env("HOME", &self.home)
             .envs(variables.iter().map(|(name, value)| (name, value)));
-        let output = bash.output().context("start bash")?;
+        let output = bash.output().context("start timeout")?;
         text_of(&output).with_context(|| format!("these commands failed:\n{commands}"))
     }
 }

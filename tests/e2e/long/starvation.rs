@@ -261,15 +261,20 @@ async fn limits_stay_exact_at_gates_that_their_cpu_limit_throttles() -> Result<(
     let usual = &api["spec"]["components"]["gate"]["resources"];
     let limit = format!("{}m", SPARE * usage(&cluster).await?);
     let tight = json!({ "requests": { "cpu": limit }, "limits": { "cpu": limit } });
-    let gates = give_gates(&cluster, &tight).await?;
-    let before = throttled(&gates)?;
-    let outcome = limits_are_exact(&cluster, &gates, BURST).await;
-    let times = throttled(&gates)? - before;
+    let throttling = async {
+        let gates = give_gates(&cluster, &tight).await?;
+        let before = throttled(&gates)?;
+        let outcome = limits_are_exact(&cluster, &gates, BURST).await;
+        let times = throttled(&gates)? - before;
+        println!("the gates were throttled {times} times at {limit}");
+        outcome.map(|()| times)
+    };
+    let times = throttling.await;
     // Whatever came of it: the next test finds gates as they were.
     let limits = json!({ "requests": usual["requests"], "limits": { "cpu": null } });
-    give_gates(&cluster, &limits).await?;
-    println!("the gates were throttled {times} times at {limit}");
-    outcome?;
+    let restored = give_gates(&cluster, &limits).await;
+    let times = times?;
+    restored?;
     ensure!(times >= STOPS, "throttled {times} times only");
     Ok(())
 }

@@ -202,6 +202,7 @@ impl Cluster {
         });
         Ok(named
             .filter(|key| condition(key, "Ready").is_ok_and(|(status, _)| status == "True"))
+            .filter(|key| is_current(key))
             .count())
     }
 
@@ -224,7 +225,7 @@ impl Cluster {
             "apikey",
             name,
             "--ignore-not-found",
-            "--timeout=60s",
+            "--timeout=180s",
         ])?;
         Ok(())
     }
@@ -237,16 +238,15 @@ impl Cluster {
             async || {
                 let key = self.kubectl.get(&["apikey", name])?;
                 let (is, because) = condition(&key, "Ready")?;
-                let current = key["status"]["observedGeneration"] == key["metadata"]["generation"];
                 let as_wanted = is == status && reason.is_none_or(|reason| because == reason);
-                ensure!(current && as_wanted, "it is {}", key["status"]);
+                ensure!(is_current(&key) && as_wanted, "it is {}", key["status"]);
                 Ok(())
             },
         )
         .await
     }
 
-    /// Waits for a condition of the WaterDataApi.
+    /// Waits for a condition of the WaterDataApi, for its present spec.
     pub async fn wait_for_api(
         &self,
         wanted: &str,
@@ -258,9 +258,8 @@ impl Cluster {
             within,
             async || {
                 let api = self.kubectl.get(&["waterdataapi", RELEASE])?;
-                let current = api["status"]["observedGeneration"] == api["metadata"]["generation"];
                 match condition(&api, wanted)? {
-                    (is, _) if is == status && current => Ok(api),
+                    (is, _) if is == status && is_current(&api) => Ok(api),
                     _ => bail!("it is {}", api["status"]),
                 }
             },
@@ -280,6 +279,11 @@ pub fn condition<'a>(object: &'a Value, wanted: &str) -> Result<(&'a str, &'a st
     let found = found.with_context(|| format!("it has no condition {wanted}: {conditions:?}"))?;
     let text = |field: &str| found[field].as_str().unwrap_or_default();
     Ok((text("status"), text("reason")))
+}
+
+/// Whether an object's status is about its present spec.
+pub fn is_current(object: &Value) -> bool {
+    object["status"]["observedGeneration"] == object["metadata"]["generation"]
 }
 
 fn key_in(secret: &Value) -> Result<String> {

@@ -83,7 +83,9 @@ impl Kubectl {
         command
             .arg("--kubeconfig")
             .arg(&self.kubeconfig)
-            .args(["--namespace", &self.namespace]);
+            .args(["--namespace", &self.namespace])
+            // It blocks its thread, so that no deadline of a wait would end it.
+            .arg("--request-timeout=60s");
         command
     }
 

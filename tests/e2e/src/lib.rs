@@ -16,7 +16,7 @@ mod stores;
 mod water;
 
 pub use api_key::ApiKey;
-pub use cluster::{Cluster, NAMESPACE, PATIENCE, RELEASE, condition};
+pub use cluster::{Cluster, NAMESPACE, PATIENCE, RELEASE, condition, is_current};
 pub use cut::Cut;
 pub use environment::Environment;
 pub use kubectl::{Kubectl, refusal, text_of};

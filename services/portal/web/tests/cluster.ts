@@ -71,5 +71,5 @@ export async function renewAllowances(account: string): Promise<void> {
 
 /** `kubectl` in the product's namespace. */
 export function kubectl(args: string[], input?: string): Promise<string> {
-  return run(setting('WATER_KUBECTL'), ['-n', setting('WATER_NAMESPACE'), ...args], { input });
+  return run(setting('WATER_KUBECTL'), ['-n', setting('WATER_NAMESPACE'), '--request-timeout=60s', ...args], { input });
 }

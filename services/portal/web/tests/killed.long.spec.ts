@@ -16,8 +16,8 @@ test('a key that is made while every portal is killed is made once, and its text
   await openKeys(page, 'acme');
   const title = freshTitle();
   const key = await newText(page, title);
+  await expect.poll(processes).toHaveLength(2);
   const doomed = await processes();
-  expect(doomed).toHaveLength(2);
   await page.route(LIST, async (route) => {
     if (route.request().method() === 'POST') await kill(doomed);
     await route.continue();

@@ -47,7 +47,10 @@ test('a wrong password opens no session', async ({ site }) => {
   const page = await site.browser();
   await page.goto('/');
   await page.locator('main a[href^="/auth/sign-in"]').click();
+  // The form looks the same before the provider has refused.
+  const refused = page.waitForResponse((answer) => answer.request().method() === 'POST');
   await fillProvidersForm(page, { ...person('acme'), password: 'not the password' });
+  await refused;
   await expect(page.locator('input[name=password]')).toBeVisible();
   await page.goto('/');
   await expect(page.getByRole('heading', { level: 1, name: fr.home.title.replace('\u00a0', ' ') })).toBeVisible();

@@ -14,7 +14,11 @@ type Api = {
   spec: { image: { tag: string }; portal: Portal };
   status?: { version?: string; observedGeneration?: number; conditions?: Condition[] };
 };
-type Pod = { metadata: { name: string; uid: string; deletionTimestamp?: string }; spec: { containers: { image: string }[] } };
+type Pod = {
+  metadata: { name: string; uid: string; deletionTimestamp?: string };
+  spec: { containers: { image: string }[] };
+  status?: { conditions?: Pick<Condition, 'type' | 'status'>[] };
+};
 
 async function waterDataApi(): Promise<Api> {
   const { items } = JSON.parse(await kubectl(['get', 'waterdataapis', '-o', 'json'])) as { items: Api[] };
@@ -90,7 +94,8 @@ export async function processes(): Promise<number[]> {
   const found = readdirSync('/proc').filter((id) => {
     if (!/^\d+$/.test(id)) return false;
     const group = processFile(id, 'cgroup');
-    return uids.some((uid) => group.includes(uid)) && processFile(id, 'comm').trim() !== 'pause';
+    // Neither `pause` nor what is only about to become a portal.
+    return uids.some((uid) => group.includes(uid)) && processFile(id, 'comm').trim() === 'water-portal';
   });
   return found.map(Number);
 }
@@ -111,10 +116,16 @@ export async function kill(ids: number[]): Promise<void> {
   await expect.poll(left, { message: 'processes that were killed', intervals: [1] }).toEqual([]);
 }
 
-/** Waits until others run in the place of pods whose processes were killed. */
+/** Waits until two others are Ready in the place of pods whose processes were killed. */
 export async function replacePods(): Promise<void> {
+  const old = (await pods()).map(({ metadata }) => metadata.uid);
   // A process that ends again and again is begun again later each time; another pod at once.
   await kubectl(['delete', 'pods', '-l', PODS, '--grace-period=1', '--wait=true']);
-  const { metadata } = await waterDataApi();
-  await kubectl(['rollout', 'status', `deployment/${metadata.name}-portal`, '--timeout=120s']);
+  // The Deployment's own status may still be that of before the deletion.
+  const others = async () => (await pods()).filter((pod) => isReady(pod) && !old.includes(pod.metadata.uid)).length;
+  await expect.poll(others, { message: 'two other pods of the portal', timeout: 120_000 }).toBe(2);
+}
+
+function isReady({ status }: Pod): boolean {
+  return status?.conditions?.some((one) => one.type === 'Ready' && one.status === 'True') ?? false;
 }

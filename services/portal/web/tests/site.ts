@@ -1,6 +1,6 @@
 //! What every test has: browsers that know nothing of each other, people who sign in by the provider's form, and a watch
 //! over policy reports and console errors.
-import { test as base, expect, type Browser, type BrowserContext, type BrowserContextOptions, type Cookie, type Locator, type Page } from '@playwright/test';
+import { test as base, expect, type Browser, type BrowserContext, type BrowserContextOptions, type Cookie, type Locator, type Page, type Request } from '@playwright/test';
 import config from '../playwright.config';
 import { fr } from '../src/words/fr';
 import { folder, renewAllowances, setting, type Person } from './cluster';
@@ -11,10 +11,17 @@ export type Look = { lang?: 'fr' | 'en'; scheme?: 'light' | 'dark'; width?: numb
 type Session = { cookies: Cookie[]; tests: number };
 const TESTS_OF_A_SESSION = 4;
 
+/** What went wrong in a browser, and the address of what could not be loaded. */
+type Problem = { text: string; url: string };
+/** Polls that may fail in a test, as on a machine that stood still: each is followed by another one. */
+const FAILED_POLLS = 2;
+
 /** Browsers of one test. All that goes wrong in them is kept until the end. */
 export class Site {
   private readonly contexts: BrowserContext[] = [];
-  private readonly wrong: string[] = [];
+  private readonly wrong: Problem[] = [];
+  /** Addresses of polls that failed. */
+  private readonly failedPolls = new Set<string>();
   private readonly provoked: RegExp[] = [];
 
   constructor(
@@ -50,10 +57,14 @@ export class Site {
     if (this.watched.has(page)) return;
     this.watched.add(page);
     const own = (address: string) => address === '' || address.startsWith(setting('WATER_PORTAL_URL')) || address.startsWith('blob:');
-    page.on('pageerror', (error) => this.wrong.push(`script: ${error.message}`));
+    page.on('pageerror', (error) => this.wrong.push({ text: `script: ${error.message}`, url: '' }));
     page.on('console', (message) => {
-      if (message.type() === 'error' && own(message.location().url)) this.wrong.push(`console: ${message.text()}`);
+      const { url } = message.location();
+      if (message.type() === 'error' && own(url)) this.wrong.push({ text: `console: ${message.text()}`, url });
     });
+    const failed = (request: Request) => request.headers()['x-poll'] === '1' && this.failedPolls.add(request.url());
+    page.on('response', (answer) => answer.status() >= 500 && failed(answer.request()));
+    page.on('requestfailed', failed);
   }
 
   /** Allows errors that the test provokes. */
@@ -82,11 +93,15 @@ export class Site {
     return page;
   }
 
-  /** Ends the browsers; fails on every error that nobody provoked. */
+  /** Ends the browsers; fails on every error that nobody provoked, but for some failed polls, which are printed. */
   async end(): Promise<void> {
     for (const context of this.contexts) await context.close();
-    const unexpected = this.wrong.filter((text) => !this.provoked.some((error) => error.test(text)));
-    expect(unexpected, 'policy reports and console errors').toEqual([]);
+    const unprovoked = this.wrong.filter(({ text }) => !this.provoked.some((error) => error.test(text)));
+    const isOfPoll = ({ text, url }: Problem) => text.startsWith('console: Failed to load') && this.failedPolls.has(url);
+    const excused = unprovoked.filter(isOfPoll).slice(0, FAILED_POLLS);
+    for (const { text, url } of excused) console.log(`a poll of ${url} failed: ${text}`);
+    const unexpected = unprovoked.filter((one) => !excused.includes(one));
+    expect(unexpected.map(({ text }) => text), 'policy reports and console errors').toEqual([]);
   }
 }
 
