@@ -2,12 +2,20 @@
 //! a client meets it through the ingress. All cases of a rule are tested where it is made, in the gate and in
 //! the services.
 
-use anyhow::{Context, Result};
+use std::process;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use water_e2e::{ApiKey, Cluster, ordered_fields};
+use tokio::time::Instant;
+use water_e2e::{ApiKey, Cluster, Component, Pod, ordered_fields};
 use water_harness::Answer;
 
 use crate::requests::{ENDPOINTS, HISTORIES, assert_problem, get, get_history, json_of};
+
+const MINUTE: Duration = Duration::from_secs(60);
+/// Accounts with which exact numbers are tried.
+const TRIES: usize = 3;
 
 /// Returns the answer to `GET target` of the account with long histories.
 async fn history(cluster: &Cluster, target: &str, fields: &[(&str, &str)]) -> Result<Answer> {
@@ -310,16 +318,17 @@ fn remaining(answer: &Answer) -> Result<u64> {
     Ok(minute.split(';').next().unwrap_or_default().parse()?)
 }
 
-#[tokio::test]
-async fn an_accounts_keys_share_its_quota_which_refusals_do_not_touch() -> Result<()> {
-    let cluster = Cluster::shared().await?;
-    let account = format!("quota-{}", std::process::id());
-    let keys = [1, 2].map(|number| ApiKey::named(&format!("quota-{number}")).of_account(&account));
-    let keys = [
-        cluster.issue(&keys[0]).await?,
-        cluster.issue(&keys[1]).await?,
-    ];
-    let bearers = keys.map(|key| format!("Bearer {key}"));
+/// Returns the requests that the gates decided by their shares so far, since Redis was late.
+async fn decided_by_share(gates: &[Pod]) -> Result<f64> {
+    let mut total = 0.0;
+    for gate in gates {
+        total += gate.metric("water_gate_limits_shared_total").await?;
+    }
+    Ok(total)
+}
+
+/// Uses up an account's minute with its two keys, and fails at the first answer that does not count exactly.
+async fn share_a_quota(cluster: &Cluster, bearers: &[String; 2]) -> Result<()> {
     let mut client = cluster.water.connect().await?;
     let mut left = 120;
     for (number, (method, target, status)) in [
@@ -337,13 +346,13 @@ async fn an_accounts_keys_share_its_quota_which_refusals_do_not_touch() -> Resul
     {
         let fields = [("Authorization", bearers[number % 2].as_str())];
         let answer = client.request(method, target, &fields).await?;
-        assert_eq!(answer.status, status, "{method} {target}");
+        ensure!(answer.status == status, "{method} {target}: {answer:?}");
         // The gate itself refuses these two, and no account is charged for it.
         if target == "/api/v1/unknown" || method == "POST" {
             assert_eq!(answer.header("ratelimit"), None, "{answer:?}");
         } else {
             left -= 1;
-            assert_eq!(remaining(&answer)?, left, "{method} {target}");
+            ensure!(remaining(&answer)? == left, "not {left}: {answer:?}");
         }
     }
     while left > 0 {
@@ -352,27 +361,65 @@ async fn an_accounts_keys_share_its_quota_which_refusals_do_not_touch() -> Resul
             .request("GET", "/api/v1/stress?dept=34", &fields)
             .await?;
         left -= 1;
-        assert_eq!((answer.status, remaining(&answer)?), (200, left));
+        let found = (answer.status, remaining(&answer)?);
+        ensure!(found == (200, left), "not {left}: {answer:?}");
     }
     let fields = [("Authorization", bearers[1].as_str())];
     for _ in 0..2 {
         let answer = client.request("GET", "/api/v1/stress", &fields).await?;
+        ensure!(answer.status == 429, "{answer:?}");
         assert_problem(&answer, 429, "rate_limited", "")?;
         let wait: u64 = answer
             .header("retry-after")
             .context("no Retry-After")?
             .parse()?;
-        assert!((1..=60).contains(&wait), "{wait} s");
+        ensure!((1..=60).contains(&wait), "{wait} s");
         let standing = format!(r#""minute";r=0;t={wait}, "day";r=49880;t="#);
         let is = answer.header("ratelimit").context("no RateLimit")?;
-        assert!(is.starts_with(&standing), "{is}");
-        let policy = r#""minute";q=120;w=60, "day";q=50000;w=86400"#;
-        assert_eq!(answer.header("ratelimit-policy"), Some(policy));
-        assert_eq!(answer.header("x-ratelimit-limit"), Some("120"));
-        assert_eq!(answer.header("x-ratelimit-remaining"), Some("0"));
-        assert_eq!(answer.json()?["violated-policies"], json!(["minute"]));
+        ensure!(is.starts_with(&standing), "{is}");
+        for (name, value) in [
+            (
+                "ratelimit-policy",
+                r#""minute";q=120;w=60, "day";q=50000;w=86400"#,
+            ),
+            ("x-ratelimit-limit", "120"),
+            ("x-ratelimit-remaining", "0"),
+        ] {
+            ensure!(answer.header(name) == Some(value), "{name}: {answer:?}");
+        }
+        let violated = &answer.json()?["violated-policies"];
+        ensure!(*violated == json!(["minute"]), "{violated}");
     }
     Ok(())
+}
+
+#[tokio::test]
+async fn an_accounts_keys_share_its_quota_which_refusals_do_not_touch() -> Result<()> {
+    let cluster = Cluster::shared().await?;
+    let gates = Component::Gate.pods(&cluster)?;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        // An account's minute outlives its key, and a test may run again.
+        let account = format!("quota-{}-{tries}", process::id());
+        let key = async |name: &str| {
+            let key = ApiKey::named(name).of_account(&account);
+            let key = cluster.issue(&key).await?;
+            anyhow::Ok(format!("Bearer {key}"))
+        };
+        let bearers = [key("quota-1").await?, key("quota-2").await?];
+        let (before, begun) = (decided_by_share(&gates).await?, Instant::now());
+        let outcome = share_a_quota(&cluster, &bearers).await;
+        let took = begun.elapsed();
+        // A gate that Redis kept waiting for 75 ms decides by its share, and after a minute slots open again.
+        let is_exact = decided_by_share(&gates).await? == before && took < MINUTE;
+        match outcome {
+            Err(error) if !is_exact && tries < TRIES => {
+                println!("once more, with another account, after {took:?}: {error:?}");
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use anyhow::ensure;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use water_harness::{Clock, Process, Redis};
+use water_kit::at_most;
 
 use crate::Result;
 use crate::gate::{GRACE, Gate, end_pod};
@@ -20,6 +21,9 @@ use crate::world::{API, PATIENCE, World, api, brought, key};
 
 /// The longest that an ApiKey may keep its namespace.
 const GOES_WITHIN: Duration = Duration::from_secs(60);
+/// Less than the rest of a gate's lease, or of the time for which a gate without one may serve: 130 s in all. Nothing
+/// here waits for either.
+const BEFORE_LEASES: Duration = Duration::from_secs(100);
 /// Namespace of the WaterDataApi.
 const APIS: &str = "apis";
 /// A namespace that stays, without rights in it.
@@ -102,10 +106,9 @@ impl Namespaces {
             ensure!(left.is_empty(), "{left:?}");
             Ok(())
         };
-        let world = &self.operators;
-        world
-            .wait("the end of all ApiKeys", GOES_WITHIN, left)
-            .await
+        let within = at_most(GOES_WITHIN, BEFORE_LEASES);
+        let what = "the end of all ApiKeys";
+        self.operators.wait(what, within, left).await
     }
 }
 

@@ -14,7 +14,8 @@ use futures::future::BoxFuture;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::json;
-use tokio::time::{sleep, timeout};
+use tokio::sync::Notify;
+use tokio::time::timeout;
 use water_domain::{KeyHash, Plan};
 use water_harness::{Network, Proxy, Redis, wait_until};
 use water_keystore::{
@@ -35,8 +36,8 @@ use crate::world::{API, PATIENCE, World};
 #[derive(Default)]
 struct Nothing {
     count: AtomicU64,
-    /// Time after which its API server refuses to say what there is; `None`: it answers at once.
-    refuses_after: Option<Duration>,
+    /// Notice upon which its API server refuses to say what there is; `None`: it answers at once.
+    refusal: Option<Arc<Notify>>,
 }
 
 impl Nothing {
@@ -48,11 +49,11 @@ impl Nothing {
 impl DesiredState for Nothing {
     fn caught_up(&self) -> BoxFuture<'_, kube::Result<()>> {
         self.count.fetch_add(1, Ordering::Relaxed);
-        let Some(refuses_after) = self.refuses_after else {
+        let Some(refusal) = &self.refusal else {
             return ready(Ok(())).boxed();
         };
-        let refused = sleep(refuses_after);
-        refused
+        refusal
+            .notified()
             .map(|()| Err(kube::Error::LinesCodecMaxLineLengthExceeded))
             .boxed()
     }
@@ -244,8 +245,9 @@ async fn a_claim_that_fails_after_nobody_waits_for_it_is_reported_to_those_who_c
     let world = World::with_redis("long-claims", &redis.url()).await?;
     let directories = leader(&world).await?;
     let open = open(&directories, &world, redis.address())?;
+    let refusal = Arc::<Notify>::default();
     let cluster = Nothing {
-        refuses_after: Some(Duration::from_secs(3)),
+        refusal: Some(Arc::clone(&refusal)),
         ..Nothing::default()
     };
     let claims = async {
@@ -264,6 +266,7 @@ async fn a_claim_that_fails_after_nobody_waits_for_it_is_reported_to_those_who_c
             matches!(first, Some(DirectoryError::BeingClaimed)),
             "{first:?}"
         );
+        refusal.notify_one();
         wait_until("the failure", PATIENCE, async || {
             let later = read().await;
             let cause = later.as_ref().map(DirectoryError::cause);

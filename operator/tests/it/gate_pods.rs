@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use crate::Result;
 use crate::audit::pods_listed;
 use crate::gate::{GRACE, Gate};
+use crate::steps::one_leadership;
 use crate::world::{PATIENCE, World, brought};
 
 async fn issue(world: &World, digits: &str) -> Result {
@@ -24,14 +25,19 @@ async fn issue(world: &World, digits: &str) -> Result {
 
 #[tokio::test]
 async fn pods_are_not_listed_for_each_change() -> Result {
-    let (world, _operator) = World::running("pods-watched").await?;
-    let gate = Gate::start(&world, "gate-0", GRACE).await?;
-    issue(&world, "0").await?;
-    let before = pods_listed(&world)?;
-    issue(&world, "12345678").await?;
-    assert_eq!(gate.keys(), 9);
-    assert_eq!(pods_listed(&world)?, before);
-    Ok(())
+    // Each leader lists them once.
+    one_leadership("pods-watched", World::running, async |world, _| {
+        let gate = Gate::start(world, "gate-0", GRACE).await?;
+        issue(world, "0").await?;
+        let before = pods_listed(world)?;
+        issue(world, "12345678").await?;
+        let keys = gate.keys();
+        ensure!(keys == 9, "{keys} keys");
+        let after = pods_listed(world)?;
+        ensure!(after == before, "{before} lists, then {after}");
+        Ok(())
+    })
+    .await
 }
 
 #[tokio::test]
@@ -48,7 +54,7 @@ async fn a_gate_that_started_a_moment_ago_is_waited_for() -> Result {
 #[tokio::test]
 async fn a_gate_that_is_stuck_is_waited_for_once_and_not_by_each_change() -> Result {
     let (redis, world, _operator) = World::on_own_redis("pods-stuck").await?;
-    issue(&world, "01").await?;
+    issue(&world, "012").await?;
     let gate = Gate::start(&world, "gate-0", Duration::from_secs(1)).await?;
     gate.fall_silent();
     let generation = async || {
@@ -74,7 +80,9 @@ async fn a_gate_that_is_stuck_is_waited_for_once_and_not_by_each_change() -> Res
     // Its grace, and ten seconds.
     let first = deleted("key-0")?;
     assert!(first > Duration::from_secs(10), "{first:?}");
-    let second = deleted("key-1")?;
-    assert!(second < Duration::from_secs(10), "{second:?}");
+    // One of the others may wait for a busy machine.
+    let others = [deleted("key-1")?, deleted("key-2")?];
+    let fastest = others.iter().min();
+    assert!(fastest < Some(&(first / 2)), "{others:?} after {first:?}");
     Ok(())
 }

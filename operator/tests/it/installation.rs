@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use water_harness::Redis;
+use water_kit::is_all_asked_for;
 
 use crate::Result;
 use crate::audit::passed;
@@ -137,8 +138,13 @@ async fn fault_35_what_is_ours_is_repaired_and_what_others_added_stays() -> Resu
         ensure!(gate["metadata"]["labels"]["team"] == "edge", "{gate}");
         world.get("service/water-data-history").map(drop)
     };
-    let soon = Duration::from_secs(5);
-    world.wait("the repair", soon, repaired).await
+    // On a busy machine the next regular pass may be the one that repairs.
+    let within = if is_all_asked_for() {
+        Duration::from_secs(5)
+    } else {
+        PATIENCE
+    };
+    world.wait("the repair", within, repaired).await
 }
 
 #[tokio::test]

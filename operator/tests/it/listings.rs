@@ -48,7 +48,7 @@ async fn helm_waits_for_objects_that_no_operator_has_looked_at() -> Result {
 async fn helm_returns_when_a_key_and_its_api_are_ready() -> Result {
     let world = World::new("helm-waits").await?;
     // Applied before its WaterDataApi: it waits, and has not failed.
-    let key = install(&world, &key("acme"), "60s")?;
+    let key = install(&world, &key("acme"), "180s")?;
     let _operator = world.operator("operator-0")?;
     let ambiguous = "True/ApiAmbiguous";
     world

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -16,7 +16,8 @@ use crate::Result;
 use crate::gate::{GRACE, Gate, end_pod};
 use crate::installation::{complete, paused};
 use crate::steps::{
-    OBJECT, becomes, delete, edit, holds, message, revoke, spoil, spoil_api, strip, until,
+    OBJECT, becomes, delete, edit, holds, keeps_term, message, one_leadership, revoke, spoil,
+    spoil_api, strip, term, until,
 };
 use crate::world::{API, World, brought};
 
@@ -85,7 +86,7 @@ async fn moved_ahead(
     namespace: &str,
     urls: &[&str],
     [acme, other]: [char; 2],
-) -> anyhow::Result<(World, Gate, Arc<Process>, impl Sized)> {
+) -> anyhow::Result<(World, Gate, Arc<Process>, [Redis; 2])> {
     let (former, mut world, operator) = World::on_own_redis(namespace).await?;
     complete(&world, "1.2.3").await?;
     world.in_force(&brought("acme", acme)).await?;
@@ -96,7 +97,7 @@ async fn moved_ahead(
     world.apply(&paused())?;
     world.condition(OBJECT, "Ready", "True/Paused").await?;
     move_store(&mut world, urls, &present).await?;
-    Ok((world, gate, operator, (former, present)))
+    Ok((world, gate, operator, [former, present]))
 }
 
 fn suspend(world: &World, name: &str, suspend: bool) -> Result {
@@ -120,16 +121,23 @@ async fn a_deletion_waits_for_the_end_of_a_gate_whose_redis_no_leader_knows_any_
 /// for its end all the same.
 async fn written_too(namespace: &str, urls: &[&str]) -> Result {
     let digits @ [acme, other] = ['b', '2'];
-    let (world, gate, _operator, _stores) = moved_ahead(namespace, urls, digits).await?;
-    for suspended in [true, false] {
-        suspend(&world, "other", suspended)?;
-        judged(&world, &gate, other, !suspended).await?;
-    }
-    delete(&world, "acme")?;
-    judged(&world, &gate, acme, false).await?;
-    awaits_end(&world, &gate.name).await?;
-    end_pod(&world, &gate.name)?;
-    world.gone("apikey/acme").await
+    let start = async |namespace: &str| {
+        let (world, gate, _operator, stores) = moved_ahead(namespace, urls, digits).await?;
+        anyhow::Ok((world, (gate, stores)))
+    };
+    // The next leader does not know the former Redis.
+    one_leadership(namespace, start, async |world, (gate, _)| {
+        for suspended in [true, false] {
+            suspend(world, "other", suspended)?;
+            judged(world, gate, other, !suspended).await?;
+        }
+        delete(world, "acme")?;
+        judged(world, gate, acme, false).await?;
+        awaits_end(world, &gate.name).await?;
+        end_pod(world, &gate.name)?;
+        world.gone("apikey/acme").await
+    })
+    .await
 }
 
 #[tokio::test]
@@ -158,15 +166,9 @@ async fn a_stripped_key_stays_in_the_former_redis_where_no_sweep_counts() -> Res
     Ok(())
 }
 
-/// The term under which the directory is written.
-async fn term(world: &World) -> anyhow::Result<u64> {
-    let seen = world.observe().await?;
-    seen.meta.map(|meta| meta.term).context("no directory")
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_name_of_the_same_redis_costs_one_claim() -> Result {
-    let (redis, mut world, _operator) = World::on_own_redis("moved-name").await?;
+    let (redis, mut world, operator) = World::on_own_redis("moved-name").await?;
     complete(&world, "1.2.3").await?;
     world.in_force(&brought("acme", '5')).await?;
     let gate = Gate::start(&world, "gate-0", GRACE).await?;
@@ -188,8 +190,7 @@ async fn another_name_of_the_same_redis_costs_one_claim() -> Result {
             judged(&world, &gate, '5', !suspended).await?;
         }
     }
-    assert_eq!(term(&world).await?, claimed);
-    Ok(())
+    keeps_term(&world, claimed, &operator.log()).await
 }
 
 /// Redis is moved, a key is revoked, and Redis is moved back. The leader is killed before that, if so asked.

@@ -17,7 +17,7 @@ use water_operator::release::ending::WITHIN;
 use crate::Result;
 use crate::gate::{GRACE, Gate, end_pod};
 use crate::rights::{ACCOUNT, rendered};
-use crate::steps::{NOTHING, becomes, holds, logs};
+use crate::steps::{NOTHING, becomes, given_back, holds, logs};
 use crate::world::{PATIENCE, World, api, brought, key};
 
 /// The longest that a stopped operator may take.
@@ -128,8 +128,7 @@ async fn kubernetes_deletes_a_whole_namespace_whose_operators_were_asked_to_stop
     let directory = world.directory()?;
     let snapshot = directory.owner_snapshot(uid, &Origin::Generated, &[]);
     assert!(snapshot.await?.is_gone, "revoked for good");
-    let lease = world.get("lease/water-operator")?;
-    assert_eq!(lease["spec"]["holderIdentity"], "");
+    given_back(&world, &world.logs())?;
     for pod in ["operator-0", "operator-1", &gate.name] {
         end_pod(&world, pod)?;
     }

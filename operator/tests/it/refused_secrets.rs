@@ -1,25 +1,22 @@
 //! Secrets that the API server does not take: by an admission policy, or since the namespace is being
 //! deleted. No other key is made for each try.
 
-use std::sync::Arc;
-
 use anyhow::{Context, ensure};
 use serde_json::json;
-use water_harness::Process;
 
 use crate::Result;
 use crate::audit::writes;
 use crate::policies::{refuse, writes_of};
-use crate::steps::{SECRET, count, current, look_again, message, says, stalled, text_hash, until};
+use crate::steps::{
+    SECRET, count, current, look_again, message, one_leadership, says, stalled, text_hash, until,
+};
 use crate::world::{PATIENCE, World, key, shown};
 
-/// A world whose operator creates no Secret but those of keys any more.
-async fn running(namespace: &str) -> anyhow::Result<(World, Arc<Process>)> {
-    let (world, operator) = World::running(namespace).await?;
+/// Waits until the operator creates no Secret but those of keys any more.
+async fn settled(world: &World) -> Result {
     world.synced().await?;
     let own = async || world.get("secret/water-data-identity");
-    until(&world, "the gates' identity", own).await?;
-    Ok((world, operator))
+    until(world, "the gates' identity", own).await.map(drop)
 }
 
 /// Number of the operator's tries to create a Secret.
@@ -38,48 +35,57 @@ async fn announced(world: &World) -> anyhow::Result<(u64, String)> {
 
 #[tokio::test]
 async fn one_key_waits_while_a_policy_refuses_its_secret() -> Result {
-    let (world, operator) = running("refused-secret").await?;
-    let secrets = writes_of("", &["secrets"]);
-    let policy = refuse(&world, &secrets, "true", "false", "no Secrets today")?;
-    let probe = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "probe" } });
-    until(&world, "the policy", async || {
-        world.kubectl(&["delete", "secret", "probe", "--ignore-not-found"])?;
-        ensure!(world.apply(&probe).is_err(), "it is not in force");
-        Ok(())
-    })
-    .await?;
-    world.apply(&key("acme"))?;
-    let refused = stalled(&world, "acme", "Rejected").await?;
-    ensure!(
-        message(&refused, "Stalled").contains("no Secrets today"),
-        "{refused}"
-    );
-    let before = announced(&world).await?;
-    for look in 0..3 {
-        let tried = tries(&world)?;
-        look_again(&world, "apikey/acme", &look.to_string())?;
-        until(&world, "another try", async || {
-            ensure!(tries(&world)? > tried, "{tried} tries");
+    // The next leader claims the directory, which changes it.
+    one_leadership("refused-secret", World::running, async |world, operator| {
+        settled(world).await?;
+        let secrets = writes_of("", &["secrets"]);
+        let policy = refuse(world, &secrets, "true", "false", "no Secrets today")?;
+        let metadata = json!({ "name": "probe" });
+        let probe = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata });
+        until(world, "the policy", async || {
+            world.kubectl(&["delete", "secret", "probe", "--ignore-not-found"])?;
+            ensure!(world.apply(&probe).is_err(), "it is not in force");
             Ok(())
         })
         .await?;
-    }
-    assert_eq!(announced(&world).await?, before, "{}", operator.log_end());
-    policy.lift()?;
-    until(&world, "the key", async || {
-        look_again(&world, "apikey/acme", "now")?;
-        let found = world.get("apikey/acme")?;
-        ensure!(shown(&found, "Ready") == "True/Active", "{found}");
+        world.apply(&key("acme"))?;
+        let refused = stalled(world, "acme", "Rejected").await?;
+        ensure!(
+            message(&refused, "Stalled").contains("no Secrets today"),
+            "{refused}"
+        );
+        let before = announced(world).await?;
+        for look in 0..3 {
+            let tried = tries(world)?;
+            look_again(world, "apikey/acme", &look.to_string())?;
+            until(world, "another try", async || {
+                ensure!(tries(world)? > tried, "{tried} tries");
+                Ok(())
+            })
+            .await?;
+        }
+        let after = announced(world).await?;
+        let log = operator.log_end();
+        ensure!(after == before, "{before:?}, then {after:?}: {log}");
+        policy.lift()?;
+        until(world, "the key", async || {
+            look_again(world, "apikey/acme", "now")?;
+            let found = world.get("apikey/acme")?;
+            ensure!(shown(&found, "Ready") == "True/Active", "{found}");
+            Ok(())
+        })
+        .await?;
+        let text = text_hash(world)?;
+        ensure!(text == before.1, "not the key that waited");
         Ok(())
     })
-    .await?;
-    assert_eq!(text_hash(&world)?, before.1, "the key that waited");
-    Ok(())
+    .await
 }
 
 #[tokio::test]
 async fn no_key_is_issued_again_or_at_all_in_a_namespace_that_is_being_deleted() -> Result {
-    let (world, operator) = running("issues-none").await?;
+    let (world, operator) = World::running("issues-none").await?;
+    settled(&world).await?;
     world.in_force(&key("acme")).await?;
     let published = count(&world, 1).await?;
     operator.stop(PATIENCE).await?;

@@ -1,10 +1,7 @@
 //! Tests of a Secret that is deleted or edited by hand: another key replaces its own, with overlap.
 
-use std::time::Duration;
-
 use anyhow::ensure;
 use serde_json::json;
-use tokio::time::Instant;
 use water_domain::{KeyPrefix, PlainKey};
 
 use crate::Result;
@@ -86,7 +83,7 @@ fn written(world: &World) -> anyhow::Result<usize> {
 }
 
 #[tokio::test]
-async fn a_label_is_no_edit_and_details_are_as_declared_again_within_five_seconds() -> Result {
+async fn a_label_is_no_edit_and_details_are_as_declared_again() -> Result {
     let (world, _operator) = World::running("reissue-amend").await?;
     let first = current(&world.in_force(&key("acme")).await?)?;
     let before = written(&world)?;
@@ -98,9 +95,9 @@ async fn a_label_is_no_edit_and_details_are_as_declared_again_within_five_second
     .await?;
     assert_eq!(written(&world)?, before);
     let id = secret_value(&world, "key-id")?;
-    let edited = Instant::now();
     let edits = json!({ "stringData": { "base-url": "https://elsewhere.example" }, "data": { "key-id": null } });
     world.patch(SECRET, &edits, &[])?;
+    // The next regular pass over an ApiKey comes later than this waits.
     until(&world, "the details", async || {
         let found = (
             secret_value(&world, "key-id")?,
@@ -113,8 +110,6 @@ async fn a_label_is_no_edit_and_details_are_as_declared_again_within_five_second
         Ok(())
     })
     .await?;
-    let after = edited.elapsed();
-    ensure!(after < Duration::from_secs(5), "{after:?}");
     for (policy, owners) in [("Retain", 0), ("Delete", 1)] {
         let generated = json!({ "generated": { "deletionPolicy": policy } });
         edit(&world, "acme", &json!({ "material": generated }))?;

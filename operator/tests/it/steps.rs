@@ -11,6 +11,8 @@ use crate::world::{API, PATIENCE, World, key, shown};
 pub const OBJECT: &str = "waterdataapi/water-data";
 /// The Secret of the ApiKey acme.
 pub const SECRET: &str = "secret/acme-apikey";
+/// Log of a leader that has not renewed its Lease for ten seconds: it, or the API server, got no time.
+pub const NOT_RENEWED: &str = "the lease was not renewed in time";
 /// The operator's rights in its namespace.
 const ROLE: &str = "role/water-operator";
 /// A directory that holds nothing.
@@ -91,6 +93,39 @@ pub async fn event(world: &World, about: &str, reason: &str) -> Result<()> {
         Ok(())
     })
     .await
+}
+
+/// Fails unless the Lease was given back, or the log of who held it says why not: the API server has two seconds for
+/// that.
+pub fn given_back(world: &World, log: &str) -> Result<()> {
+    let holder = world.get("lease/water-operator")?["spec"]["holderIdentity"].clone();
+    let excuses = [
+        "cannot release the lease",
+        "the API server does not answer about the lease",
+    ];
+    let is_excused = excuses.iter().any(|excuse| log.contains(excuse));
+    ensure!(holder == "" || is_excused, "{holder} has it: {log}");
+    Ok(())
+}
+
+/// Runs a body in a world that `start` makes, and once more in another if it fails after a leader has lost its Lease
+/// for want of time: the body is about what one leader does, and there were two.
+pub async fn one_leadership<T>(
+    namespace: &str,
+    start: impl AsyncFn(&str) -> Result<(World, T)>,
+    body: impl AsyncFn(&World, &T) -> Result<()>,
+) -> Result<()> {
+    let (world, more) = start(namespace).await?;
+    let outcome = body(&world, &more).await;
+    match outcome {
+        Err(error) if world.logs().contains(NOT_RENEWED) => {
+            println!("once more, since a leader has lost its Lease: {error:?}");
+            drop((world, more));
+            let (world, more) = start(&format!("{namespace}-again")).await?;
+            body(&world, &more).await
+        }
+        outcome => outcome,
+    }
 }
 
 /// Edits the spec of an ApiKey.
@@ -180,6 +215,23 @@ pub async fn generation(world: &World) -> Result<u64> {
     let seen = world.observe().await?;
     let meta = seen.verified().map(|meta| meta.generation);
     meta.with_context(|| format!("the directory is not whole: {seen:?}"))
+}
+
+/// The term under which the directory is written.
+pub async fn term(world: &World) -> Result<u64> {
+    let seen = world.observe().await?;
+    seen.meta.map(|meta| meta.term).context("no directory")
+}
+
+/// Fails if the directory has been claimed since that term, unless the leader whose log that is has lost its Lease for
+/// want of time: the next leader claims the directory.
+pub async fn keeps_term(world: &World, before: u64, log: &str) -> Result<()> {
+    let now = term(world).await?;
+    ensure!(
+        now == before || log.contains(NOT_RENEWED),
+        "claimed again: term {before}, then {now}"
+    );
+    Ok(())
 }
 
 /// Waits until the directory holds exactly this, under a later generation than that.

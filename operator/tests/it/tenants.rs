@@ -8,7 +8,7 @@ use tokio::sync::OnceCell;
 
 use crate::Result;
 use crate::rights::{ACCOUNT, rendered};
-use crate::steps::{NOTHING, OBJECT, edit, holds, ready, until};
+use crate::steps::{NOTHING, OBJECT, edit, holds, keeps_term, ready, term, until};
 use crate::world::{API, World, api, brought, key, shown};
 
 /// Namespaces in which the chart lets WaterDataApis be rolled out.
@@ -131,10 +131,6 @@ async fn a_deleted_water_data_api_that_another_operator_looks_after_is_left_to_i
         key["spec"]["apiRef"] = json!({ "namespace": world.namespace, "name": API });
         key
     };
-    let term = async |world: &World| {
-        let seen = world.observe().await?;
-        seen.meta.map(|meta| meta.term).context("claimed")
-    };
     // Waits until the operator of all namespaces works, too.
     let platform = namespace("beside-another").await?;
     platform.apply(&api())?;
@@ -159,9 +155,8 @@ async fn a_deleted_water_data_api_that_another_operator_looks_after_is_left_to_i
     }
     let object = other.get(OBJECT)?;
     assert!(object["metadata"]["deletionTimestamp"].is_string());
-    let now = term(&other).await?;
-    assert_eq!(now, claimed, "nobody else has claimed the directory");
-    Ok(())
+    // Nobody else has claimed the directory.
+    keeps_term(&other, claimed, &other.logs()).await
 }
 
 /// Answer of `kubectl auth can-i` about the operator's ServiceAccount.

@@ -106,7 +106,7 @@ pub async fn reach_the_clients(documented: &Cluster, shell: &Shell, key: &str) -
         "wait",
         "pod/register",
         "--for=condition=Ready",
-        "--timeout=60s",
+        "--timeout=180s",
     ])?;
     let upgrade = "helm -n $NAMESPACE upgrade water-data charts/water-data --reuse-values --values <(echo \"$VALUES\")";
     let variables = [
@@ -126,7 +126,7 @@ pub async fn reach_the_clients(documented: &Cluster, shell: &Shell, key: &str) -
         "wait",
         "job/today",
         "--for=condition=Complete",
-        "--timeout=60s",
+        "--timeout=180s",
     ])?;
     await_levels(documented, key, SOON, ["alerte", "alerte_renforcee"]).await
 }

@@ -40,7 +40,7 @@ pub struct Answer {
 }
 
 /// Deadline of a connection. An address that is gone may answer nothing: the kernel tries for two minutes.
-const CONNECTING: Duration = Duration::from_secs(10);
+const CONNECTING: Duration = Duration::from_secs(60);
 
 impl HttpClient {
     /// Opens a connection.

@@ -7,6 +7,10 @@ use anyhow::{Context, Result, ensure};
 use crate::{Port, Redis, wait_until};
 
 const START: Duration = Duration::from_secs(60);
+/// Time after which a silent master counts as lost: longer than a busy machine makes one wait.
+const PATIENT: Duration = Duration::from_secs(60);
+/// That time where the test takes a master away and waits for the others to notice.
+const IMPATIENT: Duration = Duration::from_secs(3);
 /// Hash slots, all 16 384, a third for each master.
 const SLOTS: [(&str, &str); 3] = [("0", "5460"), ("5461", "10922"), ("10923", "16383")];
 
@@ -17,17 +21,23 @@ pub struct RedisCluster {
 }
 
 impl RedisCluster {
-    /// Starts a cluster of the test's own.
+    /// Starts a cluster of the test's own, whose masters do not take each other for lost.
     pub async fn start() -> Result<Self> {
+        Self::losing_masters_after(PATIENT).await
+    }
+
+    /// Starts a cluster that soon takes a master for lost which is gone, or only late.
+    pub async fn start_noticing_losses() -> Result<Self> {
+        Self::losing_masters_after(IMPATIENT).await
+    }
+
+    async fn losing_masters_after(silence: Duration) -> Result<Self> {
+        let timeout = format!("cluster-node-timeout {}", silence.as_millis());
         let (mut masters, mut bus) = (Vec::new(), Vec::new());
         for (first, last) in SLOTS {
             let port = Port::reserve()?;
             let bus_port = format!("cluster-port {}", port.number());
-            let lines = [
-                "cluster-enabled yes",
-                "cluster-node-timeout 3000",
-                &bus_port,
-            ];
+            let lines = ["cluster-enabled yes", &timeout, &bus_port];
             let master = Redis::start_with(&lines).await?;
             master
                 .command(&["CLUSTER", "ADDSLOTSRANGE", first, last])

@@ -16,7 +16,7 @@ use water_kit::operator::world::PATIENCE;
 
 use super::scenario::{Scenario, Subject};
 
-/// Time from the restart to the end of the change.
+/// Time from the restart to the end of the change, where nothing else runs.
 const CONVERGED_WITHIN: Duration = Duration::from_secs(10);
 /// Number of requests that no change has: one that never ends would be killed for ever.
 const MOST: usize = 300;
@@ -99,8 +99,12 @@ async fn run(stage: &Stage, subject: &Subject, moment: Moment, number: usize) ->
     stage.shows_no_text().await?;
     let restarted = Instant::now();
     operator.start_again()?;
-    let what = "the end of the change";
-    stage.wait(what, CONVERGED_WITHIN, ended).await?;
+    let within = if is_all_asked_for() {
+        CONVERGED_WITHIN
+    } else {
+        PATIENCE
+    };
+    stage.wait("the end of the change", within, ended).await?;
     Ok(Outcome::Converged(restarted.elapsed()))
 }
 

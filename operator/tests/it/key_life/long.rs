@@ -10,6 +10,7 @@ use water_keystore::{ConnectionSettings, Instance, Usage};
 use super::at_rest;
 use crate::Result;
 use crate::audit::restart_writes_nothing;
+use crate::steps::until;
 use crate::world::API;
 
 #[tokio::test]
@@ -22,7 +23,14 @@ async fn a_first_use_shows_within_a_minute_and_a_later_one_not_for_a_restart() -
     let uses = Usage::new(settings.connect(Purpose::Directory), instance);
     let used = status["current"]["issuedTime"].as_str().context("a time")?;
     let used = Timestamp::parse(used)?;
-    uses.write_last_uses(&[(id.clone(), used)]).await?;
+    let write = async |at: Timestamp| {
+        let used = [(id.clone(), at)];
+        until(&world, "Redis to answer", async || {
+            Ok(uses.write_last_uses(&used).await?)
+        })
+        .await
+    };
+    write(used).await?;
     let shows = async || {
         let found = world.get("apikey/acme")?;
         ensure!(
@@ -37,7 +45,6 @@ async fn a_first_use_shows_within_a_minute_and_a_later_one_not_for_a_restart() -
     gate.fall_silent();
     // A later use does not show for ten minutes, restarted or not.
     let later = Timestamp::from_millis(used.as_millis() + 1000);
-    uses.write_last_uses(&[(id, later.context("a time")?)])
-        .await?;
+    write(later.context("a time")?).await?;
     restart_writes_nothing(&world, &operator).await
 }

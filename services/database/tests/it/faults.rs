@@ -1,7 +1,5 @@
 //! Messages of errors, and whether a retry may help.
 
-use std::time::Duration;
-
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::io::AsyncReadExt;
@@ -12,6 +10,7 @@ use water_database::{Changes, Database, Writer, departements, history, migration
 use water_domain::Fault;
 use water_harness::{Port, Postgres};
 
+use crate::SOON;
 use crate::abandoned::abandon;
 use crate::fixture::{Fixture, account, day, page, risk, row, stress};
 
@@ -166,8 +165,7 @@ async fn a_column_that_is_missing_is_transient_and_read_when_it_is_there() {
 async fn a_query_whose_asker_left_is_cancelled_and_its_connection_kept() {
     let (fixture, reader) = one_connection().await;
     departements::versions(&reader).await.unwrap();
-    // Sooner than the statement's timeout of 2 s, of which 1.8 s are left.
-    abandon(&fixture, &reader, Duration::from_secs(1)).await;
+    abandon(&fixture, &reader).await;
     departements::versions(&reader).await.unwrap();
     let sessions = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'water_reader' \
                     AND datname = current_database()";
@@ -202,11 +200,7 @@ async fn a_restarted_server_is_read_again() {
     departements::versions(&database).await.unwrap();
     // SIGINT is PostgreSQL's fast shutdown: it does not wait for its clients.
     server.process().signal(Signal::SIGINT).unwrap();
-    server
-        .process()
-        .ended(Duration::from_secs(20))
-        .await
-        .unwrap();
+    server.process().ended(SOON).await.unwrap();
     let away = departements::versions(&database).await.unwrap_err();
     assert!(away.is_transient());
     server.start_again().await.unwrap();
@@ -218,12 +212,11 @@ async fn gives_up(query: &str) {
     let address = silent.local_addr().unwrap();
     let url = format!("postgresql://u@{address}/water{query}");
     let database = Database::connect(&url, None, 1).unwrap();
-    let (service, load) = (Duration::from_secs(4), Duration::from_secs(8));
     let (reading, listening, writing, migrating) = tokio::join!(
-        timeout(service, departements::versions(&database)),
-        timeout(service, Changes::listen(&database)),
-        timeout(load, Writer::connect(&url, None)),
-        timeout(load, migrations::migrate(&url, None)),
+        timeout(SOON, departements::versions(&database)),
+        timeout(SOON, Changes::listen(&database)),
+        timeout(SOON, Writer::connect(&url, None)),
+        timeout(SOON, migrations::migrate(&url, None)),
     );
     let error = reading.expect("the reader gives up").unwrap_err();
     assert!(error.is_transient(), "{error:?}");

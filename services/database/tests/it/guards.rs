@@ -1,12 +1,11 @@
 //! Guards of loads; a dry run has them too, and writes nothing.
 
-use std::time::Duration;
-
 use tokio::time::timeout;
 use water_database::departements;
 use water_database::writer::{History, Load, LoadError};
 use water_domain::{Level, departement};
 
+use crate::SOON;
 use crate::fixture::{Fixture, day, levels_of, load, risk, row, stress};
 
 fn careful() -> Load {
@@ -252,7 +251,7 @@ async fn a_dry_run_compares_holds_up_nobody_and_touches_no_table() {
         row("acme", 3, day(3)),
     ];
     let compared = fixture.load_as(History::Analyses, &rows, day(1), &dry);
-    let compared = timeout(Duration::from_secs(10), compared).await;
+    let compared = timeout(SOON, compared).await;
     let outcome = compared.expect("it waits for no load").unwrap();
     assert_eq!((outcome.inserted, outcome.updated), (1, 1));
     let audits: Vec<_> = (0..1000).map(|id| row("acme", id, day(1))).collect();

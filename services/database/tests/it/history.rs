@@ -1,13 +1,12 @@
 //! Pages of a history: order, totals, deep offsets, and rows of the account only.
 
-use std::time::Duration;
-
 use water_database::history::{self, Slice};
 use water_database::writer::History::{Analyses, Audits};
 use water_database::{Database, Writer};
 use water_domain::{ComplianceAudit, RiskAnalysis};
 use water_harness::wait_until;
 
+use crate::SOON;
 use crate::fixture::{Fixture, Row, account, day, page, row};
 
 impl Fixture {
@@ -49,7 +48,7 @@ impl Fixture {
             "2" => Ok(()), // the new writer and this query
             more => anyhow::bail!("{more} sessions"),
         };
-        wait_until("the first sessions to end", Duration::from_secs(10), ended)
+        wait_until("the first sessions to end", SOON, ended)
             .await
             .unwrap();
         self.sql("SELECT pg_stat_reset()");
@@ -62,7 +61,7 @@ impl Fixture {
             0 => anyhow::bail!("none yet"),
             rows => Ok(rows),
         };
-        wait_until("the server to count", Duration::from_secs(20), counted)
+        wait_until("the server to count", SOON, counted)
             .await
             .unwrap()
     }

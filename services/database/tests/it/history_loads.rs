@@ -1,12 +1,11 @@
 //! Loads of histories: upserted, all or nothing, recorded, and purged.
 
-use std::time::Duration;
-
 use tokio::time::timeout;
 use water_database::history;
 use water_database::writer::History::{Analyses, Audits};
 use water_database::writer::{Conflict, LoadError, PurgeCounts};
 
+use crate::SOON;
 use crate::fixture::{Fixture, Row, account, batch, day, load, page, row, stress};
 
 #[tokio::test]
@@ -57,7 +56,7 @@ async fn a_repeated_row_counts_once_and_costs_no_more_than_as_many_rows() {
     assert_eq!(fixture.sql(total), "2");
     // Comparing all pairs of them would take minutes.
     let rows = vec![row("acme", 2, day(1)); 40_000];
-    let loaded = timeout(Duration::from_secs(20), fixture.load(Analyses, &rows)).await;
+    let loaded = timeout(SOON, fixture.load(Analyses, &rows)).await;
     assert_eq!(loaded.unwrap().inserted, 1);
 }
 

@@ -1,13 +1,13 @@
 //! Loads that wait for each other, and a connection that ends while a load is committed.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use anyhow::ensure;
 use water_database::Writer;
 use water_database::writer::LoadError;
 use water_harness::wait_until;
 
+use crate::SOON;
 use crate::fixture::{Fixture, day, load, stress};
 
 #[tokio::test]
@@ -28,7 +28,7 @@ async fn a_load_that_must_wait_says_so() {
         let index = [stress("34", 1.0, None)];
         writer.replace_stress(&index, day(1), &load()).await
     });
-    wait_until("the load to wait", Duration::from_secs(5), async || {
+    wait_until("the load to wait", SOON, async || {
         ensure!(WAITED.load(Ordering::Acquire) == 1, "it does not wait");
         Ok(())
     })

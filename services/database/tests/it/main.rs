@@ -21,3 +21,8 @@ mod sources;
 mod tls;
 mod walks;
 mod walks_under_load;
+
+use std::time::Duration;
+
+/// Longer than anything in these tests takes on a busy machine.
+const SOON: Duration = Duration::from_secs(60);

@@ -1,7 +1,5 @@
 //! Migrations run as the owner, once, and give each role its rights and no more.
 
-use std::time::Duration;
-
 use anyhow::ensure;
 use water_database::history;
 use water_database::migrations::{self, MigrationError};
@@ -9,6 +7,7 @@ use water_database::writer::History::{Analyses, Audits};
 use water_domain::Level;
 use water_harness::{Postgres, wait_until};
 
+use crate::SOON;
 use crate::fixture::{Fixture, Row, account, day, page, risk, row, stress};
 
 #[tokio::test]
@@ -250,15 +249,11 @@ async fn a_migration_waits_for_a_long_load_without_holding_up_readers() {
     let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock' \
                    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
     let seen = async |count: &str| {
-        wait_until(
-            "the migration's lock",
-            Duration::from_secs(10),
-            async || {
-                let waits = fixture.sql(waiting);
-                ensure!(waits == count, "{waits}");
-                Ok(())
-            },
-        )
+        wait_until("the migration's lock", SOON, async || {
+            let waits = fixture.sql(waiting);
+            ensure!(waits == count, "{waits}");
+            Ok(())
+        })
         .await
         .unwrap();
     };

@@ -1,8 +1,5 @@
 //! Origin of the data, as shown to an account.
 
-use std::time::Duration;
-
-use tokio::time::Instant;
 use water_database::sources::sources;
 use water_database::writer::History::{Analyses, Audits};
 use water_database::writer::Load;
@@ -32,21 +29,6 @@ fn measured() -> Load {
 #[tokio::test]
 async fn datasets_that_were_never_loaded_have_no_source() {
     assert_eq!(Fixture::new().await.sources("acme").await, []);
-}
-
-/// Compiling takes a fifth of a second or more each time.
-#[tokio::test]
-async fn the_sources_are_read_without_compiling_the_statement() {
-    let mut fixture = Fixture::new().await;
-    let index = [stress("34", 1.0, Some(Level::Alerte))];
-    fixture.stress(&index, 1).await;
-    let mut fastest = Duration::MAX;
-    for _ in 0..10 {
-        let asked = Instant::now();
-        fixture.sources("acme").await;
-        fastest = fastest.min(asked.elapsed());
-    }
-    assert!(fastest < Duration::from_millis(100), "{fastest:?}");
 }
 
 #[tokio::test]

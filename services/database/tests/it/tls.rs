@@ -2,12 +2,13 @@
 
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use water_database::{Database, Writer, departements, migrations};
 use water_domain::Fault;
 use water_harness::certificates::{Authority, Purpose};
 use water_harness::{Postgres, scratch_directory, wait_until};
+
+use crate::SOON;
 
 /// A migrated server with a certificate for 127.0.0.1, and the file of its authority.
 struct Encrypted {
@@ -43,7 +44,7 @@ impl Encrypted {
             "on" => Ok(()),
             other => anyhow::bail!("ssl is {other}"),
         };
-        wait_until("the server to offer TLS", Duration::from_secs(10), on)
+        wait_until("the server to offer TLS", SOON, on)
             .await
             .unwrap();
         Self {

@@ -70,7 +70,7 @@ impl Fixture {
 }
 
 /// Begins or continues a walk through `acme`'s analyses.
-pub async fn begin(reader: &Database, start: Start) -> Walk {
+async fn begin(reader: &Database, start: Start) -> Walk {
     let acme = account("acme");
     Walk::start(reader, Analyses, &acme, start).await.unwrap()
 }

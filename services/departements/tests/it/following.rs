@@ -1,5 +1,7 @@
 //! New loads: their changes in answers, and how soon these appear.
 
+mod long;
+
 use std::time::Duration;
 
 use anyhow::ensure;
@@ -73,45 +75,22 @@ async fn until_index(service: &Running, index: f64) -> Duration {
     begun.elapsed()
 }
 
-/// The longest wait of the better half: a machine that pauses delays one load, not most.
-fn median(mut waits: Vec<Duration>) -> Duration {
-    println!("served after {waits:?}");
-    waits.sort();
-    waits[waits.len() / 2]
+/// Changes the record of 34 without the announcement that a load makes.
+fn change_in_silence(database: &Database, index: f64) {
+    database.sql(&format!(
+        "UPDATE water.stress SET stress_index = {index}; \
+         UPDATE water.datasets SET version = version + 1 WHERE name = 'stress'"
+    ));
 }
 
 #[tokio::test]
-async fn a_load_that_announces_itself_is_served_at_once_and_another_within_two_seconds() {
+async fn a_load_that_does_not_announce_itself_is_served_too() {
     let database = Database::new().await;
     let mut loader = database.writer().await;
     loader.stress(1, &[stress("34", 0.25)]).await;
     let service = start(&database).ready().await;
-    let listens = "SELECT count(*) FROM pg_stat_activity \
-                   WHERE datname = current_database() AND query LIKE 'LISTEN%'";
-    wait_until("the service to listen", SOON, async || {
-        let listeners = database.sql(listens);
-        ensure!(listeners == "1", "{listeners}");
-        Ok(())
-    })
-    .await
-    .unwrap();
-    let mut waits = Vec::new();
-    for index in [0.5, 1.0, 1.5, 2.0, 2.5] {
-        loader.stress(1, &[stress("34", index)]).await;
-        waits.push(until_index(&service, index).await);
-    }
-    // Without the announcement each would be served at the next check, a second after the one before.
-    assert!(median(waits) <= Duration::from_millis(500));
-
-    let mut waits = Vec::new();
-    for index in [3.0, 3.5, 4.0] {
-        database.sql(&format!(
-            "UPDATE water.stress SET stress_index = {index}; \
-             UPDATE water.datasets SET version = version + 1 WHERE name = 'stress'"
-        ));
-        waits.push(until_index(&service, index).await);
-    }
-    assert!(median(waits) <= Duration::from_secs(2));
+    change_in_silence(&database, 3.0);
+    until_index(&service, 3.0).await;
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! A panic in a gate with a real directory and limiter.
+//! A gate with a real directory and limiter, and without services: a panic, and no room for a page.
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -106,12 +106,50 @@ async fn a_panic_is_answered_with_500_counted_and_logged() {
     encode(&mut metrics, &registry).unwrap();
     let counted = r#"gate_requests_total{route="stress",status="500",reason="internal"} 1"#;
     assert!(metrics.contains(counted), "{metrics}");
-    let log = output.try_iter().flatten().collect();
+    let log = output.iter().flatten().collect();
     let log = String::from_utf8(log).unwrap();
     let mut access = log
         .lines()
         .filter(|line| line.contains(r#""target":"access""#));
     assert!(access.any(|line| line.contains(r#""status":500"#)), "{log}");
+}
+
+/// Returns the number of questions to services. Each of them fails, since nobody listens there.
+fn asked(registry: &Registry) -> u64 {
+    let mut metrics = String::new();
+    encode(&mut metrics, registry).unwrap();
+    let failures = metrics
+        .lines()
+        .filter(|line| line.contains("service_failures_total{"));
+    let counts = failures.map(|line| line.rsplit(' ').next().unwrap());
+    counts.map(|count| count.parse::<u64>().unwrap()).sum()
+}
+
+#[tokio::test]
+async fn a_page_that_finds_no_room_is_refused_and_its_service_is_not_asked() {
+    let (key, mut registry) = (Key::new(), Registry::default());
+    let mut gate = gate(&key, &mut registry).await;
+    // The largest body alone takes all of it.
+    gate.budget = BodyBudget::of_kib(1024);
+    let room = gate.budget.reserve().await.unwrap();
+    let (json, csv) = ("/api/v1/stress", "/api/v1/stress?format=csv");
+    let get = async |target: &str| {
+        let uri = target.parse().unwrap();
+        let head = RequestHead {
+            uri,
+            ..request(&key)
+        };
+        gate.answer(&head).await
+    };
+    let refused = get(csv).await;
+    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(refused.headers()["retry-after"], "2");
+    assert_eq!(asked(&registry), 0);
+    get(json).await;
+    assert_eq!(asked(&registry), 1, "JSON needs no room");
+    drop(room);
+    get(csv).await;
+    assert_eq!(asked(&registry), 2, "there is room again");
 }
 
 /// Sends each write to the test.

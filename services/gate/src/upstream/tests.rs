@@ -108,8 +108,8 @@ async fn a_reused_connection_that_closes_inside_an_answer_is_no_reason_to_ask_ag
 
 #[tokio::test]
 async fn nobody_listening_is_a_failed_connect() {
-    let (listener, upstream) = service(Bounds::default()).await;
-    drop(listener);
+    let nobody = Port::reserve().unwrap();
+    let upstream = client_of(nobody.address(), Bounds::default());
     assert_eq!(failure(&upstream).await, "connect");
 }
 
@@ -162,8 +162,9 @@ async fn an_answer_that_never_comes_or_never_ends_is_given_up_at_the_deadline() 
         let (listener, upstream) = service(bounds).await;
         let server = tokio::spawn(async move {
             let (mut stream, _) = listener.accept().await.unwrap();
-            read_head(&mut stream).await;
-            stream.write_all(beginning.as_bytes()).await.unwrap();
+            // A busy machine may be at the deadline before it has sent the head, and the client gone.
+            let _ = stream.read_u8().await;
+            let _ = stream.write_all(beginning.as_bytes()).await;
             // Byte by byte until the client closes the connection.
             let mut pace = interval(Duration::from_millis(5));
             while !beginning.is_empty() && stream.write_all(b" ").await.is_ok() {

@@ -1,15 +1,8 @@
 //! Formats other than JSON: the client's choice, the header to the service, and the size of answers.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use anyhow::ensure;
-use futures::future::join_all;
-use tokio::sync::Notify;
-use tokio::time::Instant;
-use water_harness::{Answer, wait_until};
-use water_kit::gate::{Behaviour, Recorder, ok, with};
-use water_kit::{Gate, Key, SOON};
+use water_harness::Answer;
+use water_kit::gate::{Behaviour, ok, with};
+use water_kit::{Gate, Key};
 
 use crate::whole::{is, problem};
 
@@ -110,38 +103,4 @@ async fn a_page_of_900_kib_comes_whole_and_a_larger_answer_than_1_mib_is_refused
     gate.service.behave(Behaviour::Answer(ok(CSV, &large)));
     let answer = get(&gate, &key, HISTORY, "text/csv").await;
     assert_eq!(problem(&answer), is(503, "upstream_unavailable"));
-}
-
-#[tokio::test]
-async fn as_many_pages_as_128_mib_hold_are_under_way_and_others_wait_a_second() {
-    let history = Recorder::start().await;
-    let gate = Gate::builder().set("WATER_HISTORY_ADDRESS", history.address);
-    let gate = gate.start().await;
-    let key = gate.publish(Key::new().on_plan("Unlimited")).await;
-    let released = Arc::new(Notify::new());
-    history.behave(Behaviour::Wait(Arc::clone(&released)));
-    let pages = join_all((0..128).map(|_| get(&gate, &key, HISTORY, "text/csv")));
-    let others = async {
-        let asked = async || {
-            let asked = history.seen().len();
-            ensure!(asked == 128, "{asked}");
-            Ok(())
-        };
-        wait_until("128 pages under way", SOON, asked)
-            .await
-            .unwrap();
-        let begun = Instant::now();
-        let refused = get(&gate, &key, HISTORY, "text/csv").await;
-        assert_eq!(problem(&refused), is(503, "upstream_unavailable"));
-        assert_eq!(refused.header("retry-after"), Some("2"));
-        assert!(begun.elapsed() >= Duration::from_secs(1));
-        assert_eq!(history.seen().len(), 128, "it was not asked");
-        assert_eq!(gate.get("/api/v1/stress", &key).await.status, 200);
-        released.notify_waiters();
-    };
-    let (pages, ()) = tokio::join!(pages, others);
-    assert!(pages.iter().all(|page| page.status == 200), "{pages:?}");
-    history.behave(Behaviour::Answer(ok(CSV, "id\r\n")));
-    let page = get(&gate, &key, HISTORY, "text/csv").await;
-    assert_eq!(page.status, 200, "there is room again");
 }

@@ -1,10 +1,8 @@
 //! A service's name: resolved in the background, so no name server delays a request.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use tokio::time::Instant;
 use water_harness::wait_until;
 use water_kit::gate::{Behaviour, Recorder, with};
 use water_kit::{Gate, Key, SOON};
@@ -13,8 +11,6 @@ use crate::name_server::{NameServer, Names};
 use crate::whole::{gave_up_connecting, is, problem};
 
 const TARGET: &str = "/api/v1/hydrorisk";
-/// Much longer than a request takes on a busy machine, and half of the time that the system's resolver waits.
-const QUICK: Duration = Duration::from_secs(15);
 /// Address of the service at first.
 const HERE: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
@@ -33,11 +29,10 @@ async fn named(names: &NameServer, service: &Recorder) -> Gate {
     gate.start().await
 }
 
+/// Checks that a request is served. One that waited for the name server would be 503 at the gate's deadline.
 async fn served(gate: &Gate, key: &Key) {
-    let begun = Instant::now();
     let answer = gate.get(TARGET, key).await;
-    let took = begun.elapsed();
-    assert!(answer.status == 200 && took < QUICK, "{took:?}: {answer:?}");
+    assert_eq!(answer.status, 200, "{answer:?}");
 }
 
 async fn comes_to_be_served(gate: &Gate, key: &Key) {

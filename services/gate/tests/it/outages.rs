@@ -135,8 +135,8 @@ impl World {
         self.gate.republish(&self.keys).await;
     }
 
-    /// Checks that valid keys work while Redis fails for this reason, which the gate logs once and counts; after `end`
-    /// Redis decides.
+    /// Checks that valid keys work while Redis fails for this reason, which the gate logs and counts; after `end` Redis
+    /// decides.
     async fn survives(
         &mut self,
         reason: Option<Reason>,
@@ -149,12 +149,10 @@ impl World {
         if let Some(reason) = reason {
             let logged = async || {
                 let lines = self.logged(Some(reason)) - before;
-                ensure!(lines == 1, "{lines} lines of {reason:?}");
+                ensure!(lines > 0, "no line of {reason:?}");
                 Ok(())
             };
-            wait_until("one line in the log", SOON, logged)
-                .await
-                .unwrap();
+            wait_until("a line in the log", SOON, logged).await.unwrap();
             let none = format!("failures_total{{reason=\"{}\"}} 0\n", reason.as_str());
             let metrics = self.gate.admin("/metrics").await.unwrap();
             assert!(!metrics.text().unwrap().contains(&none), "{metrics:?}");
@@ -165,6 +163,22 @@ impl World {
         end(self).await;
         self.is_exact().await;
         self.load.goes_on().await;
+        self.logs_each_change_once();
+    }
+
+    /// Checks that no line of the log repeats the one before it. Redis may fail several times, each time for a reason;
+    /// that it decides again has none.
+    fn logs_each_change_once(&self) {
+        let log = self.gate.process.log();
+        let changes = log.lines().filter(|line| {
+            line.contains("this gate's share of the limits does")
+                || line.contains("Redis decides the limits again")
+        });
+        let reasons: Vec<_> = changes
+            .map(|line| line.split(r#""reason":""#).nth(1)?.split('"').next())
+            .collect();
+        let repeats = reasons.windows(2).any(|two| two[0] == two[1]);
+        assert!(!repeats, "{reasons:?}");
     }
 
     /// Counts the log's lines that report the beginning of a failure for this reason.
@@ -179,10 +193,18 @@ impl World {
     async fn is_exact(&self) {
         self.gate.shows(&[EXACT]).await;
         let key = &self.keys[0];
-        let left = remaining(&self.gate.get(TARGET, key).await);
         let list = self.gate.store.instance.minute(&key.record.account);
-        let counted = self.redis.command(&["LLEN", &list]).await.unwrap();
-        assert_eq!(counted, format!(":{}\r\n", 120 - left));
+        // An answer for which Redis was late comes from the gate's share; the next one need not.
+        let equal = async || {
+            let answer = self.gate.get(TARGET, key).await;
+            ensure!(answer.status == 200, "{answer:?}");
+            let left = remaining(&answer);
+            let counted = self.redis.command(&["LLEN", &list]).await?;
+            let expected = format!(":{}\r\n", 120 - left);
+            ensure!(counted == expected, "{left} are left, and {counted:?}");
+            Ok(())
+        };
+        wait_until("equal counts", SOON, equal).await.unwrap();
     }
 }
 
@@ -263,7 +285,7 @@ async fn fault_26_a_redis_that_is_slow_silent_or_half_open_fails_no_good_key() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_redis_cluster_that_lost_a_master_fails_no_good_key() {
-    let cluster = RedisCluster::start().await.unwrap();
+    let cluster = RedisCluster::start_noticing_losses().await.unwrap();
     let gate = Gate::builder().redis_url(&cluster.url_as("default", ""));
     let gate = gate.start().await;
     let keys: Vec<Key> = (0..ACCOUNTS).map(|_| Key::new()).collect();

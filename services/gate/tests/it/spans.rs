@@ -1,6 +1,7 @@
 //! Requests as spans: their export to a collector, and a collector that is down, which costs no request.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use serde_json::Value;
@@ -12,12 +13,17 @@ const TARGET: &str = "/api/v1/stress";
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "00f067aa0ba902b7";
 
-/// Starts a gate that sends its spans to this endpoint.
+/// Starts a gate that sends its spans to this endpoint, however late that answers.
 async fn gate(endpoint: &str) -> Gate {
+    waiting_for(endpoint, SOON).await
+}
+
+/// Starts a gate that sends its spans to this endpoint, and waits for its answers for so long.
+async fn waiting_for(endpoint: &str, timeout: Duration) -> Gate {
     let gate = Gate::builder()
         .set("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
         .set("OTEL_BSP_SCHEDULE_DELAY", 100)
-        .set("OTEL_EXPORTER_OTLP_TIMEOUT", 1000);
+        .set("OTEL_EXPORTER_OTLP_TIMEOUT", timeout.as_millis());
     gate.start().await
 }
 
@@ -180,7 +186,7 @@ async fn a_collector_that_takes_nothing_costs_no_request_and_delays_no_end() {
         (away.address(), "the collector takes no spans"),
         (silent.address(), "the last spans were not exported"),
     ] {
-        let gate = gate(&format!("http://{address}")).await;
+        let gate = waiting_for(&format!("http://{address}"), Duration::from_secs(1)).await;
         let key = gate.publish(Key::new().on_plan("Unlimited")).await;
         for _ in 0..50 {
             assert_eq!(gate.get(TARGET, &key).await.status, 200);

@@ -3,13 +3,28 @@
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use water_database::writer::History;
-use water_kit::{Running, rows};
+use water_kit::{Running, SOON, rows};
 
 use crate::empty;
 
 /// Number of clients, more than there are connections to PostgreSQL.
 const CLIENTS: usize = 16;
+
+/// Requests a page until it is served: on a busy machine a client may wait longer for a connection than the service
+/// does. If connections were lost, all would wait in vain.
+async fn served(service: &Running) {
+    let asked = Instant::now();
+    loop {
+        let answer = service.get("/api/v1/hydrorisk?limit=100").await;
+        match answer.status {
+            200 => return,
+            503 if asked.elapsed() < SOON => {}
+            _ => panic!("{answer:?}"),
+        }
+    }
+}
 
 /// Clients that request one page after the other, each on one connection.
 fn clients(service: &Arc<Running>) -> JoinSet<()> {
@@ -18,8 +33,7 @@ fn clients(service: &Arc<Running>) -> JoinSet<()> {
         let service = Arc::clone(service);
         clients.spawn(async move {
             for _ in 0..4 {
-                let answer = service.get("/api/v1/hydrorisk?limit=100").await;
-                assert_eq!(answer.status, 200, "{answer:?}");
+                served(&service).await;
             }
         });
     }

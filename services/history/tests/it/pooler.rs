@@ -1,10 +1,10 @@
 //! Both services through PgBouncer, which pools sessions, while PostgreSQL behind it is restarted.
 
 use std::net::Ipv4Addr;
-use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use water_harness::{PgBouncer, Postgres};
+use water_kit::SOON;
 
 use crate::server_faults::site::Site;
 
@@ -17,7 +17,7 @@ async fn services_behind_a_pooler_answer_and_outlive_a_restart_of_the_server() {
     let readers = site.readers().await;
     let server = site.database.server.process();
     server.signal(Signal::SIGINT).unwrap();
-    server.ended(Duration::from_secs(20)).await.unwrap();
+    server.ended(SOON).await.unwrap();
     site.until_refused().await;
     site.database.server.start_again().await.unwrap();
     site.until_served().await;

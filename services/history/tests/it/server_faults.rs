@@ -1,14 +1,17 @@
 //! Faults of PostgreSQL while both services are queried: a page of a history is correct, or refused with 503 in time,
-//! and correct again within 5 s of the fault's end; départements are never affected.
+//! and correct again within 5 s of the fault's end; départements are never affected. Times are judged where nothing
+//! else runs.
 
 mod disk;
 pub mod site;
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use tokio::time::Instant;
 use water_harness::{Network, Postgres, Proxy};
+use water_kit::SOON;
 
 use crate::server_faults::site::{Hogs, Site};
 use crate::{ANALYSES, start};
@@ -20,7 +23,7 @@ async fn fault_28_a_restart_is_over_within_5_seconds() {
     let server = site.database.server.process();
     // SIGINT is PostgreSQL's fast shutdown: it does not wait for its clients.
     server.signal(Signal::SIGINT).unwrap();
-    server.ended(Duration::from_secs(20)).await.unwrap();
+    server.ended(SOON).await.unwrap();
     site.until_refused().await;
     site.database.server.start_again().await.unwrap();
     site.until_served().await;
@@ -97,7 +100,18 @@ async fn a_password_that_is_changed_ends_no_connection_that_is_open() {
     let url = |password: &str| database.url_as(&format!("water_reader:{password}"));
     let before = database.sql("SELECT clock_timestamp()");
     let open = start(&url("first")).ready().await;
-    let served = async || assert_eq!(open.get(ANALYSES).await.status, 200);
+    let asked = Cell::new(0);
+    // On a busy machine one may wait longer for a connection than the service does: it is sent again.
+    let served = async || {
+        loop {
+            asked.set(asked.get() + 1);
+            match open.get(ANALYSES).await.status {
+                200 => return,
+                status => assert_eq!(status, 503),
+            }
+            assert!(asked.get() < 200, "more than a few of 161 are refused");
+        }
+    };
     served().await;
     database.sql("ALTER ROLE water_reader PASSWORD 'second'");
     let tries = || {

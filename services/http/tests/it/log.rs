@@ -33,7 +33,8 @@ impl Log {
     /// Returns all lines so far, and ends the log.
     fn lines(self) -> Result<Vec<Value>> {
         self.lines.close();
-        let bytes: Vec<u8> = self.output.try_iter().flatten().collect();
+        // The writing thread ends once everything is out, and its sender with it.
+        let bytes: Vec<u8> = self.output.iter().flatten().collect();
         let lines = std::str::from_utf8(&bytes)?.lines();
         Ok(lines.map(serde_json::from_str).collect::<Result<_, _>>()?)
     }

@@ -1,10 +1,9 @@
 //! A dry run compares with what is stored, reports what a load would do, and touches no table.
 
-use std::time::Duration;
-
 use anyhow::ensure;
 use serde_json::json;
 use water_harness::wait_until;
+use water_kit::SOON;
 
 use crate::command::{ANALYSES, Ingest, analysis};
 
@@ -19,9 +18,7 @@ impl Ingest {
             ensure!(writers == "0", "{writers} writers are connected");
             Ok(())
         };
-        wait_until("the writers to end", Duration::from_secs(10), ended)
-            .await
-            .unwrap();
+        wait_until("the writers to end", SOON, ended).await.unwrap();
         self.sql(
             "SELECT sum(n_tup_ins), sum(n_tup_upd), sum(n_tup_del) FROM pg_stat_user_tables \
              WHERE schemaname = 'water'",

@@ -39,7 +39,7 @@ async fn provenance_is_a_table_on_a_terminal_and_json_elsewhere() {
 #[tokio::test]
 async fn licence_and_link_are_noted_with_the_load_also_of_rows_that_are_stored() {
     let ingest = Ingest::new().await;
-    let words = "load vigieau - --as-of today --allow-missing --source register";
+    let words = "load vigieau - --as-of 2026-06-01 --allow-missing --source register";
     let rows = br#"[{"code":"34","niveauGraviteMax":null}]"#;
     let first = run(ingest.command(words), rows);
     assert_eq!(first.summary["outcome"], json!("loaded"));

@@ -1,10 +1,9 @@
 //! All stored data, in one short text.
 
 use std::fmt;
-use std::time::Duration;
 
 use water_harness::wait_until;
-use water_kit::Database;
+use water_kit::{Database, SOON};
 
 /// The number of rows and a digest of each table, without the times and numbers that differ from
 /// load to load.
@@ -26,7 +25,7 @@ impl State {
             anyhow::ensure!(sessions == "0", "{sessions} sessions of loaders");
             Ok(Self(stored.to_owned()))
         };
-        let state = wait_until("the loader's session to end", Duration::from_secs(20), read);
+        let state = wait_until("the loader's session to end", SOON, read);
         let state = state.await.unwrap();
         let right = state.0.matches("\nwrong|0").count();
         assert_eq!(right, 2, "totals or anchors are wrong:\n{state}");

@@ -148,7 +148,7 @@ mod tests {
         };
         tokio::select! {
             never = limiter.attend() => match never {},
-            found = wait_until("a probe", Duration::from_secs(20), recovered) => found.unwrap(),
+            found = wait_until("a probe", Duration::from_secs(60), recovered) => found.unwrap(),
         }
     }
 }

@@ -16,9 +16,12 @@ use water_keystore::{
 
 use crate::site::*;
 
-/// A cluster with exactly the users that `redis_acl` prints, seen by the operator and by the gate.
 async fn cluster() -> (RedisCluster, Site, Site) {
-    let cluster = RedisCluster::start().await.unwrap();
+    with_users(RedisCluster::start().await.unwrap()).await
+}
+
+/// The cluster with exactly the users that `redis_acl` prints, seen by the operator and by the gate.
+async fn with_users(cluster: RedisCluster) -> (RedisCluster, Site, Site) {
     let operator = Site::at(cluster.url_as("water-operator", "one"));
     let gate = operator.seen_at(cluster.url_as("water-gate", "two"));
     let hash = |password: &str| hex::encode(Sha256::digest(password)).parse().unwrap();
@@ -244,7 +247,8 @@ async fn accounts_all_over_the_cluster_get_exactly_their_limits_though_a_slot_mo
 
 #[tokio::test]
 async fn a_lost_master_takes_the_cluster_down_and_is_found_again() {
-    let (cluster, _, gate) = cluster().await;
+    let cluster = RedisCluster::start_noticing_losses().await.unwrap();
+    let (cluster, _, gate) = with_users(cluster).await;
     let limiter = gate.limiter(Purpose::Limiter);
     limiter.decides_by_redis().await;
     for master in cluster.masters() {

@@ -50,23 +50,23 @@ async fn a_redis_that_does_not_answer_costs_its_timeout_and_after_five_times_not
     let limiter = Site::on(&redis).limiter(Purpose::Limiter);
     limiter.decides_by_redis().await;
     redis.pause().unwrap();
-    let began = Instant::now();
-    for _ in 0..5 {
-        limiter.admits("acme").await;
-    }
-    let waited = began.elapsed();
-    // 70 to 75 ms each, and below five times the client's own timeout of 500 ms.
-    let five_times = Duration::from_millis(350)..Duration::from_millis(2500);
-    assert!(five_times.contains(&waited), "{waited:?}");
+    let fastest_of = async |requests: u32| {
+        let mut fastest = Duration::MAX;
+        for _ in 0..requests {
+            let began = Instant::now();
+            limiter.admits("acme").await;
+            fastest = fastest.min(began.elapsed());
+        }
+        fastest
+    };
+    let timeout = fastest_of(5).await;
+    // About 75 ms, and below the client's own timeout of 500 ms, which would be that of all five.
+    let range = Duration::from_millis(60)..Duration::from_millis(500);
+    assert!(range.contains(&timeout), "{timeout:?}");
     let status = limiter.standby.status();
     assert!(status.degraded && status.failing.unwrap().0 == Reason::Slow);
-    let mut fastest = Duration::MAX;
-    for _ in 0..10 {
-        let began = Instant::now();
-        limiter.admits("acme").await;
-        fastest = fastest.min(began.elapsed());
-    }
-    assert!(fastest < Duration::from_millis(50), "{fastest:?}");
+    let nothing = fastest_of(10).await;
+    assert!(nothing < timeout / 2, "{nothing:?}");
     redis.resume().unwrap();
     limiter.decides_by_redis().await;
 }

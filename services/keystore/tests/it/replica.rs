@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use water_harness::Redis;
+use anyhow::ensure;
+use water_harness::{Redis, wait_until};
 
 use crate::site::*;
 
@@ -104,7 +105,10 @@ async fn a_copy_stays_current_while_everything_is_loaded_anew() {
     let gate = reloading(&Site::new().await).await;
     let loaded = async {
         while gate.status().loads < 5 {
-            assert!(gate.status().current);
+            let status = gate.status();
+            // A machine that stands still silences the feed, too.
+            let is_silent = status.since_reply >= Some(Duration::from_secs(5));
+            assert!(status.current || is_silent, "{status:?}");
             tokio::task::yield_now().await;
         }
     };
@@ -115,9 +119,10 @@ async fn a_copy_stays_current_while_everything_is_loaded_anew() {
 async fn a_copy_whose_reload_fails_is_not_called_current() {
     let redis = Redis::start().await.unwrap();
     let gate = reloading(&Site::on(&redis)).await;
-    redis.pause().unwrap();
+    // The feed replies, and no shard is read.
+    let denied = ["ACL", "SETUSER", "default", "-hgetall"];
+    redis.command(&denied).await.unwrap();
     gate.doubts().await;
-    redis.resume().unwrap();
 }
 
 #[tokio::test]
@@ -125,7 +130,14 @@ async fn redis_time_goes_on_between_readings() {
     let site = Site::new().await;
     site.ready().await;
     let gate = site.complete_gate("gate-1").await;
-    let here = gate.now().unwrap().as_millis();
-    let there = now().as_millis();
-    assert!(here.abs_diff(there) < 1000, "{here} {there}");
+    // A reading is uncertain by half the time that Redis took to tell it; the next one may be better.
+    let right = async || {
+        let before = now().as_millis();
+        let here = gate.now().unwrap().as_millis();
+        let after = now().as_millis();
+        let range = before - 1000..=after + 1000;
+        ensure!(range.contains(&here), "{here} is not in {range:?}");
+        Ok(())
+    };
+    wait_until("Redis' time", SOON, right).await.unwrap();
 }

@@ -90,7 +90,6 @@ impl Visit for Fields<'_> {
 mod tests {
     use std::fmt;
     use std::sync::mpsc;
-    use std::time::Duration;
 
     use serde_json::{Value, json};
     use tracing::warn;
@@ -121,8 +120,10 @@ mod tests {
     fn logged_by(filter: &str, work: impl FnOnce()) -> Value {
         let (sender, receiver) = mpsc::channel();
         let lines = Lines::start(LineSender(sender));
-        tracing::subscriber::with_default(subscriber(filter, lines).unwrap(), work);
-        let line = receiver.recv_timeout(Duration::from_secs(10)).unwrap();
+        tracing::subscriber::with_default(subscriber(filter, lines.clone()).unwrap(), work);
+        lines.close();
+        // The writing thread ends once everything is out, and its sender with it.
+        let line: Vec<u8> = receiver.iter().flatten().collect();
         assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
         serde_json::from_slice(&line).unwrap()
     }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use tokio::net::TcpStream;
-use water_harness::HttpClient;
+use water_harness::{HttpClient, Port};
 use water_runtime::listener::listen;
 use water_runtime::shutdown::Stage;
 use water_runtime::{DrainOutcome, Shutdown};
@@ -33,7 +33,10 @@ async fn while_stopping_everything_is_served_and_answers_ask_to_close() -> Resul
 
 #[tokio::test]
 async fn a_request_under_way_is_answered_while_draining() -> Result<()> {
-    let server = start(patient(), LONG);
+    // Nobody else takes this port once it is closed.
+    let port = Port::reserve()?;
+    let listener = listen(port.address())?;
+    let server = on(listener, patient(), LONG, Shutdown::default());
     let mut client = server.client().await;
     client.send("GET /held HTTP/1.1\r\nHost: a\r\n\r\n").await?;
     server.wait_for_open(1).await;
