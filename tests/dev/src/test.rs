@@ -101,6 +101,9 @@ pub fn run(asked: &Asked<'_>) -> Result<()> {
         interruption,
         results: Results::default(),
     };
+    if is_whole && asked.tier < Tier::Long {
+        run.summary.note(&record::age()?);
+    }
     let tested = (is_whole && asked.tier >= Tier::Long).then(Tested::now);
     let tested = tested.transpose()?;
     if let Some(refusal) = tested.as_ref().and_then(Tested::refusal) {
