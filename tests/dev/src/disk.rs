@@ -10,11 +10,11 @@ use nix::sys::statvfs::statvfs;
 use crate::clusters::Clusters;
 use crate::project::project;
 
-/// GiB that a test run's cluster fills: images three times over, logs, and what browsers keep, …
+/// GiB that a test run's cluster fills: images three times over, logs, and what browsers keep.
 const CLUSTER: u32 = 3;
-/// … that servers of tests have in the temporary folder at a time, …
+/// GiB that servers of tests have in the temporary folder at a time.
 const TEMPORARY: u32 = 1;
-/// … and of memory: the kubelet ends pods where little of it is left, which looks like a fault of the product.
+/// GiB of memory: the kubelet ends pods where little of it is left, which looks like a fault of the product.
 const MEMORY: u32 = 3;
 
 /// A place with room in it, in GiB.
@@ -80,7 +80,8 @@ fn enough(rooms: &[Room]) -> Result<()> {
         .collect();
     if !lacking.is_empty() {
         bail!(
-            "too little room; free some, on a disk for example by `cargo clean` in other checkouts:\n{}",
+            "too little room; free some, on a disk for example by `cargo clean` in other checkouts, or name another \
+             temporary folder by TMPDIR:\n{}",
             lacking.join("\n")
         );
     }

@@ -121,15 +121,24 @@ pub fn install_missing(packages: &[&[Package]], step: &Step) -> Result<()> {
     }
     let installation = Installation::begin(&mark)?;
     let no_services = KeepServicesStopped::by(Path::new("/usr/sbin/policy-rc.d"))?;
-    if installation.follows_killed {
-        step.say("finishing an installation that was killed");
-        let finished = apt_get_install(&["--fix-broken"], step);
-        finished.context("the Debian packages of an installation that was killed")?;
-    }
-    let installed = install(packages, step).with_context(|| sentence);
+    let installed = finish_killed(&installation, packages, step)
+        .and_then(|()| install(packages, step))
+        .with_context(|| sentence);
     drop(no_services);
     installation.end()?;
     installed
+}
+
+/// Finishes an installation that was killed, if one was.
+fn finish_killed(installation: &Installation, packages: &[&[Package]], step: &Step) -> Result<()> {
+    if !installation.follows_killed {
+        return Ok(());
+    }
+    step.say("finishing an installation that was killed");
+    update(step)?;
+    apt_get_install(&["--fix-broken"], step)?;
+    let packages: Vec<_> = packages.iter().copied().flatten().collect();
+    disable_services(&packages)
 }
 
 /// Installs those that are still missing: another command may just have installed some.
@@ -138,16 +147,29 @@ fn install(packages: &[&[Package]], step: &Step) -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
+    update(step)?;
+    apt_get_install(&names(&missing), step)?;
+    disable_services(&missing)
+}
+
+/// Updates the list of packages once in a command.
+fn update(step: &Step) -> Result<()> {
     static UPDATED: Once = Once::new();
     if !UPDATED.is_completed() {
         step.say("updating the list of packages");
         run(&mut apt_get(&["update"]))?;
         UPDATED.call_once(|| {});
     }
-    apt_get_install(&names(&missing), step)?;
+    Ok(())
+}
+
+/// Keeps the packages' servers from starting with the machine, where they would take ports: we start our own.
+fn disable_services(packages: &[&Package]) -> Result<()> {
     if Path::new("/run/systemd/system").exists() {
-        // We start our own servers; those of the packages would start with the machine and take ports.
-        for package in missing.iter().filter(|package| package.service) {
+        let there = packages
+            .iter()
+            .filter(|package| Path::new(package.file).exists());
+        for package in there.filter(|package| package.service) {
             run(Command::new("systemctl").args(["disable", package.name]))?;
         }
     }

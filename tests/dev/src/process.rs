@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, BufRead, BufReader, PipeReader, Write};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -12,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use crate::project::project;
@@ -75,14 +76,15 @@ pub fn run_reporting(command: &mut Command, report: &mut dyn FnMut(&str)) -> Res
     Ok(())
 }
 
-/// Runs `command`, handing each line that it prints to `report`, and returns its status; kills it once `is_over` holds
-/// for the time since its last line.
+/// Runs `command`, handing each line that it prints to `report`, and returns its status; kills it, with all that it has
+/// started, once `is_over` holds for the time since its last line.
 pub fn run_until(
     command: &mut Command,
     report: &mut dyn FnMut(&str),
     is_over: impl Fn(Duration) -> bool + Sync,
 ) -> Result<ExitStatus> {
-    let (mut child, output) = start(command)?;
+    // A group of its own, so that nothing is left of it that would hold its output.
+    let (mut child, output) = start(command.process_group(0))?;
     let id = Pid::from_raw(i32::try_from(child.id())?);
     let silence = Silence::start();
     let (running, ended) = channel::<()>();
@@ -92,7 +94,7 @@ pub fn run_until(
             while ended.recv_timeout(WATCH_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 if is_over(silence.length()) {
                     // It is still there, at least to be waited for, so that nobody else has its id.
-                    let _ = kill(id, Signal::SIGKILL);
+                    let _ = killpg(id, Signal::SIGKILL);
                     return;
                 }
             }
@@ -305,8 +307,8 @@ mod tests {
     fn a_program_that_has_to_end_keeps_the_lines_that_it_has_printed() {
         let (mut lines, has_begun) = (Vec::new(), AtomicBool::new(false));
         let status = run_until(
-            // The shell becomes the program, so that nothing is left of both.
-            Command::new("sh").args(["-c", "echo begun; exec sleep 600"]),
+            // Both hold the pipe.
+            Command::new("sh").args(["-c", "echo begun; sleep 600; true"]),
             &mut |line| {
                 lines.push(line.to_owned());
                 has_begun.store(true, Ordering::Relaxed);

@@ -144,8 +144,11 @@ impl Suite {
         arguments: &[&str],
         lines: &mut Vec<String>,
     ) -> Result<ExitStatus> {
-        let mut command = Command::new(&self.program);
+        // It ends with this process, whose own group a kill of the run reaches.
+        let mut command = Command::new("setpriv");
         command
+            .args(["--pdeathsig", "KILL"])
+            .arg(&self.program)
             .args(arguments)
             // Passing tests print the figures that they measured.
             .args(["--show-output", "-Zunstable-options", "--report-time"])

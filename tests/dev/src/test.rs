@@ -84,6 +84,8 @@ struct Run {
 /// Runs what the options name. An error says that something failed, the summary above it what.
 pub fn run(asked: &Asked<'_>) -> Result<()> {
     let is_whole = asked.only.is_none();
+    // Whatever ends this run, the report is not an earlier one's.
+    fs::remove_file(project().join(REPORT)).ok();
     let interruption = Interruption::watch()?;
     if asked.is_for_parts() && asked.wants(WHOLE_SYSTEM) {
         clusters::refuse_running()?;
@@ -120,7 +122,8 @@ pub fn run(asked: &Asked<'_>) -> Result<()> {
         printed.iter().for_each(|line| eprintln!("{line}"));
     }
     run.summary.name_flaky(&run.results.flaky, MOST_FLAKY);
-    if is_whole && asked.tier >= Tier::Faults && !run.interruption.has_come() {
+    let has_run = run.results.count > 0 && !run.interruption.has_come();
+    if is_whole && asked.tier >= Tier::Faults && has_run {
         run.report_faults();
     }
     if let Some(tested) = tested

@@ -48,7 +48,7 @@ pub struct Process {
     program: Program,
     log: PathBuf,
     child: Arc<Mutex<Child>>,
-    /// Whether a failure is one of the program's own: nobody asked it to stop.
+    /// Whether the program is to run: nobody has asked it to stop.
     is_wanted: Arc<AtomicBool>,
 }
 
@@ -246,6 +246,7 @@ impl Process {
 
     /// Ends the program as dropping it does. It may have ended already, and nobody needs to hear that.
     pub(crate) fn end(&self) {
+        self.is_wanted.store(false, Ordering::Relaxed);
         let _ = self.signal(self.program.death_signal);
         // A paused program has to go on to end.
         let _ = self.signal(Signal::SIGCONT);

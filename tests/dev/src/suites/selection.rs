@@ -9,9 +9,14 @@ use crate::process::run;
 
 /// Module of the tests that take minutes or measure time.
 const LONG: &str = "long";
-/// Suites with tests that have a longer form, and the module of these; without one it is every test.
-const LONGER_FORMS: [(&str, Option<&str>); 2] =
-    [("operator it", Some("faults")), ("model model", None)];
+/// Suites with tests that have a longer form, in which they judge times, too, and what the name of the test or of one of
+/// its modules begins with.
+const LONGER_FORMS: [(&str, &str); 4] = [
+    ("operator it", "fault"),
+    ("operator it", "api_namespace_deletion"),
+    ("history it", "fault"),
+    ("model model", ""),
+];
 
 /// Tests of a run; each tier has those of the one before, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,7 +65,7 @@ impl Selection {
 
 fn has_longer_form(suite: &str, test: &str) -> bool {
     let mut forms = LONGER_FORMS.iter().filter(|(name, _)| *name == suite);
-    forms.any(|(_, module)| module.is_none_or(|module| is_within(test, module)))
+    forms.any(|(_, beginning)| test.split("::").any(|name| name.starts_with(beginning)))
 }
 
 impl Suite {
@@ -117,6 +122,8 @@ mod tests {
         let alone = |suite| select_in(suite, Tier::Faults, "")[1].clone();
         assert_eq!(alone("gate it"), ["long::b", "a::long::c"]);
         assert_eq!(alone("operator it"), ["long::b", "a::long::c", "faults::d"]);
+        assert!(has_longer_form("history it", "outages::fault_28_a_restart"));
+        assert!(!has_longer_form("gate it", "outages::fault_28_a_restart"));
         assert_eq!(alone("model model").len(), 6);
     }
 

@@ -111,7 +111,17 @@ fn age_in(checkout: &Path, most: u32) -> Result<String> {
 }
 
 fn git(checkout: &Path, arguments: &[&str]) -> Result<String> {
-    let printed = run(Command::new("git").args(arguments).current_dir(checkout))?;
+    let mut git = Command::new("git");
+    git.args(arguments).current_dir(checkout);
+    // No other repository than the checkout's own: neither that of a hook nor one further up.
+    for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
+        git.env_remove(variable);
+    }
+    git.env(
+        "GIT_CEILING_DIRECTORIES",
+        checkout.parent().unwrap_or(checkout),
+    );
+    let printed = run(&mut git)?;
     Ok(printed.trim().to_owned())
 }
 
