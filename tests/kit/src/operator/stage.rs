@@ -1,6 +1,7 @@
 //! A world whose operators reach the API server and Redis through an interceptor, with a gate that follows
 //! the directory, clients that ask it, and all that the invariants need.
 
+use std::borrow::Borrow;
 use std::net::SocketAddr;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -70,6 +71,12 @@ impl Deref for Stage {
     type Target = World;
 
     fn deref(&self) -> &World {
+        &self.world
+    }
+}
+
+impl Borrow<World> for Stage {
+    fn borrow(&self) -> &World {
         &self.world
     }
 }
