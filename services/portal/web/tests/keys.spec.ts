@@ -98,10 +98,11 @@ test('§5.5: a key that its holder revokes is answered 401 once it has left the 
   const ask = async () => {
     const sent = performance.now();
     const { status } = await curl(key, PATH);
-    if (status === 200) accepted.push(sent);
+    if (status !== 401) accepted.push(sent);
     return status;
   };
-  await expect.poll(ask, { intervals: [1] }).toBe(401);
+  // Seldom enough for the account's 120 requests a minute.
+  await expect.poll(ask, { intervals: [250] }).toBe(401);
   test.info().annotations.push({ type: 'revoked to 401', description: `${(performance.now() - clicked).toFixed(0)} ms` });
   // How long it takes is measured elsewhere. Held here is the order: what was sent later is refused, by either gate.
   const left = await gone;

@@ -63,7 +63,8 @@ export class Site {
       if (message.type() === 'error' && own(url)) this.wrong.push({ text: `console: ${message.text()}`, url });
     });
     const failed = (request: Request) => request.headers()['x-poll'] === '1' && this.failedPolls.add(request.url());
-    page.on('response', (answer) => answer.status() >= 500 && failed(answer.request()));
+    // A fault of the portal's own is 500.
+    page.on('response', (answer) => answer.status() > 501 && failed(answer.request()));
     page.on('requestfailed', failed);
   }
 
