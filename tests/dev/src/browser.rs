@@ -14,6 +14,11 @@ use crate::{confidential, environment, web};
 /// Characters of an ordinary text that mean something in a regular expression.
 const SPECIAL: &str = r"\^$.*+?()[]{}|/";
 
+/// Words before Playwright's. It ends with this process, its workers end with it, and each Chromium with its worker, to
+/// which it has a pipe. No namespace holds them: tests end the portal's processes by the machine's ids. Chromium, as
+/// root, raises its own priority above all that it is tested with, unless it must not.
+const LAUNCHER: [&str; 4] = ["setpriv", "--pdeathsig", "KILL", "--bounding-set=-sys_nice"];
+
 /// A choice of browser tests.
 pub struct BrowserTests {
     /// Arguments for Playwright.
@@ -66,13 +71,12 @@ impl BrowserTests {
             fs::remove_dir_all(&folder).context("cannot remove what earlier browser tests left")?;
         }
         fs::create_dir(&folder).context("cannot make the folder of the browser tests")?;
-        // Chromium, as root, raises its own priority above all that it is tested with, unless it must not.
-        let weak = ["setpriv", "--bounding-set=-sys_nice"];
-        let arguments = self.arguments.iter().map(String::as_str);
-        let arguments: Vec<_> = ["test", "--"].into_iter().chain(arguments).collect();
-        let mut npm = under(&weak, &node_js.npm(&web::folder(), &arguments));
-        npm.envs(environment::variables(cluster)?);
-        let status = confidential::run_searched(&mut npm).context("the browser tests' output")?;
+        let mut playwright = node_js.program(&web::folder(), "playwright");
+        playwright.arg("test").args(&self.arguments);
+        let mut playwright = under(&LAUNCHER, &playwright);
+        playwright.envs(environment::variables(cluster)?);
+        let status =
+            confidential::run_searched(&mut playwright).context("the browser tests' output")?;
         let report = folder.join("report.json");
         let report =
             fs::read(&report).with_context(|| format!("cannot read {}", report.display()))?;

@@ -5,6 +5,7 @@
 //! same time.
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,6 +16,9 @@ use crate::{namespace, wait};
 
 const NO_CLUSTER: &str = "no cluster runs: start one with `cargo dev up`";
 const RUNS: &str = "a cluster is running on this machine: stop it with `cargo dev down` (--keep-data keeps its databases)";
+
+/// Name of the cluster of a test run.
+const TEST: &str = "test";
 
 /// A second, unless the machine is busy.
 const SOON: Duration = Duration::from_secs(120);
@@ -71,23 +75,35 @@ impl Clusters {
     /// Claims the development cluster, to start, change or remove it.
     pub fn claim_development(&self) -> Result<Claimed> {
         let claimed = self.claim("development")?;
-        refuse_others(&claimed.cluster)?;
+        self.make_way(&claimed)?;
         make_folder(&claimed.cluster.folder)?;
         Ok(claimed)
     }
 
     /// Claims a new cluster for a test run, where no other one runs.
     pub fn claim_test(&self) -> Result<Claimed> {
-        let claimed = self.claim("test")?;
-        let cluster = &claimed.cluster;
-        refuse_others(cluster)?;
-        // Left by a run that was killed.
-        namespace::stop(cluster)?;
-        if cluster.folder.exists() {
-            remove_files(cluster)?;
+        let claimed = self.claim(TEST)?;
+        self.make_way(&claimed)?;
+        if claimed.cluster.folder.exists() {
+            remove_files(&claimed.cluster)?;
         }
-        make_folder(&cluster.folder)?;
+        make_folder(&claimed.cluster.folder)?;
         Ok(claimed)
+    }
+
+    /// Ends the cluster of a test run that was killed, and fails where another than the claimed one runs. A test run
+    /// holds the lock for as long as its cluster is there: that the lock is ours proves that the run is dead.
+    fn make_way(&self, claimed: &Claimed) -> Result<()> {
+        let test = self.cluster(TEST);
+        namespace::end(&test)?;
+        let running = namespace::running()?;
+        let is_claimed = |cluster: &Cluster| cluster.folder == claimed.cluster.folder;
+        ensure!(running.iter().all(is_claimed), RUNS);
+        // Link and control groups are those of the claimed one, if that runs.
+        if running.is_empty() {
+            namespace::stop(&test)?;
+        }
+        Ok(())
     }
 
     fn cluster(&self, name: &str) -> Cluster {
@@ -118,34 +134,26 @@ impl Clusters {
     }
 }
 
-/// Fails where a cluster runs or a command is at work on one: a test run cannot start its own then. What a killed test
-/// run has left is none.
-pub fn refuse_running() -> Result<()> {
-    let claimed = Clusters::of_user()?.claim("test")?;
-    refuse_others(&claimed.cluster)
-}
-
-/// Fails where another cluster than this one runs. A run that is killed takes its cluster along, whose link goes last:
-/// it is waited for.
-fn refuse_others(cluster: &Cluster) -> Result<()> {
-    let is_free = wait::until(SOON, "the link of a cluster that has ended is gone", || {
-        if !namespace::link_exists() || namespace::init_process(cluster)?.is_some() {
-            return Ok(Some(true));
-        }
-        Ok(namespace::any_runs()?.then_some(false))
-    });
-    ensure!(is_free.context(RUNS)?, RUNS);
-    Ok(())
+/// Removes the cluster of a test run that was killed, and fails where one runs or a command is at work on one: a test
+/// run cannot start its own then.
+pub fn make_way_for_test() -> Result<()> {
+    Clusters::of_user()?.claim_test().map(drop)
 }
 
 fn make_folder(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))
 }
 
-/// Removes all files of a cluster that does not run.
+/// Removes all files of a cluster that does not run. The browser of a run that was killed may write some until it ends.
 pub fn remove_files(cluster: &Cluster) -> Result<()> {
-    fs::remove_dir_all(&cluster.folder)
-        .with_context(|| format!("cannot remove {}", cluster.folder.display()))
+    let folder = cluster.folder.display();
+    let what = format!("{folder} is removed");
+    wait::until(SOON, &what, || match fs::remove_dir_all(&cluster.folder) {
+        Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(None),
+        removed => removed
+            .map(Some)
+            .with_context(|| format!("cannot remove {folder}")),
+    })
 }
 
 /// Removes the files of a cluster that does not run, but for the stores' data.

@@ -123,11 +123,11 @@ fn read(file: &Path) -> Result<Vec<u8>> {
     }
 }
 
-/// Time for which output may still come after the program's end: from one that it left behind.
-const LINGER: Duration = Duration::from_secs(5);
+/// Longest time after the program's end until its output has ended, too: a program that it left behind may write on.
+const LINGER: Duration = Duration::from_secs(60);
 
-/// Runs `command` to its end and returns its status, or the error that its output holds an API key, whatever
-/// its status.
+/// Runs `command` to its end and returns its status, or the error that its output holds an API key or does not end,
+/// whatever its status.
 pub fn run_searched(command: &mut Command) -> Result<ExitStatus> {
     let mut child = command
         .stdout(Stdio::piped())
@@ -141,10 +141,15 @@ pub fn run_searched(command: &mut Command) -> Result<ExitStatus> {
     thread::spawn(move || show(stderr, io::stderr(), &again));
     thread::spawn(move || show(stdout, io::stdout(), &ended));
     let status = child.wait().context("cannot wait for its end")?;
-    let found = (0..2).find_map(|_| outputs.recv_timeout(LINGER).ok()?);
-    if let Some(key) = found {
+    let searched = [(); 2].map(|()| outputs.recv_timeout(LINGER));
+    if let Some(key) = searched.iter().flatten().flatten().next() {
         bail!("the output holds the text of the API key {key}…");
     }
+    ensure!(
+        searched.iter().all(Result::is_ok),
+        "it ended with {status}, and its output could not be searched to the end: a program that it left behind keeps it \
+         open"
+    );
     Ok(status)
 }
 

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use nix::sys::statvfs::statvfs;
+use water_harness::programs::{Program, cache, remove_unfinished};
+use water_harness::scratch_directory;
 
 use crate::clusters::Clusters;
 use crate::project::project;
@@ -14,6 +16,8 @@ use crate::project::project;
 const CLUSTER: u32 = 3;
 /// GiB that servers of tests have in the temporary folder at a time.
 const TEMPORARY: u32 = 1;
+/// GiB that a build of the Go programs fills beside the checkout: 1.1 of modules, 3.0 of compiled packages, and its own work.
+const GO: u32 = 6;
 /// GiB of memory: the kubelet ends pods where little of it is left, which looks like a fault of the product.
 const MEMORY: u32 = 3;
 
@@ -26,10 +30,13 @@ struct Room {
 
 /// Checks that so many GiB are free in the checkout, and enough wherever else a test run needs room; a place that
 /// shares the checkout's disk is part of its figure. An error before the first step says more than tests that fail on a
-/// full disk.
+/// full disk. What test programs and builds that were killed have left is removed first.
 pub fn has_room(needed: u32) -> Result<()> {
+    // Removes such folders without a lock, too: those of programs that were killed.
+    scratch_directory("room").context("cannot make a folder in the temporary folder")?;
+    remove_unfinished()?;
     let memory = fs::read_to_string("/proc/meminfo").context("cannot read /proc/meminfo")?;
-    enough(&[
+    let mut rooms = vec![
         Room::on_disk(&project().join("target"), needed)?,
         Room::on_disk(Clusters::of_user()?.folder(), CLUSTER)?,
         Room::on_disk(&temp_dir(), TEMPORARY)?,
@@ -38,7 +45,18 @@ pub fn has_room(needed: u32) -> Result<()> {
             free: available(&memory).context("/proc/meminfo does not tell what is available")?,
             needed: MEMORY,
         },
-    ])
+    ];
+    rooms.extend(of_go()?);
+    enough(&rooms)
+}
+
+/// Returns the place of the Go programs, where some are to be built. Go's own caches are usually beside it.
+fn of_go() -> Result<Option<Room>> {
+    let is_built = |program: &Program| program.path().is_ok_and(|path| path.exists());
+    if Program::ALL.iter().all(is_built) {
+        return Ok(None);
+    }
+    Ok(Some(Room::on_disk(&cache()?, GO)?))
 }
 
 impl Room {

@@ -93,10 +93,11 @@ enum Command {
         /// in WATER_VERSIONS of `cargo dev env`.
         version: Option<String>,
     },
-    /// Run every check and the tests that every change has to pass, on a separate cluster.
+    /// Run every check and the tests that every change has to pass, on a separate cluster. The tables and the
+    /// summary stay in target/test-report.txt.
     Test {
         /// Run only the parts whose name contains this, such as "whole-system"; or, where no part has it, the
-        /// tests whose path contains it, such as "gate it limits".
+        /// tests whose path contains it, such as "gate it limits". Their report is target/test-report-only.txt.
         #[arg(long)]
         only: Option<String>,
         /// Run the tests that take minutes or measure time, too, and record that all have passed, unless only

@@ -3,8 +3,11 @@
 //! Nothing is written down about it: the namespaces' process 1 is found by its arguments, so that a
 //! run that was interrupted at any moment leaves nothing that a later one could not find.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -62,23 +65,11 @@ pub fn start(cluster: &Cluster, lifetime: Lifetime) -> Result<()> {
 
 /// Ends everything in the namespaces and removes what the kernel does not remove by itself.
 pub fn stop(cluster: &Cluster) -> Result<()> {
-    for process in processes(cluster)? {
-        match kill(process, Signal::SIGKILL) {
-            Ok(()) | Err(Errno::ESRCH) => {}
-            Err(error) => {
-                return Err(error).with_context(|| format!("cannot end process {process}"));
-            }
-        }
+    end(cluster)?;
+    // The link goes with its namespace, a moment later, unless something else holds that.
+    if link_exists() {
+        ip(&format!("link delete {NAME}")).ok();
     }
-    wait::until(SOON, "the cluster's processes are gone", || {
-        // A child of this very process (a test run's) is gone only when it has been waited for.
-        while let Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) =
-            waitpid(None, Some(WaitPidFlag::WNOHANG))
-        {}
-        Ok(processes(cluster)?.is_empty().then_some(()))
-    })?;
-    // The link goes with its namespace, a moment later; asking for it only makes that moment shorter.
-    ip(&format!("link delete {NAME}")).ok();
     wait::until(SOON, "the cluster's link is gone", || {
         Ok((!link_exists()).then_some(()))
     })?;
@@ -88,16 +79,38 @@ pub fn stop(cluster: &Cluster) -> Result<()> {
     })
 }
 
-/// Returns process 1 of the cluster's namespaces, as the machine numbers it.
-pub fn init_process(cluster: &Cluster) -> Result<Option<Pid>> {
-    Ok(find_processes(|words| is_init(words, cluster))?
-        .first()
-        .copied())
+/// Ends process 1 of the namespaces, which takes everything in them along.
+pub fn end(cluster: &Cluster) -> Result<()> {
+    let ended = processes(cluster)?;
+    for process in &ended {
+        match kill(*process, Signal::SIGKILL) {
+            Ok(()) | Err(Errno::ESRCH) => {}
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot end process {process}"));
+            }
+        }
+    }
+    // A child of this very process (a test run's) is gone only when it has been waited for; what other threads have
+    // started they wait for themselves.
+    let has_ended = |process: &Pid| {
+        let status = waitpid(*process, Some(WaitPidFlag::WNOHANG));
+        !matches!(status, Ok(WaitStatus::StillAlive))
+    };
+    wait::until(SOON, "the cluster's processes are gone", || {
+        let are_gone = ended.iter().all(has_ended) && processes(cluster)?.is_empty();
+        Ok(are_gone.then_some(()))
+    })
 }
 
-/// Whether process 1 of any cluster is there.
-pub fn any_runs() -> Result<bool> {
-    Ok(!find_processes(is_any_init)?.is_empty())
+/// Returns process 1 of the cluster's namespaces, as the machine numbers it.
+pub fn init_process(cluster: &Cluster) -> Result<Option<Pid>> {
+    let of_cluster = |pid, words: &[&[u8]]| is_init(words, cluster).then_some(pid);
+    Ok(find_processes(of_cluster)?.first().copied())
+}
+
+/// Returns the clusters whose process 1 is there, whoever has started them.
+pub fn running() -> Result<Vec<Cluster>> {
+    find_processes(|_, words| cluster_of_init(words))
 }
 
 /// Whether the machine has a cluster's network link.
@@ -147,23 +160,38 @@ fn spawn(cluster: &Cluster, lifetime: Lifetime) -> Result<Pid> {
     })
 }
 
-fn is_init(words: &[&[u8]], cluster: &Cluster) -> bool {
-    let folder = cluster.folder.as_os_str().as_encoded_bytes();
-    is_any_init(words) && words.windows(2).any(|pair| pair == [b"--folder", folder])
+/// Whether a process has the same root of all files as this one.
+fn shares_files(pid: i32) -> bool {
+    let root = |path: String| fs::metadata(path).map(|root| (root.dev(), root.ino())).ok();
+    root(format!("/proc/{pid}/root/")) == root("/".to_owned())
 }
 
-fn is_any_init(words: &[&[u8]]) -> bool {
-    words.get(1) == Some(&b"init".as_slice()) && words.contains(&b"--folder".as_slice())
+fn is_init(words: &[&[u8]], cluster: &Cluster) -> bool {
+    cluster_of_init(words).is_some_and(|found| found.folder == cluster.folder)
+}
+
+/// Returns the cluster whose process 1 has these words as its command line.
+fn cluster_of_init(words: &[&[u8]]) -> Option<Cluster> {
+    let program = Path::new(OsStr::from_bytes(words.first()?));
+    let is_init = program.ends_with("water-dev") && words.get(1) == Some(&b"init".as_slice());
+    let named = words.windows(2).find(|pair| pair[0] == b"--folder")?;
+    is_init.then(|| Cluster {
+        folder: OsStr::from_bytes(named[1]).into(),
+    })
 }
 
 /// Returns process 1, and the `unshare` that waits for it.
 fn processes(cluster: &Cluster) -> Result<Vec<Pid>> {
     let folder = cluster.folder.as_os_str().as_encoded_bytes();
-    find_processes(|words| words.windows(2).any(|pair| pair == [b"--folder", folder]))
+    find_processes(|pid, words: &[&[u8]]| {
+        let is_named = words.windows(2).any(|pair| pair == [b"--folder", folder]);
+        is_named.then_some(pid)
+    })
 }
 
-/// Returns the processes whose command line, as words, satisfies `wanted`.
-fn find_processes(wanted: impl Fn(&[&[u8]]) -> bool) -> Result<Vec<Pid>> {
+/// Returns what `wanted` makes of the machine's processes and the words of their command lines. Those of containers,
+/// which have folders of their own, are left out.
+fn find_processes<T>(wanted: impl Fn(Pid, &[&[u8]]) -> Option<T>) -> Result<Vec<T>> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").context("cannot read /proc")? {
         let entry = entry?;
@@ -179,9 +207,7 @@ fn find_processes(wanted: impl Fn(&[&[u8]]) -> bool) -> Result<Vec<Pid>> {
             continue;
         };
         let words: Vec<_> = command_line.split(|byte| *byte == 0).collect();
-        if wanted(&words) {
-            found.push(Pid::from_raw(pid));
-        }
+        found.extend(wanted(Pid::from_raw(pid), &words).filter(|_| shares_files(pid)));
     }
     Ok(found)
 }
@@ -265,6 +291,25 @@ pub fn ip(arguments: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cluster_is_known_by_the_command_line_of_its_process_1() {
+        let folder = |line: &str| {
+            let words: Vec<_> = line.split(' ').map(str::as_bytes).collect();
+            cluster_of_init(&words).map(|cluster| cluster.folder)
+        };
+        let found = folder("/target/water-dev init --folder /state/test");
+        assert_eq!(found.unwrap(), Path::new("/state/test"));
+        for other in [
+            "unshare --fork /target/water-dev init --folder /state/test",
+            "/usr/bin/another init --folder /state/test",
+            "/target/water-dev init",
+            "/target/water-dev init --folder",
+            "git init /state/test",
+        ] {
+            assert_eq!(folder(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn a_group_gets_its_weight_in_the_hierarchies_that_have_one() {

@@ -95,12 +95,20 @@ impl NodeJs {
         npm
     }
 
+    /// Returns a program of the packages that are installed in the folder, started without npm: one that npm starts is
+    /// the child of a shell, not of this process, and would outlive it.
+    pub fn program(&self, folder: &Path, name: &str) -> Command {
+        let mut program = self.command(folder.join("node_modules/.bin").join(name));
+        program.current_dir(folder);
+        program
+    }
+
     /// Returns the search path of programs, on which `node` and `npm` are found first.
     pub fn path(&self) -> &OsStr {
         &self.path
     }
 
-    fn command(&self, program: &str) -> Command {
+    fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command.env("PATH", &self.path);
         command

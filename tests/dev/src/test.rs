@@ -30,8 +30,10 @@ use places::{Places, queues};
 use record::{RECORD, Tested};
 use summary::Summary;
 
-/// File with the tables and the summary of the last run, from the checkout's root.
+/// File with the tables and the summary of the last whole run, from the checkout's root, …
 const REPORT: &str = "target/test-report.txt";
+/// … and of the last one of some parts or tests.
+const REPORT_OF_SOME: &str = "target/test-report-only.txt";
 
 const WHOLE_SYSTEM: &str = "whole-system tests on a cluster";
 const COMPONENTS: &str = "unit and component tests";
@@ -54,6 +56,11 @@ pub struct Asked<'a> {
 impl Asked<'_> {
     fn wants(&self, part: &str) -> bool {
         self.only.is_none_or(|only| part.contains(only))
+    }
+
+    /// Returns the file of the run's report, from the checkout's root.
+    fn report(&self) -> &'static str {
+        self.only.map_or(REPORT, |_| REPORT_OF_SOME)
     }
 
     /// Whether whole parts run, not single tests.
@@ -85,11 +92,12 @@ struct Run {
 pub fn run(asked: &Asked<'_>) -> Result<()> {
     let is_whole = asked.only.is_none();
     // Whatever ends this run, the report is not an earlier one's.
-    fs::remove_file(project().join(REPORT)).ok();
+    fs::remove_file(project().join(asked.report())).ok();
     let interruption = Interruption::watch()?;
     if asked.is_for_parts() && asked.wants(WHOLE_SYSTEM) {
-        clusters::refuse_running()?;
+        clusters::make_way_for_test()?;
     }
+    // After what an earlier run has left is gone: it is no reason to refuse.
     if is_whole {
         let has_run = marks::exist();
         disk::has_room(if has_run { LATER_RUN } else { FIRST_RUN })?;
@@ -136,7 +144,7 @@ pub fn run(asked: &Asked<'_>) -> Result<()> {
     let profile = profile.report(run.results.times, asked.profile);
     let report = format!("{profile}\nSummary\n{}", run.summary);
     eprintln!("{report}");
-    keep(&report)?;
+    keep(&report, asked.report())?;
     if run.summary.has_failed() {
         bail!("not everything passed");
     }
@@ -186,7 +194,7 @@ impl Run {
         let (senders, queues) = queues();
         senders.send(suites);
         if on_cluster {
-            clusters::refuse_running()?;
+            clusters::make_way_for_test()?;
             prepare(true, &self.timeline)?;
             self.part(WHOLE_SYSTEM, |run| {
                 whole_system::run(run, &queues.cluster, in_browser.as_ref())
@@ -278,8 +286,8 @@ fn both(one: Result<()>, other: Result<()>) -> Result<()> {
 }
 
 /// Keeps the tables and the summary of a run as a file.
-fn keep(report: &str) -> Result<()> {
-    let file = project().join(REPORT);
+fn keep(report: &str, file: &str) -> Result<()> {
+    let file = project().join(file);
     fs::create_dir_all(file.parent().context("a folder")?)
         .and_then(|()| fs::write(&file, format!("{report}\n")))
         .with_context(|| format!("cannot write {}", file.display()))
@@ -308,4 +316,24 @@ fn prepare(whole_system: bool, timeline: &Timeline) -> Result<()> {
     progress.step("Rest of the packages, pages and binaries", |step| {
         rest.finish(step)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_of_some_tests_keeps_the_report_of_the_last_whole_run() {
+        let report = |only| {
+            let asked = Asked {
+                only,
+                tier: Tier::First,
+                profile: false,
+            };
+            asked.report()
+        };
+        assert_eq!(report(None), REPORT);
+        assert_ne!(report(Some("lints")), REPORT);
+        assert_ne!(report(Some("gate it limits")), REPORT);
+    }
 }

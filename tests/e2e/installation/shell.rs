@@ -11,6 +11,21 @@ use anyhow::{Context, Result};
 use water_e2e::{Cluster, text_of};
 use water_harness::{programs, programs::Program, scratch_directory};
 
+/// Words before those of a shell. Its commands block their thread, so that no deadline of a wait would end them: Helm
+/// itself waits for five minutes. In a process namespace of their own all of them end with the test program, and none
+/// goes on to install something in the cluster of a later run.
+const LAUNCHER: [&str; 9] = [
+    "setpriv",
+    "--pdeathsig",
+    "KILL",
+    "unshare",
+    "--pid",
+    "--fork",
+    "--kill-child",
+    "timeout",
+    "15m",
+];
+
 /// Search path, kubeconfig and home of every command.
 pub struct Shell {
     path: OsString,
@@ -46,16 +61,16 @@ impl Shell {
         folder: &Path,
         variables: &[(&str, String)],
     ) -> Result<String> {
-        // They block their thread, so that no deadline of a wait would end them; Helm itself waits for five minutes.
-        let mut bash = Command::new("timeout");
-        bash.args(["15m", "bash", "-euo", "pipefail", "-c", commands])
+        let mut bash = Command::new(LAUNCHER[0]);
+        bash.args(&LAUNCHER[1..])
+            .args(["bash", "-euo", "pipefail", "-c", commands])
             .current_dir(folder)
             .env("PATH", &self.path)
             .env("KUBECONFIG", &self.kubeconfig)
             // The clients' caches go with the test.
             .env("HOME", &self.home)
             .envs(variables.iter().map(|(name, value)| (name, value)));
-        let output = bash.output().context("start timeout")?;
+        let output = bash.output().context("start setpriv")?;
         text_of(&output).with_context(|| format!("these commands failed:\n{commands}"))
     }
 }

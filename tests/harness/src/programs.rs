@@ -45,6 +45,12 @@ const LINKER_FLAGS: &str = concat!(
     " -X k8s.io/client-go/pkg/version.gitVersion=v1.35.4"
 );
 
+/// File in a module's folder that is locked while its programs are built.
+const LOCK: &str = "lock";
+
+/// Folders in it that only a build needs: the compiler's, and that of programs that are not linked yet.
+const TEMPORARY: [&str; 2] = ["work", "unfinished"];
+
 /// A program of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
@@ -162,7 +168,7 @@ impl Module {
         }
         fs::create_dir_all(&folder)
             .with_context(|| format!("cannot make the cache {}", folder.display()))?;
-        let lock = File::create(folder.join("lock")).context("cannot make the cache's lock")?;
+        let lock = File::create(folder.join(LOCK)).context("cannot make the cache's lock")?;
         lock.lock().context("cannot lock the cache of programs")?;
         let missing = missing();
         if missing.is_empty() {
@@ -194,14 +200,15 @@ impl Module {
         let list = ["list", "-mod=readonly", &pins, "-deps"];
         let listed = self.ask(&[&list[..], &packages].concat())?;
         progress.packages = listed.lines().count();
-        let unfinished = folder.join("unfinished");
-        fs::create_dir_all(&unfinished)
-            .with_context(|| format!("cannot make {}", unfinished.display()))?;
-        let work = folder.join("work");
-        empty(&work).with_context(|| format!("cannot empty {}", work.display()))?;
+        let [work, unfinished] = TEMPORARY.map(|name| folder.join(name));
+        for folder in [&work, &unfinished] {
+            empty(folder).with_context(|| format!("cannot empty {}", folder.display()))?;
+        }
+        // It ends with this process: one that went on would write where the next build does.
+        let go = ["setpriv", "--pdeathsig", "KILL", "go"];
         let build = ["build", "-v", "-mod=readonly", &pins, "-trimpath"];
         let mut go = self
-            .go(&build)
+            .command(&[&go[..], &build].concat())
             .args([COMPILER_FLAGS, LINKER_FLAGS, "-o"])
             .arg(&unfinished)
             .args(&packages)
@@ -237,18 +244,58 @@ impl Module {
             fs::rename(unfinished.join(program.name()), &file)
                 .with_context(|| format!("cannot put {} in its place", file.display()))?;
         }
-        fs::remove_dir_all(&unfinished)
-            .and_then(|()| fs::remove_dir_all(&work))
+        remove(&unfinished)
+            .and_then(|()| remove(&work))
             .context("cannot remove the folders of unfinished programs")
     }
 }
 
+/// Removes what builds that were killed have left, in gigabytes: where somebody builds, the lock is held.
+pub fn remove_unfinished() -> Result<()> {
+    let cache = cache()?;
+    remove_unfinished_in(&cache)
+        .with_context(|| format!("cannot remove unfinished programs in {}", cache.display()))
+}
+
+fn remove_unfinished_in(cache: &Path) -> io::Result<()> {
+    if !cache.exists() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(cache)? {
+        let folder = entry?.path();
+        // The cache has other tools, too, which have no such lock.
+        let Ok(lock) = File::open(folder.join(LOCK)) else {
+            continue;
+        };
+        if lock.try_lock().is_err() {
+            continue;
+        }
+        for name in TEMPORARY {
+            remove(&folder.join(name))?;
+        }
+    }
+    Ok(())
+}
+
 /// Makes an empty folder, in place of one that may be there.
 fn empty(folder: &Path) -> io::Result<()> {
-    if folder.exists() {
-        fs::remove_dir_all(folder)?;
-    }
+    remove(folder)?;
     fs::create_dir(folder)
+}
+
+/// Removes a folder, if it is there. The compilers of a build that was killed make a last file each until they end.
+fn remove(folder: &Path) -> io::Result<()> {
+    const ATTEMPTS: usize = 20;
+    let mut removed = Ok(());
+    for _ in 0..ATTEMPTS {
+        removed = fs::remove_dir_all(folder);
+        match &removed {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
+            _ => break,
+        }
+    }
+    removed
 }
 
 fn link_names(node: &Path) -> Result<()> {
@@ -276,6 +323,8 @@ pub fn cache() -> Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -287,5 +336,30 @@ mod tests {
             assert_eq!(fs::read_dir(&work).unwrap().count(), 0);
             fs::create_dir_all(work.join("go-build1/b001")).unwrap();
         }
+    }
+
+    #[test]
+    fn unfinished_programs_are_removed_where_nobody_builds() {
+        let cache = tempfile::tempdir().unwrap();
+        let [killed, running] = ["killed", "running"].map(|name| cache.path().join(name));
+        let begin = |folder: &Path| {
+            fs::create_dir_all(folder.join("work/go-build1")).unwrap();
+            fs::create_dir_all(folder.join("unfinished")).unwrap();
+            File::create(folder.join("node")).unwrap();
+            File::create(folder.join(LOCK)).unwrap()
+        };
+        begin(&killed);
+        let held = begin(&running);
+        held.lock().unwrap();
+        let left = |folder: &Path| {
+            let names = fs::read_dir(folder).unwrap();
+            names
+                .map(|entry| entry.unwrap().file_name())
+                .collect::<BTreeSet<_>>()
+        };
+        remove_unfinished_in(cache.path()).unwrap();
+        assert_eq!(left(&killed), ["lock", "node"].map(Into::into).into());
+        assert_eq!(left(&running).len(), 4);
+        remove_unfinished_in(&cache.path().join("missing")).unwrap();
     }
 }

@@ -1,9 +1,8 @@
 //! What the pages show of the data: the map beside the API, the history, the reference's recipes.
 import { fr } from '../src/words/fr';
-import { mkdtempSync, readFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { curl, curlHome, person, run } from './cluster';
+import { curl, curlHome, folder, person, run } from './cluster';
 import { expect, freshTitle, makeKey, openKeys, revokeKey, signIn, test } from './site';
 
 type Stress = { dept: string; stressIndex: number; level: keyof typeof fr.map.levels };
@@ -117,7 +116,7 @@ test('every curl recipe of the reference runs', async ({ site }) => {
   const recipes = await page.locator('[data-recipe]').evaluateAll((all) => all.map((one) => ({ name: one.getAttribute('data-recipe') ?? '', text: one.textContent ?? '' })));
   expect(recipes.map(({ name }) => name).sort()).toEqual(Object.keys(fr.docs.recipe).sort());
   const home = curlHome();
-  const cwd = mkdtempSync(join(tmpdir(), 'recipes-'));
+  const cwd = folder('recipes');
   for (const { name, text } of recipes) {
     const printed = await run('bash', ['-euo', 'pipefail', '-c', text], { cwd, env: { CURL_HOME: home, WATER_KEY: key } });
     const result = { walk: 'analyses.ndjson', etag: 'stress.json' }[name];

@@ -48,11 +48,12 @@ impl Module {
         }
     }
 
-    /// Returns `go` in the module.
-    pub fn go(self, arguments: &[&str]) -> Command {
-        let mut go = Command::new("go");
+    /// Returns a command, of its program and arguments, in the module: `go`, or what starts it.
+    pub fn command(self, words: &[&str]) -> Command {
+        let mut command = Command::new(words[0]);
         // Without cgo the programs are static: they run in a pod that has no file system.
-        go.args(arguments)
+        command
+            .args(&words[1..])
             .current_dir(self.source())
             .env("CGO_ENABLED", "0")
             // A compiler lives for seconds: collecting its garbage eight times more rarely saves a quarter
@@ -60,7 +61,7 @@ impl Module {
             .env("GOGC", "800")
             .env("GOMEMLIMIT", "2GiB")
             .stdin(Stdio::null());
-        go
+        command
     }
 
     /// Returns the standard output of `go` in the module, which may download modules for it.
@@ -85,7 +86,8 @@ impl Module {
     }
 
     fn run(self, arguments: &[&str]) -> Result<Output> {
-        self.go(arguments).output().context(
+        let mut go = self.command(&[&["go"], arguments].concat());
+        go.output().context(
             "cannot start `go`: install Go 1.26 or later (https://go.dev/dl) and have `go` on the PATH",
         )
     }
