@@ -6,11 +6,11 @@ mod readme;
 mod shell;
 mod stores;
 
-use std::{net::Ipv4Addr, time::Duration};
+use std::net::Ipv4Addr;
 
 use anyhow::{Context, Result, bail, ensure};
 use futures::future::join_all;
-use water_e2e::{Cluster, Component, Pod, Water, condition, project};
+use water_e2e::{Cluster, Component, PATIENCE, Pod, Water, condition, project};
 use water_harness::HttpClient;
 
 use shell::Shell;
@@ -19,11 +19,6 @@ use stores::Stores;
 /// Two installations at the same time, each at a host `<namespace>.example`.
 const DOCUMENTED: &str = "water-as-documented";
 const DELETED: &str = "water-deleted";
-/// Longer than Helm itself waits.
-const INSTALLATION: Duration = Duration::from_secs(310);
-
-/// The gates have 35 s to end, the operator 60, and Kubernetes begins after 5.
-const NAMESPACE_GONE: Duration = Duration::from_secs(120);
 
 /// Place in the notes after the first request, at which the end of it all begins.
 const BEFORE_AN_UNINSTALL: &str = "\nBefore an uninstall";
@@ -85,6 +80,43 @@ fn remove(cluster: &Cluster, shell: &Shell, namespace: &str) -> Result<()> {
     cluster.kubectl.run(&namespace).map(drop)
 }
 
+/// A second installation. Dropped, this removes what a failed test has left of it, while its stores are still there:
+/// the next tests find the cluster without it. A test that was killed leaves it to the next run's `remove`.
+struct Second<'a> {
+    cluster: &'a Cluster,
+    shell: &'a Shell,
+    namespace: &'a str,
+    is_removed: bool,
+}
+
+impl<'a> Second<'a> {
+    fn new(cluster: &'a Cluster, shell: &'a Shell, namespace: &'a str) -> Self {
+        Self {
+            cluster,
+            shell,
+            namespace,
+            is_removed: false,
+        }
+    }
+
+    /// Removes what is left of it, and fails where that does; without this, only a line is printed.
+    fn remove(mut self) -> Result<()> {
+        self.is_removed = true;
+        remove(self.cluster, self.shell, self.namespace)
+    }
+}
+
+impl Drop for Second<'_> {
+    fn drop(&mut self) {
+        if self.is_removed {
+            return;
+        }
+        if let Err(error) = remove(self.cluster, self.shell, self.namespace) {
+            println!("{} could not be removed: {error:#}", self.namespace);
+        }
+    }
+}
+
 #[tokio::test]
 async fn fault_40_the_readmes_commands_install_an_api_that_answers_keeps_its_clients_apart_and_loads_data()
 -> Result<()> {
@@ -92,6 +124,7 @@ async fn fault_40_the_readmes_commands_install_an_api_that_answers_keeps_its_cli
     let shell = Shell::new(&cluster)?;
     remove(&cluster, &shell, DOCUMENTED)?;
     let stores = Stores::start(cluster.own_address().await?).await?;
+    let second = Second::new(&cluster, &shell, DOCUMENTED);
     stores.prepare(&shell, DOCUMENTED).await?;
     let notes = install(&cluster, &shell, DOCUMENTED)?;
     let (issue, uninstall) = notes
@@ -106,7 +139,7 @@ async fn fault_40_the_readmes_commands_install_an_api_that_answers_keeps_its_cli
     strangers_slow_nobody_else_down(&documented.water, &cluster).await?;
     loads::reach_the_clients(&documented, &shell, key).await?;
     shell.run(&commands(uninstall), &project(), &[])?;
-    remove(&cluster, &shell, DOCUMENTED)
+    second.remove()
 }
 
 #[tokio::test]
@@ -115,12 +148,11 @@ async fn deleting_the_namespace_of_an_installation_whose_keys_are_in_use_ends() 
     let shell = Shell::new(&cluster)?;
     remove(&cluster, &shell, DELETED)?;
     let stores = Stores::start(cluster.own_address().await?).await?;
+    let second = Second::new(&cluster, &shell, DELETED);
     stores.prepare(&shell, DELETED).await?;
     install(&cluster, &shell, DELETED)?;
     let documented = cluster.in_namespace(DELETED, &host(DELETED));
-    documented
-        .wait_for_api("Ready", "True", INSTALLATION)
-        .await?;
+    documented.wait_for_api("Ready", "True").await?;
     let keys = documented.keys_of_accounts("in-use", 5).await?;
     let gates = Component::Gate.pods(&documented)?;
     for key in &keys {
@@ -134,7 +166,7 @@ async fn deleting_the_namespace_of_an_installation_whose_keys_are_in_use_ends() 
         Ok(())
     };
     documented
-        .wait_until("the ApiKeys to be let go", NAMESPACE_GONE, freed)
+        .wait_for_steps("the ApiKeys to be let go", freed)
         .await?;
     // The gates have ended, or end: one answer after the other would take as long as each is waited for.
     let lives = keys.iter().map(|key| is_accepted_by_any(&gates, key));
@@ -155,8 +187,9 @@ async fn deleting_the_namespace_of_an_installation_whose_keys_are_in_use_ends() 
         Ok(())
     };
     documented
-        .wait_until("the end of the namespace", NAMESPACE_GONE, gone)
-        .await
+        .wait_for_steps("the end of the namespace", gone)
+        .await?;
+    second.remove()
 }
 
 /// Returns the finalizers of the ApiKeys that there are.
@@ -178,12 +211,8 @@ async fn is_accepted_by_any(gates: &[Pod], key: &str) -> Result<bool> {
 
 /// Checks that it is Ready and says that data is missing, in its status and in its answers.
 async fn answers_without_data(documented: &Cluster, key: &str) -> Result<()> {
-    documented
-        .wait_for_api("Ready", "True", INSTALLATION)
-        .await?;
-    let installed = documented
-        .wait_for_api("DataLoaded", "False", INSTALLATION)
-        .await?;
+    documented.wait_for_api("Ready", "True").await?;
+    let installed = documented.wait_for_api("DataLoaded", "False").await?;
     assert_eq!(condition(&installed, "DataLoaded")?.1, "NoData");
     // Ready says nothing of the ingress controller, which takes a while to know a host.
     let by_gate = async || {
@@ -192,7 +221,7 @@ async fn answers_without_data(documented: &Cluster, key: &str) -> Result<()> {
         Ok(())
     };
     documented
-        .wait_until("an answer of the gate", INSTALLATION, by_gate)
+        .wait_until("an answer of the gate", PATIENCE, by_gate)
         .await?;
     for target in [
         "/api/v1/stress",

@@ -1,15 +1,12 @@
 //! A new version under load: no request fails, and the version is seen where it is declared to be seen.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use water_e2e::load::{self, TARGETS};
-use water_e2e::{Cluster, Component, RELEASE, condition, is_current};
+use water_e2e::{Cluster, Component, PATIENCE, RELEASE, condition, is_current, rollout};
 
-/// Six pods, one after the other, each ready for 5 s before the next one goes.
-const ROLLOUT: Duration = Duration::from_secs(240);
 /// Components behind the API.
 pub const SERVING: [Component; 3] = [Component::Gate, Component::Departements, Component::History];
 
@@ -33,13 +30,14 @@ pub async fn roll(
     let before = names_of_pods(cluster, replaced)?;
     change()?;
     cluster
-        .wait_until(what, ROLLOUT, async || {
+        .wait_for_steps(what, async || {
             let api = cluster.kubectl.get(&["waterdataapi", RELEASE])?;
-            let (ready, reason) = condition(&api, "Ready")?;
-            ensure!(ready == "True" && is_current(&api), "{reason}");
+            let (ready, _) = condition(&api, "Ready")?;
+            let state = rollout(&api);
+            ensure!(ready == "True" && is_current(&api), "{state}");
             let now = names_of_pods(cluster, replaced)?;
             let left = before.intersection(&now).count();
-            ensure!(left == 0, "{left} pods are left");
+            ensure!(left == 0, "{left} pods are left; {state}");
             is_done(&api)
         })
         .await
@@ -58,7 +56,7 @@ pub async fn has_sessions(cluster: &Cluster) -> Result<()> {
     };
     let before = answered().await?;
     cluster
-        .wait_until("answers about histories", ROLLOUT, async || {
+        .wait_until("answers about histories", PATIENCE, async || {
             let now = answered().await? - before;
             ensure!(now >= 200.0, "{now}");
             Ok(())
@@ -85,30 +83,39 @@ async fn assert_pods_report(cluster: &Cluster, version: &str) -> Result<()> {
     Ok(())
 }
 
-/// The version stays: the next run of this test rolls back.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn fault_31_a_version_rolls_under_load_without_a_failed_request() -> Result<()> {
-    let cluster = Cluster::alone().await?;
+/// Rolls to the other version of which there are images, and returns it. It stays, once it is everywhere: the next call
+/// rolls back.
+pub async fn roll_version(cluster: &Cluster) -> Result<String> {
     let api = cluster.kubectl.get(&["waterdataapi", RELEASE])?;
     let old = api["spec"]["image"]["tag"].as_str().context("no tag")?;
     let mut versions = cluster.environment.versions.iter();
     let new = versions
         .find(|version| *version != old)
         .context("no other version has images")?;
+    let before = cluster.keep_spec()?;
+    assert_pods_report(cluster, old).await?;
+    let change = || patch(cluster, &json!({ "spec": { "image": { "tag": new } } }));
+    roll(cluster, new, &SERVING, change, |api| {
+        let version = &api["status"]["version"];
+        ensure!(version == new, "{version}");
+        Ok(())
+    })
+    .await?;
+    assert_pods_report(cluster, new).await?;
+    before.let_go();
+    Ok(new.clone())
+}
+
+/// How soon requests are answered meanwhile is for `long`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fault_31_a_version_rolls_under_load_without_a_failed_request() -> Result<()> {
+    let cluster = Cluster::alone().await?;
     let load = load::Load::evenly(&cluster.water, 50, cluster.load_keys().await?, &TARGETS);
-    assert_pods_report(&cluster, old).await?;
     let rolling = async {
         has_sessions(&cluster).await?;
-        let change = || patch(&cluster, &json!({ "spec": { "image": { "tag": new } } }));
-        roll(&cluster, new, &SERVING, change, |api| {
-            let version = &api["status"]["version"];
-            ensure!(version == new, "{version}");
-            Ok(())
-        })
-        .await?;
-        assert_pods_report(&cluster, new).await
+        roll_version(&cluster).await
     };
-    let ((), report) = load::send_during(load, rolling).await?;
+    let (new, report) = load::send_during(load, rolling).await?;
     println!("{new}: {report}");
     report.without_failures()
 }

@@ -8,12 +8,11 @@ use water_e2e::{Cluster, Component, Pod};
 
 /// Pods of each component of the release.
 const REPLICAS: usize = 2;
-const HEALING: Duration = Duration::from_secs(60);
 
 /// Returns a load of 50 a second: each account is far below its limit.
 async fn some_load(cluster: &Cluster) -> Result<load::Load> {
     let keys = cluster.load_keys().await?;
-    Ok(load::Load::evenly(&cluster.water, 50, keys, &TARGETS))
+    Ok(load::Load::evenly(&cluster.water, 50, keys, &TARGETS).promptly())
 }
 
 /// Returns the pods of each component, all of them Ready.
@@ -83,9 +82,9 @@ async fn restarted(cluster: &Cluster, component: Component, killed: &Pod) -> Res
         let pods = component.pods(cluster)?;
         let pod = pods.iter().find(|pod| pod.uid == killed.uid);
         let pod = pod.context("the pod has gone")?;
-        ensure!(pod.restarts > killed.restarts, "{} restarts", pod.restarts);
+        ensure!(pod.restarts > killed.restarts, "{pods:?}");
         Ok(())
     };
-    cluster.wait_until(&what, HEALING, again).await?;
+    cluster.wait_for_steps(&what, again).await?;
     component.healed(cluster, REPLICAS, &[]).await.map(drop)
 }

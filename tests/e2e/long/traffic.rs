@@ -43,11 +43,11 @@ async fn nobody_under_the_limit_is_refused_beside_one_who_gets_exactly_120_a_min
         let account = format!("{name}-{}", std::process::id());
         ApiKey::named(name).of_account(&account)
     };
-    let greedy = cluster.issue(&fresh("greedy")).await?;
-    let patient = cluster.issue(&fresh("patient")).await?;
+    let greedy = cluster.issue(&fresh("traffic-greedy")).await?;
+    let patient = cluster.issue(&fresh("traffic-patient")).await?;
     let steady = load::Load {
         expected: Some(429),
-        ..load::Load::evenly(&cluster.water, 500, keys, &TARGETS)
+        ..load::Load::evenly(&cluster.water, 500, keys, &TARGETS).promptly()
     };
     let greedy = load::Load {
         expected: Some(429),
@@ -57,6 +57,7 @@ async fn nobody_under_the_limit_is_refused_beside_one_who_gets_exactly_120_a_min
             vec![greedy],
             &["/api/v1/stress?dept=34"],
         )
+        .promptly()
     };
     let gates = Component::Gate.healed(&cluster, REPLICAS, &[]).await?;
     let before = decided_by_share(&gates).await?;

@@ -9,16 +9,17 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Error, Result, ensure};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use serde_json::Value;
 use tokio::sync::{
     OnceCell, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore, SemaphorePermit, watch,
 };
 use tokio::time::Instant;
-use water_harness::wait_until;
+use water_harness::{wait_for_steps, wait_until};
 
-use crate::{ApiKey, Environment, Kubectl, Water};
+use crate::kubectl::is_kubectls;
+use crate::{ApiKey, Environment, Kubectl, Water, rollout};
 
 /// The namespace of the release under test.
 pub const NAMESPACE: &str = "water";
@@ -27,6 +28,8 @@ pub const RELEASE: &str = "water-data";
 
 /// Long enough for a loaded machine; what must be quicker is measured where it matters.
 pub const PATIENCE: Duration = Duration::from_secs(180);
+/// Longest step of a rollout: a pod's start, its probes, and the pause before the next one.
+const STEP: Duration = Duration::from_secs(120);
 /// Accounts for tests that ask for any: none of them meets its limit.
 const ACCOUNTS: usize = 40;
 /// Accounts of loads: at 500 requests a second each has 100 a minute.
@@ -103,14 +106,16 @@ impl Cluster {
         })
     }
 
-    /// Takes the cluster without any other test, once those that share it have ended.
+    /// Takes the cluster without any other test, once those that share it have ended, and it is as installed.
     pub async fn alone() -> Result<Self> {
         let mut sharing = SHARING.subscribe();
         sharing.wait_for(|sharing| *sharing == 0).await?;
-        Self::held(Use::Alone {
+        let cluster = Self::held(Use::Alone {
             _guard: IN_USE.write().await,
             _taken: Taken(Instant::now()),
-        })
+        })?;
+        cluster.as_installed().await?;
+        Ok(cluster)
     }
 
     fn held(held: Use) -> Result<Self> {
@@ -143,7 +148,23 @@ impl Cluster {
         condition: impl AsyncFnMut() -> Result<T>,
     ) -> Result<T> {
         let waited = wait_until(what, within, condition).await;
-        waited.with_context(|| format!("the namespace looks so:\n{}\n", self.kubectl.picture()))
+        waited.with_context(|| self.picture())
+    }
+
+    /// Waits like [`Cluster::wait_until`] for a rollout, of which each step may take its time: the condition's error
+    /// describes the state, by which steps are known. That of a kubectl that failed describes none.
+    pub async fn wait_for_steps<T>(
+        &self,
+        what: &str,
+        condition: impl AsyncFnMut() -> Result<T>,
+    ) -> Result<T> {
+        let is_state = |said: &Error| !is_kubectls(said);
+        let waited = wait_for_steps(what, STEP, is_state, condition).await;
+        waited.with_context(|| self.picture())
+    }
+
+    fn picture(&self) -> String {
+        format!("the namespace looks so:\n{}\n", self.kubectl.picture())
     }
 
     /// Returns a key of an Enterprise account that no other test uses; it has no history.
@@ -247,23 +268,15 @@ impl Cluster {
     }
 
     /// Waits for a condition of the WaterDataApi, for its present spec.
-    pub async fn wait_for_api(
-        &self,
-        wanted: &str,
-        status: &str,
-        within: Duration,
-    ) -> Result<Value> {
-        self.wait_until(
-            &format!("the WaterDataApi to be {wanted}={status}"),
-            within,
-            async || {
-                let api = self.kubectl.get(&["waterdataapi", RELEASE])?;
-                match condition(&api, wanted)? {
-                    (is, _) if is == status && is_current(&api) => Ok(api),
-                    _ => bail!("it is {}", api["status"]),
-                }
-            },
-        )
+    pub async fn wait_for_api(&self, wanted: &str, status: &str) -> Result<Value> {
+        let what = format!("the WaterDataApi to be {wanted}={status}");
+        self.wait_for_steps(&what, async || {
+            let api = self.kubectl.get(&["waterdataapi", RELEASE])?;
+            let (is, _) = condition(&api, wanted)?;
+            let as_wanted = is == status && is_current(&api);
+            ensure!(as_wanted, "it says: {}", rollout(&api));
+            Ok(api)
+        })
         .await
     }
 }

@@ -1,12 +1,13 @@
 //! kubectl as its users call it: its output and its refusals are part of what is tested.
 
 use std::{
+    error, fmt,
     io::Write,
     path::PathBuf,
     process::{Command, Output, Stdio},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use serde_json::Value;
 use water_harness::programs::{self, Program};
 
@@ -107,10 +108,28 @@ impl Kubectl {
     }
 }
 
+/// Error output of a program that failed.
+#[derive(Debug)]
+struct Failed(String);
+
+impl fmt::Display for Failed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl error::Error for Failed {}
+
+/// Whether an error says that kubectl failed: its text may have a time in it, and is no state of what was asked for.
+pub(crate) fn is_kubectls(error: &Error) -> bool {
+    error.is::<Failed>()
+}
+
 /// Returns a program's output, or, when it failed, its error output as the whole message.
 pub fn text_of(output: &Output) -> Result<String> {
     if !output.status.success() {
-        bail!("{}", String::from_utf8_lossy(&output.stderr).trim_end());
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!(Failed(said.trim_end().to_owned()));
     }
     Ok(String::from_utf8_lossy(&output.stdout)
         .trim_end()
@@ -125,5 +144,22 @@ pub fn refusal(outcome: Result<String>) -> Result<String> {
             "it was not refused: {}",
             done.lines().next().unwrap_or_default()
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn what_kubectl_says_when_it_fails_is_the_message_and_known_to_be_kubectls() {
+        let mut program = Command::new("sh");
+        let output = program.args(["-c", "echo refused >&2; exit 1"]).output();
+        let error = text_of(&output.unwrap()).unwrap_err();
+        assert_eq!(format!("{error:#}"), "refused");
+        assert!(is_kubectls(&error) && is_kubectls(&error.context("look")));
+        assert!(!is_kubectls(&anyhow!("a state")));
     }
 }

@@ -85,7 +85,7 @@ impl Component {
     pub async fn healed(self, cluster: &Cluster, count: usize, gone: &[&Pod]) -> Result<Vec<Pod>> {
         let what = format!("{count} pods of {} to be Ready", self.label());
         cluster
-            .wait_until(&what, Duration::from_secs(120), async || {
+            .wait_for_steps(&what, async || {
                 let pods = self.pods(cluster)?;
                 let left = pods
                     .iter()

@@ -13,8 +13,8 @@ use anyhow::{Context, Result, bail};
 /// those can take a port while its server is down.
 const RANGE: std::ops::Range<u16> = 21_000..29_000;
 
-/// A port on 127.0.0.1 that no other process of the harness uses while this
-/// value lives. Nothing listens on it yet.
+/// A port that no other process of the harness uses while this value lives. Nothing listens on it yet, at 127.0.0.1
+/// or elsewhere on the machine.
 #[derive(Debug)]
 pub struct Port {
     number: u16,
@@ -34,8 +34,9 @@ impl Port {
             let number = RANGE.start + (first + step) % span;
             let path = directory.join(number.to_string());
             let lock = File::create(&path).with_context(|| format!("create {}", path.display()))?;
-            let free =
-                lock.try_lock().is_ok() && TcpListener::bind((Ipv4Addr::LOCALHOST, number)).is_ok();
+            // At every address of the machine: some servers listen at another one, too.
+            let free = lock.try_lock().is_ok()
+                && TcpListener::bind((Ipv4Addr::UNSPECIFIED, number)).is_ok();
             if free {
                 return Ok(Self {
                     number,

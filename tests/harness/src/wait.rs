@@ -2,6 +2,7 @@
 
 mod budget;
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use anyhow::{Context, Error, Result};
@@ -17,6 +18,8 @@ const PAUSE: Duration = Duration::from_millis(25);
 const SHARE: u32 = 10;
 /// … and at most this.
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+/// Times the limit of a step after which no state begins a step any more.
+const STEPS: u32 = 10;
 
 /// Waits until `condition` is `Ok` and returns its value. An `Err` means "not yet" and describes the state:
 /// the last one is part of the error that ends the wait, so a failing test shows what it saw instead of
@@ -36,11 +39,42 @@ pub async fn wait_until_every<T>(
     pause: Duration,
     what: &str,
     within: Duration,
+    condition: impl AsyncFnMut() -> Result<T>,
+) -> Result<T> {
+    wait(pause, what, within, condition, |_: &Error| false).await
+}
+
+/// Waits like [`wait_until`] for something that comes step by step, such as a rollout: the limit is that of a step.
+/// The wait begins again whenever the `Err` describes a state that no earlier one did, so that it ends where states
+/// only come and go. `is_state` is false of an `Err` that describes none, such as that of a look that failed.
+///
+/// Once ten times the limit is over, the wait does not begin again: states that are always new do not keep it up.
+pub async fn wait_for_steps<T>(
+    what: &str,
+    step: Duration,
+    is_state: impl Fn(&Error) -> bool,
+    condition: impl AsyncFnMut() -> Result<T>,
+) -> Result<T> {
+    let (begun, all) = (Instant::now(), step * STEPS);
+    let mut seen = HashSet::new();
+    let is_new = move |said: &Error| {
+        begun.elapsed() < all && is_state(said) && seen.insert(format!("{said:#}"))
+    };
+    let what = format!("the next step of {what}, none of which begins after {all:?}");
+    wait(PAUSE, &what, step, condition, is_new).await
+}
+
+/// Waits until `condition` is `Ok`, and begins again after each state of which `is_step` is true.
+async fn wait<T>(
+    pause: Duration,
+    what: &str,
+    within: Duration,
     mut condition: impl AsyncFnMut() -> Result<T>,
+    mut is_step: impl FnMut(&Error) -> bool,
 ) -> Result<T> {
     let mut budget = Budget::of(within);
     let mut seen: Option<Error> = None;
-    let start = Instant::now();
+    let mut start = Instant::now();
     loop {
         let is_last = budget.left().is_zero();
         let time = if is_last {
@@ -49,18 +83,26 @@ pub async fn wait_until_every<T>(
             budget.left()
         };
         let begun = Instant::now();
+        let mut begins_again = false;
         match timeout(time, condition()).await {
             Ok(Ok(value)) => return Ok(value),
-            Ok(Err(not_yet)) => seen = Some(not_yet),
+            Ok(Err(not_yet)) => {
+                begins_again = is_step(&not_yet);
+                seen = Some(not_yet);
+            }
             // What an earlier check has seen says more.
             Err(_) => {}
         }
-        if is_last {
+        if is_last && !begins_again {
             let seen = seen.unwrap_or_else(|| Error::msg("no check of it has ended"));
             return Err(seen).with_context(|| format!("waited {within:?} for {what}"));
         }
         let took = begun.elapsed();
-        budget.looked(took);
+        if begins_again {
+            (budget, start) = (Budget::of(within), Instant::now());
+        } else {
+            budget.looked(took);
+        }
         let waited = start.elapsed() / SHARE;
         let asked = pause.max(took).max(waited.min(LONGEST_PAUSE));
         let asked = asked.min(budget.left());
@@ -75,7 +117,7 @@ mod tests {
     use std::cell::Cell;
     use std::future::pending;
 
-    use anyhow::bail;
+    use anyhow::{bail, ensure};
     use tokio::time::advance;
 
     use super::*;
@@ -118,6 +160,72 @@ mod tests {
         });
         waited.await.unwrap();
         assert_eq!(looks.get(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_for_steps_lasts_as_long_as_there_are_new_ones() {
+        let begun = Instant::now();
+        let waited = wait_for_steps(
+            "it",
+            LIMIT,
+            |_| true,
+            async || {
+                let step = begun.elapsed().as_secs() / 9;
+                ensure!(step == 10, "step {step}");
+                Ok(())
+            },
+        );
+        waited.await.unwrap();
+        assert!(begun.elapsed() >= 9 * LIMIT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_for_steps_ends_at_its_limit_after_the_last_new_one() {
+        let begun = Instant::now();
+        // A step begins every five seconds, and the fourth looks like the first.
+        let waited = wait_for_steps(
+            "it",
+            LIMIT,
+            |_| true,
+            async || -> Result<()> { bail!("step {}", begun.elapsed().as_secs() / 5 % 3) },
+        );
+        let error = format!("{:#}", waited.await.unwrap_err());
+        let end = 2 * LIMIT..2 * LIMIT + 4 * LONGEST_PAUSE;
+        assert!(end.contains(&begun.elapsed()), "{:?}", begun.elapsed());
+        let expected = "waited 10s for the next step of it, none of which begins after 100s: step ";
+        assert!(error.starts_with(expected), "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_for_steps_that_never_end_ends_a_step_after_ten_times_its_limit() {
+        let begun = Instant::now();
+        let looks = Cell::new(0);
+        let waited = wait_for_steps(
+            "it",
+            LIMIT,
+            |_| true,
+            async || -> Result<()> {
+                looks.set(looks.get() + 1);
+                bail!("look {}", looks.get())
+            },
+        );
+        waited.await.unwrap_err();
+        let end = 11 * LIMIT - LONGEST_PAUSE..11 * LIMIT + 2 * LONGEST_PAUSE;
+        assert!(end.contains(&begun.elapsed()), "{:?}", begun.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_look_that_failed_is_no_step() {
+        let begun = Instant::now();
+        let looks = Cell::new(0);
+        let is_state = |said: &Error| !said.to_string().starts_with("failed");
+        let waited = wait_for_steps("it", LIMIT, is_state, async || -> Result<()> {
+            looks.set(looks.get() + 1);
+            bail!("failed, look {}", looks.get())
+        });
+        waited.await.unwrap_err();
+        let end = LIMIT..LIMIT + 2 * LONGEST_PAUSE;
+        assert!(end.contains(&begun.elapsed()), "{:?}", begun.elapsed());
     }
 
     #[tokio::test(start_paused = true)]

@@ -3,7 +3,7 @@
 //! portal's own tests.
 import { fr } from '../src/words/fr';
 import { curl, kubectl, person } from './cluster';
-import { kill, processes, replacePods } from './portal';
+import { kill, processes, Release, replacePods } from './portal';
 import { closeDialog, dialog, expect, freshTitle, newText, openKeys, revokeKey, row, shownText, test } from './site';
 
 const LIST = '**/account/v1/accounts/acme/keys';
@@ -11,6 +11,7 @@ const words = fr.keys;
 
 test('a key that is made while every portal is killed is made once, and its text works', async ({ site }) => {
   test.slow();
+  await Release.asInstalled();
   site.provokes(/status of 50[234]|net::ERR_/);
   const page = await site.as(person('acme'));
   await openKeys(page, 'acme');

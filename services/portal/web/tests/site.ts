@@ -4,6 +4,7 @@ import { test as base, expect, type Browser, type BrowserContext, type BrowserCo
 import config from '../playwright.config';
 import { fr } from '../src/words/fr';
 import { folder, renewAllowances, setting, type Person } from './cluster';
+import { Release } from './portal';
 
 export type Look = { lang?: 'fr' | 'en'; scheme?: 'light' | 'dark'; width?: number };
 
@@ -136,7 +137,7 @@ export async function signIn(page: Page, person: Person): Promise<void> {
   await expect(page.locator('.menu > summary')).toBeVisible();
 }
 
-export const test = base.extend<{ site: Site }, { sessions: Map<string, Session> }>({
+export const test = base.extend<{ site: Site; release: Release }, { sessions: Map<string, Session> }>({
   sessions: [async ({}, use) => use(new Map()), { scope: 'worker' }],
   site: async ({ browser, sessions }, use) => {
     const site = new Site(browser, sessions);
@@ -144,6 +145,16 @@ export const test = base.extend<{ site: Site }, { sessions: Map<string, Session>
     await use(site);
     await site.end();
   },
+  // What comes after `use` runs however the test ended, at its timeout too; what comes before waits for what a failed
+  // test has put back.
+  release: [
+    async ({}, use) => {
+      const release = await Release.asInstalled();
+      await use(release);
+      await release.putBack();
+    },
+    { timeout: 900_000 },
+  ],
 });
 
 export { expect };

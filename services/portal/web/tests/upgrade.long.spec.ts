@@ -1,8 +1,8 @@
 //! Another version is rolled out while signed-in readers look at the portal's pages: fault 46 on a real Deployment, behind
-//! the real ingress. It stays; the whole-system tests roll back to the one before.
+//! the real ingress. It stays; the whole-system tests roll back to the one before. A rollout that fails is taken back.
 import type { Page } from '@playwright/test';
 import { person, renewAllowances, setting } from './cluster';
-import { declaredVersion, podNames, rollTo } from './portal';
+import { podNames } from './portal';
 import { expect, test, type Site } from './site';
 
 /** Each signs in once. */
@@ -112,10 +112,12 @@ async function twentyReaders(site: Site): Promise<Reader[]> {
   return readers;
 }
 
-test('another version is rolled out under twenty signed-in readers, and no request of theirs fails', async ({ site }) => {
+test('another version is rolled out under twenty signed-in readers, and no request of theirs fails', async ({
+  site,
+  release,
+}) => {
   test.setTimeout(900_000);
-  const declared = await declaredVersion();
-  const next = setting('WATER_VERSIONS').split(' ').find((version) => version !== declared) ?? '';
+  const next = setting('WATER_VERSIONS').split(' ').find((version) => version !== release.version) ?? '';
   expect(next, 'a version with images that is not declared').not.toBe('');
   const readers = await twentyReaders(site);
   expect(readers).toHaveLength(20);
@@ -134,7 +136,7 @@ test('another version is rolled out under twenty signed-in readers, and no reque
   ];
   try {
     const [before, pods] = [asked(), await podNames()];
-    const seconds = await rollTo(next);
+    const seconds = await release.rollTo(next);
     console.log(`rolled out to ${next} in ${seconds.toFixed(1)} s: ${asked() - before} requests, ${failed().length} failed`);
     expect(failed()).toEqual([]);
     expect((await podNames()).filter((name) => pods.includes(name))).toEqual([]);
