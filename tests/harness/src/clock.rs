@@ -3,6 +3,7 @@
 use std::env::consts::ARCH;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, ensure};
 
@@ -27,6 +28,18 @@ impl Clock {
     /// takes most of the CPU off a Redis that has little to do.
     pub fn read_every_second() -> Result<Self> {
         Self::reading(("FAKETIME_CACHE_DURATION", "0"))
+    }
+
+    /// Makes a clock at noon in UTC, so that no day ends within a test. Its programs read the file once a second.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the programs' clock is this one, put ahead or behind"
+    )]
+    pub fn at_noon() -> Result<Self> {
+        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
+        let clock = Self::read_every_second()?;
+        clock.set(until_noon(since_epoch.as_secs())?)?;
+        Ok(clock)
     }
 
     fn reading(reading: (&'static str, &'static str)) -> Result<Self> {
@@ -63,5 +76,25 @@ impl Clock {
             .env("FAKETIME_TIMESTAMP_FILE", &self.offset)
             .env(self.reading.0, self.reading.1)
             .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
+    }
+}
+
+/// Returns the seconds from a moment, in seconds since the epoch, to noon of its day in UTC: negative in the afternoon.
+fn until_noon(since_epoch: u64) -> Result<i64> {
+    const DAY: u64 = 86_400;
+    let passed = i64::try_from(since_epoch % DAY)?;
+    Ok(i64::try_from(DAY / 2)? - passed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noon_is_ahead_in_the_morning_and_behind_in_the_afternoon() {
+        let midnight = 20_000 * 86_400;
+        for (passed, ahead) in [(0, 43_200), (43_199, 1), (43_200, 0), (86_399, -43_199)] {
+            assert_eq!(until_noon(midnight + passed).unwrap(), ahead, "{passed}");
+        }
     }
 }

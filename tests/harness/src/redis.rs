@@ -47,6 +47,11 @@ impl Redis {
         Self::start_under(&[], |program| clock.under(program)).await
     }
 
+    /// Starts a server of the test's own for which it is noon in UTC: no day ends within the test.
+    pub async fn start_at_noon() -> Result<Self> {
+        Self::start_on(&Clock::at_noon()?).await
+    }
+
     /// Starts a server of the test's own with more lines of redis.conf, such as `requirepass secret`,
     /// `maxmemory 8mb` or `user gate on >secret ~wd:* +@read`.
     pub async fn start_with(lines: &[&str]) -> Result<Self> {

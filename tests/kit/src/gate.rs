@@ -8,12 +8,14 @@ use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 use std::ops::Deref;
 
-use anyhow::ensure;
+use anyhow::{Result, ensure};
 use water_domain::{Limits, Plan};
 use water_harness::{Answer, Program, Redis, wait_until};
 use water_keystore::{Contents, Declaration, Instance, Origin, Writer};
 
 use crate::patient_directory::patiently;
+pub use crate::windows::Overdue;
+use crate::windows::exactly_in;
 use crate::{CURRENT, KeyStore, PatientDirectory, SOON, Server, built};
 pub use key::Key;
 pub use recorder::{Behaviour, Recorder, Seen, ok, with};
@@ -228,6 +230,21 @@ impl Gate {
             .await;
     }
 
+    /// Returns the metrics of requests that the gate's share of the limits decided, since Redis was late, and of those
+    /// that became 503, since departements was: its answers have to take no time. None if there are no such requests,
+    /// or the gate does not answer.
+    async fn late(&self) -> Option<String> {
+        const LATE: [&str; 2] = [
+            "water_gate_limits_shared_total{",
+            r#"water_gate_service_failures_total{service="departements",reason="slow"}"#,
+        ];
+        let metrics = self.admin("/metrics").await.ok()?;
+        let lines = metrics.text().ok()?.lines();
+        let late = lines.filter(|line| LATE.iter().any(|name| line.starts_with(name)));
+        let late: Vec<_> = late.filter(|line| !line.ends_with(" 0")).collect();
+        (!late.is_empty()).then(|| late.join(", "))
+    }
+
     async fn acknowledged(&self, seq: u64) {
         let acknowledged = async || {
             let gates = self.directory.leases().await?.gates;
@@ -238,6 +255,15 @@ impl Gate {
         let waited = wait_until("the gates' acknowledgement", SOON, acknowledged);
         waited.await.unwrap();
     }
+}
+
+/// Runs a scenario that counts a gate's requests exactly, as [`exactly`](crate::exactly) does, each time on a new gate.
+/// One that failed while Redis or a service was late for its gate is run again, too.
+pub async fn exactly_through(
+    start: impl AsyncFn() -> Gate,
+    scenario: impl AsyncFn(&Gate) -> Result<()>,
+) {
+    exactly_in(start, scenario, Gate::late).await;
 }
 
 impl Deref for Gate {

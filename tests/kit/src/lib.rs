@@ -21,6 +21,7 @@ mod rows;
 mod server;
 mod service;
 pub mod strict;
+mod windows;
 
 use std::env;
 use std::time::Duration;
@@ -35,6 +36,7 @@ pub use portal::{Browser, Portal};
 pub use rows::{Row, batch, day, risk, row, rows, stress};
 pub use server::{Server, built};
 pub use service::{Running, problem};
+pub use windows::{equal, exactly};
 
 /// Longer than anything in these tests takes on a busy machine.
 pub const SOON: Duration = Duration::from_secs(60);

@@ -9,6 +9,7 @@ use tokio::task::JoinHandle;
 use tokio::time::interval;
 use water_harness::Port;
 
+use super::attempts::EVERY;
 use super::*;
 
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
@@ -64,6 +65,22 @@ async fn send(upstream: &Upstream) -> Result<Bytes, UpstreamFailure> {
 /// Sends a request, and returns the reason for its failure.
 async fn failure(upstream: &Upstream) -> &'static str {
     send(upstream).await.unwrap_err().reason()
+}
+
+#[test]
+fn every_exchange_has_the_bounds_that_are_promised() {
+    let Bounds {
+        connect,
+        reconnect,
+        answer,
+        body,
+        concurrent,
+    } = Bounds::default();
+    assert_eq!(answer, Duration::from_secs(5));
+    assert_eq!(EVERY * connect, Duration::from_millis(900));
+    assert_eq!(EVERY * reconnect, Duration::from_millis(200));
+    assert_eq!(body, 1 << 20);
+    assert_eq!(concurrent, 256);
 }
 
 #[tokio::test]
@@ -200,15 +217,17 @@ async fn an_old_connection_is_replaced_so_that_new_pods_get_their_share() {
 async fn a_service_that_fails_five_times_is_away_until_it_answers() {
     let port = Port::reserve().unwrap();
     let upstream = client_of(port.address(), Bounds::default());
+    // Before any probe is due, however late the test is.
+    let now = Instant::now();
     for _ in 0..5 {
-        assert!(!upstream.is_away(Instant::now()));
+        assert!(!upstream.is_away(now));
         assert_eq!(failure(&upstream).await, "connect");
     }
-    assert!(upstream.is_away(Instant::now()));
+    assert!(upstream.is_away(now));
     let listener = TcpListener::bind(port.address()).await.unwrap();
     let server = in_background(listener, &[&[OK]]);
     assert_eq!(send(&upstream).await.unwrap(), "{}");
-    assert!(!upstream.is_away(Instant::now()));
+    assert!(!upstream.is_away(now));
     server.await.unwrap();
 }
 

@@ -78,7 +78,7 @@ async fn fault_26_38_past_the_grace_redis_away_is_503_for_every_key_until_it_is_
     let gate = Gate::builder().redis(&redis).set("WATER_GRACE_SECONDS", 5);
     let gate = gate.start().await;
     let key = unlimited(&gate).await;
-    assert_eq!(gate.get(TARGET, &key).await.status, 200);
+    comes_to(&gate, &key, 200).await;
     redis.kill().unwrap();
     comes_to(&gate, &key, 503).await;
     is_away(&gate, &key).await;

@@ -6,6 +6,7 @@ mod attacks;
 mod authentication;
 mod confidentiality;
 mod cors;
+mod deadline;
 mod description;
 mod exhaustion;
 mod failures;

@@ -1,7 +1,9 @@
 //! A name server that knows one name, and fails on demand.
 
+use std::io::ErrorKind;
 use std::net::Ipv4Addr;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::net::UdpSocket;
@@ -35,11 +37,7 @@ struct Shared {
 
 impl NameServer {
     pub async fn start(names: Names) -> Self {
-        static NEXT: AtomicU8 = AtomicU8::new(1);
-        let [.., high, low] = std::process::id().to_be_bytes();
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let address = Ipv4Addr::new(127, high | 0x80, low, number);
-        let socket = UdpSocket::bind((address, 53)).await.unwrap();
+        let (address, socket) = bind().await;
         let shared = Arc::new(Shared {
             names: Mutex::new(names),
             asked: AtomicU32::new(0),
@@ -80,6 +78,22 @@ impl Drop for NameServer {
     fn drop(&mut self) {
         self.answering.abort();
     }
+}
+
+/// Binds port 53 of the first loopback address where it is free.
+async fn bind() -> (Ipv4Addr, UdpSocket) {
+    const ADDRESSES: u32 = 1 << 20;
+    // Processes begin at different places, so that they seldom try each other's addresses.
+    let begin = process::id() % (ADDRESSES / 16) * 16;
+    for step in 0..ADDRESSES {
+        let number = (begin + step) % ADDRESSES;
+        let address = Ipv4Addr::from_bits(Ipv4Addr::new(127, 128, 0, 0).to_bits() + number);
+        match UdpSocket::bind((address, 53)).await {
+            Err(error) if error.kind() == ErrorKind::AddrInUse => {}
+            socket => return (address, socket.unwrap()),
+        }
+    }
+    panic!("port 53 is in use on {ADDRESSES} addresses");
 }
 
 async fn answer(socket: UdpSocket, shared: Arc<Shared>) {

@@ -4,9 +4,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::{Result, ensure};
 use water_harness::wait_until;
-use water_kit::gate::{Behaviour, Recorder, with};
+use water_kit::gate::{Behaviour, Overdue, Recorder, with};
 use water_kit::{Gate, Key, SOON};
 
+use crate::deadline::{all_served, decided, in_time, timed};
 use crate::name_server::{NameServer, Names};
 use crate::whole::{gave_up_connecting, is, problem};
 
@@ -30,9 +31,8 @@ async fn named(names: &NameServer, service: &Recorder) -> Gate {
 }
 
 /// Checks that a request is served. One that waited for the name server would be 503 at the gate's deadline.
-async fn served(gate: &Gate, key: &Key) {
-    let answer = gate.get(TARGET, key).await;
-    assert_eq!(answer.status, 200, "{answer:?}");
+async fn served(gate: &Gate, key: &Key) -> Result<(), Overdue> {
+    all_served(&[timed(gate.get(TARGET, key)).await])
 }
 
 async fn comes_to_be_served(gate: &Gate, key: &Key) {
@@ -48,28 +48,36 @@ async fn comes_to_be_served(gate: &Gate, key: &Key) {
 async fn a_name_server_that_fails_or_hangs_costs_no_request() {
     // The resolver asks for both kinds of address at once. It asks again soon after a failure, but not while it waits.
     for (trouble, questions) in [(Names::Unknown, 4), (Names::Silence, 2)] {
-        let names = NameServer::start(Names::Are(HERE)).await;
-        let service = closing_at((HERE, 0).into()).await;
-        let gate = named(&names, &service).await;
-        let key = gate.publish(Key::new().on_plan("Unlimited")).await;
-        comes_to_be_served(&gate, &key).await;
-        names.behave(trouble);
-        let before = names.asked();
-        let asked_in_vain = async || -> Result<()> {
-            served(&gate, &key).await;
-            let asked = names.asked() - before;
-            ensure!(asked >= questions, "{asked} questions");
-            Ok(())
-        };
-        wait_until("more questions", SOON, asked_in_vain)
-            .await
-            .unwrap();
-        served(&gate, &key).await;
+        in_time(async || names_are_in_trouble(trouble, questions).await).await;
     }
+}
+
+/// Sends requests until the name server has been asked so often in vain.
+async fn names_are_in_trouble(trouble: Names, questions: u32) -> Result<(), Overdue> {
+    let names = NameServer::start(Names::Are(HERE)).await;
+    let service = closing_at((HERE, 0).into()).await;
+    let gate = named(&names, &service).await;
+    let key = gate.publish(Key::new().on_plan("Unlimited")).await;
+    comes_to_be_served(&gate, &key).await;
+    names.behave(trouble);
+    let before = names.asked();
+    let asked_in_vain = async || -> Result<Result<(), Overdue>> {
+        let served = served(&gate, &key).await;
+        let asked = names.asked() - before;
+        ensure!(served.is_err() || asked >= questions, "{asked} questions");
+        Ok(served)
+    };
+    let asked = wait_until("more questions", SOON, asked_in_vain).await;
+    asked.unwrap()?;
+    served(&gate, &key).await
 }
 
 #[tokio::test]
 async fn a_service_that_has_moved_is_found_by_its_name() {
+    in_time(moves_a_service).await;
+}
+
+async fn moves_a_service() -> Result<(), Overdue> {
     let names = NameServer::start(Names::Are(HERE)).await;
     let before = closing_at((HERE, 0).into()).await;
     let gate = named(&names, &before).await;
@@ -78,18 +86,22 @@ async fn a_service_that_has_moved_is_found_by_its_name() {
     let there = Ipv4Addr::new(127, 0, 0, 2);
     let after = closing_at((there, before.address.port()).into()).await;
     names.behave(Names::Are(there));
-    let moved = async || -> Result<()> {
-        served(&gate, &key).await;
-        ensure!(!after.seen().is_empty(), "it is asked where it was");
-        Ok(())
+    let moved = async || -> Result<Result<(), Overdue>> {
+        let served = served(&gate, &key).await;
+        let has_moved = !after.seen().is_empty();
+        ensure!(served.is_err() || has_moved, "it is asked where it was");
+        Ok(served)
     };
-    wait_until("a request at the new address", SOON, moved)
-        .await
-        .unwrap();
+    let moved = wait_until("a request at the new address", SOON, moved).await;
+    moved.unwrap()
 }
 
 #[tokio::test]
 async fn a_gate_is_ready_once_its_services_names_are_resolved() {
+    in_time(resolves_late).await;
+}
+
+async fn resolves_late() -> Result<(), Overdue> {
     let names = NameServer::start(Names::Unknown).await;
     let service = closing_at((HERE, 0).into()).await;
     let asked = async {
@@ -103,18 +115,24 @@ async fn a_gate_is_ready_once_its_services_names_are_resolved() {
     };
     let (gate, ()) = tokio::join!(named(&names, &service), asked);
     let key = gate.publish(Key::new().on_plan("Unlimited")).await;
-    served(&gate, &key).await;
+    served(&gate, &key).await
 }
 
 #[tokio::test]
 async fn a_name_that_was_never_resolved_is_503_until_it_is() {
+    in_time(resolves_after_a_request).await;
+}
+
+async fn resolves_after_a_request() -> Result<(), Overdue> {
     let names = NameServer::start(Names::Unknown).await;
     let service = closing_at((HERE, 0).into()).await;
     let gate = named(&names, &service).await;
     let key = gate.publish(Key::new().on_plan("Unlimited")).await;
-    let answer = gate.get(TARGET, &key).await;
-    assert_eq!(problem(&answer), is(503, "upstream_unavailable"));
+    let answer = timed(gate.get(TARGET, &key)).await;
+    decided(&answer)?;
+    assert_eq!(problem(&answer.0), is(503, "upstream_unavailable"));
     gave_up_connecting(&gate).await;
     names.behave(Names::Are(HERE));
     comes_to_be_served(&gate, &key).await;
+    Ok(())
 }

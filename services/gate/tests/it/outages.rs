@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{Result, ensure};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 use water_harness::{HttpClient, Network, Proxy, Redis, RedisCluster, wait_until};
 use water_keystore::Reason;
-use water_kit::{Gate, Key, SOON};
+use water_kit::{Gate, Key, SOON, equal, exactly};
 
+use crate::deadline::{decided, timed};
 use crate::whole::{is, problem, remaining};
 
 const TARGET: &str = "/api/v1/stress";
@@ -305,6 +306,10 @@ async fn a_redis_cluster_that_lost_a_master_fails_no_good_key() {
 
 #[tokio::test]
 async fn gates_share_the_limit_while_redis_is_away() {
+    exactly(shares_the_limit).await;
+}
+
+async fn shares_the_limit() -> Result<()> {
     let redis = Redis::start().await.unwrap();
     let gate = Gate::builder().redis(&redis).start().await;
     let other = gate.another("gate-1").await;
@@ -317,10 +322,12 @@ async fn gates_share_the_limit_while_redis_is_away() {
         let mut client = gate.connect().await;
         let mut statuses = Vec::new();
         for _ in 0..70 {
-            statuses.push(client.get(TARGET, &key.text).await.unwrap().status);
+            let answer = async { client.get(TARGET, &key.text).await.unwrap() };
+            statuses.push(decided(&timed(answer).await)?);
         }
         let mut expected = vec![200; 60];
         expected.resize(70, 429);
-        assert_eq!(statuses, expected);
+        equal(statuses, expected)?;
     }
+    Ok(())
 }

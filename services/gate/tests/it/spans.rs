@@ -21,6 +21,8 @@ async fn gate(endpoint: &str) -> Gate {
 /// Starts a gate that sends its spans to this endpoint, and waits for its answers for so long.
 async fn waiting_for(endpoint: &str, timeout: Duration) -> Gate {
     let gate = Gate::builder()
+        // Longer than the tests wait for its end.
+        .set("WATER_DRAIN_SECONDS", 600)
         .set("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
         .set("OTEL_BSP_SCHEDULE_DELAY", 100)
         .set("OTEL_EXPORTER_OTLP_TIMEOUT", timeout.as_millis());

@@ -1,5 +1,6 @@
 //! End of a gate: it is unready, serves on for a while, drains, returns its lease and writes its counts.
 
+use std::slice;
 use std::sync::Arc;
 
 use anyhow::ensure;
@@ -10,14 +11,23 @@ use water_harness::{HttpClient, wait_until};
 use water_keystore::connection::Purpose;
 use water_keystore::usage::Day;
 use water_keystore::{Usage, UtcDay};
-use water_kit::gate::Behaviour;
+use water_kit::gate::{Behaviour, Overdue};
 use water_kit::{Gate, Key, SOON};
+
+use crate::deadline::{all_served, in_time, timed};
 
 const TARGET: &str = "/api/v1/stress";
 
 #[tokio::test]
 async fn a_gate_that_stops_is_unready_serves_on_and_gives_its_lease_back() {
-    let gate = Gate::builder().set("WATER_STOP_DELAY_SECONDS", 600);
+    in_time(stops_during_a_request).await;
+}
+
+/// Stops a gate, and holds a request until the gate drains. That has to be before the gate's deadline for the service.
+async fn stops_during_a_request() -> Result<(), Overdue> {
+    let gate = Gate::builder()
+        .set("WATER_STOP_DELAY_SECONDS", 600)
+        .set("WATER_DRAIN_SECONDS", 600);
     let gate = gate.start().await;
     let key = gate.key().await;
     assert_eq!(gate.directory.leases().await.unwrap().gates.len(), 1);
@@ -27,9 +37,9 @@ async fn a_gate_that_stops_is_unready_serves_on_and_gives_its_lease_back() {
         Ok(())
     };
     wait_until("unreadiness", SOON, unready).await.unwrap();
-    let answer = gate.get(TARGET, &key).await;
-    let connection = answer.header("connection");
-    assert_eq!((answer.status, connection), (200, Some("close")));
+    let served_on = timed(gate.get(TARGET, &key)).await;
+    all_served(slice::from_ref(&served_on))?;
+    assert_eq!(served_on.0.header("connection"), Some("close"));
 
     let released = Arc::new(Notify::new());
     gate.service.behave(Behaviour::Wait(Arc::clone(&released)));
@@ -50,11 +60,12 @@ async fn a_gate_that_stops_is_unready_serves_on_and_gives_its_lease_back() {
         released.notify_one();
         gate.process.ended(SOON).await.unwrap()
     };
-    let (answer, status) = tokio::join!(gate.get(TARGET, &key), end);
-    assert_eq!(answer.status, 200, "it was under way");
+    let (under_way, status) = tokio::join!(timed(gate.get(TARGET, &key)), end);
+    all_served(&[under_way])?;
     let log = gate.process.log();
     assert!(status.success() && log.contains("drained in time"), "{log}");
     assert_eq!(gate.directory.leases().await.unwrap().gates.len(), 0);
+    Ok(())
 }
 
 /// Returns the accepted and limited requests of the two days that the test may have run on, and the key's last use.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use anyhow::{Context, Result};
 use futures::future::join_all;
 use sha2::{Digest, Sha256};
 use water_domain::key::Shard;
@@ -13,6 +14,7 @@ use water_keystore::{
     Allowance, Allowances, Contents, Declaration, Entry, Owner, Quotas, Reason, Reply, Usage,
     UtcDay, WriteError, Writer, redis_acl,
 };
+use water_kit::{equal, exactly};
 
 use crate::site::*;
 
@@ -137,8 +139,10 @@ async fn a_directory_is_used_before_while_and_after_its_slot_moves() {
     let moved: Vec<&str> = moved.iter().map(String::as_str).collect();
     moving.carry(&moved).await.unwrap();
     running.renews_for(SILENCE).await;
-    let status = running.status();
-    assert!(status.current && status.setbacks == 0, "{status:?}");
+    running
+        .comes_to("a current copy", |status| status.current)
+        .await;
+    assert_eq!(running.status().setbacks, 0);
     let other = gate.complete_gate("gate-2").await;
     assert_eq!(other.status().keys, 498);
     assert_eq!(directory.counts().await.unwrap().records, 498);
@@ -148,7 +152,9 @@ async fn a_directory_is_used_before_while_and_after_its_slot_moves() {
     moving.carry_all().await.unwrap();
     cluster.command(&["SCRIPT", "FLUSH"]).await.unwrap();
     running.renews_for(SILENCE).await;
-    assert_eq!(running.status().failure, None);
+    running
+        .comes_to("an answer", |status| status.failure.is_none())
+        .await;
     assert_eq!(directory.leases().await.unwrap().gates.len(), 2);
 
     moving.finish().await.unwrap();
@@ -209,40 +215,44 @@ async fn a_rebuild_loses_nothing_while_the_directory_is_about_to_move() {
 
 #[tokio::test]
 async fn accounts_all_over_the_cluster_get_exactly_their_limits_though_a_slot_moves() {
-    let (cluster, _, gate) = cluster().await;
-    let gates = [0; 2].map(|_| gate.limiter(Purpose::Directory));
-    for gate in &gates {
-        gate.prepared().await;
-    }
-    let admitted = async |account: &str, requests: usize| {
-        let requests = (0..requests).map(async |request| {
-            let gate = &gates[request % 2];
-            usize::from(gate.admits_under(account, limits(40, 1_000)).await)
-        });
-        join_all(requests).await.into_iter().sum::<usize>()
-    };
-    let accounts: Vec<_> = (0..12).map(|number| format!("account-{number}")).collect();
-    let floods = accounts.iter().map(|account| admitted(account, 60));
-    assert_eq!(join_all(floods).await, [40; 12]);
-
-    let account = gate.instance.minute(&"acme".parse().unwrap());
-    let one_by_one = async |requests: usize| {
-        let mut sum = 0;
-        for _ in 0..requests {
-            sum += admitted("acme", 1).await;
+    exactly(async || -> Result<()> {
+        let (cluster, _, gate) = cluster().await;
+        let gates = [0; 2].map(|_| gate.limiter(Purpose::Directory));
+        for gate in &gates {
+            gate.prepared().await;
         }
-        sum
-    };
-    assert_eq!(one_by_one(10).await, 10);
-    let moving = cluster.begin_move(&account).await.unwrap();
-    assert_eq!(one_by_one(10).await, 10);
-    moving.finish().await.unwrap();
-    assert_eq!(one_by_one(30).await, 20);
-    for gate in &gates {
-        let failures = gate.standby.status().failures;
-        let total: u64 = failures.iter().map(|(_, count)| count).sum();
-        assert_eq!(total, 0, "{failures:?}");
-    }
+        let admitted = async |account: &str, requests: usize| {
+            let requests = (0..requests).map(async |request| {
+                let gate = &gates[request % 2];
+                usize::from(gate.admits_under(account, limits(40, 1_000)).await)
+            });
+            join_all(requests).await.into_iter().sum::<usize>()
+        };
+        let accounts: Vec<_> = (0..12).map(|number| format!("account-{number}")).collect();
+        let floods = accounts.iter().map(|account| admitted(account, 60));
+        equal(join_all(floods).await, vec![40; 12])?;
+
+        let account = gate.instance.minute(&"acme".parse().unwrap());
+        let one_by_one = async |requests: usize| {
+            let mut sum = 0;
+            for _ in 0..requests {
+                sum += admitted("acme", 1).await;
+            }
+            sum
+        };
+        equal(one_by_one(10).await, 10)?;
+        let moving = cluster.begin_move(&account).await.unwrap();
+        equal(one_by_one(10).await, 10)?;
+        moving.finish().await.unwrap();
+        equal(one_by_one(30).await, 20)?;
+        for gate in &gates {
+            let failures = gate.standby.status().failures;
+            let total: u64 = failures.iter().map(|(_, count)| count).sum();
+            equal(total, 0).with_context(|| format!("{failures:?}"))?;
+        }
+        Ok(())
+    })
+    .await;
 }
 
 #[tokio::test]

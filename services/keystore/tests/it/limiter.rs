@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
+use anyhow::{Context, Result, ensure};
 use futures::future::join_all;
 use redis::cmd;
 use tokio::time::Instant;
 use water_domain::AccountId;
 use water_harness::{Redis, wait_until};
 use water_keystore::connection::Purpose;
-use water_keystore::{Decision, Limiter, Standby};
+use water_keystore::{Decision, Limiter, Reason, Standby};
+use water_kit::{equal, exactly};
 
 use crate::site::*;
 
@@ -56,57 +59,71 @@ async fn accepted_through(gates: usize) -> usize {
 #[tokio::test]
 async fn fifty_clients_through_any_number_of_gates_get_exactly_the_limit() {
     for gates in [1, 2, 5] {
-        assert_eq!(accepted_through(gates).await, 120, "{gates} gates");
+        let accepted = async || -> Result<()> {
+            equal(accepted_through(gates).await, 120).with_context(|| format!("{gates} gates"))
+        };
+        exactly(accepted).await;
     }
 }
 
 #[tokio::test]
 async fn each_answer_says_what_remains_in_both_windows() {
-    let limiter = limiter(&Site::new().await).await;
-    let begun = Instant::now();
-    let mut answers = Vec::new();
-    for _ in 0..3 {
-        answers.push(charge(&limiter, 2, 10).await);
-    }
-    let took = begun.elapsed().as_secs();
-    let remaining = answers.iter().map(|answer| {
-        let (minute, day) = (answer.minute.remaining, answer.day.remaining);
-        (answer.accepted, minute, day)
-    });
-    let expected = [(true, 1, 9), (true, 0, 8), (false, 0, 8)];
-    assert!(remaining.eq(expected), "{answers:?}");
-    // Until a minute after the first of them.
-    let wait = answers[2].retry_after_seconds().unwrap();
-    assert!(wait <= 60 && wait + took >= 59, "{wait}");
+    exactly(async || -> Result<()> {
+        let limiter = limiter(&Site::new().await).await;
+        let begun = Instant::now();
+        let mut answers = Vec::new();
+        for _ in 0..3 {
+            answers.push(charge(&limiter, 2, 10).await);
+        }
+        let took = begun.elapsed().as_secs();
+        let remaining = answers.iter().map(|answer| {
+            let (minute, day) = (answer.minute.remaining, answer.day.remaining);
+            (answer.accepted, minute, day)
+        });
+        let expected = [(true, 1, 9), (true, 0, 8), (false, 0, 8)];
+        ensure!(remaining.eq(expected), "{answers:?}");
+        // Until a minute after the first of them.
+        let wait = answers[2].retry_after_seconds().unwrap();
+        ensure!(wait <= 60 && wait + took >= 59, "{wait}");
+        Ok(())
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_flood_of_refusals_costs_redis_nothing_and_a_raised_plan_acts_at_once() {
-    let redis = Redis::start().await.unwrap();
-    let site = Site::on(&redis);
-    let changes = Arc::new(AtomicU64::new(0));
-    let standby = Standby::new(changes.clone(), Arc::default());
-    let connection = site.connection().await;
-    let limiter = Limiter::new(connection, site.instance.clone(), Arc::new(standby));
-    for accepted in [true, false] {
-        assert_eq!(charge(&limiter, 1, 100).await.accepted, accepted);
-    }
-    let before = scripts_run(&site).await;
-    for _ in 0..1000 {
-        assert!(!charge(&limiter, 1, 100).await.accepted);
-    }
-    assert_eq!(scripts_run(&site).await, before);
-    changes.fetch_add(1, Ordering::Release);
-    assert!(charge(&limiter, 2, 100).await.accepted);
+    exactly(async || -> Result<()> {
+        let redis = Redis::start().await.unwrap();
+        let site = Site::on(&redis);
+        let changes = Arc::new(AtomicU64::new(0));
+        let standby = Standby::new(changes.clone(), Arc::default());
+        let connection = site.connection().await;
+        let limiter = Limiter::new(connection, site.instance.clone(), Arc::new(standby));
+        for accepted in [true, false] {
+            equal(charge(&limiter, 1, 100).await.accepted, accepted)?;
+        }
+        let before = scripts_run(&site).await;
+        for _ in 0..1000 {
+            equal(charge(&limiter, 1, 100).await.accepted, false)?;
+        }
+        equal(scripts_run(&site).await, before)?;
+        changes.fetch_add(1, Ordering::Release);
+        equal(charge(&limiter, 2, 100).await.accepted, true)
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_forgotten_script_is_loaded_again() {
-    let redis = Redis::start().await.unwrap();
-    let limiter = limiter(&Site::on(&redis)).await;
-    charge(&limiter, 10, 10).await;
-    redis.command(&["SCRIPT", "FLUSH"]).await.unwrap();
-    assert_eq!(charge(&limiter, 10, 10).await.day.remaining, 8);
+    exactly(async || -> Result<()> {
+        let redis = Redis::start().await.unwrap();
+        let limiter = limiter(&Site::on(&redis)).await;
+        charge(&limiter, 10, 10).await;
+        redis.command(&["SCRIPT", "FLUSH"]).await.unwrap();
+        equal(charge(&limiter, 10, 10).await.day.remaining, 8)?;
+        Ok(())
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -165,12 +182,31 @@ async fn a_stall_of_our_own_process_is_not_a_slow_redis() {
 
 #[tokio::test]
 async fn a_worker_that_stalls_before_it_has_sent_its_question_waits_for_the_answer() {
+    // The limiter's 75 ms, less a little.
+    const PATIENCE: Duration = Duration::from_millis(60);
+    const TRIES: usize = 3;
     let redis = Redis::start().await.unwrap();
-    let (limiter, standby, mut client) = stalling(&redis).await;
     let account = account();
-    let charged = limiter.charge(&account, limits(120, 50_000), now());
-    // Polled in this order: the question is written by a task that does not run before the stall.
-    let (decision, ()) = tokio::join!(charged, async { stall(&mut client) });
-    assert!(decision.unwrap().accepted);
-    assert_eq!(standby.status().failing, None);
+    for tries in 1.. {
+        let (limiter, standby, mut client) = stalling(&redis).await;
+        let charged = limiter.charge(&account, limits(120, 50_000), now());
+        let stalled = async {
+            stall(&mut client);
+            Instant::now()
+        };
+        // Polled in this order: the question is written by a task that does not run before the stall.
+        let (decision, stalled_until) = tokio::join!(charged, stalled);
+        let waited = stalled_until.elapsed();
+        assert!(decision.unwrap().accepted);
+        let failing = standby.status().failing.map(|(reason, _)| reason);
+        if failing.is_none() {
+            return;
+        }
+        // One that counts the stall gives up at once. After all of its time it was Redis that was late.
+        let is_redis_late = failing == Some(Reason::Slow) && waited >= PATIENCE;
+        assert!(
+            is_redis_late && tries < TRIES,
+            "{failing:?} after {waited:?}"
+        );
+    }
 }

@@ -20,15 +20,13 @@ use water_keystore::{
 
 pub use running::{RunningGate, RunningLimiter};
 pub use sample::*;
+pub use water_kit::SOON;
 
 /// The namespace's uid of every sample installation.
 pub const UID: &str = "0b5e";
 
 /// The uid of its WaterDataApi.
 pub const API: &str = "a91c";
-
-/// Longer than any wait takes on a busy machine.
-pub const SOON: Duration = Duration::from_secs(60);
 
 pub struct Site {
     pub instance: Instance,

@@ -2,13 +2,14 @@
 
 use std::sync::atomic::Ordering;
 
-use anyhow::ensure;
+use anyhow::{Context, Result, ensure};
 use futures::future::join_all;
 use redis::cmd;
 use water_domain::Limits;
 use water_harness::{Network, Proxy, Redis, wait_until};
 use water_keystore::Reason;
 use water_keystore::connection::Purpose;
+use water_kit::{equal, exactly};
 
 use crate::site::*;
 
@@ -69,73 +70,86 @@ async fn counted(site: &Site) -> (usize, String) {
 
 #[tokio::test]
 async fn what_three_gates_admitted_without_redis_is_charged_before_it_decides_again() {
-    let (_redis, proxy, site) = proxied().await;
-    let gates = [0; 3].map(|_| site.limiter_of(PATIENT, 3));
-    gates[0].prepared().await;
-    assert_eq!(admitted(&gates[0], 30).await, 30);
-    proxy.set(Network::Reset);
-    let mut without = 0;
-    for gate in &gates {
-        gives_up(gate).await;
-        without += admitted(gate, 50).await;
-    }
-    assert_eq!(
-        without, 110,
-        "the first gate knows of 30, of which it has a third"
-    );
-    proxy.set(Network::Good);
-    for gate in &gates {
-        is_exact(gate).await;
-    }
-    assert_eq!(counted(&site).await, (140, "140".to_owned()));
-    for gate in &gates {
-        assert_eq!(admitted(gate, 10).await, 0);
-    }
+    exactly(async || -> Result<()> {
+        let (_redis, proxy, site) = proxied().await;
+        let gates = [0; 3].map(|_| site.limiter_of(PATIENT, 3));
+        gates[0].prepared().await;
+        equal(admitted(&gates[0], 30).await, 30)?;
+        proxy.set(Network::Reset);
+        let mut without = 0;
+        for gate in &gates {
+            gives_up(gate).await;
+            without += admitted(gate, 50).await;
+        }
+        equal(without, 110).context("the first gate knows of 30, of which it has a third")?;
+        proxy.set(Network::Good);
+        for gate in &gates {
+            is_exact(gate).await;
+        }
+        equal(counted(&site).await, (140, "140".to_owned()))?;
+        for gate in &gates {
+            equal(admitted(gate, 10).await, 0)?;
+        }
+        Ok(())
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_redis_that_comes_back_empty_is_charged_too() {
-    let redis = Redis::start().await.unwrap();
-    let site = Site::on(&redis);
-    let gate = site.limiter_of(PATIENT, 2);
-    gate.prepared().await;
-    assert_eq!(admitted(&gate, 20).await, 20);
-    redis.kill().unwrap();
-    // A question on a connection that breaks meanwhile may have been charged.
-    gives_up(&gate).await;
-    assert_eq!(admitted(&gate, 100).await, 50, "half of what is left");
-    redis.start_again().await.unwrap();
-    is_exact(&gate).await;
-    assert_eq!(counted(&site).await, (50, "50".to_owned()));
-    assert_eq!(admitted(&gate, 100).await, 70);
+    exactly(async || -> Result<()> {
+        let redis = Redis::start().await.unwrap();
+        let site = Site::on(&redis);
+        let gate = site.limiter_of(PATIENT, 2);
+        gate.prepared().await;
+        equal(admitted(&gate, 20).await, 20)?;
+        redis.kill().unwrap();
+        // A question on a connection that breaks meanwhile may have been charged.
+        gives_up(&gate).await;
+        equal(admitted(&gate, 100).await, 50).context("half of what is left")?;
+        redis.start_again().await.unwrap();
+        is_exact(&gate).await;
+        equal(counted(&site).await, (50, "50".to_owned()))?;
+        equal(admitted(&gate, 100).await, 70)?;
+        Ok(())
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_question_that_came_too_late_is_not_charged_twice() {
-    let redis = Redis::start().await.unwrap();
-    let site = Site::on(&redis);
-    let gate = site.limiter(Purpose::Limiter);
-    assert!(gate.admits("another").await);
-    is_exact(&gate).await;
-    assert_eq!(admitted(&gate, 1).await, 1);
-    redis.pause().unwrap();
-    assert_eq!(admitted(&gate, 3).await, 3);
-    redis.resume().unwrap();
-    is_exact(&gate).await;
-    assert_eq!(counted(&site).await.0, 4);
+    exactly(async || -> Result<()> {
+        let redis = Redis::start().await.unwrap();
+        let site = Site::on(&redis);
+        let gate = site.limiter(Purpose::Limiter);
+        assert!(gate.admits("another").await);
+        is_exact(&gate).await;
+        equal(admitted(&gate, 1).await, 1)?;
+        redis.pause().unwrap();
+        equal(admitted(&gate, 3).await, 3)?;
+        redis.resume().unwrap();
+        is_exact(&gate).await;
+        equal(counted(&site).await.0, 4)?;
+        Ok(())
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_question_whose_answer_is_lost_is_not_charged_twice() {
-    let (_redis, proxy, site) = proxied().await;
-    let gate = site.limiter(PATIENT);
-    gate.prepared().await;
-    assert_eq!(admitted(&gate, 1).await, 1);
-    proxy.set(Network::Truncate(0));
-    assert_eq!(admitted(&gate, 1).await, 1);
-    proxy.set(Network::Good);
-    is_exact(&gate).await;
-    assert_eq!(counted(&site).await, (2, "2".to_owned()));
+    exactly(async || -> Result<()> {
+        let (_redis, proxy, site) = proxied().await;
+        let gate = site.limiter(PATIENT);
+        gate.prepared().await;
+        equal(admitted(&gate, 1).await, 1)?;
+        proxy.set(Network::Truncate(0));
+        equal(admitted(&gate, 1).await, 1)?;
+        proxy.set(Network::Good);
+        is_exact(&gate).await;
+        equal(counted(&site).await, (2, "2".to_owned()))?;
+        Ok(())
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -2,11 +2,13 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::thread;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime;
 use tokio::sync::Notify;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 
 /// Answer to a request.
 #[derive(Clone, Debug)]
@@ -56,17 +58,18 @@ impl Seen {
     }
 }
 
-/// The running service.
+/// The running service. It has a thread of its own, so that a busy test does not delay its answers.
 pub struct Recorder {
     /// Address on which it answers.
     pub address: SocketAddr,
     shared: Arc<Shared>,
-    accepting: JoinHandle<()>,
+    serving: Option<thread::JoinHandle<()>>,
 }
 
 struct Shared {
     behaviour: Mutex<Behaviour>,
     seen: Mutex<Vec<Seen>>,
+    ended: Notify,
 }
 
 impl Recorder {
@@ -85,13 +88,26 @@ impl Recorder {
         let shared = Arc::new(Shared {
             behaviour: Mutex::new(Behaviour::Answer(ok("application/json", "{}"))),
             seen: Mutex::default(),
+            ended: Notify::new(),
         });
         let address = listener.local_addr().unwrap();
-        let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
+        // So far it belongs to the test's runtime.
+        let listener = listener.into_std().unwrap();
+        let runtime = runtime::Builder::new_current_thread().enable_io().build();
+        let (runtime, served) = (runtime.unwrap(), Arc::clone(&shared));
+        let serving = thread::spawn(move || {
+            runtime.block_on(async {
+                let listener = TcpListener::from_std(listener).unwrap();
+                tokio::select! {
+                    () = accept(listener, Arc::clone(&served)) => {}
+                    () = served.ended.notified() => {}
+                }
+            });
+        });
         Self {
             address,
             shared,
-            accepting,
+            serving: Some(serving),
         }
     }
 
@@ -120,7 +136,11 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        self.accepting.abort();
+        self.shared.ended.notify_one();
+        if let Some(serving) = self.serving.take() {
+            // A panic of that thread was printed when it happened.
+            let _ = serving.join();
+        }
     }
 }
 
@@ -145,8 +165,13 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 
 async fn serve(mut stream: TcpStream, connection: usize, shared: Arc<Shared>) {
     while let Some(seen) = read(&mut stream, connection).await {
-        shared.seen.lock().unwrap().push(seen);
+        // Taken before the request is seen: a test that sees it may change the behaviour, or notify those who wait.
         let behaviour = shared.behaviour.lock().unwrap().clone();
+        let told = match &behaviour {
+            Behaviour::Wait(told) => Some(Arc::clone(told).notified_owned()),
+            _ => None,
+        };
+        shared.seen.lock().unwrap().push(seen);
         match behaviour {
             Behaviour::Answer(bytes) => stream.write_all(bytes.as_bytes()).await.unwrap(),
             Behaviour::AnswerAndClose(bytes) => {
@@ -156,8 +181,10 @@ async fn serve(mut stream: TcpStream, connection: usize, shared: Arc<Shared>) {
             }
             Behaviour::Close => return,
             Behaviour::Silence => std::future::pending().await,
-            Behaviour::Wait(told) => {
-                told.notified().await;
+            Behaviour::Wait(_) => {
+                if let Some(told) = told {
+                    told.await;
+                }
                 let answer = ok("application/json", "{}");
                 stream.write_all(answer.as_bytes()).await.unwrap();
             }

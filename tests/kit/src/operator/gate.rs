@@ -16,8 +16,9 @@ use super::samples::API;
 use super::world::World;
 use crate::patient_directory::patiently;
 
-/// Grace of a gate without another setting.
-pub const GRACE: Duration = Duration::from_secs(120);
+/// Grace of a gate without another setting: longer than any test, so that a silent gate is not let go before a test
+/// has seen that it is waited for. Leases that nobody renewed for an hour are dropped.
+pub const GRACE: Duration = Duration::from_secs(1800);
 
 const UNPOISONED: &str = "no test panics while it holds this";
 
