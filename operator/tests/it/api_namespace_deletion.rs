@@ -4,6 +4,7 @@
 
 mod long;
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,23 +12,23 @@ use anyhow::ensure;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use water_harness::{Clock, Process, Redis};
-use water_kit::at_most;
+use water_kit::is_all_asked_for;
 
 use crate::Result;
 use crate::gate::{GRACE, Gate, end_pod};
 use crate::rights::ACCOUNT;
-use crate::steps::{NOTHING, OBJECT, delete, event, holds, logs, until};
+use crate::steps::{NOTHING, OBJECT, delete, event, holds, logs, one_leadership, until};
 use crate::world::{API, PATIENCE, World, api, brought, key};
 
-/// The longest that an ApiKey may keep its namespace.
+/// The longest that an ApiKey may keep its namespace, where nothing else runs.
 const GOES_WITHIN: Duration = Duration::from_secs(60);
-/// Less than the rest of a gate's lease, or of the time for which a gate without one may serve: 130 s in all. Nothing
-/// here waits for either.
-const BEFORE_LEASES: Duration = Duration::from_secs(100);
 /// Namespace of the WaterDataApi.
 const APIS: &str = "apis";
 /// A namespace that stays, without rights in it.
 const TENANT: &str = "tenant";
+
+/// Beginning of the names of gates' pods.
+const GATE: &str = "gate-";
 
 /// Names of all ApiKeys.
 const NAMES: [&str; 3] = ["acme", "partner", "customer"];
@@ -94,7 +95,8 @@ impl Namespaces {
         .await
     }
 
-    /// Deletes the ApiKeys; they are gone in time.
+    /// Deletes the ApiKeys; they go, and none waits for anything but a gate's pod. A gate that nobody sees would be
+    /// waited for until it cannot serve any more, which is 130 s in all.
     async fn keys_go(&self) -> Result {
         for name in ["acme", "partner"] {
             delete(&self.apis, name)?;
@@ -103,13 +105,34 @@ impl Namespaces {
         let left = async || {
             let mut left = self.apis.objects.list("apikey", "")?;
             left.extend(self.tenant.objects.list("apikey", "")?);
+            if let Some(waiting) = left.iter().find(|key| waits_for_another(key)) {
+                return Ok(Some(waiting.clone()));
+            }
             ensure!(left.is_empty(), "{left:?}");
-            Ok(())
+            Ok(None)
         };
-        let within = at_most(GOES_WITHIN, BEFORE_LEASES);
+        let within = if is_all_asked_for() {
+            GOES_WITHIN
+        } else {
+            PATIENCE
+        };
         let what = "the end of all ApiKeys";
-        self.operators.wait(what, within, left).await
+        let waiting = self.operators.wait(what, within, left).await?;
+        ensure!(waiting.is_none(), "{waiting:?}");
+        Ok(())
     }
+}
+
+impl Borrow<World> for Namespaces {
+    fn borrow(&self) -> &World {
+        &self.operators
+    }
+}
+
+/// Whether an ApiKey waits for something that is no gate's pod.
+fn waits_for_another(key: &Value) -> bool {
+    let mut awaited = key["status"]["waitingFor"].as_array().into_iter().flatten();
+    awaited.any(|name| name.as_str().is_none_or(|name| !name.starts_with(GATE)))
 }
 
 /// An ApiKey of another namespace than its WaterDataApi.
@@ -140,25 +163,30 @@ async fn reported(world: &World, operator: &Process, reason: &str, names: &[&str
 
 #[tokio::test]
 async fn a_leader_that_stays_revokes_by_the_last_word_of_its_watch() -> Result {
-    let (namespaces, operator) = Namespaces::with_keys(Redis::start().await?).await?;
-    let Namespaces {
-        operators, apis, ..
-    } = &namespaces;
-    let ended = Gate::start(apis, "gate-0", GRACE).await?;
-    let running = Gate::start(apis, "gate-1", GRACE).await?;
-    apis.in_force(&brought("later", 'c')).await?;
-    delete(apis, "later")?;
-    apis.gone("apikey/later").await?;
-    // Killed: it has not given its lease back, and nobody renews it.
-    ended.fall_silent();
-    end_pod(apis, "gate-0")?;
-    namespaces.delete_with_rights().await?;
-    apis.kubectl(&["delete", OBJECT])?;
-    namespaces.keys_go().await?;
-    assert_eq!(running.keys(), 0);
-    holds(apis, &NOTHING).await?;
-    reported(operators, &operator, "KeyRevoked", &NAMES).await?;
-    event(&namespaces.tenant, "customer", "KeyRevoked").await
+    // Each has an API server of its own.
+    let start = async |_: &str| Namespaces::with_keys(Redis::start().await?).await;
+    // The next leader has not seen the pods.
+    one_leadership("operators", start, async |namespaces, operator| {
+        let Namespaces {
+            operators, apis, ..
+        } = namespaces;
+        let ended = Gate::start(apis, "gate-0", GRACE).await?;
+        let running = Gate::start(apis, "gate-1", GRACE).await?;
+        apis.in_force(&brought("later", 'c')).await?;
+        delete(apis, "later")?;
+        apis.gone("apikey/later").await?;
+        // Killed: it has not given its lease back, and nobody renews it.
+        ended.fall_silent();
+        end_pod(apis, "gate-0")?;
+        namespaces.delete_with_rights().await?;
+        apis.kubectl(&["delete", OBJECT])?;
+        namespaces.keys_go().await?;
+        assert_eq!(running.keys(), 0);
+        holds(apis, &NOTHING).await?;
+        reported(operators, operator, "KeyRevoked", &NAMES).await?;
+        event(&namespaces.tenant, "customer", "KeyRevoked").await
+    })
+    .await
 }
 
 #[tokio::test]

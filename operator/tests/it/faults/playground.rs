@@ -36,7 +36,7 @@ const NOTICED_WITHIN: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(50);
 /// … and at most between two readings, so that what is expected for a short while is expected again.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
-/// A gate that says nothing for its grace of two minutes is not waited for any more. It is not cut off
+/// A gate that has no lease, such as one that Redis has lost, is not waited for beyond two minutes. It is not cut off
 /// for half of that.
 const CUT_OFF_WITHIN: Duration = Duration::from_secs(60);
 
@@ -201,7 +201,7 @@ impl Playground {
     }
 
     /// Puts Redis' clock ahead. The operators' timers run on: all keys have to be read again. The gate is not cut off:
-    /// its grace would be over after some jumps.
+    /// it has to notice.
     async fn age(&self, seconds: i64) -> Result<()> {
         self.cut_gate(false);
         let ahead = self.ahead.fetch_add(seconds, Ordering::Relaxed) + seconds;

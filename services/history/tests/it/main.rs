@@ -77,7 +77,7 @@ struct Lock(Database);
 impl Lock {
     async fn analyses(database: &Database) -> Self {
         const LOCK: &str =
-            "BEGIN; LOCK water.analyses IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(60)";
+            "BEGIN; LOCK water.analyses IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(600)";
         let (server, name) = (Arc::clone(&database.server), database.name().to_owned());
         // The statement ends with an error, when the lock is released.
         std::thread::spawn(move || server.sql(&name, LOCK));
@@ -99,11 +99,14 @@ impl Lock {
         };
         wait_until("the locks", SOON, locks).await.unwrap();
     }
+}
 
-    fn release(self) {
-        self.0.sql(
-            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE granted \
-             AND mode = 'AccessExclusiveLock' AND relation = 'water.analyses'::regclass",
-        );
+impl Drop for Lock {
+    fn drop(&mut self) {
+        const END: &str = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE granted \
+             AND mode = 'AccessExclusiveLock' AND relation = 'water.analyses'::regclass \
+             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+        // A test that has failed may have ended the server before.
+        let _ = self.0.server.sql(self.0.name(), END);
     }
 }

@@ -55,7 +55,7 @@ async fn a_second_bulk_page_of_an_account_waits_a_second_and_others_are_served()
         };
         wait_until("the others", SOON, others).await.unwrap();
         is_over.set(true);
-        lock.release();
+        drop(lock);
     };
     tokio::join!(first, rest);
     assert_eq!(bulk(&service, ANALYSES, "csv").await.status, 200);

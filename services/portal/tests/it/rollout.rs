@@ -11,7 +11,7 @@ use anyhow::ensure;
 use futures::future::join_all;
 use tokio::time::{interval, sleep};
 use water_harness::wait_until;
-use water_kit::{Browser, SOON};
+use water_kit::{Browser, KeyStore, SOON};
 use water_portal::Pages;
 
 use crate::running::{Replica, Running};
@@ -91,7 +91,9 @@ async fn load(reader: &mut Browser, ingress: &Ingress) -> usize {
 
 #[tokio::test]
 async fn fault_46_a_rollout_and_its_way_back_fail_no_request_of_twenty_signed_in_readers() {
-    let portal = Running::start().await;
+    // Longer than any machine needs to answer what is under way.
+    let drain = [("WATER_DRAIN_SECONDS", "600")];
+    let portal = Running::start_with(&KeyStore::new().await, &drain).await;
     let ingress = Ingress::default();
     let [one, two] = [
         portal.another(version("n")).await,

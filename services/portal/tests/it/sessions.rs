@@ -2,11 +2,14 @@
 
 use tokio::time::Instant;
 use water_harness::Redis;
-use water_kit::{Browser, KeyStore, SOON};
+use water_kit::{Browser, KeyStore};
 
 use crate::running::Running;
 
 const SESSION: &str = "__Host-water_session";
+
+/// Milliseconds after its last use until an idle session ends.
+const IDLE: i64 = 1_800_000;
 
 /// Returns the status of a question for an account's keys; 503 is the API server, which is away.
 async fn keys(browser: &mut Browser, account: &str) -> u16 {
@@ -108,16 +111,17 @@ async fn a_session_asks_240_times_and_others_go_on() {
     let (begun, mut asked) = (Instant::now(), 0);
     let refused = loop {
         let answer = anna.get("/account/v1/session").await;
-        if answer.status == 429 || begun.elapsed() > SOON {
+        if answer.status == 429 {
             break answer;
         }
         asked += 1;
+        // The bucket fills by four a second, on a machine however busy.
+        let most = 241.0 + 4.0 * begun.elapsed().as_secs_f64();
+        assert!(f64::from(asked) <= most, "{asked} and no end");
+        assert!(asked < 2_400, "asked too slowly to empty the bucket");
     };
-    assert_eq!(refused.status, 429, "after {asked}");
+    assert!(asked >= 240, "{asked}");
     assert!(refused.header("retry-after").is_some());
-    // The bucket fills by four a second.
-    let most = 241.0 + 4.0 * begun.elapsed().as_secs_f64();
-    assert!(asked >= 240 && f64::from(asked) <= most, "{asked}");
     assert!(other.is_signed_in().await);
 }
 
@@ -136,13 +140,16 @@ async fn a_poll_does_not_put_off_the_end_of_an_idle_session() {
         let left = redis.command(&["PTTL", &key]).await.unwrap();
         left.trim().trim_start_matches(':').parse::<i64>().unwrap()
     };
-    redis.command(&["PEXPIRE", &key, "60000"]).await.unwrap();
+    redis.command(&["PEXPIRE", &key, "600000"]).await.unwrap();
     assert!(anna.is_signed_in().await);
     anna.get("/account/v1/accounts/acme/quota").await;
     let poll = [("X-Poll", "1")];
     anna.ask("GET", "/account/v1/accounts/acme/keys", &poll, "")
         .await;
-    assert!(left().await <= 60_000);
+    assert!(left().await <= 600_000);
+    let used = Instant::now();
     anna.get("/account/v1/accounts/acme/keys").await;
-    assert!(left().await > 1_700_000);
+    let left = left().await;
+    let since = 1_000 * (1 + used.elapsed().as_secs() as i64);
+    assert!((IDLE - since..=IDLE).contains(&left), "{left}");
 }

