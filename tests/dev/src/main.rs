@@ -39,6 +39,7 @@ mod project;
 mod rules;
 mod status;
 mod stores;
+mod stress;
 mod suites;
 mod supervisor;
 mod test;
@@ -111,6 +112,10 @@ enum Command {
         /// Print the times of the slowest compilations, too.
         #[arg(long)]
         profile: bool,
+        /// Keep a core busy beside the run, and all of them for five seconds every two minutes: a busy machine must
+        /// not fail the tests.
+        #[arg(long)]
+        stress: bool,
     },
     /// Compare the product with well-known programs that do the same work, on this machine, and
     /// record the result.
@@ -163,6 +168,7 @@ fn run(command: Command) -> Result<()> {
             long,
             faults,
             profile,
+            stress,
         } => test::run(&test::Asked {
             only: only.as_deref(),
             tier: if faults {
@@ -173,6 +179,7 @@ fn run(command: Command) -> Result<()> {
                 Tier::First
             },
             profile,
+            stress,
         }),
         Command::Bench { part } => bench::run(part),
         Command::Kubectl { arguments } => pass_through(Cluster::kubectl, &arguments),

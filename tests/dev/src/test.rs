@@ -23,6 +23,7 @@ use crate::interruption::Interruption;
 use crate::profile::Profile;
 use crate::progress::Progress;
 use crate::project::project;
+use crate::stress::Stress;
 use crate::suites::{MOST_FLAKY, Outcome, Queue, Results, Selection, Terms, Tier};
 use crate::timeline::Timeline;
 use crate::{binaries, clusters, disk, marks, packages, programs, web};
@@ -51,6 +52,8 @@ pub struct Asked<'a> {
     pub tier: Tier,
     /// Table of the compilations' times at the end.
     pub profile: bool,
+    /// Load beside the run.
+    pub stress: bool,
 }
 
 impl Asked<'_> {
@@ -102,6 +105,7 @@ pub fn run(asked: &Asked<'_>) -> Result<()> {
         let has_run = marks::exist();
         disk::has_room(if has_run { LATER_RUN } else { FIRST_RUN })?;
     }
+    let _stress = asked.stress.then(Stress::start).transpose()?;
     let timeline = Timeline::start();
     let profile = Profile::start(&timeline);
     let mut run = Run {
@@ -329,6 +333,7 @@ mod tests {
                 only,
                 tier: Tier::First,
                 profile: false,
+                stress: false,
             };
             asked.report()
         };
