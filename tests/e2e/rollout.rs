@@ -106,7 +106,7 @@ pub async fn roll_version(cluster: &Cluster) -> Result<String> {
     Ok(new.clone())
 }
 
-/// How soon requests are answered meanwhile is for `long`.
+// The long tests judge how soon requests are answered meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fault_31_a_version_rolls_under_load_without_a_failed_request() -> Result<()> {
     let cluster = Cluster::alone().await?;

@@ -5,8 +5,8 @@ use serde_json::json;
 
 use crate::Result;
 use crate::steps::{
-    NOTHING, OBJECT, allow, edit, forbid, holds, look_again, measured, message, ready, revoke,
-    says, spoil_api, until,
+    NOTHING, OBJECT, allow, edit, forbid, holds, look_again, measured, message, ready, reported,
+    revoke, says, spoil_api, until,
 };
 use crate::world::{API, PATIENCE, World, api, brought, shown};
 
@@ -114,6 +114,7 @@ async fn a_key_whose_namespace_cannot_be_read_says_so_and_takes_restrictions() -
     .await?;
     // What widens waits.
     edit(&world, "acme", &json!({ "suspend": false }))?;
+    reported(&world, "acme").await?;
     says(
         &world,
         "apikey/acme",

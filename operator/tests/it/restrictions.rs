@@ -12,8 +12,8 @@ use water_keystore::Record;
 
 use crate::Result;
 use crate::steps::{
-    NOTHING, OBJECT, delete, edit, generation, holds, logs, look_again, ready, rebuilt, revoke,
-    spoil, spoil_api, stalled, until,
+    NOTHING, OBJECT, delete, edit, generation, holds, logs, look_again, ready, rebuilt, reported,
+    revoke, spoil, spoil_api, stalled, until,
 };
 use crate::world::{API, PATIENCE, World, api, brought, key};
 
@@ -31,17 +31,6 @@ fn with_gold() -> Value {
     let plans = api["spec"]["plans"].as_array_mut();
     plans.expect("it has plans").push(gold);
     api
-}
-
-/// Waits until the operator has seen the last edit of acme.
-async fn is_seen(world: &World) -> Result {
-    until(world, "the edit to be seen", async || {
-        let found = world.get("apikey/acme")?;
-        let seen = &found["status"]["observedGeneration"];
-        ensure!(*seen == found["metadata"]["generation"], "{found}");
-        Ok(())
-    })
-    .await
 }
 
 #[tokio::test]
@@ -65,7 +54,7 @@ async fn a_key_whose_plan_is_gone_takes_every_restriction_and_widens_when_it_is_
     gold["spec"]["suspend"] = false.into();
     gold["spec"]["plan"] = "Typo".into();
     world.apply(&gold)?;
-    is_seen(&world).await?;
+    reported(&world, "acme").await?;
     holds(&world, &[&suspended]).await?;
     let earlier = generation(&world).await?;
     redis.command(&["FLUSHALL"]).await?;

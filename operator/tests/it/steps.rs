@@ -56,6 +56,16 @@ pub async fn stalled(world: &World, name: &str, reason: &str) -> Result<Value> {
     world.condition(&object, "Stalled", &wanted).await
 }
 
+/// Waits until the status of an ApiKey is about its last edit: a condition that reads as it did before the edit says
+/// nothing about it.
+pub async fn reported(world: &World, name: &str) -> Result<Value> {
+    let object = format!("apikey/{name}");
+    becomes(world, &object, "told of its last edit", |found| {
+        found["status"]["observedGeneration"] == found["metadata"]["generation"]
+    })
+    .await
+}
+
 /// Waits until a condition reads so and its message contains these words.
 pub async fn says(world: &World, object: &str, wanted: &str, words: &str) -> Result<Value> {
     let (aspect, wanted) = wanted

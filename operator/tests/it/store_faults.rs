@@ -15,7 +15,7 @@ use water_keystore::Origin;
 use crate::Result;
 use crate::gate::{GRACE, Gate};
 use crate::steps::{
-    OBJECT, edit, event, generation, look_again, prefix, ready, rebuilt, revoke, until,
+    OBJECT, becomes, edit, event, generation, look_again, prefix, ready, rebuilt, revoke, until,
 };
 use crate::world::{PATIENCE, World, brought, key, shown};
 
@@ -44,7 +44,15 @@ async fn fault_23_a_redis_that_came_back_empty_is_filled_though_keys_said_it_was
     redis.start_again().await?;
     rebuilt(&world, &before, earlier).await?;
     event(&world, "water-data", "DirectoryRebuilt").await?;
-    ready(&world, "acme", "True/Active").await.map(drop)
+    // They were Ready all the time: that Redis holds them again is what changes.
+    for object in ["apikey/acme", "apikey/partner"] {
+        becomes(&world, object, "held by Redis again", |found| {
+            let is_held = shown(found, "Synced") == "True/Published";
+            is_held && shown(found, "Ready") == "True/Active"
+        })
+        .await?;
+    }
+    Ok(())
 }
 
 /// Content of the directory about keys, their owners, and plans.

@@ -108,7 +108,7 @@ pub fn init_process(cluster: &Cluster) -> Result<Option<Pid>> {
     Ok(find_processes(of_cluster)?.first().copied())
 }
 
-/// Returns the clusters whose process 1 is there, whoever has started them.
+/// Returns the clusters that run, of any user.
 pub fn running() -> Result<Vec<Cluster>> {
     find_processes(|_, words| cluster_of_init(words))
 }

@@ -1,7 +1,7 @@
 //! Random changes and faults follow one another; in the end everything is as declared, and no
-//! invariant was ever broken. A sequence that fails is made shorter.
+//! invariant was ever broken. A sequence that fails twice is made shorter.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::env;
 use std::thread;
 
@@ -59,7 +59,7 @@ fn try_sequences(runtime: &Runtime, number: u32, seed: u32, count: u32) -> Resul
     let mut runner = TestRunner::new_with_rng(config, random);
     // A shorter sequence has gaps: the length of a vector is fixed.
     let changes = vec(option::weighted(0.99, any_change()), LENGTH);
-    let ran = runner.run(&changes, |changes| {
+    let run = |changes: &[Option<Change>]| -> Result<()> {
         let held = runtime.block_on(async {
             let present = ground.take();
             let present = match present {
@@ -70,14 +70,36 @@ fn try_sequences(runtime: &Runtime, number: u32, seed: u32, count: u32) -> Resul
                     Playground::new(&name).await?
                 }
             };
-            hold(&present, changes.into_iter().flatten()).await?;
+            hold(&present, changes.iter().copied().flatten()).await?;
             anyhow::Ok(present)
         });
-        let present = held.map_err(|error| TestCaseError::fail(format!("{error:#}")))?;
-        ground.replace(Some(present));
+        ground.replace(Some(held?));
         Ok(())
+    };
+    // An hour of shorter ones tells nothing about a sequence that failed once and then held.
+    let (fails_again, failed_once) = (Cell::new(false), RefCell::new(None::<anyhow::Error>));
+    let ran = runner.run(&changes, |changes| {
+        if failed_once.borrow().is_some() {
+            return Ok(());
+        }
+        let Err(error) = run(&changes) else {
+            return Ok(());
+        };
+        if !fails_again.get() {
+            println!("once more, to see whether it fails again: {error:#}");
+            if run(&changes).is_ok() {
+                let told = format!("failed once and then held: {changes:?}");
+                failed_once.replace(Some(error.context(told)));
+                return Ok(());
+            }
+            fails_again.set(true);
+        }
+        Err(TestCaseError::fail(format!("{error:#}")))
     });
     ran.map_err(|error| anyhow::anyhow!("{error}"))?;
+    if let Some(error) = failed_once.take() {
+        return Err(error);
+    }
     let ground = ground.take().context("there was no sequence")?;
     runtime.block_on(ground.swept())
 }
