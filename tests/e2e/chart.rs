@@ -3,7 +3,7 @@
 
 use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -205,6 +205,8 @@ fn a_portal_brings_its_rights_their_bounds_its_place_in_the_api_and_the_addresse
         "kind: ValidatingAdmissionPolicy\nmetadata:\n  name: default-water-data\n",
         "kind: ValidatingAdmissionPolicyBinding\nmetadata:\n  name: default-water-data\n",
         "    url: https://water.example\n",
+        "spec:\n  failurePolicy: Fail\n",
+        "  validationActions: [Deny]\n",
         "resources: [configmaps]\n    resourceNames: [authority]\n    verbs: [get]\n",
     ] {
         assert!(rendered.contains(part), "{part}\n{rendered}");
@@ -262,20 +264,65 @@ const LOADS: &str = r#"ingest={
     "egress": [{"cidr": "10.1.0.0/16", "ports": [5432, 3128]}, {"cidr": "10.2.0.0/16"}]
 }"#;
 
+/// Every value that a WaterDataApi takes beside the required ones, none of them the default.
+const EVERY_VALUE: [&str; 7] = [
+    r#"rbac.scope="Cluster""#,
+    r#"image.tag="1.2.3""#,
+    r#"image.pullPolicy="Always""#,
+    r#"image.pullSecrets=["registry-password"]"#,
+    r#"postgres.connections={"departements": 3, "history": 9}"#,
+    r#"api={
+        "name": "eau",
+        "paused": true,
+        "plans": [{"name": "Gold", "access": "Allowed", "requestsPerMinute": 7, "requestsPerDay": 70}],
+        "components": {
+            "gate": {"replicas": 11, "resources": {"requests": {"cpu": "11m"}, "limits": {"memory": "111Mi"}}},
+            "departements": {"replicas": 12, "resources": {"requests": {"cpu": "12m"}, "limits": {"memory": "112Mi"}}},
+            "history": {"replicas": 13, "resources": {"requests": {"cpu": "13m"}, "limits": {"memory": "113Mi"}}},
+            "migrations": {"backoffLimit": 14, "activeDeadlineSeconds": 140}
+        },
+        "apiKeys": {
+            "allowedNamespaces": {"from": "Selector", "selector": {"matchLabels": {"water": "yes"}}},
+            "accountBinding": "NamespaceLabel"
+        },
+        "rollout": {"maxSurge": 2, "maxUnavailable": 3, "minReadySeconds": 4, "progressDeadlineSeconds": 50},
+        "exposure": {
+            "url": "https://api.example",
+            "ingress": {
+                "className": "public", "host": "eau.example", "tlsSecretName": "certificate",
+                "annotations": {"example.org/issuer": "authority"}
+            },
+            "trustedProxies": ["10.1.0.0/16"]
+        },
+        "networkPolicy": {"mode": "Disabled", "egress": [{"cidr": "10.2.0.0/16", "ports": [5432]}]},
+        "podDisruptionBudget": "Disabled",
+        "telemetry": {"logFilter": "debug", "otlpEndpoint": "http://collector.observability:4318"}
+    }"#,
+    r#"portal={
+        "enabled": true,
+        "url": "https://eau.example:8443",
+        "replicas": 15,
+        "resources": {"requests": {"cpu": "15m"}, "limits": {"memory": "115Mi"}},
+        "sessionHours": 16,
+        "maxKeys": 17,
+        "maxKeyDays": 18,
+        "oidc": {
+            "issuer": "https://id.example", "clientId": "client", "existingSecret": "of-client", "secretKey": "secret",
+            "caConfigMap": "authority", "caKey": "authority.pem", "scopes": ["openid", "accounts"],
+            "accounts": {"claim": "/teams", "pattern": "team:(?<account>[^:]+)", "defaultPlan": "Gold"}
+        }
+    }"#,
+];
+
 /// Variable that writes golden files instead of comparing with them.
 const UPDATE: &str = "WATER_UPDATE_GOLDEN";
 
-#[test]
-fn loads_are_rendered_as_in_the_golden_file() -> Result<()> {
-    let only = [
-        "template",
-        "water-data",
-        "--show-only=templates/ingest.yaml",
-    ];
-    let rendered = helm(&only, &[LOADS])? + "\n";
-    let file: PathBuf = [env!("CARGO_MANIFEST_DIR"), "golden/loads.yaml"]
-        .iter()
-        .collect();
+/// Compares what is rendered of one template with a golden file.
+fn assert_golden(file: &str, template: &str, values: &[&str]) -> Result<()> {
+    let only = format!("--show-only=templates/{template}.yaml");
+    let rendered = helm(&["template", "water-data", &only], values)? + "\n";
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
+    let file = folder.join(file);
     if env::var_os(UPDATE).is_some() {
         fs::write(&file, &rendered)?;
     }
@@ -285,4 +332,42 @@ fn loads_are_rendered_as_in_the_golden_file() -> Result<()> {
         "If that is right: {UPDATE}=1 cargo test -p water-e2e --test e2e chart"
     );
     Ok(())
+}
+
+#[test]
+fn loads_are_rendered_as_in_the_golden_file() -> Result<()> {
+    assert_golden("loads.yaml", "ingest", &[LOADS])
+}
+
+#[test]
+fn every_value_reaches_the_water_data_api_as_in_the_golden_file() -> Result<()> {
+    assert_golden("api.yaml", "waterdataapi", &EVERY_VALUE)
+}
+
+#[test]
+fn the_defaults_are_closed() -> Result<()> {
+    let rendered = render(&[])?;
+    for part in [
+        "    - access: Denied\n      name: Free\n",
+        "  apiKeys:\n    accountBinding: None\n    allowedNamespaces:\n      from: Same\n",
+        "  networkPolicy:\n    egress: []\n    mode: Enabled\n",
+        "  podDisruptionBudget: Enabled\n",
+    ] {
+        assert!(rendered.contains(part), "{part}\n{rendered}");
+    }
+    Ok(())
+}
+
+#[test]
+fn the_operators_rights_are_those_of_the_golden_files() -> Result<()> {
+    // Without a value, so that the default is the narrow scope.
+    assert_golden("rights-namespaced.yaml", "rbac", &[])?;
+    let cluster = [r#"rbac.scope="Cluster""#, r#"rbac.apiNamespaces=["apis"]"#];
+    assert_golden("rights-cluster.yaml", "rbac", &cluster)
+}
+
+#[test]
+fn the_job_of_the_crds_and_its_rights_are_those_of_the_golden_file() -> Result<()> {
+    let secrets = r#"image.pullSecrets=["registry-password"]"#;
+    assert_golden("crd-hook.yaml", "crd-hook", &[secrets])
 }
