@@ -375,3 +375,50 @@ fn place(api: &WaterDataApi) -> ApiName {
         name: api.name_any(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::sample;
+
+    /// Returns what keeps the children from being touched, if this is declared in a section of the spec.
+    fn hindered(section: &str, declared: &Value) -> Option<Readiness> {
+        let mut api = sample::api("water-data", "water");
+        let mut spec = serde_json::to_value(&api.spec).unwrap();
+        spec[section] = declared.clone();
+        api.spec = serde_json::from_value(spec).unwrap();
+        hindrance(&api, Scope::Namespaced)
+    }
+
+    #[test]
+    fn what_is_declared_and_not_acted_on_hinders_a_rollout() {
+        let route = json!({ "parentRefs": [{ "name": "public" }], "hostnames": ["water.example"] });
+        let scaling = json!({ "minReplicas": 2, "maxReplicas": 4, "targetCpuPercent": 80 });
+        let scaled = |component: &str| json!({ component: { "autoscaling": scaling } });
+        let autoscaling = "spec.components.*.autoscaling";
+        for (section, declared, field) in [
+            ("components", scaled("gate"), autoscaling),
+            ("components", scaled("departements"), autoscaling),
+            ("components", scaled("history"), autoscaling),
+            (
+                "exposure",
+                json!({ "httpRoute": route }),
+                "spec.exposure.httpRoute",
+            ),
+            (
+                "rollout",
+                json!({ "onFailure": "Rollback" }),
+                "spec.rollout.onFailure: Rollback",
+            ),
+        ] {
+            let found = hindered(section, &declared);
+            let Some(Readiness::Stuck(Reason::NotSupported, message)) = &found else {
+                panic!("{declared}: {found:?}");
+            };
+            assert!(message.starts_with(field), "{declared}: {message}");
+        }
+        assert_eq!(hindered("rollout", &json!({ "onFailure": "Hold" })), None);
+    }
+}

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use kube::Api;
 use kube::Resource;
+use kube::api::ObjectMeta;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tracing::{info, warn};
 use water_domain::{Fault, Timestamp};
@@ -145,14 +146,13 @@ async fn sweep(
 
 /// Number of further ApiKeys that the WaterDataApi's annotation allows.
 fn allowance(open: &OpenDirectory, context: &Context) -> usize {
-    let Some(api) = context.decoded_api(&open.api) else {
-        return 0;
-    };
-    let annotation = api
-        .meta()
-        .annotations
-        .as_ref()
-        .and_then(|all| all.get(ALLOW));
+    let api = context.decoded_api(&open.api);
+    api.map_or(0, |api| allowed_by(api.meta()))
+}
+
+fn allowed_by(meta: &ObjectMeta) -> usize {
+    let annotations = meta.annotations.as_ref();
+    let annotation = annotations.and_then(|all| all.get(ALLOW));
     annotation.and_then(|count| count.parse().ok()).unwrap_or(0)
 }
 
@@ -196,5 +196,27 @@ fn tell(open: &OpenDirectory, removed: u64, context: &Context) {
             &api.object_ref(&()),
             &[Transition::warning("KeysSwept", note)],
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn annotated(annotation: &str, value: &str) -> ObjectMeta {
+        ObjectMeta {
+            annotations: Some([(annotation.to_owned(), value.to_owned())].into()),
+            ..ObjectMeta::default()
+        }
+    }
+
+    #[test]
+    fn no_annotation_or_no_number_allows_nothing_more() {
+        assert_eq!(allowed_by(&annotated(ALLOW, "12")), 12);
+        assert_eq!(allowed_by(&ObjectMeta::default()), 0);
+        assert_eq!(allowed_by(&annotated("waterdata.dev/take-over", "12")), 0);
+        for value in ["", "all", "-1", "1.5", "99999999999999999999"] {
+            assert_eq!(allowed_by(&annotated(ALLOW, value)), 0, "{value}");
+        }
     }
 }

@@ -31,7 +31,7 @@ pub struct Identity(Secret);
 pub async fn read(api: &WaterDataApi, context: &Context) -> Result<Identity, SecretError> {
     let name = format!("{}-identity", api.name_any());
     let identity = Identity(own_secret::read_or_make(api, &name, KEYS, context).await?);
-    if !(is_random(identity.value(CURRENT)) && is_random(identity.value(NEXT))) {
+    if !identity.has_both_keys() {
         return Err(SecretError::Identity { name });
     }
     if is_random(identity.value(SALT)) {
@@ -54,6 +54,10 @@ pub async fn write(identity: Identity, context: &Context) -> Result<Identity, Se
 impl Identity {
     pub fn salt(&self) -> &[u8] {
         self.value(SALT)
+    }
+
+    fn has_both_keys(&self) -> bool {
+        is_random(self.value(CURRENT)) && is_random(self.value(NEXT))
     }
 
     /// Fingerprints of the keys for which pods must be rolled.
@@ -121,6 +125,15 @@ pub(super) mod tests {
         let values = KEYS.map(|key| identity.value(key));
         assert!(values.iter().all(|value| is_random(value)));
         assert!(values[0] != values[1] && values[1] != values[2] && values[0] != values[2]);
+    }
+
+    #[test]
+    fn an_identity_with_one_good_key_does_not_have_both() {
+        assert!(identity().has_both_keys());
+        for key in [CURRENT, NEXT] {
+            let edited = identity().with([(key, ByteString(b"edited".to_vec()))]);
+            assert!(!edited.has_both_keys(), "{key}");
+        }
     }
 
     #[test]

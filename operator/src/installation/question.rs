@@ -46,7 +46,12 @@ pub async fn ask<T: DeserializeOwned>(
     let (name, namespace) = (api.name_any(), api.namespace().unwrap_or_default());
     let service = format!("{name}-{}", part.component());
     let address = format!("{service}.{namespace}.svc:{ADMIN_PORT}");
-    let asked = tokio::time::timeout(WITHIN, get(&address, path)).await;
+    get_within(&address, path).await
+}
+
+/// Gives up after [`WITHIN`].
+async fn get_within<T: DeserializeOwned>(address: &str, path: &str) -> Result<T, String> {
+    let asked = tokio::time::timeout(WITHIN, get(address, path)).await;
     asked.unwrap_or_else(|_| Err(format!("{address} did not answer within {WITHIN:?}")))
 }
 
@@ -121,5 +126,15 @@ mod tests {
         let asked = get::<RowCount>(&port.address().to_string(), "/data").await;
         let error = asked.unwrap_err();
         assert!(error.contains("cannot be reached"), "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_stays_silent_is_given_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let asked = get_within::<RowCount>(&address, "/data");
+        let given_up = tokio::time::timeout(10 * WITHIN, asked).await;
+        let error = given_up.expect("it waits on").unwrap_err();
+        assert_eq!(error, format!("{address} did not answer within 2s"));
     }
 }

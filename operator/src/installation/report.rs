@@ -288,17 +288,22 @@ pub fn exposure(api: &WaterDataApi, children: &Children) -> Result<Finding, Chil
     };
     let ingress: Option<Ingress> = children.get(ChildKind::Ingress, &api.name_any())?;
     Ok(match ingress {
-        Some(ingress) if progress::has_address(&ingress) => {
-            let message = format!("the Ingress for {} has an address", declared.host);
-            Finding::holds(aspect, Reason::AddressAssigned, message)
-        }
-        Some(_) => {
-            let message = "the Ingress has no address yet, which its controller gives: \
-                           see spec.exposure.ingress.className";
-            Finding::lacks(aspect, Reason::AddressPending, message)
-        }
+        Some(ingress) => addressed(&declared.host, &ingress),
         None => waiting(aspect),
     })
+}
+
+/// `ExposureReady` of an Ingress that is there.
+fn addressed(host: &str, ingress: &Ingress) -> Finding {
+    let aspect = ConditionType::ExposureReady;
+    if progress::has_address(ingress) {
+        let message = format!("the Ingress for {host} has an address");
+        Finding::holds(aspect, Reason::AddressAssigned, message)
+    } else {
+        let message = "the Ingress has no address yet, which its controller gives: \
+                       see spec.exposure.ingress.className";
+        Finding::lacks(aspect, Reason::AddressPending, message)
+    }
 }
 
 pub fn components(

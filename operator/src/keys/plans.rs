@@ -64,4 +64,19 @@ mod tests {
         assert!(covers(&plans[0], &plans[1]) && covers(&plans[0], &plans[0]));
         assert!(!covers(&plans[1], &plans[0]));
     }
+
+    #[test]
+    fn a_plan_that_exceeds_another_in_one_limit_does_not_cover_it() {
+        let open = |requests_per_minute, requests_per_day| {
+            plan(&PlanSpec {
+                name: "Gold".parse().unwrap(),
+                access: Access::Allowed,
+                requests_per_minute: Some(requests_per_minute),
+                requests_per_day: Some(requests_per_day),
+            })
+        };
+        let (faster, longer) = (open(240, 1000), open(120, 50_000));
+        assert!(!covers(&faster, &longer));
+        assert!(!covers(&longer, &faster));
+    }
 }

@@ -8,7 +8,7 @@ use water_operator_core::key::facts::Secret;
 use water_operator_core::key::ledger::Ledger;
 use water_operator_core::key::step::{Hindrance, METADATA, Refusal, Verdict};
 use water_resources::api_key::ApiName;
-use water_resources::condition::ConditionStatus;
+use water_resources::condition::{Condition, ConditionStatus};
 
 use super::error::{KeyError, outcome};
 use super::gather::PassInput;
@@ -281,16 +281,21 @@ fn away(gathered: &PassInput, trouble: Readiness, now: Timestamp) -> Report {
     }
     let (reason, message) = (trouble.reason(), trouble.message().to_owned());
     let before = find(&gathered.subject.status.conditions, ConditionType::Synced);
-    let is_over = before.is_some_and(|synced| {
-        synced.status == ConditionStatus::Unknown
-            && now >= synced.last_transition_time.plus(GATE_GRACE)
-    });
+    let is_over = is_over(before, now);
     let synced = Finding::unknown(ConditionType::Synced, reason, &message);
     let findings = vec![accepted(gathered), secret_ready(gathered), synced];
     Report::new(
         findings,
         is_over.then_some(Readiness::Unknown(reason, message)),
     )
+}
+
+/// Whether gates no longer serve a key that Redis has been away for since `Synced` became unknown.
+fn is_over(synced: Option<&Condition>, now: Timestamp) -> bool {
+    synced.is_some_and(|synced| {
+        synced.status == ConditionStatus::Unknown
+            && now >= synced.last_transition_time.plus(GATE_GRACE)
+    })
 }
 
 /// Report of a directory that does not hold what is declared.
@@ -439,4 +444,24 @@ fn awaiting(gathered: &PassInput, awaited: &AwaitedPods) -> String {
         message += &format!("; they cannot be asked again: {}", failure.message);
     }
     message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conditions::stated;
+
+    #[test]
+    fn a_key_is_served_without_redis_for_the_gates_grace_of_two_minutes() {
+        let at = |millis| Timestamp::from_millis(millis).unwrap();
+        let aspect = ConditionType::Synced;
+        let since_zero = |finding| stated(&[], vec![finding], 1, at(0)).remove(0);
+        let unknown = since_zero(Finding::unknown(aspect, Reason::StoreUnavailable, ""));
+        assert!(!is_over(Some(&unknown), at(119_999)));
+        assert!(is_over(Some(&unknown), at(120_000)));
+        // The grace begins when the condition becomes unknown.
+        let synced = since_zero(Finding::holds(aspect, Reason::Published, ""));
+        assert!(!is_over(Some(&synced), at(120_000)));
+        assert!(!is_over(None, at(120_000)));
+    }
 }

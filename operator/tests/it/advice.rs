@@ -1,13 +1,14 @@
-//! Tests of problems of a directory that is in order: reported by a condition and an event, once.
+//! Tests of problems of a directory that is in order: reported by a condition and an event, once; and of one that is
+//! another's.
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use water_harness::Redis;
 
 use crate::Result;
-use crate::steps::{OBJECT, follow, until};
+use crate::steps::{OBJECT, follow, ready, says, stalled, until};
 use crate::store_refusals::{USER, with_user};
-use crate::world::{API, World, brought};
+use crate::world::{API, World, api, brought, shown};
 
 /// The types of the events about the WaterDataApi with that reason.
 fn types(world: &World, reason: &str) -> anyhow::Result<Vec<String>> {
@@ -78,4 +79,25 @@ async fn a_gates_user_that_is_unknown_or_could_make_keys_is_warned_of_beside_pla
     told(&world, "PlansDiffer").await?;
     assert_eq!(types(&world, "GateMayWrite")?, ["Warning"]);
     Ok(())
+}
+
+#[tokio::test]
+async fn a_directory_of_another_namespace_is_named_and_taken_over_when_asked() -> Result {
+    let world = World::new("advised-owner").await?;
+    let directory = world.directory()?;
+    let (owner, its_api) = ("uid-of-another", "uid-of-its-api");
+    let claim = async || anyhow::Ok(directory.claim(owner, its_api, None).await?);
+    until(&world, "the other's claim", claim).await?;
+    world.apply(&api())?;
+    world.apply(&brought("acme", '9'))?;
+    let _operator = world.operator("operator-0")?;
+    let annotation = "annotate it with waterdata.dev/take-over: uid-of-another";
+    let found = says(&world, OBJECT, "Stalled=True/DirectoryOwned", annotation).await?;
+    assert_eq!(shown(&found, "DirectorySynced"), "False/DirectoryOwned");
+    stalled(&world, "acme", "DirectoryOwned").await?;
+    let take_over = json!({ "waterdata.dev/take-over": owner });
+    let take_over = json!({ "metadata": { "annotations": take_over } });
+    world.patch(OBJECT, &take_over, &[])?;
+    world.synced().await?;
+    ready(&world, "acme", "True/Active").await.map(drop)
 }

@@ -5,7 +5,7 @@ use anyhow::ensure;
 use serde_json::{Value, json};
 
 use crate::Result;
-use crate::steps::{edit, holds, message, ready, revoke, stalled, until};
+use crate::steps::{NOTHING, becomes, delete, edit, holds, message, ready, revoke, stalled, until};
 use crate::world::{World, api, brought, key};
 
 #[tokio::test]
@@ -98,4 +98,22 @@ async fn a_hash_that_somebody_wrote_into_his_own_secret_is_not_revoked_with_it()
     world.patch("secret/forger-apikey", &forged, &[])?;
     revoke(&world, "forger").await?;
     world.in_force(&brought("honest", '7')).await.map(drop)
+}
+
+#[tokio::test]
+async fn the_finalizers_of_others_stay() -> Result {
+    let (world, _operator) = World::running("others-finalizers").await?;
+    // The operator remembers one of them at most.
+    let theirs = ["example.com/backup", "example.com/billing"];
+    let mut acme = brought("acme", '8');
+    acme["metadata"]["finalizers"] = json!(theirs);
+    let found = world.in_force(&acme).await?;
+    let all = [theirs[0], theirs[1], "waterdata.dev/revoke"];
+    assert_eq!(found["metadata"]["finalizers"], json!(all));
+    delete(&world, "acme")?;
+    becomes(&world, "apikey/acme", "theirs alone", |found| {
+        found["metadata"]["finalizers"] == json!(theirs)
+    })
+    .await?;
+    holds(&world, &NOTHING).await
 }

@@ -177,6 +177,41 @@ fn what_is_not_as_it_should_be_is_said() {
 }
 
 #[test]
+fn data_is_loaded_once_both_datasets_have_rows() {
+    for (stress, risk, status, reason, begins) in [
+        (0, 0, ConditionStatus::False, Reason::NoData, "neither"),
+        (101, 0, ConditionStatus::False, Reason::NoData, "no risk"),
+        (0, 101, ConditionStatus::False, Reason::NoData, "no stress"),
+        (1, 1, ConditionStatus::True, Reason::Loaded, "1 stress"),
+    ] {
+        let found = data(Ok(RowCounts { stress, risk }));
+        assert_eq!((found.status, found.reason), (status, reason), "{found:?}");
+        assert!(found.message.starts_with(begins), "{found:?}");
+    }
+}
+
+#[test]
+fn an_api_is_exposed_once_its_ingress_has_an_address() {
+    let exposed = |status: serde_json::Value| {
+        let ingress = json!({ "metadata": {}, "status": status });
+        let ingress: Ingress = serde_json::from_value(ingress).unwrap();
+        let found = addressed("water.example", &ingress);
+        (found.status, found.reason)
+    };
+    let address = json!([{ "ip": "192.0.2.1" }]);
+    assert_eq!(
+        exposed(json!({ "loadBalancer": { "ingress": address } })),
+        (ConditionStatus::True, Reason::AddressAssigned)
+    );
+    let pending = (ConditionStatus::False, Reason::AddressPending);
+    assert_eq!(exposed(json!({})), pending);
+    assert_eq!(
+        exposed(json!({ "loadBalancer": { "ingress": [] } })),
+        pending
+    );
+}
+
+#[test]
 fn each_transition_is_told_once() {
     let rolling_out = report(Readiness::Underway(Reason::RollingOut, String::new()), 0);
     let lives = [rolling_out, complete(), complete(), failed()];
