@@ -93,6 +93,9 @@ fn value(parts: &[(&str, u64)], end: &str) -> HeaderValue {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+    use water_http::{Language, RequestIds};
+
     use super::*;
 
     fn decision(accepted: bool, minute: u32, day: u32) -> Decision {
@@ -145,5 +148,19 @@ mod tests {
         assert!(accepted(&decision(true, 0, 0)).is_ok());
         let refusal = accepted(&decision(false, 0, 5)).unwrap_err();
         assert_eq!(refusal.code().as_str(), "rate_limited");
+    }
+
+    #[test]
+    fn a_refusal_names_every_full_window() {
+        for (minute, day, full) in [
+            (0, 5, json!(["minute"])),
+            (5, 0, json!(["day"])),
+            (0, 0, json!(["minute", "day"])),
+        ] {
+            let refusal = accepted(&decision(false, minute, day)).unwrap_err();
+            let body = refusal.body(&RequestIds::new(1).mint(), Language::English);
+            let told: Value = serde_json::from_slice(&body).unwrap();
+            assert_eq!(told["violated-policies"], full);
+        }
     }
 }

@@ -111,6 +111,16 @@ async fn a_file_as_old_as_a_deletion_or_older_brings_no_row_back_however_long_ag
 }
 
 #[tokio::test]
+async fn a_deletion_keeps_out_rows_of_its_account_only() {
+    let rows = ["acme", "other"].map(|account| row(account, "000", day(0)));
+    let mut fixture = Fixture::with(&rows[..1]).await;
+    assert_eq!(fixture.deleted(&["000"], &load()).await.removed, 1);
+    let outcome = fixture.load_as(Analyses, &rows, day(-1), &load()).await;
+    let outcome = outcome.unwrap();
+    assert_eq!((outcome.inserted, outcome.older), (1, 1));
+}
+
+#[tokio::test]
 async fn a_purge_takes_the_deletions_along() {
     let mut fixture = Fixture::with(&rows()).await;
     fixture.delete(&["000"]).await;

@@ -23,8 +23,8 @@ async fn the_same_history_twice_changes_nothing() {
 #[tokio::test]
 async fn a_history_is_upserted_by_account_and_id() {
     let mut fixture = Fixture::new().await;
-    let rows =
-        [("acme", 1), ("acme", 2), ("other", 1)].map(|(account, id)| row(account, id, day(id)));
+    let rows = [("acme", 1), ("acme", 2), ("other", 1), ("other", 2)];
+    let rows = rows.map(|(account, id)| row(account, id, day(id)));
     fixture.load(Audits, &rows).await;
     let changed = [
         row("acme", 2, day(2)).score(9.0),
@@ -42,6 +42,8 @@ async fn a_history_is_upserted_by_account_and_id() {
     let seen = slice.rows.iter().map(|row| (&*row.id, row.score.get()));
     assert!(seen.eq([("3", 1.0), ("2", 9.0), ("1", 1.0)]), "{slice:?}");
     assert_eq!(slice.total, 3);
+    let others = "SELECT score FROM water.audits WHERE account_id = 'other'";
+    assert_eq!(fixture.sql(others), "1\n1");
 }
 
 #[tokio::test]
@@ -49,10 +51,12 @@ async fn a_repeated_row_counts_once_and_costs_no_more_than_as_many_rows() {
     let mut fixture = Fixture::new().await;
     let (known, new) = (row("acme", 0, day(0)), row("acme", 1, day(1)));
     fixture.load(Analyses, std::slice::from_ref(&known)).await;
-    let rows = [known.clone(), new.clone(), known, new];
+    // A row of another account with the same id is not repeated.
+    let other = row("other", 1, day(1));
+    let rows = [known.clone(), new.clone(), other, known, new];
     let outcome = fixture.load(Analyses, &rows).await;
-    assert_eq!((outcome.rows, outcome.inserted, outcome.updated), (4, 1, 0));
-    let total = "SELECT total FROM water.analyses_accounts";
+    assert_eq!((outcome.rows, outcome.inserted, outcome.updated), (5, 2, 0));
+    let total = "SELECT total FROM water.analyses_accounts WHERE account_id = 'acme'";
     assert_eq!(fixture.sql(total), "2");
     // Comparing all pairs of them would take minutes.
     let rows = vec![row("acme", 2, day(1)); 40_000];

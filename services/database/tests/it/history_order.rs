@@ -38,6 +38,20 @@ async fn an_older_file_never_reverts_a_row_and_an_equal_or_later_one_overwrites_
 }
 
 #[tokio::test]
+async fn a_file_confirms_the_rows_of_its_account_only() {
+    let mut fixture = Fixture::new().await;
+    let rows = ["acme", "other"].map(|account| row(account, 1, day(1)));
+    for (rows, as_of) in [(&rows[..], 5), (&rows[..1], 8)] {
+        let loaded = fixture.load_as(Analyses, rows, day(as_of), &load()).await;
+        loaded.unwrap();
+    }
+    let changed = rows.map(|row| row.score(2.0));
+    let outcome = fixture.load_as(Analyses, &changed, day(6), &load()).await;
+    let outcome = outcome.unwrap();
+    assert_eq!((outcome.updated, outcome.older), (1, 1));
+}
+
+#[tokio::test]
 async fn an_older_file_that_moves_a_row_leaves_the_pages_right() {
     let mut fixture = Fixture::new().await;
     let mut rows: Vec<Row> = (0..70).map(|id| row("acme", id, day(id))).collect();

@@ -122,7 +122,13 @@ async fn a_label_is_told_beside_a_licence_or_a_link_only() {
 #[tokio::test]
 async fn a_history_is_dated_by_its_newest_file_and_synthetic_when_a_part_of_it_is() {
     let mut fixture = Fixture::new().await;
-    for (id, as_of, load) in [(1, 5, load()), (2, 4, measured())] {
+    let of = |origin: &str, load: Load| Load {
+        source: origin.to_owned(),
+        source_url: Some(origin.to_owned()),
+        licence: Some(origin.to_owned()),
+        ..load
+    };
+    for (id, as_of, load) in [(1, 5, of("new", load())), (2, 4, of("old", measured()))] {
         let rows = [row("acme", id, day(1))];
         let loaded = fixture.load_as(Analyses, &rows, day(as_of), &load).await;
         loaded.unwrap();
@@ -133,6 +139,8 @@ async fn a_history_is_dated_by_its_newest_file_and_synthetic_when_a_part_of_it_i
         (told.as_of, told.synthetic, told.records),
         (Some(day(5)), true, 1)
     );
+    let origin = [told.source, told.source_url, told.licence];
+    assert_eq!(origin, ["new"; 3].map(|origin| Some(origin.to_owned())));
 }
 
 #[tokio::test]

@@ -90,6 +90,21 @@ async fn a_walk_meets_each_row_of_its_account_and_history_once_in_the_order_of_t
 }
 
 #[tokio::test]
+async fn only_the_beginning_of_a_walk_through_all_rows_tells_their_number() {
+    let mut fixture = Fixture::new().await;
+    let rows = [("acme", 1), ("acme", 2), ("other", 1)];
+    let rows = rows.map(|(account, id)| row(account, id, day(id)));
+    fixture.load(Analyses, &rows).await;
+    let walk = begin(&fixture.reader, Start::Rows).await;
+    assert_eq!(walk.total(), Some(2));
+    let (walk, first) = walk.portion(1).await.unwrap();
+    let rest = walk.cursor(first.place_before(1).unwrap());
+    for start in [Start::Changes(walk.began()), Start::At(rest)] {
+        assert_eq!(begin(&fixture.reader, start).await.total(), None);
+    }
+}
+
+#[tokio::test]
 async fn a_record_has_all_fields_of_its_row() {
     let mut fixture = Fixture::new().await;
     let rows = [row("acme", 1, day(3)).score(42.5)];

@@ -328,6 +328,10 @@ async fn shares_the_limit() -> Result<()> {
         let mut expected = vec![200; 60];
         expected.resize(70, 429);
         equal(statuses, expected)?;
+        let shared = [("admitted", 60), ("refused", 10)].map(|(outcome, count)| {
+            format!("water_gate_limits_shared_total{{outcome=\"{outcome}\"}} {count}\n")
+        });
+        gate.shows(&shared.each_ref().map(String::as_str)).await;
     }
     Ok(())
 }

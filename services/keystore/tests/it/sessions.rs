@@ -71,12 +71,11 @@ pub async fn lives(sessions: &Sessions, keys: &SessionKeys) -> bool {
     sessions.read(&keys.session).await.unwrap().is_some()
 }
 
-/// Milliseconds that a session has left.
-async fn left(site: &Site, keys: &SessionKeys) -> i64 {
+/// Milliseconds that a key of Redis has left.
+async fn left(key: &str) -> i64 {
     let redis = Redis::shared().await.unwrap();
-    let key = site.instance.session(keys.session);
     redis
-        .command(&["PTTL", &key])
+        .command(&["PTTL", key])
         .await
         .unwrap()
         .trim()
@@ -144,14 +143,27 @@ async fn only_use_puts_off_the_end_of_an_idle_session() {
     let anna = keys("a", "anna", None);
     begin(&sessions, &anna, 0).await;
     let key = site.instance.session(anna.session);
+    let at_first = left(&key).await;
+    assert!((1..=1_800_000).contains(&at_first), "{at_first}");
     redis.command(&["PEXPIRE", &key, "600000"]).await.unwrap();
     assert!(lives(&sessions, &anna).await);
-    assert!(left(&site, &anna).await <= 600_000, "reading is no use");
+    assert!(left(&key).await <= 600_000, "reading is no use");
     let begun = Instant::now();
     sessions.use_and_read(&anna.session).await.unwrap();
-    let left = left(&site, &anna).await;
+    let left = left(&key).await;
     let since = begun.elapsed().as_millis() as i64;
     assert!(left <= 1_800_000 && left + since >= 1_799_000, "{left}");
+}
+
+#[tokio::test]
+async fn a_session_is_listed_for_as_long_as_it_may_last() {
+    let (sessions, site) = sessions().await;
+    let anna = keys("a", "anna", Some("sid"));
+    begin(&sessions, &anna, 0).await;
+    for (name, kind) in [(anna.subject, "u"), (anna.provider.unwrap(), "i")] {
+        let left = left(&format!("wd:web:{{{name}}}:{}:{kind}", site.instance)).await;
+        assert!(left > 7 * 3_600_000, "{kind}: {left}");
+    }
 }
 
 #[tokio::test]

@@ -175,6 +175,18 @@ async fn the_quota_leaves_out_what_the_limiter_would_drop() {
 }
 
 #[tokio::test]
+async fn the_quota_of_a_day_that_is_over_is_whole_again() {
+    let site = Site::new().await;
+    let yesterday = now().as_millis() / 86_400_000 - 1;
+    let mut set = cmd("SET");
+    set.arg(site.instance.day(&account()));
+    site.vandalise(set.arg(format!("{yesterday} 7"))).await;
+    let quotas = Quotas::new(site.connection().await, site.instance.clone());
+    let quota = quotas.read(&account(), limits(3, 10)).await.unwrap();
+    assert_eq!(quota.day.remaining, 10);
+}
+
+#[tokio::test]
 async fn an_account_may_make_thirty_keys_an_hour_whatever_else_it_and_others_do() {
     let site = Site::new().await;
     let allowances = Allowances::new(site.connection().await, site.instance.clone());
@@ -194,6 +206,13 @@ async fn an_account_may_make_thirty_keys_an_hour_whatever_else_it_and_others_do(
     let (wait, since) = (wait.as_secs(), begun.elapsed().as_secs());
     assert!(wait <= 3600 && wait + since >= 3590, "{wait}");
     let list = site.instance.allowance(&acme, "creations");
+    let left: i64 = cmd("PTTL")
+        .arg(&list)
+        .query_async(&mut site.vandal().await)
+        .await
+        .unwrap();
+    let since = begun.elapsed().as_millis() as i64;
+    assert!(left <= 3_600_000 && left + since >= 3_599_000, "{left}");
     let mut length = cmd("LLEN");
     length.arg(list);
     let counted: u32 = length.query_async(&mut site.vandal().await).await.unwrap();

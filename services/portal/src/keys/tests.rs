@@ -8,6 +8,8 @@ use futures::future::join_all;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use serde_json::json;
+use water_domain::Timestamp;
+use water_keystore::Allowance;
 use water_resources::ApiKey;
 
 use crate::cluster::MANAGED_BY;
@@ -156,6 +158,8 @@ async fn a_name_that_is_taken_or_a_key_id_that_the_account_has_is_refused() {
         world.creates(&acme, &made).await.code(),
         (409, "key_conflict")
     );
+    // Of thirty one was made; the refused ones were given back, or not taken.
+    assert_eq!(world.takes_all(&acme, Allowance::Creations).await, 29);
 
     world.patch(
         &name,
@@ -281,6 +285,45 @@ async fn a_key_of_that_name_that_was_made_since_is_not_revoked_in_its_place() {
 }
 
 #[tokio::test]
+async fn a_key_of_another_installation_is_not_there() {
+    let world = World::new("not-here").await;
+    let acme = manager("acme");
+    for name in ["here", "issued"] {
+        world.applies(&world.manifest(name, "acme"));
+    }
+    let mut declared = world.manifest("declared", "acme");
+    declared["spec"]["apiRef"] = json!({ "name": "other" });
+    world.applies(&declared);
+    let other = json!({ "namespace": world.namespace, "name": "other" });
+    world.tells("issued", &json!({ "api": other }));
+    assert_eq!(world.only(&acme).await["name"], "here");
+    for name in ["declared", "issued"] {
+        let answer = world.revokes(&acme, name).await;
+        assert_eq!(answer.code(), (404, "not_found"), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn keys_are_listed_with_the_newest_first() {
+    let world = World::new("newest").await;
+    let acme = manager("acme");
+    world.applies(&world.manifest("a", "acme"));
+    let shown = world.only(&acme).await;
+    let first = Timestamp::parse(shown["createdAt"].as_str().unwrap()).unwrap();
+    // The API server keeps whole seconds, and keys of the same one are listed by name.
+    let passed = async || {
+        let since = crate::clock::now().as_millis() - first.as_millis();
+        anyhow::ensure!(since >= 1_000, "the same second");
+        Ok(())
+    };
+    wait_until("the next second", SOON, passed).await.unwrap();
+    world.applies(&world.manifest("b", "acme"));
+    let listed = world.lists(&acme).await;
+    let names: Vec<_> = listed.iter().map(|key| &key["name"]).collect();
+    assert_eq!(names, ["b", "a"]);
+}
+
+#[tokio::test]
 async fn a_key_of_the_cluster_is_looked_at_and_revoked_and_not_changed() {
     let world = World::new("cluster").await;
     let acme = manager("acme");
@@ -328,6 +371,25 @@ async fn budgets_of_changes_count_what_is_written_and_never_stop_a_rotation_or_a
     let rotated = world.rotates(&acme, &name, &old, &new).await;
     assert_eq!(rotated.status, 200);
     assert_eq!(world.revokes(&acme, &name).await.status, 202);
+}
+
+#[tokio::test]
+async fn each_kind_of_change_has_its_own_budget() {
+    let world = World::new("kinds").await;
+    let acme = manager("acme");
+    let [first, second, third] = [1, 2, 3].map(Made::new);
+    let name = world.created(&acme, &first).await;
+    assert_eq!(world.takes_all(&acme, Allowance::Creations).await, 29);
+    let refused = world.creates(&acme, &third).await;
+    assert_eq!(refused.code(), (429, "rate_limited"));
+    let rotated = world.rotates(&acme, &name, &first, &second).await;
+    assert_eq!(rotated.status, 200, "{rotated:?}");
+    assert_eq!(world.takes_all(&acme, Allowance::Rotations).await, 59);
+    let refused = world.rotates(&acme, &name, &second, &third).await;
+    assert_eq!(refused.code(), (429, "rate_limited"));
+    let title = json!({ "title": "Other" });
+    let renamed = world.asks(&acme, "PATCH", &["keys", &name], title).await;
+    assert_eq!(renamed.status, 200, "{renamed:?}");
 }
 
 #[tokio::test]

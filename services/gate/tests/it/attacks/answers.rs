@@ -41,6 +41,27 @@ async fn an_answer_outside_the_contract_is_503_and_a_refusal_of_the_gate_500() {
 }
 
 #[tokio::test]
+async fn a_services_own_failure_is_passed_on_with_its_wait() {
+    let gate = Gate::start().await;
+    let key = gate.key().await;
+    let fields = "content-type: application/problem+json\r\nretry-after: 7\r\n";
+    let body = r#"{"code":"of-the-service"}"#;
+    for (number, status) in [
+        (400, "400 Bad Request"),
+        (404, "404 Not Found"),
+        (500, "500 Internal Server Error"),
+        (503, "503 Service Unavailable"),
+    ] {
+        let answer = Behaviour::Answer(with(status, fields, body));
+        gate.service.behave(answer);
+        let answer = gate.get("/api/v1/hydrorisk", &key).await;
+        assert_eq!(answer.status, number, "{answer:?}");
+        assert_eq!(answer.text().unwrap(), body);
+        assert_eq!(answer.header("retry-after"), Some("7"), "{answer:?}");
+    }
+}
+
+#[tokio::test]
 async fn fields_that_are_not_on_the_list_are_dropped() {
     let fields = concat!(
         "content-type: application/json\r\ncontent-encoding: gzip\r\netag: \"abc\"\r\n",

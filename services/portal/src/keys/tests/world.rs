@@ -14,7 +14,7 @@ use water_domain::KeyPrefix;
 use water_harness::{ControlPlane, Interceptor, Redis, wait_until};
 use water_http::{Language, Query};
 use water_keystore::connection::Purpose;
-use water_keystore::{Allowances, ConnectionSettings, Instance, Usage};
+use water_keystore::{Allowance, Allowances, ConnectionSettings, Instance, Reply, Usage};
 use water_kit::SOON;
 use water_kit::operator::objects::Objects;
 use water_kit::operator::rights::rendered;
@@ -176,6 +176,16 @@ impl World {
     pub async fn revokes(&self, member: &Member, name: &str) -> Answer {
         self.asks(member, "DELETE", &["keys", name], Value::Null)
             .await
+    }
+
+    /// Takes all that is left of an allowance of the member's account; returns how much that was.
+    pub async fn takes_all(&self, member: &Member, what: Allowance) -> usize {
+        let take = async || self.keys.allowances.take(member.account(), what).await;
+        let mut taken = 0;
+        while let Reply::Reserved(_) = take().await.unwrap() {
+            taken += 1;
+        }
+        taken
     }
 
     /// Returns the object as the API server has it.
