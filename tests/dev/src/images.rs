@@ -45,21 +45,27 @@ pub fn push_pause(cluster: &Cluster) -> Result<()> {
     .map(drop)
 }
 
-/// Builds the images of `version` that the registry lacks, from the binaries.
-pub fn build_missing(cluster: &Cluster, version: &str, step: &Step) -> Result<()> {
+/// Builds the images of `version` that the registry lacks, from the binaries, under `launcher`, a program with its
+/// arguments, or none.
+pub fn build_missing(
+    cluster: &Cluster,
+    version: &str,
+    launcher: &[&str],
+    step: &Step,
+) -> Result<()> {
     for package in PACKAGES {
         if !exists(cluster, package, version) {
             step.say(package);
-            build(cluster, package, version)?;
+            build(cluster, package, version, launcher)?;
         }
     }
     Ok(())
 }
 
-fn build(cluster: &Cluster, package: &str, version: &str) -> Result<()> {
+fn build(cluster: &Cluster, package: &str, version: &str, launcher: &[&str]) -> Result<()> {
     let image = format!("{REGISTRY}/{package}:{version}");
     let project = project();
-    run(buildah(cluster)
+    run(buildah(cluster, launcher)
         .args(["build", "--isolation=chroot", "--quiet"])
         .arg(format!("--build-arg=PACKAGE={package}"))
         .arg(format!("--build-arg=VERSION={version}"))
@@ -69,7 +75,7 @@ fn build(cluster: &Cluster, package: &str, version: &str) -> Result<()> {
         ))
         .args(["--tag", &image, "--file"])
         .args([project.join("services/Dockerfile"), project]))?;
-    run(buildah(cluster)
+    run(buildah(cluster, launcher)
         .args(["push", "--quiet", "--tls-verify=false", &image])
         .arg(format!("docker://{image}")))
     .map(drop)
@@ -86,10 +92,11 @@ fn crane(cluster: &Cluster) -> Command {
 
 /// Returns buildah with a separate store and the one driver that needs no mounts: nothing stays on the
 /// machine. It ends with this process: it would fill the folder that the next run removes.
-fn buildah(cluster: &Cluster) -> Command {
-    let mut buildah = Command::new("setpriv");
+fn buildah(cluster: &Cluster, launcher: &[&str]) -> Command {
+    let words = [launcher, &["setpriv", "--pdeathsig", "KILL", "buildah"]].concat();
+    let mut buildah = Command::new(words[0]);
     buildah
-        .args(["--pdeathsig", "KILL", "buildah"])
+        .args(&words[1..])
         .arg("--root")
         .arg(cluster.file("buildah/root"))
         .arg("--runroot")

@@ -25,6 +25,10 @@ const SHOWN_LINES: usize = 30;
 /// Pause between two checks of a program that may have to be killed.
 const WATCH_INTERVAL: Duration = Duration::from_millis(500);
 
+/// Words before a command that computes only where nothing else wants to: not even a thread at nice 19 gives way to
+/// those in the cluster's control group.
+pub const IDLE: [&str; 3] = ["chrt", "--idle", "0"];
+
 /// Runs `command` to its end and returns its standard output.
 pub fn run(command: &mut Command) -> Result<String> {
     let output = command
@@ -198,10 +202,9 @@ fn is_of_a_package(name: &OsStr) -> bool {
     name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
 }
 
-/// Returns cargo in the checkout, which computes only where nothing else wants to: not even a thread at nice 19 gives way
-/// to those in the cluster's control group.
+/// Returns cargo in the checkout, under [`IDLE`].
 pub fn cargo_in_background(arguments: &[&str]) -> Command {
-    under(&["chrt", "--idle", "0"], &cargo_command(arguments, &[]))
+    under(&IDLE, &cargo_command(arguments, &[]))
 }
 
 /// Returns `command` under another program, such as `nice`, that becomes it.

@@ -4,7 +4,9 @@
 mod compilations;
 mod processors;
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::suites::TestTime;
@@ -27,6 +29,8 @@ const AT_ONCE: Duration = Duration::from_millis(300);
 pub struct Profile {
     timeline: Timeline,
     processors: Processors,
+    /// Cargo's reports of earlier builds.
+    earlier: BTreeSet<PathBuf>,
 }
 
 impl Profile {
@@ -35,6 +39,7 @@ impl Profile {
         Self {
             timeline: timeline.clone(),
             processors: Processors::watch(timeline.clone()),
+            earlier: compilations::reports(),
         }
     }
 
@@ -44,7 +49,8 @@ impl Profile {
         let steps = steps(&self.timeline.spans(), self.timeline.elapsed(), |span| {
             processors::usage(&samples, span.begin, span.end)
         });
-        let compilations = compilations.then(|| compiled(&compilations::slowest(COMPILATIONS)));
+        let compilations =
+            compilations.then(|| compiled(&compilations::slowest(COMPILATIONS, &self.earlier)));
         format!(
             "{steps}{}{}",
             compilations.unwrap_or_default(),

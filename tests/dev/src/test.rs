@@ -2,7 +2,8 @@
 //! the end.
 //!
 //! The checks that take seconds come first. Test programs are compiled and linted during the tests of the whole system,
-//! and yield to them. Other tests do not run meanwhile, since these measure times.
+//! the one with these tests before the others, and yield to them. Other tests do not run meanwhile, since these measure
+//! times.
 
 mod checks;
 mod places;
@@ -158,17 +159,25 @@ pub fn run(asked: &Asked<'_>) -> Result<()> {
 impl Run {
     /// Runs the parts of the options, with all tests of the tier.
     fn parts(&mut self, asked: &Asked<'_>) -> Result<()> {
-        checks::first(asked, &mut self.summary);
+        let unused = checks::first(asked, &self.timeline, &mut self.summary);
         if self.summary.has_failed() {
             return Ok(());
         }
         prepare(asked.wants(WHOLE_SYSTEM), &self.timeline)?;
+        if let Some(unused) = unused {
+            let mut progress = Progress::on(&self.timeline);
+            let checked = progress.step("cargo-shear", |step| unused.finish(step))?;
+            self.summary.extend(checked);
+            if self.summary.has_failed() {
+                return Ok(());
+            }
+        }
         let (senders, queues) = queues();
         let checks = checks::begin(asked, &self.timeline, &self.interruption, senders);
         if asked.wants(WHOLE_SYSTEM) {
             let in_browser = BrowserTests::of(&asked.selection());
             self.part(WHOLE_SYSTEM, |run| {
-                whole_system::run(run, &queues.cluster, Some(&in_browser))
+                whole_system::run(run, asked.tier, &queues.cluster, Some(&in_browser))
             });
         }
         if asked.wants(COMPONENTS) {
@@ -185,7 +194,7 @@ impl Run {
         prepare(false, &self.timeline)?;
         let selection = asked.selection();
         let mut progress = Progress::on(&self.timeline);
-        let compile = |step: &_| checks::compile(asked.profile, step, &selection);
+        let compile = |step: &_| checks::compile(asked.profile, step, &[], &selection);
         let (suites, _) = progress.step("Test programs", compile)?;
         let find = |step: &_| BrowserTests::find(&selection, step);
         let in_browser = progress.step("List of browser tests", find)?;
@@ -201,7 +210,7 @@ impl Run {
             clusters::make_way_for_test()?;
             prepare(true, &self.timeline)?;
             self.part(WHOLE_SYSTEM, |run| {
-                whole_system::run(run, &queues.cluster, in_browser.as_ref())
+                whole_system::run(run, asked.tier, &queues.cluster, in_browser.as_ref())
             });
         }
         if components {

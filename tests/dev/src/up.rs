@@ -21,7 +21,7 @@ use crate::{
 pub fn run() -> Result<()> {
     let mut progress = Progress::new();
     let claimed = Clusters::of_user()?.claim_development()?;
-    let answer = start(&claimed.cluster, Lifetime::UntilDown, &[], &mut progress)?;
+    let answer = start(&claimed.cluster, &mut progress)?;
     eprintln!(
         "\nReady after {:.0} s. Where the time went:\n{}",
         progress.total().as_secs_f64(),
@@ -43,18 +43,9 @@ const NEXT: &str = r#"
   cargo dev down
 "#;
 
-/// Starts everything, the chart with these values more, and returns the answer to the first request.
-pub fn start(
-    cluster: &Cluster,
-    lifetime: Lifetime,
-    values: &[String],
-    progress: &mut Progress,
-) -> Result<String> {
-    if !nix::unistd::geteuid().is_root() {
-        bail!(
-            "a cluster needs namespaces, control groups and a network link: run the command as root"
-        );
-    }
+/// Installs and builds what is missing, starts everything, and returns the answer to the first request.
+fn start(cluster: &Cluster, progress: &mut Progress) -> Result<String> {
+    check_user()?;
     let timeline = progress.timeline().clone();
     // Together with the Go programs, which leave a core idle while they are downloaded and linked.
     let packages = Background::start(&timeline, "Debian packages", |step| {
@@ -70,8 +61,36 @@ pub fn start(
         programs::build_missing,
     )?;
     progress.step("Debian packages", |step| packages.finish(step))?;
-    start_node(cluster, lifetime, progress)?;
+    start_node(cluster, Lifetime::UntilDown, progress)?;
     progress.step("Rest of the pages and binaries", |step| build.finish(step))?;
+    start_product(cluster, &[], progress)
+}
+
+/// Starts everything, the chart with these values more, where all that it needs is installed and built: cargo, which may
+/// be compiling something else, is not waited for.
+pub fn start_prepared(
+    cluster: &Cluster,
+    lifetime: Lifetime,
+    values: &[String],
+    progress: &mut Progress,
+) -> Result<()> {
+    check_user()?;
+    start_node(cluster, lifetime, progress)?;
+    start_product(cluster, values, progress)?;
+    Ok(())
+}
+
+fn check_user() -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        bail!(
+            "a cluster needs namespaces, control groups and a network link: run the command as root"
+        );
+    }
+    Ok(())
+}
+
+/// Rolls the product out, the chart with these values more, and returns the answer to the first request.
+fn start_product(cluster: &Cluster, values: &[String], progress: &mut Progress) -> Result<String> {
     // The portal's binary holds its pages, and so its version depends on them.
     let version = binaries::version()?;
     provide_images(cluster, &version, progress)?;
@@ -95,7 +114,7 @@ pub fn start(
 /// Puts images of `version` into the cluster's registry.
 pub fn provide_images(cluster: &Cluster, version: &str, progress: &mut Progress) -> Result<()> {
     progress.step("Images", |step| {
-        images::build_missing(cluster, version, step)
+        images::build_missing(cluster, version, &[], step)
     })
 }
 

@@ -60,15 +60,16 @@ enum Report {
     Lint(String),
 }
 
-/// Compiles all test programs of the workspace and hands each on, without tests, as soon as it is finished; returns
-/// clippy's findings. `timings` has cargo write a report of its time.
+/// Compiles the test programs of the workspace, or those that `more` arguments of cargo's choose, and hands each on,
+/// without tests, as soon as it is finished; returns clippy's findings. `timings` has cargo write a report of its time.
 pub fn compile(
     timings: bool,
     step: &Step,
+    more: &[&str],
     mut finished: impl FnMut(Suite),
 ) -> Result<BTreeSet<String>> {
     let timings = timings.then_some("--timings");
-    let arguments = [&COMPILE, timings.as_slice()].concat();
+    let arguments = [&COMPILE, timings.as_slice(), more].concat();
     compile_by(&mut cargo_in_background(&arguments), |suite| {
         step.say(&suite.name);
         finished(suite);

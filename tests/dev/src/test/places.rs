@@ -6,8 +6,10 @@ use anyhow::Result;
 
 use crate::suites::{self, Queue, Selected, Selection, Suite};
 
-/// The suite that needs the cluster.
+/// The suite that needs the cluster, …
 const E2E: &str = "e2e e2e";
+/// … and the arguments with which cargo compiles no other.
+pub const ONLY_E2E: [&str; 2] = ["--test", "e2e"];
 
 /// The suites that take longest begin first.
 const LONGEST: [&str; 3] = ["operator it", "gate it", "ingest it"];
@@ -49,16 +51,16 @@ impl Places<Vec<Suite>> {
 impl Places<Sender<Suite>> {
     /// Fills the queues, and ends them.
     pub fn send(self, suites: Places<Vec<Suite>>) {
-        let filled = [
-            (self.cluster, suites.cluster),
-            (self.beside, suites.beside),
-            (self.alone, suites.alone),
-        ];
-        for (queue, suites) in filled {
-            // The part that reads it is gone if it has failed.
-            suites.into_iter().for_each(|suite| drop(queue.send(suite)));
-        }
+        fill(self.cluster, suites.cluster);
+        fill(self.beside, suites.beside);
+        fill(self.alone, suites.alone);
     }
+}
+
+/// Fills a queue, and ends it.
+pub fn fill(queue: Sender<Suite>, suites: Vec<Suite>) {
+    // The part that reads it is gone if it has failed.
+    suites.into_iter().for_each(|suite| drop(queue.send(suite)));
 }
 
 /// Makes a queue for each place. It ends where its sender is dropped.

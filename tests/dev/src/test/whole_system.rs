@@ -3,7 +3,7 @@
 
 use anyhow::{Result, bail, ensure};
 
-use super::Run;
+use super::{Run, both};
 use crate::background::Background;
 use crate::browser::BrowserTests;
 use crate::cluster::{Cluster, HOST_ADDRESS};
@@ -11,29 +11,51 @@ use crate::clusters::{Claimed, Clusters};
 use crate::credentials::Credentials;
 use crate::leftovers::Lists;
 use crate::namespace::Lifetime;
+use crate::process::IDLE;
 use crate::progress::Progress;
-use crate::suites::{Queue, Terms};
-use crate::{accounts, binaries, clients, data, down, environment, product, up};
+use crate::suites::{Queue, Terms, Tier};
+use crate::{accounts, binaries, clients, data, down, environment, images, product, up};
 
 /// Number above that of the tests: they know themselves how many may run at a time, and which need the
 /// cluster for themselves, once the others have ended.
 const THREADS: usize = 64;
 
 /// Starts a cluster with the product, runs tests in the browser and those of `suites` on it, and stops it.
-pub fn run(run: &mut Run, suites: &Queue, in_browser: Option<&BrowserTests>) -> Result<()> {
+pub fn run(
+    run: &mut Run,
+    tier: Tier,
+    suites: &Queue,
+    in_browser: Option<&BrowserTests>,
+) -> Result<()> {
     let mut progress = Progress::on(&run.timeline);
     let name = "Generators of API clients";
     let generators = Background::start(&run.timeline, name, clients::install);
     on_a_cluster(&mut progress, |cluster, progress| {
-        up::start(cluster, Lifetime::WithThisProcess, &talkative(), progress)?;
+        up::start_prepared(cluster, Lifetime::WithThisProcess, &talkative(), progress)?;
         // A rollout needs a second version: the same sources, built to report another one.
         let version = binaries::after(&product::installed_version(cluster)?);
-        up::provide_images(cluster, &version, progress)?;
+        let second = "Images of a second version";
+        let images = if tier < Tier::Long {
+            let cluster = cluster.clone();
+            Some(Background::start(&run.timeline, second, move |step| {
+                images::build_missing(&cluster, &version, &IDLE, step)
+            }))
+        } else {
+            // Long tests in the browser roll to it.
+            up::provide_images(cluster, &version, progress)?;
+            None
+        };
         let timeline = run.timeline.clone();
         let results = &mut run.results;
         let in_browser = timeline.record("Browser tests", || {
             in_browser.map_or(Ok(()), |tests| tests.run(cluster, results))
         });
+        let images = images.map_or(Ok(()), |images| {
+            progress.step(second, |step| images.finish(step))
+        });
+        if images.is_err() {
+            return both(images, in_browser);
+        }
         let node_js = progress.step(name, |step| generators.finish(step))?;
         let mut variables = environment::variables(cluster)?;
         variables.push(("PATH", node_js.path().to_string_lossy().into_owned()));
