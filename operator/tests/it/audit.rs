@@ -4,21 +4,12 @@ use anyhow::{Result, ensure};
 use serde_json::Value;
 use water_harness::Process;
 
-use crate::rights::ACCOUNT;
 use crate::steps::until;
 use crate::world::{PATIENCE, World};
 
-/// The requests of the world's operators of which this is true.
-fn asked(world: &World, is: impl Fn(&Value) -> bool) -> Result<Vec<Value>> {
-    let user = format!("system:serviceaccount:{}:{ACCOUNT}", world.namespace);
-    let mut events = world.cluster.audit_events_of(&user)?;
-    events.retain(is);
-    Ok(events)
-}
-
 /// Number of requests of this kind for a resource.
 fn times(world: &World, verb: &str, resource: &str, is: impl Fn(&Value) -> bool) -> Result<usize> {
-    let asked = asked(world, |event| {
+    let asked = world.requests(|event| {
         event["verb"] == verb && event["objectRef"]["resource"] == resource && is(event)
     });
     Ok(asked?.len())
@@ -63,7 +54,7 @@ fn secrets_read(world: &World) -> Result<usize> {
 
 /// Writes, as `<verb> <resource>/<name>`, but for the Lease.
 pub fn writes(world: &World) -> Result<Vec<String>> {
-    let writes = asked(world, |event| {
+    let writes = world.requests(|event| {
         let verb = event["verb"].as_str().unwrap_or_default();
         let is_write = ["create", "update", "patch", "delete"].contains(&verb);
         is_write && event["objectRef"]["resource"] != "leases"

@@ -201,11 +201,12 @@ async fn release_reads_nothing_but_leases_while_an_operator_leads_and_begins_whe
     let (user, kubeconfig) = account(&world, "person").await?;
     let release = operator(&["release", "--all", "--namespace", &world.namespace]);
     let release = release.env("KUBECONFIG", kubeconfig).start()?;
+    let mut asked = world.cluster.audit_events_of(&user);
     let asked = until(&world, "three looks at the Lease", async || {
-        let asked = world.cluster.audit_events_of(&user)?;
+        let asked = asked.all()?;
         let looks = asked.iter().filter(|event| event["verb"] == "get");
         ensure!(looks.count() >= 3, "{asked:?}");
-        Ok(asked)
+        Ok(asked.to_vec())
     })
     .await?;
     for event in &asked {

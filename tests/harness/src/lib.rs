@@ -31,7 +31,7 @@ mod wait;
 pub use api_proxy::ApiProxy;
 pub use clock::Clock;
 pub use collector::{Collector, Exported};
-pub use control_plane::{ControlPlane, Options as ControlPlaneOptions};
+pub use control_plane::{AuditEvents, ControlPlane, Options as ControlPlaneOptions};
 pub use disks::Disks;
 pub use http_client::{Answer, HttpClient};
 pub use identity_provider::{IdentityProvider, SigningKey};

@@ -44,10 +44,10 @@ async fn a_service_account_has_its_own_rights_and_the_audit_log_names_it() -> Re
     wait_until("the rights", SOON, granted).await?;
     let refused = get("secrets").unwrap_err().to_string();
     assert!(refused.contains("Forbidden"), "{refused}");
+    let mut events = cluster.audit_events_of("system:serviceaccount:rights:reader");
     wait_until("both requests in the log", SOON, async || {
-        let mut events = cluster.audit_events_of("system:serviceaccount:rights:reader")?;
-        events.retain(|event| event["verb"] == "list");
-        let read = events.iter().map(|event| &event["objectRef"]["resource"]);
+        let lists = events.all()?.iter().filter(|event| event["verb"] == "list");
+        let read = lists.map(|event| &event["objectRef"]["resource"]);
         let mut read: Vec<_> = read.collect();
         // Until it was granted, it may have been asked for several times.
         read.dedup();

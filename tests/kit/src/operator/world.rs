@@ -10,8 +10,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use water_harness::{
-    ControlPlane, Port, Process, Program, Proxy, Redis, scratch_directory, until_answered,
-    wait_until,
+    AuditEvents, ControlPlane, Port, Process, Program, Proxy, Redis, scratch_directory,
+    until_answered, wait_until,
 };
 use water_keystore::connection::Purpose;
 use water_keystore::{ConnectionSettings, Directory, Instance, Leases, Observation};
@@ -40,6 +40,7 @@ pub struct World {
     /// Settings of every operator, besides those that all have.
     settings: Vec<(&'static str, String)>,
     operators: Mutex<Vec<Operator>>,
+    requests: Mutex<AuditEvents>,
     /// The last field, since fields are dropped in their order: an API server of the test's own ends after the
     /// operators, with the last world that has it.
     own: Option<Arc<Own>>,
@@ -120,6 +121,7 @@ impl World {
             kubeconfig: self.kubeconfig.clone(),
             settings: self.settings.clone(),
             operators: Mutex::default(),
+            requests: requests_in(self.cluster, namespace),
             own: self.own.clone(),
         };
         world.apply_secrets()?;
@@ -166,6 +168,7 @@ impl World {
             kubeconfig,
             settings: Vec::new(),
             operators: Mutex::default(),
+            requests: requests_in(cluster, namespace),
             own: None,
         };
         world.apply_secrets()?;
@@ -273,6 +276,14 @@ impl World {
             }
         }
         Ok(running)
+    }
+
+    /// Returns those requests of the world's operators of which this is true, in the order of the audit log.
+    pub fn requests(&self, is: impl Fn(&Value) -> bool) -> Result<Vec<Value>> {
+        let requests = self.requests.lock();
+        let mut requests = requests.unwrap_or_else(PoisonError::into_inner);
+        let all = requests.all()?.iter();
+        Ok(all.filter(|&event| is(event)).cloned().collect())
     }
 
     /// Waits for a condition; an error shows the ends of the operators' logs.
@@ -429,6 +440,12 @@ pub fn redis_secret(name: &str, url: &str) -> Value {
 
 fn secret(name: &str, urls: &Value) -> Value {
     json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name }, "stringData": urls })
+}
+
+/// Makes a reader of the requests that operators with the rights of a namespace's ServiceAccount send.
+fn requests_in(cluster: &ControlPlane, namespace: &str) -> Mutex<AuditEvents> {
+    let user = format!("system:serviceaccount:{namespace}:{ACCOUNT}");
+    Mutex::new(cluster.audit_events_of(&user))
 }
 
 /// Makes a copy of a kubeconfig with another server.
