@@ -314,6 +314,19 @@ const EVERY_VALUE: [&str; 7] = [
     }"#,
 ];
 
+/// Every value that the operator takes beside the required ones, none of them the default.
+const EVERY_VALUE_OF_THE_OPERATOR: [&str; 5] = [
+    r#"image.tag="1.2.3""#,
+    r#"image.pullPolicy="Always""#,
+    r#"image.pullSecrets=["registry-password"]"#,
+    r#"operator={
+        "replicas": 3,
+        "logLevel": "debug",
+        "resources": {"requests": {"cpu": "11m", "memory": "110Mi"}, "limits": {"memory": "111Mi"}}
+    }"#,
+    r#"rbac={"scope": "Cluster", "apiNamespaces": ["apis", "more"], "keyNamespaces": ["keys", "others"]}"#,
+];
+
 /// Variable that writes golden files instead of comparing with them.
 const UPDATE: &str = "WATER_UPDATE_GOLDEN";
 
@@ -345,6 +358,11 @@ fn every_value_reaches_the_water_data_api_as_in_the_golden_file() -> Result<()> 
 }
 
 #[test]
+fn every_value_reaches_the_operator_as_in_the_golden_file() -> Result<()> {
+    assert_golden("operator.yaml", "operator", &EVERY_VALUE_OF_THE_OPERATOR)
+}
+
+#[test]
 fn the_defaults_are_closed() -> Result<()> {
     let rendered = render(&[])?;
     for part in [
@@ -363,7 +381,11 @@ fn the_operators_rights_are_those_of_the_golden_files() -> Result<()> {
     // Without a value, so that the default is the narrow scope.
     assert_golden("rights-namespaced.yaml", "rbac", &[])?;
     let cluster = [r#"rbac.scope="Cluster""#, r#"rbac.apiNamespaces=["apis"]"#];
-    assert_golden("rights-cluster.yaml", "rbac", &cluster)
+    assert_golden("rights-cluster.yaml", "rbac", &cluster)?;
+    // The release's namespace, and one that may have a WaterDataApi, have these rights already.
+    let keys = r#"rbac.keyNamespaces=["keys", "apis", "default"]"#;
+    let listed = [&cluster[..], &[keys]].concat();
+    assert_golden("rights-key-namespaces.yaml", "rbac", &listed)
 }
 
 #[test]

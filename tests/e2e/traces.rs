@@ -29,8 +29,13 @@ async fn a_request_is_one_trace_from_the_client_through_the_gate_to_the_service(
     assert_eq!(answer.status, 200);
 
     let exported = async || {
-        let mut spans = collector.spans()?;
-        spans.retain(|span| span.trace == trace);
+        let mut spans: Vec<Exported> = Vec::new();
+        for span in collector.spans()? {
+            // A pod sends its spans again if it was told too late that they had arrived.
+            if span.trace == trace && !spans.contains(&span) {
+                spans.push(span);
+            }
+        }
         ensure!(spans.len() == 3, "{spans:#?}");
         Ok(spans)
     };

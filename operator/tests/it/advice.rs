@@ -3,12 +3,17 @@
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use water_harness::Redis;
+use water_harness::{Clock, Redis};
 
 use crate::Result;
-use crate::steps::{OBJECT, follow, ready, says, stalled, until};
+use crate::gate::{GRACE, Gate, Started, end_pod, pod};
+use crate::steps::{OBJECT, becomes, event, follow, ready, says, stalled, until};
 use crate::store_refusals::{USER, with_user};
 use crate::world::{API, World, api, brought, shown};
+
+/// Seconds by which Redis' clock is put ahead: most of the time that a gate has for its first lease, and not so much
+/// that the clock counts as wrong.
+const AHEAD: i64 = 50;
 
 /// The types of the events about the WaterDataApi with that reason.
 fn types(world: &World, reason: &str) -> anyhow::Result<Vec<String>> {
@@ -79,6 +84,41 @@ async fn a_gates_user_that_is_unknown_or_could_make_keys_is_warned_of_beside_pla
     told(&world, "PlansDiffer").await?;
     assert_eq!(types(&world, "GateMayWrite")?, ["Warning"]);
     Ok(())
+}
+
+/// Reports a ready pod as ready for years.
+fn settle(world: &World, name: &str) -> Result {
+    let since = "2020-01-01T00:00:00Z";
+    let ready = json!({ "type": "Ready", "status": "True", "lastTransitionTime": since });
+    let status = json!({ "status": { "conditions": [ready] } });
+    world.patch(&format!("pod/{name}"), &status, &["--subresource=status"])
+}
+
+#[tokio::test]
+async fn a_gate_that_serves_without_a_lease_is_named_and_warned_of_until_its_pod_is_gone() -> Result
+{
+    let clock = Clock::new()?;
+    let redis = Redis::start_on(&clock).await?;
+    let world = World::with_redis("advised-lease", &redis.url()).await?;
+    world.apply(&api())?;
+    let _operator = world.operator("operator-0")?;
+    world.synced().await?;
+    let _gate = Gate::start(&world, "gate-0", GRACE).await?;
+    pod(&world, "stray", true, Started::Before)?;
+    settle(&world, "gate-0")?;
+    settle(&world, "stray")?;
+    clock.set(AHEAD)?;
+    let without_lease = "Degraded=True/GateWithoutLease";
+    // The gate that follows the directory is not named.
+    let named = "revoked keys may work there: stray;";
+    says(&world, OBJECT, without_lease, named).await?;
+    event(&world, API, "GateWithoutLease").await?;
+    end_pod(&world, "stray")?;
+    becomes(&world, OBJECT, "rid of the stray", |found| {
+        !shown(found, "Degraded").contains("GateWithoutLease")
+    })
+    .await
+    .map(drop)
 }
 
 #[tokio::test]

@@ -292,6 +292,40 @@ async fn identity_keys_are_rotated_without_a_moment_at_which_a_service_refuses_a
         .map(drop)
 }
 
+#[tokio::test]
+async fn a_step_of_a_rotation_waits_for_the_pods_of_every_part_that_were_made_before_the_last()
+-> Result {
+    let (world, _operator) = installed("identity-waits").await?;
+    let (first, _) = identity(&world)?;
+    let mut before = None;
+    for part in ["departements", "history", "portal"] {
+        let old = format!("old-{part}");
+        pod(&world, &old, true, Started::Before)?;
+        let of_part = json!({ "metadata": {
+            "labels": { "app.kubernetes.io/name": format!("water-{part}") },
+            "annotations": { "waterdata.dev/config-hash": "that of an earlier template" },
+        } });
+        world.patch(&format!("pod/{old}"), &of_part, &[])?;
+        match before.replace(old) {
+            Some(before) => end_pod(&world, &before)?,
+            None => {
+                let rotate = "waterdata.dev/rotate-identity=now";
+                world.kubectl(&["annotate", "waterdataapi", API, rotate])?;
+            }
+        }
+        passed(&world).await?;
+        assert_eq!(identity(&world)?.0, first, "{part}");
+    }
+    end_pod(&world, "old-portal")?;
+    until(&world, "the keys to change places", async || {
+        let (keys, _) = identity(&world)?;
+        let swapped = keys[0] == first[1] && keys[1] == first[0];
+        ensure!(swapped, "not in each other's place");
+        Ok(())
+    })
+    .await
+}
+
 /// A WaterDataApi whose rollouts are stopped.
 pub fn paused() -> Value {
     let mut paused = api();

@@ -7,20 +7,22 @@ use serde_json::{Value, json};
 use crate::Result;
 use crate::installation::{exists, migrate, roll};
 use crate::rights;
-use crate::steps::{OBJECT, message, until};
+use crate::steps::{OBJECT, message, says, until};
 use crate::world::{World, api};
+
+/// The chart's values for a portal.
+const VALUES: [&str; 3] = [
+    "portal.enabled=true",
+    "portal.oidc.issuer=https://id.example",
+    "portal.oidc.existingSecret=portal-client",
+];
 
 /// Applies the chart's template for a portal, and the Secrets that its installer makes.
 fn prepare(world: &World) -> anyhow::Result<()> {
-    let values = [
-        "portal.enabled=true",
-        "portal.oidc.issuer=https://id.example",
-        "portal.oidc.existingSecret=portal-client",
-    ];
     let template = Some("templates/portal.yaml");
     world
         .cluster
-        .apply(&rights::rendered(&world.namespace, template, &values)?)?;
+        .apply(&rights::rendered(&world.namespace, template, &VALUES)?)?;
     world.apply(&secret("portal-client", "client-secret"))?;
     let portal_url = json!({ "stringData": { "portal-url": "redis://water-portal@redis" } });
     world.patch("secret/redis", &portal_url, &[])
@@ -138,4 +140,37 @@ async fn what_a_portal_lacks_is_named_with_the_remedy_and_holds_up_nothing_else(
         .condition(OBJECT, "Ready", "True/Complete")
         .await
         .map(drop)
+}
+
+#[tokio::test]
+async fn the_certificate_of_the_providers_authority_is_read_at_the_key_that_is_named() -> Result {
+    let world = World::new("portal-authority").await?;
+    let values = [&VALUES[..], &["portal.oidc.caConfigMap=authority"]].concat();
+    rights::grant(world.cluster, &world.namespace, &values)?;
+    prepare(&world)?;
+    let certificate = json!({ "other.pem": "-----BEGIN CERTIFICATE-----" });
+    world.apply(&json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "authority" }, "data": certificate,
+    }))?;
+    let mut api = with_portal();
+    api["spec"]["portal"]["oidc"]["caRef"] = json!({ "name": "authority" });
+    world.apply(&api)?;
+    let _operator = world.operator("operator-0")?;
+    migrate(&world, "1.2.3").await?;
+    for part in ["departements", "history", "gate"] {
+        roll(&world, part, "1.2.3").await?;
+    }
+    let lacks = "has no certificate as PEM at the key ca.crt: add it";
+    says(&world, OBJECT, "Stalled=True/PortalInvalid", lacks).await?;
+    let other = json!({ "name": "authority", "key": "other.pem" });
+    api["spec"]["portal"]["oidc"]["caRef"] = other.clone();
+    world.apply(&api)?;
+    roll(&world, "portal", "1.2.3").await?;
+    let pod = world.get("deployment/water-data-portal")?["spec"]["template"]["spec"].clone();
+    let variables = pod["containers"][0]["env"].as_array();
+    let mut variables = variables.context("variables")?.iter();
+    let authority = variables.find(|variable| variable["name"] == "WATER_OIDC_CA");
+    let authority = &authority.context("no authority")?["valueFrom"]["configMapKeyRef"];
+    assert_eq!(*authority, other);
+    Ok(())
 }
