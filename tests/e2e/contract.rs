@@ -48,6 +48,12 @@ async fn wrong_parameters_are_refused_by_their_names() -> Result<()> {
             "changedSince",
         ),
         ("/api/v1/stress?format=xml", "invalid_parameter", "format"),
+        ("/api/v1/stress?dept[]=34", "invalid_parameter", "dept[]"),
+        (
+            "/api/v1/hydrorisk?changed_since=x",
+            "invalid_parameter",
+            "changed_since",
+        ),
         ("/api/v1/stress?x=%zz", "invalid_query", ""),
     ] {
         let answer = cluster.water.get_with(target, &key, &id).await?;
@@ -58,12 +64,86 @@ async fn wrong_parameters_are_refused_by_their_names() -> Result<()> {
         let said = format!("{answer:?}");
         assert!(!said.contains("secret") && !said.contains(&key), "{said}");
     }
-    for (code, hint) in [("20", "2A"), ("987", "collectivit")] {
+    for (code, hint) in [("20", "2A"), ("97", "974"), ("987", "collectivit")] {
         let target = format!("/api/v1/risque?dept={code}");
         let answer = cluster.water.get(&target, &key).await?;
         assert_problem(&answer, 404, "not_found", "")?;
         assert!(answer.text()?.contains(hint), "{answer:?}");
     }
+    Ok(())
+}
+
+/// Returns each default and each example of an operation's query parameters as a query that has nothing else but at
+/// most `format`, with the `Accept` beside it: once for each of these media types, and once for each name of a format.
+///
+/// Not sent are the examples of `cursor` and `changedSince`, which stand for opaque texts of earlier answers, and that
+/// of `offset` beside another form than JSON, which alone has that parameter. A default of any of them is.
+fn stated(operation: &Value, kinds: &[&str]) -> Vec<(String, String)> {
+    let parameters = operation["parameters"].as_array().into_iter().flatten();
+    let parameters: Vec<_> = parameters.filter(|one| one["in"] == "query").collect();
+    let format = parameters.iter().find(|one| one["name"] == "format");
+    let names = format.and_then(|format| format["schema"]["enum"].as_array());
+    let names = names.into_iter().flatten().filter_map(Value::as_str);
+    let by_accept = kinds.iter().map(|kind| (String::new(), *kind));
+    let by_name = names.map(|name| (format!("&format={name}"), "*/*"));
+    let forms: Vec<_> = by_accept.chain(by_name).collect();
+    let mut requests = Vec::new();
+    for parameter in &parameters {
+        let name = parameter["name"].as_str().unwrap_or_default();
+        for (form, accept) in &forms {
+            if name == "format" && !form.is_empty() {
+                continue;
+            }
+            let is_json = form == "&format=json" || *accept == "application/json";
+            let is_value = match name {
+                "cursor" | "changedSince" => false,
+                "offset" => is_json,
+                _ => true,
+            };
+            let default = Some(&parameter["schema"]["default"]);
+            let example = Some(&parameter["example"]).filter(|_| is_value);
+            for value in [default, example].into_iter().flatten() {
+                if !value.is_null() {
+                    let value = value.as_str().map_or(value.to_string(), str::to_owned);
+                    requests.push((format!("{name}={value}{form}"), (*accept).to_owned()));
+                }
+            }
+        }
+    }
+    requests
+}
+
+#[tokio::test]
+async fn every_default_and_example_of_the_description_alone_is_200_in_every_form() -> Result<()> {
+    let cluster = Cluster::shared().await?;
+    let bearer = format!("Bearer {}", cluster.key().await?);
+    let description = "/api/v1/openapi.json";
+    let description = json_of(&cluster.water.get_without_key(description).await?)?;
+    let mut client = cluster.water.connect().await?;
+    let mut described = Vec::new();
+    for (path, item) in description["paths"].as_object().context("no paths")? {
+        let kinds = item["get"]["responses"]["200"]["content"].as_object();
+        let kinds = kinds.context("no forms")?.keys();
+        let kinds: Vec<_> = kinds.map(String::as_str).collect();
+        let stated = stated(&item["get"], &kinds);
+        for (query, accept) in &stated {
+            let target = format!("{path}?{query}");
+            let fields = [
+                ("Authorization", bearer.as_str()),
+                ("Accept", accept.as_str()),
+            ];
+            let answer = client.request("GET", &target, &fields).await?;
+            ensure!(answer.status == 200, "{target} {accept}: {answer:?}");
+        }
+        if !stated.is_empty() {
+            described.push(path.as_str());
+        }
+    }
+    // The sources and the description have no parameters.
+    let mut expected = ENDPOINTS[..4].to_vec();
+    expected.sort_unstable();
+    described.sort_unstable();
+    assert_eq!(described, expected);
     Ok(())
 }
 
@@ -75,7 +155,7 @@ async fn parameters_are_normalised_clamped_or_ignored() -> Result<()> {
         ("/api/v1/stress?dept=1", "dept", json!("01")),
         ("/api/v1/risque?dept=2a", "dept", json!("2A")),
         (
-            "/api/v1/stress?dept=34&unknown=1&unknown=2",
+            "/api/v1/stress?dept=34&_=1&utm_source=2&_=3",
             "dept",
             json!("34"),
         ),
@@ -166,6 +246,7 @@ async fn every_answer_can_be_checked_kept_and_asked_for_without_its_body() -> Re
             ("cache-control", Some(kept)),
             ("vary", Some("Authorization, Accept, Accept-Encoding")),
             ("x-content-type-options", Some("nosniff")),
+            ("accept-ranges", Some("none")),
             ("access-control-allow-origin", None),
             (
                 "content-length",
@@ -180,7 +261,14 @@ async fn every_answer_can_be_checked_kept_and_asked_for_without_its_body() -> Re
 
         let head = cluster.water.request("HEAD", target, key, &plain).await?;
         assert_eq!((head.status, head.body.len()), (200, 0), "{target}");
-        for name in ["content-length", "content-type", "etag", "link", "vary"] {
+        for name in [
+            "accept-ranges",
+            "content-length",
+            "content-type",
+            "etag",
+            "link",
+            "vary",
+        ] {
             assert_eq!(head.header(name), answer.header(name), "{name} of {target}");
         }
 

@@ -3,6 +3,7 @@
 use warp::{Filter, Rejection, Reply};
 use water_domain::Format;
 use water_http::problem::texts;
+use water_http::route::{RISQUE, Route, STRESS};
 use water_http::{Problem, Query, Representation};
 
 use crate::answers::Answers;
@@ -13,27 +14,24 @@ use crate::refresh::Current;
 pub fn routes(
     current: Current,
 ) -> impl Filter<Extract = (impl Reply,), Error = Rejection, Future: Send> + Clone + Send + Sync {
-    let stress = route("/api/v1/stress", Current::clone(&current), |datasets| {
+    let stress = route(&STRESS, Current::clone(&current), |datasets| {
         datasets.stress.as_ref()
     });
-    stress.or(route("/api/v1/risque", current, |datasets| {
-        datasets.risk.as_ref()
-    }))
+    stress.or(route(&RISQUE, current, |datasets| datasets.risk.as_ref()))
 }
 
-/// `GET path`, answered from the datasets as they are when the request arrives: all records, or one with `dept`. `of`
+/// A route, answered from the datasets as they are when the request arrives: all records, or one with `dept`. `of`
 /// selects the path's answers.
 fn route(
-    path: &'static str,
+    route: &'static Route,
     current: Current,
     of: fn(&Datasets) -> Option<&Answers>,
 ) -> impl Filter<Extract = (impl Reply,), Error = Rejection, Future: Send> + Clone + Send + Sync {
-    water_http::get(path)
-        .and(water_http::query())
-        .and(water_http::format())
-        .map(move |query: Query<'static>, format| {
-            answer(&query, format, current.load().as_deref(), of)
-        })
+    water_http::get(route).and(water_http::format()).map(
+        move |query: Result<Query<'static>, Problem>, format| {
+            answer(&query?, format, current.load().as_deref(), of)
+        },
+    )
 }
 
 fn answer(

@@ -7,7 +7,7 @@ use http::Response;
 use warp::{Filter, Rejection};
 use water_domain::{KeyPrefix, Timestamp};
 use water_http::problem::or_internal;
-use water_http::{HttpSpan, Identity, Problem, Representation, Signer, Spans};
+use water_http::{HttpSpan, Identity, Problem, Query, Representation, Signer, Spans};
 use water_keystore::{Limiter, Record, Replica};
 
 use crate::admit::admit;
@@ -99,7 +99,7 @@ impl Gate {
             visit,
         } = journal;
         let query = before_authentication(request, &self.keys_in_query(request))?;
-        if let Some(free) = self.free_of_charge(request) {
+        if let Some(free) = self.free_of_charge(request, &query)? {
             return Ok(free);
         }
         let (found, view) = authenticate(request, &self.prefix, &self.grace)
@@ -116,8 +116,16 @@ impl Gate {
     }
 
     /// Answers requests that need no key: for the API's description, and a browser's preflight.
-    fn free_of_charge(&self, request: &RequestHead) -> Option<Response<Bytes>> {
-        openapi::answer(request, &self.openapi).or_else(|| self.cors.preflight(request))
+    fn free_of_charge(
+        &self,
+        request: &RequestHead,
+        query: &Query<'_>,
+    ) -> Result<Option<Response<Bytes>>, Problem> {
+        let description = openapi::answer(request, &self.openapi);
+        if description.is_some() {
+            query.only(&[])?;
+        }
+        Ok(description.or_else(|| self.cors.preflight(request)))
     }
 
     fn forwarding<'a>(&'a self, now: Timestamp, span: Option<&'a HttpSpan>) -> Forwarding<'a> {

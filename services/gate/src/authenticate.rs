@@ -31,6 +31,7 @@ pub fn authenticate(
 ) -> Result<(Record, View), Problem> {
     let key = presented_key(&request.headers, prefix).map_err(|error| match error {
         CredentialsError::Missing => Problem::missing_credentials(),
+        CredentialsError::OtherScheme(scheme) => Problem::other_scheme(scheme),
         CredentialsError::Repeated => Problem::invalid_request(),
         CredentialsError::Malformed => Problem::invalid_key(),
     })?;

@@ -6,11 +6,36 @@
 use http::header::{AUTHORIZATION, HeaderMap};
 use water_domain::{KeyPrefix, PlainKey};
 
+/// Names of schemes that a refusal repeats: those of IANA's registry of HTTP authentication schemes without `Bearer`,
+/// then common ones that are not registered.
+static OTHER_SCHEMES: [&str; 18] = [
+    "Basic",
+    "Concealed",
+    "Digest",
+    "DPoP",
+    "GNAP",
+    "HOBA",
+    "Mutual",
+    "Negotiate",
+    "OAuth",
+    "PrivateToken",
+    "SCRAM-SHA-1",
+    "SCRAM-SHA-256",
+    "vapid",
+    "ApiKey",
+    "AWS4-HMAC-SHA256",
+    "Hawk",
+    "NTLM",
+    "Token",
+];
+
 /// Reason that no key could be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CredentialsError {
-    /// No `Authorization`, or another scheme than `Bearer`.
+    /// No `Authorization`.
     Missing,
+    /// Another scheme than `Bearer`; its name, if that is a known one.
+    OtherScheme(Option<&'static str>),
     /// More than one `Authorization`: two parties could read two different keys.
     Repeated,
     /// `Bearer`, but with text that cannot be a key.
@@ -27,7 +52,9 @@ pub fn presented_key<'a>(
     if fields.next().is_some() {
         return Err(CredentialsError::Repeated);
     }
-    let rest = after_scheme(field.as_bytes()).ok_or(CredentialsError::Missing)?;
+    let field = field.as_bytes();
+    let rest =
+        after_scheme(field).ok_or_else(|| CredentialsError::OtherScheme(other_scheme(field)))?;
     let token = after_spaces(rest).ok_or(CredentialsError::Malformed)?;
     PlainKey::parse(token, prefix).map_err(|_| CredentialsError::Malformed)
 }
@@ -39,6 +66,14 @@ fn after_scheme(field: &[u8]) -> Option<&[u8]> {
     (scheme.eq_ignore_ascii_case(b"bearer") && ends_here).then_some(rest)
 }
 
+/// Returns the known scheme that is the text's first word: other text may be a key that was sent without a scheme, or
+/// begin with a part of one.
+fn other_scheme(field: &[u8]) -> Option<&'static str> {
+    let word = field.split(|byte| *byte == b' ').next()?;
+    let mut known = OTHER_SCHEMES.iter().copied();
+    known.find(|scheme| scheme.as_bytes().eq_ignore_ascii_case(word))
+}
+
 /// Skips the spaces, one or more, that separate the scheme from the key; a tab does not.
 fn after_spaces(rest: &[u8]) -> Option<&[u8]> {
     let token = rest.iter().position(|byte| *byte != b' ')?;
@@ -48,4 +83,32 @@ fn after_spaces(rest: &[u8]) -> Option<&[u8]> {
 /// Whether a scheme's name may have this character (RFC 9110 §5.6.2).
 fn is_token_character(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_scheme_is_named_as_in_the_list_and_other_text_is_not_repeated() {
+        for (field, named) in [
+            ("Basic eDp5", Some("Basic")),
+            ("bASIC eDp5, Bearer x", Some("Basic")),
+            ("digest", Some("Digest")),
+            ("scram-sha-256  x", Some("SCRAM-SHA-256")),
+            ("APIKEY x", Some("ApiKey")),
+            ("", None),
+            (" Basic", None),
+            ("Bear x", None),
+            ("Basic2 x", None),
+            ("Basic,x", None),
+            ("Basic\tx", None),
+            ("wdk_0123456789ab", None),
+            ("wdk_0123456789ab x", None),
+            ("Token/that+is.a~key=", None),
+            ("Basic-0123456789abcdef x", None),
+        ] {
+            assert_eq!(other_scheme(field.as_bytes()), named, "{field}");
+        }
+    }
 }

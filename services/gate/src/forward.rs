@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{
-    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LANGUAGE,
-    CONTENT_TYPE, ETAG, IF_NONE_MATCH, LINK, RETRY_AFTER, VARY,
+    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING,
+    CONTENT_LANGUAGE, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LINK, RETRY_AFTER, VARY,
 };
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -18,18 +18,19 @@ use water_http::identity::{LIFETIME, X_WATER_IDENTITY};
 use water_http::representation::{VARY_OF_PROBLEMS, X_CHANGES_TOKEN, X_TOTAL_COUNT};
 use water_http::request_id::X_REQUEST_ID;
 use water_http::trace_context::{TRACEPARENT, TRACESTATE};
-use water_http::{HttpSpan, Identity, Problem, Query, Signer, Spans, TraceContext};
+use water_http::{
+    HttpSpan, Identity, Problem, Query, RequestHead, Route, Signer, Spans, TraceContext,
+};
 
 use crate::body_budget::BodyBudget;
-use crate::route::Route;
 use crate::upstream::{Request, UpstreamFailure, Upstreams};
-use water_http::RequestHead;
 
 /// Headers of the client that are passed on to a service.
 static REQUEST_HEADERS: [HeaderName; 4] = [ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, IF_NONE_MATCH];
 
 /// Headers of a service that are passed on to the client, apart from the length for a HEAD.
-static ANSWER_HEADERS: [HeaderName; 9] = [
+static ANSWER_HEADERS: [HeaderName; 10] = [
+    ACCEPT_RANGES,
     CONTENT_TYPE,
     CONTENT_ENCODING,
     CONTENT_LANGUAGE,
@@ -92,6 +93,7 @@ pub async fn forward(
     with: Forwarding<'_>,
     visit: &mut Option<Visit>,
 ) -> Result<Response<Bytes>, Problem> {
+    query.only(route.parameters)?;
     let target = target(route, query);
     let format = format::asked(query, &received.headers, route.formats)?;
     let room = match format {
@@ -132,8 +134,8 @@ pub async fn forward(
     })
 }
 
-/// Returns the path and query for a service: the route's own path, and only its parameters. Repeated ones are kept,
-/// because the service validates them.
+/// Returns the path and query for a service: the route's own path, and its parameters without those that caches and trackers
+/// add. Repeated ones are kept, because the service validates them.
 fn target(route: &Route, query: &Query<'_>) -> String {
     let mut target = String::from(route.path);
     let known = query

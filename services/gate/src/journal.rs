@@ -8,14 +8,13 @@ use http::header::{CONNECTION, VARY, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Response};
 use water_http::representation::VARY_ON;
 use water_http::request_id::X_REQUEST_ID;
-use water_http::{Access, Code, HttpSpan, Language, Problem, Spans, TraceId};
+use water_http::{Access, Code, HttpSpan, Language, Problem, Route, Spans, TraceId};
 use water_keystore::Record;
 
 use crate::cors::Cors;
 use crate::forward::Visit;
 use crate::limit::{self, Charge};
 use crate::metrics::{AnsweredRequest, Metrics};
-use crate::route::Route;
 use water_http::RequestHead;
 
 /// Filled from top to bottom as the request passes the steps; fields of steps that it did not reach stay empty.

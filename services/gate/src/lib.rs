@@ -12,7 +12,6 @@ mod checks;
 mod config;
 mod cors;
 mod credentials;
-mod deprecation;
 mod directory;
 mod entrance;
 pub mod forward;
@@ -25,7 +24,7 @@ mod metrics;
 mod openapi;
 mod preparation;
 pub mod redis;
-pub mod route;
+mod route;
 mod service;
 pub mod upstream;
 

@@ -18,11 +18,11 @@ use utoipa::openapi::{
     ComponentsBuilder, Deprecated, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder,
     PathsBuilder, ServerBuilder,
 };
-use water_http::Representation;
 use water_http::representation::Conditions;
+use water_http::route::{ROUTES, Route};
+use water_http::{Representation, RequestHead};
 
-use crate::route::{OPENAPI_PATH, ROUTES, Route};
-use water_http::RequestHead;
+use crate::route::OPENAPI_PATH;
 
 /// Name of the only security scheme.
 const API_KEY: &str = "apiKey";
@@ -60,13 +60,15 @@ fn document() -> OpenApi {
              `asOf` in `/api/v1/sources` says, and of an alert level `levelAsOf`. For a second \
              after a load, a request may be answered the state before it though an earlier request \
              was answered the new one: several pods serve, and each looks for loads every second.\n\n\
+             **Codes of départements** are text (`01`, `2A`), in CSV too. Say so to a reader that guesses types, in pandas \
+             with `dtype={\"dept\": str}`, or `{\"deptCode\": str}` for histories.\n\n\
              **Problems** have `title` and `detail` in French if `Accept-Language` prefers it to English; \
              `code` is the same in both languages. Nothing else depends on `Accept-Language`.",
         ))
         .license(Some(licence.build()))
         .build();
     let mut paths = PathsBuilder::new();
-    for route in &ROUTES {
+    for route in ROUTES {
         // HEAD is answered as GET, without a body.
         let item = PathItemBuilder::new()
             .operation(HttpMethod::Get, operation(route, "get"))

@@ -22,13 +22,13 @@ use http::{HeaderName, Response};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, interval, timeout_at};
 use tracing::{info, warn};
+use water_http::route::ServiceName;
 
 pub use address::ServiceAddress;
 pub use failure::UpstreamFailure;
 pub use request::Request;
 pub use resolver::Resolver;
 
-use crate::route::ServiceName;
 use breaker::Breaker;
 use connection::Connection;
 use pool::Pool;

@@ -5,11 +5,12 @@ use water_database::walk;
 use water_database::writer::History;
 use water_database::{Database, Error};
 use water_domain::{AccountId, ComplianceAudit, Page};
+use water_http::{Route, route};
 
 use crate::record::Record;
 
 impl Record for ComplianceAudit {
-    const PATH: &'static str = "/api/v1/conformite";
+    const ROUTE: &'static Route = &route::CONFORMITE;
     const HISTORY: History = History::Audits;
     const FIELDS: [&'static str; 7] = [
         "id",

@@ -5,11 +5,12 @@ use water_database::walk;
 use water_database::writer::History;
 use water_database::{Database, Error};
 use water_domain::{AccountId, Page, RiskAnalysis};
+use water_http::{Route, route};
 
 use crate::record::Record;
 
 impl Record for RiskAnalysis {
-    const PATH: &'static str = "/api/v1/hydrorisk";
+    const ROUTE: &'static Route = &route::HYDRORISK;
     const HISTORY: History = History::Analyses;
     const FIELDS: [&'static str; 7] = [
         "id",

@@ -6,11 +6,12 @@ use water_database::walk;
 use water_database::writer::History;
 use water_database::{Database, Error};
 use water_domain::{AccountId, Page};
+use water_http::Route;
 
 /// A record of a history; serialised in the API's order of fields.
 pub trait Record: Serialize + Send + Sync + Sized {
-    /// Path of the history.
-    const PATH: &'static str;
+    /// Route of the history.
+    const ROUTE: &'static Route;
     /// The history.
     const HISTORY: History;
     /// Names of the fields, as they are serialised.

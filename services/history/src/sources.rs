@@ -5,7 +5,8 @@ use warp::{Filter, Rejection, Reply};
 use water_database::Database;
 use water_domain::SourceRecord;
 use water_http::representation::CACHE_HISTORY;
-use water_http::{Identity, Problem, Representation};
+use water_http::route::SOURCES;
+use water_http::{Identity, Problem, Query, Representation, json};
 
 /// `{data: [source]}`: one for each dataset that was ever loaded.
 #[derive(Serialize)]
@@ -17,14 +18,21 @@ struct Envelope {
 pub fn route(
     database: Database,
 ) -> impl Filter<Extract = (impl Reply,), Error = Rejection, Future: Send> + Clone + Send + Sync {
-    water_http::get("/api/v1/sources")
+    water_http::get(&SOURCES)
         .and(water_http::identity())
         .and(warp::any().map(move || database.clone()))
         .then(list)
 }
 
-async fn list(identity: Identity, database: Database) -> Result<Representation, Problem> {
+async fn list(
+    query: Result<Query<'static>, Problem>,
+    identity: Identity,
+    database: Database,
+) -> Result<Representation, Problem> {
+    query?;
     let data = water_database::sources::sources(&database, &identity.account).await?;
-    let body = serde_json::to_vec(&Envelope { data }).expect("sources are always JSON");
-    Ok(Representation::new(body, CACHE_HISTORY))
+    Ok(Representation::new(
+        json::to_vec(&Envelope { data }),
+        CACHE_HISTORY,
+    ))
 }

@@ -14,7 +14,7 @@ pub const PARAMETER: &str = "format";
 pub const X_WATER_FORMAT: HeaderName = HeaderName::from_static("x-water-format");
 
 /// Returns the requested format, JSON or one of `others`: by the parameter `format`, which is 400 if the route has no
-/// such format, else by `Accept`. A route with JSON only ignores both.
+/// such format, else by `Accept`. A route with JSON only ignores `Accept`, and does not have the parameter.
 pub fn asked(query: &Query<'_>, headers: &HeaderMap, others: &[Format]) -> Result<Format, Problem> {
     if others.is_empty() {
         return Ok(Format::Json);

@@ -36,6 +36,9 @@ const RETRY_SECONDS: u64 = 2;
 const FIELDS: usize = 16;
 const LENGTH: usize = 512;
 
+/// The longest unknown name of a parameter that is repeated in an answer. The shortest key has a character more.
+const LONGEST_NAME: usize = 31;
+
 /// Methods of resources that can only be read.
 const READS: &str = "GET, HEAD";
 
@@ -64,7 +67,7 @@ pub struct ProblemBody<'a> {
     #[schema(example = "urn:waterdata:problem:invalid_parameter")]
     pub type_uri: &'a str,
     /// The same for every problem of this kind, in the language that `Content-Language` names.
-    #[schema(example = "A parameter is malformed")]
+    #[schema(example = "A parameter is not valid")]
     pub title: &'a str,
     /// The HTTP status.
     #[schema(example = 400)]
@@ -109,6 +112,22 @@ impl Problem {
         }
     }
 
+    /// 400: the path has no parameter `name`, but `parameters`, of which `meant` is near.
+    pub fn unknown_parameter(name: &str, meant: Option<&str>, parameters: &[&str]) -> Self {
+        let detail = match meant {
+            _ if parameters.is_empty() => texts::no_parameters(),
+            None => texts::unknown_parameter(&parameters.join(", ")),
+            Some(meant) => texts::misspelt_parameter(meant, &parameters.join(", ")),
+        };
+        // A longer name may be a key, and is no misspelling.
+        let is_name =
+            name.len() <= LONGEST_NAME && name.bytes().all(|byte| byte.is_ascii_graphic());
+        Self {
+            parameter: is_name.then(|| Cow::Owned(name.to_owned())),
+            ..Self::new(Code::InvalidParameter, detail)
+        }
+    }
+
     /// 400: the text in `parameter` is too old, the account's rows were removed since, or the database went back to an
     /// earlier state.
     pub fn cursor_expired(parameter: &'static str) -> Self {
@@ -146,6 +165,13 @@ impl Problem {
     /// 401: no bearer credentials.
     pub fn missing_credentials() -> Self {
         Self::new(Code::MissingCredentials, texts::missing_credentials())
+    }
+
+    /// 401: `Authorization` has another scheme than `Bearer`. Only a name from a list is given: any other text may be a
+    /// key.
+    pub fn other_scheme(scheme: Option<&'static str>) -> Self {
+        let detail = scheme.map_or_else(texts::no_bearer, texts::other_scheme);
+        Self::new(Code::MissingCredentials, detail)
     }
 
     /// 401: malformed, unknown or revoked; the answer does not distinguish these.
@@ -251,6 +277,14 @@ impl Problem {
         Self {
             retry_after: Some(RETRY_SECONDS),
             ..Self::new(Code::DependencyUnavailable, texts::bulk_busy())
+        }
+    }
+
+    /// 503: the rows of a bulk page could not be read in time.
+    pub fn bulk_slow() -> Self {
+        Self {
+            retry_after: Some(RETRY_SECONDS),
+            ..Self::new(Code::DependencyUnavailable, texts::bulk_slow())
         }
     }
 

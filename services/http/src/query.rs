@@ -9,6 +9,12 @@ use water_domain::{Departement, Page};
 use crate::Problem;
 use crate::problem::texts;
 
+/// Least similarity by Jaro and Winkler of a misspelt name: `departement` has 0.851 with `dept`, `information` 0.848 with
+/// `format`.
+const LIKE: f64 = 0.85;
+/// Least length of a name that is taken for the beginning or end of another.
+const PART: usize = 4;
+
 /// Decoded parameters in the order of the query. Values that needed no decoding are borrowed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Query<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
@@ -44,6 +50,21 @@ impl<'a> Query<'a> {
             .map(|(name, value)| (name.as_ref(), value.as_ref()))
     }
 
+    /// Refuses a parameter that is not one of `known`, and names the one that was probably meant: without it the answer would be
+    /// wider than was asked for. Names that caches and trackers add by themselves are let through: `_` and `utm_…`.
+    pub fn only(&self, known: &[&'static str]) -> Result<(), Problem> {
+        let is_unknown = |name: &&str| !known.contains(name) && !is_added(name);
+        let mut names = self.pairs().map(|(name, _)| name);
+        match names.find(is_unknown) {
+            Some(name) => Err(Problem::unknown_parameter(
+                name,
+                nearest(name, known),
+                known,
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// Returns the value of a parameter; a repeated one, even with the same value, is `invalid_parameter`.
     pub fn get(&self, name: &'static str) -> Result<Option<&str>, Problem> {
         let mut values = self.pairs().filter(|(other, _)| *other == name);
@@ -72,6 +93,37 @@ impl<'a> Query<'a> {
         Page::parse(self.get("limit")?, self.get("offset")?)
             .map_err(|error| Problem::invalid_parameter(error.parameter(), texts::page_rule(error)))
     }
+}
+
+/// Whether a cache or a tracker adds this parameter, without the client's doing.
+fn is_added(name: &str) -> bool {
+    name == "_" || name.starts_with("utm_")
+}
+
+/// Whether a name is the beginning or the end of another.
+fn is_part(name: &str, other: &str) -> bool {
+    name.len() >= PART && (other.starts_with(name) || other.ends_with(name))
+}
+
+/// Returns the parameter that a name was probably meant to be: one with other case, separators or brackets, one that begins or
+/// ends with it or it with that, or one that is similar.
+fn nearest(name: &str, known: &[&'static str]) -> Option<&'static str> {
+    let bare = |text: &str| {
+        let text = text.split('[').next().unwrap_or_default();
+        text.replace(['_', '-', '.'], "").to_lowercase()
+    };
+    let name = bare(name);
+    let likeness = |known: &&'static str| {
+        let known = bare(known);
+        match &name {
+            name if *name == known => 1.0,
+            name if is_part(name, &known) || is_part(&known, name) => 0.99,
+            name => strsim::jaro_winkler(name, &known),
+        }
+    };
+    let rated = known.iter().map(|known| (likeness(known), *known));
+    let best = rated.max_by(|(one, _), (other, _)| one.total_cmp(other));
+    best.and_then(|(likeness, known)| (likeness >= LIKE).then_some(known))
 }
 
 /// Decodes form encoding; `None` if it is malformed.
@@ -135,14 +187,79 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_parameter_is_refused_and_others_are_ignored() {
-        let twice = query("limit=5&limit=5&other=1&other=2");
+    fn a_repeated_parameter_is_refused() {
+        let twice = query("limit=5&limit=5");
         assert_eq!(
             twice.get("limit").unwrap_err().code(),
             Code::InvalidParameter
         );
         assert_eq!(twice.page().unwrap_err().code(), Code::InvalidParameter);
-        assert_eq!(query("other=1&other=2&Limit=9").page().unwrap().limit, 20);
+    }
+
+    const HISTORY: &[&str] = &["limit", "offset", "cursor", "changedSince", "format"];
+
+    #[test]
+    fn a_parameter_that_a_route_does_not_have_is_refused_beside_right_ones_too() {
+        for unknown in [
+            "page",
+            "limit=5&page=1",
+            "%70age=1",
+            "",
+            "=1",
+            "limit=1&Limit=1",
+            "utm=1",
+            "__=1",
+        ] {
+            let refused = query(unknown)
+                .only(HISTORY)
+                .map_err(|problem| problem.code());
+            let expected = if unknown.is_empty() {
+                Ok(())
+            } else {
+                Err(Code::InvalidParameter)
+            };
+            assert_eq!(refused, expected, "{unknown}");
+        }
+        for known in [
+            "limit=5&offset=1&cursor=&changedSince=x&format",
+            "_=1&utm_source=a&utm_=b",
+            "l%69mit=1&limit=2",
+        ] {
+            assert!(query(known).only(HISTORY).is_ok(), "{known}");
+        }
+        assert!(query("dept=34").only(&[]).is_err());
+    }
+
+    #[test]
+    fn the_parameter_that_was_meant_is_the_nearest_if_one_is_near() {
+        let stress: &[_] = &["dept", "format"];
+        for (name, known, meant) in [
+            ("DEPT", stress, Some("dept")),
+            ("dept[]", stress, Some("dept")),
+            ("dept[0]", stress, Some("dept")),
+            ("deptCode", stress, Some("dept")),
+            ("departement", stress, Some("dept")),
+            ("Format", stress, Some("format")),
+            ("code", stress, None),
+            ("from", stress, None),
+            ("information", stress, None),
+            ("set", HISTORY, None),
+            ("page", stress, None),
+            ("", stress, None),
+            ("changed_since", HISTORY, Some("changedSince")),
+            ("changedsince", HISTORY, Some("changedSince")),
+            ("changed-since", HISTORY, Some("changedSince")),
+            ("since", HISTORY, Some("changedSince")),
+            ("ofset", HISTORY, Some("offset")),
+            ("limits", HISTORY, Some("limit")),
+            ("page_limit", HISTORY, Some("limit")),
+            ("per_page", HISTORY, None),
+            ("page", HISTORY, None),
+            ("size", HISTORY, None),
+            ("dept", &[], None),
+        ] {
+            assert_eq!(nearest(name, known), meant, "{name}");
+        }
     }
 
     #[test]

@@ -31,7 +31,7 @@ use crate::{HttpSpan, RequestId, RequestIds, Spans, TraceContext, TraceId, Verif
 const UNKNOWN_ROUTE: &str = "-";
 
 /// Puts routes behind the identity check. A request without a valid identity is 401; handlers
-/// find the identity by [`identity`], the decoded query by [`query`], the form by [`format`].
+/// find the identity by [`identity`], the form by [`format`], the decoded query by [`crate::get`].
 ///
 /// Each filter's reply is a [`Representation`] or a [`Problem`]; a rejection means 404.
 pub fn service<F, R>(
@@ -67,11 +67,6 @@ where
 
 /// Extracts the identity that the gate signed.
 pub fn identity() -> impl Filter<Extract = (Identity,), Error = Rejection> + Copy {
-    warp::ext::get()
-}
-
-/// Extracts the decoded query.
-pub fn query() -> impl Filter<Extract = (Query<'static>,), Error = Rejection> + Copy {
     warp::ext::get()
 }
 

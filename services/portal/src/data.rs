@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use water_domain::{KeyId, Timestamp};
 use water_gate::body_budget::BodyBudget;
 use water_gate::forward::{Forwarding, forward, reachable};
-use water_gate::route::{ROUTES, Route};
 use water_gate::upstream::Upstreams;
+use water_http::route::{ROUTES, Route};
 use water_http::{Identity, Problem, Signer, Spans};
 use water_keystore::{Allowance, Allowances, Reply};
 
@@ -39,7 +39,7 @@ pub struct Data {
 /// Returns the API's route for an account's path.
 pub fn route(path: &[&str]) -> Option<&'static Route> {
     match path {
-        [name] => ROUTES.iter().find(|route| route.name == *name),
+        [name] => ROUTES.into_iter().find(|route| route.name == *name),
         _ => None,
     }
 }

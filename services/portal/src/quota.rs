@@ -50,6 +50,7 @@ pub async fn answer(
     if !asked.received.only_reads() {
         return Err(Problem::method_not_allowed());
     }
+    asked.query.only(&["plan"])?;
     let plan = match asked.query.get("plan")? {
         None => member.plan().clone(),
         Some(named) => named

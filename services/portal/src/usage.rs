@@ -48,6 +48,7 @@ pub async fn answer(
     if !asked.received.only_reads() {
         return Err(Problem::method_not_allowed());
     }
+    asked.query.only(&["days"])?;
     let days = asked.query.get("days")?.map_or(Ok(DAYS), days)?;
     let counted = counts
         .days(member.account(), UtcDay::from(now), days)

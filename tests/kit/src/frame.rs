@@ -25,6 +25,7 @@ impl Running {
             ("cache-control", kept),
             ("vary", "Authorization, Accept, Accept-Encoding"),
             ("x-content-type-options", "nosniff"),
+            ("accept-ranges", "none"),
             ("x-request-id", "same-id-1"),
         ] {
             assert_eq!(get.header(name), Some(value), "{name}");
@@ -46,11 +47,15 @@ impl Running {
         let path = target.split('?').next().unwrap();
         for (target, status, code) in [
             (format!("{path}?x=%ff"), 400, "invalid_query"),
+            (format!("{path}?x=1"), 400, "invalid_parameter"),
             (format!("{path}/"), 404, "not_found"),
         ] {
             let answer = problem(&self.get(&target).await);
             assert_eq!((answer.0, answer.1), (status, code.into()), "{target}");
         }
+
+        let unknown = self.request("HEAD", &format!("{path}?x=1"), &[]).await;
+        assert_eq!((unknown.status, unknown.body.len()), (400, 0));
 
         // Only problems depend on the language.
         let french = [("Accept-Language", "fr"), asked[0], asked[1]];

@@ -10,9 +10,9 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetri
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use water_http::Code;
+use water_http::route::{Route, ServiceName};
 
 use super::times::Times;
-use crate::route::{Route, ServiceName};
 
 /// An answered request, as it is counted.
 #[derive(Debug)]

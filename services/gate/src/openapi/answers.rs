@@ -6,10 +6,9 @@ use utoipa::openapi::response::{Responses, ResponsesBuilder};
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Type};
 use utoipa::openapi::{ComponentsBuilder, ContentBuilder, Ref, RefOr, ResponseBuilder, Schema};
 use water_domain::Format;
-use water_http::ProblemBody;
+use water_http::{ProblemBody, Route};
 
 use super::{examples, headers, problems, records};
-use crate::route::Route;
 
 /// Adds all schemas to which answers refer.
 pub(super) fn components(components: ComponentsBuilder) -> ComponentsBuilder {
@@ -86,7 +85,15 @@ fn success(route: &Route, head: bool) -> ResponseBuilder {
 fn text(route: &Route, format: Format) -> ObjectBuilder {
     let text = ObjectBuilder::new().schema_type(Type::String);
     if format != Format::NdJson {
-        return text;
+        let code = match route.name {
+            "stress" | "risque" => "dept",
+            _ => "deptCode",
+        };
+        let description = format!(
+            "RFC 4180, with a header line. `{code}` is text (`01`, `2A`): say so to a reader that guesses types, as in \
+             pandas with `dtype={{\"{code}\": str}}`."
+        );
+        return text.description(Some(description));
     }
     let record = if route.name == "hydrorisk" {
         named::<records::RiskAnalysis>()

@@ -7,8 +7,7 @@ use water_domain::{
     RiskAnalysis, RiskRating, RiskRecord, SectorCode, SourceRecord, StressRecord, Timestamp,
     departement,
 };
-
-use crate::route::Route;
+use water_http::Route;
 
 pub(super) fn stress_record() -> StressRecord {
     StressRecord {

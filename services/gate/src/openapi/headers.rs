@@ -5,8 +5,7 @@ use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::schema::{KnownFormat, SchemaFormat, Type};
 use utoipa::openapi::{ComponentsBuilder, ObjectBuilder, Ref, ResponseBuilder};
 use water_domain::Format;
-
-use crate::route::Route;
+use water_http::Route;
 
 /// Headers of every answer.
 const EVERY: [&str; 2] = ["X-Request-Id", "Vary"];
@@ -26,14 +25,18 @@ pub(super) fn for_status(status: u16, route: &Route) -> Vec<&'static str> {
             &[
                 "ETag",
                 "Cache-Control",
+                "Accept-Ranges",
                 "Link",
                 "X-Changes-Token",
                 "X-Total-Count",
             ],
             &LIMITS,
         ),
-        200 if !route.formats.is_empty() => (&["ETag", "Cache-Control", "Link"], &LIMITS),
-        200 | 304 => (&["ETag", "Cache-Control"], &LIMITS),
+        200 if !route.formats.is_empty() => {
+            (&["ETag", "Cache-Control", "Accept-Ranges", "Link"], &LIMITS)
+        }
+        200 => (&["ETag", "Cache-Control", "Accept-Ranges"], &LIMITS),
+        304 => (&["ETag", "Cache-Control"], &LIMITS),
         401 | 403 => (&["WWW-Authenticate"], &[]),
         429 | 503 => (&["Retry-After"], &LIMITS),
         400 | 404 | 500 => (&[], &LIMITS),
@@ -48,7 +51,7 @@ pub(super) fn for_status(status: u16, route: &Route) -> Vec<&'static str> {
 }
 
 /// Returns name, meaning and example of each header.
-fn described() -> [(&'static str, &'static str, Value); 15] {
+fn described() -> [(&'static str, &'static str, Value); 16] {
     [
         (
             "ETag",
@@ -59,6 +62,11 @@ fn described() -> [(&'static str, &'static str, Value); 15] {
             "Cache-Control",
             "How long the answer may be kept.",
             json!("private, max-age=60, must-revalidate"),
+        ),
+        (
+            "Accept-Ranges",
+            "`none`: an answer comes whole, whatever `Range` asks for.",
+            json!("none"),
         ),
         (
             "Vary",

@@ -5,8 +5,7 @@ use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{KnownFormat, SchemaFormat, Type};
 use utoipa::openapi::{ObjectBuilder, Required};
 use water_domain::{Format, Page};
-
-use crate::route::Route;
+use water_http::Route;
 
 /// Returns all parameters of a route.
 pub(super) fn for_route(route: &Route) -> Vec<Parameter> {
@@ -29,7 +28,8 @@ fn query(name: &str, route: &Route) -> Parameter {
         ),
         "limit" => (
             "Page size. JSON: 20 if left out; above 100 it is served as 100, and the body shows the size applied. CSV and \
-             NDJSON: 1000 if left out; above 5000 it is served as 5000.",
+             NDJSON: 1000 if left out; above 5000 it is served as 5000. Fewer rows than `limit` do not mean the end: a page \
+             of 900 KiB has fewer. Only an answer without a `Link` with `rel=\"next\"` is the last one.",
             integer(KnownFormat::Int32).minimum(Some(1)),
             json!(Page::MAX_LIMIT),
         ),

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use http::StatusCode;
 use serde_json::Value;
-use water_http::{Language, Problem, Query, RequestIds};
+use water_http::{Language, Problem, Query, RequestIds, Route};
 
-use crate::route::{Route, unknown_path};
+use crate::route::unknown_path;
 
 /// A problem as clients see it.
 pub(super) struct Example {
@@ -55,12 +55,19 @@ fn of_parameters(route: &Route) -> impl Iterator<Item = Problem> {
     let parse = |text| Query::parse(Some(text)).expect("the examples can be decoded");
     let problems = match route.parameters {
         ["dept", ..] => [
+            parse("Dept=34").only(route.parameters).err(),
             parse("dept=x").departement().err(),
             parse("dept=20").departement().err(),
             Some(Problem::no_data()),
         ],
-        [] => [Some(unknown_path()), None, None],
+        [] => [
+            parse("dept=34").only(&[]).err(),
+            Some(unknown_path()),
+            None,
+            None,
+        ],
         _ => [
+            parse("changed_since=x").only(route.parameters).err(),
             parse("limit=0").page().err(),
             Some(unknown_path()),
             Some(Problem::cursor_expired("changedSince")),

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 use water_domain::Format;
+use water_http::route::ServiceName;
 
 use super::*;
-use crate::route::ServiceName;
 
 fn parsed() -> Value {
     serde_json::to_value(document()).unwrap()
@@ -121,6 +121,25 @@ fn a_line_of_ndjson_has_the_fields_of_a_record_or_of_a_deletion() {
 }
 
 #[test]
+fn csv_names_the_column_to_be_read_as_text() {
+    let document = parsed();
+    for (path, column) in [
+        ("/api/v1/stress", "dept"),
+        ("/api/v1/risque", "dept"),
+        ("/api/v1/hydrorisk", "deptCode"),
+        ("/api/v1/conformite", "deptCode"),
+    ] {
+        let csv = &document["paths"][path]["get"]["responses"]["200"]["content"]["text/csv"];
+        let said = csv["schema"]["description"].as_str().unwrap();
+        let example = format!("dtype={{\"{column}\": str}}");
+        assert!(said.contains(&example), "{said}");
+        let page = csv["examples"]["page"]["value"].as_str().unwrap();
+        let header = page.lines().next().unwrap();
+        assert!(header.split(',').any(|name| name == column), "{header}");
+    }
+}
+
+#[test]
 fn every_reference_leads_somewhere() {
     let document = parsed();
     each(&document, &mut |fields| {
@@ -137,7 +156,7 @@ fn every_route_describes_its_parameters_problems_and_headers() {
     let paths = document["paths"].as_object().unwrap();
     // The description's own path is one more.
     assert!(paths.len() == ROUTES.len() + 1 && paths.contains_key(OPENAPI_PATH));
-    for route in &ROUTES {
+    for route in ROUTES {
         let operation = &document["paths"][route.path]["get"];
         let parameters = operation["parameters"].as_array().unwrap();
         let named = |name: &&str| {
@@ -163,7 +182,7 @@ fn every_route_describes_its_parameters_problems_and_headers() {
 #[test]
 fn every_answer_with_a_body_has_an_example() {
     let document = parsed();
-    for route in &ROUTES {
+    for route in ROUTES {
         let responses = document["paths"][route.path]["get"]["responses"]
             .as_object()
             .unwrap();
@@ -196,7 +215,7 @@ fn the_key_is_asked_for_everywhere_but_here() {
 #[test]
 fn every_form_of_a_route_is_described_with_what_it_takes() {
     let document = parsed();
-    for route in &ROUTES {
+    for route in ROUTES {
         let operation = &document["paths"][route.path]["get"];
         let content = operation["responses"]["200"]["content"]
             .as_object()

@@ -28,7 +28,7 @@ async fn the_service_hears_which_form_the_client_prefers() {
         ("/api/v1/hydrorisk?format=csv", "*/*", &["csv"][..]),
         ("/api/v1/hydrorisk?format=json", "text/csv", &[]),
         ("/api/v1/risque?format=csv", "application/json", &["csv"]),
-        ("/api/v1/sources?format=xml", "*/*", &[]),
+        ("/api/v1/sources", "text/csv, */*;q=0.1", &[]),
         (HISTORY, "text/csv", &["csv"]),
         (HISTORY, "application/x-ndjson", &["ndjson"]),
         (HISTORY, "application/jsonl", &["ndjson"]),

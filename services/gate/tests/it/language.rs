@@ -55,7 +55,7 @@ async fn a_services_problem_keeps_its_language_and_a_success_has_none() {
     let bearer = gate.key().await.bearer();
     let fields = [("Authorization", bearer.as_str()), FRENCH];
     let said = "content-type: application/problem+json\r\ncontent-language: fr\r\n";
-    let body = r#"{"code":"invalid_parameter","title":"Un paramètre est mal formé"}"#;
+    let body = r#"{"code":"invalid_parameter","title":"Un paramètre n’est pas valable"}"#;
     let problem = with("400 Bad Request", said, body);
     gate.service.behave(Behaviour::Answer(problem));
     let answer = gate.request("GET", TARGET, &fields).await;

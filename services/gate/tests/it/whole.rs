@@ -146,6 +146,13 @@ impl Whole {
             .with("x-ratelimit-reset: …")
     }
 
+    /// Adds a sentence before the detail of a refusal.
+    pub fn saying(mut self, sentence: &str) -> Self {
+        let detail = format!(r#""detail":"{sentence} "#);
+        self.body = self.body.replace(r#""detail":""#, &detail);
+        self
+    }
+
     /// Removes the body, as in an answer to HEAD.
     pub fn without_body(mut self) -> Self {
         self.body.clear();

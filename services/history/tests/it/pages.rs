@@ -23,7 +23,7 @@ async fn following_next_reads_each_row_once_newest_first_and_prev_leads_back() {
     expected.reverse();
 
     let first = service
-        .get("/api/v1/conformite?limit=50&other=dropped")
+        .get("/api/v1/conformite?limit=50&utm_source=dropped")
         .await;
     let last = link(&first, "last").unwrap();
     let (mut page, mut seen, mut at) = (first.clone(), ids(&first), String::new());

@@ -31,7 +31,7 @@ macro_rules! codes {
 }
 
 codes! {
-    /// A parameter's value is malformed or repeated.
+    /// A parameter is malformed, repeated, or none of the path's.
     InvalidParameter = BAD_REQUEST "invalid_parameter";
     /// The cursor or token is too old to go on from or to report changes from.
     CursorExpired = BAD_REQUEST "cursor_expired";
@@ -87,6 +87,8 @@ codes! {
     ChangedMeanwhile = CONFLICT "changed_meanwhile";
     /// An older text of the key still works.
     OverlapRunning = CONFLICT "overlap_running";
+    /// A rule of the platform that the portal runs on does not let the change pass.
+    RefusedByPlatform = CONFLICT "refused_by_platform";
     /// The body is larger than the path allows.
     BodyTooLarge = PAYLOAD_TOO_LARGE "body_too_large";
     /// The body is of another type than the path allows.

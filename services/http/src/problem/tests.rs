@@ -45,7 +45,7 @@ fn a_problem_is_an_object_of_rfc_9457_with_our_fields() {
     let response: Response<Vec<u8>> =
         problem.into_response(&RequestIds::new(7).mint(), Language::English);
     let expected = concat!(
-        r#"{"type":"urn:waterdata:problem:invalid_parameter","title":"A parameter is malformed","#,
+        r#"{"type":"urn:waterdata:problem:invalid_parameter","title":"A parameter is not valid","#,
         r#""status":400,"detail":"limit may be given once.","code":"invalid_parameter","#,
         r#""requestId":"0000000000000007-0","parameter":"limit"}"#
     );
@@ -75,7 +75,7 @@ fn a_problem_in_french_has_the_same_fields_and_codes() {
     let response: Response<Vec<u8>> =
         problem.into_response(&RequestIds::new(7).mint(), Language::French);
     let expected = concat!(
-        r#"{"type":"urn:waterdata:problem:invalid_parameter","title":"Un paramètre est mal formé","#,
+        r#"{"type":"urn:waterdata:problem:invalid_parameter","title":"Un paramètre n’est pas valable","#,
         r#""status":400,"detail":"limit ne peut être donné qu’une fois.","code":"invalid_parameter","#,
         r#""requestId":"0000000000000007-0","parameter":"limit"}"#
     );
@@ -92,7 +92,7 @@ fn every_title_and_detail_is_french_with_french_spaces_and_the_same_arguments() 
     let titles = Code::ALL.iter().map(|code| both(&texts::title(*code)));
     let details = texts::DETAILS.iter().copied();
     let details = details.map(|(english, french)| (english.to_owned(), french.to_owned()));
-    let unknown = ["xx", "20", "975", "99"].map(|code| departement::parse(code).unwrap_err());
+    let unknown = ["xx", "20", "975", "97", "99"].map(|code| departement::parse(code).unwrap_err());
     let rules = [PageError::Limit, PageError::BulkLimit, PageError::Offset];
     let made = unknown
         .iter()
@@ -128,6 +128,8 @@ fn names(text: &str) -> Vec<&str> {
 fn every_401_and_403_says_how_to_authenticate() {
     for (problem, error) in [
         (Problem::missing_credentials(), ""),
+        (Problem::other_scheme(Some("Basic")), ""),
+        (Problem::other_scheme(None), ""),
         (Problem::invalid_key(), ", error=\"invalid_token\""),
         (Problem::key_expired(), ", error=\"invalid_token\""),
         (Problem::key_suspended(), ", error=\"invalid_token\""),
@@ -141,6 +143,21 @@ fn every_401_and_403_says_how_to_authenticate() {
         let (response, _) = render(problem);
         let expected = format!("Bearer realm=\"water-data\"{error}");
         assert_eq!(response.headers()["www-authenticate"], expected);
+    }
+}
+
+#[test]
+fn another_scheme_is_named_if_it_is_known_in_both_languages() {
+    let remedy = both(&texts::missing_credentials());
+    for (scheme, english, french) in [
+        (Some("Basic"), "the scheme Basic,", "le schéma Basic,"),
+        (None, "not begin with Bearer.", "commence pas par Bearer."),
+    ] {
+        let problem = Problem::other_scheme(scheme);
+        assert_eq!(problem.code(), Code::MissingCredentials);
+        let detail = both(&problem.detail);
+        assert!(detail.0.contains(english) && detail.0.ends_with(&remedy.0));
+        assert!(detail.1.contains(french) && detail.1.ends_with(&remedy.1));
     }
 }
 

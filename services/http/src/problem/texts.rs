@@ -12,7 +12,7 @@ use super::code::Code;
 use super::text::{Pair, Text, details, titles};
 
 titles! {
-    InvalidParameter = "A parameter is malformed" "Un paramètre est mal formé";
+    InvalidParameter = "A parameter is not valid" "Un paramètre n’est pas valable";
     CursorExpired = "The cursor or token has expired" "Le curseur ou le jeton a expiré";
     InvalidQuery = "The query cannot be decoded" "La chaîne de requête ne peut pas être décodée";
     BodyNotAllowed = "The request must not have a body" "La requête ne doit pas avoir de corps";
@@ -40,6 +40,7 @@ titles! {
     KeyConflict = "The key conflicts with another one" "La clé est en conflit avec une autre";
     ChangedMeanwhile = "The key was changed meanwhile" "La clé a été modifiée entre-temps";
     OverlapRunning = "An overlap is still running" "Un chevauchement est encore en cours";
+    RefusedByPlatform = "The platform refuses the change" "La plateforme refuse la modification";
     BodyTooLarge = "The body is too large" "Le corps est trop grand";
     UnsupportedMediaType = "The body's type is not supported" "Le type du corps n’est pas pris en charge";
     UriTooLong = "The request target is too long" "La cible de la requête est trop longue";
@@ -105,6 +106,16 @@ details! {
     missing_credentials() =
         "Send the header `Authorization: Bearer <API_KEY>`."
         "Envoyez l’en-tête `Authorization: Bearer <API_KEY>`.";
+    other_scheme(scheme: &str) =
+        "The Authorization header has the scheme {scheme}, not Bearer. \
+         Send the header `Authorization: Bearer <API_KEY>`."
+        "L’en-tête Authorization a le schéma {scheme}, et non Bearer. \
+         Envoyez l’en-tête `Authorization: Bearer <API_KEY>`.";
+    no_bearer() =
+        "The Authorization header does not begin with Bearer. \
+         Send the header `Authorization: Bearer <API_KEY>`."
+        "L’en-tête Authorization ne commence pas par Bearer. \
+         Envoyez l’en-tête `Authorization: Bearer <API_KEY>`.";
     invalid_key() =
         "Check that the whole key was sent; if it was, it is unknown or revoked."
         "Vérifiez que la clé a été envoyée en entier ; si c’est le cas, elle est inconnue ou révoquée.";
@@ -145,6 +156,15 @@ details! {
     no_record() =
         "There is no record of this département."
         "Il n’y a pas d’enregistrement pour ce département.";
+    unknown_parameter(parameters: &str) =
+        "There is no such parameter here: leave it out. Parameters: {parameters}."
+        "Ce paramètre n’existe pas ici : retirez-le. Paramètres : {parameters}.";
+    misspelt_parameter(meant: &str, parameters: &str) =
+        "There is no such parameter here; {meant} may be meant. Parameters: {parameters}."
+        "Ce paramètre n’existe pas ici ; il s’agit peut-être de {meant}. Paramètres : {parameters}.";
+    no_parameters() =
+        "This path has no parameters: leave it out."
+        "Ce chemin n’a pas de paramètres : retirez-le.";
     given_once(parameter: &str) =
         "{parameter} may be given once."
         "{parameter} ne peut être donné qu’une fois.";
@@ -156,6 +176,10 @@ details! {
          ask for one after the other, and try again after Retry-After."
         "Une page groupée du compte est en cours, ou trop d’autres comptes en demandent : \
          demandez les pages l’une après l’autre, et réessayez après le délai de Retry-After.";
+    bulk_slow() =
+        "The page could not be read in time: try again after Retry-After, or with a smaller limit."
+        "La page n’a pas pu être lue à temps : réessayez après le délai de Retry-After, \
+         ou avec une valeur de limit plus petite.";
     cursor_expired() =
         "It is more than 90 days old, the account's rows were removed since, or the \
          database went back to an earlier state: drop what you hold, then begin a new \
@@ -291,6 +315,18 @@ details! {
          or send endPrevious."
         "Un texte antérieur de la clé est encore valable : attendez qu’il expire, mettez-y fin, \
          ou envoyez endPrevious.";
+    platform_is_full() =
+        "The platform has no room for another key: revoke one that is not used, or ask the platform's administrator."
+        "La plateforme n’a plus de place pour une clé : révoquez-en une qui ne sert pas, ou adressez-vous à \
+         l’administrateur de la plateforme.";
+    platform_refuses() =
+        "A rule of the platform refuses this: give its administrator the requestId, under which the rule is recorded."
+        "Une règle de la plateforme s’y oppose : donnez à son administrateur le requestId, sous lequel la règle \
+         est enregistrée.";
+    platform_ends() =
+        "This installation is being removed from the platform and takes no keys: ask the platform's administrator."
+        "Cette installation est en cours de suppression et n’accepte plus de clés : adressez-vous à \
+         l’administrateur de la plateforme.";
 }
 
 // Below, the English text is the domain's own, which reports of loads have too.
@@ -329,6 +365,11 @@ pub fn no_departement(error: &DepartementError) -> Text {
                 }
                 Hint::Collectivite { code, name } => {
                     format!("{code} ({name}) n’est pas un département")
+                }
+                Hint::Overseas => {
+                    "les départements d’outre-mer sont 971 à 974 et 976 ; \
+                     les collectivités n’ont pas d’enregistrement"
+                        .to_owned()
                 }
             };
             format!("ce département n’existe pas : {hint}")

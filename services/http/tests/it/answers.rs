@@ -35,6 +35,7 @@ async fn a_get_has_the_headers_of_the_contract_and_no_others() -> Result<()> {
         json!({"account": "acme", "limit": 5, "offset": 0})
     );
     let expected = [
+        "accept-ranges: none",
         "cache-control: private, no-cache",
         "content-length: 1063",
         "content-type: application/json",
@@ -92,7 +93,11 @@ async fn only_a_problem_is_french_and_varies_by_language() -> Result<()> {
     let mut sample = Sample::start().await?;
     let french = [("Accept-Language", "fr-FR,fr;q=0.9,en;q=0.8")];
     for (target, status, title) in [
-        ("/api/v1/page?limit=0", 400, "Un paramètre est mal formé"),
+        (
+            "/api/v1/page?limit=0",
+            400,
+            "Un paramètre n’est pas valable",
+        ),
         ("/no/such/path", 404, "Cette ressource n’existe pas"),
         ("/api/v1/store", 503, "Une dépendance est indisponible"),
     ] {

@@ -61,7 +61,7 @@ async fn a_request_is_one_line_without_its_query() -> Result<()> {
     sample
         .ask(
             Method::GET,
-            "/api/v1/page?limit=7&note=planted",
+            "/api/v1/page?limit=7&utm_note=planted",
             &[("X-Request-Id", "request-1")],
         )
         .await?;

@@ -10,6 +10,7 @@ use warp::{Filter, Rejection, Reply};
 use water_domain::{Fault, Timestamp};
 use water_harness::{Answer, HttpClient};
 use water_http::representation::CACHE_HISTORY;
+use water_http::route::{Route, ServiceName};
 use water_http::{
     ClockSkew, Identity, IdentityKey, Problem, Query, Representation, RequestIds, Signer, Spans,
     Verifier,
@@ -26,6 +27,21 @@ fn log_in_every_test() {
         let unread = subscriber("info", Lines::start(io::sink())).expect("a filter");
         tracing::subscriber::set_global_default(unread).expect("the only one of the process");
     });
+}
+
+static PAGE: Route = route("/api/v1/page", &["limit", "offset"]);
+static STORE: Route = route("/api/v1/store", &[]);
+static BUG: Route = route("/api/v1/bug", &[]);
+
+const fn route(path: &'static str, parameters: &'static [&'static str]) -> Route {
+    Route {
+        path,
+        name: path,
+        service: ServiceName::History,
+        parameters,
+        formats: &[],
+        deprecation: None,
+    }
 }
 
 /// A running service, called as the gate would.
@@ -93,18 +109,20 @@ fn soon() -> Timestamp {
 }
 
 fn routes() -> impl Filter<Extract = (impl Reply,), Error = Rejection, Future: Send> + Clone {
-    let page = water_http::get("/api/v1/page")
-        .and(water_http::query())
+    let page = water_http::get(&PAGE)
         .and(water_http::identity())
         .then(page);
-    let store = water_http::get("/api/v1/store").then(store);
-    let bug = water_http::get("/api/v1/bug").then(bug);
+    let store = water_http::get(&STORE).then(store);
+    let bug = water_http::get(&BUG).then(bug);
     page.or(store).or(bug)
 }
 
 /// Echoes the page and the account in a body that is long enough to be compressed.
-async fn page(query: Query<'static>, identity: Identity) -> Result<Representation, Problem> {
-    let page = query.page()?;
+async fn page(
+    query: Result<Query<'static>, Problem>,
+    identity: Identity,
+) -> Result<Representation, Problem> {
+    let page = query?.page()?;
     let (limit, offset, account) = (page.limit, page.offset, identity.account);
     let padding = " ".repeat(1024);
     let body = format!(r#"{{"account":"{account}","limit":{limit},"offset":{offset}}}{padding}"#);
@@ -112,7 +130,7 @@ async fn page(query: Query<'static>, identity: Identity) -> Result<Representatio
 }
 
 /// Fails as if a store were down.
-async fn store() -> Result<Representation, Problem> {
+async fn store(_: Result<Query<'static>, Problem>) -> Result<Representation, Problem> {
     #[derive(Debug, thiserror::Error)]
     #[error("connection to store.internal refused")]
     struct Away;
@@ -125,6 +143,6 @@ async fn store() -> Result<Representation, Problem> {
 }
 
 /// Panics, as a handler with a bug.
-async fn bug() -> Result<Representation, Problem> {
+async fn bug(_: Result<Query<'static>, Problem>) -> Result<Representation, Problem> {
     panic!("planted")
 }

@@ -9,6 +9,7 @@ use warp::Filter;
 use water_domain::Format;
 use water_gate::upstream::{Bounds, Resolver, Upstream};
 use water_http::representation::CACHE_HISTORY;
+use water_http::route::HYDRORISK;
 use water_http::{ClockSkew, IdentityKey, Language, Query, Representation, RequestIds, Verifier};
 use water_keystore::Quotas;
 
@@ -25,12 +26,12 @@ fn key(digits: &str) -> IdentityKey {
 
 /// Starts a service that answers with the identity and the query of the request, if its page is valid.
 pub(crate) async fn service() -> String {
-    let routes = water_http::get("/api/v1/hydrorisk")
+    let routes = water_http::get(&HYDRORISK)
         .and(water_http::identity())
-        .and(water_http::query())
         .and(water_http::format())
         .then(
-            |identity: Identity, query: Query<'static>, format: Format| async move {
+            |query: Result<Query<'static>, Problem>, identity: Identity, format: Format| async move {
+                let query = query?;
                 let told = json!({
                     "account": identity.account, "key": identity.key, "plan": identity.plan,
                     "query": query.pairs().collect::<Vec<_>>(),
@@ -127,7 +128,7 @@ fn is(status: u16, code: &str) -> (u16, String) {
 async fn the_service_answers_the_members_account_and_nobody_elses() {
     let site = Site::new().await;
     for account in ["acme", "globex"] {
-        let target = "/?limit=5&account=initech&offset=1";
+        let target = "/?limit=5&utm_account=initech&offset=1";
         let forged = [
             ("x-water-identity", "v1;account=initech"),
             ("accept", "application/json"),
@@ -171,7 +172,7 @@ async fn a_services_problem_is_in_the_readers_language_and_its_answers_vary_by_n
     let refused = site.asks(&acme, "GET", "/?limit=0", &french).await;
     assert_eq!(code(&refused), is(400, "invalid_parameter"));
     let body: Value = serde_json::from_slice(refused.body()).unwrap();
-    assert_eq!(body["title"], "Un paramètre est mal formé");
+    assert_eq!(body["title"], "Un paramètre n’est pas valable");
     assert_eq!(refused.headers()[CONTENT_LANGUAGE], "fr");
     let vary = refused.headers()[VARY].to_str().unwrap();
     assert!(vary.ends_with(", Accept-Language"), "{vary}");

@@ -66,7 +66,12 @@ async fn another_plan_in_use_is_asked_for_by_name_and_one_without_access_has_no_
     assert_eq!((status, &body["code"]), (403, &json!("plan_insufficient")));
     let (status, body) = asks(&quotas, &free, "/?plan=Enterprise").await;
     assert_eq!((status, &body["minute"]["limit"]), (200, &json!(120)));
-    for target in ["/?plan=Unknown", "/?plan=%20", "/?plan=Free&plan=Free"] {
+    for target in [
+        "/?plan=Unknown",
+        "/?plan=%20",
+        "/?plan=Free&plan=Free",
+        "/?plans=Free",
+    ] {
         let (status, body) = asks(&quotas, &free, target).await;
         assert_eq!(
             (status, &body["code"]),

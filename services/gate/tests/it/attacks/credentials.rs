@@ -24,7 +24,9 @@ fn no_bearer(key: &str) -> Vec<String> {
     ];
     let with_the_key = elsewhere.iter().map(|field| format!("{field}{key}\r\n"));
     let without = ["", "Authorization:\r\n", "Authorization: Basic eDp5\r\n"];
-    with_the_key.chain(without.map(str::to_owned)).collect()
+    let before_more = format!("Authorization: {key} x\r\n");
+    let others = without.map(str::to_owned).into_iter().chain([before_more]);
+    with_the_key.chain(others).collect()
 }
 
 /// Returns values of `Authorization` with the right scheme and a wrong key.
@@ -99,7 +101,40 @@ async fn without_a_bearer_credentials_are_missing_wherever_the_key_is() {
     for fields in no_bearer(&key.text) {
         let request = request(LINE, &format!("{fields}{HOST}"));
         let answers = all_answers(&gate, request).await;
-        assert_eq!(answers, [refusal("missing_credentials")], "{fields}");
+        let refusal = refusal("missing_credentials");
+        let expected = match fields.strip_prefix("Authorization:").map(scheme) {
+            None => refusal,
+            Some(None) => refusal.saying("The Authorization header does not begin with Bearer."),
+            Some(Some(scheme)) => refusal.saying(&format!(
+                "The Authorization header has the scheme {scheme}, not Bearer."
+            )),
+        };
+        assert_eq!(answers, [expected], "{fields}");
+    }
+}
+
+/// Returns the scheme that is named in the refusal of this value.
+fn scheme(value: &str) -> Option<&'static str> {
+    let mut named = ["Basic", "Token"].into_iter();
+    named.find(|scheme| value.starts_with(&format!(" {scheme} ")))
+}
+
+#[tokio::test]
+async fn a_scheme_is_named_as_it_is_registered_and_a_key_that_begins_like_one_is_not() {
+    let gate = Gate::start().await;
+    for (value, sentence) in [
+        (
+            "tOKEN any-b64token/of+32.characters",
+            "The Authorization header has the scheme Token, not Bearer.",
+        ),
+        (
+            "Token/b64token.of+32.characters~or_more==",
+            "The Authorization header does not begin with Bearer.",
+        ),
+    ] {
+        let answers = all_answers(&gate, authorized_by(value.as_bytes())).await;
+        let expected = refusal("missing_credentials").saying(sentence);
+        assert_eq!(answers, [expected], "{value}");
     }
 }
 
@@ -244,7 +279,7 @@ async fn each_text_of_a_query_that_could_be_a_key_is_a_guess() {
     assert!(rest.contains(&refusal("missing_credentials")));
     // With a valid key such texts are harmless.
     let key = gate.publish(Key::new().on_plan("Unlimited")).await;
-    let line = "GET /api/v1/stress?campaign=one-of-32-characters-and-some-more HTTP/1.1";
+    let line = "GET /api/v1/stress?utm_campaign=one-of-32-characters-and-some-more HTTP/1.1";
     let harmless = with_key(&key.bearer(), line, &from(3)).repeat(200);
     let answers = all_answers(&gate, harmless).await;
     let served = answers.iter().filter(|answer| answer.status() == "200");

@@ -1,5 +1,6 @@
 //! Queries that two parties could decode differently.
 
+use serde_json::{Value, json};
 use water_kit::Gate;
 
 use super::{HOST, request, with_key};
@@ -22,6 +23,16 @@ const UNDECODABLE: [&str; 14] = [
     "a=b&&c=%e2%82",
 ];
 
+/// Names that are no parameter of a history.
+const UNKNOWN: [&str; 6] = [
+    "dept=34",
+    "limit=5&Limit=6",
+    "limit[]=5",
+    "%6Cimit=5&utm=1",
+    "=5",
+    "limit%20=5",
+];
+
 /// Queries of a history as sent, and as forwarded for the service to validate.
 const QUERIES: [(&str, &str); 22] = [
     ("", ""),
@@ -29,9 +40,9 @@ const QUERIES: [(&str, &str); 22] = [
     ("?limit", "?limit="),
     ("?limit=", "?limit="),
     ("?limit=5&offset=10", "?limit=5&offset=10"),
-    ("?dept=34&utm=x&limit=5&Limit=6", "?limit=5"),
+    ("?_=34&utm_source=x&limit=5&utm_=6", "?limit=5"),
     (
-        "?limit=5000&cursor=a.b-c_d&changedSince=e&other=1",
+        "?limit=5000&cursor=a.b-c_d&changedSince=e&_=1",
         "?limit=5000&cursor=a.b-c_d&changedSince=e",
     ),
     ("?%66ormat=ndjson&limit=5", "?format=ndjson&limit=5"),
@@ -99,4 +110,53 @@ async fn the_service_gets_known_parameters_encoded_anew_and_nothing_slips_into_i
     for (seen, (_, query)) in gate.service.seen().iter().zip(QUERIES) {
         assert_eq!(seen.line, of_history(query));
     }
+}
+
+#[tokio::test]
+async fn a_parameter_that_the_path_does_not_have_is_refused_and_the_service_is_not_asked() {
+    let gate = Gate::start().await;
+    let key = gate.key().await;
+    for method in ["GET", "HEAD"] {
+        for query in UNKNOWN {
+            let target = format!("/api/v1/hydrorisk?{query}");
+            let bearer = [("Authorization", key.bearer())];
+            let bearer = bearer
+                .each_ref()
+                .map(|(name, value)| (*name, value.as_str()));
+            let answer = gate.request(method, &target, &bearer).await;
+            assert_eq!(answer.status, 400, "{method} {query}");
+        }
+    }
+    let described = gate.request("GET", "/api/v1/openapi.json?v=1", &[]).await;
+    assert_eq!(described.status, 400);
+    for (target, parameter, detail) in [
+        (
+            "/api/v1/stress?dept[]=34",
+            json!("dept[]"),
+            "There is no such parameter here; dept may be meant. Parameters: dept, format.",
+        ),
+        (
+            "/api/v1/conformite?page=2",
+            json!("page"),
+            "There is no such parameter here: leave it out. \
+             Parameters: limit, offset, cursor, changedSince, format.",
+        ),
+        (
+            "/api/v1/sources?dept=34",
+            json!("dept"),
+            "This path has no parameters: leave it out.",
+        ),
+        // As long as a key may be.
+        (
+            "/api/v1/sources?aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+            Value::Null,
+            "This path has no parameters: leave it out.",
+        ),
+    ] {
+        let body = gate.get(target, &key).await.json().unwrap();
+        let told = (&body["code"], &body["parameter"], &body["detail"]);
+        let code = json!("invalid_parameter");
+        assert_eq!(told, (&code, &parameter, &json!(detail)), "{target}");
+    }
+    assert_eq!(gate.service.seen().len(), 0);
 }
