@@ -5,8 +5,8 @@ mod coding;
 
 use bytes::Bytes;
 use http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG,
-    IF_NONE_MATCH, LINK, VARY, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_ENCODING, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE,
+    ETAG, IF_NONE_MATCH, LINK, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use sha2::{Digest, Sha256};
@@ -169,7 +169,7 @@ impl Representation {
         }
         let length = HeaderValue::from(response.body().len());
         let headers = response.headers_mut();
-        headers.reserve(10);
+        headers.reserve(11);
         headers.insert(ETAG, self.tag(coding));
         headers.insert(CACHE_CONTROL, self.cache.clone());
         headers.insert(VARY, self.vary.clone());
@@ -186,6 +186,8 @@ impl Representation {
         if !seen {
             let kind = HeaderValue::from_static(self.format.content_type());
             headers.insert(CONTENT_TYPE, kind);
+            // A reader that seeks would take the whole for the range that it asked for (RFC 9110 §14.3).
+            headers.insert(ACCEPT_RANGES, HeaderValue::from_static("none"));
             headers.insert(CONTENT_LENGTH, length);
             if let Some(name) = coding.header() {
                 headers.insert(CONTENT_ENCODING, name);

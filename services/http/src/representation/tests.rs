@@ -58,6 +58,7 @@ fn a_plain_answer_has_every_header_of_the_contract() {
         "Authorization, Accept, Accept-Encoding"
     );
     assert_eq!(header(&response, X_CONTENT_TYPE_OPTIONS), "nosniff");
+    assert_eq!(header(&response, ACCEPT_RANGES), "none");
     // The first 16 bytes of the SHA-256 of `{}`.
     assert_eq!(
         header(&response, ETAG),
