@@ -6,8 +6,8 @@ use http::HeaderValue;
 use serde::Serialize;
 use water_database::departements::Dataset;
 use water_domain::{Format, Timestamp};
-use water_http::Representation;
 use water_http::representation::{CACHE_DATASET, DESCRIBED_BY};
+use water_http::{Representation, json};
 
 use crate::csv::{self, Row};
 
@@ -57,7 +57,7 @@ impl Answers {
             let (code, json) = one(record);
             (code, Forms::prepare(json, std::slice::from_ref(record)))
         });
-        let list = json(&Envelope::new(dataset.updated_at, &dataset.records));
+        let list = json::to_vec(&Envelope::new(dataset.updated_at, &dataset.records));
         Self {
             list: Forms::prepare(list, &dataset.records),
             by_code: by_code.collect(),
@@ -84,9 +84,4 @@ impl Forms {
             Format::Json | Format::NdJson => self.json.clone(),
         }
     }
-}
-
-/// Serialises a body as JSON.
-pub fn json(body: &impl Serialize) -> Vec<u8> {
-    serde_json::to_vec(body).expect("records are always JSON")
 }

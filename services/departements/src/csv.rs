@@ -1,6 +1,6 @@
 //! A dataset as CSV (RFC 4180): CRLF, a header line, JSON's numbers and times as cells.
 
-use csv::{Terminator, WriterBuilder};
+use water_http::csv::append;
 
 /// A record as cells, under a header.
 pub trait Row {
@@ -13,14 +13,12 @@ pub trait Row {
 
 /// Writes the header, and one line a record.
 pub fn document<R: Row>(records: &[R]) -> Vec<u8> {
-    const MEMORY: &str = "writing to memory cannot fail";
-    let mut builder = WriterBuilder::new();
-    let mut csv = builder.terminator(Terminator::CRLF).from_writer(Vec::new());
-    csv.write_record(R::HEADER).expect(MEMORY);
+    let mut csv = Vec::new();
+    append(R::HEADER, &mut csv);
     for record in records {
-        csv.write_record(record.cells()).expect(MEMORY);
+        append(record.cells(), &mut csv);
     }
-    csv.into_inner().expect(MEMORY)
+    csv
 }
 
 #[cfg(test)]

@@ -4,13 +4,16 @@
 
 use water_database::departements::Dataset;
 use water_domain::RiskRecord;
+use water_http::json;
 
-use crate::answers::{Answers, json};
+use crate::answers::Answers;
 use crate::csv::Row;
 
 /// Makes all answers from a dataset.
 pub fn answers(dataset: &Dataset<RiskRecord>) -> Answers {
-    Answers::from_dataset(dataset, |record| (record.departement.code, json(record)))
+    Answers::from_dataset(dataset, |record| {
+        (record.departement.code, json::to_vec(record))
+    })
 }
 
 impl Row for RiskRecord {

@@ -6,8 +6,9 @@
 use serde::Serialize;
 use water_database::departements::Dataset;
 use water_domain::StressRecord;
+use water_http::json;
 
-use crate::answers::{Answers, Envelope, json};
+use crate::answers::{Answers, Envelope};
 use crate::csv::Row;
 
 /// A record, in the envelope and at the top level: the specification leaves open whether a client reads
@@ -24,7 +25,8 @@ struct Single<'a> {
 pub fn answers(dataset: &Dataset<StressRecord>) -> Answers {
     Answers::from_dataset(dataset, |record| {
         let envelope = Envelope::new(record.updated_at, std::slice::from_ref(record));
-        (record.departement.code, json(&Single { envelope, record }))
+        let single = Single { envelope, record };
+        (record.departement.code, json::to_vec(&single))
     })
 }
 

@@ -4,8 +4,8 @@ use http::HeaderValue;
 use serde::Serialize;
 use water_database::history::Slice;
 use water_domain::Page;
-use water_http::Representation;
 use water_http::representation::CACHE_HISTORY;
+use water_http::{Representation, json};
 
 use crate::links;
 
@@ -44,7 +44,7 @@ fn body<R: Serialize>(page: Page, total: u64, data: &[R]) -> Vec<u8> {
         data,
     };
     let mut json = Vec::with_capacity(ROW_BYTES * (data.len() + 1));
-    serde_json::to_writer(&mut json, &envelope).expect("records are always JSON");
+    json::append(&envelope, &mut json);
     json
 }
 

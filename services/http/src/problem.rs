@@ -24,7 +24,7 @@ use water_runtime::telemetry::chain;
 
 use crate::representation::VARY_OF_PROBLEMS;
 use crate::request_id::X_REQUEST_ID;
-use crate::{Language, RequestId};
+use crate::{Language, RequestId, json};
 pub use code::Code;
 pub use text::Text;
 
@@ -360,7 +360,7 @@ impl Problem {
             violated_policies: self.violated_policies,
         };
         let mut json = Vec::with_capacity(LENGTH);
-        serde_json::to_writer(&mut json, &body).expect("texts and numbers are always JSON");
+        json::append(&body, &mut json);
         json
     }
 

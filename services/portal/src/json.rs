@@ -9,8 +9,7 @@ use crate::account_request::Response;
 
 /// An answer with a body.
 pub fn json(status: StatusCode, body: &impl Serialize) -> Response {
-    let body = serde_json::to_vec(body).expect("the portal's answers are plain data");
-    let mut answer = unstored(status, body.into());
+    let mut answer = unstored(status, water_http::json::to_vec(body).into());
     let kind = HeaderValue::from_static("application/json");
     answer.headers_mut().insert(CONTENT_TYPE, kind);
     answer

@@ -3,11 +3,11 @@
 //! Pages of changes have one column more in CSV, `deleted`: a deletion is a line with its id, empty
 //! cells and `true`. In NDJSON a deletion is the line `{"deleted":{"id":"…"}}`.
 
-use csv::{Terminator, Writer, WriterBuilder};
 use serde_json::json;
 use water_database::Error;
 use water_database::walk::{Entry, Place, Portion};
 use water_domain::Format;
+use water_http::{csv, json};
 
 use crate::record::Record;
 
@@ -17,20 +17,16 @@ const LARGEST: usize = 900 * 1024;
 /// A page that is being written.
 pub struct Body {
     form: Form,
+    /// The rows, the last of which may not fit.
+    lines: Vec<u8>,
     /// Bytes of the rows that fit.
     length: usize,
     rows: usize,
 }
 
 enum Form {
-    Csv {
-        lines: Box<Writer<Vec<u8>>>,
-        tells_changes: bool,
-    },
-    NdJson {
-        lines: Vec<u8>,
-        write: fn(Entry<'_>, &mut Vec<u8>),
-    },
+    Csv { tells_changes: bool },
+    NdJson(fn(Entry<'_>, &mut Vec<u8>)),
 }
 
 /// Result of adding a portion.
@@ -44,16 +40,19 @@ pub struct Addition {
 impl Body {
     /// Begins a page of these records, or of their changes.
     pub fn new<R: Record>(format: Format, tells_changes: bool) -> Self {
+        let mut lines = Vec::new();
         let form = match format {
-            Format::Csv => Form::csv::<R>(tells_changes),
-            Format::NdJson | Format::Json => Form::NdJson {
-                lines: Vec::new(),
-                write: json_line::<R>,
-            },
+            Format::Csv => {
+                let deleted = tells_changes.then_some("deleted");
+                csv::append(R::FIELDS.into_iter().chain(deleted), &mut lines);
+                Form::Csv { tells_changes }
+            }
+            Format::NdJson | Format::Json => Form::NdJson(json_line::<R>),
         };
         Self {
-            length: form.length(),
             form,
+            length: lines.len(),
+            lines,
             rows: 0,
         }
     }
@@ -62,12 +61,15 @@ impl Body {
     pub fn add(&mut self, portion: &Portion) -> Result<Addition, Error> {
         let mut fitting = 0;
         for entry in portion.entries() {
-            self.form.write(entry?);
-            let length = self.form.length();
-            if length > LARGEST && self.rows > 0 {
+            let entry = entry?;
+            match self.form {
+                Form::Csv { tells_changes } => csv_line(entry, tells_changes, &mut self.lines),
+                Form::NdJson(write) => write(entry, &mut self.lines),
+            }
+            if self.lines.len() > LARGEST && self.rows > 0 {
                 break;
             }
-            self.length = length;
+            self.length = self.lines.len();
             self.rows += 1;
             fitting += 1;
         }
@@ -78,64 +80,13 @@ impl Body {
     }
 
     /// Ends the page and returns its bytes.
-    pub fn end(self) -> Vec<u8> {
-        let mut bytes = self.form.into_bytes();
-        bytes.truncate(self.length);
-        bytes
+    pub fn end(mut self) -> Vec<u8> {
+        self.lines.truncate(self.length);
+        self.lines
     }
 }
 
-/// Writing to memory cannot fail.
-const MEMORY: &str = "memory takes every byte";
-
-impl Form {
-    fn csv<R: Record>(tells_changes: bool) -> Self {
-        let mut lines = WriterBuilder::new()
-            .terminator(Terminator::CRLF)
-            .from_writer(Vec::new());
-        let deleted = tells_changes.then_some("deleted");
-        let header = R::FIELDS.into_iter().chain(deleted);
-        lines.write_record(header).expect(MEMORY);
-        lines.flush().expect(MEMORY);
-        Self::Csv {
-            lines: Box::new(lines),
-            tells_changes,
-        }
-    }
-
-    fn write(&mut self, entry: Entry<'_>) {
-        match self {
-            Self::NdJson { lines, write } => write(entry, lines),
-            Self::Csv {
-                lines,
-                tells_changes,
-            } => {
-                csv_line(entry, *tells_changes, lines).expect(MEMORY);
-                lines.flush().expect(MEMORY);
-            }
-        }
-    }
-
-    fn length(&self) -> usize {
-        match self {
-            Self::NdJson { lines, .. } => lines.len(),
-            Self::Csv { lines, .. } => lines.get_ref().len(),
-        }
-    }
-
-    fn into_bytes(self) -> Vec<u8> {
-        match self {
-            Self::NdJson { lines, .. } => lines,
-            Self::Csv { lines, .. } => lines.into_inner().expect(MEMORY),
-        }
-    }
-}
-
-fn csv_line(
-    entry: Entry<'_>,
-    tells_changes: bool,
-    lines: &mut Writer<Vec<u8>>,
-) -> Result<(), csv::Error> {
+fn csv_line(entry: Entry<'_>, tells_changes: bool, lines: &mut Vec<u8>) {
     let (score, created_at);
     let (cells, deleted) = match entry {
         Entry::Row(row) => {
@@ -153,16 +104,14 @@ fn csv_line(
         }
         Entry::Deleted(id) => ([id, "", "", "", "", "", ""], "true"),
     };
-    lines.write_record(cells.into_iter().chain(tells_changes.then_some(deleted)))
+    let deleted = tells_changes.then_some(deleted);
+    csv::append(cells.into_iter().chain(deleted), lines);
 }
 
 fn json_line<R: Record>(entry: Entry<'_>, lines: &mut Vec<u8>) {
     match entry {
-        Entry::Row(row) => serde_json::to_writer(&mut *lines, &R::met(row)),
-        Entry::Deleted(id) => {
-            serde_json::to_writer(&mut *lines, &json!({ "deleted": { "id": id } }))
-        }
+        Entry::Row(row) => json::append(&R::met(row), lines),
+        Entry::Deleted(id) => json::append(&json!({ "deleted": { "id": id } }), lines),
     }
-    .expect("records are always JSON");
     lines.push(b'\n');
 }

@@ -17,5 +17,6 @@ export function line(row: Cell[], lang: Lang): string {
 function cell(value: Cell, lang: Lang): string {
   if (typeof value === 'number') return lang === 'fr' ? String(value).replace('.', ',') : String(value);
   const harmless = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
-  return /[";,\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+  // A reader that splits lines before it parses may end one at any of these (Python's splitlines).
+  return /[";,\n-\r\x1c-\x1e\x85\u2028\u2029]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
 }
