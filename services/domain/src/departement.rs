@@ -57,6 +57,8 @@ pub enum Hint {
         /// Name of the collectivité.
         name: &'static str,
     },
+    /// Another code that begins with `97` or `98`, which are overseas; these two digits by themselves, too.
+    Overseas,
 }
 
 impl fmt::Display for Hint {
@@ -67,6 +69,9 @@ impl fmt::Display for Hint {
             Self::Collectivite { code, name } => write!(
                 formatter,
                 "{code} is {name}, an overseas collectivité and not a département"
+            ),
+            Self::Overseas => formatter.write_str(
+                "the overseas départements are 971 to 974 and 976; the collectivités have no record",
             ),
         }
     }
@@ -99,8 +104,11 @@ fn hint(code: &str) -> Option<Hint> {
     if code == "20" {
         return Some(Hint::Corsica);
     }
-    let &(code, name) = COLLECTIVITES.iter().find(|(other, _)| *other == code)?;
-    Some(Hint::Collectivite { code, name })
+    match COLLECTIVITES.iter().find(|(other, _)| *other == code) {
+        Some(&(code, name)) => Some(Hint::Collectivite { code, name }),
+        None if code.starts_with("97") || code.starts_with("98") => Some(Hint::Overseas),
+        None => None,
+    }
 }
 
 #[cfg(test)]
@@ -143,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn corsica_and_the_overseas_collectivites_get_a_hint() {
+    fn corsica_and_codes_of_overseas_get_a_hint_and_others_none() {
         assert_eq!(
             parse("20").unwrap_err().to_string(),
             "there is no such département: Corsica has been 2A (Corse-du-Sud) and 2B (Haute-Corse) since 1976"
@@ -153,5 +161,17 @@ mod tests {
             "there is no such département: 975 is Saint-Pierre-et-Miquelon, \
              an overseas collectivité and not a département"
         );
+        for overseas in ["97", "98", "970", "979", "980"] {
+            assert_eq!(
+                parse(overseas).unwrap_err().to_string(),
+                "there is no such département: the overseas départements are 971 to 974 and 976; \
+                 the collectivités have no record",
+                "{overseas}"
+            );
+        }
+        for other in ["00", "96", "99"] {
+            let unknown = DepartementError::Unknown { hint: None };
+            assert_eq!(parse(other), Err(unknown), "{other}");
+        }
     }
 }

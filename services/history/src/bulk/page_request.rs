@@ -23,9 +23,11 @@ const CURSOR: &str = "cursor";
 const CHANGED_SINCE: &str = "changedSince";
 
 impl PageRequest {
-    /// Reads `limit`, `cursor` and `changedSince`.
+    /// Reads `limit`, `cursor` and `changedSince`, and refuses an `offset` other than 0.
     pub fn read(query: &Query<'_>, whose: Whose<'_>) -> Result<Self, Problem> {
-        if query.get("offset")?.is_some() {
+        // Clients that are generated send 0 by themselves. It passes over nothing, so there is nothing to refuse.
+        let offset = Page::parse(None, query.get("offset")?);
+        if !matches!(offset, Ok(Page { offset: 0, .. })) {
             let detail = texts::offset_with_json_only();
             return Err(Problem::invalid_parameter("offset", detail));
         }

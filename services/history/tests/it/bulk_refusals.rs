@@ -20,8 +20,12 @@ async fn parameters_of_another_form_account_history_or_kind_are_refused() {
     let cursor = next.split_once("cursor=").unwrap().1;
     let changed = format!("{}{}", &token[1..], &token[..1]);
     for (target, form, name) in [
-        ("/api/v1/hydrorisk?offset=0", "csv", "offset"),
-        ("/api/v1/hydrorisk?offset=0&limit=0", "ndjson", "offset"),
+        ("/api/v1/hydrorisk?offset=1", "csv", "offset"),
+        ("/api/v1/hydrorisk?offset=", "csv", "offset"),
+        ("/api/v1/hydrorisk?offset=-0", "ndjson", "offset"),
+        ("/api/v1/hydrorisk?offset=0&offset=0", "csv", "offset"),
+        ("/api/v1/hydrorisk?offset=1&limit=0", "ndjson", "offset"),
+        ("/api/v1/hydrorisk?offset=0&limit=0", "ndjson", "limit"),
         (next.as_str(), "json", "cursor"),
         (since(&token).as_str(), "json", "changedSince"),
         ("/api/v1/hydrorisk?limit=0", "csv", "limit"),
@@ -54,6 +58,24 @@ async fn parameters_of_another_form_account_history_or_kind_are_refused() {
     let headers = [("X-Water-Format", "csv"), ("X-Water-Identity", &identity)];
     let answer = service.raw("GET", &next, &headers).await;
     assert_eq!(problem(&answer), parameter("cursor"));
+}
+
+#[tokio::test]
+async fn an_offset_of_zero_is_as_good_as_none_in_every_form() {
+    let (service, mut loader) = empty().await;
+    loader.history(History::Analyses, &rows(9)).await;
+    for form in ["csv", "ndjson"] {
+        let first = "/api/v1/hydrorisk?limit=3";
+        let second = link(&bulk(&service, first, form).await, "next").unwrap();
+        for (target, zero) in [(first, "0"), (first, "00"), (second.as_str(), "0")] {
+            let without = bulk(&service, target, form).await;
+            let answer = bulk(&service, &format!("{target}&offset={zero}"), form).await;
+            assert_eq!(answer.status, 200, "{form} {target} {zero}");
+            assert_eq!(answer.body, without.body, "{form} {target} {zero}");
+            let next = link(&answer, "next").unwrap();
+            assert!(!next.contains("offset"), "{next}");
+        }
+    }
 }
 
 #[tokio::test]

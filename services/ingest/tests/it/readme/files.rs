@@ -191,6 +191,10 @@ pub fn refused() -> Vec<(&'static str, Vec<u8>)> {
             stress("975,1"),
         ),
         (
+            "stress.csv:2: dept: 97: there is no such département: the overseas départements are 971 to 974 and 976; the collectivités have no record",
+            stress("97,1"),
+        ),
+        (
             "stress.csv:2: dept: 99: there is no such département",
             stress("99,1"),
         ),
