@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use http::HeaderValue;
 use tokio::task::spawn_blocking;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use water_database::Database;
 use water_database::walk::{Cursor, Walk, WalkError};
 use water_domain::Format;
@@ -31,11 +31,9 @@ pub use page_request::refuse_with_json;
 /// walk as without, with 100 two to three times; the walk is slower by a fifth.
 const PORTION: usize = 100;
 
-/// Time after which a page ends with the rows that it has.
-const LONG: Duration = Duration::from_secs(1);
-
 /// Longest time until an answer, with the wait for a turn. It is below the gate's 5 s, so that the gate receives the
-/// reason for a missing answer.
+/// reason for a missing answer. A page that takes longer is refused and not cut: a client whose history fits the limit
+/// would take the rows that came for all of them.
 const DEADLINE: Duration = Duration::from_millis(4500);
 
 /// State shared by all bulk pages. Cheap to clone.
@@ -66,7 +64,7 @@ impl Bulk {
         let asked = PageRequest::read(query, whose)?;
         let form = links::form(query, format)?;
         let page = timeout(DEADLINE, self.read::<R>(whose, asked, format, form)).await;
-        page.unwrap_or_else(|_| Err(Problem::dependency_unavailable()))
+        page.unwrap_or_else(|_| Err(Problem::bulk_slow()))
     }
 
     async fn read<R: Record>(
@@ -109,9 +107,10 @@ impl Bulk {
     }
 }
 
-/// Fills a page, and returns the cursor of the next one. While rows are written, the next ones are read.
+/// Fills a page up to its limit or its largest size, and returns the cursor of the next one. While rows are written,
+/// the next ones are read.
 async fn fill(walk: Walk, mut body: Body, limit: usize) -> Result<(Body, Option<Cursor>), Problem> {
-    let (started, mut left) = (Instant::now(), limit);
+    let mut left = limit;
     let (mut walk, mut portion) = walk.portion(left.min(PORTION)).await?;
     let mut last = None;
     loop {
@@ -121,7 +120,7 @@ async fn fill(walk: Walk, mut body: Body, limit: usize) -> Result<(Body, Option<
             let added = body.add(&portion)?;
             Ok::<_, water_database::Error>((body, added))
         });
-        let next = if more && left > 0 && started.elapsed() < LONG {
+        let next = if more && left > 0 {
             walk.portion(left.min(PORTION))
         } else {
             let (body, added) = writing.await??;
@@ -151,7 +150,7 @@ fn link<R: Record>(limit: u16, next: Option<Cursor>, whose: Whose<'_>, form: &st
         let cursor = opaque::cursor(&cursor, whose);
         format!(
             "<{}?limit={limit}&cursor={cursor}{form}>; rel=\"next\", ",
-            R::PATH
+            R::ROUTE.path
         )
     });
     ascii(format!("{next}{DESCRIBED_BY}"))

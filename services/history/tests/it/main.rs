@@ -15,6 +15,7 @@ mod pooler;
 mod replica;
 mod restores;
 mod server_faults;
+mod slow_pages;
 mod sources;
 mod turns;
 

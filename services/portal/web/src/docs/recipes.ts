@@ -18,8 +18,9 @@ export function recipes(origin: string): Recipe[] {
       text: [
         `next="/api/v1/hydrorisk?limit=5000"`,
         `while [ -n "$next" ]; do`,
-        `  curl -sS --fail-with-body ${AUTH} \\`,
-        `    -H "Accept: application/x-ndjson" -D headers.txt "${origin}$next" || break`,
+        // What curl prints of a refusal would be a line of the file; it waits as long as Retry-After says.
+        `  curl -sS --fail --retry 9 ${AUTH} \\`,
+        `    -H "Accept: application/x-ndjson" -D headers.txt "${origin}$next" || exit 1`,
         `  next=$(sed -n 's/^[Ll]ink:.*<\\([^>]*\\)>; *rel="next".*/\\1/p' headers.txt)`,
         `done > analyses.ndjson`,
       ].join('\n'),

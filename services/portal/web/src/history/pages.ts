@@ -8,6 +8,9 @@ export type Page = { total: number; offset: number; entries: Entry[] };
 
 /** Rows of a page of JSON, at most. */
 export const PAGE = 100;
+/** Rows of a page of all rows: as many as the service gives, or fewer while it is slow. */
+const LARGEST = 5000;
+const SMALLEST = 500;
 /** Rows that are plotted, at most. */
 export const NEWEST = 1000;
 
@@ -74,11 +77,17 @@ function newestFirst(a: Entry, b: Entry): number {
 
 /** All rows, page by page over their ids; waits as told when there are too many requests. */
 export async function walk(account: string, kind: Kind, signal: AbortSignal, each: (entries: Entry[]) => void): Promise<void> {
-  const first = `${of(account, RESOURCES[kind])}?limit=5000`;
+  const first = `${of(account, RESOURCES[kind])}?limit=${LARGEST}`;
   let next: string | undefined = first;
+  let refused = 0;
   while (next !== undefined) {
-    const answer: Response | undefined = await patiently(next, signal);
-    if (answer === undefined) continue;
+    const answer: Response | number = await patiently(next, signal);
+    if (typeof answer === 'number') {
+      // The first time another page of the account may have been under way.
+      if (answer === 503 && ++refused > 1) next = halved(next);
+      continue;
+    }
+    refused = 0;
     const text = await answer.text();
     each(
       text
@@ -91,15 +100,21 @@ export async function walk(account: string, kind: Kind, signal: AbortSignal, eac
   }
 }
 
-/** The answer, or `undefined` after the pause that a 429 or 503 asks for. */
-async function patiently(path: string, signal: AbortSignal): Promise<Response | undefined> {
+/** The path of the same page with half of the rows: a slow database reads these in time. */
+function halved(path: string): string {
+  return path.replace(/limit=(\d+)/, (_, limit) => `limit=${Math.max(SMALLEST, Math.floor(Number(limit) / 2))}`);
+}
+
+/** The answer, or the status after the pause that a 429 or 503 asks for. */
+async function patiently(path: string, signal: AbortSignal): Promise<Response | number> {
   try {
     return await ask(path, { accept: 'application/x-ndjson', signal });
   } catch (error) {
-    const wait = error instanceof Problem && (error.status === 429 || error.status === 503) ? error.retryAfter : 0;
+    if (!(error instanceof Problem) || (error.status !== 429 && error.status !== 503)) throw error;
+    const wait = error.retryAfter;
     if (wait === 0 || wait > 60) throw error;
     await new Promise((resolve) => setTimeout(resolve, wait * 1000));
     if (signal.aborted) throw error;
-    return undefined;
+    return error.status;
   }
 }
