@@ -24,7 +24,7 @@ use crate::keys::{self, Keys};
 use crate::member::Member;
 use crate::metrics::Metrics;
 use crate::origin::PortalUrl;
-use crate::pages::Pages;
+use crate::pages::{self, Pages};
 use crate::plans::Plans;
 use crate::route::Route;
 use crate::session::Session;
@@ -130,6 +130,9 @@ impl Portal {
             Route::SignIn => {
                 // Whatever other sites' pages ask for is refused before it costs the address anything.
                 origin::check_navigation(&request.headers)?;
+                if let Some(elsewhere) = self.url.redirect(request)? {
+                    return Ok(elsewhere);
+                }
                 if let Some(busy) = self.budgets.sign_in(request) {
                     return Ok(busy);
                 }
@@ -138,7 +141,7 @@ impl Portal {
             Route::Callback => {
                 origin::check_navigation(&request.headers)?;
                 let Some(pending) = self.sign_in.pending(request, &query, now) else {
-                    return Ok(self.sign_in.refuse(request));
+                    return Ok(self.sign_in.refuse(request, now).await);
                 };
                 match self.budgets.callback(request) {
                     Some(busy) => Ok(busy),
@@ -150,7 +153,10 @@ impl Portal {
                 self.sign_out.by_reader(request, now).await
             }
             Route::BackChannel => self.sign_out.by_provider(request, &body, now).await,
-            Route::Session => self.reader(request, now).await,
+            Route::Session => {
+                query.only(&[])?;
+                self.reader(request, now).await
+            }
             Route::Account { account, rest } => {
                 self.url.check(&request.method, &request.headers)?;
                 let session = self.session(request, &rest, now).await?;
@@ -164,7 +170,16 @@ impl Portal {
                 journal.account = Some((member.account().clone(), member.plan().clone()));
                 self.account(&member, &asked, now).await
             }
-            Route::Page(_) => self.pages.answer(request).ok_or_else(not_found),
+            Route::Page(path) => {
+                // An asset is the same under every name.
+                let elsewhere = if pages::is_page(path) {
+                    self.url.redirect(request)?
+                } else {
+                    None
+                };
+                let found = elsewhere.or_else(|| self.pages.answer(request));
+                found.ok_or_else(not_found)
+            }
         }
     }
 

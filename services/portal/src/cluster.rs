@@ -1,6 +1,7 @@
 //! The portal's questions to the API server: ApiKeys of its namespace, one account at a time, and the plans
 //! of its WaterDataApi.
 
+mod barrier;
 mod bounds;
 mod failure;
 
@@ -23,6 +24,7 @@ use water_runtime::telemetry::chain;
 
 use crate::member::Member;
 use crate::plans::{InstallationFacts, Plans};
+pub use barrier::Barrier;
 pub use failure::ClusterError;
 
 /// Time between two reads of the plans; the operator takes as long to announce a change to the gates.

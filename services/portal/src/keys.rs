@@ -21,8 +21,8 @@ use water_keystore::UtcDay;
 use crate::account_request::{AccountRequest, Response};
 use crate::json::{accepted, json};
 use crate::member::Member;
-use context::no_key;
 pub use context::{Keys, Rules};
+use context::{no_key, unwritten};
 use view::previous_ids;
 pub use view::{Key, KeyList};
 
@@ -33,6 +33,7 @@ pub async fn answer(
     asked: &AccountRequest<'_>,
     now: Timestamp,
 ) -> Result<Response, Problem> {
+    asked.query.only(&[])?;
     let rest = asked.path.get(1..).unwrap_or_default();
     match (rest, asked.method()) {
         ([], &Method::GET | &Method::HEAD) => list(keys, member, now).await,
@@ -89,7 +90,7 @@ async fn revoke(keys: &Keys, member: &Member, name: &str) -> Result<Response, Pr
             Code::ChangedMeanwhile,
             texts::key_replaced(),
         )),
-        deleted => Ok(deleted.map(|()| accepted())?),
+        deleted => deleted.map(|()| accepted()).map_err(unwritten),
     }
 }
 

@@ -1,14 +1,18 @@
 //! The portal's own origin, and whether a browser's request comes from a page of it.
 //!
 //! Browsers say so by `Sec-Fetch-Site` (Fetch Metadata), older ones by `Origin`; pages cannot set either.
-//! The `Host` of a request is never used.
+//! No address is made of a request's `Host`: a page that is asked for under another name is answered with its address
+//! under the portal's own.
 
 use std::str::FromStr;
 
-use http::header::ORIGIN;
-use http::{HeaderMap, HeaderName, Method, Uri};
-use water_http::Problem;
+use http::header::{HOST, LOCATION, ORIGIN};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
+use water_http::{Problem, RequestHead};
 
+use crate::account_request::Response;
+
+const SCHEME: &str = "https://";
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
@@ -30,6 +34,34 @@ impl PortalUrl {
     /// Returns the whole address of a path of ours, which begins with `/`.
     pub fn join(&self, path: &str) -> String {
         format!("{}{path}", self.0)
+    }
+
+    /// Answers a request that was sent under another name with 308, to the same path and query here. A sign-in that
+    /// begins there could not end: its cookie would stay at that name. None under the portal's own name, and of an old
+    /// client that sends none.
+    pub fn redirect(&self, request: &RequestHead) -> Result<Option<Response>, Problem> {
+        let host = request.headers.get(HOST);
+        if host.is_none_or(|host| self.is_own_host(host.as_bytes())) {
+            return Ok(None);
+        }
+        // Never of the target's own authority, which may be another one too.
+        let mut address = self.join(request.uri.path());
+        if let Some(query) = request.uri.query() {
+            address.push('?');
+            address.push_str(query);
+        }
+        let mut answer = Response::default();
+        *answer.status_mut() = StatusCode::PERMANENT_REDIRECT;
+        let address = HeaderValue::try_from(address).map_err(Problem::internal)?;
+        answer.headers_mut().insert(LOCATION, address);
+        Ok(Some(answer))
+    }
+
+    /// Whether a `Host` is the portal's, in any case; 443 is the port where none is named.
+    fn is_own_host(&self, host: &[u8]) -> bool {
+        let own = self.0.strip_prefix(SCHEME).unwrap_or_default();
+        let host = host.strip_suffix(b":443").unwrap_or(host);
+        host.eq_ignore_ascii_case(own.as_bytes())
     }
 
     /// Refuses a request that asks for a change, unless a page of ours sent it.
@@ -81,7 +113,7 @@ impl FromStr for PortalUrl {
     fn from_str(text: &str) -> Result<Self, InvalidPortalUrl> {
         let origin = text.strip_suffix('/').unwrap_or(text);
         let uri: Uri = origin.parse().map_err(|_| InvalidPortalUrl)?;
-        let host = origin.strip_prefix("https://").ok_or(InvalidPortalUrl)?;
+        let host = origin.strip_prefix(SCHEME).ok_or(InvalidPortalUrl)?;
         let plain = |byte: u8| {
             byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.:[]".contains(&byte)
         };
@@ -99,6 +131,7 @@ impl FromStr for PortalUrl {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::received;
 
     fn sent(fields: &[(&'static str, &str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -154,6 +187,78 @@ mod tests {
         }
         for method in [Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS] {
             assert!(own.check(&method, &headers).is_err());
+        }
+    }
+
+    /// Returns the address that a GET of this target is sent on to.
+    fn sent_on(own: &str, host: Option<&str>, target: &str) -> Option<String> {
+        let own: PortalUrl = own.parse().unwrap();
+        let fields: Vec<_> = host.map(|host| ("host", host)).into_iter().collect();
+        let answer = own.redirect(&received("GET", target, &fields)).unwrap()?;
+        assert_eq!(answer.status(), StatusCode::PERMANENT_REDIRECT);
+        assert!(answer.body().is_empty());
+        Some(answer.headers()[LOCATION].to_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn under_another_name_the_same_target_is_found_at_the_portals_own() {
+        let own = "https://water.example";
+        for host in [
+            "water.example.",
+            "water.example:8443",
+            "water.example:80",
+            "www.water.example",
+            "water",
+            "10.0.0.1",
+            "evil.example",
+        ] {
+            let address = sent_on(own, Some(host), "/a/acme/map?by=flood&dept=34");
+            let expected = "https://water.example/a/acme/map?by=flood&dept=34";
+            assert_eq!(address.as_deref(), Some(expected), "{host}");
+        }
+        let with_port = "https://water.example:8443";
+        for host in ["water.example", "water.example:443", "water.example.:8443"] {
+            let address = sent_on(with_port, Some(host), "/");
+            assert_eq!(
+                address.as_deref(),
+                Some("https://water.example:8443/"),
+                "{host}"
+            );
+        }
+    }
+
+    #[test]
+    fn under_its_own_name_in_any_case_or_under_none_a_target_stays() {
+        let own = "https://water.example";
+        for host in ["water.example", "Water.EXAMPLE", "water.example:443"] {
+            assert_eq!(sent_on(own, Some(host), "/docs"), None, "{host}");
+        }
+        assert_eq!(sent_on(own, None, "/docs"), None);
+        let address = "https://[::1]:8443";
+        assert_eq!(sent_on(address, Some("[::1]:8443"), "/docs"), None);
+    }
+
+    #[test]
+    fn no_target_leads_to_another_host() {
+        let own = "https://water.example";
+        for (target, address) in [
+            (
+                "//evil.example/docs",
+                "https://water.example//evil.example/docs",
+            ),
+            ("/@evil.example", "https://water.example/@evil.example"),
+            (
+                "/?to=//evil.example",
+                "https://water.example/?to=//evil.example",
+            ),
+            (
+                "http://evil.example/docs?a=b",
+                "https://water.example/docs?a=b",
+            ),
+            ("http://evil.example", "https://water.example/"),
+        ] {
+            let found = sent_on(own, Some("evil.example"), target);
+            assert_eq!(found.as_deref(), Some(address), "{target}");
         }
     }
 

@@ -30,13 +30,17 @@ use crate::provider::{IdToken, Provider, ProviderError, encoded};
 use crate::random;
 use crate::seal::SealKey;
 use crate::session::Session;
-use crate::sessions::Sessions;
+use crate::sessions::{Sessions, Use};
 use crate::standing::Standing;
 
 use pending::{LIFETIME, Pending};
 
 /// Path to which the provider sends people back.
 const CALLBACK: &str = "/auth/callback";
+/// Page to which a second return leads.
+const HOME: &str = "/";
+/// Reason of a second return.
+const STATE_USED: &str = "state_used";
 
 /// Parts of a sign-in.
 #[derive(Debug)]
@@ -128,9 +132,18 @@ impl SignIn {
 
     /// Answers a return that belongs to no sign-in of this browser. Anybody can send it, as often as they like: it is
     /// counted, and not logged.
-    pub fn refuse(&self, request: &RequestHead) -> Response {
+    pub async fn refuse(&self, request: &RequestHead, now: Timestamp) -> Response {
         self.metrics.sign_in("state");
-        Notice::NotBegun.into_response(&request.headers, &request.id)
+        let home = self.home(request, now).await;
+        home.unwrap_or_else(|| Notice::NotBegun.into_response(&request.headers, &request.id))
+    }
+
+    /// Returns the way home, if the reader is signed in: they have loaded the way back again, or clicked twice. None
+    /// while Redis is away.
+    async fn home(&self, request: &RequestHead, now: Timestamp) -> Option<Response> {
+        // A page of another site can send them here: that is no use of a session.
+        let found = self.sessions.find(&request.headers, now, Use::Poll).await;
+        found.ok()?.and_then(|_| see(HOME).ok())
     }
 
     /// Answers `GET /auth/callback`, back from the identity provider. The sign-in is used up, whatever
@@ -145,7 +158,16 @@ impl SignIn {
         let outcome = self.arrive(request, query, pending, now).await;
         let reason = outcome.as_ref().err().map(|failure| failure.reason);
         self.metrics.sign_in(reason.unwrap_or("signed_in"));
-        let mut answer = outcome.unwrap_or_else(|failure| failure.answer(request));
+        let mut answer = match outcome {
+            Ok(answer) => answer,
+            Err(failure) => {
+                let home = match failure.reason {
+                    STATE_USED => self.home(request, now).await,
+                    _ => None,
+                };
+                home.unwrap_or_else(|| failure.answer(request))
+            }
+        };
         answer.headers_mut().append(SET_COOKIE, pending.clear());
         answer
     }
@@ -162,7 +184,7 @@ impl SignIn {
             .once("state", &pending.state, LIFETIME)
             .await?
         {
-            return Err(Failure::new(Notice::NotBegun, "state_used"));
+            return Err(Failure::new(Notice::NotBegun, STATE_USED));
         }
         let metadata = self.provider.metadata().await?;
         let issuer = query.get("iss")?;

@@ -2,6 +2,8 @@
 
 use water_domain::Fault;
 
+use super::barrier::Barrier;
+
 /// The API server did not do what was asked. Prints nothing of the object: its message could repeat a
 /// title.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +18,14 @@ pub enum ClusterError {
         /// Reason of the status, one word.
         reason: String,
     },
+    /// Write against a rule of the platform.
+    #[error("the platform refused to {attempt}: {barrier}")]
+    Barred {
+        /// Words for the request.
+        attempt: &'static str,
+        /// The rule.
+        barrier: Barrier,
+    },
     /// Request without an answer in time.
     #[error("cannot {attempt}")]
     Away {
@@ -29,10 +39,13 @@ pub enum ClusterError {
 impl ClusterError {
     pub(super) fn new(attempt: &'static str, error: kube::Error) -> Self {
         match error {
-            kube::Error::Api(status) => Self::Refused {
-                attempt,
-                status: status.code,
-                reason: status.reason,
+            kube::Error::Api(status) => match Barrier::of(&status) {
+                Some(barrier) => Self::Barred { attempt, barrier },
+                None => Self::Refused {
+                    attempt,
+                    status: status.code,
+                    reason: status.reason,
+                },
             },
             source => Self::Away { attempt, source },
         }
@@ -45,7 +58,15 @@ impl ClusterError {
 
     /// Whether the API server has refused the request: nothing was written. Without its answer nobody knows.
     pub fn is_refusal(&self) -> bool {
-        self.status().is_some_and(|status| status < 500)
+        self.barrier().is_some() || self.status().is_some_and(|status| status < 500)
+    }
+
+    /// Returns the rule of the platform that the write is against, if that is why it was refused.
+    pub fn barrier(&self) -> Option<&Barrier> {
+        match self {
+            Self::Barred { barrier, .. } => Some(barrier),
+            Self::Refused { .. } | Self::Away { .. } => None,
+        }
     }
 
     /// Whether the object is gone.
@@ -53,19 +74,23 @@ impl ClusterError {
         self.status() == Some(404)
     }
 
+    /// Returns the HTTP status of a refusal that is no rule's.
     fn status(&self) -> Option<u16> {
         match self {
             Self::Refused { status, .. } => Some(*status),
-            Self::Away { .. } => None,
+            Self::Barred { .. } | Self::Away { .. } => None,
         }
     }
 }
 
 impl Fault for ClusterError {
-    /// Whether the API server is away, overloaded or failing: it may work later. Any other refusal is a
-    /// fault of ours.
+    /// Whether the API server is away, overloaded or failing: it may work later. A rule of the platform
+    /// stays. Any other refusal is a fault of ours.
     fn is_transient(&self) -> bool {
-        self.status()
-            .is_none_or(|status| status >= 500 || status == 429)
+        match self {
+            Self::Refused { status, .. } => *status >= 500 || *status == 429,
+            Self::Barred { .. } => false,
+            Self::Away { .. } => true,
+        }
     }
 }

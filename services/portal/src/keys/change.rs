@@ -12,7 +12,7 @@ use water_keystore::{Allowance, Reservation};
 use water_resources::ApiKey;
 
 use super::body::Body;
-use super::context::{Keys, no_key};
+use super::context::{Keys, no_key, unwritten};
 use super::create::{has_hash, is_new};
 use super::fields::{self, Rotation};
 use super::view::{Key, MadeBy, key_id, made_by, previous};
@@ -131,7 +131,7 @@ async fn write(
         match keys.cluster.change(key, spec).await {
             Err(error) if error.is_conflict() => {}
             Err(error) if error.is_gone() => return Err(no_key()),
-            Err(error) if error.is_refusal() => return Err(error.into()),
+            Err(error) if error.is_refusal() => return Err(unwritten(error)),
             changed => {
                 *unused = None;
                 return Ok(changed?);

@@ -7,7 +7,7 @@ use water_http::{Code, Problem};
 use water_keystore::{Allowance, Allowances, Reply, Reservation, Usage};
 use water_runtime::telemetry::chain;
 
-use crate::cluster::Cluster;
+use crate::cluster::{Barrier, Cluster, ClusterError};
 use crate::member::{Member, Role};
 use crate::metrics::Metrics;
 use crate::plans::Plans;
@@ -79,6 +79,18 @@ impl Rules {
     pub fn too_many(&self) -> Problem {
         Problem::conflict(Code::TooManyKeys, texts::too_many_keys(self.max_keys))
     }
+}
+
+/// Problem of a write that the API server did not take.
+pub fn unwritten(error: ClusterError) -> Problem {
+    let detail = match error.barrier() {
+        Some(Barrier::Quota(_)) => texts::platform_is_full(),
+        Some(Barrier::Policy(_) | Barrier::Webhook(_)) => texts::platform_refuses(),
+        Some(Barrier::NamespaceEnds) => texts::platform_ends(),
+        None => return error.into(),
+    };
+    // Its administrator finds the rule's name under the request id.
+    Problem::conflict(Code::RefusedByPlatform, detail).caused_by(error)
 }
 
 /// Problem of every path that is no key of the account.

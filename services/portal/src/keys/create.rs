@@ -12,7 +12,7 @@ use water_resources::api_key::{Brought, Material};
 use water_resources::{ApiKey, ApiKeySpec};
 
 use super::body::Body;
-use super::context::Keys;
+use super::context::{Keys, unwritten};
 use super::fields::{self, Fresh};
 use super::name::name;
 use super::view::{Key, key_ids};
@@ -52,11 +52,12 @@ pub async fn create(
             let other = other.filter(|key| has_hash(key, &fresh));
             return other.map_or_else(|| Err(taken()), |key| existing(&key, now));
         }
-        created => created?,
+        created => created.map_err(unwritten)?,
     };
     // Others may have been made at the same time: rather none of them than one too many.
     if living(&keys.cluster.keys(member).await?) > keys.rules.max_keys {
-        keys.cluster.delete(&created).await?;
+        let deleted = keys.cluster.delete(&created).await;
+        deleted.map_err(unwritten)?;
         return Err(keys.rules.too_many());
     }
     Ok(json(StatusCode::CREATED, &Key::read(&created, now)))

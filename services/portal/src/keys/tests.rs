@@ -1,6 +1,7 @@
 //! Keys are listed, made, changed and revoked at a real API server, under the portal's own rights.
 
 mod kills;
+mod platform;
 mod rotation;
 pub(crate) mod world;
 

@@ -242,6 +242,22 @@ async fn whatever_is_not_the_readers_is_404_alike_but_for_the_request_id() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_parameter_that_a_path_of_an_account_does_not_have_is_refused() {
+    let site = Site::start("portal-parameters").await;
+    let reader = site.reader("acme", Role::Manager).await;
+    for asked in all("no-such-key") {
+        let (method, rest) = (asked.method, format!("{}?limit%20=1", asked.rest));
+        let answer = site.asks(&reader, "acme", &Request { rest, ..asked }).await;
+        let body = answer.json().unwrap();
+        assert_eq!(
+            (answer.status, &body["code"], &body["parameter"]),
+            (400, &json!("invalid_parameter"), &Value::Null),
+            "{method} {answer:?}"
+        );
+    }
+}
+
 #[test]
 fn the_isolation_test_asks_every_path_of_an_account() {
     let asked = all("{name}").into_iter();

@@ -78,7 +78,7 @@ async fn changes_from_another_origin_are_refused_before_the_session_is_looked_at
 async fn methods_sizes_and_framing_are_judged_as_at_the_gate() {
     let portal = Running::start().await;
     let long = format!("/docs?{}", "a".repeat(2048));
-    let rows: [(&str, &str, Fields, u16, &str); 9] = [
+    let rows: [(&str, &str, Fields, u16, &str); 10] = [
         ("POST", "/docs", &[], 405, "method_not_allowed"),
         ("POST", "/auth/sign-in", &[], 405, "method_not_allowed"),
         ("GET", "/auth/sign-out", &[], 405, "method_not_allowed"),
@@ -99,6 +99,13 @@ async fn methods_sizes_and_framing_are_judged_as_at_the_gate() {
             "expectation_failed",
         ),
         ("GET", "/docs?a=%zz", &[], 400, "invalid_query"),
+        (
+            "GET",
+            "/account/v1/session?x=1",
+            &[],
+            400,
+            "invalid_parameter",
+        ),
         ("GET", "/nothing", &[], 404, "not_found"),
     ];
     for (method, target, fields, status, reason) in rows {

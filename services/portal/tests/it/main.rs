@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 mod attacks;
+mod names;
 mod outages;
 mod rollout;
 mod running;

@@ -102,9 +102,68 @@ async fn a_sign_in_is_used_once_even_with_a_copy_of_its_cookie() {
     let mut thief = browser.clone();
     let token = portal.key.sign(&portal.claims(&begun.nonce)).unwrap();
     assert_eq!(browser.finish(&portal, &begun, &token).await.status, 303);
-    assert_eq!(browser.finish(&portal, &begun, &token).await.status, 400);
-    assert_eq!(thief.finish(&portal, &begun, &token).await.status, 400);
-    assert!(!thief.is_signed_in().await);
+    let mut signed_out = browser.clone();
+    signed_out.cookies.clear();
+    for stranger in [&mut signed_out, &mut thief] {
+        let answer = stranger.finish(&portal, &begun, &token).await;
+        assert_eq!(answer.status, 400, "{answer:?}");
+        assert!(!stranger.is_signed_in().await);
+    }
+    let exchanges = portal.provider.exchanges();
+    assert_eq!(exchanges.len(), 1, "{exchanges:?}");
+}
+
+#[tokio::test]
+async fn a_reader_who_is_signed_in_and_comes_back_again_is_sent_home() {
+    let portal = Running::start().await;
+    let mut browser = portal.browser();
+    let begun = browser.begin("/docs").await;
+    let sealed = browser.cookies.clone();
+    let token = portal.key.sign(&portal.claims(&begun.nonce)).unwrap();
+    let first = browser.finish(&portal, &begun, &token).await;
+    assert_eq!(first.header("location"), Some("/docs"));
+    // The second one still has the cookie of the sign-in.
+    let (mut again, mut other) = (browser.clone(), browser.clone());
+    again.cookies.extend(sealed);
+    for (reader, state) in [
+        (&mut browser, begun.state.as_str()),
+        (&mut again, begun.state.as_str()),
+        (&mut other, "of-no-sign-in"),
+    ] {
+        let answer = reader.back(state, "used").await;
+        assert_eq!(answer.status, 303, "{answer:?}");
+        assert_eq!(answer.header("location"), Some("/"));
+        assert!(reader.is_signed_in().await);
+        assert_eq!(reader.cookies.len(), 1, "the sign-in's own cookie is gone");
+    }
+    let target = format!("/auth/callback?state={}&code=used", begun.state);
+    let image = [("Sec-Fetch-Dest", "image")];
+    assert_eq!(browser.ask("GET", &target, &image, "").await.status, 403);
+    browser.sign_out().await;
+    assert_eq!(browser.back(&begun.state, "used").await.status, 400);
+}
+
+#[tokio::test]
+async fn of_two_returns_at_once_one_signs_in_and_neither_signs_out() {
+    let portal = Running::start().await;
+    let mut one = portal.browser();
+    let begun = one.begin("/docs").await;
+    let mut two = one.clone();
+    let token = portal.key.sign(&portal.claims(&begun.nonce)).unwrap();
+    let (first, second) = tokio::join!(
+        one.finish(&portal, &begun, &token),
+        two.finish(&portal, &begun, &token)
+    );
+    // The browser had no session yet when it sent the second one.
+    let mut statuses = [first.status, second.status];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [303, 400], "{first:?} {second:?}");
+    let signed_in = [one.is_signed_in().await, two.is_signed_in().await];
+    assert_eq!(signed_in, [first.status == 303, second.status == 303]);
+    // What is shown in the end is loaded again with the cookies of both.
+    one.cookies.extend(two.cookies);
+    let again = one.back(&begun.state, "used").await;
+    assert_eq!((again.status, again.header("location")), (303, Some("/")));
 }
 
 #[tokio::test]

@@ -57,6 +57,7 @@ export const en: Words = {
     key_conflict: 'A key of the same name exists or is being revoked. Try again in a moment.',
     changed_meanwhile: 'This key has just been changed elsewhere. The list is up to date: see what has changed.',
     overlap_running: 'The old key still works. End it first, or tick the box.',
+    refused_by_platform: 'A quota or a rule of the platform refuses this. Revoke a key that is not used, or ask its administrator.',
     rate_limited: 'Too many requests in a short time.',
     dependency_unavailable: 'A service that this page needs is away. Try again in a moment.',
     upstream_unavailable: 'The data service is away. Try again in a moment.',
@@ -289,7 +290,7 @@ export const en: Words = {
     recipe: {
       one: 'The stress of one département',
       all: 'The risks of all départements',
-      csv: 'The table of levels, as CSV',
+      csv: 'The table of levels, as CSV (pandas: dtype={"dept": str})',
       page: 'One page of the history',
       walk: 'The whole history, page by page',
       etag: 'Receive only what has changed',

@@ -56,6 +56,7 @@ export const fr = {
     key_conflict: 'Une clé du même nom existe ou est en cours de révocation. Recommencez dans un instant.',
     changed_meanwhile: 'Cette clé vient d’être modifiée ailleurs. La liste est à jour : regardez ce qui a changé.',
     overlap_running: 'L’ancienne clé est encore valable. Mettez-y fin d’abord, ou cochez la case.',
+    refused_by_platform: 'Un quota ou une règle de la plateforme s’y oppose. Révoquez une clé qui ne sert pas, ou adressez-vous à son administrateur.',
     rate_limited: 'Trop de demandes en peu de temps.',
     dependency_unavailable: 'Un service dont cette page a besoin est indisponible. Réessayez dans un instant.',
     upstream_unavailable: 'Le service des données est indisponible. Réessayez dans un instant.',
@@ -288,7 +289,7 @@ export const fr = {
     recipe: {
       one: 'Le stress d’un département',
       all: 'Les risques de tous les départements',
-      csv: 'Le tableau des niveaux, en CSV',
+      csv: 'Le tableau des niveaux, en CSV (pandas : dtype={"dept": str})',
       page: 'Une page de l’historique',
       walk: 'Tout l’historique, page par page',
       etag: 'Ne recevoir que ce qui a changé',
