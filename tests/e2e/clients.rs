@@ -1,6 +1,8 @@
 //! Clients that are generated from the description that the API serves, as their authors would: they walk a
 //! history in NDJSON.
 
+mod long;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,18 +17,7 @@ type Row = (String, f64, DateTime<FixedOffset>);
 #[tokio::test]
 async fn a_client_generated_for_python_walks_a_history_in_ndjson() -> Result<()> {
     let cluster = Cluster::shared().await?;
-    let folder = folder("python");
-    let description = description(&cluster);
-    run(
-        &cluster,
-        Command::new(folder.join(".venv/bin/openapi-python-client"))
-            .args(["generate", "--meta", "none", "--overwrite"])
-            .args(["--config", "config.yml", "--output-path", "water_data"])
-            .args(["--url", &description]),
-        &folder,
-    )?;
-    let python = folder.join(".venv/bin/python");
-    let printed = run(&cluster, Command::new(python).arg("walk.py"), &folder)?;
+    let printed = run_python(&cluster, "walk.py")?;
     compare(&cluster, &printed).await
 }
 
@@ -44,6 +35,21 @@ async fn a_client_generated_for_typescript_walks_a_history_in_ndjson() -> Result
     node("node_modules/typescript/bin/tsc", &[])?;
     let printed = node("generated/walk.js", &[])?;
     compare(&cluster, &printed).await
+}
+
+/// Generates the package for Python anew, and returns what a program prints that uses it.
+fn run_python(cluster: &Cluster, program: &str) -> Result<String> {
+    let folder = folder("python");
+    run(
+        cluster,
+        Command::new(folder.join(".venv/bin/openapi-python-client"))
+            .args(["generate", "--meta", "none", "--overwrite"])
+            .args(["--config", "config.yml", "--output-path", "water_data"])
+            .args(["--url", &description(cluster)]),
+        &folder,
+    )?;
+    let python = folder.join(".venv/bin/python");
+    run(cluster, Command::new(python).arg(program), &folder)
 }
 
 /// Returns the folder of a language's client.
