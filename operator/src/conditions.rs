@@ -183,11 +183,12 @@ mod tests {
             (second[0].message.as_str(), second[0].observed_generation),
             ("two", 2)
         );
-        let lost = vec![Finding::lacks(ConditionType::Ready, Reason::Expired, "")];
-        assert_eq!(
-            stated(&second, lost, 2, at(3))[0].last_transition_time,
-            at(3)
-        );
+        let lacks = |reason| vec![Finding::lacks(ConditionType::Ready, reason, "")];
+        let expired = stated(&second, lacks(Reason::Expired), 2, at(3));
+        assert_eq!(expired[0].last_transition_time, at(3));
+        // Another reason is no transition.
+        let suspended = stated(&expired, lacks(Reason::Suspended), 2, at(4));
+        assert_eq!(suspended[0].last_transition_time, at(3));
     }
 
     #[test]

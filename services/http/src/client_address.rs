@@ -92,6 +92,20 @@ mod tests {
         let fields = ["203.0.113.9", "198.51.100.7"];
         assert_eq!(client("10.0.0.1", &fields), "198.51.100.7");
         assert_eq!(client("::ffff:10.0.0.1", &["2001:db8::1"]), "2001:db8::1");
+        let mapped = "::ffff:198.51.100.7, ::ffff:10.0.0.2";
+        assert_eq!(client("10.0.0.1", &[mapped]), "198.51.100.7");
+    }
+
+    #[test]
+    fn a_client_is_counted_by_its_address_or_the_64_bits_of_its_network() {
+        for (address, counted) in [
+            ("192.0.2.1", "192.0.2.1"),
+            ("192.0.2.2", "192.0.2.2"),
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+            ("2001:db8:1:3:3:4:5:6", "2001:db8:1:3::"),
+        ] {
+            assert_eq!(network(address.parse().unwrap()).to_string(), counted);
+        }
     }
 
     #[test]

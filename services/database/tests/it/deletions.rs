@@ -97,17 +97,26 @@ async fn a_file_as_old_as_a_deletion_or_older_brings_no_row_back_however_long_ag
         }
         assert_eq!(fixture.sql(stored), "0");
     }
-    // Deleted again, though it is not there.
-    let again = fixture
-        .writer
-        .delete(Analyses, &acme, &ids, day(4), &written)
-        .await;
-    assert_eq!(again.unwrap().removed, 0);
+    // Deleted again, though it is not there; an earlier moment takes nothing back.
+    for as_of in [4, 1] {
+        let again = fixture
+            .writer
+            .delete(Analyses, &acme, &ids, day(as_of), &written)
+            .await;
+        assert_eq!(again.unwrap().removed, 0);
+    }
     for (as_of, inserted) in [(3, 0), (4, 0), (5, 1)] {
         let later = fixture.load_as(Analyses, file, day(as_of), &written).await;
         assert_eq!(later.unwrap().inserted, inserted, "{as_of}");
     }
     assert_eq!(fixture.sql(stored), "1");
+    let earlier = fixture
+        .writer
+        .delete(Analyses, &acme, &ids, day(2), &written)
+        .await;
+    assert_eq!(earlier.unwrap().removed, 1);
+    let older = fixture.load_as(Analyses, file, day(4), &written).await;
+    assert_eq!(older.unwrap().inserted, 0);
 }
 
 #[tokio::test]

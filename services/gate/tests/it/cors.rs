@@ -49,4 +49,12 @@ async fn a_listed_origin_may_ask_and_read_and_answers_vary_by_it() {
     let vary: Vec<_> = refused.headers_named("vary").collect();
     assert!(vary[0].ends_with(", Accept-Language"), "{vary:?}");
     assert_eq!(vary[1..], ["Origin"]);
+    // A cache keeps these apart from an answer that a page may read.
+    for origin in [None, Some("https://other.example")] {
+        let origin = origin.map(|origin| ("Origin", origin));
+        let fields: Vec<_> = fields[..1].iter().copied().chain(origin).collect();
+        let answer = gate.request("GET", TARGET, &fields).await;
+        assert_eq!(answer.header("access-control-allow-origin"), None);
+        assert_eq!(answer.headers_named("vary").last(), Some("Origin"));
+    }
 }

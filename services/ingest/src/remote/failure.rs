@@ -107,3 +107,39 @@ impl FetchError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_does_not_answer_is_asked_again_and_one_that_is_slow_to_the_end_is_not() {
+        for (timeout, is_silence) in [
+            (Timeout::Resolve, true),
+            (Timeout::Connect, true),
+            (Timeout::SendRequest, true),
+            (Timeout::RecvResponse, true),
+            (Timeout::RecvBody, false),
+            (Timeout::Global, false),
+        ] {
+            let error = FetchError::from(ureq::Error::Timeout(timeout));
+            assert_eq!(error.is_transient(), is_silence, "{timeout:?}");
+            let expected = if is_silence {
+                "did not answer"
+            } else {
+                "WATER_SOURCE_DEADLINE_SECONDS"
+            };
+            assert!(error.to_string().contains(expected), "{timeout:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn statuses_that_may_pass_are_asked_for_again() {
+        for status in [408, 429, 500, 502, 503, 504, 507, 599] {
+            assert!(FetchError::Status(status, None).is_transient(), "{status}");
+        }
+        for status in [400, 401, 403, 404, 410, 501, 505] {
+            assert!(!FetchError::Status(status, None).is_transient(), "{status}");
+        }
+    }
+}
