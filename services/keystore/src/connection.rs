@@ -109,7 +109,7 @@ impl ConnectionSettings {
             None => InvalidConnectionSettings::Url,
         };
         let server = match (cluster, authority) {
-            (true, authority) => cluster_of(info, authority).map(Server::cluster),
+            (true, authority) => cluster_of(info, authority),
             (false, None) => Client::open(info).map(Server::one),
             (false, Some(authority)) => Client::build_with_tls(info, authority).map(Server::one),
         };
@@ -179,17 +179,18 @@ fn tcp_settings() -> TcpSettings {
         .set_user_timeout(UNACKNOWLEDGED)
 }
 
-fn cluster_of(
-    node: ConnectionInfo,
-    authority: Option<TlsCertificates>,
-) -> RedisResult<ClusterClient> {
-    let cluster = ClusterClient::builder([node])
+fn cluster_of(node: ConnectionInfo, authority: Option<TlsCertificates>) -> RedisResult<Server> {
+    let cluster = ClusterClient::builder([node.clone()])
         .retries(0)
         .tcp_settings(tcp_settings());
-    match authority {
-        None => cluster.build(),
-        Some(authority) => cluster.certs(authority).build(),
-    }
+    let (cluster, node) = match authority {
+        None => (cluster.build()?, Client::open(node)?),
+        Some(authority) => (
+            cluster.certs(authority.clone()).build()?,
+            Client::build_with_tls(node, authority)?,
+        ),
+    };
+    Ok(Server::cluster(cluster, node))
 }
 
 /// A multiplexed connection; clones share it. Commands are sent once: after a failure it is unknown

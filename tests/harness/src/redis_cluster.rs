@@ -1,4 +1,4 @@
-//! A Redis Cluster of three masters, as three local processes.
+//! A Redis Cluster of three masters or more, as local processes.
 
 use std::time::Duration;
 
@@ -17,7 +17,9 @@ const SLOTS: [(&str, &str); 3] = [("0", "5460"), ("5461", "10922"), ("10923", "1
 /// A running cluster without replicas: each slot is on one master only.
 pub struct RedisCluster {
     masters: Vec<Redis>,
-    _bus: Vec<Port>,
+    bus: Vec<Port>,
+    /// Time after which a silent master counts as lost.
+    silence: Duration,
 }
 
 impl RedisCluster {
@@ -32,26 +34,61 @@ impl RedisCluster {
     }
 
     async fn losing_masters_after(silence: Duration) -> Result<Self> {
-        let timeout = format!("cluster-node-timeout {}", silence.as_millis());
-        let (mut masters, mut bus) = (Vec::new(), Vec::new());
+        let mut cluster = Self {
+            masters: Vec::new(),
+            bus: Vec::new(),
+            silence,
+        };
         for (first, last) in SLOTS {
-            let port = Port::reserve()?;
-            let bus_port = format!("cluster-port {}", port.number());
-            let lines = ["cluster-enabled yes", &timeout, &bus_port];
-            let master = Redis::start_with(&lines).await?;
-            master
-                .command(&["CLUSTER", "ADDSLOTSRANGE", first, last])
-                .await?;
-            masters.push(master);
-            bus.push(port);
+            cluster.start_master().await?;
+            let master = cluster.newest()?;
+            let slots = ["CLUSTER", "ADDSLOTSRANGE", first, last];
+            master.command(&slots).await?;
         }
-        let cluster = Self { masters, _bus: bus };
-        cluster.meet().await?;
+        for number in 1..SLOTS.len() {
+            cluster.meet(number).await?;
+        }
         cluster.ready().await?;
         Ok(cluster)
     }
 
-    /// Returns the masters, in the order of their slots.
+    /// Adds a master, which has the users of the others and no slots.
+    pub async fn grow(&mut self) -> Result<()> {
+        self.start_master().await?;
+        let users = self.masters[0].command(&["ACL", "LIST"]).await?;
+        for rules in users.lines().filter_map(|line| line.strip_prefix("user ")) {
+            let words: Vec<&str> = ["ACL", "SETUSER"]
+                .into_iter()
+                .chain(rules.split_ascii_whitespace())
+                .collect();
+            self.newest()?.command(&words).await?;
+        }
+        self.meet(self.masters.len() - 1).await?;
+        self.ready().await
+    }
+
+    /// Starts a master that knows no other yet.
+    async fn start_master(&mut self) -> Result<()> {
+        let bus = Port::reserve()?;
+        let timeout = format!("cluster-node-timeout {}", self.silence.as_millis());
+        let bus_port = format!("cluster-port {}", bus.number());
+        let lines = ["cluster-enabled yes", &timeout, &bus_port];
+        let master = Redis::start_with(&lines).await?;
+        // Masters that begin with one epoch settle that when they meet, each by a greater one: with that, a master
+        // which has not heard yet that its slot has moved would take it back.
+        let epoch = (self.masters.len() + 1).to_string();
+        let first = ["CLUSTER", "SET-CONFIG-EPOCH", &epoch];
+        master.command(&first).await?;
+        self.masters.push(master);
+        self.bus.push(bus);
+        Ok(())
+    }
+
+    fn newest(&self) -> Result<&Redis> {
+        self.masters.last().context("a cluster has masters")
+    }
+
+    /// Returns the masters, in the order of their slots, and then those that were added.
     pub fn masters(&self) -> &[Redis] {
         &self.masters
     }
@@ -70,14 +107,22 @@ impl RedisCluster {
         Ok(())
     }
 
-    /// Waits until every master serves all slots.
+    /// Waits until every master serves all slots and knows all others.
     pub async fn ready(&self) -> Result<()> {
+        let known = format!("cluster_known_nodes:{}", self.masters.len());
         let whole = async || {
+            let mut ids = Vec::new();
+            for master in &self.masters {
+                ids.push(id(master).await?);
+            }
             for master in &self.masters {
                 let info = master.command(&["CLUSTER", "INFO"]).await?;
-                let whole =
-                    info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3");
+                let whole = info.contains("cluster_state:ok") && info.contains(&known);
                 ensure!(whole, "{info}");
+                // A master that is only being met counts as known, by a name that it will not keep.
+                let nodes = master.command(&["CLUSTER", "NODES"]).await?;
+                let met = ids.iter().all(|id| nodes.contains(id));
+                ensure!(met, "{nodes}");
             }
             Ok(())
         };
@@ -92,16 +137,39 @@ impl RedisCluster {
         Ok(moving)
     }
 
+    /// Begins to move the slot of a key likewise, to the master that was added last.
+    pub async fn begin_move_to_newest(&self, key: &str) -> Result<Move<'_>> {
+        let (slot, from) = self.slot(key).await?;
+        let (from, to) = (&self.masters[from], self.newest()?);
+        let moving = self.open_move_between(slot, from, to).await?;
+        moving.carry_all().await?;
+        Ok(moving)
+    }
+
     /// Begins to move the slot of a key from its master to the next one, with all keys where they were.
     pub async fn open_move(&self, key: &str) -> Result<Move<'_>> {
+        let (slot, from) = self.slot(key).await?;
+        let (from, to) = (&self.masters[from], &self.masters[(from + 1) % SLOTS.len()]);
+        self.open_move_between(slot, from, to).await
+    }
+
+    /// Returns the slot of a key, and the number of the master that had it first.
+    async fn slot(&self, key: &str) -> Result<(String, usize)> {
         let slot = self.masters[0]
             .command(&["CLUSTER", "KEYSLOT", key])
             .await?;
         let slot = slot.trim_start_matches(':').trim_end().to_owned();
         let number: u16 = slot.parse()?;
         // Each has as many slots as the others, but for one.
-        let from = usize::from(number.saturating_sub(1) / 5461);
-        let (from, to) = (&self.masters[from], &self.masters[(from + 1) % SLOTS.len()]);
+        Ok((slot, usize::from(number.saturating_sub(1) / 5461)))
+    }
+
+    async fn open_move_between<'a>(
+        &'a self,
+        slot: String,
+        from: &'a Redis,
+        to: &'a Redis,
+    ) -> Result<Move<'a>> {
         let change = ["CLUSTER", "SETSLOT", &slot];
         to.command(&[&change[..], &["IMPORTING", &id(from).await?]].concat())
             .await?;
@@ -119,13 +187,12 @@ impl RedisCluster {
         })
     }
 
-    async fn meet(&self) -> Result<()> {
-        for (master, bus) in self.masters.iter().zip(&self._bus).skip(1) {
-            let port = master.port().to_string();
-            let bus = bus.number().to_string();
-            let meet = ["CLUSTER", "MEET", "127.0.0.1", &port, &bus];
-            self.masters[0].command(&meet).await?;
-        }
+    /// Makes a master known to the first one, and so to all.
+    async fn meet(&self, number: usize) -> Result<()> {
+        let port = self.masters[number].port().to_string();
+        let bus = self.bus[number].number().to_string();
+        let meet = ["CLUSTER", "MEET", "127.0.0.1", &port, &bus];
+        self.masters[0].command(&meet).await?;
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use redis::cluster::{ClusterClient, ClusterConfig};
 use redis::cluster_async::ClusterConnection;
 use redis::{Client, Cmd, Pipeline, RedisFuture, Value};
 
-use super::redirection::{follow, follow_each};
+use super::redirection::Redirection;
 
 /// Commands that may wait for the socket; the client's default of 50 is less than a burst.
 const QUEUE: usize = 1024;
@@ -17,7 +17,8 @@ const QUEUE: usize = 1024;
 #[derive(Clone)]
 pub(super) enum Server {
     One(Arc<Client>),
-    Cluster(Arc<ClusterClient>),
+    /// The cluster, and the node of it that is known.
+    Cluster(Arc<ClusterClient>, Arc<Client>),
 }
 
 /// A connection that is made when first used. Sends each command once.
@@ -26,7 +27,7 @@ pub(super) enum LazyConnection {
     One(ConnectionManager),
     /// Sends a command to the master of its keys' slot, wherever that moves, and a pipeline, which
     /// only reads, to that of its first key, or of each.
-    Cluster(ClusterConnection),
+    Cluster(ClusterConnection, Redirection),
 }
 
 impl Server {
@@ -34,42 +35,48 @@ impl Server {
         Self::One(Arc::new(client))
     }
 
-    pub(super) fn cluster(client: ClusterClient) -> Self {
-        Self::Cluster(Arc::new(client))
+    pub(super) fn cluster(client: ClusterClient, node: Client) -> Self {
+        Self::Cluster(Arc::new(client), Arc::new(node))
     }
 
     /// Opens a connection. `answer`: longer than this no answer takes; [`super::Connection`] itself waits less.
     pub(super) fn open(&self, connect: Duration, answer: Duration) -> LazyConnection {
         match self {
-            Self::One(client) => {
-                let config = ConnectionManagerConfig::new()
-                    .set_number_of_retries(0)
-                    .set_response_timeout(None)
-                    .set_connection_timeout(Some(connect))
-                    .set_pipeline_buffer_size(QUEUE);
-                let manager =
-                    ConnectionManager::new_lazy_with_config(Client::clone(client), config);
-                LazyConnection::One(manager.expect(
-                    "only push senders and subscriptions can be misconfigured, and neither is used",
-                ))
-            }
-            Self::Cluster(client) => {
+            Self::One(client) => LazyConnection::One(manager(Client::clone(client), connect)),
+            Self::Cluster(client, node) => {
                 let config = ClusterConfig::new()
                     .set_connection_timeout(connect)
                     .set_response_timeout(answer);
-                LazyConnection::Cluster(client.get_pending_async_connection_with_config(config))
+                LazyConnection::Cluster(
+                    client.get_pending_async_connection_with_config(config),
+                    Redirection::new(Arc::clone(node), connect),
+                )
             }
         }
     }
+}
+
+/// A connection to one server, made when first used and made anew after it broke.
+pub(super) fn manager(client: Client, connect: Duration) -> ConnectionManager {
+    let config = ConnectionManagerConfig::new()
+        .set_number_of_retries(0)
+        .set_response_timeout(None)
+        .set_connection_timeout(Some(connect))
+        .set_pipeline_buffer_size(QUEUE);
+    ConnectionManager::new_lazy_with_config(client, config)
+        .expect("only push senders and subscriptions can be misconfigured, and neither is used")
 }
 
 impl ConnectionLike for LazyConnection {
     fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
         match self {
             Self::One(manager) => manager.req_packed_command(cmd),
-            Self::Cluster(cluster) => Box::pin(async move {
+            Self::Cluster(cluster, redirection) => Box::pin(async move {
+                if let Some(mut master) = redirection.loads_on(cmd) {
+                    return master.req_packed_command(cmd).await;
+                }
                 match cluster.req_packed_command(cmd).await {
-                    Err(refusal) => follow(cluster, cmd, refusal).await,
+                    Err(refusal) => redirection.follow(cmd, refusal).await,
                     answer => answer,
                 }
             }),
@@ -84,9 +91,9 @@ impl ConnectionLike for LazyConnection {
     ) -> RedisFuture<'a, Vec<Value>> {
         match self {
             Self::One(manager) => manager.req_packed_commands(pipeline, offset, count),
-            Self::Cluster(cluster) => Box::pin(async move {
+            Self::Cluster(cluster, redirection) => Box::pin(async move {
                 match cluster.req_packed_commands(pipeline, offset, count).await {
-                    Err(refusal) => follow_each(cluster, pipeline, refusal).await,
+                    Err(refusal) => redirection.follow_each(cluster, pipeline, refusal).await,
                     answers => answers,
                 }
             }),
@@ -96,7 +103,7 @@ impl ConnectionLike for LazyConnection {
     fn get_db(&self) -> i64 {
         match self {
             Self::One(manager) => manager.get_db(),
-            Self::Cluster(cluster) => cluster.get_db(),
+            Self::Cluster(cluster, _) => cluster.get_db(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Directory and limiter on a Redis Cluster of three masters.
+//! Directory and limiter on a Redis Cluster of three masters, to which a fourth may be added.
 
 use std::time::Duration;
 
@@ -233,24 +233,52 @@ async fn accounts_all_over_the_cluster_get_exactly_their_limits_though_a_slot_mo
         equal(join_all(floods).await, vec![40; 12])?;
 
         let account = gate.instance.minute(&"acme".parse().unwrap());
-        let one_by_one = async |requests: usize| {
-            let mut sum = 0;
-            for _ in 0..requests {
-                sum += admitted("acme", 1).await;
-            }
-            sum
-        };
-        equal(one_by_one(10).await, 10)?;
+        equal(one_by_one(&gates, 10).await, 10)?;
         let moving = cluster.begin_move(&account).await.unwrap();
-        equal(one_by_one(10).await, 10)?;
+        equal(one_by_one(&gates, 10).await, 10)?;
         moving.finish().await.unwrap();
-        equal(one_by_one(30).await, 20)?;
+        equal(one_by_one(&gates, 30).await, 20)?;
+        never_failed(&gates)
+    })
+    .await;
+}
+
+/// Number of requests of one account that gates admit in turn, 40 a minute.
+async fn one_by_one(gates: &[RunningLimiter], requests: usize) -> usize {
+    let mut admitted = 0;
+    for gate in gates.iter().cycle().take(requests) {
+        admitted += usize::from(gate.admits_under("acme", limits(40, 1_000)).await);
+    }
+    admitted
+}
+
+fn never_failed(gates: &[RunningLimiter]) -> Result<()> {
+    for gate in gates {
+        let failures = gate.standby.status().failures;
+        let total: u64 = failures.iter().map(|(_, count)| count).sum();
+        equal(total, 0).with_context(|| format!("{failures:?}"))?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_account_gets_exactly_its_limit_though_its_slot_moves_to_an_added_master() {
+    exactly(async || -> Result<()> {
+        let (mut cluster, _, gate) = cluster().await;
+        let gates = [0; 2].map(|_| gate.limiter(Purpose::Directory));
         for gate in &gates {
-            let failures = gate.standby.status().failures;
-            let total: u64 = failures.iter().map(|(_, count)| count).sum();
-            equal(total, 0).with_context(|| format!("{failures:?}"))?;
+            gate.prepared().await;
         }
-        Ok(())
+        // The gates connected before, and learn of no master without slots.
+        cluster.grow().await.unwrap();
+        let account = gate.instance.minute(&"acme".parse().unwrap());
+        equal(one_by_one(&gates, 10).await, 10)?;
+        let moving = cluster.begin_move_to_newest(&account).await.unwrap();
+        // The other gate is not sent there before the slot has moved.
+        equal(one_by_one(&gates[..1], 10).await, 10)?;
+        moving.finish().await.unwrap();
+        equal(one_by_one(&gates, 30).await, 20)?;
+        never_failed(&gates)
     })
     .await;
 }
