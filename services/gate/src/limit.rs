@@ -93,6 +93,7 @@ fn value(parts: &[(&str, u64)], end: &str) -> HeaderValue {
 
 #[cfg(test)]
 mod tests {
+    use http::Response;
     use serde_json::{Value, json};
     use water_http::{Language, RequestIds};
 
@@ -109,6 +110,7 @@ mod tests {
             at: Timestamp::from_millis(1_800_000_000_500).unwrap(),
             minute: window(120, minute, 12_001),
             day: window(50_000, day, 3_600_000),
+            slot_opens_in: Duration::from_millis(12_001),
         }
     }
 
@@ -148,6 +150,24 @@ mod tests {
         assert!(accepted(&decision(true, 0, 0)).is_ok());
         let refusal = accepted(&decision(false, 0, 5)).unwrap_err();
         assert_eq!(refusal.code().as_str(), "rate_limited");
+    }
+
+    #[test]
+    fn a_refusal_waits_for_its_own_slot_and_the_limits_headers_tell_the_first() {
+        let refusal = Decision {
+            slot_opens_in: Duration::from_millis(20_001),
+            ..decision(false, 0, 5)
+        };
+        let problem = accepted(&refusal).unwrap_err();
+        let id = RequestIds::new(1).mint();
+        let answer: Response<Vec<u8>> = problem.into_response(&id, Language::English);
+        assert_eq!(answer.headers()["retry-after"], "21");
+        let headers = headers(refusal);
+        assert_eq!(
+            headers["ratelimit"],
+            r#""minute";r=0;t=13, "day";r=5;t=3600"#
+        );
+        assert_eq!(headers["x-ratelimit-reset"], "1800000013");
     }
 
     #[test]

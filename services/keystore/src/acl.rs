@@ -79,7 +79,7 @@ fn gate_rules(instance: &Instance) -> String {
         "resetchannels resetkeys %R~{prefix}records:* %R~{prefix}plans %R~{prefix}feed \
          %R~{prefix}meta ~{prefix}gates ~{prefix}used ~{limiter} ~{usage} -@all {CONNECT} \
          +evalsha +script|load +get +hget +hgetall +xread +xrevrange +hset +hincrby +hdel +zadd \
-         +set +lindex +llen +lpop +rpop +rpush +pexpire"
+         +set +lindex +lrange +llen +lpop +rpop +rpush +pexpire"
     )
 }
 
@@ -109,7 +109,7 @@ mod tests {
             ~wd:rl:{*}:water.water-data:? ~wd:use:{*}:water.water-data:????-??-?? -@all +auth \
             +hello +ping +select +client|setname +cluster|slots +asking +info +time +evalsha \
             +script|load +get +hget +hgetall +xread +xrevrange +hset +hincrby +hdel +zadd +set \
-            +lindex +llen +lpop +rpop +rpush +pexpire";
+            +lindex +lrange +llen +lpop +rpop +rpush +pexpire";
         assert_eq!(rules, golden);
     }
 

@@ -5,13 +5,16 @@
 --       then, where a gate has admitted requests while it could not ask, what it owes for them:
 --       UTC day since the epoch, requests in it, and for each moment of the last minute:
 --       its age in us, requests in it
--- reply one text of six numbers, which costs a client a fifth of what a list of them costs to read:
+-- reply one text of six numbers or more, which costs a client a fifth of what a list of them costs to read:
 --       accepted (1 | 0), now in us,
 --       accepted within the minute, us until its next slot opens,
 --       accepted within the day, us until the day ends
+--       then, where only the minute is full, ms until each of its next slots opens, rounded up
 -- A slot of the minute opens when the entry that blocks, or will block, is a window old.
 local WINDOW = 60000000
 local DAY = 86400000000
+-- Most slots in a reply: enough for those that wait at once, and bounds the memory of the gates.
+local SLOTS = 120
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local minute_limit, day_limit = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -80,9 +83,19 @@ if accepted == 1 or ARGV[3] then
   redis.call('SET', KEYS[2], day .. ' ' .. count, 'PX', 2 * DAY / 1000)
 end
 
-local opens = 0
+local blocking, opens = math.max(0, minute - minute_limit), 0
 if minute > 0 and minute_limit > 0 then
-  opens = entry(math.max(0, minute - minute_limit)) + WINDOW - now
+  opens = entry(blocking) + WINDOW - now
 end
-return string.format(
+local reply = string.format(
   '%d %d %d %d %d %d', accepted, now, minute, opens, count, (day + 1) * DAY - now)
+if accepted == 1 or count >= day_limit then return reply end
+
+-- One slot opens with each entry from the blocking one on. Where the user may not yet run LRANGE, as after an upgrade
+-- without the new ACL lines, all refusals are told the first.
+local waits = redis.pcall('LRANGE', KEYS[1], blocking, blocking + SLOTS - 1)
+for i, moment in ipairs(waits) do
+  waits[i] = math.ceil((moment + WINDOW - now) / 1000)
+end
+if not waits[1] then return reply end
+return reply .. ' ' .. table.concat(waits, ' ')

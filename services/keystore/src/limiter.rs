@@ -13,7 +13,10 @@ mod recovery;
 #[cfg(test)]
 mod script;
 mod share;
+mod slots;
 mod standby;
+#[cfg(test)]
+mod waits;
 
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
@@ -26,6 +29,7 @@ use breaker::Breaker;
 pub use decision::{Decision, Window};
 use latest::Latest;
 use share::Now;
+use slots::Reply;
 pub use standby::{Standby, StandbyStatus, TooManyAccounts};
 
 use crate::connection::Connection;
@@ -86,7 +90,7 @@ impl Limiter {
     ) -> Result<Decision, TooManyAccounts> {
         let asked = Instant::now();
         let ((version, refusal), given_up) = {
-            let memory = self.memory();
+            let mut memory = self.memory();
             let look_up = memory.latest.look_up(account, limits, asked);
             (look_up, memory.breaker.is_open())
         };
@@ -97,11 +101,11 @@ impl Limiter {
             return self.charge_here(account, limits, now, true);
         }
         match self.ask(account, limits).await {
-            Ok(decision) => {
+            Ok(reply) => {
                 let mut memory = self.memory();
-                memory
+                let decision = memory
                     .latest
-                    .remember(account, limits, decision, asked, version);
+                    .remember(account, limits, reply, asked, version);
                 memory.breaker.succeeded();
                 self.standby.succeeded();
                 Ok(decision)
@@ -114,7 +118,7 @@ impl Limiter {
         }
     }
 
-    async fn ask(&self, account: &AccountId, limits: Limits) -> Result<Decision, StoreError> {
+    async fn ask(&self, account: &AccountId, limits: Limits) -> Result<Reply, StoreError> {
         let mut call = Cmd::with_capacity(7, CALL_LENGTH);
         call.arg("EVALSHA").arg(CHARGE.get_hash()).arg(2);
         call.arg(self.instance.minute(account))
@@ -122,7 +126,7 @@ impl Limiter {
             .arg(limits.requests_per_minute.get())
             .arg(limits.requests_per_day.get());
         let reply: String = self.connection.run_by_hash(ATTEMPT, &CHARGE, &call).await?;
-        Decision::read(&reply, limits).ok_or_else(|| StoreError::unexpected(ATTEMPT))
+        Reply::read(&reply, limits).ok_or_else(|| StoreError::unexpected(ATTEMPT))
     }
 
     /// Decides by this gate's share.

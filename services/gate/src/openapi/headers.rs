@@ -117,7 +117,11 @@ fn described() -> [(&'static str, &'static str, Value); 16] {
             "When its next slot opens, in seconds since the epoch.",
             json!(1_782_864_060),
         ),
-        ("Retry-After", "Seconds to wait.", json!(2)),
+        (
+            "Retry-After",
+            "Seconds to wait; of a full minute, until the next slot that no other refusal of the account was told.",
+            json!(2),
+        ),
         (
             "Content-Language",
             "Language of a problem's `title` and `detail`: `en` or `fr`.",

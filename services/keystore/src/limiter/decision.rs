@@ -16,6 +16,9 @@ pub struct Decision {
     pub minute: Window,
     /// Window of the UTC calendar day.
     pub day: Window,
+    /// Time until the slot of the minute opens that a refusal tells: the minute's next one, or a later one where other
+    /// refusals have told the earlier ones.
+    pub slot_opens_in: Duration,
 }
 
 /// State of one window.
@@ -50,7 +53,7 @@ fn whole_seconds(time: Duration) -> u64 {
 }
 
 impl Decision {
-    /// Reads a script's reply.
+    /// Reads the first six numbers of a script's reply.
     pub(crate) fn read(reply: &str, limits: Limits) -> Option<Self> {
         let numbers = reply.split_ascii_whitespace();
         let mut numbers = numbers.map(|number| number.parse::<i64>().ok());
@@ -58,11 +61,13 @@ impl Decision {
         let (accepted, now) = (next()?, next()?);
         let (minute, minute_opens) = (next()?, next()?);
         let (day, day_opens) = (next()?, next()?);
+        let minute = Window::new(limits.requests_per_minute.get(), minute, minute_opens)?;
         Some(Self {
             accepted: accepted == 1,
             at: Timestamp::from_millis(now / 1000)?,
-            minute: Window::new(limits.requests_per_minute.get(), minute, minute_opens)?,
+            minute,
             day: Window::new(limits.requests_per_day.get(), day, day_opens)?,
+            slot_opens_in: minute.opens_in,
         })
     }
 
@@ -75,12 +80,16 @@ impl Decision {
         }
     }
 
-    /// Time until a refused request would be accepted: the later slot, when both windows are full. `None`: it was
-    /// accepted.
+    /// Time that a refused request has to wait: until its slot of the minute or the end of the day, the later one when
+    /// both windows are full. `None`: it was accepted.
     pub(super) fn retry_after(&self) -> Option<Duration> {
-        let windows = [self.minute, self.day].into_iter();
-        let full = windows.filter(|window| !self.accepted && window.remaining == 0);
-        full.map(|window| window.opens_in).max()
+        let windows = [
+            (self.minute, self.slot_opens_in),
+            (self.day, self.day.opens_in),
+        ];
+        let full = |window: Window| !self.accepted && window.remaining == 0;
+        let waits = windows.into_iter().filter(|(window, _)| full(*window));
+        waits.map(|(_, wait)| wait).max()
     }
 
     /// The time that a refused request has to wait, in whole seconds, rounded up and at least 1:
@@ -101,6 +110,7 @@ impl Decision {
         self.at = Timestamp::from_millis(self.at.as_millis() + millis).unwrap_or(self.at);
         self.minute.opens_in = self.minute.opens_in.saturating_sub(elapsed);
         self.day.opens_in = self.day.opens_in.saturating_sub(elapsed);
+        self.slot_opens_in = self.slot_opens_in.saturating_sub(elapsed);
         self
     }
 }
@@ -146,6 +156,17 @@ mod tests {
         assert_eq!(minute.retry_after_seconds(), Some(2));
         let both = decision("0 0 3 1500001 5 9000000");
         assert_eq!(both.retry_after_seconds(), Some(9));
+    }
+
+    #[test]
+    fn a_refusal_waits_for_its_own_slot_and_the_window_still_names_the_first() {
+        let refusal = Decision {
+            slot_opens_in: Duration::from_millis(20_001),
+            ..decision("0 0 3 1500001 4 9000000")
+        };
+        assert_eq!(refusal.retry_after_seconds(), Some(21));
+        assert_eq!(refusal.minute.opens_in_seconds(), 2);
+        assert_eq!(refusal.reset_epoch_seconds(refusal.tightest()), 2);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use super::decision::Decision;
 use super::latest::Latest;
 use super::script::Account;
 use super::share::{Now, Share};
+use super::slots::Reply;
 
 /// Beginning in µs, somewhere in a day.
 const START: i64 = 20_000 * 86_400_000_000 + 3_600_000_000;
@@ -90,11 +91,10 @@ impl World {
         let minute = limits.requests_per_minute.get().into();
         let day = limits.requests_per_day.get().into();
         let reply = self.redis.call(START + self.now, &[minute, day]);
-        let decision = Decision::read(&reply, limits).unwrap();
+        let reply = Reply::read(&reply, limits).unwrap();
         self.gates[gate]
             .latest
-            .remember(&self.account, limits, decision, here, version);
-        decision
+            .remember(&self.account, limits, reply, here, version)
     }
 
     fn ask_the_share(&mut self, gate: usize) -> Decision {

@@ -28,6 +28,8 @@ struct Reply {
     opens: i64,
     day: i64,
     ends: i64,
+    /// Milliseconds until each slot opens, rounded up, of a refusal.
+    slots: Vec<i64>,
 }
 
 impl Account {
@@ -78,6 +80,7 @@ impl Account {
             opens: numbers[3],
             day: numbers[4],
             ends: numbers[5],
+            slots: numbers[6..].to_vec(),
         }
     }
 
@@ -108,19 +111,25 @@ impl Model {
             self.0.push(now);
         }
         let used = in_minute(&self.0);
-        let blocking = self.0.len() as i64 - used + (used - minute).max(0);
-        let opens = self
-            .0
-            .get(blocking as usize)
-            .map_or(0, |time| time + WINDOW - now);
+        let before = self.0.len() as i64 - used + (used - minute).max(0);
+        let blocking = self.0.iter().skip(before as usize);
+        let opens: Vec<i64> = blocking.map(|time| time + WINDOW - now).collect();
+        let tells_slots = !accepted && in_day(&self.0) < day;
+        let slots: &[i64] = if tells_slots { &opens[..] } else { &[] };
         Reply {
             accepted,
             minute: used,
-            opens,
+            opens: opens.first().copied().unwrap_or(0),
             day: in_day(&self.0),
             ends: DAY - now % DAY,
+            slots: slots.iter().map(|micros| millis(*micros)).collect(),
         }
     }
+}
+
+/// Milliseconds, rounded up.
+fn millis(micros: i64) -> i64 {
+    (micros + 999) / 1000
 }
 
 proptest! {
@@ -154,6 +163,28 @@ proptest! {
             prop_assert!(account.charge(now + refused.opens, 3, 1_000).accepted);
         }
     }
+
+    #[test]
+    fn each_slot_is_open_at_its_time_and_not_before_when_those_before_it_are_taken(
+        arrivals in proptest::collection::vec(0..10_000_000i64, 10..30),
+        used in 5..8i64,
+        minute in 1..6i64,
+    ) {
+        let mut account = Account::new();
+        let mut now = START - DAY / 2;
+        for pause in arrivals {
+            now += pause;
+            // A larger plan of the account may have used more than this one allows.
+            account.charge(now, used, 1_000);
+        }
+        let refused = account.charge(now, minute, 1_000);
+        prop_assert_eq!(refused.slots.len() as i64, if refused.accepted { 0 } else { minute });
+        for slot in refused.slots {
+            let opens = now + slot * 1_000;
+            prop_assert!(!account.charge(opens - 1_000, minute, 1_000).accepted, "{slot} ms");
+            prop_assert!(account.charge(opens, minute, 1_000).accepted, "{slot} ms");
+        }
+    }
 }
 
 proptest! {
@@ -171,8 +202,23 @@ proptest! {
             let times = account.times();
             prop_assert!(times.is_sorted(), "{times:?}");
             prop_assert!(reply.opens > 0 && reply.opens <= 2 * WINDOW, "{reply:?} at {now} of {times:?}");
+            let first = reply.slots.first().copied();
+            prop_assert_eq!(first, (!reply.accepted).then(|| millis(reply.opens)));
+            let last = reply.slots.last().copied().unwrap_or_default();
+            prop_assert!(reply.slots.is_sorted() && last <= millis(2 * WINDOW), "{reply:?}");
         }
     }
+}
+
+#[test]
+fn a_refusal_tells_120_slots_at_most() {
+    let mut account = Account::new();
+    for request in 0..130 {
+        let accepted = account.charge(START + request * 1_000, 130, 1_000);
+        assert!(accepted.slots.is_empty());
+    }
+    let refused = account.charge(START + 130_000, 130, 1_000);
+    assert_eq!(refused.slots, Vec::from_iter(59_870..59_990));
 }
 
 #[test]

@@ -154,6 +154,7 @@ impl Share {
             at: now.redis,
             minute,
             day,
+            slot_opens_in: minute.opens_in,
         }
     }
 

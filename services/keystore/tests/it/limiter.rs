@@ -90,6 +90,61 @@ async fn each_answer_says_what_remains_in_both_windows() {
     .await;
 }
 
+/// Fills the account's minute with requests that are so many seconds old.
+async fn fill_minute(site: &Site, ages: &[u64]) {
+    let mut vandal = site.vandal().await;
+    let clock: (u64, u64) = cmd("TIME").query_async(&mut vandal).await.unwrap();
+    let mut fill = cmd("RPUSH");
+    fill.arg(site.instance.minute(&account()));
+    for age in ages {
+        fill.arg((clock.0 - age) * 1_000_000 + clock.1);
+    }
+    site.vandalise(&mut fill).await;
+}
+
+#[tokio::test]
+async fn each_refusal_is_told_another_slot_and_the_window_its_first() {
+    exactly(async || -> Result<()> {
+        let site = Site::new().await;
+        fill_minute(&site, &[30, 20, 10]).await;
+        let limiter = limiter(&site).await;
+        for after_first in [0, 10, 20, 0] {
+            let refusal = charge(&limiter, 3, 100).await;
+            ensure!(!refusal.accepted, "{refusal:?}");
+            let first = refusal.minute.opens_in;
+            ensure!(first <= Duration::from_secs(30), "{refusal:?}");
+            equal((refusal.slot_opens_in - first).as_secs(), after_first)?;
+            let wait = refusal.retry_after_seconds().unwrap();
+            let seconds = refusal.minute.opens_in_seconds();
+            // Slots are in whole milliseconds, rounded up.
+            ensure!(wait.abs_diff(seconds + after_first) <= 1, "{refusal:?}");
+        }
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn refusals_of_a_user_who_may_not_read_the_slots_are_told_the_first() {
+    exactly(async || -> Result<()> {
+        let redis = Redis::start().await.unwrap();
+        let site = Site::on(&redis);
+        let limiter = limiter(&site).await;
+        fill_minute(&site, &[30, 20, 10]).await;
+        redis
+            .command(&["ACL", "SETUSER", "default", "-lrange"])
+            .await
+            .unwrap();
+        for _ in 0..2 {
+            let refusal = charge(&limiter, 3, 100).await;
+            ensure!(!refusal.accepted, "{refusal:?}");
+            equal(refusal.slot_opens_in, refusal.minute.opens_in)?;
+        }
+        Ok(())
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_flood_of_refusals_costs_redis_nothing_and_a_raised_plan_acts_at_once() {
     exactly(async || -> Result<()> {

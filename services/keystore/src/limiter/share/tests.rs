@@ -66,6 +66,7 @@ impl Gate {
             at: now.redis,
             minute: window(120, used, opens_in),
             day: window(50_000, day, now.until_midnight()),
+            slot_opens_in: opens_in,
         };
         let known = CachedDecision::new(decision, limits(120, 50_000), now.here);
         self.share.seed(&known, self.gates, now);
