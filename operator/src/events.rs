@@ -3,13 +3,15 @@
 //!
 //! Each transition is a separate event: kube's recorder, as client-go's, counts a second one of the same reason up and
 //! keeps the words of the first, so that a second rotation would show the key ids of the first.
+//!
+//! They are events of core/v1: events.k8s.io/v1 refuses one with `lastTimestamp`, by which people sort.
 
 use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::poll_fn;
-use k8s_openapi::api::core::v1::ObjectReference;
-use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
 use tokio::sync::mpsc;
@@ -22,8 +24,8 @@ use crate::clock;
 use crate::conditions::bounded;
 
 const CONTROLLER: &str = "water-operator";
-/// Longest note that the API server allows, in bytes.
-const LONGEST_NOTE: usize = 1024;
+/// Longest message that the API server allows, in bytes.
+const LONGEST_MESSAGE: usize = 1024;
 /// Longest name of a reporter that the API server allows, in bytes.
 const LONGEST_INSTANCE: usize = 128;
 /// Events that may wait for the API server; one more is lost, and only logged.
@@ -122,13 +124,20 @@ fn event(about: &ObjectReference, transition: &Transition, pod: &str) -> Event {
             namespace: about.namespace.clone(),
             ..ObjectMeta::default()
         },
+        first_timestamp: Some(Time(time.0)),
+        last_timestamp: Some(Time(time.0)),
+        count: Some(1),
         event_time: Some(time),
         type_: Some(word.into()),
         reason: Some(transition.reason.clone()),
         action: Some(transition.reason.clone()),
-        note: Some(bounded(transition.note.clone(), LONGEST_NOTE)),
-        regarding: Some(about.clone()),
-        reporting_controller: Some(CONTROLLER.into()),
+        message: Some(bounded(transition.note.clone(), LONGEST_MESSAGE)),
+        involved_object: about.clone(),
+        source: Some(EventSource {
+            component: Some(CONTROLLER.into()),
+            host: None,
+        }),
+        reporting_component: Some(CONTROLLER.into()),
         reporting_instance: Some(bounded(pod.into(), LONGEST_INSTANCE)),
         ..Event::default()
     }
@@ -141,8 +150,8 @@ pub async fn write(client: &Client, mut queue: mpsc::Receiver<Event>) {
         .await;
 }
 
-/// Creates an event. Where the API server gives no answer or is overloaded, it is tried again under the same name, so that
-/// the event is there once; what it refuses, such as events in a terminating namespace, is not.
+/// Creates an event. Where the API server gives no answer or is overloaded, it is tried again under the same name, so
+/// that the event is there once; what it refuses, such as events in a terminating namespace, is not.
 async fn create(client: &Client, event: Event) {
     let namespace = event.metadata.namespace.as_deref().unwrap_or("default");
     let api: Api<Event> = Api::namespaced(client.clone(), namespace);
@@ -222,7 +231,7 @@ mod tests {
     fn a_note_is_cut_at_a_whole_character() {
         let transition = Transition::normal("KeyIssued", "é".repeat(1000));
         let event = event(&about(), &transition, "operator-0");
-        assert_eq!(event.note.unwrap().len(), LONGEST_NOTE);
+        assert_eq!(event.message.unwrap().len(), LONGEST_MESSAGE);
     }
 
     #[tokio::test]

@@ -87,7 +87,7 @@ capabilities: {drop: [ALL]}
 - apiGroups: [waterdata.dev]
   resources: [apikeys/finalizers, waterdataapis/finalizers]
   verbs: [update]
-- apiGroups: [events.k8s.io]
+- apiGroups: [""]
   resources: [events]
   verbs: [create]
 {{- end }}

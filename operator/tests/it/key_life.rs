@@ -61,7 +61,31 @@ async fn a_key_is_issued_suspended_resumed_and_revoked() -> Result {
         assert!(log.contains(line), "{line}: {log}");
     }
     assert!(!log.contains(&text));
+    assert_eq!(sorted_events(&world)?, events);
     Ok(())
+}
+
+/// Reasons of the events about ApiKeys, sorted as people sort them. Fails unless each event says that it happened once,
+/// and when.
+fn sorted_events(world: &World) -> anyhow::Result<Vec<String>> {
+    let options = [
+        "--field-selector=involvedObject.kind=ApiKey",
+        "--sort-by=.lastTimestamp",
+        "--output=json",
+    ];
+    let list = world.kubectl(&[&["get", "events"][..], &options].concat())?;
+    let list: Value = serde_json::from_str(&list)?;
+    let reason = |event: &Value| -> anyhow::Result<String> {
+        let second = |field: &str| event[field].as_str()?.get(..19).map(str::to_owned);
+        let time = second("eventTime").context("a time")?;
+        for field in ["firstTimestamp", "lastTimestamp"] {
+            ensure!(second(field).as_ref() == Some(&time), "{field}: {event}");
+        }
+        ensure!(event["count"] == 1, "{event}");
+        Ok(event["reason"].as_str().context("a reason")?.to_owned())
+    };
+    let events = list["items"].as_array().context("a list")?;
+    events.iter().map(reason).collect()
 }
 
 /// A brought key that leaves a replaced hash no overlap.
@@ -130,8 +154,8 @@ async fn a_replaced_hash_is_revoked_until_an_annotation_lifts_that_tombstone_and
 /// Time after which time acts.
 const SOON: Duration = Duration::from_secs(15);
 
-/// Waits until an ApiKey is as time makes it [`SOON`] after `since`. It must not be so much earlier: a gate's reading of
-/// Redis' time may be a little late.
+/// Waits until an ApiKey is as time makes it [`SOON`] after `since`. It must not be so much earlier: a gate's reading
+/// of Redis' time may be a little late.
 async fn changes(
     world: &World,
     name: &str,
