@@ -40,7 +40,8 @@ pub const OF_API_KEYS: &[Explanation] = &[
         severity: Severity::Waiting,
         meaning: "the deletion waits for Redis, or for the gates in `status.waitingFor`",
         remedy: "see [When something is away](#when-something-is-away); a silent gate is waited for at most 130 s, \
-            one that reads another Redis until it is gone",
+            one that reads another Redis until it is gone. The message names a Redis of another WaterDataApi where \
+            that one may have the key: have it repaired, or its gates ended",
     },
     Explanation {
         reasons: &[Reason::Admitted],
@@ -58,7 +59,8 @@ pub const OF_API_KEYS: &[Explanation] = &[
     Explanation {
         reasons: &[Reason::ApiNotFound],
         severity: Severity::Waiting,
-        meaning: "the named WaterDataApi does not exist; a key that was issued keeps working; `Reconciling`",
+        meaning: "the named WaterDataApi does not exist, and no other key directory holds the key; a key that was \
+            issued keeps working; `Reconciling`",
         remedy: "create it, or create another ApiKey",
     },
     Explanation {
