@@ -258,6 +258,7 @@ async fn hand_over(
     match written {
         Some(meta) => {
             context.memory.forget_made(uid);
+            report_revoked(gathered, context);
             secrets
                 .kept
                 .keep(uid, meta, SecretData::written(handover.hash));
@@ -277,6 +278,27 @@ async fn hand_over(
                 StepOutcome::Step
             })
         }
+    }
+}
+
+/// Reports that the Secret held a revoked key before its ApiKey had any: no two statuses show that.
+fn report_revoked(gathered: &PassInput, context: &Context) {
+    let is_orphan = matches!(gathered.facts.secret, Secret::Orphan { .. });
+    let secret = gathered.secret.as_ref();
+    let before = secret.and_then(|secret| Some((&secret.meta.name, secret.issued.as_ref()?)));
+    if let Some((name, issued)) = before
+        && is_orphan
+        && !gathered.facts.ledger.has_revealed()
+    {
+        let name = name.as_deref().unwrap_or_default();
+        let note = format!(
+            "the Secret {name} held key {}, which was revoked before: another one is in it",
+            issued.key_id
+        );
+        let happened = [Transition::warning("SecretReissued", note)];
+        context
+            .events
+            .report(&gathered.subject.reference(), &happened);
     }
 }
 

@@ -112,7 +112,10 @@ pub async fn gather(
     });
     let material = subject.spec().map(|spec| &spec.material);
     let is_generated = material.is_some_and(|material| material.hash.is_none());
-    let is_lost = found == SecretLookup::Missing || in_place == Secret::Edited;
+    let is_lost = matches!(
+        in_place,
+        Secret::Missing | Secret::Edited | Secret::Orphan { .. }
+    );
     let is_to_be_made = is_issued && is_generated && is_lost && made.is_none();
     let mut is_terminating = false;
     if is_to_be_made && failure.is_none() {

@@ -1,4 +1,5 @@
-//! ApiKeys and Secrets that come back from a backup in another cluster, where all uids are new.
+//! ApiKeys and Secrets that come back from a backup: in another cluster, where all uids are new, or in their own, where
+//! their keys were revoked.
 
 use std::fs;
 use std::slice;
@@ -12,8 +13,9 @@ use water_harness::scratch_directory;
 
 use crate::Result;
 use crate::commands::{operator, run};
+use crate::gate::{GRACE, Gate};
 use crate::steps::{
-    SECRET, becomes, count, current, edit, ready, revoke, says, stalled, text_hash,
+    SECRET, becomes, count, current, edit, ready, revoke, says, stalled, successor, text_hash,
 };
 use crate::world::{World, key, shown};
 
@@ -166,4 +168,53 @@ async fn fault_21_a_secret_that_a_deleted_apikey_left_is_waited_for_until_it_is_
     let told = world.events("acme")?;
     ensure!(!told.contains(&"SecretConflict".into()), "{told:?}");
     count(&world, 1).await.map(drop)
+}
+
+/// Puts acme's Secret back over the one of this key, as `kubectl replace` does, and returns the key that follows.
+async fn put_over(world: &World, mut secret: Value, issued: &str) -> anyhow::Result<String> {
+    secret["metadata"]["ownerReferences"] = Value::Null;
+    world.patch(SECRET, &secret, &[])?;
+    current(&successor(world, issued).await?)
+}
+
+#[tokio::test]
+async fn what_is_restored_in_its_own_cluster_gets_another_key_in_whatever_order_it_comes() -> Result
+{
+    let (world, _operator) = World::running("adopt-revoked").await?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    let mut before = current(&world.in_force(&key("acme")).await?)?;
+    // The ApiKey alone, with its Secret before it, and with its Secret after it.
+    for (is_secret_first, is_secret_last) in [(false, false), (true, false), (false, true)] {
+        let secret = backed_up(&world.get(SECRET)?);
+        revoke(&world, "acme").await?;
+        // The garbage collector is not there.
+        world.kubectl(&["delete", SECRET])?;
+        if is_secret_first {
+            world.apply(&secret)?;
+        }
+        let mut issued = current(&world.in_force(&key("acme")).await?)?;
+        if is_secret_last {
+            issued = put_over(&world, secret, &issued).await?;
+        }
+        assert_eq!(text_hash(&world)?, issued);
+        ensure!(gate.accepts(&issued)? && !gate.accepts(&before)?);
+        let (found, acme) = (world.get(SECRET)?, world.get("apikey/acme")?);
+        let owner = &found["metadata"]["ownerReferences"][0]["uid"];
+        assert_eq!(owner, &acme["metadata"]["uid"]);
+        // What was written over the Secret took nothing from the key that was in it: that has its overlap.
+        count(&world, 1 + usize::from(is_secret_last)).await?;
+        before = issued;
+    }
+    let told = [
+        "KeyIssued",
+        "KeyRevoked",
+        "KeyIssued",
+        "KeyRevoked",
+        "SecretReissued",
+        "KeyIssued",
+        "KeyRevoked",
+        "KeyIssued",
+        "SecretReissued",
+    ];
+    world.told("acme", &told).await
 }

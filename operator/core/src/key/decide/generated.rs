@@ -32,6 +32,8 @@ pub fn generated<H: Copy + Ord, P: Clone + Ord>(
     if facts.admission == Admission::Hindered {
         return restricted(Refusal::NotAdmitted);
     }
+    // Nobody can have lost a first key.
+    let has_revealed = facts.ledger.has_revealed();
     match facts.secret {
         Secret::Own(content) if is_believed(facts, content.hash, directory) => {
             if is_due(facts, spec, content.hash, directory) {
@@ -40,7 +42,7 @@ pub fn generated<H: Copy + Ord, P: Clone + Ord>(
                 settled(facts, spec, content, directory)
             }
         }
-        Secret::Missing => renewed(facts, spec, facts.ledger.has_revealed(), directory),
+        Secret::Missing => renewed(facts, spec, has_revealed, directory),
         Secret::Own(_) | Secret::Edited => renewed(facts, spec, true, directory),
         Secret::Orphan {
             content,
@@ -57,11 +59,13 @@ pub fn generated<H: Copy + Ord, P: Clone + Ord>(
             };
             Goal::new(BTreeMap::new(), FollowUp::First(step))
         }
-        Secret::Orphan { is_collected, .. } if is_collected && !facts.ledger.has_revealed() => {
-            Goal {
-                then: FollowUp::Stays(Verdict::Held(Hindrance::SecretRemains)),
-                ..restricted(Refusal::SecretConflict)
-            }
+        Secret::Orphan { is_collected, .. } if is_collected && !has_revealed => Goal {
+            then: FollowUp::Stays(Verdict::Held(Hindrance::SecretRemains)),
+            ..restricted(Refusal::SecretConflict)
+        },
+        // Restored after its ApiKey was deleted, or retained then: its text is of no use to anybody.
+        Secret::Orphan { content, .. } if directory.barred.contains_key(&content.hash) => {
+            renewed(facts, spec, has_revealed, directory)
         }
         // Its watch and that of the ApiKey report what could change that.
         Secret::Orphan { .. } => restricted(Refusal::NotAdopted),

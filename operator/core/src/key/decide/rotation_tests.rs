@@ -338,11 +338,60 @@ fn a_secret_of_an_apikey_that_is_gone_is_adopted() {
         ("though its owner is named", collected(), "Announce(5)"),
         ("not unless the ApiKey asks for it", generated().with(planted), "Refused(NotAdopted)"),
         ("or its own status names the key", generated().with(planted).announced(&[5]), "Amend"),
-        ("not where its key was revoked", orphan().directory(revoked), "Refused(NotAdopted)"),
+        ("not where its key was revoked: another is made", orphan().directory(revoked), "Make"),
         ("which is waited for where it went with its ApiKey", collected().directory(revoked), "Held(SecretRemains)"),
         ("nor where another has it", orphan().directory(|directory| directory.taken.extend([5])), "Refused(NotAdopted)"),
         ("nor in the place of another key", issued().with(secret), "Refused(NotAdopted)"),
         ("which stays published", issued().with(|case| left(case, true)), "Refused(NotAdopted)"),
         ("nor without admission", orphan().with(|case| case.admission = Admission::Refused), "Refused(NotAdmitted)"),
+    ]);
+}
+
+/// The Secret of an ApiKey of this name that is gone holds key 5, which was revoked with it.
+fn restored(case: Case) -> Case {
+    let content = Content {
+        hash: 5,
+        retiring: None,
+        is_as_declared: false,
+    };
+    let case = case.directory(|directory| directory.barred.extend([(5, at(5))]));
+    case.with(|case| {
+        case.secret = Secret::Orphan {
+            content,
+            is_requested: false,
+            is_collected: false,
+        };
+    })
+}
+
+#[test]
+#[rustfmt::skip]
+fn a_restored_secret_whose_key_was_revoked_gets_another_key() {
+    let first = || restored(generated().announced(&[1]).made(1));
+    let lost = || restored(issued());
+    let next = || restored(issued().announced(&[1, 2]).made(2));
+    let told = || restored(generated().announced(&[5]).revealed(&[5]));
+    let free = |directory: &mut DirectoryContent<_, _>| directory.barred.clear();
+    check(&[
+        ("it was there before its ApiKey", restored(generated()), "Make"),
+        ("which is issued its first key", restored(generated()).made(1), "Announce(1)"),
+        ("published", first(), "Declare [1]"),
+        ("known to every gate first", first().held(&[1]).unacknowledged(), "Awaiting"),
+        ("and written over", first().held(&[1]), "Replace(1)"),
+        ("a status that was restored too names the revoked key", told(), "Make"),
+        ("which is published no more", told().announced(&[5, 1]).made(1), "Declare [1]"),
+        ("put over the ApiKey's other key", lost(), "Make"),
+        ("counted", lost().made(2), "Announce(2) again"),
+        ("both others are published", next(), "Declare [1, 2]"),
+        ("the other key works for the overlap", next().held(&[1, 2]), "Replace(2) 1 retires 1010"),
+        (
+            "put there again and again",
+            lost().with(|case| case.reissues = vec![at(NOW); 3]),
+            "Refused(ReissueLimit(Timestamp(601000)))",
+        ),
+        ("not in a terminating namespace", lost().with(|case| case.is_terminating = true), "Held(Terminating)"),
+        ("nor without admission", lost().with(|case| case.admission = Admission::Refused), "Declare [] withdraw {1}"),
+        ("nor while something hinders it", lost().hindered(), "Refused(NotAdmitted)"),
+        ("nor over a key that was not revoked", lost().directory(free), "Refused(NotAdopted)"),
     ]);
 }
