@@ -17,6 +17,7 @@ pub(crate) mod gates;
 pub(crate) mod health;
 mod open;
 pub(crate) mod pending;
+mod search;
 pub(crate) mod sweep;
 mod uses;
 
@@ -41,6 +42,7 @@ pub use error::DirectoryError;
 use health::damage;
 use open::UnansweredWrite;
 pub use open::{Location, OpenDirectory};
+pub use search::SearchResult;
 
 /// The key directories of one leadership.
 pub struct Directories {

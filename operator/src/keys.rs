@@ -49,6 +49,7 @@ use crate::clock;
 use crate::context::Context;
 use crate::directories::DirectoryError;
 use act::StepOutcome;
+pub use admission::may_hold;
 pub use error::KeyError;
 use error::PASS_WITHIN;
 use gather::PassInput;

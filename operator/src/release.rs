@@ -7,6 +7,7 @@
 mod directory;
 pub mod ending;
 mod finalized;
+mod search;
 
 use std::time::Duration;
 
@@ -125,7 +126,18 @@ async fn led_namespaces(client: &Client, namespace: Option<&str>) -> anyhow::Res
 }
 
 async fn release(client: &Client, namespace: Option<&str>) -> anyhow::Result<ReleaseReport> {
-    let finalized = finalized(client, namespace).await.map_err(asking)?;
+    let mut finalized = finalized(client, namespace).await.map_err(asking)?;
+    search::find_holders(client, namespace, &mut finalized).await?;
+    let mut unknown = finalized
+        .iter()
+        .filter_map(|key| Some((key, key.unknown.as_ref()?)));
+    if let Some((key, unknown)) = unknown.next() {
+        bail!(
+            "it is not known where the ApiKey {} has keys: {unknown}; nothing was freed: run this where its Redis can \
+             be reached, or delete the WaterDataApi and let its gates end",
+            key.path()
+        );
+    }
     for (api, keys) in by_api(&finalized) {
         let cleared = directory::clear(client, api, &keys, namespace.is_none()).await;
         if let Err(error) = cleared {

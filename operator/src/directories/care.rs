@@ -114,11 +114,16 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
     }
 }
 
-/// Closes a directory whose WaterDataApi is gone, once no keys remain to be revoked from it.
+/// Closes a directory whose WaterDataApi is gone, once no keys remain to be revoked from it. An ApiKey may have its
+/// keys here though its status names a WaterDataApi that does not exist, unless its spec does so, too.
 fn close_unused(open: &OpenDirectory, context: &Context) {
     let is_used = |key: &ApiKey| {
-        let status = key.status.as_ref();
-        status.and_then(|status| status.api.as_ref()) == Some(&open.api)
+        key.issued_at().is_some_and(|named| {
+            named == open.api
+                || (key.spec.api_ref.is_none()
+                    && context.api_at(&named).is_none()
+                    && context.directories.get(&named).is_none())
+        })
     };
     let is_gone = context.api_at(&open.api).is_none();
     let keys = &context.keys;

@@ -40,6 +40,9 @@ pub enum DirectoryError {
     /// The state in Redis is not complete, not verified, or older than what was seen before.
     #[error("Redis does not show the key directory whole")]
     NotWhole,
+    /// No leader has opened it yet, or its WaterDataApi names no Redis that can be used.
+    #[error("it is not open")]
+    NotOpen,
     /// The claim takes longer than a pass waits for it.
     #[error("the key directory is being claimed, and rebuilt where Redis does not hold it whole")]
     BeingClaimed,
@@ -93,7 +96,7 @@ impl DirectoryError {
             // Each request to Redis has a shorter limit.
             Self::Kube(_) | Self::TooLong(_) => return Reason::ApiServerError,
             Self::ClocksApart => return Reason::ClocksApart,
-            Self::BeingClaimed | Self::ReadBefore => return Reason::Waiting,
+            Self::NotOpen | Self::BeingClaimed | Self::ReadBefore => return Reason::Waiting,
             Self::Unclaimed(error) => return error.reason(),
             // It is counted where Redis was asked.
             Self::Away(error) => Some(error.reason()),
@@ -125,6 +128,7 @@ impl Fault for DirectoryError {
             | Self::ClocksApart
             | Self::NotLeading
             | Self::NotWhole
+            | Self::NotOpen
             | Self::BeingClaimed
             | Self::ReadBefore => true,
         }

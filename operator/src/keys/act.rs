@@ -88,11 +88,11 @@ fn make(gathered: &PassInput, context: &Context) -> Result<StepOutcome, KeyError
     getrandom::fill(&mut random)?;
     let plain = PlainKey::generate(&KeyPrefix::default(), &random);
     let spec = gathered.facts.spec.as_ref();
-    let wanted = spec.map_or(0, |spec| spec.rotation.revision);
     let issued = Issuance {
         hash: plain.hash(),
         key_id: plain.key_id(),
-        revision: wanted.max(gathered.facts.revision()),
+        // Not what the status says of the key before, where others may have written more.
+        revision: spec.map_or(0, |spec| spec.rotation.revision),
         time: reading(gathered)?.now,
     };
     let made = MadeKey {
@@ -348,16 +348,23 @@ async fn let_go(
             let key = key_id.map_or("its key".into(), |key_id| format!("key {key_id}"));
             Transition::normal("KeyRevoked", format!("{key} is refused for good"))
         }
-        Release::Unreachable => Transition::warning(
-            "KeyNotRevoked",
-            "the WaterDataApi is gone and no gate of it is known to run, so nothing accepts the key; its Redis was not \
-             reached, and a WaterDataApi that is created again rebuilds the key directory without it",
-        ),
+        Release::Unreachable => Transition::warning("KeyNotRevoked", not_revoked(gathered)),
         Release::NeverDeclared => return Ok(StepOutcome::Released),
     };
     let about = subject.reference();
     context.events.report(&about, &[happened]);
     Ok(StepOutcome::Released)
+}
+
+/// Sentence about an ApiKey that goes though its key was revoked nowhere: what is known, not what follows from it.
+fn not_revoked(gathered: &PassInput) -> String {
+    let place = gathered.place.as_ref();
+    let (namespace, name) = place.map_or(("", ""), |place| (&*place.namespace, &*place.name));
+    format!(
+        "the WaterDataApi {namespace}/{name} does not exist, no pod of its gates was found, and no other key directory \
+         of this operator holds a key of the ApiKey; its own Redis was not reached and may hold the key still: a \
+         WaterDataApi that is created again rebuilds the key directory without it"
+    )
 }
 
 fn decoded(gathered: &PassInput) -> Result<&ApiKey, KeyError> {

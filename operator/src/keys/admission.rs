@@ -77,7 +77,7 @@ pub fn membership(
         // Before the status names it nothing is declared there.
         place: match refusal {
             None => place,
-            Some(_) => subject.status.api.clone(),
+            Some(_) => key.issued_at(),
         },
         api,
         admission: refusal
@@ -87,15 +87,18 @@ pub fn membership(
     }
 }
 
-/// Membership of an ApiKey that is being deleted or cannot be decoded: only what the status names counts. The namespace
-/// of a living one may be refused, too.
+/// Membership of an ApiKey that is being deleted or cannot be decoded: only where its key was issued counts. The
+/// namespace of a living one may be refused, too.
 fn former_membership(
     subject: &Subject,
     labels: &Labels,
     apis: &[Arc<Installation>],
     scope: Scope,
 ) -> Membership {
-    let place = subject.status.api.clone();
+    let place = match &subject.key {
+        Ok(key) => key.issued_at(),
+        Err(_) => subject.status.api.clone(),
+    };
     let api = place
         .as_ref()
         .and_then(|place| at(place, apis)?.0.as_ref().ok());
@@ -116,6 +119,16 @@ fn former_membership(
             .map_or(Admission::Hindered, Refusal::admission),
         refusal,
     }
+}
+
+/// Whether the key directory of a WaterDataApi has ever been complete, as far as its status can be read.
+fn has_directory(api: &Installation) -> bool {
+    let status = api.0.as_ref().map(|api| api.status.as_ref());
+    status.map_or(true, |status| {
+        status.is_some_and(|status| {
+            status.directory_store.is_some() || status.next_directory_store.is_some()
+        })
+    })
 }
 
 /// Finds the WaterDataApi of that namespace and name, whether it can be decoded or not.
@@ -142,7 +155,7 @@ fn resolve<'a>(
     scope: Scope,
 ) -> Result<ApiName, Refusal> {
     let namespace = key.namespace().unwrap_or_default();
-    if let Some(issued) = key.status.as_ref().and_then(|status| status.api.clone()) {
+    if let Some(issued) = key.issued_at() {
         return Ok(issued);
     }
     if let Some(named) = &key.spec.api_ref {
@@ -254,6 +267,24 @@ fn admits_namespace(
             api.name_any()
         ),
     })
+}
+
+/// Whether a WaterDataApi may have admitted ApiKeys of a namespace: as far as it can be read and the labels are known,
+/// it admits them now, and its key directory has been complete.
+pub fn may_hold(
+    api: &Installation,
+    namespace: &str,
+    labels: Option<&Labels>,
+    scope: Scope,
+) -> bool {
+    let Ok(decoded) = &api.0 else {
+        return true;
+    };
+    let is_selected = decoded.spec.api_keys.allowed_namespaces.from == From::Selector;
+    let is_unknown = labels.is_none() && is_selected && scope == Scope::Cluster;
+    let none = Labels::new();
+    let admits = admits_namespace(decoded, namespace, labels.unwrap_or(&none), scope).is_ok();
+    (is_unknown || admits) && has_directory(api)
 }
 
 fn admits_account(

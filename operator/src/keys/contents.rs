@@ -52,10 +52,8 @@ impl DesiredState for Context {
     fn is_to_be_carried(&self, place: &ApiName) -> bool {
         let api = self.decoded_api(place);
         let is_carried = |key: &ApiKey| {
-            let status = key.status.as_ref();
-            let is_its = status.is_some_and(|status| status.api.as_ref() == Some(place));
             // Its namespace may not be admitted either: then it is left out.
-            is_its && (lacks_plan(key, api.as_ref()) || is_conflict(key))
+            key.is_issued_at(place) && (lacks_plan(key, api.as_ref()) || is_conflict(key))
         };
         let keys = self.keys.state();
         let mut keys = keys.iter();
@@ -187,7 +185,7 @@ fn entries(
     let Some(status) = &key.status else {
         return Vec::new();
     };
-    let is_elsewhere = status.api.as_ref() != Some(place);
+    let is_elsewhere = !key.is_issued_at(place);
     let is_deleting = key.meta().deletion_timestamp.is_some();
     if is_elsewhere || is_deleting || admission == Admission::Refused {
         return Vec::new();
@@ -282,7 +280,7 @@ fn retained<'a>(
 ) -> Vec<Plan> {
     let is_published = |key: &ApiKey| {
         let status = key.status.as_ref();
-        status.is_some_and(|status| status.api.as_ref() == Some(place) && status.current.is_some())
+        key.is_issued_at(place) && status.is_some_and(|status| status.current.is_some())
     };
     let (mut named, mut is_any_named) = (HashSet::new(), false);
     for key in keys.filter(|key| key.is_none_or(is_published)) {

@@ -78,6 +78,21 @@ pub async fn gather(
     now: Timestamp,
 ) -> Result<PassInput, KeyError> {
     let subject = Subject::read(watched, &context.memory, &context.client).await?;
+    let mut gathered = gather_around(subject, context, now).await?;
+    if let Some(holder) = gathered.read_directory(epoch, context).await? {
+        let subject = gathered.subject.held_by(holder);
+        gathered = gather_around(subject, context, now).await?;
+        gathered.read_directory(epoch, context).await?;
+    }
+    Ok(gathered)
+}
+
+/// Reads everything but the key directory.
+async fn gather_around(
+    subject: Subject,
+    context: &Context,
+    now: Timestamp,
+) -> Result<PassInput, KeyError> {
     let apis = context.apis.state();
     let mut failure = None;
     let labels = labels(&subject, &apis, context).await;
@@ -153,7 +168,7 @@ pub async fn gather(
             restrictions: subject.restrictions,
             named: subject.revocable(&issued),
             ledger: record::ledger(&subject.status),
-            issue: subject.issue(),
+            issue: subject.issue(&issued),
             reissues: reissues.map(|reissue| reissue.time).collect(),
             admission,
             wider_plans: wider_plans.unwrap_or_default(),
@@ -176,11 +191,6 @@ pub async fn gather(
         unlabelled: None,
     };
     gathered.facts.is_id_taken = gathered.is_id_taken(&context.keys);
-    // Without it nothing is published but by mistake: somebody has removed it.
-    let may_be_published = gathered.subject.has_finalizer || gathered.subject.status.api.is_some();
-    if may_be_published || gathered.facts.spec.is_none() {
-        gathered.facts.directory = gathered.read(epoch, context).await?;
-    }
     Ok(gathered)
 }
 

@@ -24,9 +24,7 @@ pub fn is_taken(key: &ApiKey, place: &ApiName, keys: &Store<DeserializeGuard<Api
 }
 
 fn precedes(other: &ApiKey, key: &ApiKey, id: &str, place: &ApiName) -> bool {
-    let status = other.status.as_ref();
-    let is_here = status.is_some_and(|status| status.api.as_ref() == Some(place));
-    is_here
+    other.is_issued_at(place)
         && other.meta().uid != key.meta().uid
         && claim(other, id) != Claim::Declared
         && (claim(other, id), Age::read(other)) < (claim(key, id), Age::read(key))

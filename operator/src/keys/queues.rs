@@ -68,8 +68,8 @@ impl Queues {
 pub fn directory_of(key: &DeserializeGuard<ApiKey>) -> ApiName {
     let namespace = key.meta().namespace.as_deref().unwrap_or_default();
     let named = key.0.as_ref().ok().and_then(|key| {
-        let bound = key.status.as_ref().and_then(|status| status.api.clone());
-        bound.or_else(|| Some(key.spec.api_ref.as_ref()?.place(namespace)))
+        let issued = key.issued_at();
+        issued.or_else(|| Some(key.spec.api_ref.as_ref()?.place(namespace)))
     });
     named.unwrap_or_else(|| ApiName {
         namespace: namespace.to_owned(),

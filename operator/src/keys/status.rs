@@ -142,14 +142,14 @@ fn acknowledged_state(outcome: &Readiness) -> Option<String> {
 /// Writes the status if it changed, then reports what it changed from. The version that was read makes the write fail
 /// when somebody wrote in between, so that no transition is reported twice.
 pub async fn write(subject: &Subject, status: ApiKeyStatus, context: &Context) -> kube::Result<()> {
-    if subject.status == status {
+    if subject.status == status && !subject.is_misnamed {
         return Ok(());
     }
     let happened = transitions(&subject.status, &status);
     if let Ok(key) = &subject.key {
         put(key, status, context).await?;
     } else {
-        let patch = json!({
+        let mut patch = json!({
             "metadata": { "resourceVersion": subject.meta.resource_version },
             "status": {
                 "observedGeneration": status.observed_generation,
@@ -157,6 +157,9 @@ pub async fn write(subject: &Subject, status: ApiKeyStatus, context: &Context) -
                 "conditions": status.conditions,
             },
         });
+        if subject.is_misnamed {
+            patch["status"]["api"] = json!(status.api);
+        }
         let params = PatchParams::apply(RECORD_MANAGER);
         let api = stored::<ApiKey>(&context.client, subject.namespace());
         api.patch_status(subject.name(), &params, &Patch::Merge(patch))

@@ -13,7 +13,7 @@ use serde_json::Value;
 use water_domain::{AccountId, KeyHash, KeyId, PlanName, Timestamp};
 use water_operator_core::key::facts::{Issue, Material, Restrictions, Rotation, Spec};
 use water_operator_core::key::period;
-use water_resources::api_key::{ApiKeyStatus, Rotation as Declared};
+use water_resources::api_key::{ApiKeyStatus, ApiName, Rotation as Declared};
 use water_resources::{ApiKey, ApiKeySpec};
 
 use super::memory::Memory;
@@ -36,6 +36,9 @@ pub struct Subject {
     pub key: Result<ApiKey, String>,
     /// Status; of an object that cannot be decoded each field that can.
     pub status: ApiKeyStatus,
+    /// Whether the stored status names another WaterDataApi than `status`, which names the one whose directory holds
+    /// the keys.
+    pub is_misnamed: bool,
     /// The account that it names.
     pub account: Option<AccountId>,
     /// The hash that it brings along.
@@ -77,6 +80,7 @@ impl Subject {
             has_finalizer: finalizer::is_on(&key.metadata),
             has_label: metadata::is_as_declared(key),
             status: key.status.clone().unwrap_or_default(),
+            is_misnamed: false,
             account: Some(key.spec.account_id.clone()),
             brought,
             restrictions: Restrictions {
@@ -111,6 +115,7 @@ impl Subject {
                 conditions: read(&status["conditions"]).unwrap_or_default(),
                 ..ApiKeyStatus::default()
             },
+            is_misnamed: false,
             account: read(&spec["accountId"]),
             brought,
             restrictions: Restrictions {
@@ -119,6 +124,17 @@ impl Subject {
                 brought: brought.map(|brought| (brought, seconds(overlap))),
             },
         }
+    }
+
+    /// The ApiKey with the WaterDataApi in its status whose directory holds its keys.
+    pub fn held_by(mut self, holder: ApiName) -> Self {
+        if let Ok(key) = &mut self.key {
+            let status = key.status.get_or_insert_default();
+            status.api = Some(holder.clone());
+        }
+        self.status.api = Some(holder);
+        self.is_misnamed = true;
+        self
     }
 
     /// The spec, if the object can be decoded.
@@ -152,7 +168,7 @@ impl Subject {
         named.chain(previous).filter_map(Issuance::read).collect()
     }
 
-    /// Every key that spec and status name, and the others that its Secret or this leader names.
+    /// Every key that spec and status name, and those that its Secret or this leader names.
     pub fn issued(
         &self,
         others: impl Iterator<Item = Issuance>,
@@ -168,8 +184,20 @@ impl Subject {
         });
         // Of two that say something of one key the last counts.
         let all = brought.into_iter().chain(others);
-        let all = all.chain(announced.into_iter().rev());
-        all.map(|issued| (issued.hash, issued)).collect()
+        let mut issued: BTreeMap<KeyHash, Issuance> =
+            all.map(|issued| (issued.hash, issued)).collect();
+        // Others may write the status, and the Secret's annotations: where they differ, the one counts that has the key
+        // replaced earlier.
+        for mut announced in announced.into_iter().rev() {
+            if let Some(known) = issued.get(&announced.hash)
+                && Some(announced.hash) != self.brought
+            {
+                announced.revision = announced.revision.min(known.revision);
+                announced.time = announced.time.min(known.time);
+            }
+            issued.insert(announced.hash, announced);
+        }
+        issued
     }
 
     /// Declaration of the ApiKey; `None`: the object or its hash cannot be decoded.
@@ -219,9 +247,9 @@ impl Subject {
         hashes.filter(|hash| Some(*hash) != unknown).collect()
     }
 
-    /// Issue of the current key.
-    pub fn issue(&self) -> Option<Issue> {
-        let current = Issuance::read(self.status.current.as_ref()?)?;
+    /// Issue of the current key, by all that is known of it.
+    pub fn issue(&self, issued: &BTreeMap<KeyHash, Issuance>) -> Option<Issue> {
+        let current = issued.get(&record::ledger(&self.status).current?)?;
         Some(Issue {
             revision: current.revision,
             time: current.time,
@@ -269,3 +297,6 @@ fn seconds(seconds: i64) -> Duration {
 fn read<T: DeserializeOwned>(field: &Value) -> Option<T> {
     serde_json::from_value(field.clone()).ok()
 }
+
+#[cfg(test)]
+mod tests;

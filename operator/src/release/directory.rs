@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::Namespace;
+use kube::api::DynamicObject;
 use kube::{Api, Client, ResourceExt};
 use tokio::time::{Instant, sleep};
 use tracing::info;
@@ -49,16 +50,9 @@ pub async fn clear(
             ),
         };
     };
-    // As it is stored: one that cannot be decoded names its Redis, too.
-    let secret = found.data["spec"]["redis"]["secretRef"]["name"].as_str();
-    let secret = secret
-        .context("its spec.redis.secretRef.name is not a text: name the Secret of its Redis")?;
-    let redis = secrets::redis(&found.metadata, secret, client).await?;
+    let (redis, directory) = open(client, &found).await?;
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let namespace = namespaces.get(&api.namespace).await.map_err(asking)?;
-    let connection = redis.settings.connect(Purpose::Directory);
-    let instance = Instance::new(&api.namespace, &api.name)?;
-    let directory = Directory::new(connection, instance);
     let owner = namespace.uid().unwrap_or_default();
     let uid = found.uid().unwrap_or_default();
     // A directory that was left for another Redis and returned to has missed changes.
@@ -87,6 +81,17 @@ pub async fn clear(
         Some(last) => acknowledged(client, api, &redis, &directory, last).await,
         None => Ok(()),
     }
+}
+
+/// Opens the key directory of a WaterDataApi as it is stored: one that cannot be decoded names its Redis, too.
+pub async fn open(client: &Client, api: &DynamicObject) -> anyhow::Result<(Redis, Directory)> {
+    let secret = api.data["spec"]["redis"]["secretRef"]["name"].as_str();
+    let secret = secret
+        .context("its spec.redis.secretRef.name is not a text: name the Secret of its Redis")?;
+    let redis = secrets::redis(&api.metadata, secret, client).await?;
+    let connection = redis.settings.connect(Purpose::Directory);
+    let instance = Instance::new(&api.namespace().unwrap_or_default(), &api.name_any())?;
+    Ok((redis, Directory::new(connection, instance)))
 }
 
 /// Declares that the directory holds nothing of the ApiKey from here on.

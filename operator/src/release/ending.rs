@@ -15,7 +15,7 @@ use tracing::{info, warn};
 use water_resources::api_key::ApiName;
 
 use super::finalized::{FinalizedKey, by_api, finalized};
-use super::{directory, free};
+use super::{directory, free, search};
 use crate::client;
 use crate::lease::Election;
 
@@ -90,8 +90,24 @@ async fn revoke_and_free(client: &Client, namespace: &str, finalized: Vec<Finali
         is_deleting: true,
         ..key
     };
-    let finalized: Vec<FinalizedKey> = finalized.into_iter().map(deleted).collect();
-    let mut is_everything = true;
+    let mut finalized: Vec<FinalizedKey> = finalized.into_iter().map(deleted).collect();
+    let found = search::find_holders(client, Some(namespace), &mut finalized);
+    let found = timeout(ATTEMPT, found).await;
+    if let Err(error) = found.unwrap_or_else(|_| Err(anyhow!("this took longer than {ATTEMPT:?}")))
+    {
+        warn!(error = %error, "the key directories of this namespace cannot be searched");
+        return false;
+    }
+    let (unknown, finalized): (Vec<_>, Vec<_>) =
+        finalized.into_iter().partition(|key| key.unknown.is_some());
+    for key in &unknown {
+        warn!(
+            key = key.path(),
+            error = key.unknown,
+            "a key directory that may hold keys of this ApiKey cannot be read: it is not let go yet"
+        );
+    }
+    let mut is_everything = unknown.is_empty();
     let mut freeable: Vec<&FinalizedKey> =
         finalized.iter().filter(|key| key.api.is_none()).collect();
     for (api, keys) in by_api(&finalized) {

@@ -18,8 +18,13 @@ use crate::keys::finalizer;
 #[derive(Clone, Debug)]
 pub struct FinalizedKey {
     pub meta: ObjectMeta,
-    /// WaterDataApi where its keys were declared; `None`: nowhere.
+    /// WaterDataApi where its keys were declared, by its status or, after [`super::search::find_holders`], by what the
+    /// key directories hold; `None`: nowhere.
     pub api: Option<ApiName>,
+    /// Whether its status shows that it had a key.
+    pub had_a_key: bool,
+    /// Reason for which it is not known where its keys were declared.
+    pub unknown: Option<String>,
     /// The accounts that a tombstone of its keys bars. `None` for a brought hash whose account cannot
     /// be read.
     pub origin: Option<Origin>,
@@ -64,6 +69,8 @@ impl From<DynamicObject> for FinalizedKey {
         let hashes = announced.filter_map(|issued| parsed(&issued["hash"]));
         Self {
             api: read(&status["api"]),
+            had_a_key: !status["current"].is_null(),
+            unknown: None,
             hashes: hashes.chain(brought).collect(),
             origin,
             is_deleting: key.metadata.deletion_timestamp.is_some(),

@@ -37,7 +37,8 @@ async fn release(world: &World, everywhere: bool) -> anyhow::Result<(Option<i32>
     run(release.env("KUBECONFIG", world.cluster.kubeconfig_path())).await
 }
 
-async fn released(world: &World, everywhere: bool) -> Result {
+/// Runs a release, which must free every ApiKey.
+pub async fn released(world: &World, everywhere: bool) -> Result {
     let (code, said) = release(world, everywhere).await?;
     assert_eq!(code, Some(0), "{said}");
     Ok(())

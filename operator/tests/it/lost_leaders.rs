@@ -1,17 +1,21 @@
 //! A leader is lost between the announcement of a key and its Secret, and writes that late: a key that is
 //! revealed works, and one that was withdrawn meanwhile is replaced.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Context;
 use serde_json::{Value, json};
-use water_domain::{KeyPrefix, PlainKey};
+use water_domain::{KeyHash, KeyPrefix, PlainKey};
 use water_harness::Redis;
+use water_keystore::{Declaration, Origin, Owner, Record};
 
 use crate::Result;
 use crate::gate::{GRACE, Gate};
 use crate::steps::{SECRET, count, current, holds, ready, successor, text_hash};
 use crate::world::{PATIENCE, World, api, key};
 
-/// A key waits for a silent gate, and its leader was stopped. Another one had announced this key before
-/// that, and is not lost but late.
+/// A key waits for a silent gate, and its leader was stopped. Another one had announced and declared this key
+/// before that, and is not lost but late.
 async fn announced(namespace: &str) -> anyhow::Result<(World, Gate, Late, impl Sized)> {
     let redis = Redis::start().await?;
     let world = World::with_redis(namespace, &redis.url()).await?;
@@ -32,7 +36,42 @@ async fn announced(namespace: &str) -> anyhow::Result<(World, Gate, Late, impl S
     });
     let status = json!({ "status": { "unrevealed": [issued] } });
     world.patch("apikey/acme", &status, &["--subresource=status"])?;
+    declare(&world, &plain).await?;
     Ok((world, gate, Late { plain, issued }, redis))
+}
+
+/// Declares a key beside the one that is published, as the leader would have done that announced it.
+async fn declare(world: &World, plain: &PlainKey<'_>) -> Result {
+    let directory = world.directory()?;
+    let meta = directory.observe().await?.meta.context("no meta")?;
+    let (writer, _) = directory.claim(&meta.owner, &meta.api, None).await?;
+    let key = world.get("apikey/acme")?;
+    let uid = key["metadata"]["uid"].as_str().context("no uid")?;
+    let snapshot = directory.owner_snapshot(uid, &Origin::Generated, &[]);
+    let snapshot = snapshot.await?;
+    let held = snapshot.records.into_iter();
+    let mut records: BTreeMap<KeyHash, Record> = held
+        .filter_map(|(hash, record)| Some((hash, record?)))
+        .collect();
+    let beside = records.values().next().context("no record")?.clone();
+    let key_id = plain.key_id();
+    records.insert(plain.hash(), Record { key_id, ..beside });
+    let declaration = Declaration {
+        owner: Owner {
+            uid: uid.into(),
+            namespace: world.namespace.as_str().into(),
+            name: "acme".into(),
+        },
+        number: snapshot.number,
+        records,
+        withdrawn: BTreeSet::new(),
+        revoked: BTreeSet::new(),
+        reinstated: BTreeMap::new(),
+        origin: Origin::Generated,
+        is_last: false,
+    };
+    writer.declare(&declaration).await?;
+    Ok(())
 }
 
 /// A key as a status names it, and its text.

@@ -14,6 +14,7 @@ mod earlier_state;
 mod election;
 mod every_gate;
 mod faults;
+mod foreign_status;
 mod gate_pods;
 mod hindrances;
 mod installation;

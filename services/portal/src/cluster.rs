@@ -184,9 +184,8 @@ impl Cluster {
     /// Whether the key is one of the member's account for this WaterDataApi, whatever the API server
     /// answers.
     fn is_of(&self, member: &Member, key: &ApiKey) -> bool {
-        let issued = key.status.as_ref().and_then(|status| status.api.as_ref());
-        let is_here = match (issued, &key.spec.api_ref) {
-            (Some(issued), _) => *issued == self.place,
+        let is_here = match (key.issued_at(), &key.spec.api_ref) {
+            (Some(issued), _) => issued == self.place,
             (None, Some(named)) => named.name == self.place.name,
             (None, None) => true,
         };

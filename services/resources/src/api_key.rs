@@ -158,6 +158,12 @@ pub struct ApiRef {
 }
 
 impl ApiRef {
+    /// Whether an ApiKey that was issued at this WaterDataApi may name it so.
+    fn is_of(&self, issued: &ApiName) -> bool {
+        let namespace = self.namespace.as_ref();
+        self.name == issued.name && namespace.is_none_or(|namespace| *namespace == issued.namespace)
+    }
+
     /// Returns the WaterDataApi that an ApiKey of the namespace names.
     pub fn place(&self, own: &str) -> ApiName {
         ApiName {
@@ -352,6 +358,24 @@ pub struct ApiName {
     /// Name.
     #[schemars(length(max = 63))]
     pub name: String,
+}
+
+impl ApiKey {
+    /// The WaterDataApi where its key was issued: the one in the status, unless the spec names another one. The schema
+    /// refuses that, so that somebody else than the operator has written the status then.
+    pub fn issued_at(&self) -> Option<ApiName> {
+        let issued = self.status.as_ref()?.api.as_ref()?;
+        let own = self.metadata.namespace.as_deref().unwrap_or_default();
+        match &self.spec.api_ref {
+            Some(named) if !named.is_of(issued) => Some(named.place(own)),
+            _ => Some(issued.clone()),
+        }
+    }
+
+    /// Whether its key was issued at this WaterDataApi.
+    pub fn is_issued_at(&self, place: &ApiName) -> bool {
+        self.issued_at().as_ref() == Some(place)
+    }
 }
 
 /// A key that was published.

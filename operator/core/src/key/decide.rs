@@ -3,7 +3,8 @@
 //! A restriction (a removed hash, a suspension, an earlier expiry, a deletion) is declared even while
 //! something hinders the key, and before anything is written to Kubernetes; everything else waits until
 //! nothing does. A generated key is published and acknowledged before its Secret is written. A key that a
-//! stopped leader may still write into the Secret stays published until the Secret is written with another.
+//! stopped leader may still write into the Secret, which the directory holds for that reason, stays published
+//! until the Secret is written with another. What only the status names is not published: others write that, too.
 //! A replaced key works for the overlap.
 
 mod brought;

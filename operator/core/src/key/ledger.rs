@@ -1,7 +1,7 @@
 //! Keys that an ApiKey's status names.
 //!
-//! A leader that has announced a key may be stopped and still write it into the Secret later. So each announced key
-//! stays named, and published, until another one is in force.
+//! A leader that has declared a key may be stopped and still write it into the Secret later. So each announced key
+//! stays named, and a declared one published, until another one is in force.
 
 use std::collections::BTreeSet;
 

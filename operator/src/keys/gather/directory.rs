@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
+use kube::Resource;
+use kube::api::ObjectMeta;
 use kube::runtime::reflector::Store;
 use tokio::time::Instant;
 use water_domain::{KeyHash, PlanName, Timestamp};
@@ -20,10 +22,10 @@ use crate::conditions::{ConditionType, Readiness, Reason, find, holds};
 use crate::context::Context;
 use crate::directories::gates::GatePod;
 use crate::directories::pending::{DeclarationId, DeclarationState};
-use crate::directories::{CacheEpoch, DirectoryError, OpenDirectory, REPORTED_AFTER};
+use crate::directories::{CacheEpoch, DirectoryError, OpenDirectory, REPORTED_AFTER, SearchResult};
 use crate::gate_pods;
 use crate::keys::error::{KeyError, outcome};
-use crate::keys::{key_ids, record};
+use crate::keys::{admission, key_ids, record};
 
 /// Silence after which a Redis counts as gone with its WaterDataApi. One that restarts or fails over is back by
 /// then.
@@ -52,8 +54,96 @@ impl PassInput {
         }
     }
 
-    /// Reads what the directory holds of the ApiKey, of which everything else was read since `epoch`.
-    pub(super) async fn read(
+    /// Reads what the directory holds of the ApiKey, of which everything else was read since `epoch`. Returns another
+    /// WaterDataApi if the status does not name the one whose directory holds the keys: others may write it, too. That
+    /// directory is read in a second pass, whose report puts the name back.
+    pub(super) async fn read_directory(
+        &mut self,
+        epoch: CacheEpoch,
+        context: &Context,
+    ) -> Result<Option<ApiName>, KeyError> {
+        // Without it nothing is published but by mistake: somebody has removed it.
+        let may_be_published = self.subject.has_finalizer || self.subject.status.api.is_some();
+        if !may_be_published && self.facts.spec.is_some() {
+            return Ok(None);
+        }
+        let read = self.read(epoch, context).await;
+        if self.is_named_by_spec() || self.subject.is_misnamed || is_witness(&read) {
+            self.facts.directory = read?;
+            return Ok(None);
+        }
+        let besides = self.place.as_ref();
+        let found = context.directories.search(self.subject.uid(), besides);
+        let silent = match found.await {
+            SearchResult::Holder(holder) => return Ok(Some(holder)),
+            SearchResult::Silent(silent) => silent,
+        };
+        if self.is_to_wait_for_others(&read)
+            && let Some((place, error)) = self.likely_holder(silent, context).await?
+        {
+            self.trouble = Some(unread(&place, &error));
+            self.facts.directory = Directory::Away;
+            return Ok(None);
+        }
+        self.facts.directory = read?;
+        Ok(None)
+    }
+
+    /// Returns a WaterDataApi, of those that are `silent` or not open, whose directory may hold keys of the ApiKey and
+    /// whose gates may accept them.
+    async fn likely_holder(
+        &self,
+        silent: Vec<(ApiName, DirectoryError)>,
+        context: &Context,
+    ) -> Result<Option<(ApiName, DirectoryError)>, KeyError> {
+        let namespace = self.subject.namespace();
+        // Without labels, any that selects namespaces may have admitted this one.
+        let labels = context.namespace(namespace).await.ok();
+        let labels = labels.map(|namespace| namespace.metadata.labels.unwrap_or_default());
+        let mut silent: BTreeMap<ApiName, DirectoryError> = silent.into_iter().collect();
+        for api in context.apis.state() {
+            let Some(place) =
+                api_name(api.meta()).filter(|place| Some(place) != self.place.as_ref())
+            else {
+                continue;
+            };
+            let error = match context.directories.get(&place) {
+                Some(_) => silent.remove(&place),
+                None => Some(DirectoryError::NotOpen),
+            };
+            let is_ours = context.api_namespaces.contains(&place.namespace);
+            let may_hold = admission::may_hold(&api, namespace, labels.as_ref(), context.scope);
+            if let Some(error) = error.filter(|_| is_ours && may_hold)
+                && !gates_of(&place, context).await?.is_empty()
+            {
+                return Ok(Some((place, error)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the WaterDataApi is the one that the spec names, which the schema lets nobody change.
+    fn is_named_by_spec(&self) -> bool {
+        let named = self.subject.spec().and_then(|spec| spec.api_ref.as_ref());
+        let named = named.map(|named| named.place(self.subject.namespace()));
+        named.is_some() && named == self.place
+    }
+
+    /// Whether nothing may be decided while a directory that may hold keys of the ApiKey does not answer: its status or
+    /// its Secret shows that it had a key, and it would be let go, or published for a second time.
+    fn is_to_wait_for_others(&self, read: &Result<Directory<KeyHash, PlanName>, KeyError>) -> bool {
+        let had_a_key =
+            self.facts.ledger.has_revealed() || matches!(self.facts.secret, Secret::Own(_));
+        had_a_key
+            && match read {
+                Ok(Directory::Lost { .. } | Directory::Unnamed) => self.facts.is_deleting,
+                Ok(Directory::Open(_)) => true,
+                Ok(Directory::Away) | Err(_) => false,
+            }
+    }
+
+    /// Reads what the directory that the status names holds of the ApiKey.
+    async fn read(
         &mut self,
         epoch: CacheEpoch,
         context: &Context,
@@ -156,13 +246,7 @@ impl PassInput {
         let (namespace, name) = (&place.namespace, &place.name);
         let Some(api) = context.api_at(place) else {
             if self.facts.is_deleting {
-                self.remaining = names(&context.gate_pods.for_api(place));
-                // The watch may lag, or not cover this namespace: only the API server's answer releases a key, while it
-                // may be asked.
-                if self.remaining.is_empty() {
-                    let pods = gate_pods::list_gates(&context.client, place).await?;
-                    self.remaining = names(&pods.unwrap_or_default());
-                }
+                self.remaining = gates_of(place, context).await?;
             }
             let gates = !self.remaining.is_empty();
             return Ok(Directory::Lost { gates });
@@ -234,6 +318,47 @@ impl PassInput {
             && self.subject.key.as_ref().is_ok_and(is_in_time)
             && ready.is_some_and(|ready| ready.status != ConditionStatus::False)
     }
+}
+
+/// Whether the answer of the named directory stands by itself. One that holds nothing of the ApiKey, does not answer or
+/// does not exist proves nothing: others may write the status that names it.
+fn is_witness(read: &Result<Directory<KeyHash, PlanName>, KeyError>) -> bool {
+    match read {
+        Ok(Directory::Open(content)) => {
+            content.number > 0 || content.is_gone || !content.held.is_empty()
+        }
+        Ok(Directory::Unnamed | Directory::Away | Directory::Lost { .. })
+        | Err(KeyError::Elsewhere) => false,
+        Err(_) => true,
+    }
+}
+
+/// Reports a directory that may hold keys of the ApiKey, and cannot be read.
+fn unread(place: &ApiName, error: &DirectoryError) -> Readiness {
+    let ApiName { namespace, name } = place;
+    let message = format!(
+        "status.api names no WaterDataApi that holds keys of this ApiKey, and the key directory of the WaterDataApi \
+         {namespace}/{name}, which may, cannot be read: {error}"
+    );
+    Readiness::Underway(error.reason(), message)
+}
+
+fn api_name(meta: &ObjectMeta) -> Option<ApiName> {
+    Some(ApiName {
+        namespace: meta.namespace.clone()?,
+        name: meta.name.clone()?,
+    })
+}
+
+/// Pods of a WaterDataApi's gates. The watch may lag, or not cover its namespace: only the API server's answer, while
+/// it may be asked, shows that there is none.
+async fn gates_of(place: &ApiName, context: &Context) -> kube::Result<BTreeSet<String>> {
+    let watched = names(&context.gate_pods.for_api(place));
+    if !watched.is_empty() {
+        return Ok(watched);
+    }
+    let pods = gate_pods::list_gates(&context.client, place).await?;
+    Ok(names(&pods.unwrap_or_default()))
 }
 
 /// The gates' pods that have not ended.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use water_operator_core::key::ledger::Ledger;
-use water_resources::api_key::{ApiName, Reissue};
+use water_resources::api_key::{ApiName, IssuedKey, Reissue};
 
 use super::*;
 use crate::conditions::Finding;
@@ -247,6 +247,23 @@ fn what_may_still_be_published_is_named_until_the_key_is_in_force() {
     assert_eq!(named.unrevealed, [issued("ef").told()]);
     let named = after(&in_force(Reason::Active));
     assert_eq!((named.previous, named.unrevealed), (None, Vec::new()));
+}
+
+#[test]
+fn what_somebody_else_wrote_of_the_key_in_force_is_put_back() {
+    let told = status(ApiKeyStatus::default(), &in_force(Reason::Active), 1, at(0));
+    let planted = ApiKeyStatus {
+        current: Some(IssuedKey {
+            revision: 4_000_000_000,
+            key_id: "planted00000".into(),
+            issued_time: at(9000),
+            ..issued("ab").told()
+        }),
+        ..told.clone()
+    };
+    assert_ne!(planted, told);
+    let after = status(planted, &in_force(Reason::Active), 1, at(1));
+    assert_eq!(after, told);
 }
 
 #[test]

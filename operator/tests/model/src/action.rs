@@ -37,6 +37,8 @@ pub enum Action {
     TakeSecret(usize),
     /// Somebody else's Secret goes.
     FreeSecret(usize),
+    /// Somebody writes the name of a WaterDataApi that does not exist into the status.
+    Misname(usize),
     Admit(Admits),
     /// The API server refuses the writes of the ApiKey, or takes them again.
     Refuse(usize),
@@ -116,6 +118,7 @@ pub fn of_the_world(system: &System, actions: &mut Vec<Action>) {
             &[Action::DeleteSecret(key), Action::EditSecret(key)],
         );
         add(left.foreign, &[Action::TakeSecret(key)]);
+        add(left.misnames, &[Action::Misname(key)]);
         let is_foreign = system.keys[key].secret == Secret::Foreign;
         add(u8::from(is_foreign), &[Action::FreeSecret(key)]);
     }

@@ -56,6 +56,8 @@ pub struct Left {
     pub hands: u8,
     /// A Secret is replaced by somebody else's.
     pub foreign: u8,
+    /// A status gets the name of a WaterDataApi that does not exist.
+    pub misnames: u8,
     /// The plan goes or comes back, or the namespace is not admitted any more.
     pub hindrances: u8,
     /// The API server refuses the writes of an ApiKey, or takes them again.

@@ -38,6 +38,8 @@ pub enum Admits {
 pub struct Status {
     /// Whether it names the WaterDataApi.
     pub named: bool,
+    /// Whether somebody else has written the name of one that does not exist in its place.
+    pub misnamed: bool,
     pub current: Option<u8>,
     /// Whether the current key was in force: its owner can have it.
     pub shown: bool,

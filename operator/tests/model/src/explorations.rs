@@ -26,6 +26,7 @@ pub const NONE: Left = Left {
     suspensions: 0,
     hands: 0,
     foreign: 0,
+    misnames: 0,
     hindrances: 0,
     refusals: 0,
     deletions: 0,
@@ -143,6 +144,9 @@ explorations! {
     a_key_dies_with_its_water_data_api_and_after_it:
         one_gate(BASE), deletions 1, starts 1, pauses 1;
         one_gate(BASE), deletions 1, starts 2, pauses 1;
+    a_key_lives_and_dies_though_its_status_names_another_water_data_api:
+        one_gate(ROTATED), misnames 1, suspensions 1, pauses 1;
+        one_gate(ROTATED), misnames 2, rotations 1, suspensions 1, pauses 1;
     a_key_lives_and_dies_while_redis_is_moved:
         one_gate(BROUGHT), moves 1, pauses 1;
         one_gate(BROUGHT), moves 3, pauses 1;

@@ -83,6 +83,8 @@ pub enum Mistake {
     BroughtUnannounced,
     /// Every change counts as acknowledged.
     Unacknowledged,
+    /// The WaterDataApi that the status names is believed, though others may write it.
+    NamedApiBelieved,
     /// The text of the Secret is not read: its annotations are believed.
     SecretBelieved,
     /// The status' word of an earlier spec is taken for the present one's.
@@ -163,6 +165,7 @@ impl Mistake {
                 | Self::NamedBeforeCompletion
                 | Self::NamedWhateverVersion
                 | Self::OldStatusBelieved
+                | Self::NamedApiBelieved
         )
     }
 }

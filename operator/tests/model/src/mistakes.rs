@@ -80,6 +80,8 @@ mistakes! {
 
     a_brought_hash_published_before_it_is_announced_is_found: BroughtUnannounced in BROUGHT,;
     a_change_that_counts_as_acknowledged_at_once_is_found: Unacknowledged in ROTATED, rotations 1;
+    a_status_that_is_believed_to_name_the_water_data_api_is_found:
+        NamedApiBelieved in ONE, misnames 1;
     a_secret_whose_text_nobody_reads_is_found: SecretBelieved in ROTATED, hands 1;
     a_word_of_an_earlier_spec_is_found: ToldOfAnySpec in ONE, suspensions 1, pauses 1, losses 1;
 

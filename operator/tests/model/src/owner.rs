@@ -84,6 +84,12 @@ pub fn after(mut next: System, action: Action, bounds: &Bounds) -> Option<System
             (next.keys[key].secret == Secret::Foreign).then_some(())?;
             next.change_secret(key, Secret::Missing, None);
         }
+        Action::Misname(key) => {
+            spend(&mut next.left.misnames)?;
+            let status = next.keys[key].object.status;
+            (status.named && !status.misnamed).then_some(())?;
+            next.change_object(key, None, |object| object.status.misnamed = true);
+        }
         Action::Admit(admits) => {
             spend(&mut next.left.hindrances)?;
             (next.admits != admits).then_some(())?;

@@ -34,10 +34,13 @@ pub fn decided(
         return None;
     }
     let mut next = system.clone();
+    let confirmed = seen::confirmed(system, number, key, object, mistake)?;
     loop {
-        let seen = seen::seen(&mut next, number, key, mistake)?;
+        let seen = seen::seen(&mut next, number, key, &confirmed, mistake)?;
         let write = match decide(&seen) {
-            Report(verdict) => report(verdict, &seen, &object, mistake).map(Write::Report),
+            Report(verdict) => report(verdict, &seen, &confirmed, mistake)
+                .filter(|status| *status != object.status)
+                .map(Write::Report),
             Do(step) => match planted::mistaken(step, &seen, mistake) {
                 Some(Step::Make) if next.keys[key].issued < hashes => {
                     make(&mut next, number, key, &seen);
@@ -45,7 +48,7 @@ pub fn decided(
                 }
                 // The bound is reached.
                 None | Some(Step::Make | Step::Amend) => None,
-                Some(step) => Some(write(step, &next, number, key, &object)),
+                Some(step) => Some(write(step, &next, number, key, &confirmed)),
             },
         };
         let hand = write.map(|write| Hand {
@@ -116,7 +119,7 @@ fn declaration(
     }
 }
 
-/// The status that a verdict without a step leaves; `None`: it says that already.
+/// The status that a verdict without a step leaves; `None`: none is written.
 fn report(
     verdict: Verdict<u8>,
     seen: &Facts<u8, ()>,
@@ -138,6 +141,7 @@ fn report(
             };
             Status {
                 named: true,
+                misnamed: false,
                 told: true,
                 admits: Admits::Yes,
                 conflict: false,
@@ -165,7 +169,7 @@ fn report(
         // Waiting is reported later, or not at all.
         Verdict::Awaiting | Verdict::Held(_) | Verdict::Released => return None,
     };
-    (status != before).then_some(status)
+    Some(status)
 }
 
 /// Checks the gates that are waited for; `None`: nothing is acknowledged.

@@ -166,6 +166,8 @@ impl Protocol {
             Phase::Absent | Phase::Gone => true,
             Phase::Deleting => key.refused && !system.knows_any(index),
             Phase::Declared if !system.exists => true,
+            // Nothing of it was declared, so that no directory puts the name back.
+            Phase::Declared if status.misnamed && !system.store(system.named).knows(index) => true,
             Phase::Declared if key.refused => system.is_restricted(index),
             Phase::Declared => match system.admits {
                 Admits::No => !system.knows_any(index),
@@ -186,7 +188,7 @@ impl Protocol {
                         && (is_bound && (is_wanted || !has_one)
                             || is_loser
                             || is_foreign
-                            || has_one && status.told)
+                            || has_one && status.told && !status.misnamed)
                 }
             },
         }

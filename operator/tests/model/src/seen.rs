@@ -8,7 +8,7 @@ use water_operator_core::key::facts::{
     Restrictions, Rotation, Secret as Found, Spec,
 };
 
-use crate::cluster::{Admits, Object, Phase, Secret};
+use crate::cluster::{Admits, Object, Phase, Secret, Status};
 use crate::gate::Pod;
 use crate::leader::{Claim, Mark, Note};
 use crate::mistake::Mistake;
@@ -16,14 +16,43 @@ use crate::records::{Hashes, TICK, at};
 use crate::system::System;
 use crate::write::begin;
 
-/// Reads the facts; `None`: the directory has to be opened, claimed or rebuilt first.
+/// Returns the object as a pass takes it: a status that names a WaterDataApi which does not exist names the one again
+/// whose directory holds the key. `None`: that cannot be read, and a deletion waits for it.
+pub fn confirmed(
+    system: &System,
+    number: usize,
+    key: usize,
+    object: Object,
+    mistake: Option<Mistake>,
+) -> Option<Object> {
+    if !object.status.misnamed || mistake == Some(Mistake::NamedApiBelieved) {
+        return Some(object);
+    }
+    let leader = &system.leaders[number];
+    let open = leader.open.filter(|open| {
+        let meta = system.store(*open).meta;
+        leader.claim == Claim::Open
+            && system.is_whole(*open)
+            && meta.is_some_and(|meta| meta.term == leader.term)
+    });
+    let Some(open) = open else {
+        return (object.phase != Phase::Deleting).then_some(object);
+    };
+    let status = Status {
+        misnamed: !system.store(open).knows(key),
+        ..object.status
+    };
+    Some(Object { status, ..object })
+}
+
+/// Reads the facts about a confirmed object; `None`: the directory has to be opened, claimed or rebuilt first.
 pub fn seen(
     system: &mut System,
     number: usize,
     key: usize,
+    object: &Object,
     mistake: Option<Mistake>,
 ) -> Option<Facts<u8, ()>> {
-    let object = system.object(number, key);
     let is_deleting = object.phase == Phase::Deleting;
     let found = found(system, number, key);
     let (in_secret, retiring) = match found {
@@ -34,7 +63,7 @@ pub fn seen(
     let made = system.leaders[number].memory[key].made;
     let made = made.filter(|made| is_deleting || system.keys[key].revision_of(*made) >= wanted);
     let status = object.status;
-    let admission = admission(system, is_deleting);
+    let admission = admission(system, is_deleting || status.misnamed);
     let content = |hash, is_edited| match (is_edited, mistake) {
         (true, None) if admission == Admission::Admitted => Found::Edited,
         (true, Some(other)) if other != Mistake::SecretBelieved => Found::Edited,
@@ -50,7 +79,7 @@ pub fn seen(
     named = named.and(others.chain(retiring.map(|(hash, _)| hash)).collect());
     let is_prepared = object.finalizer;
     let directory = if is_prepared {
-        directory(system, number, key, &object, found, named, mistake)?
+        directory(system, number, key, object, found, named, mistake)?
     } else {
         Directory::Unnamed
     };
@@ -71,7 +100,7 @@ pub fn seen(
         is_deleting,
         has_finalizer: object.finalizer,
         is_terminating: false,
-        spec: Some(declared(&object, system.overlap)),
+        spec: Some(declared(object, system.overlap)),
         // Read only of an object that cannot be decoded, which is not modelled.
         restrictions: Restrictions::default(),
         named: set(named),
@@ -105,9 +134,9 @@ pub fn found(system: &System, number: usize, key: usize) -> Secret {
     known
 }
 
-fn admission(system: &System, is_deleting: bool) -> Admission {
+fn admission(system: &System, is_hindered: bool) -> Admission {
     match system.admits {
-        _ if is_deleting || !system.exists => Admission::Hindered,
+        _ if is_hindered || !system.exists => Admission::Hindered,
         Admits::Yes => Admission::Admitted,
         Admits::Hindered => Admission::Hindered,
         Admits::No => Admission::Refused,
@@ -149,6 +178,9 @@ fn directory(
     let is_admitted = system.exists && system.admits == Admits::Yes;
     if !object.status.named && (object.phase == Phase::Deleting || !is_admitted) {
         return Some(Directory::Unnamed);
+    }
+    if object.status.misnamed {
+        return Some(Directory::Lost { gates: false });
     }
     let leader = &system.leaders[number];
     if leader.claim != Claim::Open {

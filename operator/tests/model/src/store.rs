@@ -80,6 +80,12 @@ pub enum Declared {
 }
 
 impl Store {
+    /// Whether it holds hashes of the key, or has held some.
+    pub fn knows(&self, key: usize) -> bool {
+        let mut records = self.records.owned_by(key);
+        records.next().is_some() || self.gone[key] || self.numbers[key] > 0
+    }
+
     pub fn generation(&self) -> u8 {
         self.meta.map_or(0, |meta| meta.generation)
     }

@@ -55,13 +55,17 @@ pub fn written(
             let ledger = object.status.ledger().announce(hash);
             object.status = Status {
                 named: true,
+                misnamed: false,
                 ..object.status.naming(&ledger)
             };
         }),
         Write::Retire(hash, retires) => next.change_object(index, from, |object| {
             let ledger = object.status.ledger();
             let ledger = ledger.retire(hash, at(retires), object.spec.brought);
-            object.status = object.status.naming(&ledger);
+            object.status = Status {
+                misnamed: false,
+                ..object.status.naming(&ledger)
+            };
         }),
         Write::Report(status) => {
             next.change_object(index, from, |object| object.status = status);

@@ -35,6 +35,11 @@ pub struct OwnerSnapshot {
 }
 
 impl OwnerSnapshot {
+    /// Whether the directory holds keys of the owner, or has held some.
+    pub fn is_known(&self) -> bool {
+        self.number > 0 || self.is_gone || !self.records.is_empty()
+    }
+
     /// Declaration of these records by the owner. Everything else that is held is withdrawn, without a tombstone.
     pub fn declaration(
         &self,

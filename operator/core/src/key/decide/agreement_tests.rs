@@ -190,7 +190,8 @@ fn rebuilt(case: &mut Case, former: &Keys) -> Keys {
         former,
         is_hindered: case.admission == Admission::Hindered,
     });
-    if case.admission == Admission::Hindered {
+    let is_generated = case.spec.as_ref().unwrap().material == Material::Generated;
+    if is_generated || case.admission == Admission::Hindered {
         // Nobody has a key that was announced and is not held: a rebuild cannot know that it was not declared.
         let held = open(case).held.keys().copied().collect::<BTreeSet<_>>();
         published.retain(|hash, _| held.contains(hash) || case.ledger.is_revealed(hash));
@@ -233,7 +234,8 @@ fn agree(case: &mut Case) {
         return;
     }
     let is_hindered = case.admission == Admission::Hindered;
-    // Until the status names the next key, the end of one or, of brought ones, the one in force, a rebuild may hold less.
+    // Until the status names the next key, the end of one or, of brought ones, the one in force, a rebuild may hold
+    // less.
     let may_hold_less = match decision {
         Do(Step::Announce { .. } | Step::Retire { .. }) => true,
         Report(Verdict::InForce(hash)) => {

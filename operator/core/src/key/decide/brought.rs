@@ -141,8 +141,8 @@ fn untold<H: Copy + Ord, P>(
     (!facts.ledger.retiring.is_some_and(is_told)).then_some(step)
 }
 
-/// Time from which a replaced hash is refused: the one that the status names, if any, or now where no
-/// overlap is declared any more.
+/// Time from which a replaced hash is refused: the one that the status names, if any, but never later than an overlap
+/// from now, since others may have written it; and now where no overlap is declared any more.
 fn end<H: Copy + Ord, P>(
     facts: &Facts<H, P>,
     spec: &Spec<H, P>,
@@ -150,10 +150,9 @@ fn end<H: Copy + Ord, P>(
     held: Option<&KeyRules<P>>,
     directory: &DirectoryContent<H, P>,
 ) -> Timestamp {
-    match facts.ledger.retiring {
-        Some((told, at)) if told == *before && !spec.rotation.overlap.is_zero() => at,
-        _ => retirement(held, spec, directory),
-    }
+    let latest = retirement(held, spec, directory);
+    let told = facts.ledger.retiring.filter(|(told, _)| told == before);
+    told.map_or(latest, |(_, at)| at.min(latest))
 }
 
 /// Other keys that stay published: the one that is replaced, or else one that was replaced before, in
@@ -171,7 +170,8 @@ fn others<H: Copy + Ord, P: Clone>(
         // A hash that was brought along again meanwhile keeps the end that the status names.
         let named = facts.ledger.retiring.filter(|(named, _)| named == other);
         let named = named.filter(|_| replaced_now != Some(*other));
-        let retires = rules.retires.or(named.map(|(_, at)| at));
+        let latest = || retirement(held.as_ref(), spec, directory);
+        let retires = rules.retires.or(named.map(|(_, at)| at.min(latest())));
         Some((*other, KeyRules { retires, ..rules }))
     });
     let stays = |(other, rules): &(H, KeyRules<P>)| match rules.retires {

@@ -166,7 +166,9 @@ fn settled<H: Copy + Ord, P: Clone + Ord>(
 }
 
 /// Makes another key, publishes it beside the present ones and writes it into the Secret. Until that
-/// write every announced key stays published, since the leader that announced it may still reveal it.
+/// write every key stays published that was declared, since the leader that announced it may still reveal it.
+/// A key that only the status names is not published: others may have written it there, and one that a lost
+/// leader did not declare never comes into the Secret, since its declaration is refused for its term.
 fn renewed<H: Copy + Ord, P: Clone + Ord>(
     facts: &Facts<H, P>,
     spec: &Spec<H, P>,
@@ -180,9 +182,19 @@ fn renewed<H: Copy + Ord, P: Clone + Ord>(
     let is_replaced =
         |hash: &H| ledger.current != Some(*hash) && (ledger.is_revealed(hash) || is_retiring(hash));
     let is_next_announced = facts.made.is_some_and(|made| ledger.names(&made));
-    let before = ledger
-        .current
-        .filter(|hash| ledger.is_revealed(hash) && is_free(hash, directory) && !is_replaced(hash));
+    let in_secret = match facts.secret {
+        Secret::Own(content) => Some(content.hash),
+        _ => None,
+    };
+    let is_witnessed = |hash: &H| {
+        directory.held.contains_key(hash) || [facts.made, in_secret].contains(&Some(*hash))
+    };
+    let before = ledger.current.filter(|hash| {
+        ledger.is_revealed(hash)
+            && is_witnessed(hash)
+            && is_free(hash, directory)
+            && !is_replaced(hash)
+    });
     let is_reissue = is_lost && spec.rotation.revision <= facts.revision();
     let is_begun = !ledger.is_settled();
     let halted = match exhausted(&facts.reissues, directory.now) {
@@ -207,7 +219,7 @@ fn renewed<H: Copy + Ord, P: Clone + Ord>(
         .all()
         .iter()
         .chain(readable.map(|(hash, _)| hash))
-        .filter(|hash| is_free(*hash, directory))
+        .filter(|hash| is_witnessed(hash) && is_free(*hash, directory))
         // Two keys work at most, besides announced ones.
         .filter(|hash| {
             let is_over = is_begun || spec.rotation.overlap.is_zero();
@@ -236,9 +248,11 @@ fn renewed<H: Copy + Ord, P: Clone + Ord>(
     Goal::new(records, then)
 }
 
-/// Time at which the next key may be issued for a lost Secret, if the limit is reached.
+/// Time at which the next key may be issued for a lost Secret, if the limit is reached. One in the future does not
+/// count: others may have written it.
 fn exhausted(reissues: &[Timestamp], now: Timestamp) -> Option<Timestamp> {
-    let ends = reissues.iter().map(|at| at.plus(REISSUES_WITHIN));
+    let past = reissues.iter().filter(|at| **at <= now);
+    let ends = past.map(|at| at.plus(REISSUES_WITHIN));
     let counting: Vec<Timestamp> = ends.filter(|end| *end > now).collect();
     let oldest = counting.iter().min().copied();
     oldest.filter(|_| counting.len() >= REISSUES)

@@ -221,6 +221,31 @@ fn a_successor_that_is_lost_before_the_status_tells_of_it_ends_no_overlap() {
     ]);
 }
 
+/// Others may write a status: in these, nothing else knows key 7.
+#[test]
+#[rustfmt::skip]
+fn a_key_that_only_the_status_names_is_not_published() {
+    let missing = |case: Case| case.with(|case| case.secret = Secret::Missing);
+    let announced = || issued().announced(&[1, 7]);
+    let next = || issued().announced(&[1, 2, 7]).made(2);
+    let current = || missing(issued().announced(&[7]).revealed(&[7]));
+    let current_next = || missing(issued().announced(&[7, 2]).revealed(&[7]).made(2));
+    let readmitted = || issued().declared(raised).held(&[]);
+    check(&[
+        ("announced: another is made", announced(), "Make"),
+        ("published without it", next(), "Declare [1, 2]"),
+        ("and written", next().held(&[1, 2]), "Replace(2) 1 retires 1010"),
+        ("after which the status names it no more", next().held(&[2]).retires(1, SOON).secret(2, Some((1, SOON))), "InForce(2)"),
+        ("before any key", generated().announced(&[7]), "Make"),
+        ("the one in force, while the Secret is missing", current(), "Make"),
+        ("neither with the next one", current_next(), "Declare [1, 2]"),
+        ("nor for an overlap", current_next().held(&[1, 2]), "Reveal(2)"),
+        ("in a directory of nothing", current_next().held(&[]), "Declare [2]"),
+        ("but one that the Secret names, too, which was withdrawn", readmitted(), "Declare [1]"),
+        ("and retires", readmitted().announced(&[1, 2]).held(&[1, 2]).made(2), "Replace(2) 1 retires 1010"),
+    ]);
+}
+
 #[test]
 #[rustfmt::skip]
 fn three_reissues_in_ten_minutes_are_enough() {
@@ -238,6 +263,7 @@ fn three_reissues_in_ten_minutes_are_enough() {
         ("a fourth", lost(&[1, 2, 3], 4), "Refused(ReissueLimit(Timestamp(661000)))"),
         ("until the first is ten minutes old", lost(&[1, 2, 3], 11), "Make"),
         ("the owner's word is no reissue", lost(&[1, 2, 3], 4).declared(raised), "Make"),
+        ("not by times to come, which somebody wrote", lost(&[5, 6, 7], 4), "Make"),
         ("what was announced is carried through", lost(&[1, 2, 3], 4).announced(&[1, 2]).held(&[1, 2]), "Make"),
         (
             "restrictions act meanwhile",
@@ -272,6 +298,8 @@ fn an_edited_brought_hash_rotates_with_overlap() {
         ("then the status says when the old one retires", begun().held(&[1, 2]), "Retire(1) at 1010"),
         ("and the directory", retiring(), "Declare [1 retires 1010, 2]"),
         ("at that time, however late", retiring().noted(1, 1004), "Declare [1 retires 1004, 2]"),
+        ("but never later than an overlap from now", retiring().noted(1, 9000), "Declare [1 retires 1010, 2]"),
+        ("also where a rebuild knew no end", told().held(&[1, 2]).noted(1, 9000), "Declare [1 retires 1010, 2]"),
         ("even where a rebuild has lost the new one", retiring().held(&[1]), "Declare [1, 2]"),
         ("without an overlap it is cut", begun().held(&[1, 2]).declared(cut).noted(1, NOW), "Declare [2]"),
         ("which is told first, too", begun().held(&[1, 2]).declared(cut), "Retire(1) at 1000"),
@@ -294,6 +322,7 @@ fn an_edited_brought_hash_rotates_with_overlap() {
         ("lets the other one retire", back().held(&[1, 2]), "Retire(2) at 1010"),
         ("the old one retires though the new one is revoked", edited().directory(revoked), "Retire(1) at 1010"),
         ("as the status says", edited().directory(revoked).noted(1, SOON), "Declare [1 retires 1010]"),
+        ("but never later than an overlap from now", edited().directory(revoked).noted(1, 9000), "Declare [1 retires 1010]"),
         ("and though it is another's", edited().directory(taken).noted(1, SOON), "Declare [1 retires 1010]"),
         ("the end of another that still works is not forgotten for it", beside(), "Declare [1 retires 1010, 3 retires 1005]"),
         (

@@ -284,7 +284,8 @@ fn a_leader_that_was_lost_may_still_reveal_its_key() {
     let late = |secret| next().held(&[2, 3]).secret(secret, None);
     check(&[
         ("another key is made beside it", lost(), "Make"),
-        ("a wiped Redis gets it back first", generated().announced(&[2]), "Declare [2]"),
+        ("one that was not declared never comes into the Secret, and is not published", generated().announced(&[2]), "Make"),
+        ("nor is it beside the next one", next(), "Declare [3]"),
         ("both are published", next().held(&[2]), "Declare [2, 3]"),
         ("the later one is revealed", next().held(&[2, 3]), "Reveal(3)"),
         ("its Secret stands: the other is withdrawn", late(3), "Declare [3] withdraw {2}"),

@@ -1,0 +1,144 @@
+//! Tests of statuses into which somebody else has written the WaterDataApi: what a key directory holds decides over
+//! revocation, not what a status says.
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use water_keystore::connection::Purpose;
+use water_keystore::{ConnectionSettings, Directory, Instance};
+
+use crate::Result;
+use crate::commands::released;
+use crate::gate::{GRACE, Gate};
+use crate::steps::{
+    NOTHING, becomes, delete, edit, event, holds, message, one_leadership, ready, stalled,
+};
+use crate::world::{API, PATIENCE, World, api, brought, key};
+
+const OTHER: &str = "other";
+
+/// Writes the name of a WaterDataApi into acme's status, or takes the name away.
+fn misname(world: &World, name: Option<&str>) -> Result {
+    let named = name.map(|name| json!({ "name": name, "namespace": world.namespace }));
+    let status = json!({ "status": { "api": named } });
+    world.patch("apikey/acme", &status, &["--subresource=status"])
+}
+
+/// Waits until acme's status names the WaterDataApi that has its key.
+async fn put_back(world: &World) -> Result {
+    let is_back = |key: &Value| key["status"]["api"]["name"] == API;
+    becomes(
+        world,
+        "apikey/acme",
+        "the name of its WaterDataApi",
+        is_back,
+    )
+    .await
+    .map(drop)
+}
+
+#[tokio::test]
+async fn a_status_that_names_no_water_data_api_or_a_missing_one_ends_no_restriction() -> Result {
+    let (world, mut operator) = World::running("misnamed").await?;
+    let issued = world.in_force(&key("acme")).await?;
+    let id = issued["status"]["keyId"].as_str().context("a key id")?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    for (pod, name) in [("operator-1", Some("missing")), ("operator-2", None)] {
+        misname(&world, name)?;
+        put_back(&world).await?;
+        let was_suspended = pod != "operator-1";
+        operator.stop(PATIENCE).await?;
+        misname(&world, name)?;
+        edit(&world, "acme", &json!({ "suspend": !was_suspended }))?;
+        operator = world.operator(pod)?;
+        let state = if was_suspended { "Active" } else { "Suspended" };
+        holds(&world, &[format!("{id} Enterprise {state}")]).await?;
+        put_back(&world).await?;
+        ready(&world, "acme", &format!("True/{state}")).await?;
+    }
+    operator.stop(PATIENCE).await?;
+    misname(&world, Some("missing"))?;
+    delete(&world, "acme")?;
+    let _next = world.operator("operator-3")?;
+    world.gone("apikey/acme").await?;
+    assert_eq!(gate.keys(), 0, "before the ApiKey goes");
+    assert_eq!(world.published().await?, NOTHING);
+    event(&world, "acme", "KeyRevoked").await
+}
+
+#[tokio::test]
+async fn a_deletion_is_not_over_while_a_directory_that_may_hold_the_key_is_silent() -> Result {
+    let (redis, world, operator) = World::on_own_redis("misnamed-silent").await?;
+    world.in_force(&brought("acme", 'a')).await?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    let mut unplanned = key("unplanned");
+    unplanned["spec"]["plan"] = "Typo".into();
+    world.apply(&unplanned)?;
+    stalled(&world, "unplanned", "PlanUnknown").await?;
+    operator.stop(PATIENCE).await?;
+    misname(&world, Some("missing"))?;
+    delete(&world, "acme")?;
+    delete(&world, "unplanned")?;
+    redis.pause()?;
+    let _next = world.operator("operator-1")?;
+    // It never had a key.
+    world.gone("apikey/unplanned").await?;
+    let waits = |key: &Value| {
+        let said = message(key, "Ready");
+        said.contains("cannot be read") && said.contains(API)
+    };
+    becomes(&world, "apikey/acme", "a wait for the directory", waits).await?;
+    redis.resume()?;
+    world.gone("apikey/acme").await?;
+    assert_eq!(gate.keys(), 0, "before the ApiKey goes");
+    assert_eq!(world.published().await?, NOTHING);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_status_that_names_another_water_data_api_moves_no_key_there() -> Result {
+    let start = async |namespace: &str| {
+        let (world, operator) = World::running(namespace).await?;
+        anyhow::Ok((world, operator))
+    };
+    // An operator that starts again sees the status before it has opened both directories.
+    one_leadership("misnamed-other", start, async |world, _| {
+        world.in_force(&brought("acme", 'b')).await?;
+        let mut other = api();
+        other["metadata"]["name"] = OTHER.into();
+        world.apply(&other)?;
+        let place = format!("waterdataapi/{OTHER}");
+        world
+            .condition(&place, "DirectorySynced", "True/Published")
+            .await?;
+        let settings = ConnectionSettings::new(&world.redis_url, None)?;
+        let instance = Instance::new(&world.namespace, OTHER)?;
+        let other = Directory::new(settings.connect(Purpose::Directory), instance);
+        let declared = async || anyhow::Ok(other.observe().await?.meta.map(|meta| meta.seq));
+        let before = declared().await?;
+        misname(world, Some(OTHER))?;
+        put_back(world).await?;
+        ready(world, "acme", "True/Active").await?;
+        holds(world, &["bbbbbbbbbbbb Enterprise Active"]).await?;
+        misname(world, Some(OTHER))?;
+        delete(world, "acme")?;
+        world.gone("apikey/acme").await?;
+        assert_eq!(world.published().await?, NOTHING);
+        // Nothing was ever declared there.
+        assert_eq!(declared().await?, before);
+        event(world, "acme", "KeyRevoked").await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn release_revokes_a_key_whose_status_names_a_missing_water_data_api() -> Result {
+    let (world, operator) = World::running("misnamed-release").await?;
+    world.in_force(&brought("acme", 'c')).await?;
+    operator.stop(PATIENCE).await?;
+    misname(&world, Some("missing"))?;
+    delete(&world, "acme")?;
+    released(&world, false).await?;
+    world.gone("apikey/acme").await?;
+    assert_eq!(world.published().await?, NOTHING);
+    Ok(())
+}
