@@ -362,8 +362,8 @@ fn not_revoked(gathered: &PassInput) -> String {
     let (namespace, name) = place.map_or(("", ""), |place| (&*place.namespace, &*place.name));
     format!(
         "the WaterDataApi {namespace}/{name} does not exist, no pod of its gates was found, and no other key directory \
-         of this operator holds a key of the ApiKey; its own Redis was not reached and may hold the key still: a \
-         WaterDataApi that is created again rebuilds the key directory without it"
+         of this operator that could be read holds a key of the ApiKey; its own Redis was not reached and may hold the \
+         key still: a WaterDataApi that is created again rebuilds the key directory without it"
     )
 }
 

@@ -95,10 +95,7 @@ fn former_membership(
     apis: &[Arc<Installation>],
     scope: Scope,
 ) -> Membership {
-    let place = match &subject.key {
-        Ok(key) => key.issued_at(),
-        Err(_) => subject.status.api.clone(),
-    };
+    let place = subject.issued_at();
     let api = place
         .as_ref()
         .and_then(|place| at(place, apis)?.0.as_ref().ok());

@@ -137,6 +137,15 @@ impl Subject {
         self
     }
 
+    /// The WaterDataApi where its key was issued: the one whose directory was found to hold it, whatever the object
+    /// says.
+    pub fn issued_at(&self) -> Option<ApiName> {
+        match &self.key {
+            Ok(key) if !self.is_misnamed => key.issued_at(),
+            _ => self.status.api.clone(),
+        }
+    }
+
     /// The spec, if the object can be decoded.
     pub fn spec(&self) -> Option<&ApiKeySpec> {
         self.key.as_ref().ok().map(|key| &key.spec)

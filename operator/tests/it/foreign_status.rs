@@ -3,16 +3,19 @@
 
 use anyhow::Context;
 use serde_json::{Value, json};
+use water_harness::Redis;
 use water_keystore::connection::Purpose;
 use water_keystore::{ConnectionSettings, Directory, Instance};
+use water_kit::PatientDirectory;
 
 use crate::Result;
 use crate::commands::released;
 use crate::gate::{GRACE, Gate};
 use crate::steps::{
-    NOTHING, becomes, delete, edit, event, holds, message, one_leadership, ready, stalled,
+    NOTHING, OBJECT, becomes, delete, edit, event, holds, message, one_leadership, ready, says,
+    spoil_api, stalled,
 };
-use crate::world::{API, PATIENCE, World, api, brought, key};
+use crate::world::{API, PATIENCE, World, api, brought, key, redis_secret};
 
 const OTHER: &str = "other";
 
@@ -34,6 +37,23 @@ async fn put_back(world: &World) -> Result {
     )
     .await
     .map(drop)
+}
+
+/// Applies another WaterDataApi, on the Redis at this URL, and returns its key directory, which is complete.
+async fn beside(world: &World, redis_url: &str) -> anyhow::Result<PatientDirectory> {
+    let secret = format!("{OTHER}-redis");
+    world.apply(&redis_secret(&secret, redis_url))?;
+    let mut other = api();
+    other["metadata"]["name"] = OTHER.into();
+    other["spec"]["redis"]["secretRef"]["name"] = secret.into();
+    world.apply(&other)?;
+    let place = format!("waterdataapi/{OTHER}");
+    world
+        .condition(&place, "DirectorySynced", "True/Published")
+        .await?;
+    let settings = ConnectionSettings::new(redis_url, None)?;
+    let instance = Instance::new(&world.namespace, OTHER)?;
+    Ok(Directory::new(settings.connect(Purpose::Directory), instance).into())
 }
 
 #[tokio::test]
@@ -103,16 +123,7 @@ async fn a_status_that_names_another_water_data_api_moves_no_key_there() -> Resu
     // An operator that starts again sees the status before it has opened both directories.
     one_leadership("misnamed-other", start, async |world, _| {
         world.in_force(&brought("acme", 'b')).await?;
-        let mut other = api();
-        other["metadata"]["name"] = OTHER.into();
-        world.apply(&other)?;
-        let place = format!("waterdataapi/{OTHER}");
-        world
-            .condition(&place, "DirectorySynced", "True/Published")
-            .await?;
-        let settings = ConnectionSettings::new(&world.redis_url, None)?;
-        let instance = Instance::new(&world.namespace, OTHER)?;
-        let other = Directory::new(settings.connect(Purpose::Directory), instance);
+        let other = beside(world, &world.redis_url).await?;
         let declared = async || anyhow::Ok(other.observe().await?.meta.map(|meta| meta.seq));
         let before = declared().await?;
         misname(world, Some(OTHER))?;
@@ -128,6 +139,72 @@ async fn a_status_that_names_another_water_data_api_moves_no_key_there() -> Resu
         event(world, "acme", "KeyRevoked").await
     })
     .await
+}
+
+#[tokio::test]
+async fn a_deleted_apikey_is_revoked_though_its_spec_follows_a_lying_status() -> Result {
+    let (world, mut operator) = World::running("misnamed-spec").await?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    for (pod, name, digit) in [("operator-1", "missing", 'e'), ("operator-2", OTHER, 'f')] {
+        world.in_force(&brought("acme", digit)).await?;
+        if name == OTHER {
+            beside(&world, &world.redis_url).await?;
+        }
+        operator.stop(PATIENCE).await?;
+        misname(&world, Some(name))?;
+        edit(&world, "acme", &json!({ "apiRef": { "name": name } }))?;
+        delete(&world, "acme")?;
+        operator = world.operator(pod)?;
+        world.gone("apikey/acme").await?;
+        assert_eq!(gate.keys(), 0, "{name}");
+        assert_eq!(world.published().await?, NOTHING, "{name}");
+    }
+    event(&world, "acme", "KeyRevoked").await
+}
+
+#[tokio::test]
+async fn a_key_whose_directory_is_silent_is_published_in_no_other_one_that_its_status_names()
+-> Result {
+    let (redis, world, _operator) = World::on_own_redis("misnamed-waits").await?;
+    world.in_force(&brought("acme", 'd')).await?;
+    let _gate = Gate::start(&world, "gate-0", GRACE).await?;
+    let other = beside(&world, &Redis::shared().await?.url()).await?;
+    redis.pause()?;
+    misname(&world, Some(OTHER))?;
+    let silent = format!("{}/{API}, which may, cannot be read", world.namespace);
+    // Gates serve it meanwhile.
+    let unknown = "Synced=Unknown/StoreUnavailable";
+    says(&world, "apikey/acme", unknown, &silent).await?;
+    edit(&world, "acme", &json!({ "suspend": true }))?;
+    let waits = "Ready=False/StoreUnavailable";
+    says(&world, "apikey/acme", waits, &silent).await?;
+    assert!(other.stored().await?.is_empty());
+    redis.resume()?;
+    put_back(&world).await?;
+    holds(&world, &["dddddddddddd Enterprise Suspended"]).await?;
+    assert!(other.stored().await?.is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_apikey_that_never_had_a_key_waits_for_no_silent_directory_that_might_have_held_one()
+-> Result {
+    let (redis, world, _operator) = World::on_own_redis("misnamed-never").await?;
+    world.synced().await?;
+    let _gate = Gate::start(&world, "gate-0", GRACE).await?;
+    beside(&world, &Redis::shared().await?.url()).await?;
+    redis.pause()?;
+    let mut named = key("named");
+    named["spec"]["apiRef"] = json!({ "name": OTHER });
+    world.in_force(&named).await?;
+    // Whom it admits cannot be read any more: it might hold keys of an ApiKey that names none, and only the other one
+    // is known to admit that.
+    spoil_api(&world)?;
+    let undecodable = "True/Undecodable";
+    world.condition(OBJECT, "Stalled", undecodable).await?;
+    let issued = world.in_force(&key("unnamed")).await?;
+    assert_eq!(issued["status"]["api"]["name"], OTHER);
+    Ok(())
 }
 
 #[tokio::test]

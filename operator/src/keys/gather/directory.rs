@@ -68,7 +68,7 @@ impl PassInput {
             return Ok(None);
         }
         let read = self.read(epoch, context).await;
-        if self.is_named_by_spec() || self.subject.is_misnamed || is_witness(&read) {
+        if self.is_settled(&read) || self.subject.is_misnamed || is_witness(&read) {
             self.facts.directory = read?;
             return Ok(None);
         }
@@ -122,19 +122,30 @@ impl PassInput {
         Ok(None)
     }
 
-    /// Whether the WaterDataApi is the one that the spec names, which the schema lets nobody change.
+    /// Whether the spec names the WaterDataApi for good. Before the ApiKey goes, the other directories are asked all the
+    /// same: the schema lets nobody change that name, but somebody may have added it after a status that lied.
+    fn is_settled(&self, read: &Result<Directory<KeyHash, PlanName>, KeyError>) -> bool {
+        let has_answered = matches!(read, Ok(Directory::Lost { .. } | Directory::Open(_)));
+        self.is_named_by_spec() && !(self.facts.is_deleting && has_answered)
+    }
+
+    /// Whether the WaterDataApi is the one that the spec names.
     fn is_named_by_spec(&self) -> bool {
         let named = self.subject.spec().and_then(|spec| spec.api_ref.as_ref());
         let named = named.map(|named| named.place(self.subject.namespace()));
         named.is_some() && named == self.place
     }
 
-    /// Whether nothing may be decided while a directory that may hold keys of the ApiKey does not answer: its status or
-    /// its Secret shows that it had a key, and it would be let go, or published for a second time.
+    /// Whether its status or its Secret shows that it had a key.
+    fn had_a_key(&self) -> bool {
+        self.facts.ledger.has_revealed() || matches!(self.facts.secret, Secret::Own(_))
+    }
+
+    /// Whether nothing may be decided while a directory that may hold keys of the ApiKey does not answer: it had a key,
+    /// its spec does not say where, and it would be let go, or published for a second time.
     fn is_to_wait_for_others(&self, read: &Result<Directory<KeyHash, PlanName>, KeyError>) -> bool {
-        let had_a_key =
-            self.facts.ledger.has_revealed() || matches!(self.facts.secret, Secret::Own(_));
-        had_a_key
+        self.had_a_key()
+            && !self.is_named_by_spec()
             && match read {
                 Ok(Directory::Lost { .. } | Directory::Unnamed) => self.facts.is_deleting,
                 Ok(Directory::Open(_)) => true,
