@@ -237,7 +237,7 @@ fn bounds(cluster: Cluster, process: &mut Process) {
             if said.as_ref() != Some(&problem) {
                 warn!(
                     problem,
-                    "the bounds of the portal's rights are not in force; not ready"
+                    "the bounds of the portal's rights are not proven; not ready"
                 );
             }
             said = Some(problem);

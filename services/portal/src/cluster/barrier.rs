@@ -7,6 +7,8 @@ use kube::core::Status;
 
 /// Cause of a refusal in a namespace that is being deleted.
 const TERMINATING: &str = "NamespaceTerminating";
+/// Words of an API server that has just started.
+const STARTING: &str = "not yet ready to handle request";
 /// The longest name of an object.
 const LONGEST: usize = 253;
 
@@ -15,8 +17,12 @@ const LONGEST: usize = 253;
 pub enum Barrier {
     /// ResourceQuota of this name.
     Quota(String),
+    /// Lack of a ResourceQuota, without which the API server gives none of a resource.
+    NoQuota,
     /// ValidatingAdmissionPolicy of this name.
     Policy(String),
+    /// MutatingAdmissionPolicy of this name.
+    MutatingPolicy(String),
     /// Admission webhook of this name.
     Webhook(String),
     /// Deletion of the namespace.
@@ -37,6 +43,7 @@ impl Barrier {
         let words = without_object(&status.message);
         quota(words)
             .or_else(|| policy(words))
+            .or_else(|| mutating_policy(words))
             .or_else(|| webhook(&status.message))
     }
 }
@@ -45,11 +52,18 @@ impl fmt::Display for Barrier {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Quota(name) => write!(formatter, "ResourceQuota {name}"),
+            Self::NoQuota => formatter.write_str("no ResourceQuota allows any"),
             Self::Policy(name) => write!(formatter, "ValidatingAdmissionPolicy {name}"),
+            Self::MutatingPolicy(name) => write!(formatter, "MutatingAdmissionPolicy {name}"),
             Self::Webhook(name) => write!(formatter, "admission webhook {name}"),
             Self::NamespaceEnds => formatter.write_str("the namespace is being deleted"),
         }
     }
+}
+
+/// Whether the API server has just started and refuses what it cannot judge yet.
+pub fn is_starting(status: &Status) -> bool {
+    status.code == 403 && without_object(&status.message) == STARTING
 }
 
 fn ends_namespace(status: &Status) -> bool {
@@ -64,7 +78,9 @@ fn quota(words: &str) -> Option<Barrier> {
     let full = name(words, "exceeded quota: ", ", requested: ");
     // What is used has not been counted yet.
     let new = || name(words, "status unknown for quota: ", ", resources: ");
-    full.or_else(new).map(Barrier::Quota)
+    let none = words.starts_with("insufficient quota to consume: ");
+    let none = none.then_some(Barrier::NoQuota);
+    full.or_else(new).map(Barrier::Quota).or(none)
 }
 
 fn policy(words: &str) -> Option<Barrier> {
@@ -72,6 +88,13 @@ fn policy(words: &str) -> Option<Barrier> {
     let bound = name(words, BEFORE, "' with binding '");
     let unbound = || name(words, BEFORE, "' denied request: ");
     bound.or_else(unbound).map(Barrier::Policy)
+}
+
+/// Returns the policy that changes objects: its message has no object before it.
+fn mutating_policy(words: &str) -> Option<Barrier> {
+    let bound = name(words, "policy '", "' with binding '");
+    let unbound = || name(words, "policy \"", "\" denied request: ");
+    bound.or_else(unbound).map(Barrier::MutatingPolicy)
 }
 
 fn webhook(message: &str) -> Option<Barrier> {
@@ -139,6 +162,8 @@ mod tests {
         ] {
             assert_eq!(forbidden(words), quota, "{words}");
         }
+        let none = "insufficient quota to consume: count/apikeys.waterdata.dev";
+        assert_eq!(forbidden(none), Some(Barrier::NoQuota));
     }
 
     #[test]
@@ -162,6 +187,20 @@ mod tests {
             named(422, "Invalid", bare, &json!([])),
             policy("keys.example")
         );
+    }
+
+    #[test]
+    fn a_policy_that_changes_objects_is_known_by_its_name() {
+        let known = Some(Barrier::MutatingPolicy("keys.example".to_owned()));
+        for message in [
+            "policy 'keys.example' with binding 'keys-here' denied request: no such key",
+            r#"policy "keys.example" denied request: no such key"#,
+        ] {
+            for (code, reason) in [(403, "Forbidden"), (422, "Invalid")] {
+                let named = named(code, reason, message, &json!([]));
+                assert_eq!(named, known, "{message}");
+            }
+        }
     }
 
     #[test]
@@ -227,9 +266,14 @@ mod tests {
     fn what_is_logged_of_a_rule_is_its_kind_and_its_name() {
         for (barrier, text) in [
             (Barrier::Quota("a".to_owned()), "ResourceQuota a"),
+            (Barrier::NoQuota, "no ResourceQuota allows any"),
             (
                 Barrier::Policy("b".to_owned()),
                 "ValidatingAdmissionPolicy b",
+            ),
+            (
+                Barrier::MutatingPolicy("b".to_owned()),
+                "MutatingAdmissionPolicy b",
             ),
             (Barrier::Webhook("c.d".to_owned()), "admission webhook c.d"),
             (Barrier::NamespaceEnds, "the namespace is being deleted"),

@@ -84,8 +84,10 @@ impl Rules {
 /// Problem of a write that the API server did not take.
 pub fn unwritten(error: ClusterError) -> Problem {
     let detail = match error.barrier() {
-        Some(Barrier::Quota(_)) => texts::platform_is_full(),
-        Some(Barrier::Policy(_) | Barrier::Webhook(_)) => texts::platform_refuses(),
+        Some(Barrier::Quota(_) | Barrier::NoQuota) => texts::platform_is_full(),
+        Some(Barrier::Policy(_) | Barrier::MutatingPolicy(_) | Barrier::Webhook(_)) => {
+            texts::platform_refuses()
+        }
         Some(Barrier::NamespaceEnds) => texts::platform_ends(),
         None => return error.into(),
     };

@@ -47,7 +47,7 @@ pub async fn create(
         keys.give_back(reservation).await;
     }
     let created = match created {
-        Err(error) if error.is_conflict() => {
+        Err(error) if error.is_name_taken() => {
             let other = keys.cluster.key(member, &object.name_any()).await?;
             let other = other.filter(|key| has_hash(key, &fresh));
             return other.map_or_else(|| Err(taken()), |key| existing(&key, now));

@@ -1,7 +1,7 @@
 //! Rules of the platform stop writes of the portal: the reader is told, and the log names the rule.
 
 use serde_json::json;
-use water_harness::wait_until;
+use water_harness::{Fault, Interceptor, Moment, Which, wait_until};
 use water_http::Code;
 use water_keystore::Allowance;
 use water_kit::SOON;
@@ -9,13 +9,18 @@ use water_kit::SOON;
 use super::NOBODY;
 use super::world::{Answer, Made, World};
 use crate::keys::context::unwritten;
-use crate::sample::manager;
+use crate::sample::{connected, manager};
 
 const REFUSED: (u16, &str) = (409, "refused_by_platform");
 
-/// Applies a policy that refuses every write of a key in the world's namespace, and waits until it does.
-async fn refuses_writes(world: &World, of: &str) {
-    let name = format!("refuses-{}", world.namespace);
+/// Returns the name of the world's policy that is not the chart's.
+fn foreign(world: &World) -> String {
+    format!("refuses-{}", world.namespace)
+}
+
+/// Applies a policy that refuses every write of a key in the world's namespace, for this reason. It acts a moment later.
+fn applies_policy(world: &World, reason: &str) {
+    let name = foreign(world);
     let group = "admissionregistration.k8s.io/v1";
     let here = json!({ "matchLabels": { "kubernetes.io/metadata.name": world.namespace } });
     let policy = json!({
@@ -28,7 +33,7 @@ async fn refuses_writes(world: &World, of: &str) {
                     "operations": ["CREATE", "UPDATE", "DELETE"],
                 }],
             },
-            "validations": [{ "expression": "false", "message": "no keys on Fridays" }],
+            "validations": [{ "expression": "false", "message": "no keys on Fridays", "reason": reason }],
         },
     });
     let binding = json!({
@@ -38,6 +43,12 @@ async fn refuses_writes(world: &World, of: &str) {
     for manifest in [policy, binding] {
         world.cluster.apply(&manifest.to_string()).unwrap();
     }
+}
+
+/// Applies the policy, and waits until it refuses an edit of a key.
+async fn refuses_writes(world: &World, of: &str) {
+    applies_policy(world, "Invalid");
+    let name = foreign(world);
     let same = json!({ "metadata": { "labels": { "none": null } } });
     let refused = async || {
         let edited = world.objects.edit(of, &same);
@@ -48,6 +59,64 @@ async fn refuses_writes(world: &World, of: &str) {
     wait_until("the policy of the test", SOON, refused)
         .await
         .unwrap();
+}
+
+#[tokio::test]
+async fn the_refusal_of_another_policy_proves_no_bounds() {
+    let world = World::new("foreign").await;
+    let binding = format!("validatingadmissionpolicybinding/{}-water", world.namespace);
+    world.cluster.kubectl(&["delete", &binding]).unwrap();
+    // The reason that the chart's policy gives.
+    applies_policy(&world, "Forbidden");
+    let rule = format!("ValidatingAdmissionPolicy {}", foreign(&world));
+    let expected = format!("the platform refused to try the bounds of its rights: {rule}");
+    let named = async || {
+        let tried = world.keys.cluster.is_bounded().await;
+        let said = tried.err().map(|error| error.to_string());
+        anyhow::ensure!(said.as_ref() == Some(&expected), "{said:?}");
+        Ok(())
+    };
+    wait_until("the policy of the test", SOON, named)
+        .await
+        .unwrap();
+}
+
+/// Creates a key through a replica whose API server answers the creation with this status.
+async fn answered(world: &World, code: u16, reason: &str, message: &str) -> Answer {
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": message, "reason": reason, "code": code,
+    });
+    let (status, line) = (status.to_string(), format!("HTTP/1.1 {code} {reason}"));
+    let length = status.len();
+    let head = format!(
+        "{line}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
+    let mut interceptor = Interceptor::default();
+    let keys = world.replica(&mut interceptor).await;
+    connected(&keys.usage).await;
+    let fault = Fault::Answer((head + &status).into());
+    interceptor.order(Which::Every("POST /apis"), Moment::BeforeDelivery, fault);
+    let body = Made::new(1).body();
+    Answer::ask(&keys, &manager("acme"), "POST", &["keys"], body).await
+}
+
+#[tokio::test]
+async fn a_creation_that_only_came_at_the_wrong_moment_may_be_sent_again() {
+    let world = World::new("moment").await;
+    let acme = manager("acme");
+    let together = "Operation cannot be fulfilled on resourcequotas \"keys\": the object has been modified; please \
+                    apply your changes to the latest version and try again";
+    let starting = "apikeys.waterdata.dev \"acme-1\" is forbidden: not yet ready to handle request";
+    for (code, reason, message) in [(409, "Conflict", together), (403, "Forbidden", starting)] {
+        let answer = answered(&world, code, reason, message).await;
+        let expected = (503, "dependency_unavailable");
+        assert_eq!(answer.code(), expected, "{answer:?}");
+        assert!(answer.retry_after.is_some(), "{answer:?}");
+    }
+    world.created(&acme, &Made::new(1)).await;
+    // What was not written is not counted.
+    assert_eq!(world.takes_all(&acme, Allowance::Creations).await, 29);
 }
 
 fn detail(answer: &Answer) -> &str {
