@@ -1,7 +1,7 @@
 //! Answers in JSON, which no cache keeps.
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::header::{ACCEPT_RANGES, CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
 use serde::Serialize;
 
@@ -23,7 +23,11 @@ pub fn accepted() -> Response {
 fn unstored(status: StatusCode, body: Bytes) -> Response {
     let mut answer = Response::new(body);
     *answer.status_mut() = status;
-    let no_store = HeaderValue::from_static("no-store");
-    answer.headers_mut().insert(CACHE_CONTROL, no_store);
+    let headers = answer.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if status == StatusCode::OK {
+        // As other answers have it: none is sent in parts (RFC 9110 §14.3).
+        headers.insert(ACCEPT_RANGES, HeaderValue::from_static("none"));
+    }
     answer
 }

@@ -17,6 +17,8 @@ const ICON: &str = "/drop.svg";
 pub enum Notice {
     /// The sign-in is not one that this browser began a moment ago.
     NotBegun,
+    /// The address of the sign-in names the page to come back to twice.
+    Parameters,
     /// The identity provider refused the sign-in.
     Refused,
     /// The identity provider does not answer.
@@ -63,7 +65,7 @@ impl Notice {
 
     fn status(self) -> StatusCode {
         match self {
-            Self::NotBegun | Self::Refused => StatusCode::BAD_REQUEST,
+            Self::NotBegun | Self::Parameters | Self::Refused => StatusCode::BAD_REQUEST,
             Self::Claims => StatusCode::FORBIDDEN,
             Self::ClientRefused | Self::NotBelieved => StatusCode::BAD_GATEWAY,
             Self::ProviderAway | Self::StoreAway => StatusCode::SERVICE_UNAVAILABLE,
@@ -90,6 +92,12 @@ impl Notice {
             (Self::NotBegun, French) => {
                 "Cette connexion n’a pas été commencée dans ce navigateur, a déjà servi, ou a duré \
                  plus de dix minutes."
+            }
+            (Self::Parameters, English) => {
+                "The address of this sign-in has the parameter “to” twice: give it once."
+            }
+            (Self::Parameters, French) => {
+                "L’adresse de cette connexion a deux fois le paramètre « to » : donnez-le une fois."
             }
             (Self::Refused, English) => "The identity provider did not sign you in.",
             (Self::Refused, French) => "Le fournisseur d’identité ne vous a pas connecté.",
@@ -170,6 +178,7 @@ mod tests {
     fn every_sentence_is_safe_to_stand_in_a_page() {
         let all = [
             Notice::NotBegun,
+            Notice::Parameters,
             Notice::Refused,
             Notice::ProviderAway,
             Notice::ClientRefused,

@@ -92,8 +92,8 @@ impl SignIn {
         query: &Query<'_>,
         now: Timestamp,
     ) -> Result<Response, Failure> {
+        let to = pages::own(asked(query)?);
         let metadata = self.provider.metadata().await?;
-        let to = pages::own(query.get("to").ok().flatten());
         let pending = Pending::new(to, now)?;
         let challenge = Sha256::digest(&pending.verifier);
         let challenge = BASE64_URL_SAFE_NO_PAD.encode(challenge);
@@ -134,16 +134,25 @@ impl SignIn {
     /// counted, and not logged.
     pub async fn refuse(&self, request: &RequestHead, now: Timestamp) -> Response {
         self.metrics.sign_in("state");
-        let home = self.home(request, now).await;
-        home.unwrap_or_else(|| Notice::NotBegun.into_response(&request.headers, &request.id))
+        match self.home(request, now).await {
+            Ok(Some(home)) => home,
+            Ok(None) => Notice::NotBegun.into_response(&request.headers, &request.id),
+            Err(failure) => failure.answer(request),
+        }
     }
 
-    /// Returns the way home, if the reader is signed in: they have loaded the way back again, or clicked twice. None
+    /// Returns the way home, if the reader is signed in: they have loaded the way back again, or clicked twice. Fails
     /// while Redis is away.
-    async fn home(&self, request: &RequestHead, now: Timestamp) -> Option<Response> {
+    async fn home(
+        &self,
+        request: &RequestHead,
+        now: Timestamp,
+    ) -> Result<Option<Response>, Failure> {
         // A page of another site can send them here: that is no use of a session.
-        let found = self.sessions.find(&request.headers, now, Use::Poll).await;
-        found.ok()?.and_then(|_| see(HOME).ok())
+        match self.sessions.find(&request.headers, now, Use::Poll).await? {
+            Some(_) => Ok(Some(see(HOME)?)),
+            None => Ok(None),
+        }
     }
 
     /// Answers `GET /auth/callback`, back from the identity provider. The sign-in is used up, whatever
@@ -160,16 +169,20 @@ impl SignIn {
         self.metrics.sign_in(reason.unwrap_or("signed_in"));
         let mut answer = match outcome {
             Ok(answer) => answer,
-            Err(failure) => {
-                let home = match failure.reason {
-                    STATE_USED => self.home(request, now).await,
-                    _ => None,
-                };
-                home.unwrap_or_else(|| failure.answer(request))
-            }
+            Err(failure) if failure.reason == STATE_USED => self.again(request, failure, now).await,
+            Err(failure) => failure.answer(request),
         };
         answer.headers_mut().append(SET_COOKIE, pending.clear());
         answer
+    }
+
+    /// Answers a second return of a sign-in of this browser.
+    async fn again(&self, request: &RequestHead, used: Failure, now: Timestamp) -> Response {
+        match self.home(request, now).await {
+            Ok(Some(home)) => home,
+            Ok(None) => used.answer(request),
+            Err(failure) => failure.answer(request),
+        }
     }
 
     async fn arrive(
@@ -255,6 +268,12 @@ impl SignIn {
             ends: self.sessions.end_of(now),
         })
     }
+}
+
+/// Returns the page that a sign-in names. Other parameters are ignored: whoever begins one adds its own.
+fn asked<'a>(query: &'a Query<'_>) -> Result<Option<&'a str>, Failure> {
+    let to = query.get("to");
+    to.map_err(|problem| Failure::new(Notice::Parameters, problem.code().as_str()))
 }
 
 /// Answers 303: the browser does not repeat the POST at the next page.

@@ -114,7 +114,13 @@ impl Site {
     }
 
     async fn asks(&self, reader: &Reader, account: &str, request: &Request) -> Answer {
-        let Request { method, rest, body } = request;
+        let target = format!("/account/v1/accounts/{account}/{}", request.rest);
+        self.sends(reader, &target, request).await
+    }
+
+    /// Sends a request to this target, whatever its own path is.
+    async fn sends(&self, reader: &Reader, target: &str, request: &Request) -> Answer {
+        let Request { method, body, .. } = request;
         let body = if body.is_null() {
             String::new()
         } else {
@@ -122,11 +128,11 @@ impl Site {
         };
         let (cookie, length) = (&reader.cookie, body.len());
         let head = format!(
-            "{method} /account/v1/accounts/{account}/{rest} HTTP/1.1\r\nHost: water.example\r\n\
+            "{method} {target} HTTP/1.1\r\nHost: water.example\r\n\
              X-Request-Id: {ID}\r\nCookie: {cookie}\r\nSec-Fetch-Site: same-origin\r\nContent-Type: application/json\r\n"
         );
         let length = match *method {
-            "GET" => String::new(),
+            "GET" | "HEAD" => String::new(),
             _ => format!("Content-Length: {length}\r\n"),
         };
         let mut client = HttpClient::connect(self.address).await.unwrap();
@@ -134,7 +140,11 @@ impl Site {
             .send(format!("{head}{length}\r\n{body}"))
             .await
             .unwrap();
-        client.answer().await.unwrap()
+        let answer = match *method {
+            "HEAD" => client.answer_to_head().await,
+            _ => client.answer().await,
+        };
+        answer.unwrap()
     }
 }
 
@@ -223,6 +233,7 @@ async fn whatever_is_not_the_readers_is_404_alike_but_for_the_request_id() {
                     .asks(&reader, reader.account, &request("GET", rest, Value::Null))
                     .await;
                 assert_eq!(answer.status, 200, "{answer:?}");
+                assert_eq!(answer.header("accept-ranges"), Some("none"), "{rest}");
                 let text = answer.text().unwrap();
                 assert!(
                     !text.contains(other) && !text.contains(foreign.as_str()),
@@ -246,15 +257,32 @@ async fn whatever_is_not_the_readers_is_404_alike_but_for_the_request_id() {
 async fn a_parameter_that_a_path_of_an_account_does_not_have_is_refused() {
     let site = Site::start("portal-parameters").await;
     let reader = site.reader("acme", Role::Manager).await;
-    for asked in all("no-such-key") {
-        let (method, rest) = (asked.method, format!("{}?limit%20=1", asked.rest));
-        let answer = site.asks(&reader, "acme", &Request { rest, ..asked }).await;
-        let body = answer.json().unwrap();
-        assert_eq!(
-            (answer.status, &body["code"], &body["parameter"]),
-            (400, &json!("invalid_parameter"), &Value::Null),
-            "{method} {answer:?}"
-        );
+    let mut targets: Vec<(String, Request)> = all("no-such-key")
+        .into_iter()
+        .map(|asked| {
+            let path = format!("/account/v1/accounts/acme/{}", asked.rest);
+            (path, asked)
+        })
+        .collect();
+    let session = request("GET", "", Value::Null);
+    targets.push(("/account/v1/session".to_owned(), session));
+    for (path, asked) in targets {
+        for (query, named) in [("limit%0A=1", Value::Null), ("colour=red", json!("colour"))] {
+            let target = format!("{path}?{query}");
+            let answer = site.sends(&reader, &target, &asked).await;
+            let body = answer.json().unwrap();
+            assert_eq!(
+                (answer.status, &body["code"], &body["parameter"]),
+                (400, &json!("invalid_parameter"), &named),
+                "{} {target} {answer:?}",
+                asked.method
+            );
+            if asked.method == "GET" {
+                let head = request("HEAD", "", Value::Null);
+                let answer = site.sends(&reader, &target, &head).await;
+                assert_eq!(answer.status, 400, "HEAD {target} {answer:?}");
+            }
+        }
     }
 }
 

@@ -26,6 +26,13 @@ async fn fault_43_redis_away_and_back_keeps_everybody_signed_in() {
         assert!(answer.header("retry-after").is_some(), "{target}");
         assert_eq!(anna.cookies, kept, "{target}");
     }
+    // Without the session nobody knows whether this is a second return of its reader.
+    let answer = anna.back("of-no-sign-in", "used").await;
+    assert_eq!(answer.status, 503, "{answer:?}");
+    assert_eq!(answer.header("retry-after"), Some("2"));
+    assert_eq!(anna.cookies, kept);
+    let stranger = portal.browser().back("of-no-sign-in", "used").await;
+    assert_eq!(stranger.status, 400, "it needs no Redis");
     assert!(portal.is_ready(), "somebody has to say so");
     assert_eq!(anna.get("/docs").await.status, 200, "pages need no Redis");
     redis.resume().unwrap();

@@ -75,6 +75,23 @@ async fn the_way_to_the_provider_has_all_that_the_flow_needs() {
 }
 
 #[tokio::test]
+async fn a_sign_in_names_the_page_to_come_back_to_once() {
+    let portal = Running::start().await;
+    let mut browser = portal.browser();
+    let english = [("Accept-Language", "en")];
+    let target = "/auth/sign-in?to=/docs&to=/keys";
+    let answer = browser.ask("GET", target, &english, "").await;
+    assert_eq!(answer.status, 400);
+    assert!(browser.cookies.is_empty());
+    let page = answer.text().unwrap();
+    assert!(page.contains("twice: give it once"), "{page}");
+    // As a site that begins a sign-in, or a tracker, writes it.
+    let more =
+        "/auth/sign-in?iss=https%3A%2F%2Fid.example&login_hint=anna&organization=acme&fbclid=a";
+    assert_eq!(browser.get(more).await.status, 303);
+}
+
+#[tokio::test]
 async fn a_state_that_this_browser_did_not_begin_signs_nobody_in() {
     let portal = Running::start().await;
     let (mut mine, mut other) = (portal.browser(), portal.browser());
@@ -193,6 +210,7 @@ async fn problems_are_in_the_readers_language_and_nothing_else_varies_by_it() {
         let vary = answer.header("vary").unwrap_or_default();
         assert_eq!(answer.status, 200, "{target}");
         assert!(!vary.contains("Language"), "{target}: {vary}");
+        assert_eq!(answer.header("accept-ranges"), Some("none"), "{target}");
     }
 }
 
