@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use water_domain::AccountId;
+use water_runtime::line_end::is_line_end;
 
 use crate::as_of::AsOf;
 use crate::report::Form;
@@ -84,7 +85,7 @@ pub struct LoadArguments {
     #[arg(long, value_name = "DATE")]
     pub as_of: Option<AsOf>,
     /// The data's source, for the provenance [default: the file's name]
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = label)]
     pub source: Option<String>,
     /// A public link to the data's source, which clients see
     #[arg(long, value_name = "URL", value_parser = link, requires = "source")]
@@ -300,8 +301,9 @@ const LONGEST: usize = 200;
 
 /// Checks a text that clients are shown.
 fn label(text: &str) -> Result<String, &'static str> {
+    let breaks = |character: char| character.is_control() || is_line_end(character);
     match text.trim() == text && !text.is_empty() && text.chars().count() <= LONGEST {
-        true if !text.contains(char::is_control) => Ok(text.to_owned()),
+        true if !text.contains(breaks) => Ok(text.to_owned()),
         _ => Err("write at most 200 characters on one line, without white space around them"),
     }
 }
@@ -350,8 +352,15 @@ mod tests {
             assert!(link(bad).is_err(), "{bad}");
         }
         assert!(label("Licence Ouverte 2.0").is_ok());
-        for bad in ["", " x", "a\nb", &"x".repeat(201)] {
+        for bad in ["", " x", "a\nb", "a\u{2028}b", "a\u{85}b", &"x".repeat(201)] {
             assert!(label(bad).is_err(), "{bad}");
         }
+        let load = ["water-ingest", "load", "stress", "-"];
+        let words = load.into_iter().chain(["--source", "a\u{2028}b"]);
+        let refused = Arguments::try_parse_from(words).unwrap_err().to_string();
+        assert!(
+            refused.contains("--source <TEXT>") && refused.contains("on one line"),
+            "{refused}"
+        );
     }
 }

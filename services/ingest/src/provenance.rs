@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use water_database::writer::Provenance;
+use water_runtime::line_end::is_line_end;
 
 use crate::failure::Failure;
 use crate::summary;
@@ -71,10 +72,10 @@ fn cells(load: &Provenance) -> [String; 11] {
     ]
 }
 
-/// Replaces control characters: a loader's text can neither steer the terminal nor break the line.
+/// Replaces control characters and line ends: a loader's text can neither steer the terminal nor break the line.
 fn printable(text: &str) -> String {
     let shown = |character: char| {
-        if character.is_control() {
+        if character.is_control() || is_line_end(character) {
             char::REPLACEMENT_CHARACTER
         } else {
             character
@@ -124,10 +125,10 @@ LOADED AT                 DATASET   AS OF                     ROWS        INSERT
     #[test]
     fn a_loaders_words_do_not_steer_the_terminal() {
         let mut load = load("stress", 96);
-        load.source = "\u{1b}[2Jgone\nnext".to_owned();
+        load.source = "\u{1b}[2Jgone\nnext\u{2028}line".to_owned();
         let table = table(&[load]);
         assert!(
-            table.ends_with("\u{fffd}[2Jgone\u{fffd}next\n"),
+            table.ends_with("\u{fffd}[2Jgone\u{fffd}next\u{fffd}line\n"),
             "{table:?}"
         );
     }

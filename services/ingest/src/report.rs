@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use serde::Serialize;
+use water_runtime::json;
 
 /// Form of messages.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -49,7 +50,7 @@ impl Remark<'_> {
     /// The remark as one line, without its line end.
     pub fn line(&self, form: Form) -> String {
         match form {
-            Form::Json => serde_json::to_string(self).expect("text and numbers are always JSON"),
+            Form::Json => String::from_utf8(json::to_vec(self)).expect("JSON is UTF-8"),
             Form::Text => self.text(),
         }
     }
@@ -89,4 +90,26 @@ fn say(form: Form, severity: Severity, file: Option<&str>, message: &str) {
         message,
     };
     eprintln!("{}", remark.line(form));
+}
+
+#[cfg(test)]
+mod tests {
+    use water_runtime::line_end::is_line_end;
+
+    use super::*;
+
+    #[test]
+    fn a_remark_is_one_line_of_json_whatever_line_ends_a_reader_counts() {
+        let remark = Remark {
+            severity: Severity::Note,
+            file: Some("a\u{2028}b.csv"),
+            line: None,
+            column: None,
+            message: "c\u{85}d\n",
+        };
+        let line = remark.line(Form::Json);
+        assert!(!line.contains(is_line_end), "{line:?}");
+        let read: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(read["file"], "a\u{2028}b.csv");
+    }
 }

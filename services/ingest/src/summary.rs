@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use water_database::writer::{Difference, Outcome};
 use water_domain::Timestamp;
+use water_runtime::json;
 
 use crate::failure::Failure;
 
@@ -115,9 +116,7 @@ impl Summary {
 
 /// Writes one JSON document and a line end.
 pub fn print(document: &impl Serialize) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    serde_json::to_writer(&mut out, document)
-        .map_err(io::Error::from)
-        .map_err(Failure::Output)?;
-    writeln!(out).map_err(Failure::Output)
+    let mut line = json::to_vec(document);
+    line.push(b'\n');
+    io::stdout().write_all(&line).map_err(Failure::Output)
 }

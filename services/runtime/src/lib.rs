@@ -35,6 +35,8 @@
 
 pub mod admin;
 mod descriptors;
+pub mod json;
+pub mod line_end;
 pub mod listener;
 pub mod process;
 pub mod program;

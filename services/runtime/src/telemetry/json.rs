@@ -13,6 +13,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
 use super::{Lines, moment};
+use crate::json;
 
 thread_local! {
     /// The last line's memory, taken for the next one.
@@ -56,7 +57,7 @@ impl Fields<'_> {
         self.0.extend_from_slice(b",\"");
         self.0.extend_from_slice(field.name().as_bytes());
         self.0.extend_from_slice(b"\":");
-        serde_json::to_writer(&mut *self.0, &value).expect("texts and numbers are always JSON");
+        json::append(&value, self.0);
     }
 }
 
@@ -95,6 +96,7 @@ mod tests {
     use tracing::warn;
 
     use super::*;
+    use crate::line_end::is_line_end;
     use crate::telemetry::subscriber;
 
     /// Hands each write to the test.
@@ -124,8 +126,9 @@ mod tests {
         lines.close();
         // The writing thread ends once everything is out, and its sender with it.
         let line: Vec<u8> = receiver.iter().flatten().collect();
-        assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
-        serde_json::from_slice(&line).unwrap()
+        let line = String::from_utf8(line).unwrap();
+        assert_eq!(line.matches(is_line_end).count(), 1, "{line:?}");
+        serde_json::from_str(&line).unwrap()
     }
 
     #[test]
@@ -133,12 +136,12 @@ mod tests {
         let line = logged(|| {
             warn!(
                 account.id = "acme", count = 3u16, delta = -1, ratio = 0.5, open = true,
-                nothing = None::<u64>, address = ?("::1", 80), "a \"quoted\"\nmessage of {}", "two lines"
+                nothing = None::<u64>, address = ?("::1", 80), "a \"quoted\"\nmessage of {}", "two\u{2028}lines\u{85}"
             );
         });
         let expected = json!({
             "level": "WARN", "target": "water_runtime::telemetry::json::tests",
-            "message": "a \"quoted\"\nmessage of two lines", "account.id": "acme", "count": 3,
+            "message": "a \"quoted\"\nmessage of two\u{2028}lines\u{85}", "account.id": "acme", "count": 3,
             "delta": -1, "ratio": 0.5, "open": true, "address": "(\"::1\", 80)",
         });
         let mut line = line.as_object().unwrap().clone();

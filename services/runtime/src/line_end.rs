@@ -2,7 +2,7 @@
 
 /// Checks for a character at which Python's `str.splitlines` ends a line, which are the most of any reader: httpx reads
 /// NDJSON with it, and programs split CSV with it before they parse.
-pub(crate) fn is_line_end(character: char) -> bool {
+pub fn is_line_end(character: char) -> bool {
     matches!(
         character,
         '\n'..='\r' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}'

@@ -1,4 +1,4 @@
-//! Bodies in JSON that every reader of lines takes for one line.
+//! JSON that every reader of lines takes for one line: bodies, the log, and what programs print.
 
 use std::io::{self, Write};
 
@@ -33,18 +33,18 @@ impl Formatter for OneLine {
     }
 }
 
-/// Returns a body as JSON.
+/// Returns a value as JSON.
 pub fn to_vec(body: &(impl Serialize + ?Sized)) -> Vec<u8> {
     let mut json = Vec::with_capacity(128);
     append(body, &mut json);
     json
 }
 
-/// Appends a body, or a line of one, as JSON.
+/// Appends a value, or a line of many, as JSON.
 pub fn append(body: &(impl Serialize + ?Sized), json: &mut Vec<u8>) {
     let mut serializer = Serializer::with_formatter(json, OneLine);
     body.serialize(&mut serializer)
-        .expect("bodies are texts, numbers and records of them");
+        .expect("values are texts, numbers and records of them");
 }
 
 #[cfg(test)]
