@@ -36,8 +36,9 @@ const RETRY_SECONDS: u64 = 2;
 const FIELDS: usize = 16;
 const LENGTH: usize = 512;
 
-/// The longest unknown name of a parameter that is repeated in an answer. The shortest key has a character more.
-const LONGEST_NAME: usize = 31;
+/// The longest unknown name of a parameter that is repeated in an answer. The shortest key has 32 characters, of which the
+/// last two may be the padding of Base64, which ends a name.
+const LONGEST_NAME: usize = 29;
 
 /// Methods of resources that can only be read.
 const READS: &str = "GET, HEAD";
@@ -120,8 +121,7 @@ impl Problem {
             Some(meant) => texts::misspelt_parameter(meant, &parameters.join(", ")),
         };
         // A longer name may be a key, and is no misspelling.
-        let is_name =
-            name.len() <= LONGEST_NAME && name.bytes().all(|byte| byte.is_ascii_graphic());
+        let is_name = name.len() <= LONGEST_NAME && name.chars().all(is_seen);
         Self {
             parameter: is_name.then(|| Cow::Owned(name.to_owned())),
             ..Self::new(Code::InvalidParameter, detail)
@@ -390,6 +390,12 @@ impl<E: Fault> From<E> for Problem {
             Self::internal(fault)
         }
     }
+}
+
+/// Checks for a character that is shown as it is: ASCII, or a Latin letter with an accent.
+fn is_seen(character: char) -> bool {
+    let is_letter = character.is_alphabetic() && character < '\u{250}';
+    character == ' ' || character.is_ascii_graphic() || is_letter
 }
 
 /// Runs a handler; a panic in it is a bug, and is answered like any other.

@@ -105,25 +105,60 @@ fn is_part(name: &str, other: &str) -> bool {
     name.len() >= PART && (other.starts_with(name) || other.ends_with(name))
 }
 
-/// Returns the parameter that a name was probably meant to be: one with other case, separators or brackets, one that begins or
-/// ends with it or it with that, or one that is similar.
+/// Names before the brackets in which JSON:API has a parameter, as in `filter[dept]`.
+const FAMILIES: [&str; 3] = ["", "filter", "page"];
+
+/// Returns the parameter that a name was probably meant to be: the one that is most like it, or like what it has in
+/// brackets.
 fn nearest(name: &str, known: &[&'static str]) -> Option<&'static str> {
-    let bare = |text: &str| {
-        let text = text.split('[').next().unwrap_or_default();
-        text.replace(['_', '-', '.'], "").to_lowercase()
+    let name = match name.split_once('[') {
+        Some((family, rest)) if FAMILIES.contains(&family) => rest.trim_end_matches(']'),
+        Some((before, _)) => before,
+        None => name,
     };
     let name = bare(name);
-    let likeness = |known: &&'static str| {
-        let known = bare(known);
-        match &name {
-            name if *name == known => 1.0,
-            name if is_part(name, &known) || is_part(&known, name) => 0.99,
-            name => strsim::jaro_winkler(name, &known),
-        }
-    };
-    let rated = known.iter().map(|known| (likeness(known), *known));
+    let singular = name.strip_suffix('s').unwrap_or(&name);
+    let rated = known.iter().map(|known| {
+        let bare = bare(known);
+        (
+            likeness(&name, &bare).max(likeness(singular, &bare)),
+            *known,
+        )
+    });
     let best = rated.max_by(|(one, _), (other, _)| one.total_cmp(other));
     best.and_then(|(likeness, known)| (likeness >= LIKE).then_some(known))
+}
+
+/// Returns a name without what is often written in another way: case, separators and accents.
+fn bare(name: &str) -> String {
+    let is_combined = |character: &char| ('\u{300}'..='\u{36f}').contains(character);
+    let name = name.replace(['_', '-', '.'], "").to_lowercase();
+    let letters = name.chars().filter(|character| !is_combined(character));
+    letters.map(without_accent).collect()
+}
+
+/// Returns the plain letter of one with a French accent.
+fn without_accent(letter: char) -> char {
+    match letter {
+        'à' | 'â' => 'a',
+        'ç' => 'c',
+        'é' | 'è' | 'ê' | 'ë' => 'e',
+        'î' | 'ï' => 'i',
+        'ô' => 'o',
+        'ù' | 'û' | 'ü' => 'u',
+        other => other,
+    }
+}
+
+/// Rates how alike two bare names are: 1 if they are equal, nearly that if one begins or ends with the other.
+fn likeness(name: &str, known: &str) -> f64 {
+    if name == known {
+        1.0
+    } else if is_part(name, known) || is_part(known, name) {
+        0.99
+    } else {
+        strsim::jaro_winkler(name, known)
+    }
 }
 
 /// Decodes form encoding; `None` if it is malformed.
@@ -239,10 +274,18 @@ mod tests {
             ("dept[0]", stress, Some("dept")),
             ("deptCode", stress, Some("dept")),
             ("departement", stress, Some("dept")),
+            ("département", stress, Some("dept")),
+            ("DÉPARTEMENTS", stress, Some("dept")),
+            ("dept ", stress, Some("dept")),
+            ("filter[dept]", stress, Some("dept")),
+            ("de\u{301}partement", stress, Some("dept")),
+            ("filter[name]", stress, None),
+            ("sort[dept]", stress, None),
             ("Format", stress, Some("format")),
             ("code", stress, None),
             ("from", stress, None),
             ("information", stress, None),
+            ("informations", stress, None),
             ("set", HISTORY, None),
             ("page", stress, None),
             ("", stress, None),
@@ -253,6 +296,8 @@ mod tests {
             ("ofset", HISTORY, Some("offset")),
             ("limits", HISTORY, Some("limit")),
             ("page_limit", HISTORY, Some("limit")),
+            ("page[limit]", HISTORY, Some("limit")),
+            ("page[size]", HISTORY, None),
             ("per_page", HISTORY, None),
             ("page", HISTORY, None),
             ("size", HISTORY, None),

@@ -162,6 +162,29 @@ fn another_scheme_is_named_if_it_is_known_in_both_languages() {
 }
 
 #[test]
+fn an_unknown_name_is_repeated_if_it_is_short_and_seen_as_it_is() {
+    for (name, is_repeated) in [
+        ("département", true),
+        ("dept ", true),
+        ("filter[\"dept\"]", true),
+        ("dept\t", false),
+        ("dept\u{85}", false),
+        ("dept\u{a0}", false),
+        ("dept\u{2028}", false),
+        ("\u{202e}tped", false),
+        ("de\u{200b}pt", false),
+        ("\u{feff}dept", false),
+        ("dept\u{3164}", false),
+        // In bytes it is as long as a key.
+        ("éééééééééééééééé", false),
+    ] {
+        let problem = Problem::unknown_parameter(name, None, &["dept"]);
+        let repeated = is_repeated.then_some(name);
+        assert_eq!(problem.parameter.as_deref(), repeated, "{name:?}");
+    }
+}
+
+#[test]
 fn a_429_names_the_windows_and_when_to_come_back() {
     let (response, body) = render(Problem::rate_limited(&["minute", "day"], 17));
     assert_eq!(response.headers()["retry-after"], "17");
