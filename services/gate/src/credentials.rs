@@ -8,7 +8,7 @@ use water_domain::{KeyPrefix, PlainKey};
 
 /// Names of schemes that a refusal repeats: those of IANA's registry of HTTP authentication schemes without `Bearer`,
 /// then common ones that are not registered.
-static OTHER_SCHEMES: [&str; 18] = [
+static OTHER_SCHEMES: [&str; 21] = [
     "Basic",
     "Concealed",
     "Digest",
@@ -22,9 +22,12 @@ static OTHER_SCHEMES: [&str; 18] = [
     "SCRAM-SHA-1",
     "SCRAM-SHA-256",
     "vapid",
+    "Api-Key",
     "ApiKey",
     "AWS4-HMAC-SHA256",
     "Hawk",
+    "JWT",
+    "Key",
     "NTLM",
     "Token",
 ];
@@ -97,6 +100,10 @@ mod tests {
             ("digest", Some("Digest")),
             ("scram-sha-256  x", Some("SCRAM-SHA-256")),
             ("APIKEY x", Some("ApiKey")),
+            ("api-key x", Some("Api-Key")),
+            ("jwt x", Some("JWT")),
+            ("key x", Some("Key")),
+            ("Key: x", None),
             ("", None),
             (" Basic", None),
             ("Bear x", None),

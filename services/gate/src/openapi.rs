@@ -12,7 +12,7 @@ mod records;
 
 use bytes::Bytes;
 use http::{HeaderValue, Response};
-use utoipa::openapi::path::{HttpMethod, OperationBuilder, PathItemBuilder};
+use utoipa::openapi::path::{HttpMethod, OperationBuilder, PathItem, PathItemBuilder};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
     ComponentsBuilder, Deprecated, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder,
@@ -60,8 +60,8 @@ fn document() -> OpenApi {
              `asOf` in `/api/v1/sources` says, and of an alert level `levelAsOf`. For a second \
              after a load, a request may be answered the state before it though an earlier request \
              was answered the new one: several pods serve, and each looks for loads every second.\n\n\
-             **Codes of départements** are text (`01`, `2A`), in CSV too. Say so to a reader that guesses types, in pandas \
-             with `dtype={\"dept\": str}`, or `{\"deptCode\": str}` for histories.\n\n\
+             **Codes of départements** are text (`01`, `2A`) in every form. Say so to a reader that guesses \
+             types: in pandas, `read_csv` and, for NDJSON, `read_json` with `lines=True` take `dtype={\"dept\": str, \"deptCode\": str}`.\n\n\
              **Problems** have `title` and `detail` in French if `Accept-Language` prefers it to English; \
              `code` is the same in both languages. Nothing else depends on `Accept-Language`.",
         ))
@@ -69,28 +69,36 @@ fn document() -> OpenApi {
         .build();
     let mut paths = PathsBuilder::new();
     for route in ROUTES {
-        // HEAD is answered as GET, without a body.
-        let item = PathItemBuilder::new()
-            .operation(HttpMethod::Get, operation(route, "get"))
-            .operation(HttpMethod::Head, operation(route, "head"));
-        paths = paths.path(route.path, item.build());
+        paths = paths.path(route.path, reads(|method| operation(route, method)));
     }
-    let description = OperationBuilder::new()
-        .operation_id(Some("getOpenapi"))
-        .summary(Some("This description"))
-        .response("200", answers::description())
-        .securities(Some([]));
-    let description = PathItemBuilder::new().operation(HttpMethod::Get, description);
     OpenApiBuilder::new()
         .info(info)
         .servers(Some([ServerBuilder::new().url("/").build()]))
-        .paths(paths.path(OPENAPI_PATH, description.build()))
+        .paths(paths.path(OPENAPI_PATH, reads(own_operation)))
         .components(Some(components().build()))
         .security(Some([SecurityRequirement::new::<_, [&str; 0], _>(
             API_KEY,
             [],
         )]))
         .build()
+}
+
+/// Returns both operations of a path: HEAD is answered as GET, without a body.
+fn reads(operation: impl Fn(&str) -> OperationBuilder) -> PathItem {
+    PathItemBuilder::new()
+        .operation(HttpMethod::Get, operation("get"))
+        .operation(HttpMethod::Head, operation("head"))
+        .build()
+}
+
+/// Returns an operation of the description itself, which needs no key.
+fn own_operation(method: &str) -> OperationBuilder {
+    OperationBuilder::new()
+        .operation_id(Some(format!("{method}Openapi")))
+        .summary(Some("This description"))
+        .parameters(Some(parameters::headers()))
+        .responses(answers::for_description(method == "head"))
+        .securities(Some([]))
 }
 
 fn operation(route: &Route, method: &str) -> OperationBuilder {

@@ -34,13 +34,31 @@ pub(super) fn components(components: ComponentsBuilder) -> ComponentsBuilder {
 
 /// Returns all answers of a route; those to HEAD have no body.
 pub(super) fn for_route(route: &Route, head: bool) -> Responses {
-    let mut responses = ResponsesBuilder::new()
-        .response("200", success(route, head))
-        .response(
-            "304",
-            response(route, 304, "Nothing has changed since that `ETag`"),
-        );
-    for (status, problems) in problems::by_status(route) {
+    let problems = problems::of_route(route);
+    all(Some(route), success(route, head), problems, head)
+}
+
+/// Returns all answers with the description itself.
+pub(super) fn for_description(head: bool) -> Responses {
+    let mut success = response(None, 200, "This description");
+    if !head {
+        let body = content(utoipa::openapi::Object::new(), []);
+        success = success.content("application/json", body);
+    }
+    all(None, success, problems::of_description(), head)
+}
+
+fn all(
+    route: Option<&Route>,
+    success: ResponseBuilder,
+    problems: problems::ByStatus,
+    head: bool,
+) -> Responses {
+    let mut responses = ResponsesBuilder::new().response("200", success).response(
+        "304",
+        response(route, 304, "Nothing has changed since that `ETag`"),
+    );
+    for (status, problems) in problems {
         let codes: Vec<_> = problems.iter().map(|problem| problem.code).collect();
         let description = format!("`{}`", codes.join("`, `"));
         let mut response = response(route, status.as_u16(), &description);
@@ -56,21 +74,14 @@ pub(super) fn for_route(route: &Route, head: bool) -> Responses {
     responses.build()
 }
 
-fn response(route: &Route, status: u16, description: &str) -> ResponseBuilder {
+fn response(route: Option<&Route>, status: u16, description: &str) -> ResponseBuilder {
     let response = ResponseBuilder::new().description(description);
     headers::add(response, headers::for_status(status, route))
 }
 
-/// Returns the answer with the description itself.
-pub(super) fn description() -> ResponseBuilder {
-    let body = content(utoipa::openapi::Object::new(), []);
-    let response = ResponseBuilder::new().description("This description");
-    response.content("application/json", body)
-}
-
 fn success(route: &Route, head: bool) -> ResponseBuilder {
     let (description, schema, examples) = body(route);
-    let response = response(route, 200, description);
+    let response = response(Some(route), 200, description);
     if head {
         return response;
     }
@@ -85,15 +96,8 @@ fn success(route: &Route, head: bool) -> ResponseBuilder {
 fn text(route: &Route, format: Format) -> ObjectBuilder {
     let text = ObjectBuilder::new().schema_type(Type::String);
     if format != Format::NdJson {
-        let code = match route.name {
-            "stress" | "risque" => "dept",
-            _ => "deptCode",
-        };
-        let description = format!(
-            "RFC 4180, with a header line. `{code}` is text (`01`, `2A`): say so to a reader that guesses types, as in \
-             pandas with `dtype={{\"{code}\": str}}`."
-        );
-        return text.description(Some(description));
+        let columns = typed(route, "read_csv(…");
+        return text.description(Some(format!("RFC 4180, with a header line. {columns}")));
     }
     let record = if route.name == "hydrorisk" {
         named::<records::RiskAnalysis>()
@@ -101,11 +105,25 @@ fn text(route: &Route, format: Format) -> ObjectBuilder {
         named::<records::ComplianceAudit>()
     };
     let line = OneOfBuilder::new().item(record);
-    let description = "An object a line, ended by LF. `contentSchema` is that of a line; deletions \
-                       come with `changedSince` only.";
+    let description = format!(
+        "An object a line, ended by LF. `contentSchema` is that of a line; deletions come with `changedSince` only. {}",
+        typed(route, "read_json(…, lines=True")
+    );
     text.description(Some(description))
         .content_media_type(format.content_type())
         .content_schema(Some(line.item(named::<records::Deletion>())))
+}
+
+/// Says how a reader that guesses types, as pandas' does, keeps codes of départements as they are.
+fn typed(route: &Route, reader: &str) -> String {
+    let code = match route.name {
+        "stress" | "risque" => "dept",
+        _ => "deptCode",
+    };
+    format!(
+        "`{code}` is text (`01`, `2A`): say so to a reader that guesses types, as in pandas with \
+         `{reader}, dtype={{\"{code}\": str}})`."
+    )
 }
 
 type Body = (&'static str, RefOr<Schema>, Vec<(&'static str, Value)>);

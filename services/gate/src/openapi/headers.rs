@@ -18,10 +18,12 @@ const LIMITS: [&str; 5] = [
     "X-RateLimit-Reset",
 ];
 
-/// Returns the headers of a status: only records have links, and only histories a token and a total.
-pub(super) fn for_status(status: u16, route: &Route) -> Vec<&'static str> {
+/// Returns the headers of a status: only records have links, and only histories a token and a total. The description
+/// itself has no route, and no limits.
+pub(super) fn for_status(status: u16, route: Option<&Route>) -> Vec<&'static str> {
+    let formats = route.map(|route| route.formats).unwrap_or_default();
     let (own, limits): (&[&str], &[&str]) = match status {
-        200 if route.formats.contains(&Format::NdJson) => (
+        200 if formats.contains(&Format::NdJson) => (
             &[
                 "ETag",
                 "Cache-Control",
@@ -32,7 +34,7 @@ pub(super) fn for_status(status: u16, route: &Route) -> Vec<&'static str> {
             ],
             &LIMITS,
         ),
-        200 if !route.formats.is_empty() => {
+        200 if !formats.is_empty() => {
             (&["ETag", "Cache-Control", "Accept-Ranges", "Link"], &LIMITS)
         }
         200 => (&["ETag", "Cache-Control", "Accept-Ranges"], &LIMITS),
@@ -42,6 +44,7 @@ pub(super) fn for_status(status: u16, route: &Route) -> Vec<&'static str> {
         400 | 404 | 500 => (&[], &LIMITS),
         _ => (&[], &[]),
     };
+    let limits: &[&str] = if route.is_some() { limits } else { &[] };
     let language: &[&str] = if status < 400 {
         &[]
     } else {

@@ -86,7 +86,7 @@ fn forms(route: &Route) -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the request headers. `Accept` is not one of them: OpenAPI has it in the media types of the answers.
-fn headers() -> impl Iterator<Item = Parameter> {
+pub(super) fn headers() -> impl Iterator<Item = Parameter> {
     let headers = [
         (
             "X-Request-Id",

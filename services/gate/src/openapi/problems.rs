@@ -1,4 +1,4 @@
-//! Problems that a route can answer, made by the code that also makes the real ones.
+//! Problems that a path can answer, made by the code that also makes the real ones.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,24 @@ pub(super) struct Example {
     pub(super) body: Value,
 }
 
-/// Returns all problems of a route's GET and HEAD, by status.
-pub(super) fn by_status(route: &Route) -> BTreeMap<StatusCode, Vec<Example>> {
-    let mut statuses: BTreeMap<StatusCode, Vec<Example>> = BTreeMap::new();
-    for problem in of_parameters(route).chain(of_every_route()) {
+/// All problems of a path's GET and HEAD, by status.
+pub(super) type ByStatus = BTreeMap<StatusCode, Vec<Example>>;
+
+/// Returns the problems of a route.
+pub(super) fn of_route(route: &Route) -> ByStatus {
+    let of_requests = of_every_request().chain(of_every_route());
+    by_status(of_parameters(route).chain(of_requests))
+}
+
+/// Returns the problems of the description, which needs no key and asks no service.
+pub(super) fn of_description() -> ByStatus {
+    let unknown = parse("dept=34").only(&[]).err();
+    by_status(unknown.into_iter().chain(of_every_request()))
+}
+
+fn by_status(problems: impl Iterator<Item = Problem>) -> ByStatus {
+    let mut statuses = ByStatus::new();
+    for problem in problems {
         let code = problem.code();
         statuses.entry(code.status()).or_default().push(Example {
             code: code.as_str(),
@@ -27,12 +41,23 @@ pub(super) fn by_status(route: &Route) -> BTreeMap<StatusCode, Vec<Example>> {
     statuses
 }
 
-fn of_every_route() -> impl Iterator<Item = Problem> {
+/// Returns the problems that come before authentication, and a bug's.
+fn of_every_request() -> impl Iterator<Item = Problem> {
     [
         Problem::invalid_query(),
         Problem::body_not_allowed(),
         Problem::invalid_host(),
         Problem::key_in_query(),
+        Problem::uri_too_long(),
+        Problem::expectation_failed(),
+        Problem::headers_too_large(),
+        Problem::internal("an example"),
+    ]
+    .into_iter()
+}
+
+fn of_every_route() -> impl Iterator<Item = Problem> {
+    [
         Problem::missing_credentials(),
         Problem::invalid_key(),
         Problem::key_expired(),
@@ -40,11 +65,7 @@ fn of_every_route() -> impl Iterator<Item = Problem> {
         Problem::key_not_yet_valid(),
         Problem::invalid_request(),
         Problem::plan_insufficient(),
-        Problem::uri_too_long(),
-        Problem::expectation_failed(),
         Problem::rate_limited(&["minute"], 12),
-        Problem::headers_too_large(),
-        Problem::internal("an example"),
         Problem::dependency_unavailable(),
         Problem::upstream_unavailable(),
     ]
@@ -52,7 +73,6 @@ fn of_every_route() -> impl Iterator<Item = Problem> {
 }
 
 fn of_parameters(route: &Route) -> impl Iterator<Item = Problem> {
-    let parse = |text| Query::parse(Some(text)).expect("the examples can be decoded");
     let problems = match route.parameters {
         ["dept", ..] => [
             parse("Dept=34").only(route.parameters).err(),
@@ -74,6 +94,10 @@ fn of_parameters(route: &Route) -> impl Iterator<Item = Problem> {
         ],
     };
     problems.into_iter().flatten()
+}
+
+fn parse(example: &'static str) -> Query<'static> {
+    Query::parse(Some(example)).expect("the examples can be decoded")
 }
 
 /// Returns the body without logging a cause.

@@ -103,6 +103,11 @@ fn a_line_of_ndjson_has_the_fields_of_a_record_or_of_a_deletion() {
             assert!(!route.formats.contains(&Format::NdJson));
             continue;
         };
+        let said = content["schema"]["description"].as_str().unwrap();
+        assert!(
+            said.contains("lines=True, dtype={\"deptCode\": str}"),
+            "{said}"
+        );
         let kinds = content["schema"]["contentSchema"]["oneOf"].as_array();
         let kinds = kinds.unwrap().iter().map(|kind| {
             let reference = kind["$ref"].as_str().unwrap();
@@ -206,10 +211,45 @@ fn the_key_is_asked_for_everywhere_but_here() {
         document["components"]["securitySchemes"]["apiKey"]["scheme"],
         "bearer"
     );
-    assert_eq!(
-        document["paths"][OPENAPI_PATH]["get"]["security"],
-        serde_json::json!([])
-    );
+    for method in ["get", "head"] {
+        let own = &document["paths"][OPENAPI_PATH][method]["security"];
+        assert_eq!(own, &serde_json::json!([]), "{method}");
+    }
+}
+
+#[test]
+fn the_description_has_the_answers_of_other_paths_but_those_of_keys_and_limits() {
+    let document = parsed();
+    for method in ["get", "head"] {
+        let operation = &document["paths"][OPENAPI_PATH][method];
+        let answers = operation["responses"].as_object().unwrap();
+        let mut statuses: Vec<_> = answers.keys().map(String::as_str).collect();
+        statuses.sort();
+        let expected = ["200", "304", "400", "414", "417", "431", "500"];
+        assert_eq!(statuses, expected, "{method}");
+        for (status, answer) in answers {
+            let headers = answer["headers"].as_object().unwrap();
+            let has_body = method == "get" && status != "304";
+            assert_eq!(
+                answer.get("content").is_some(),
+                has_body,
+                "{method} {status}"
+            );
+            assert!(headers.contains_key("Vary") && !headers.contains_key("RateLimit"));
+        }
+        let headers = &answers["200"]["headers"];
+        for name in ["ETag", "Cache-Control", "Accept-Ranges", "X-Request-Id"] {
+            assert!(headers[name].is_object(), "{method} {name}");
+        }
+        let refused = answers["400"]["description"].as_str().unwrap();
+        assert!(refused.contains("`invalid_parameter`"), "{refused}");
+        let parameters = operation["parameters"].as_array().unwrap();
+        assert!(
+            parameters
+                .iter()
+                .all(|parameter| parameter["in"] == "header")
+        );
+    }
 }
 
 #[test]

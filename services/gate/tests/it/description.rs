@@ -11,10 +11,12 @@ async fn the_description_needs_no_key_is_coded_and_cached_and_has_a_head() {
     assert_eq!(get.header("content-type"), Some("application/json"));
     assert_eq!(get.header("cache-control"), Some("public, max-age=300"));
     assert_eq!(get.header("vary"), Some("Accept-Encoding"));
+    assert_eq!(get.header("accept-ranges"), Some("none"));
     assert_eq!(get.json().unwrap()["openapi"], "3.1.0");
     let head = gate.request("HEAD", TARGET, &[]).await;
     let length = get.body.len().to_string();
     assert_eq!(head.header("content-length"), Some(length.as_str()));
+    assert_eq!(head.header("accept-ranges"), Some("none"));
 
     let brotli = ("Accept-Encoding", "br");
     let coded = gate.request("GET", TARGET, &[brotli]).await;

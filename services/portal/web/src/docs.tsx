@@ -84,7 +84,7 @@ export default function DocsPage() {
           <section class="card stack" id="recipes">
             <h2>{w.docs.recipes}</h2>
             <p>{w.docs.recipesText}</p>
-            {recipes(location.origin).map(({ name, text }) => (
+            {recipes(location.origin).map(({ name, text, pandas }) => (
               <div key={name} class="stack tight">
                 <div class="row between">
                   <h3>{w.docs.recipe[name]}</h3>
@@ -93,6 +93,7 @@ export default function DocsPage() {
                 <div class="block" tabIndex={0} role="region" aria-label={w.docs.recipe[name]}>
                   <pre data-recipe={name}>{text}</pre>
                 </div>
+                {pandas && <code class="small break">pandas.{pandas}</code>}
               </div>
             ))}
           </section>

@@ -1,9 +1,12 @@
 //! Requests with curl, ready to paste. Each is run as it stands by a test.
 import type { Words } from '../words/fr';
 
-export type Recipe = { name: keyof Words['docs']['recipe']; text: string };
+/** `pandas`: how to read the table that the recipe writes. */
+export type Recipe = { name: keyof Words['docs']['recipe']; text: string; pandas?: string };
 
 const AUTH = '-H "Authorization: Bearer $WATER_KEY"';
+/** Without it pandas takes codes of départements for numbers; it passes over a column that a table does not have. */
+const CODES = 'dtype={"dept": str, "deptCode": str}';
 
 /** The recipes for this origin. */
 export function recipes(origin: string): Recipe[] {
@@ -11,7 +14,7 @@ export function recipes(origin: string): Recipe[] {
   return [
     { name: 'one', text: get('/api/v1/stress?dept=34') },
     { name: 'all', text: get('/api/v1/risque') },
-    { name: 'csv', text: get('/api/v1/stress', '-H "Accept: text/csv" ') },
+    { name: 'csv', text: get('/api/v1/stress', '-H "Accept: text/csv" '), pandas: `read_csv(…, ${CODES})` },
     { name: 'page', text: get('/api/v1/hydrorisk?limit=100&offset=0') },
     {
       name: 'walk',
@@ -24,6 +27,7 @@ export function recipes(origin: string): Recipe[] {
         `  next=$(sed -n 's/^[Ll]ink:.*<\\([^>]*\\)>; *rel="next".*/\\1/p' headers.txt)`,
         `done > analyses.ndjson`,
       ].join('\n'),
+      pandas: `read_json("analyses.ndjson", lines=True, ${CODES})`,
     },
     {
       name: 'etag',

@@ -290,7 +290,7 @@ export const en: Words = {
     recipe: {
       one: 'The stress of one département',
       all: 'The risks of all départements',
-      csv: 'The table of levels, as CSV (pandas: dtype={"dept": str})',
+      csv: 'The table of levels, as CSV',
       page: 'One page of the history',
       walk: 'The whole history, page by page',
       etag: 'Receive only what has changed',

@@ -289,7 +289,7 @@ export const fr = {
     recipe: {
       one: 'Le stress d’un département',
       all: 'Les risques de tous les départements',
-      csv: 'Le tableau des niveaux, en CSV (pandas : dtype={"dept": str})',
+      csv: 'Le tableau des niveaux, en CSV',
       page: 'Une page de l’historique',
       walk: 'Tout l’historique, page par page',
       etag: 'Ne recevoir que ce qui a changé',
