@@ -4,7 +4,7 @@ import { useAnswer } from './answer';
 import { of, Problem, type Account, type SignedIn, type SourceList } from './api';
 import { Choice } from './frame';
 import { Export } from './history/export';
-import { newest, page, PAGE, NEWEST, type Entry, type Kind } from './history/pages';
+import { newest, page, PAGE, type Entry, type Kind } from './history/pages';
 import { Plot } from './history/plot';
 import './history/style.css';
 import { Table } from './history/table';
@@ -58,7 +58,7 @@ export default function HistoryPage({ account }: { account: Account; session: Si
   };
   const shown = loaded?.entries.filter((one) => (sector === '' || one.sector === sector) && (dept === '' || one.dept === dept)) ?? [];
   const filtered = sector !== '' || dept !== '';
-  const plotted = loaded && loaded.total > NEWEST ? w.history.plotted(f.number(NEWEST)) : w.history.allPlotted;
+  const plotted = loaded && loaded.total > loaded.entries.length ? w.history.plotted(f.number(loaded.entries.length)) : w.history.allPlotted;
   return (
     <>
       <Heading title={w.history.title}>

@@ -11,8 +11,10 @@ export const PAGE = 100;
 /** Rows of a page of all rows: as many as the service gives, or fewer while it is slow. */
 const LARGEST = 5000;
 const SMALLEST = 500;
+/** Refusals of a page after which it is given up: minutes at the usual pause, longer than a store changes over. */
+const PATIENCE = 100;
 /** Rows that are plotted, at most. */
-export const NEWEST = 1000;
+const NEWEST = 1000;
 
 const RESOURCES = { analyses: 'hydrorisk', audits: 'conformite' } as const;
 
@@ -81,10 +83,12 @@ export async function walk(account: string, kind: Kind, signal: AbortSignal, eac
   let next: string | undefined = first;
   let refused = 0;
   while (next !== undefined) {
-    const answer: Response | number = await patiently(next, signal);
-    if (typeof answer === 'number') {
+    const answer: Response | Problem = await patiently(next, signal);
+    if (answer instanceof Problem) {
+      if (answer.status !== 503) continue;
+      if (++refused === PATIENCE) throw answer;
       // The first time another page of the account may have been under way.
-      if (answer === 503 && ++refused > 1) next = halved(next);
+      if (refused > 1) next = halved(next);
       continue;
     }
     refused = 0;
@@ -105,8 +109,8 @@ function halved(path: string): string {
   return path.replace(/limit=(\d+)/, (_, limit) => `limit=${Math.max(SMALLEST, Math.floor(Number(limit) / 2))}`);
 }
 
-/** The answer, or the status after the pause that a 429 or 503 asks for. */
-async function patiently(path: string, signal: AbortSignal): Promise<Response | number> {
+/** The answer, or the refusal after the pause that a 429 or 503 asks for. */
+async function patiently(path: string, signal: AbortSignal): Promise<Response | Problem> {
   try {
     return await ask(path, { accept: 'application/x-ndjson', signal });
   } catch (error) {
@@ -115,6 +119,6 @@ async function patiently(path: string, signal: AbortSignal): Promise<Response | 
     if (wait === 0 || wait > 60) throw error;
     await new Promise((resolve) => setTimeout(resolve, wait * 1000));
     if (signal.aborted) throw error;
-    return error.status;
+    return error;
   }
 }
