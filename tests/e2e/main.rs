@@ -10,6 +10,7 @@ mod data;
 mod images;
 mod installation;
 mod keys;
+mod kustomize;
 mod long;
 mod refusals;
 mod requests;
