@@ -3,6 +3,8 @@
 //! Whoever may write `apikeys/status` may write another WaterDataApi's name there, and so may a tool that restores a
 //! status: neither the name nor the absence of keys behind it proves that nothing accepts a key.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use futures::future::join_all;
 use water_keystore::Origin;
 use water_resources::api_key::ApiName;
@@ -14,8 +16,13 @@ use super::{Directories, DirectoryError, OpenDirectory};
 pub enum SearchResult {
     /// The directory of this WaterDataApi holds keys of the ApiKey, or has held some.
     Holder(ApiName),
-    /// None that was read holds anything of it, and those of these WaterDataApis could not be read.
-    Silent(Vec<(ApiName, DirectoryError)>),
+    /// None that was read holds anything of it.
+    NotFound {
+        /// WaterDataApis whose directories were read. One that opens during the search is not among them.
+        without: BTreeSet<ApiName>,
+        /// WaterDataApis whose directories could not be read.
+        silent: BTreeMap<ApiName, DirectoryError>,
+    },
 }
 
 impl Directories {
@@ -25,15 +32,19 @@ impl Directories {
         others.retain(|open| Some(&open.api) != besides);
         others.sort_by(|one, other| one.api.cmp(&other.api));
         let answers = join_all(others.iter().map(|open| self.holds(open, uid))).await;
-        let mut silent = Vec::new();
+        let (mut without, mut silent) = (BTreeSet::new(), BTreeMap::new());
         for (open, answer) in others.iter().zip(answers) {
             match answer {
                 Ok(true) => return SearchResult::Holder(open.api.clone()),
-                Ok(false) => {}
-                Err(error) => silent.push((open.api.clone(), error)),
+                Ok(false) => {
+                    without.insert(open.api.clone());
+                }
+                Err(error) => {
+                    silent.insert(open.api.clone(), error);
+                }
             }
         }
-        SearchResult::Silent(silent)
+        SearchResult::NotFound { without, silent }
     }
 
     /// Whether a directory holds keys of the ApiKey with this uid, or has held some. The absence in one that is not

@@ -74,12 +74,12 @@ impl PassInput {
         }
         let besides = self.place.as_ref();
         let found = context.directories.search(self.subject.uid(), besides);
-        let silent = match found.await {
+        let (without, silent) = match found.await {
             SearchResult::Holder(holder) => return Ok(Some(holder)),
-            SearchResult::Silent(silent) => silent,
+            SearchResult::NotFound { without, silent } => (without, silent),
         };
         if self.is_to_wait_for_others(&read)
-            && let Some((place, error)) = self.likely_holder(silent, context).await?
+            && let Some((place, error)) = self.likely_holder(&without, silent, context).await?
         {
             self.trouble = Some(unread(&place, &error));
             self.facts.directory = Directory::Away;
@@ -89,33 +89,32 @@ impl PassInput {
         Ok(None)
     }
 
-    /// Returns a WaterDataApi, of those that are `silent` or not open, whose directory may hold keys of the ApiKey and
-    /// whose gates may accept them.
+    /// Returns a WaterDataApi, but those whose directories are `without` keys of the ApiKey, whose directory may hold some
+    /// and whose gates may accept them.
     async fn likely_holder(
         &self,
-        silent: Vec<(ApiName, DirectoryError)>,
+        without: &BTreeSet<ApiName>,
+        mut silent: BTreeMap<ApiName, DirectoryError>,
         context: &Context,
     ) -> Result<Option<(ApiName, DirectoryError)>, KeyError> {
         let namespace = self.subject.namespace();
         // Without labels, any that selects namespaces may have admitted this one.
         let labels = context.namespace(namespace).await.ok();
         let labels = labels.map(|namespace| namespace.metadata.labels.unwrap_or_default());
-        let mut silent: BTreeMap<ApiName, DirectoryError> = silent.into_iter().collect();
         for api in context.apis.state() {
             let Some(place) =
                 api_name(api.meta()).filter(|place| Some(place) != self.place.as_ref())
             else {
                 continue;
             };
-            let error = match context.directories.get(&place) {
-                Some(_) => silent.remove(&place),
-                None => Some(DirectoryError::NotOpen),
-            };
             let is_ours = context.api_namespaces.contains(&place.namespace);
             let may_hold = admission::may_hold(&api, namespace, labels.as_ref(), context.scope);
-            if let Some(error) = error.filter(|_| is_ours && may_hold)
+            if !without.contains(&place)
+                && is_ours
+                && may_hold
                 && !gates_of(&place, context).await?.is_empty()
             {
+                let error = silent.remove(&place).unwrap_or(DirectoryError::NotOpen);
                 return Ok(Some((place, error)));
             }
         }
@@ -142,13 +141,12 @@ impl PassInput {
     }
 
     /// Whether nothing may be decided while a directory that may hold keys of the ApiKey does not answer: it had a key,
-    /// its spec does not say where, and it would be let go, or published for a second time.
+    /// and would be let go, or published for a second time where its spec does not say.
     fn is_to_wait_for_others(&self, read: &Result<Directory<KeyHash, PlanName>, KeyError>) -> bool {
         self.had_a_key()
-            && !self.is_named_by_spec()
             && match read {
                 Ok(Directory::Lost { .. } | Directory::Unnamed) => self.facts.is_deleting,
-                Ok(Directory::Open(_)) => true,
+                Ok(Directory::Open(_)) => self.facts.is_deleting || !self.is_named_by_spec(),
                 Ok(Directory::Away) | Err(_) => false,
             }
     }
