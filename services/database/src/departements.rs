@@ -10,14 +10,25 @@ use water_domain::{
 use crate::database::{Connection, Database, answer};
 use crate::error::Error;
 use crate::moment::Moment;
+use crate::version_id::VersionId;
 
-/// Numbers of the stored content; each rises with every load that changes its dataset, or the date or origin of a level.
+/// Versions of the stored content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Versions {
-    /// Version of the stress records; 0 before the first load.
-    pub stress: i64,
-    /// Version of the risk records; 0 before the first load.
-    pub risk: i64,
+    /// Version of the stress records.
+    pub stress: Version,
+    /// Version of the risk records.
+    pub risk: Version,
+}
+
+/// Version of one dataset.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Version {
+    /// Rises with every load that changes the dataset, or the date or origin of a level; 0 before the first load.
+    pub number: i64,
+    /// Random id, which differs where a load after a restore or a failover got the number of an earlier one. `None` if
+    /// its row is missing.
+    pub id: Option<VersionId>,
 }
 
 /// Both datasets at one moment: versions and records never come from different loads.
@@ -54,8 +65,10 @@ impl Snapshot {
     }
 }
 
-const VERSIONS: &str =
-    "SELECT name, version, updated_at FROM water.datasets WHERE name IN ('stress', 'risk')";
+const VERSIONS: &str = "SELECT name, current.version, id, updated_at \
+    FROM water.datasets AS current \
+         LEFT JOIN water.versions ON dataset = name AND versions.version = current.version \
+    WHERE name IN ('stress', 'risk')";
 const STRESS: &str = "SELECT dept, stress_index, stress.level, \
            CASE WHEN level_derived THEN 'derived' WHEN register THEN 'register' ELSE 'file' END AS level_source, \
            CASE WHEN level_derived THEN input.as_of ELSE levels.as_of END AS level_as_of, \
@@ -109,9 +122,13 @@ pub async fn snapshot(database: &Database) -> Result<Snapshot, Error> {
 
 impl Versions {
     fn with(mut self, row: &Row) -> Self {
+        let version = Version {
+            number: row.get("version"),
+            id: row.get("id"),
+        };
         match row.get("name") {
-            "stress" => self.stress = row.get("version"),
-            _ => self.risk = row.get("version"),
+            "stress" => self.stress = version,
+            _ => self.risk = version,
         }
         self
     }

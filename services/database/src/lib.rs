@@ -15,6 +15,7 @@ pub mod migrations;
 mod moment;
 mod server;
 pub mod sources;
+mod version_id;
 pub mod walk;
 pub mod writer;
 
@@ -22,4 +23,5 @@ pub use changes::Changes;
 pub use database::Database;
 pub use error::{Error, SettingsError};
 pub use server::Authority;
+pub use version_id::VersionId;
 pub use writer::Writer;

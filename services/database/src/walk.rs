@@ -7,7 +7,6 @@
 
 mod cursor;
 mod entry;
-mod version_id;
 
 use tokio_postgres::types::ToSql;
 use water_domain::AccountId;
@@ -19,7 +18,6 @@ use crate::writer::History;
 use cursor::State;
 pub use cursor::{Cursor, Place, Token, WalkError};
 pub use entry::{Entry, Portion, Record};
-pub use version_id::VersionId;
 
 /// Starting point of a part of a walk.
 #[derive(Clone, PartialEq, Eq, Debug)]

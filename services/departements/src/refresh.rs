@@ -13,12 +13,11 @@ use arc_swap::ArcSwapOption;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::{info, warn};
-use water_database::departements::{Snapshot, Versions, snapshot, versions};
+use water_database::departements::{Snapshot, Version, Versions, snapshot, versions};
 use water_database::{Database, Error};
 use water_runtime::{Latch, telemetry};
 
 use crate::datasets::Datasets;
-use crate::refresh::hints::Hint;
 
 pub use crate::refresh::counts::Counts;
 
@@ -42,19 +41,14 @@ pub async fn follow(database: Database, current: Current, counts: Counts, read: 
     );
 }
 
-async fn refresh(
-    mut refresh: Refresh,
-    mut hints: mpsc::Receiver<Hint>,
-    counts: Counts,
-    read: Latch,
-) {
+async fn refresh(mut refresh: Refresh, mut hints: mpsc::Receiver<()>, counts: Counts, read: Latch) {
     let mut pace = interval(EACH);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut failing = false;
     loop {
         tokio::select! {
             _ = pace.tick() => {}
-            Some(hint) = hints.recv() => refresh.doubt(hint),
+            Some(()) = hints.recv() => {}
         }
         match refresh.run().await {
             Ok(()) => {
@@ -82,11 +76,8 @@ struct Refresh {
     database: Database,
     current: Current,
     counts: Counts,
-    /// Snapshot from which the answers in memory were made.
-    served: Option<Snapshot>,
-    /// Versions that need no further check. Forgotten when the database was down: it may have come back from a backup
-    /// or a replica, with other content under the same number.
-    known: Option<Versions>,
+    /// Versions of the answers in memory.
+    served: Option<Versions>,
 }
 
 impl Refresh {
@@ -96,40 +87,28 @@ impl Refresh {
             current,
             counts,
             served: None,
-            known: None,
         }
     }
 
-    fn doubt(&mut self, hint: Hint) {
-        if hint == Hint::Disconnected {
-            self.known = None;
-        }
-    }
-
-    /// Reads the records if they may differ from those in memory, and serves them if they do.
+    /// Reads the records if their versions differ from those in memory, and serves them. A load after a restore, or after
+    /// a failover that lost one, may get a number that was given before, but never its id.
     async fn run(&mut self) -> Result<(), Error> {
-        // A check that fails leaves nothing known.
-        let known = self.known.take();
         let stored = versions(&self.database).await?;
-        if known == Some(stored) {
-            self.known = known;
+        if self.served == Some(stored) {
             return Ok(());
         }
         let snapshot = snapshot(&self.database).await?;
-        self.known = Some(snapshot.versions);
-        if self.served.as_ref() == Some(&snapshot) {
-            return Ok(());
-        }
+        self.report_skipped(&snapshot);
+        let versions = snapshot.versions;
         // Compressing takes some milliseconds, during which other requests must be answered.
-        let made = snapshot.clone();
-        let made = tokio::task::spawn_blocking(move || Datasets::prepare(&made)).await;
+        let made = tokio::task::spawn_blocking(move || Datasets::prepare(&snapshot)).await;
         let made = made.expect("preparing answers does not panic");
         self.current.store(Some(Arc::new(made)));
         self.counts.reads.inc();
-        self.report_skipped(&snapshot);
-        let Versions { stress, risk } = snapshot.versions;
+        let numbers = [versions.stress, versions.risk].map(|version: Version| version.number);
+        let [stress, risk] = numbers;
         info!(stress, risk, "serving new datasets");
-        self.served = Some(snapshot);
+        self.served = Some(versions);
         Ok(())
     }
 

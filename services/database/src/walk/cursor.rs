@@ -5,7 +5,7 @@ use std::time::Duration;
 use water_domain::Timestamp;
 
 use crate::error::Error;
-use crate::walk::version_id::VersionId;
+use crate::version_id::VersionId;
 
 /// Time within which a client must ask for changes. Deletions are kept a little longer.
 const TOKEN_LIFETIME: Duration = Duration::from_hours(90 * 24);

@@ -7,17 +7,8 @@ use water_database::{Changes, Database};
 
 use crate::refresh::EACH;
 
-/// Reason to check for changes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Hint {
-    /// A load changed a dataset.
-    Changed,
-    /// The connection ended: the server may be another one when it is back.
-    Disconnected,
-}
-
 /// Forwards hints until the receiver is closed. Without a connection a change is seen a second later.
-pub(super) async fn forward(database: Database, hints: mpsc::Sender<Hint>) {
+pub(super) async fn forward(database: Database, hints: mpsc::Sender<()>) {
     let mut pace = interval(EACH);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while !hints.is_closed() {
@@ -27,9 +18,7 @@ pub(super) async fn forward(database: Database, hints: mpsc::Sender<Hint>) {
         };
         while changes.next().await {
             // A hint that waits there already will be followed by a check as well.
-            let _ = hints.try_send(Hint::Changed);
+            let _ = hints.try_send(());
         }
-        // Fails when the receiver is closed, which ends the loop.
-        let _ = hints.send(Hint::Disconnected).await;
     }
 }

@@ -6,7 +6,8 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
-use water_database::walk::{Cursor, Place, Token, VersionId};
+use water_database::VersionId;
+use water_database::walk::{Cursor, Place, Token};
 use water_database::writer::History;
 use water_domain::{AccountId, Timestamp};
 

@@ -3,7 +3,7 @@
 PREPARE ready AS SELECT FROM water.datasets LIMIT 1;
 EXECUTE ready;
 
-PREPARE versions AS SELECT name, version, updated_at FROM water.datasets WHERE name IN ('stress', 'risk');
+PREPARE versions AS SELECT name, current.version, id, updated_at FROM water.datasets AS current LEFT JOIN water.versions ON dataset = name AND versions.version = current.version WHERE name IN ('stress', 'risk');
 EXECUTE versions;
 
 PREPARE stress AS SELECT dept, stress_index, stress.level, CASE WHEN level_derived THEN 'derived' WHEN register THEN 'register' ELSE 'file' END AS level_source, CASE WHEN level_derived THEN input.as_of ELSE levels.as_of END AS level_as_of, coalesce(stress.updated_at, input.updated_at) AS updated_at FROM water.stress LEFT JOIN water.levels USING (dept) CROSS JOIN (SELECT as_of, updated_at FROM water.datasets WHERE name = 'stress') AS input ORDER BY dept;
