@@ -46,7 +46,7 @@ pub enum Command {
     Delete(DeleteArguments),
     /// Remove all rows of an account, for good
     Purge(PurgeArguments),
-    /// Expire every token and cursor of the histories: clients begin again
+    /// Give every dataset a new version, for rows that changed without a load: clients begin again
     NewEpoch,
     /// Compute totals, anchors and copied levels again and compare them with the stored ones
     Verify(VerifyArguments),

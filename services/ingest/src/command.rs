@@ -1,5 +1,6 @@
 //! Execution of each command.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 use std::thread;
@@ -119,8 +120,8 @@ async fn new_epoch() -> Result<(), Failure> {
     let mut writer = connect(Form::Text).await?;
     let begun = writer.begin_epoch().await;
     writer.close().await;
-    let [analyses, audits] = begun.map_err(|error| failure::of_load(error, "new-epoch"))?;
-    summary::print(&json!({ "analyses": analyses, "audits": audits }))
+    let begun = begun.map_err(|error| failure::of_load(error, "new-epoch"))?;
+    summary::print(&json!(BTreeMap::from(begun)))
 }
 
 async fn verify(arguments: &VerifyArguments) -> Result<(), Failure> {

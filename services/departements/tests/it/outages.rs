@@ -120,6 +120,10 @@ async fn content_that_comes_back_under_the_same_number_is_read_again() {
     restored(4).await;
     // No check fails, and no connection ends.
     restored(5).await;
+
+    database.sql("UPDATE water.stress SET stress_index = 3");
+    database.writer().await.begin_epoch().await.unwrap();
+    seen(3).await;
 }
 
 #[tokio::test]

@@ -82,11 +82,11 @@ async fn an_administrator_who_is_no_superuser_can_run_the_script() {
 }
 
 #[tokio::test]
-async fn a_new_epoch_raises_the_versions_of_both_histories() {
+async fn a_new_epoch_raises_the_version_of_each_dataset() {
     let ingest = Ingest::new().await;
     ingest.run("demo --accounts 1 --rows-per-account 1");
     let begun = ingest.run("new-epoch");
-    let expected = json!({"analyses": 2, "audits": 2});
+    let expected = json!({"analyses": 2, "audits": 2, "risk": 2, "stress": 3});
     assert_eq!((begun.code, begun.summary), (Some(0), expected));
     assert_eq!(ingest.run("verify").code, Some(0));
 }
