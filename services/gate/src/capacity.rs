@@ -69,5 +69,6 @@ mod tests {
         assert_eq!(limits(1024).total, 314);
         assert_eq!(limits(83).total, 1);
         assert_eq!(limits(0).total, 1);
+        assert_eq!(places(1024, NonZeroUsize::MIN.saturating_add(3)), 298);
     }
 }
