@@ -139,11 +139,6 @@ impl Representation {
         self
     }
 
-    /// Returns the bytes before any coding.
-    pub fn body(&self) -> &Bytes {
-        &self.body
-    }
-
     /// Whether [`Representation::answer`] may take milliseconds.
     pub(crate) fn is_slow(&self) -> bool {
         self.body.len() >= LARGE && self.prepared.is_empty()
