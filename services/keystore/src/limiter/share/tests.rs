@@ -144,12 +144,14 @@ fn a_debt_is_what_was_admitted_and_may_be_owed_again() {
 }
 
 #[test]
-fn what_may_be_charged_already_is_not_owed() {
-    let mut gate = Gate::one_of(1);
-    let now = gate.at(0);
-    assert!(gate.share.charge(limits(1, 9), 1, now, false).accepted);
-    assert!(!gate.charge(limits(1, 9), 1).accepted);
-    assert_eq!(gate.share.settle(now.here), None);
+fn what_may_be_charged_already_is_not_owed_and_counts_in_the_minute_and_the_day() {
+    for limits in [limits(1, 9), limits(9, 1)] {
+        let mut gate = Gate::one_of(1);
+        let now = gate.at(0);
+        assert!(gate.share.charge(limits, 1, now, false).accepted);
+        assert!(!gate.charge(limits, 1).accepted);
+        assert_eq!(gate.share.settle(now.here), None);
+    }
 }
 
 #[test]
