@@ -92,12 +92,7 @@ impl Error {
         matches!(self.cause, Cause::Deadline)
     }
 
-    /// Whether the connection or the time ended before the answer, which is then unknown.
-    pub(crate) fn is_end_of_connection(&self) -> bool {
-        self.is_deadline() || self.is_loss()
-    }
-
-    /// Whether the connection ended before the answer came.
+    /// Whether the connection ended before the answer came, which is then unknown.
     pub(crate) fn is_loss(&self) -> bool {
         match &self.cause {
             Cause::Connection(_) => true,

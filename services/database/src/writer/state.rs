@@ -189,7 +189,7 @@ pub(crate) async fn end(
 /// Commits. If the connection ends before the answer, it is unknown whether the server committed.
 pub(crate) async fn commit(transaction: Transaction<'_>) -> Result<(), LoadError> {
     match transaction.commit().await.attempting("committing") {
-        Err(error) if error.is_end_of_connection() => Err(LoadError::Uncertain(error)),
+        Err(error) if error.is_loss() => Err(LoadError::Uncertain(error)),
         committed => Ok(committed?),
     }
 }

@@ -135,15 +135,21 @@ async fn a_connection_whose_plan_or_statements_are_gone_is_replaced() {
 async fn a_connection_that_answers_too_late_is_replaced() {
     let (fixture, reader) = one_connection().await;
     departements::versions(&reader).await.unwrap();
-    let session = "SELECT pid FROM pg_stat_activity WHERE usename = 'water_reader' \
-                   AND datname = current_database()";
-    let session = Pid::from_raw(fixture.sql(session).parse().unwrap());
-    kill(session, Signal::SIGSTOP).unwrap();
-    let late = departements::versions(&reader).await;
-    let next = departements::versions(&reader).await;
-    kill(session, Signal::SIGCONT).unwrap();
-    assert!(late.unwrap_err().is_transient());
-    next.unwrap();
+    for in_transaction in [false, true] {
+        let session = "SELECT pid FROM pg_stat_activity WHERE usename = 'water_reader' \
+                       AND datname = current_database() ORDER BY backend_start DESC LIMIT 1";
+        let session = Pid::from_raw(fixture.sql(session).parse().unwrap());
+        kill(session, Signal::SIGSTOP).unwrap();
+        let late = if in_transaction {
+            departements::snapshot(&reader).await.err()
+        } else {
+            departements::versions(&reader).await.err()
+        };
+        let next = departements::versions(&reader).await;
+        kill(session, Signal::SIGCONT).unwrap();
+        assert!(late.unwrap().is_transient());
+        next.unwrap();
+    }
 }
 
 #[tokio::test]
