@@ -15,10 +15,10 @@ use water_resources::ApiKey;
 
 use crate::cluster::MANAGED_BY;
 use crate::member::Role;
-use crate::sample::{manager, member, viewer};
-use water_harness::wait_until;
+use crate::sample::{connected, manager, member, viewer};
+use water_harness::{Interceptor, wait_until};
 use water_kit::SOON;
-use world::{MAX_KEYS, Made, World};
+use world::{Answer, MAX_KEYS, Made, World};
 
 const NOBODY: serde_json::Value = serde_json::Value::Null;
 
@@ -283,6 +283,29 @@ async fn a_key_of_that_name_that_was_made_since_is_not_revoked_in_its_place() {
     let refused = world.keys.cluster.delete(&read).await.unwrap_err();
     assert!(refused.is_conflict(), "{refused:?}");
     assert_eq!(world.only(&acme).await["madeBy"], "cluster");
+}
+
+#[tokio::test]
+async fn a_key_that_goes_before_a_change_of_it_is_written_is_not_there() {
+    let world = World::new("overtaken").await;
+    let acme = manager("acme");
+    let title = json!({ "title": "Other" });
+    for (number, method, body) in [(1, "DELETE", NOBODY), (2, "PATCH", title)] {
+        let name = world.created(&acme, &Made::new(number)).await;
+        let mut interceptor = Interceptor::default();
+        let keys = world.replica(&mut interceptor).await;
+        connected(&keys.usage).await;
+        let (objects, key) = (world.objects.clone(), format!("apikey/{name}"));
+        interceptor.show(move |_, request| {
+            if request.starts_with(method.as_bytes()) {
+                objects.delete(&key).unwrap();
+            }
+        });
+        let answer = Answer::ask(&keys, &acme, method, &["keys", &name], body).await;
+        assert_eq!(answer.code(), (404, "not_found"), "{method}: {answer:?}");
+    }
+    // What was not written is not counted.
+    assert_eq!(world.takes_all(&acme, Allowance::Renames).await, 60);
 }
 
 #[tokio::test]
