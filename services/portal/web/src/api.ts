@@ -70,7 +70,7 @@ export type Source = {
 };
 export type SourceList = { data: Source[] };
 
-/** An answer that is not the one asked for: RFC 9457's problem, or `network` without an answer. */
+/** An answer that is not the one asked for: RFC 9457's problem, or `network` without an answer. Its `detail` is in the page's language. */
 export class Problem extends Error {
   constructor(
     readonly code: string,
@@ -78,6 +78,7 @@ export class Problem extends Error {
     readonly field: string | undefined,
     readonly requestId: string | undefined,
     readonly retryAfter: number,
+    readonly detail?: string,
   ) {
     super(code);
   }
@@ -87,6 +88,12 @@ export class Problem extends Error {
 export const SESSION_ENDED = 'session-ended';
 
 const BASE = '/account/v1';
+let language: string | undefined;
+
+/** Asks for problems in this language from now on. */
+export function askIn(lang: string): void {
+  language = lang;
+}
 
 /** The path of an account's resource. */
 export function of(account: string, ...segments: string[]): string {
@@ -99,6 +106,7 @@ export type Asking = { method?: string; body?: unknown; accept?: string; signal?
 /** Asks once. Throws a `Problem` for every answer that is not 2xx. */
 export async function ask(path: string, options: Asking = {}): Promise<Response> {
   const headers: Record<string, string> = { Accept: options.accept ?? 'application/json' };
+  if (language) headers['Accept-Language'] = language;
   if (options.poll) headers['X-Poll'] = '1';
   if (options.body !== undefined) headers['Content-Type'] = 'application/json';
   let answer: Response;
@@ -133,5 +141,5 @@ async function problemOf(answer: Response): Promise<Problem> {
   if (answer.status === 401) window.dispatchEvent(new Event(SESSION_ENDED));
   const retryAfter = Number(answer.headers.get('Retry-After') ?? 0) || 0;
   const field = member('field') ?? member('parameter');
-  return new Problem(member('code') ?? 'internal', answer.status, field, member('requestId'), retryAfter);
+  return new Problem(member('code') ?? 'internal', answer.status, field, member('requestId'), retryAfter, member('detail'));
 }

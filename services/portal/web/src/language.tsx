@@ -1,6 +1,7 @@
 //! The reader's language: its words, and how it writes numbers, dates and spans of time.
 import { createContext, type ComponentChildren } from 'preact';
 import { useContext, useEffect, useMemo, useState } from 'preact/hooks';
+import { askIn } from './api';
 import { keep, kept } from './preference';
 import { en } from './words/en';
 import { fr } from './words/fr';
@@ -69,6 +70,7 @@ export function LanguageProvider({ children }: { children: ComponentChildren }) 
   const [lang, set] = useState<Lang>(preferred);
   useEffect(() => {
     document.documentElement.lang = lang;
+    askIn(lang);
   }, [lang]);
   const language = useMemo<Language>(
     () => ({

@@ -48,9 +48,11 @@ export function ProblemNotice({ problem, at, again }: { problem: Problem; at?: n
   );
 }
 
-/** The words for a problem's code. */
+/** The page's words for a problem's code; of a rule of the platform the problem's own, which ask for the request's number. */
 export function problemText(w: ReturnType<typeof useLanguage>['w'], problem: Problem): string {
   const known: Record<string, string> = w.problems;
+  const { detail, requestId } = problem;
+  if (problem.code === 'refused_by_platform' && detail !== undefined) return `${detail} ${w.requestId(requestId ?? '')}`;
   const text = known[problem.code] ?? (problem.status >= 500 || problem.status === 0 ? w.problems.internal : w.problems.refused);
   return problem.retryAfter > 5 ? `${text} ${w.retryIn(problem.retryAfter)}` : text;
 }

@@ -2,7 +2,7 @@
 import type { Page, Route } from '@playwright/test';
 import type { Key } from '../src/api';
 import { fr } from '../src/words/fr';
-import { curl, person } from './cluster';
+import { curl, kubectl, person } from './cluster';
 import { dialog, expect, freshTitle, newText, openKeys, revokeKey, row, shownText, test } from './site';
 
 const PATH = '/api/v1/stress?dept=34';
@@ -74,6 +74,38 @@ test('a dialog that waits says that the list is away, and goes on when it is bac
   await expect(dialog(page)).toContainText(fr.problems.dependency_unavailable);
   await page.unrouteAll({ behavior: 'wait' });
   await finish(page, title, key);
+});
+
+/** Refuses keys of this title by a policy of the platform, and waits until it acts; answers its objects. */
+async function refuseTitle(title: string): Promise<string> {
+  const name = `refuses-${Date.now().toString(36)}`;
+  const rule = { apiGroups: ['waterdata.dev'], apiVersions: ['*'], operations: ['CREATE'], resources: ['apikeys'] };
+  const validations = [{ expression: `object.spec.?description.orValue('') != '${title}'`, message: 'no such title' }];
+  const apiVersion = 'admissionregistration.k8s.io/v1';
+  const metadata = { name };
+  const items = [
+    { apiVersion, kind: 'ValidatingAdmissionPolicy', metadata, spec: { matchConstraints: { resourceRules: [rule] }, validations } },
+    { apiVersion, kind: 'ValidatingAdmissionPolicyBinding', metadata, spec: { policyName: name, validationActions: ['Deny'] } },
+  ];
+  const objects = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+  await kubectl(['apply', '-f', '-'], objects);
+  const spec = { accountId: 'acme', plan: 'Enterprise', description: title };
+  const key = JSON.stringify({ apiVersion: 'waterdata.dev/v1', kind: 'ApiKey', metadata: { name }, spec });
+  const tried = () => kubectl(['create', '--dry-run=server', '-f', '-'], key).catch(String);
+  await expect.poll(tried, { timeout: 60_000 }).toContain('no such title');
+  return objects;
+}
+
+test('a key that a rule of the platform refuses is told in the words of the page’s language, with whom to ask', async ({ site }) => {
+  site.provokes(/status of 409/);
+  const page = await site.as(person('acme'));
+  const title = freshTitle();
+  await openText(page, title);
+  const objects = await refuseTitle(title);
+  await dialog(page).getByRole('button', { name: words.saved }).click();
+  await expect(dialog(page)).toContainText('Une règle de la plateforme');
+  await expect(dialog(page)).toContainText(fr.requestId(''));
+  await kubectl(['delete', '-f', '-'], objects);
 });
 
 test('a session that has ended before "I have saved it" is begun in another tab, and a retry makes exactly one key', async ({ site }) => {

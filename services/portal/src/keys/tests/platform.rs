@@ -7,19 +7,21 @@ use water_keystore::Allowance;
 use water_kit::SOON;
 
 use super::NOBODY;
-use super::world::{Answer, Made, World};
+use super::world::{Answer, MAX_KEYS, Made, World};
 use crate::keys::context::unwritten;
 use crate::sample::{connected, manager};
 
 const REFUSED: (u16, &str) = (409, "refused_by_platform");
+const WRITES: [&str; 3] = ["CREATE", "UPDATE", "DELETE"];
 
 /// Returns the name of the world's policy that is not the chart's.
 fn foreign(world: &World) -> String {
     format!("refuses-{}", world.namespace)
 }
 
-/// Applies a policy that refuses every write of a key in the world's namespace, for this reason. It acts a moment later.
-fn applies_policy(world: &World, reason: &str) {
+/// Applies a policy that refuses these writes of keys in the world's namespace, for this reason. It acts a moment
+/// later.
+fn applies_policy(world: &World, operations: &[&str], reason: &str) {
     let name = foreign(world);
     let group = "admissionregistration.k8s.io/v1";
     let here = json!({ "matchLabels": { "kubernetes.io/metadata.name": world.namespace } });
@@ -30,7 +32,7 @@ fn applies_policy(world: &World, reason: &str) {
                 "namespaceSelector": here,
                 "resourceRules": [{
                     "apiGroups": ["waterdata.dev"], "apiVersions": ["*"], "resources": ["apikeys"],
-                    "operations": ["CREATE", "UPDATE", "DELETE"],
+                    "operations": operations,
                 }],
             },
             "validations": [{ "expression": "false", "message": "no keys on Fridays", "reason": reason }],
@@ -47,7 +49,7 @@ fn applies_policy(world: &World, reason: &str) {
 
 /// Applies the policy, and waits until it refuses an edit of a key.
 async fn refuses_writes(world: &World, of: &str) {
-    applies_policy(world, "Invalid");
+    applies_policy(world, &WRITES, "Invalid");
     let name = foreign(world);
     let same = json!({ "metadata": { "labels": { "none": null } } });
     let refused = async || {
@@ -67,7 +69,7 @@ async fn the_refusal_of_another_policy_proves_no_bounds() {
     let binding = format!("validatingadmissionpolicybinding/{}-water", world.namespace);
     world.cluster.kubectl(&["delete", &binding]).unwrap();
     // The reason that the chart's policy gives.
-    applies_policy(&world, "Forbidden");
+    applies_policy(&world, &WRITES, "Forbidden");
     let rule = format!("ValidatingAdmissionPolicy {}", foreign(&world));
     let expected = format!("the platform refused to try the bounds of its rights: {rule}");
     let named = async || {
@@ -169,6 +171,44 @@ async fn an_admission_policy_stops_every_write_and_is_named_in_the_log_alone() {
         problem.cause().unwrap().to_string(),
         format!("the platform refused to delete a key: {rule}")
     );
+}
+
+#[tokio::test]
+async fn a_key_too_many_that_a_policy_keeps_is_its_holders() {
+    let world = World::new("kept").await;
+    let (acme, made) = (manager("acme"), Made::new(9));
+    let mut others = (1..).map(Made::new);
+    let mut name = String::new();
+    for other in others.by_ref().take(MAX_KEYS - 1) {
+        name = world.created(&acme, &other).await;
+    }
+    applies_policy(&world, &["DELETE"], "Invalid");
+    let (policy, key) = (foreign(&world), format!("apikey/{name}"));
+    let refused = async || {
+        let tried = world
+            .objects
+            .delete_with(&key, &json!({ "dryRun": ["All"] }));
+        let said = tried.err().map(|error| error.to_string());
+        anyhow::ensure!(said.is_some_and(|said| said.contains(&policy)), "deleted");
+        Ok(())
+    };
+    wait_until("the policy of the test", SOON, refused)
+        .await
+        .unwrap();
+    let mut interceptor = Interceptor::default();
+    let keys = world.replica(&mut interceptor).await;
+    connected(&keys.usage).await;
+    let (objects, mut last) = (world.objects.clone(), Some(world.manifest("last", "acme")));
+    interceptor.show(move |_, request| {
+        if request.starts_with(b"POST ")
+            && let Some(manifest) = last.take()
+        {
+            objects.apply(&manifest).unwrap();
+        }
+    });
+    let answer = Answer::ask(&keys, &acme, "POST", &["keys"], made.body()).await;
+    assert_eq!(answer.status, 201, "{answer:?}");
+    assert_eq!(world.lists(&acme).await.len(), MAX_KEYS + 1);
 }
 
 #[tokio::test]

@@ -57,7 +57,6 @@ export const en: Words = {
     key_conflict: 'A key of the same name exists or is being revoked. Try again in a moment.',
     changed_meanwhile: 'This key has just been changed elsewhere. The list is up to date: see what has changed.',
     overlap_running: 'The old key still works. End it first, or tick the box.',
-    refused_by_platform: 'A quota or a rule of the platform refuses this. Revoke a key that is not used, or ask its administrator.',
     rate_limited: 'Too many requests in a short time.',
     dependency_unavailable: 'A service that this page needs is away. Try again in a moment.',
     upstream_unavailable: 'The data service is away. Try again in a moment.',

@@ -56,7 +56,6 @@ export const fr = {
     key_conflict: 'Une clé du même nom existe ou est en cours de révocation. Recommencez dans un instant.',
     changed_meanwhile: 'Cette clé vient d’être modifiée ailleurs. La liste est à jour : regardez ce qui a changé.',
     overlap_running: 'L’ancienne clé est encore valable. Mettez-y fin d’abord, ou cochez la case.',
-    refused_by_platform: 'Un quota ou une règle de la plateforme s’y oppose. Révoquez une clé qui ne sert pas, ou adressez-vous à son administrateur.',
     rate_limited: 'Trop de demandes en peu de temps.',
     dependency_unavailable: 'Un service dont cette page a besoin est indisponible. Réessayez dans un instant.',
     upstream_unavailable: 'Le service des données est indisponible. Réessayez dans un instant.',
