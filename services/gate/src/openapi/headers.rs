@@ -122,7 +122,8 @@ fn described() -> [(&'static str, &'static str, Value); 16] {
         ),
         (
             "Retry-After",
-            "Seconds to wait; of a full minute, until the next slot that no other refusal of the account was told.",
+            "Seconds to wait; of a full minute, until one of the slots that open: clients that are refused at the same \
+             time are told different ones where they can be. Several clients add a random second.",
             json!(2),
         ),
         (
