@@ -176,10 +176,10 @@ async fn free<'a>(client: &Client, keys: impl Iterator<Item = &'a FinalizedKey>)
 async fn free_one(client: &Client, mut key: ObjectMeta) -> anyhow::Result<()> {
     let keys: Api<ApiKey> =
         Api::namespaced(client.clone(), key.namespace.as_deref().unwrap_or_default());
-    let mut tries = 1;
+    let mut further = 1..TRIES;
     loop {
         match finalizer::remove(&key, &keys).await {
-            Err(kube::Error::Api(status)) if status.is_conflict() && tries < TRIES => tries += 1,
+            Err(kube::Error::Api(status)) if status.is_conflict() && further.next().is_some() => {}
             Err(error) => return Err(error.into()),
             Ok(true) => return Ok(()),
             Ok(false) => bail!(

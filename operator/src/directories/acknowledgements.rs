@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use water_keystore::{Leases, Owner};
 
 use super::duties::{Duty, within};
-use super::gates::{GatePod, Gates, MissingLeases, missed, unlisted, unproven};
+use super::gates::{GatePod, Gates, MissingLeases, missed, unlisted, unproven, without_pod};
 use super::{DirectoryError, OpenDirectory};
 use crate::context::Context;
 use crate::gate_pods::{GatePods, Knowledge};
@@ -128,11 +128,4 @@ async fn pods_of(
         }
     };
     Ok(Pods { shown, unlisted })
-}
-
-/// Uids of leases that no pod has.
-fn without_pod(pods: &[GatePod], leases: &Leases) -> HashSet<String> {
-    let uids = leases.gates.iter().map(|lease| &lease.uid);
-    let has_none = |uid: &&String| pods.iter().all(|pod| pod.uid != **uid);
-    uids.filter(has_none).cloned().collect()
 }

@@ -228,6 +228,8 @@ impl Directories {
         known.reached = rebuilt.meta.position();
         drop(known);
         info!(
+            namespace = open.api.namespace,
+            name = open.api.name,
             generation = rebuilt.meta.generation,
             records = rebuilt.meta.counts.records,
             left_out_as_revoked = rebuilt.left_out.len(),

@@ -85,6 +85,13 @@ pub fn unproven(pods: Vec<GatePod>, leases: &Leases) -> Vec<GatePod> {
     doubted.collect()
 }
 
+/// Uids of leases that no pod has.
+pub fn without_pod(pods: &[GatePod], leases: &Leases) -> HashSet<String> {
+    let uids = leases.gates.iter().map(|lease| &lease.uid);
+    let has_none = |uid: &&String| pods.iter().all(|pod| pod.uid != **uid);
+    uids.filter(has_none).cloned().collect()
+}
+
 /// Gates that may run where pods cannot be listed any more, in addition to those that the watch has `shown`: one for
 /// each lease whose pod is not known to be gone, and one that may serve without a lease, unless no gate of which Redis
 /// has lost the lease can still serve. That is so when the pods were listed in this generation, or the last rebuild is

@@ -108,8 +108,7 @@ async fn sweep(
         .iter()
         .map(|entry| (&*entry.owner.uid, &entry.owner))
         .collect();
-    let is_in_view =
-        |owner: &Owner| context.scope == Scope::Cluster || *owner.namespace == *context.namespace;
+    let is_in_view = |owner: &Owner| is_in_view(context.scope, &context.namespace, owner);
     let owners: Vec<&Owner> = owners.into_values().collect();
     let Sweep { orphans, removable } = sweep::sweep(
         &owners,
@@ -142,6 +141,11 @@ async fn sweep(
         context.revisit_owner(&owner);
     }
     Ok(orphans.into_iter().map(|owner| owner.uid.clone()).collect())
+}
+
+/// Whether an operator of that scope and namespace sees the ApiKey of an owner: what it does not see is not gone.
+fn is_in_view(scope: Scope, namespace: &str, owner: &Owner) -> bool {
+    scope == Scope::Cluster || *owner.namespace == *namespace
 }
 
 /// Number of further ApiKeys that the WaterDataApi's annotation allows.
@@ -208,6 +212,18 @@ mod tests {
             annotations: Some([(annotation.to_owned(), value.to_owned())].into()),
             ..ObjectMeta::default()
         }
+    }
+
+    #[test]
+    fn an_operator_of_one_namespace_sees_no_owner_of_another_one() {
+        let owner = Owner {
+            uid: "uid".into(),
+            namespace: "team".into(),
+            name: "acme".into(),
+        };
+        let sees = |scope, namespace| is_in_view(scope, namespace, &owner);
+        assert!(sees(Scope::Cluster, "water") && sees(Scope::Namespaced, "team"));
+        assert!(!sees(Scope::Namespaced, "water"));
     }
 
     #[test]

@@ -72,6 +72,11 @@ pub async fn follow(open: &OpenDirectory, context: &Context) -> Infallible {
     }
 }
 
+/// Whether a later use than the one that a status shows may be looked up.
+fn is_due(shown: Option<Timestamp>, now: Timestamp) -> bool {
+    shown.is_none_or(|shown| shown.plus(GRAIN) <= now)
+}
+
 /// First uses, then the oldest that are shown and were followed by one [`GRAIN`] later.
 async fn unshown(
     open: &OpenDirectory,
@@ -85,11 +90,9 @@ async fn unshown(
         let is_expired = ready.reason == Reason::Expired.as_str();
         (is_expired || ready.status == ConditionStatus::True).then_some(())?;
         let shown = status.last_used_time;
-        let age = shown.map(|shown| now.as_millis() - shown.as_millis());
-        let is_due = age.is_none_or(|age| age >= GRAIN.as_millis() as i64);
         let key_id = status.key_id.as_ref()?.parse().ok()?;
         let is_here = status.api.as_ref() == Some(&open.api);
-        (is_due && is_here).then(|| (shown, key_id, ObjectRef::from_obj(&**key)))
+        (is_due(shown, now) && is_here).then(|| (shown, key_id, ObjectRef::from_obj(&**key)))
     };
     let keys = context.keys.state();
     let mut due: Vec<(Option<Timestamp>, KeyId, _)> = keys.iter().filter_map(due).collect();
@@ -114,4 +117,17 @@ async fn unshown(
     later.truncate(LATER);
     first.append(&mut later);
     Ok(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_use_is_looked_up_at_first_and_then_every_ten_minutes() {
+        let shown = Timestamp::parse("2026-01-01T00:00:00Z").unwrap();
+        let second = Duration::from_secs(1);
+        assert!(is_due(None, shown) && is_due(Some(shown), shown.plus(600 * second)));
+        assert!(!is_due(Some(shown), shown.plus(599 * second)));
+    }
 }

@@ -18,11 +18,10 @@ pub fn told(
     let is_held =
         |hash: &KeyHash| declaration.records.contains_key(hash) && !refused.contains_key(hash);
     let removed = held.keys().filter(|hash| !is_held(hash)).count();
-    let (mut published, mut changed, mut reinstated) = (0, 0, 0);
+    let (mut published, mut changed) = (0, 0);
     let mut happened = Vec::new();
     for (hash, record) in declaration.records.iter().filter(|(hash, _)| is_held(hash)) {
         if declaration.reinstated.contains_key(hash) {
-            reinstated += 1;
             let note = format!("the revocation of key {} is lifted", record.key_id);
             happened.push(Transition::normal("KeyReinstated", note));
         }
@@ -34,7 +33,7 @@ pub fn told(
     }
     let (namespace, name) = (&declaration.owner.namespace, &declaration.owner.name);
     info!(
-        %namespace, %name, published, changed, removed, reinstated,
+        %namespace, %name, published, changed, removed, reinstated = happened.len(),
         "declared the keys of an ApiKey"
     );
     happened

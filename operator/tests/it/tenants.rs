@@ -5,24 +5,52 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use serde_yaml_ng::Value as Yaml;
 use tokio::sync::OnceCell;
+use water_harness::Redis;
 
 use crate::Result;
 use crate::rights::{ACCOUNT, rendered};
-use crate::steps::{NOTHING, OBJECT, edit, holds, keeps_term, ready, term, until};
+use crate::steps::{NOTHING, OBJECT, edit, generation, holds, keeps_term, ready, term, until};
 use crate::world::{API, World, api, brought, key, shown};
 
 /// Namespaces in which the chart lets WaterDataApis be rolled out.
 const NAMESPACES: [&str; 4] = ["admission", "api-there", "beside-another", "rights"];
 
-/// World of a namespace of [`NAMESPACES`], all of which one operator looks after: two would work against each other.
-async fn namespace(name: &str) -> anyhow::Result<World> {
+/// World of all namespaces, which one operator looks after: two would work against each other.
+async fn platform() -> anyhow::Result<&'static World> {
     static PLATFORM: OnceCell<World> = OnceCell::const_new();
     let start = async || {
         let platform = World::of_all_namespaces("platform", &NAMESPACES).await?;
         platform.operator("operator-0")?;
         Ok::<World, anyhow::Error>(platform)
     };
-    PLATFORM.get_or_try_init(start).await?.beside(name)
+    PLATFORM.get_or_try_init(start).await
+}
+
+/// World of a namespace of [`NAMESPACES`].
+async fn namespace(name: &str) -> anyhow::Result<World> {
+    platform().await?.beside(name)
+}
+
+/// Lets Redis lose which generation of the world's directory is complete; returns the log's line of the rebuild that
+/// follows.
+async fn rebuild(world: &World) -> anyhow::Result<Value> {
+    let (redis, earlier) = (Redis::shared().await?, generation(world).await?);
+    let meta = format!("wd:{{{}.{API}}}:meta", world.namespace);
+    redis.command(&["DEL", &meta]).await?;
+    let platform = platform().await?;
+    let is_of_it = |line: &Value| {
+        line["message"] == "key directory rebuilt"
+            && line["namespace"] == world.namespace
+            && line["generation"].as_u64() > Some(earlier)
+    };
+    until(platform, "the rebuild", async || {
+        let log = platform.logs();
+        let mut lines = log
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok());
+        lines.find(&is_of_it).context("it is not in the log")
+    })
+    .await
 }
 
 /// A WaterDataApi that admits these namespaces.
@@ -94,6 +122,8 @@ async fn an_api_admits_its_own_namespace_and_those_that_it_names_while_they_have
     refused("AccountNotBound").await?;
     label("account.waterdata.dev/acme=")?;
     admitted().await?;
+    let rebuilt = rebuild(&world).await?;
+    assert_eq!(rebuilt["records"], 1, "{rebuilt}");
     label("water-")?;
     refused("NamespaceNotAdmitted").await
 }

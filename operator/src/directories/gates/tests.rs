@@ -357,3 +357,18 @@ fn a_pod_may_serve_when_it_is_ready_or_terminating_and_not_after_its_end() {
     assert_eq!(of(terminating), Some(true));
     assert_eq!(of(json!({ "status": { "phase": "Failed" } })), None);
 }
+
+#[test]
+fn a_lease_of_a_pod_that_nobody_has_reported_is_without_one() {
+    let gates = ["gate-0", "gate-1"].map(|pod| lease(pod, 7, 10, Duration::ZERO));
+    let leases = Leases {
+        now: Timestamp::from_millis(NOW).unwrap(),
+        generation: Some(7),
+        seq: CHANGE.seq,
+        gates: gates.into(),
+    };
+    let both = ["gate-0", "gate-1"].map(|name| pod(name, true));
+    let alone = without_pod(&both[..1], &leases);
+    assert_eq!(alone, HashSet::from(["uid-of-gate-1".to_owned()]));
+    assert!(without_pod(&both, &leases).is_empty());
+}

@@ -148,6 +148,17 @@ mod tests {
         KeyHash::from_bytes(bytes)
     }
 
+    #[test]
+    fn evenly_spread_hashes_have_a_bucket_each() {
+        // The first 12 bits are the shard's.
+        let hashes = [0x0, 0x4, 0x8, 0xc].map(|quarter| {
+            let mut bytes = [0xab; 32];
+            bytes[1] = 0xc0 | quarter;
+            KeyHash::from_bytes(bytes)
+        });
+        assert_eq!(hashes.map(|hash| bucket(&hash, 4)), [0, 1, 2, 3]);
+    }
+
     proptest! {
         #[test]
         fn a_shard_holds_what_a_map_would(
