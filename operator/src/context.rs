@@ -93,7 +93,7 @@ impl Context {
 
     /// Asks for another pass over every ApiKey of that WaterDataApi whose status does not say that all is done.
     pub fn revisit_unsettled_keys_of(&self, place: &ApiName) {
-        let concerned = |key: &ApiKey| may_belong_to(key, place) && !is_done(key);
+        let concerned = |key: &ApiKey| is_unsettled_of(key, place);
         // One that cannot be decoded may be any's.
         let found = self
             .keys
@@ -142,8 +142,12 @@ impl Context {
 }
 
 fn may_belong_to(key: &ApiKey, place: &ApiName) -> bool {
-    let issued = key.status.as_ref().and_then(|status| status.api.as_ref());
-    issued.is_none_or(|issued| issued == place)
+    key.issued_at().is_none() || key.may_be_at(place)
+}
+
+/// Whether an ApiKey is, or might become, one of that WaterDataApi, and waits for something.
+fn is_unsettled_of(key: &ApiKey, place: &ApiName) -> bool {
+    may_belong_to(key, place) && !is_done(key)
 }
 
 /// The ApiKeys for which something holds; of those that can be decoded.
@@ -153,4 +157,35 @@ pub fn keys_where(keys: &Store<Key>, wanted: impl Fn(&ApiKey) -> bool) -> Vec<Ob
         .iter()
         .map(|key| ObjectRef::from_obj(&**key))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use water_resources::ApiKeyStatus;
+
+    use super::*;
+    use crate::clock;
+    use crate::conditions::{ConditionType, Finding, Reason, stated};
+    use crate::sample;
+
+    #[test]
+    fn what_waits_at_a_water_data_api_or_for_one_is_unsettled() {
+        let place = |name: &str| ApiName {
+            namespace: "team".into(),
+            name: name.into(),
+        };
+        let mut key = sample::key("acme", "team");
+        assert!(is_unsettled_of(&key, &place("water-data")), "of any");
+        let holds = |aspect| Finding::holds(aspect, Reason::Active, "");
+        let done = [ConditionType::Synced, ConditionType::Ready].map(holds);
+        key.status = Some(ApiKeyStatus {
+            api: Some(place("water-data")),
+            conditions: stated(&[], done.into(), 1, clock::now()),
+            ..Default::default()
+        });
+        assert!(!is_unsettled_of(&key, &place("water-data")), "it is done");
+        key.metadata.generation = Some(2);
+        assert!(is_unsettled_of(&key, &place("water-data")));
+        assert!(!is_unsettled_of(&key, &place("other")), "of another");
+    }
 }

@@ -12,6 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::{info, warn};
 use water_keystore::{Observation, Reason as StoreReason, StoreError};
 use water_resources::ApiKey;
+use water_resources::api_key::ApiName;
 
 use super::duties::Duty;
 use super::health::{Damage, damage, miscount};
@@ -118,12 +119,11 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
 /// keys here though its status names a WaterDataApi that does not exist, unless its spec does so, too.
 fn close_unused(open: &OpenDirectory, context: &Context) {
     let is_used = |key: &ApiKey| {
-        key.issued_at().is_some_and(|named| {
-            named == open.api
-                || (key.spec.api_ref.is_none()
-                    && context.api_at(&named).is_none()
-                    && context.directories.get(&named).is_none())
-        })
+        let is_missing = |named: ApiName| {
+            context.api_at(&named).is_none() && context.directories.get(&named).is_none()
+        };
+        let may_be_any = key.spec.api_ref.is_none() && key.issued_at().is_some_and(is_missing);
+        key.may_be_at(&open.api) || may_be_any
     };
     let is_gone = context.api_at(&open.api).is_none();
     let keys = &context.keys;

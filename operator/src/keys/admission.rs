@@ -34,7 +34,7 @@ impl Refusal {
     /// Admission during the refusal: published keys stay, or are withdrawn.
     pub fn admission(&self) -> Admission {
         match self.reason {
-            Reason::PlanUnknown | Reason::ApiNotFound => Admission::Hindered,
+            Reason::PlanUnknown | Reason::ApiNotFound | Reason::ApiMismatch => Admission::Hindered,
             _ => Admission::Refused,
         }
     }
@@ -63,21 +63,26 @@ pub fn membership(
         _ => return former_membership(subject, labels, apis, scope),
     };
     let readable = apis.iter().filter_map(|api| api.0.as_ref().ok());
-    let (place, api, refusal) = match resolve(key, labels, readable, scope) {
+    let issued = subject.issued_at();
+    let (place, api, refusal) = match resolve(key, issued.clone(), labels, readable, scope) {
         Err(refusal) => (None, None, Some(refusal)),
         Ok(place) => match at(&place, apis) {
             Some(DeserializeGuard(Ok(api))) => {
                 let refusal = admit(key, labels, api, scope).err();
                 (Some(place), Some(api.clone()), refusal)
             }
-            other => (None, None, Some(absent(&place, other.is_some()))),
+            other => {
+                let mismatch = admits_name(key, &place).err();
+                let refusal = mismatch.unwrap_or_else(|| absent(&place, other.is_some()));
+                (None, None, Some(refusal))
+            }
         },
     };
     Membership {
         // Before the status names it nothing is declared there.
         place: match refusal {
             None => place,
-            Some(_) => key.issued_at(),
+            Some(_) => issued,
         },
         api,
         admission: refusal
@@ -118,16 +123,6 @@ fn former_membership(
     }
 }
 
-/// Whether the key directory of a WaterDataApi has ever been complete, as far as its status can be read.
-fn has_directory(api: &Installation) -> bool {
-    let status = api.0.as_ref().map(|api| api.status.as_ref());
-    status.map_or(true, |status| {
-        status.is_some_and(|status| {
-            status.directory_store.is_some() || status.next_directory_store.is_some()
-        })
-    })
-}
-
 /// Finds the WaterDataApi of that namespace and name, whether it can be decoded or not.
 fn at<'a>(place: &ApiName, apis: &'a [Arc<Installation>]) -> Option<&'a Installation> {
     let found = apis.iter().find(|api| {
@@ -144,15 +139,17 @@ pub fn needs_labels(api: &WaterDataApi) -> bool {
         || rules.account_binding == AccountBinding::NamespaceLabel
 }
 
-/// The WaterDataApi that a key names, or, when it names none, the only one that admits its namespace.
+/// The WaterDataApi where a key was `issued`, or that it names, or, when it names none, the only one that admits its
+/// namespace.
 fn resolve<'a>(
     key: &ApiKey,
+    issued: Option<ApiName>,
     labels: &Labels,
     apis: impl IntoIterator<Item = &'a WaterDataApi>,
     scope: Scope,
 ) -> Result<ApiName, Refusal> {
     let namespace = key.namespace().unwrap_or_default();
-    if let Some(issued) = key.issued_at() {
+    if let Some(issued) = issued {
         return Ok(issued);
     }
     if let Some(named) = &key.spec.api_ref {
@@ -206,6 +203,23 @@ fn absent(place: &ApiName, exists: bool) -> Refusal {
     }
 }
 
+/// Checks that the spec names no other WaterDataApi than the one where the key was issued.
+fn admits_name(key: &ApiKey, issued: &ApiName) -> Result<(), Refusal> {
+    let named = key.spec.api_ref.as_ref();
+    let Some(named) = named.filter(|named| !named.is_of(issued)) else {
+        return Ok(());
+    };
+    let named = named.place(&key.namespace().unwrap_or_default());
+    Err(Refusal {
+        reason: Reason::ApiMismatch,
+        message: format!(
+            "spec.apiRef names the WaterDataApi {}/{}, but the key was issued at {}/{} and stays there: create another \
+             ApiKey for the one that it is meant for, and delete this one",
+            named.namespace, named.name, issued.namespace, issued.name
+        ),
+    })
+}
+
 /// Checks that a WaterDataApi accepts a key as it is declared.
 pub fn admit(
     key: &ApiKey,
@@ -215,6 +229,11 @@ pub fn admit(
 ) -> Result<(), Refusal> {
     let namespace = key.namespace().unwrap_or_default();
     admit_owner(&namespace, Some(&key.spec.account_id), labels, api, scope)?;
+    let place = ApiName {
+        namespace: api.namespace().unwrap_or_default(),
+        name: api.name_any(),
+    };
+    admits_name(key, &place)?;
     admits_plan(key, api)
 }
 
@@ -266,8 +285,8 @@ fn admits_namespace(
     })
 }
 
-/// Whether a WaterDataApi may have admitted ApiKeys of a namespace: as far as it can be read and the labels are known,
-/// it admits them now, and its key directory has been complete.
+/// Checks as far as a WaterDataApi can be read and the labels are known whether it may have admitted ApiKeys of a
+/// namespace: it admits them now. Its status, which others may write, does not count.
 pub fn may_hold(
     api: &Installation,
     namespace: &str,
@@ -281,7 +300,7 @@ pub fn may_hold(
     let is_unknown = labels.is_none() && is_selected && scope == Scope::Cluster;
     let none = Labels::new();
     let admits = admits_namespace(decoded, namespace, labels.unwrap_or(&none), scope).is_ok();
-    (is_unknown || admits) && has_directory(api)
+    is_unknown || admits
 }
 
 fn admits_account(

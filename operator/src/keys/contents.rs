@@ -53,7 +53,8 @@ impl DesiredState for Context {
         let api = self.decoded_api(place);
         let is_carried = |key: &ApiKey| {
             // Its namespace may not be admitted either: then it is left out.
-            key.is_issued_at(place) && (lacks_plan(key, api.as_ref()) || is_conflict(key))
+            let is_unsaid = lacks_plan(key, api.as_ref()) || is_conflict(key) || key.is_disputed();
+            key.is_issued_at(place) && is_unsaid
         };
         let keys = self.keys.state();
         let mut keys = keys.iter();
@@ -239,7 +240,11 @@ fn entries(
 /// Whether the key is held back in a way that leaves it published on its earlier plan, as its status reports: by
 /// `Accepted` and `SecretReady`; `Ready` may have been overwritten since, when the object could not be decoded.
 fn is_hindered(key: &ApiKey) -> bool {
-    let hindrances = [Reason::PlanUnknown, Reason::ApiNotFound];
+    let hindrances = [
+        Reason::PlanUnknown,
+        Reason::ApiNotFound,
+        Reason::ApiMismatch,
+    ];
     let is_told = |reason| tells(key, ConditionType::Accepted, reason);
     hindrances.into_iter().any(is_told) || is_conflict(key)
 }

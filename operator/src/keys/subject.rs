@@ -36,8 +36,10 @@ pub struct Subject {
     pub key: Result<ApiKey, String>,
     /// Status; of an object that cannot be decoded each field that can.
     pub status: ApiKeyStatus,
-    /// Whether the stored status names another WaterDataApi than `status`, which names the one whose directory holds
-    /// the keys.
+    /// Whether `status` names the WaterDataApi whose directory counts, as the directories were read, whatever it said
+    /// before.
+    pub is_found: bool,
+    /// Whether the stored status names another WaterDataApi than `status`.
     pub is_misnamed: bool,
     /// The account that it names.
     pub account: Option<AccountId>,
@@ -80,6 +82,7 @@ impl Subject {
             has_finalizer: finalizer::is_on(&key.metadata),
             has_label: metadata::is_as_declared(key),
             status: key.status.clone().unwrap_or_default(),
+            is_found: false,
             is_misnamed: false,
             account: Some(key.spec.account_id.clone()),
             brought,
@@ -115,6 +118,7 @@ impl Subject {
                 conditions: read(&status["conditions"]).unwrap_or_default(),
                 ..ApiKeyStatus::default()
             },
+            is_found: false,
             is_misnamed: false,
             account: read(&spec["accountId"]),
             brought,
@@ -126,14 +130,15 @@ impl Subject {
         }
     }
 
-    /// The ApiKey with the WaterDataApi in its status whose directory holds its keys.
+    /// The ApiKey with the WaterDataApi in its status whose directory counts: it holds its keys, or none does.
     pub fn held_by(mut self, holder: ApiName) -> Self {
         if let Ok(key) = &mut self.key {
             let status = key.status.get_or_insert_default();
             status.api = Some(holder.clone());
         }
+        self.is_misnamed = self.status.api.as_ref() != Some(&holder);
         self.status.api = Some(holder);
-        self.is_misnamed = true;
+        self.is_found = true;
         self
     }
 
@@ -141,9 +146,14 @@ impl Subject {
     /// says.
     pub fn issued_at(&self) -> Option<ApiName> {
         match &self.key {
-            Ok(key) if !self.is_misnamed => key.issued_at(),
+            Ok(key) if !self.is_found => key.issued_at(),
             _ => self.status.api.clone(),
         }
+    }
+
+    /// Whether its spec names another WaterDataApi than its status.
+    pub fn is_disputed(&self) -> bool {
+        self.key.as_ref().is_ok_and(ApiKey::is_disputed)
     }
 
     /// The spec, if the object can be decoded.

@@ -142,23 +142,37 @@ async fn a_status_that_names_another_water_data_api_moves_no_key_there() -> Resu
 }
 
 #[tokio::test]
-async fn a_deleted_apikey_is_revoked_though_its_spec_follows_a_lying_status() -> Result {
+async fn a_key_is_suspended_and_revoked_though_its_spec_follows_a_lying_status() -> Result {
     let (world, mut operator) = World::running("misnamed-spec").await?;
     let gate = Gate::start(&world, "gate-0", GRACE).await?;
-    for (pod, name, digit) in [("operator-1", "missing", 'e'), ("operator-2", OTHER, 'f')] {
+    let namespace = &world.namespace;
+    let mut other = None;
+    for (name, digit) in [("missing", 'e'), (OTHER, 'f')] {
         world.in_force(&brought("acme", digit)).await?;
         if name == OTHER {
-            beside(&world, &world.redis_url).await?;
+            other = Some(beside(&world, &world.redis_url).await?);
         }
         operator.stop(PATIENCE).await?;
         misname(&world, Some(name))?;
-        edit(&world, "acme", &json!({ "apiRef": { "name": name } }))?;
+        let follows = json!({ "apiRef": { "name": name }, "suspend": true });
+        edit(&world, "acme", &follows)?;
+        operator = world.operator(&format!("{name}-1"))?;
+        let id = digit.to_string().repeat(12);
+        holds(&world, &[format!("{id} Enterprise Suspended")]).await?;
+        let stays =
+            format!("WaterDataApi {namespace}/{name}, but the key was issued at {namespace}/{API}");
+        says(&world, "apikey/acme", "Accepted=False/ApiMismatch", &stays).await?;
+        put_back(&world).await?;
+        operator.stop(PATIENCE).await?;
+        misname(&world, Some(name))?;
         delete(&world, "acme")?;
-        operator = world.operator(pod)?;
+        operator = world.operator(&format!("{name}-2"))?;
         world.gone("apikey/acme").await?;
         assert_eq!(gate.keys(), 0, "{name}");
         assert_eq!(world.published().await?, NOTHING, "{name}");
     }
+    let other = other.context("the other WaterDataApi")?;
+    assert!(other.stored().await?.is_empty());
     event(&world, "acme", "KeyRevoked").await
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use water_domain::{AccountId, CANDIDATES, PlanName, REISSUES, Timestamp};
 
 use crate::Condition;
+use crate::condition::{ConditionType, Reason};
 use crate::schema;
 
 /// An API key: its account, its plan, and when it is valid.
@@ -159,7 +160,7 @@ pub struct ApiRef {
 
 impl ApiRef {
     /// Whether an ApiKey that was issued at this WaterDataApi may name it so.
-    fn is_of(&self, issued: &ApiName) -> bool {
+    pub fn is_of(&self, issued: &ApiName) -> bool {
         let namespace = self.namespace.as_ref();
         self.name == issued.name && namespace.is_none_or(|namespace| *namespace == issued.namespace)
     }
@@ -362,20 +363,52 @@ pub struct ApiName {
 
 impl ApiKey {
     /// The WaterDataApi where its key was issued: the one in the status, unless the spec names another one. The schema
-    /// refuses that, so that somebody else than the operator has written the status then.
+    /// refuses that, so that somebody else than the operator has written the status, now or before the spec followed
+    /// it. Of the latter the operator reports `ApiMismatch`, once it has found the key and put the name back, or why
+    /// the key is withdrawn there.
     pub fn issued_at(&self) -> Option<ApiName> {
-        let issued = self.status.as_ref()?.api.as_ref()?;
+        let status = self.status.as_ref()?;
+        let told = status.api.as_ref()?;
         let own = self.metadata.namespace.as_deref().unwrap_or_default();
         match &self.spec.api_ref {
-            Some(named) if !named.is_of(issued) => Some(named.place(own)),
-            _ => Some(issued.clone()),
+            Some(named) if !named.is_of(told) && !is_refused(status) => Some(named.place(own)),
+            _ => Some(told.clone()),
         }
+    }
+
+    /// Whether the spec names another WaterDataApi than the status.
+    pub fn is_disputed(&self) -> bool {
+        let told = self.status.as_ref().and_then(|status| status.api.as_ref());
+        let names = self.spec.api_ref.as_ref().zip(told);
+        names.is_some_and(|(named, told)| !named.is_of(told))
+    }
+
+    /// Whether spec or status name this WaterDataApi.
+    pub fn may_be_at(&self, place: &ApiName) -> bool {
+        let told = self.status.as_ref().and_then(|status| status.api.as_ref());
+        told == Some(place) || self.is_issued_at(place)
     }
 
     /// Whether its key was issued at this WaterDataApi.
     pub fn is_issued_at(&self, place: &ApiName) -> bool {
         self.issued_at().as_ref() == Some(place)
     }
+}
+
+/// Whether the status reports that the WaterDataApi in it refuses the ApiKey.
+fn is_refused(status: &ApiKeyStatus) -> bool {
+    let reasons = [
+        Reason::ApiMismatch,
+        Reason::NamespaceNotAdmitted,
+        Reason::AccountNotBound,
+    ];
+    let is_refusal = |condition: &Condition| {
+        condition.kind == ConditionType::Accepted.as_str()
+            && reasons
+                .iter()
+                .any(|reason| condition.reason == reason.as_str())
+    };
+    status.conditions.iter().any(is_refusal)
 }
 
 /// A key that was published.

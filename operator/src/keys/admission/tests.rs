@@ -3,6 +3,8 @@
 use serde_json::json;
 
 use super::*;
+use crate::clock;
+use crate::conditions::{ConditionType, Finding, stated};
 use crate::sample;
 
 fn key() -> ApiKey {
@@ -20,7 +22,7 @@ fn own() -> WaterDataApi {
 }
 
 fn resolved(key: &ApiKey, apis: &[WaterDataApi]) -> Result<String, (Reason, String)> {
-    let resolved = resolve(key, &Labels::new(), apis, Scope::Cluster);
+    let resolved = resolve(key, key.issued_at(), &Labels::new(), apis, Scope::Cluster);
     let resolved = resolved.map(|place| format!("{}/{}", place.namespace, place.name));
     resolved.map_err(|refusal| (refusal.reason, refusal.message))
 }
@@ -52,6 +54,62 @@ fn the_only_api_that_admits_the_namespace_is_taken_once_and_for_all() {
         ..Default::default()
     });
     assert_eq!(resolved(&key, &apis).as_deref(), Ok("water/first"));
+}
+
+#[test]
+fn a_name_that_follows_a_status_that_lied_moves_no_key() {
+    let place = |name: &str| ApiName {
+        namespace: "team".into(),
+        name: name.into(),
+    };
+    let mut key = key();
+    key.spec.api_ref = Some(water_resources::api_key::ApiRef {
+        name: "other".into(),
+        namespace: None,
+    });
+    key.status = Some(water_resources::ApiKeyStatus {
+        api: Some(place("other")),
+        ..Default::default()
+    });
+    let both = [own(), api("other", "team", json!({}))];
+    let apis = both.map(|api| Arc::new(DeserializeGuard(Ok(api))));
+    let of = |subject: &Subject, apis: &[Arc<Installation>]| {
+        let member = membership(subject, &Labels::new(), apis, Scope::Cluster);
+        let refusal = member.refusal.as_ref();
+        let refusal = refusal.map(|refusal| (refusal.reason, refusal.message.clone()));
+        (member.place, member.admission, refusal)
+    };
+    let believed = of(&Subject::whole(&key), &apis);
+    assert_eq!(believed, (Some(place("other")), Admission::Admitted, None));
+    let mut found = Subject::whole(&key).held_by(place("water-data"));
+    let words = "spec.apiRef names the WaterDataApi team/other, but the key was issued at team/water-data and stays \
+        there: create another ApiKey for the one that it is meant for, and delete this one";
+    let refusal = Some((Reason::ApiMismatch, words.to_owned()));
+    let stays = (Some(place("water-data")), Admission::Hindered, refusal);
+    assert_eq!(of(&found, &apis), stays);
+    assert_eq!(of(&found, &apis[1..]), stays, "that one is gone");
+    // As its status then says.
+    key.status = Some(water_resources::ApiKeyStatus {
+        api: Some(place("water-data")),
+        conditions: stated(
+            &[],
+            vec![Finding::lacks(
+                ConditionType::Accepted,
+                Reason::ApiMismatch,
+                words,
+            )],
+            1,
+            clock::now(),
+        ),
+        ..Default::default()
+    });
+    assert_eq!(of(&Subject::whole(&key), &apis), stays);
+    // Whom that one does not admit any more is withdrawn.
+    found.meta.namespace = Some("elsewhere".into());
+    if let Ok(key) = &mut found.key {
+        key.metadata.namespace = Some("elsewhere".into());
+    }
+    assert_eq!(of(&found, &apis).1, Admission::Refused);
 }
 
 #[test]

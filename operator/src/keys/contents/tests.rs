@@ -238,6 +238,34 @@ fn a_hindered_key_keeps_its_plan_and_takes_every_restriction() {
 }
 
 #[test]
+fn a_key_that_stays_though_its_spec_names_another_water_data_api_is_of_the_one_that_has_it() {
+    let other = ApiName {
+        name: "other".into(),
+        ..place()
+    };
+    let mut key = refused(ConditionType::Accepted, Reason::ApiMismatch);
+    key.spec.suspend = true;
+    key.spec.plan = "Free".parse().unwrap();
+    key.spec.api_ref = Some(water_resources::api_key::ApiRef {
+        name: other.name.clone(),
+        namespace: None,
+    });
+    let former = entries(&told(|_| {}), &place(), Admission::Admitted, None, &[]);
+    let former: Vec<&Entry> = former.iter().map(|(_, _, entry)| entry).collect();
+    assert_eq!(admission(&key), Admission::Hindered);
+    let at = |place: &ApiName| entries(&key, place, admission(&key), None, &former);
+    let [(_, _, kept)] = &at(&place())[..] else {
+        panic!("one entry");
+    };
+    let (plan, state) = (&kept.record.plan, kept.record.state);
+    assert_eq!(
+        (plan.as_str(), state),
+        ("Enterprise", water_keystore::KeyState::Suspended)
+    );
+    assert!(at(&other).is_empty());
+}
+
+#[test]
 fn a_hash_that_several_name_is_the_ones_in_force_then_the_oldest_ones() {
     let mut key = told(|_| {});
     bring(&mut key, "ab");

@@ -55,8 +55,9 @@ impl PassInput {
     }
 
     /// Reads what the directory holds of the ApiKey, of which everything else was read since `epoch`. Returns another
-    /// WaterDataApi if the status does not name the one whose directory holds the keys: others may write it, too. That
-    /// directory is read in a second pass, whose report puts the name back.
+    /// WaterDataApi if spec and status do not name the one whose directory holds the keys: others may write a status,
+    /// and a spec may follow it. Where none holds any, the spec counts. That directory is read in a second pass, whose
+    /// report puts the name back.
     pub(super) async fn read_directory(
         &mut self,
         epoch: CacheEpoch,
@@ -68,7 +69,7 @@ impl PassInput {
             return Ok(None);
         }
         let read = self.read(epoch, context).await;
-        if self.is_settled(&read) || self.subject.is_misnamed || is_witness(&read) {
+        if self.is_settled(&read) || self.subject.is_found || is_witness(&read) {
             self.facts.directory = read?;
             return Ok(None);
         }
@@ -85,8 +86,20 @@ impl PassInput {
             self.facts.directory = Directory::Away;
             return Ok(None);
         }
+        if let Ok(Directory::Open(_) | Directory::Lost { gates: false }) = read
+            && let Some(named) = self.named_elsewhere()
+        {
+            return Ok(Some(named));
+        }
         self.facts.directory = read?;
         Ok(None)
+    }
+
+    /// Returns the WaterDataApi that the spec names, if that is another one than the status names.
+    fn named_elsewhere(&self) -> Option<ApiName> {
+        let spec = self.subject.spec().filter(|_| self.subject.is_disputed())?;
+        let named = spec.api_ref.as_ref()?.place(self.subject.namespace());
+        (Some(&named) != self.place.as_ref()).then_some(named)
     }
 
     /// Returns a WaterDataApi, but those whose directories are `without` keys of the ApiKey, whose directory may hold some
@@ -108,7 +121,8 @@ impl PassInput {
                 continue;
             };
             let is_ours = context.api_namespaces.contains(&place.namespace);
-            let may_hold = admission::may_hold(&api, namespace, labels.as_ref(), context.scope);
+            let may_hold = self.subject.status.api.as_ref() == Some(&place)
+                || admission::may_hold(&api, namespace, labels.as_ref(), context.scope);
             if !without.contains(&place)
                 && is_ours
                 && may_hold
@@ -121,11 +135,13 @@ impl PassInput {
         Ok(None)
     }
 
-    /// Whether the spec names the WaterDataApi for good. Before the ApiKey goes, the other directories are asked all the
-    /// same: the schema lets nobody change that name, but somebody may have added it after a status that lied.
+    /// Whether the spec names the WaterDataApi for good. The schema lets nobody change that name, but somebody may have
+    /// added it after a status that lied: the other directories are asked all the same if the ApiKey had a key that
+    /// this one does not hold, before the ApiKey goes, and while the status names another one.
     fn is_settled(&self, read: &Result<Directory<KeyHash, PlanName>, KeyError>) -> bool {
         let has_answered = matches!(read, Ok(Directory::Lost { .. } | Directory::Open(_)));
-        self.is_named_by_spec() && !(self.facts.is_deleting && has_answered)
+        let is_sought = self.facts.is_deleting || self.had_a_key();
+        self.is_named_by_spec() && !self.subject.is_disputed() && !(is_sought && has_answered)
     }
 
     /// Whether the WaterDataApi is the one that the spec names.
@@ -141,12 +157,12 @@ impl PassInput {
     }
 
     /// Whether nothing may be decided while a directory that may hold keys of the ApiKey does not answer: it had a key,
-    /// and would be let go, or published for a second time where its spec does not say.
+    /// and would be let go, or published for a second time.
     fn is_to_wait_for_others(&self, read: &Result<Directory<KeyHash, PlanName>, KeyError>) -> bool {
         self.had_a_key()
             && match read {
                 Ok(Directory::Lost { .. } | Directory::Unnamed) => self.facts.is_deleting,
-                Ok(Directory::Open(_)) => self.facts.is_deleting || !self.is_named_by_spec(),
+                Ok(Directory::Open(_)) => true,
                 Ok(Directory::Away) | Err(_) => false,
             }
     }
@@ -243,7 +259,7 @@ impl PassInput {
     /// Whether the status shows that a claim is under way: of one that takes long, where something waits for it.
     fn is_delay_reported(&self, open: &OpenDirectory) -> bool {
         let is_done = self.subject.key.as_ref().is_ok_and(is_done);
-        !is_done && open.claiming().is_some_and(|long| long >= REPORTED_AFTER)
+        is_to_be_reported(open.claiming(), is_done)
     }
 
     /// Concludes from a directory that is not open.
@@ -329,6 +345,11 @@ impl PassInput {
     }
 }
 
+/// Whether a claim that has been under way for so long is reported of an ApiKey.
+fn is_to_be_reported(claiming: Option<Duration>, is_done: bool) -> bool {
+    !is_done && claiming.is_some_and(|long| long >= REPORTED_AFTER)
+}
+
 /// Whether the answer of the named directory stands by itself. One that holds nothing of the ApiKey, does not answer or
 /// does not exist proves nothing: others may write the status that names it.
 fn is_witness(read: &Result<Directory<KeyHash, PlanName>, KeyError>) -> bool {
@@ -374,4 +395,17 @@ async fn gates_of(place: &ApiName, context: &Context) -> kube::Result<BTreeSet<S
 fn names(pods: &[Pod]) -> BTreeSet<String> {
     let pods = pods.iter().filter_map(|pod| GatePod::read(pod, None));
     pods.map(|pod| pod.name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_claim_is_reported_of_an_apikey_that_waits_for_it() {
+        let short = REPORTED_AFTER - Duration::from_millis(1);
+        assert!(is_to_be_reported(Some(REPORTED_AFTER), false));
+        assert!(!is_to_be_reported(Some(REPORTED_AFTER), true));
+        assert!(!is_to_be_reported(Some(short), false) && !is_to_be_reported(None, false));
+    }
 }

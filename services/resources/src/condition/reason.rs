@@ -79,6 +79,8 @@ words! {
         ApiAmbiguous,
         /// The named WaterDataApi does not exist.
         ApiNotFound,
+        /// The spec names another WaterDataApi than the one where the key was issued.
+        ApiMismatch,
         /// The WaterDataApi admits no keys of the namespace.
         NamespaceNotAdmitted,
         /// The namespace may not name the account.

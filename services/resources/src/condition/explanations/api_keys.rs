@@ -64,6 +64,15 @@ pub const OF_API_KEYS: &[Explanation] = &[
         remedy: "create it, or create another ApiKey",
     },
     Explanation {
+        reasons: &[Reason::ApiMismatch],
+        severity: Severity::Stalled,
+        meaning: "`spec.apiRef` names another WaterDataApi than `status.api`, where the key was issued: it was added \
+            after somebody else had written the status. The key stays there; edits that restrict it take effect, \
+            others wait",
+        remedy: "create another ApiKey for the one that it is meant for, and delete this one; find out who writes \
+            `apikeys/status`",
+    },
+    Explanation {
         reasons: &[Reason::NamespaceNotAdmitted],
         severity: Severity::Stalled,
         meaning: "the WaterDataApi admits no keys of this namespace; a key that was issued is withdrawn",
