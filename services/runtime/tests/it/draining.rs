@@ -5,7 +5,7 @@ use tokio::net::TcpStream;
 use water_harness::{HttpClient, Port};
 use water_runtime::listener::listen;
 use water_runtime::shutdown::Stage;
-use water_runtime::{DrainOutcome, Shutdown};
+use water_runtime::{ConnectionLimits, DrainOutcome, Shutdown};
 
 use crate::server::{LONG, SHORT, on, patient, start};
 
@@ -82,6 +82,26 @@ async fn a_connection_in_the_listeners_queue_is_answered_before_it_closes() -> R
     );
     drop(early);
     assert_eq!(server.ended.await?, DrainOutcome { cut: 0 });
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_connection_without_a_request_yet_may_send_its_first_while_draining() -> Result<()> {
+    let limits = ConnectionLimits {
+        first_request: LONG,
+        ..patient()
+    };
+    let server = start(limits, LONG);
+    let (mut early, mut used) = (server.client().await, server.client().await);
+    used.request("GET", "/", &[]).await?;
+    server.wait_for_open(2).await;
+    server.shutdown.advance(Stage::Draining);
+    assert!(used.closed().await?.is_empty());
+    let answer = early.request("GET", "/", &[]).await?;
+    assert_eq!(
+        (answer.text()?, answer.header("connection")),
+        ("hello", Some("close"))
+    );
     Ok(())
 }
 
