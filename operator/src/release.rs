@@ -23,6 +23,7 @@ use tokio::time::timeout;
 use water_resources::ApiKey;
 use water_resources::api_key::{ApiName, FINALIZER};
 
+use crate::client::words;
 use crate::keys::finalizer;
 use crate::lease::{self, Election, Leadership};
 use finalized::{FinalizedKey, by_api, finalized};
@@ -180,7 +181,7 @@ async fn free_one(client: &Client, mut key: ObjectMeta) -> anyhow::Result<()> {
     loop {
         match finalizer::remove(&key, &keys).await {
             Err(kube::Error::Api(status)) if status.is_conflict() && further.next().is_some() => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => bail!("{}", words(&error)),
             Ok(true) => return Ok(()),
             Ok(false) => bail!(
                 "a webhook puts its finalizer {} back: exempt ApiKeys from that webhook, and run this again",

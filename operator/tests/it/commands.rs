@@ -3,11 +3,12 @@
 mod long;
 
 use std::fs;
+use std::mem;
 use std::path::PathBuf;
 
 use anyhow::{bail, ensure};
 use serde_json::{Value, json};
-use water_harness::{Program, Redis, scratch_directory};
+use water_harness::{Interceptor, Program, Redis, scratch_directory};
 
 use crate::Result;
 use crate::gate::{GRACE, Gate, end_pod};
@@ -225,6 +226,62 @@ async fn release_reads_nothing_but_leases_while_an_operator_leads_and_begins_whe
         assert_eq!(code, Some(0), "{}", release.log());
     }
     assert!(finalizers(&world, "acme")?.is_null());
+    Ok(())
+}
+
+/// Whether a request is a write to the ApiKey.
+fn is_write(request: &str, name: &str) -> bool {
+    request.starts_with("PATCH ") && request.contains(&format!("/apikeys/{name}?"))
+}
+
+#[tokio::test]
+async fn release_tries_again_where_somebody_else_writes_and_names_what_changes_each_time() -> Result
+{
+    let (world, running) = World::running("release-beside").await?;
+    for (name, digit) in [("acme", '4'), ("busy", '5')] {
+        world.in_force(&brought(name, digit)).await?;
+    }
+    running.stop(PATIENCE).await?;
+    let (_, kubeconfig) = account(&world, "person").await?;
+    let (cluster, namespace) = (world.cluster, world.namespace.clone());
+    let mut interceptor = Interceptor::default();
+    let through = interceptor
+        .before_api_server(cluster.address(), cluster.authority_pem())
+        .await?;
+    let direct = format!("https://{}", cluster.address());
+    let settings = fs::read_to_string(&kubeconfig)?.replace(&direct, &format!("http://{through}"));
+    fs::write(&kubeconfig, settings)?;
+    // Somebody writes `acme` before its first write, and `busy` before each.
+    let (mut changes, mut is_acme_changed) = (0, false);
+    interceptor.show(move |_, request| {
+        let request = String::from_utf8_lossy(request);
+        let name = if is_write(&request, "busy") {
+            "busy"
+        } else if is_write(&request, "acme") && !mem::replace(&mut is_acme_changed, true) {
+            "acme"
+        } else {
+            return;
+        };
+        changes += 1;
+        let (key, change) = (format!("apikey/{name}"), format!("changed={changes}"));
+        let changed = cluster.kubectl(&[
+            "annotate",
+            &key,
+            &change,
+            "--overwrite",
+            "--namespace",
+            &namespace,
+        ]);
+        changed.expect("a change between read and write");
+    });
+    let release = operator(&["release", "--all", "--namespace", &world.namespace]);
+    let (code, said) = run(release.env("KUBECONFIG", kubeconfig)).await?;
+    let told = said.contains("1 ApiKeys freed") && said.contains("release-beside/busy: ");
+    assert!(code == Some(1) && told, "{said}");
+    assert!(finalizers(&world, "acme")?.is_null());
+    let requests = interceptor.requests();
+    let writes = |name| requests.iter().filter(|one| is_write(one, name)).count();
+    assert_eq!((writes("acme"), writes("busy")), (2, 5), "{requests:?}");
     Ok(())
 }
 
