@@ -8,7 +8,7 @@ use water_keystore::{Owner, WriteError};
 use water_operator_core::key::facts::{KeyRules, Secret};
 use water_operator_core::key::ledger::{self, Ledger};
 use water_operator_core::key::step::{Declaration, Handover, Release, Step};
-use water_resources::api_key::{ApiKeyStatus, Reissue};
+use water_resources::api_key::{ApiKeyStatus, ApiName, Reissue};
 use water_resources::{ApiKey, WaterDataApi};
 
 use super::changes;
@@ -348,7 +348,9 @@ async fn let_go(
             let key = key_id.map_or("its key".into(), |key_id| format!("key {key_id}"));
             Transition::normal("KeyRevoked", format!("{key} is refused for good"))
         }
-        Release::Unreachable => Transition::warning("KeyNotRevoked", not_revoked(gathered)),
+        Release::Unreachable => {
+            Transition::warning("KeyNotRevoked", not_revoked(gathered.place.as_ref()))
+        }
         Release::NeverDeclared => return Ok(StepOutcome::Released),
     };
     let about = subject.reference();
@@ -356,9 +358,9 @@ async fn let_go(
     Ok(StepOutcome::Released)
 }
 
-/// Sentence about an ApiKey that goes though its key was revoked nowhere: what is known, not what follows from it.
-fn not_revoked(gathered: &PassInput) -> String {
-    let place = gathered.place.as_ref();
+/// Sentence about an ApiKey of that WaterDataApi, which goes though its key was revoked nowhere: what is known, not
+/// what follows from it.
+fn not_revoked(place: Option<&ApiName>) -> String {
     let (namespace, name) = place.map_or(("", ""), |place| (&*place.namespace, &*place.name));
     format!(
         "the WaterDataApi {namespace}/{name} does not exist, no pod of its gates was found, and no other key directory \
@@ -389,4 +391,22 @@ fn reading(gathered: &PassInput) -> Result<&DirectoryReading, KeyError> {
 
 fn api(gathered: &PassInput, context: &Context) -> Api<ApiKey> {
     context.api(gathered.subject.namespace())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_event_about_a_key_that_was_not_revoked_says_what_is_known() {
+        let place = ApiName {
+            namespace: "team".into(),
+            name: "water-data".into(),
+        };
+        let told = "the WaterDataApi team/water-data does not exist, no pod of its gates was found, and no other key \
+                    directory of this operator that could be read holds a key of the ApiKey; its own Redis was not \
+                    reached and may hold the key still: a WaterDataApi that is created again rebuilds the key \
+                    directory without it";
+        assert_eq!(not_revoked(Some(&place)), told);
+    }
 }

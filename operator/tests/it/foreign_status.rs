@@ -12,10 +12,10 @@ use crate::Result;
 use crate::commands::released;
 use crate::gate::{GRACE, Gate};
 use crate::steps::{
-    NOTHING, OBJECT, becomes, delete, edit, event, holds, message, one_leadership, ready, says,
-    spoil_api, stalled,
+    NOTHING, OBJECT, becomes, delete, edit, event, holds, message, one_leadership, ready, reported,
+    says, spoil_api, stalled,
 };
-use crate::world::{API, PATIENCE, World, api, brought, key, redis_secret};
+use crate::world::{API, PATIENCE, World, api, brought, key, redis_secret, shown};
 
 const OTHER: &str = "other";
 
@@ -174,6 +174,68 @@ async fn a_key_is_suspended_and_revoked_though_its_spec_follows_a_lying_status()
     let other = other.context("the other WaterDataApi")?;
     assert!(other.stored().await?.is_empty());
     event(&world, "acme", "KeyRevoked").await
+}
+
+#[tokio::test]
+async fn a_key_that_stays_is_neither_moved_nor_lost_while_its_directory_is_silent() -> Result {
+    let (redis, world, operator) = World::on_own_redis("misnamed-stays").await?;
+    world.in_force(&brought("acme", '9')).await?;
+    let gate = Gate::start(&world, "gate-0", GRACE).await?;
+    let other = beside(&world, &Redis::shared().await?.url()).await?;
+    operator.stop(PATIENCE).await?;
+    misname(&world, Some(OTHER))?;
+    edit(&world, "acme", &json!({ "apiRef": { "name": OTHER } }))?;
+    let _next = world.operator("operator-1")?;
+    let (object, stays) = ("apikey/acme", "False/ApiMismatch");
+    world.condition(object, "Accepted", stays).await?;
+    put_back(&world).await?;
+    redis.pause()?;
+    edit(&world, "acme", &json!({ "suspend": true }))?;
+    reported(&world, "acme").await?;
+    let waits = "Ready=False/StoreUnavailable";
+    let told = says(&world, object, waits, "").await?;
+    assert_eq!(shown(&told, "Accepted"), stays, "{told}");
+    // Now nothing in the object says where the key is.
+    misname(&world, Some(OTHER))?;
+    let silent = format!(
+        "spec.apiRef names no WaterDataApi that holds keys of this ApiKey, and the key directory of the WaterDataApi \
+         {}/{API}, which may, cannot be read",
+        world.namespace
+    );
+    says(&world, object, waits, &silent).await?;
+    assert!(other.stored().await?.is_empty());
+    assert_eq!(gate.keys(), 1);
+    redis.resume()?;
+    put_back(&world).await?;
+    holds(&world, &["999999999999 Enterprise Suspended"]).await?;
+    world.condition(object, "Accepted", stays).await?;
+    assert!(other.stored().await?.is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_apikey_that_never_had_a_key_goes_back_to_its_specs_water_data_api_after_a_lie() -> Result
+{
+    let (world, _operator) = World::running("misnamed-once").await?;
+    let bound = |to: &str| json!({ "spec": { "apiKeys": { "accountBinding": to } } });
+    world.patch(OBJECT, &bound("NamespaceLabel"), &[])?;
+    let other = beside(&world, &world.redis_url).await?;
+    let mut named = key("acme");
+    named["spec"]["apiRef"] = json!({ "name": API });
+    world.apply(&named)?;
+    stalled(&world, "acme", "AccountNotBound").await?;
+    // While it is refused, the name in the status counts as long as a directory holds its key.
+    for name in ["missing", OTHER] {
+        misname(&world, Some(name))?;
+        put_back(&world).await?;
+        stalled(&world, "acme", "AccountNotBound").await?;
+    }
+    world.patch(OBJECT, &bound("None"), &[])?;
+    let issued = ready(&world, "acme", "True/Active").await?;
+    assert_eq!(issued["status"]["api"]["name"], API);
+    assert_eq!(shown(&issued, "Accepted"), "True/Admitted");
+    assert!(other.stored().await?.is_empty());
+    Ok(())
 }
 
 #[tokio::test]

@@ -82,7 +82,7 @@ impl PassInput {
         if self.is_to_wait_for_others(&read)
             && let Some((place, error)) = self.likely_holder(&without, silent, context).await?
         {
-            self.trouble = Some(unread(&place, &error));
+            self.trouble = Some(self.unread(&place, &error));
             self.facts.directory = Directory::Away;
             return Ok(None);
         }
@@ -149,6 +149,21 @@ impl PassInput {
         let named = self.subject.spec().and_then(|spec| spec.api_ref.as_ref());
         let named = named.map(|named| named.place(self.subject.namespace()));
         named.is_some() && named == self.place
+    }
+
+    /// Reports that the directory of this WaterDataApi, which may hold keys of the ApiKey, cannot be read.
+    fn unread(&self, place: &ApiName, error: &DirectoryError) -> Readiness {
+        let ApiName { namespace, name } = place;
+        let field = if self.is_named_by_spec() {
+            "spec.apiRef"
+        } else {
+            "status.api"
+        };
+        let message = format!(
+            "{field} names no WaterDataApi that holds keys of this ApiKey, and the key directory of the WaterDataApi \
+             {namespace}/{name}, which may, cannot be read: {error}"
+        );
+        Readiness::Underway(error.reason(), message)
     }
 
     /// Whether its status or its Secret shows that it had a key.
@@ -361,16 +376,6 @@ fn is_witness(read: &Result<Directory<KeyHash, PlanName>, KeyError>) -> bool {
         | Err(KeyError::Elsewhere) => false,
         Err(_) => true,
     }
-}
-
-/// Reports a directory that may hold keys of the ApiKey, and cannot be read.
-fn unread(place: &ApiName, error: &DirectoryError) -> Readiness {
-    let ApiName { namespace, name } = place;
-    let message = format!(
-        "status.api names no WaterDataApi that holds keys of this ApiKey, and the key directory of the WaterDataApi \
-         {namespace}/{name}, which may, cannot be read: {error}"
-    );
-    Readiness::Underway(error.reason(), message)
 }
 
 fn api_name(meta: &ObjectMeta) -> Option<ApiName> {

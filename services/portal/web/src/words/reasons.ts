@@ -13,6 +13,7 @@ const fr = {
   account_not_bound: 'La plateforme n’admet pas ici les clés de ce compte.',
   namespace_not_admitted: 'La plateforme n’admet pas ici les clés de ce compte.',
   api_not_found: 'L’API à laquelle elle est destinée n’existe pas, ou plus.',
+  api_mismatch: 'Elle nomme une autre API que celle où elle a été émise. Révoquez-la et créez-en une autre.',
   key_conflict: 'Une autre clé a la même empreinte. Révoquez celle-ci et créez-en une autre.',
   revoked_in_store: 'Elle a déjà été révoquée et ne vaut plus. Créez-en une autre.',
 };
@@ -28,6 +29,7 @@ const en: typeof fr = {
   account_not_bound: 'The platform does not admit keys of this account here.',
   namespace_not_admitted: 'The platform does not admit keys of this account here.',
   api_not_found: 'The API that it is for does not exist, or no longer.',
+  api_mismatch: 'It names another API than the one where it was issued. Revoke it and create another.',
   key_conflict: 'Another key has the same fingerprint. Revoke this one and create another.',
   revoked_in_store: 'It was revoked before and is not accepted again. Create another.',
 };
