@@ -150,6 +150,7 @@ impl Portal {
             }
             Route::SignOut => {
                 self.url.check(&request.method, &request.headers)?;
+                query.only(&[])?;
                 self.sign_out.by_reader(request, now).await
             }
             Route::BackChannel => self.sign_out.by_provider(request, &body, now).await,

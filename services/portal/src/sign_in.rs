@@ -270,9 +270,16 @@ impl SignIn {
     }
 }
 
-/// Returns the page that a sign-in names. Other parameters are ignored: whoever begins one adds its own.
+/// Returns the page that a sign-in names. One that a provider or another site begins has `iss`: what else is in it must
+/// be ignored (OpenID Connect Core 1.0 §4).
 fn asked<'a>(query: &'a Query<'_>) -> Result<Option<&'a str>, Failure> {
-    let to = query.get("to");
+    let is_of_others = query.pairs().any(|(name, _)| name == "iss");
+    let known = if is_of_others {
+        Ok(())
+    } else {
+        query.only(&["to"])
+    };
+    let to = known.and_then(|()| query.get("to"));
     to.map_err(|problem| Failure::new(Notice::Parameters, problem.code().as_str()))
 }
 

@@ -78,7 +78,7 @@ async fn changes_from_another_origin_are_refused_before_the_session_is_looked_at
 async fn methods_sizes_and_framing_are_judged_as_at_the_gate() {
     let portal = Running::start().await;
     let long = format!("/docs?{}", "a".repeat(2048));
-    let rows: [(&str, &str, Fields, u16, &str); 10] = [
+    let rows: [(&str, &str, Fields, u16, &str); 12] = [
         ("POST", "/docs", &[], 405, "method_not_allowed"),
         ("POST", "/auth/sign-in", &[], 405, "method_not_allowed"),
         ("GET", "/auth/sign-out", &[], 405, "method_not_allowed"),
@@ -106,6 +106,14 @@ async fn methods_sizes_and_framing_are_judged_as_at_the_gate() {
             400,
             "invalid_parameter",
         ),
+        (
+            "POST",
+            "/auth/sign-out?x=1",
+            &[OWN],
+            400,
+            "invalid_parameter",
+        ),
+        ("GET", "/docs?fbclid=a", &[], 200, ""),
         ("GET", "/nothing", &[], 404, "not_found"),
     ];
     for (method, target, fields, status, reason) in rows {

@@ -75,20 +75,30 @@ async fn the_way_to_the_provider_has_all_that_the_flow_needs() {
 }
 
 #[tokio::test]
-async fn a_sign_in_names_the_page_to_come_back_to_once() {
+async fn a_sign_in_names_the_page_to_come_back_to_once_and_has_no_parameter_that_does_not_exist() {
     let portal = Running::start().await;
     let mut browser = portal.browser();
     let english = [("Accept-Language", "en")];
-    let target = "/auth/sign-in?to=/docs&to=/keys";
-    let answer = browser.ask("GET", target, &english, "").await;
-    assert_eq!(answer.status, 400);
-    assert!(browser.cookies.is_empty());
-    let page = answer.text().unwrap();
-    assert!(page.contains("twice: give it once"), "{page}");
-    // As a site that begins a sign-in, or a tracker, writes it.
-    let more =
-        "/auth/sign-in?iss=https%3A%2F%2Fid.example&login_hint=anna&organization=acme&fbclid=a";
-    assert_eq!(browser.get(more).await.status, 303);
+    for query in [
+        "to=/docs&to=/keys",
+        "To=/docs",
+        "to=/docs&organization=acme",
+    ] {
+        let target = format!("/auth/sign-in?{query}");
+        let answer = browser.ask("GET", &target, &english, "").await;
+        assert_eq!(answer.status, 400, "{query}");
+        assert!(browser.cookies.is_empty(), "{query}");
+        let page = answer.text().unwrap();
+        assert!(page.contains("give “to”, in small letters, once"), "{page}");
+    }
+    // As a tracker writes it, and a provider or a site that begins a sign-in.
+    for query in [
+        "to=/docs&utm_source=a&_=1",
+        "iss=https%3A%2F%2Fid.example&login_hint=anna&organization=acme&fbclid=a",
+    ] {
+        let target = format!("/auth/sign-in?{query}");
+        assert_eq!(browser.get(&target).await.status, 303, "{query}");
+    }
 }
 
 #[tokio::test]
@@ -222,7 +232,12 @@ async fn a_way_back_without_a_token_or_from_another_issuer_signs_nobody_in() {
     for (rest, status, sentence) in [
         (other, 502, "n’a pas pu être vérifiée"),
         (denied, 400, "ne vous a pas connecté"),
-        ("&code=never-given", 400, "n’a pas été commencée"),
+        // With what some providers add, which must be ignored (RFC 6749 §4.1.2).
+        (
+            "&code=never-given&session_state=s&scope=openid",
+            400,
+            "n’a pas été commencée",
+        ),
     ] {
         // Each sign-in is for one way back.
         let mut browser = portal.browser();
