@@ -285,6 +285,19 @@ async fn every_answer_can_be_checked_kept_and_asked_for_without_its_body() -> Re
             assert_eq!(checked.body.is_empty(), status == 304);
         }
     }
+    for (target, accept) in [
+        ("/api/v1/stress", "text/csv"),
+        ("/api/v1/hydrorisk", "text/csv"),
+        ("/api/v1/hydrorisk", "application/x-ndjson"),
+        ("/api/v1/openapi.json", "*/*"),
+    ] {
+        for method in ["GET", "HEAD"] {
+            let fields = [("Accept", accept)];
+            let answer = cluster.water.request(method, target, key, &fields).await?;
+            let found = (answer.status, answer.header("accept-ranges"));
+            assert_eq!(found, (200, Some("none")), "{method} {target} {accept}");
+        }
+    }
     Ok(())
 }
 

@@ -69,10 +69,10 @@ fn after_scheme(field: &[u8]) -> Option<&[u8]> {
     (scheme.eq_ignore_ascii_case(b"bearer") && ends_here).then_some(rest)
 }
 
-/// Returns the known scheme that is the text's first word: other text may be a key that was sent without a scheme, or
-/// begin with a part of one.
+/// Returns the known scheme that is the text's first word, before a space or tab: other text may be a key that was sent
+/// without a scheme, or begin with a part of one.
 fn other_scheme(field: &[u8]) -> Option<&'static str> {
-    let word = field.split(|byte| *byte == b' ').next()?;
+    let word = field.split(|byte| matches!(*byte, b' ' | b'\t')).next()?;
     let mut known = OTHER_SCHEMES.iter().copied();
     known.find(|scheme| scheme.as_bytes().eq_ignore_ascii_case(word))
 }
@@ -97,6 +97,7 @@ mod tests {
         for (field, named) in [
             ("Basic eDp5", Some("Basic")),
             ("bASIC eDp5, Bearer x", Some("Basic")),
+            ("Basic\tx", Some("Basic")),
             ("digest", Some("Digest")),
             ("scram-sha-256  x", Some("SCRAM-SHA-256")),
             ("APIKEY x", Some("ApiKey")),
@@ -109,7 +110,6 @@ mod tests {
             ("Bear x", None),
             ("Basic2 x", None),
             ("Basic,x", None),
-            ("Basic\tx", None),
             ("wdk_0123456789ab", None),
             ("wdk_0123456789ab x", None),
             ("Token/that+is.a~key=", None),

@@ -145,6 +145,22 @@ fn csv_names_the_column_to_be_read_as_text() {
 }
 
 #[test]
+fn a_page_of_fewer_rows_than_its_limit_is_not_said_to_be_the_last() {
+    let document = parsed();
+    for path in ["/api/v1/hydrorisk", "/api/v1/conformite"] {
+        let parameters = document["paths"][path]["get"]["parameters"].as_array();
+        let mut parameters = parameters.unwrap().iter();
+        let limit = parameters.find(|parameter| parameter["name"] == "limit");
+        let said = limit.unwrap()["description"].as_str().unwrap();
+        assert!(
+            said.contains("Fewer rows than `limit` do not mean the end")
+                && said.contains("Only an answer without a `Link` with `rel=\"next\"` is the last"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn every_reference_leads_somewhere() {
     let document = parsed();
     each(&document, &mut |fields| {

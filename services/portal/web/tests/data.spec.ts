@@ -121,6 +121,8 @@ test('every curl recipe of the reference runs', async ({ site }) => {
   await expect(page.locator('[data-try]').first()).toBeAttached();
   const recipes = await page.locator('[data-recipe]').evaluateAll((all) => all.map((one) => ({ name: one.getAttribute('data-recipe') ?? '', text: one.textContent ?? '' })));
   expect(recipes.map(({ name }) => name).sort()).toEqual(Object.keys(fr.docs.recipe).sort());
+  const codesAreText = expect.stringContaining('dtype={"dept": str, "deptCode": str}');
+  expect(await page.locator('#recipes code').allTextContents()).toEqual([codesAreText, codesAreText]);
   const home = curlHome();
   const cwd = folder('recipes');
   for (const { name, text } of recipes) {
