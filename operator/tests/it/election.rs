@@ -1,5 +1,6 @@
-//! Tests of the election: at most one operator leads, and another takes over. `faults/long/successors.rs` has a
-//! leader that goes, and one that goes on after its Lease has run out, amid the changes of a population.
+//! Tests of the election: at most one operator leads, and another takes over. `successors.rs` in `faults/long`
+//! and in `faults/measurements` have one that goes on after its Lease has run out, and one that is asked to stop, amid
+//! the changes of a population.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! A deletion at every gate: three gates' own processes, each asked at its own address.
 
-mod long;
+mod measurements;
 
 use anyhow::{bail, ensure};
 use futures::future::try_join_all;

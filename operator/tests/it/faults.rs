@@ -12,6 +12,7 @@ mod full_etcd;
 mod kills;
 mod long;
 mod making;
+mod measurements;
 mod operators;
 mod planted;
 mod playground;

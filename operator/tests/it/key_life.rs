@@ -1,6 +1,6 @@
 //! A key's life as its owner sees it: Secret, status, events, and what the directory holds meanwhile.
 
-mod long;
+mod measurements;
 
 use std::sync::Arc;
 use std::time::Duration;

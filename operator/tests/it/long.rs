@@ -1,6 +1,3 @@
-//! Tests that take minutes, hundreds of keys, or measure time: `cargo dev test --long` runs them one by one.
+//! Tests that take minutes or hundreds of keys: `cargo dev test --long` runs them beside others.
 
-mod black_hole;
-mod foreign;
 mod lists;
-mod silent_store;

@@ -23,6 +23,7 @@ mod listings;
 mod loading_gate;
 mod long;
 mod lost_leaders;
+mod measurements;
 mod moved_store;
 mod namespace_deletion;
 mod policies;

@@ -2,7 +2,7 @@
 //! new generation, within seconds. `faults/store.rs` has dumps and promoted replicas, `faults/store/long.rs`
 //! evictions amid changes.
 
-mod long;
+mod measurements;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

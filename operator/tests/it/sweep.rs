@@ -1,14 +1,16 @@
-//! Tests of the sweep: it restores records that somebody changed, and forgets nothing by a wrong clock. The module
-//! `long` has keys whose ApiKey went without a revocation: they are withdrawn, unless they are too many.
+//! Tests of the sweep: it restores records that somebody changed, and forgets nothing by a wrong clock. The modules
+//! `measurements` and `long` have keys whose ApiKey went without a revocation: they are withdrawn, unless they are too
+//! many.
 
 mod long;
+mod measurements;
 
 use anyhow::ensure;
 use water_harness::{Clock, Redis};
 
 use crate::Result;
 use crate::gate::{GRACE, Gate};
-use crate::steps::{OBJECT, prefix, ready, revoke, says, stalled, until};
+use crate::steps::{OBJECT, prefix, ready, revoke, says, stalled, strip, until};
 use crate::world::{PATIENCE, World, api, brought};
 
 /// Turns the suspension of every record around, as nothing of the product does: bit 0 of its second
@@ -24,6 +26,30 @@ const TURN_AROUND: &str = "\
         end \
     end \
     return turned";
+
+/// A key id with a last use of long ago: the operator's first sweep ends with forgetting it.
+const NEVER_USED: &str = "000000000000";
+
+/// A world with ten keys in force, of which so many were stripped while no operator ran; another one
+/// runs now.
+async fn stripped(namespace: &str, count: u8) -> anyhow::Result<World> {
+    let (world, running) = World::running(namespace).await?;
+    for digit in '0'..='9' {
+        world.apply(&brought(&format!("key-{digit}"), digit))?;
+    }
+    for digit in '0'..='9' {
+        ready(&world, &format!("key-{digit}"), "True/Active").await?;
+    }
+    running.stop(PATIENCE).await?;
+    for number in 0..count {
+        strip(&world, &format!("key-{number}")).await?;
+    }
+    let used = format!("{}used", prefix(&world));
+    let redis = Redis::shared().await?;
+    redis.command(&["ZADD", &used, "1", NEVER_USED]).await?;
+    world.operator("second")?;
+    Ok(world)
+}
 
 #[tokio::test]
 async fn records_that_somebody_changed_are_restored() -> Result {

@@ -236,7 +236,7 @@ impl Run {
     }
 
     /// Runs two suites at a time: while one waits for its last tests, the other uses the processors. Tests
-    /// that are long come after them, one by one.
+    /// that measure come after them, one by one.
     fn components(&mut self, queues: &Places<Queue>, tier: Tier) -> Result<()> {
         let processors = available_parallelism().context("cannot count the processors")?;
         let terms = Terms {

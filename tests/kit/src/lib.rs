@@ -41,20 +41,7 @@ pub use windows::{equal, exactly};
 /// Longer than anything in these tests takes on a busy machine.
 pub const SOON: Duration = Duration::from_secs(60);
 
-/// Longest time as a multiple of what is promised, for tests that share the processors with others.
-const BESIDE_OTHERS: u32 = 4;
-
 /// Whether `WATER_FAULTS` asks for the long forms, too, and for exact times: nothing else runs then.
 pub fn is_all_asked_for() -> bool {
     env::var("WATER_FAULTS").is_ok_and(|value| value == "all")
-}
-
-/// Longest time that a test allows for what the product promises within `promised`. It stays below the time at which
-/// another mechanism would bring the same about, so that it fails without the one that it names.
-pub fn at_most(promised: Duration, other_mechanism: Duration) -> Duration {
-    if is_all_asked_for() {
-        promised
-    } else {
-        (promised * BESIDE_OTHERS).min(other_mechanism)
-    }
 }

@@ -1,7 +1,8 @@
 //! An API server that answers what no client likes, or is restarted (in the module `long` amid the changes of a
-//! population): the operator asks again and misses nothing.
+//! population): the operator asks again and misses nothing. The module `measurements` has how soon it does.
 
 mod long;
+mod measurements;
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,4 @@
-//! Faults that take minutes, wait for a Lease to run out, or meet a whole population or hundreds of keys.
+//! Faults that take minutes, wait for a Lease to run out, or meet a whole population.
 
-mod moves;
-mod namespace;
-mod restored;
 mod sequences;
 mod successors;
-mod undone_writes;

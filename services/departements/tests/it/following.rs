@@ -1,6 +1,6 @@
 //! New loads: their changes in answers, and how soon these appear.
 
-mod long;
+mod measurements;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Too many clients, or too few descriptors: a good client is still served.
 
-mod long;
+mod measurements;
 
 use std::fs;
 use std::net::Ipv4Addr;

@@ -1,3 +1,3 @@
 //! Tests of the benchmarks.
 
-mod long;
+mod measurements;

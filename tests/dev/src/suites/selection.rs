@@ -7,8 +7,10 @@ use anyhow::Result;
 use super::Suite;
 use crate::process::run;
 
-/// Module of the tests that take minutes or measure time.
+/// Module of the tests that take minutes.
 const LONG: &str = "long";
+/// Module of the tests that judge times, rates or memory.
+const MEASUREMENTS: &str = "measurements";
 /// Suites with tests that have a longer form, in which they judge times, too, and what the name of the test or of one of
 /// its modules begins with.
 const LONGER_FORMS: [(&str, &str); 4] = [
@@ -23,7 +25,8 @@ const LONGER_FORMS: [(&str, &str); 4] = [
 pub enum Tier {
     /// Tests that every change has to pass.
     First,
-    /// Tests that take minutes or measure time, too: one of their modules is called `long`.
+    /// Tests that take minutes, or judge times, rates or memory, too: one of their modules is called `long` or
+    /// `measurements`.
     Long,
     /// The same, those of faults in their longer form.
     Faults,
@@ -51,13 +54,14 @@ impl Selection {
     /// `gate it limits::a_minute`.
     pub fn of(&self, suite: &str, mut tests: Vec<String>) -> Selected {
         tests.retain(|test| {
-            let wanted = self.tier >= Tier::Long || !is_within(test, LONG);
+            let long = is_within(test, LONG) || is_within(test, MEASUREMENTS);
+            let wanted = self.tier >= Tier::Long || !long;
             let text = self.text.as_deref().unwrap_or_default();
             wanted && format!("{suite} {test}").contains(text)
         });
         let (alone, beside) = tests.into_iter().partition(|test| {
             let long_form = self.tier >= Tier::Faults && has_longer_form(suite, test);
-            is_within(test, LONG) || long_form
+            is_within(test, MEASUREMENTS) || long_form
         });
         Selected { beside, alone }
     }
@@ -102,6 +106,7 @@ mod tests {
             "faults::d",
             "prolong::e",
             "a::long",
+            "a::measurements::f",
         ];
         let tests = tests.map(str::to_owned).to_vec();
         let Selected { beside, alone } = Selection { tier, text }.of(suite, tests);
@@ -109,22 +114,23 @@ mod tests {
     }
 
     #[test]
-    fn a_test_is_long_by_the_whole_name_of_a_module() {
-        let none = Vec::<String>::new();
-        let short = ["a::short", "faults::d", "prolong::e", "a::long"].map(str::to_owned);
-        assert_eq!(select(Tier::First, ""), [short.to_vec(), none]);
-        let long = ["long::b", "a::long::c"].map(str::to_owned);
-        assert_eq!(select(Tier::Long, ""), [short.to_vec(), long.to_vec()]);
+    fn a_test_is_long_by_the_whole_name_of_a_module_and_runs_alone_if_it_measures() {
+        let [beside, alone] = select(Tier::First, "");
+        assert_eq!(beside, ["a::short", "faults::d", "prolong::e", "a::long"]);
+        assert!(alone.is_empty());
+        let [beside, alone] = select(Tier::Long, "");
+        assert_eq!(beside.len(), 6);
+        assert_eq!(alone, ["a::measurements::f"]);
     }
 
     #[test]
     fn faults_in_their_longer_form_run_alone() {
         let alone = |suite| select_in(suite, Tier::Faults, "")[1].clone();
-        assert_eq!(alone("gate it"), ["long::b", "a::long::c"]);
-        assert_eq!(alone("operator it"), ["long::b", "a::long::c", "faults::d"]);
+        assert_eq!(alone("gate it"), ["a::measurements::f"]);
+        assert_eq!(alone("operator it"), ["faults::d", "a::measurements::f"]);
         assert!(has_longer_form("history it", "outages::fault_28_a_restart"));
         assert!(!has_longer_form("gate it", "outages::fault_28_a_restart"));
-        assert_eq!(alone("model model").len(), 6);
+        assert_eq!(alone("model model").len(), 7);
     }
 
     #[test]

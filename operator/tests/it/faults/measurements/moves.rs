@@ -11,15 +11,13 @@ use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 use water_domain::KeyHash;
 use water_harness::{Fault, Interceptor, Moment, Process, Protocol, Redis};
+use water_kit::is_all_asked_for;
 use water_kit::operator::invariants;
 use water_kit::operator::objects::{current, is_missing};
 use water_kit::operator::world::{OBJECT, PATIENCE, World, api, key};
-use water_kit::{at_most, is_all_asked_for};
 
 /// Longest time from the restart to the end of the deletion and of the move.
 const CONVERGED_WITHIN: Duration = Duration::from_secs(10);
-/// Time after which a Lease that nobody renews is free: an operator that is started again takes its own at once.
-const LEASE: Duration = Duration::from_secs(15);
 /// Number of writes that no move has: one that never ends would be killed for ever.
 const MOST: usize = 60;
 
@@ -202,10 +200,7 @@ impl Moves {
         let restarted = Instant::now();
         self.operator.start_again()?;
         let over = async || self.is_over(&object).await;
-        let over = self
-            .world
-            .wait("the end", at_most(CONVERGED_WITHIN, LEASE), over)
-            .await;
+        let over = self.world.wait("the end", CONVERGED_WITHIN, over).await;
         over.with_context(|| format!("{name}: killed after {:?}", killer.writes))?;
         Ok(Some(restarted.elapsed()))
     }

@@ -1,0 +1,7 @@
+//! Faults after which something has to happen within a time.
+
+mod moves;
+mod namespace;
+mod restored;
+mod successors;
+mod undone_writes;
