@@ -17,7 +17,7 @@ const ICON: &str = "/drop.svg";
 pub enum Notice {
     /// The sign-in is not one that this browser began a moment ago.
     NotBegun,
-    /// The address of the sign-in has a parameter that does not exist, or the page to come back to twice.
+    /// The address of the sign-in has another parameter than the page to come back to, or that one twice.
     Parameters,
     /// The identity provider refused the sign-in.
     Refused,
@@ -94,12 +94,12 @@ impl Notice {
                  plus de dix minutes."
             }
             (Self::Parameters, English) => {
-                "The address of this sign-in has a parameter that does not exist, or “to” twice: \
-                 give “to”, in small letters, once."
+                "The address of this sign-in has another parameter than “to”, or “to” twice: leave out all others, \
+                 and give “to”, in small letters, once."
             }
             (Self::Parameters, French) => {
-                "L’adresse de cette connexion a un paramètre qui n’existe pas, ou deux fois « to » : \
-                 donnez « to », en minuscules, une fois."
+                "L’adresse de cette connexion a un autre paramètre que « to », ou deux fois « to » : n’en gardez \
+                 aucun autre et donnez « to », en minuscules, une fois."
             }
             (Self::Refused, English) => "The identity provider did not sign you in.",
             (Self::Refused, French) => "Le fournisseur d’identité ne vous a pas connecté.",
