@@ -153,7 +153,7 @@ async fn release(client: &Client, namespace: Option<&str>) -> anyhow::Result<Rel
 }
 
 fn asking(error: kube::Error) -> anyhow::Error {
-    anyhow!("asking the API server: {error}")
+    anyhow!("asking the API server: {}", words(&error))
 }
 
 /// Takes the finalizer off ApiKeys whose keys nobody accepts any more; one that cannot be freed stops no other.
@@ -181,17 +181,15 @@ async fn free_one(client: &Client, mut key: ObjectMeta) -> anyhow::Result<()> {
     loop {
         match finalizer::remove(&key, &keys).await {
             Err(kube::Error::Api(status)) if status.is_conflict() && further.next().is_some() => {}
-            Err(error) => bail!("{}", words(&error)),
+            Err(error) => return Err(asking(error)),
             Ok(true) => return Ok(()),
             Ok(false) => bail!(
                 "a webhook puts its finalizer {} back: exempt ApiKeys from that webhook, and run this again",
                 FINALIZER
             ),
         }
-        match keys
-            .get_metadata_opt(&key.name.clone().unwrap_or_default())
-            .await?
-        {
+        let name = key.name.clone().unwrap_or_default();
+        match keys.get_metadata_opt(&name).await.map_err(asking)? {
             Some(live) if finalizer::is_on(&live.metadata) => key = live.metadata,
             _ => return Ok(()),
         }
