@@ -3,5 +3,6 @@
 mod moves;
 mod namespace;
 mod restored;
+mod sequences;
 mod successors;
 mod undone_writes;

@@ -1,6 +1,6 @@
 //! A violation of each invariant is planted, and the checker of that invariant finds it, and no other does.
 
-mod long;
+mod measurements;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -4,6 +4,7 @@
 
 pub mod base;
 mod long;
+mod measurements;
 
 use std::process::Stdio;
 

@@ -1,7 +1,5 @@
 //! Loads of many messages.
 
-mod merge;
-
 use super::{base, interrupt_everywhere};
 
 #[tokio::test]
