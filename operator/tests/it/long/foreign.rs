@@ -1,4 +1,4 @@
-//! More foreign metadata than an operator has memory.
+//! More foreign metadata than an operator has memory, whose peak is the same whatever runs beside it.
 
 use anyhow::{Result, ensure};
 use water_kit::operator::foreign;
