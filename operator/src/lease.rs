@@ -3,7 +3,10 @@
 //! A holder renews every [`RETRY`]. A candidate takes the Lease over when the record has not changed for
 //! [`DURATION`] of the candidate's own monotonic time, so that no two machines' clocks are compared. Every write is a PUT
 //! with the resourceVersion that was read: of two takers one is refused. The Lease fences nothing:
-//! writes to Redis carry the directory's own term.
+//! writes to Redis carry the directory's own term. It carries the [`positions`] of the key directories from one leader
+//! to the next.
+
+pub mod positions;
 
 use std::time::Duration;
 
@@ -15,6 +18,7 @@ use tracing::{info, warn};
 
 use crate::backoff::{chance, spread};
 use crate::clock;
+use positions::{ANNOTATION, Positions};
 
 /// Time after which a record that did not change is free.
 pub const DURATION: Duration = Duration::from_secs(15);
@@ -42,7 +46,11 @@ pub struct Leadership {
     /// Lease as last written, with its resourceVersion.
     lease: Lease,
     renewed: Instant,
+    /// Source of the positions that each write leaves; `None`: those in the record stay.
+    positions: Option<PositionSource>,
 }
+
+type PositionSource = Box<dyn Fn() -> Positions + Send + Sync>;
 
 /// The version of a record that is somebody else's, and the time since which it has not changed.
 type ObservedLease = (Option<String>, Instant);
@@ -81,6 +89,7 @@ impl Election {
                         election: self.clone(),
                         lease,
                         renewed: asked,
+                        positions: None,
                     };
                 }
                 Ok(Ok(None)) => {}
@@ -174,6 +183,37 @@ fn written(result: kube::Result<Lease>) -> kube::Result<Option<Lease>> {
 }
 
 impl Leadership {
+    /// The positions that the former leader has left. Without them a directory that looks whole is believed.
+    pub fn left_positions(&self) -> Positions {
+        let annotations = self.lease.metadata.annotations.as_ref();
+        let Some(annotation) = annotations.and_then(|all| all.get(ANNOTATION)) else {
+            info!(
+                "the lease has no positions of key directories: those that look whole are believed"
+            );
+            return Positions::default();
+        };
+        Positions::decode(annotation).unwrap_or_else(|error| {
+            warn!(
+                error = %error,
+                "the lease's positions of key directories cannot be read: those that look whole are believed"
+            );
+            Positions::default()
+        })
+    }
+
+    /// Lets each renewal, and the release, leave the positions that `source` returns then.
+    pub fn carry(&mut self, source: impl Fn() -> Positions + Send + Sync + 'static) {
+        self.positions = Some(Box::new(source));
+    }
+
+    /// Notes the positions in the record that is written next.
+    fn note_positions(&mut self) {
+        if let Some(source) = &self.positions {
+            let annotations = self.lease.metadata.annotations.get_or_insert_default();
+            annotations.insert(ANNOTATION.to_owned(), source().encode());
+        }
+    }
+
     /// Renews until that fails for [`RENEW_DEADLINE`] or the record names somebody else.
     pub async fn lost(&mut self) {
         let mut asked = self.renewed;
@@ -211,6 +251,7 @@ impl Leadership {
 
     async fn give_up(&mut self) -> kube::Result<()> {
         loop {
+            self.note_positions();
             let mut free = self.lease.clone();
             if let Some(spec) = &mut free.spec {
                 spec.holder_identity = Some(String::new());
@@ -248,6 +289,7 @@ impl Leadership {
 
     /// Writes the record; returns whether the API server accepted it.
     async fn put(&mut self) -> kube::Result<bool> {
+        self.note_positions();
         let Some(lease) = self.election.put(&self.lease).await? else {
             return Ok(false);
         };
@@ -268,12 +310,14 @@ fn is_earlier(live: &Lease, written: &Lease) -> bool {
 #[cfg(test)]
 mod tests {
     use std::future::pending;
+    use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::{Arc, Mutex};
 
     use hyper::http::{Request, Response};
     use kube::api::ObjectMeta;
     use kube::client::Body;
     use tower::service_fn;
+    use water_keystore::Position;
 
     use super::*;
 
@@ -290,10 +334,77 @@ mod tests {
             election: Election::new(Client::new(server, "team"), "team", "operator-0".to_owned()),
             lease: Lease::default(),
             renewed: begun,
+            positions: None,
         };
         leadership.lost().await;
         assert_eq!(*times.lock().unwrap(), [2, 7]);
         assert_eq!(begun.elapsed(), RENEW_DEADLINE);
+    }
+
+    /// A leadership whose Lease has an annotation; the API server takes every write, and these are returned.
+    fn annotated(name: &str, value: &str) -> (Leadership, Arc<Mutex<Vec<Lease>>>) {
+        let written = Arc::<Mutex<Vec<Lease>>>::default();
+        let writes = Arc::clone(&written);
+        let server = service_fn(move |request: Request<Body>| {
+            let writes = Arc::clone(&writes);
+            async move {
+                let body = request.into_body().collect_bytes().await?;
+                let lease = serde_json::from_slice(&body).unwrap();
+                writes.lock().unwrap().push(lease);
+                Ok::<_, kube::Error>(Response::new(Body::from(body)))
+            }
+        });
+        let mut lease = of_version(Some("7"));
+        lease.metadata.annotations = Some([(name.to_owned(), value.to_owned())].into());
+        let leadership = Leadership {
+            election: Election::new(Client::new(server, "team"), "team", "operator-0".to_owned()),
+            lease,
+            renewed: Instant::now(),
+            positions: None,
+        };
+        (leadership, written)
+    }
+
+    fn at(seq: u64) -> Positions {
+        let mut positions = Positions::default();
+        let position = Position { generation: 7, seq };
+        positions.put("store", position);
+        positions
+    }
+
+    #[tokio::test]
+    async fn each_renewal_and_the_release_leave_the_positions_beside_annotations_of_others() {
+        let (mut leadership, written) = annotated("example.org/note", "kept");
+        let seq = AtomicU64::new(1);
+        leadership.carry(move || at(seq.fetch_add(1, Ordering::Relaxed)));
+        assert_eq!(leadership.renew().await.unwrap(), None);
+        leadership.release().await;
+        let written = written.lock().unwrap();
+        assert_eq!(written.len(), 2);
+        for (lease, seq) in written.iter().zip(1..) {
+            let annotations = lease.annotations();
+            assert_eq!(annotations["example.org/note"], "kept");
+            assert_eq!(annotations[ANNOTATION], at(seq).encode());
+        }
+        let holders = [holder(&written[0]), holder(&written[1])];
+        assert_eq!(holders, [Some("operator-0"), Some("")]);
+    }
+
+    #[tokio::test]
+    async fn who_knows_no_positions_keeps_those_that_were_left() {
+        let left = at(3).encode();
+        let (leadership, written) = annotated(ANNOTATION, &left);
+        assert_eq!(leadership.left_positions(), at(3));
+        leadership.release().await;
+        assert_eq!(written.lock().unwrap()[0].annotations()[ANNOTATION], left);
+    }
+
+    #[tokio::test]
+    async fn positions_that_are_missing_or_cannot_be_read_are_none() {
+        for (name, value) in [("example.org/note", "kept"), (ANNOTATION, "{")] {
+            let (leadership, _) = annotated(name, value);
+            assert_eq!(leadership.left_positions(), Positions::default(), "{name}");
+        }
     }
 
     fn of_version(version: Option<&str>) -> Lease {
