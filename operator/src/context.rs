@@ -44,7 +44,7 @@ pub struct Context {
     pub memory: Arc<Memory>,
     /// Queues in which ApiKeys wait for their passes.
     pub queues: Queues,
-    pub directories: Directories,
+    pub directories: Arc<Directories>,
     pub gate_pods: GatePods,
     pub definitions: Definitions,
     pub backoff: Backoff,

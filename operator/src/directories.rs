@@ -4,8 +4,8 @@
 //! leader's writes, then the Lease is read again. An earlier leader may have acted until then on what
 //! this one's watches have not shown yet, so the caches first catch up with a list that began after the
 //! claim, and a pass that read them before begins again. What Redis holds is rebuilt from the cluster
-//! unless it is complete and on the server that completed it ([`claims`]). A directory has its duties
-//! ([`care`]) from its opening until the leadership ends.
+//! unless it is complete, on the server that completed it, and not before the position that an earlier leader has left
+//! in the Lease ([`claims`]). A directory has its duties ([`care`]) from its opening until the leadership ends.
 
 mod acknowledgements;
 pub(crate) mod care;
@@ -35,6 +35,7 @@ use water_keystore::{
 use water_resources::api_key::ApiName;
 
 use crate::lease::Election;
+use crate::lease::positions::Positions;
 use crate::lock::lock;
 use crate::metrics::Metrics;
 pub use claims::REPORTED_AFTER;
@@ -51,6 +52,8 @@ pub struct Directories {
     /// Open directories by WaterDataApi. An entry outlives its WaterDataApi, so that keys can still be revoked.
     open: Mutex<HashMap<ApiName, Arc<OpenDirectory>>>,
     opened: mpsc::UnboundedSender<Arc<OpenDirectory>>,
+    /// Positions that the former leader has left of directories which this one has not opened yet.
+    left: Mutex<Positions>,
     /// Number of times that the caches have caught up with the cluster after a claim.
     caught_up: AtomicU64,
 }
@@ -82,14 +85,15 @@ pub trait DesiredState: Sync {
 pub type Namespaces = HashMap<String, BTreeMap<String, String>>;
 
 impl Directories {
-    /// Creates the directories of a leadership, none of them open yet.
-    pub fn new(election: Election, metrics: Metrics) -> (Self, OpenDirectories) {
+    /// Creates the directories of a leadership, none of them open yet. The former one has left it these positions.
+    pub fn new(election: Election, metrics: Metrics, left: Positions) -> (Self, OpenDirectories) {
         let (sender, opened) = mpsc::unbounded();
         let directories = Self {
             election,
             metrics,
             open: Mutex::default(),
             opened: sender,
+            left: Mutex::new(left),
             caught_up: AtomicU64::new(0),
         };
         (directories, opened)
@@ -108,13 +112,32 @@ impl Directories {
         place: Location,
     ) -> Result<Arc<OpenDirectory>, InvalidInstance> {
         let opened = Arc::new(OpenDirectory::new(api.clone(), place)?);
-        if let Some(before) = lock(&self.open).insert(api.clone(), Arc::clone(&opened)) {
+        let store = &opened.place.store;
+        // One that is behind is rebuilt in any case.
+        if !opened.place.is_behind {
+            opened.begin_after(lock(&self.left).at(store));
+        }
+        // What this leadership knows of the same Redis replaces that.
+        if let Some(before) = self.get(api) {
             opened.inherit(&before);
+        }
+        if let Some(before) = lock(&self.open).insert(api.clone(), Arc::clone(&opened)) {
             before.closed.notify_one();
         }
+        lock(&self.left).remove(store);
         // An error means that the leadership is over, and this pass about to be dropped.
         let _ = self.opened.unbounded_send(Arc::clone(&opened));
         Ok(opened)
+    }
+
+    /// Positions for the next leader: of the open directories, and what the former one has left of others.
+    pub fn positions(&self) -> Positions {
+        // In this order: a directory is open before it is removed here.
+        let mut positions = lock(&self.left).clone();
+        for open in self.all() {
+            positions.put(&open.place.store, open.known().reached);
+        }
+        positions
     }
 
     /// The directory of a WaterDataApi, if it was opened.

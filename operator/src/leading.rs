@@ -34,7 +34,7 @@ use crate::client::watching;
 use crate::config::{OperatorConfig, Scope};
 use crate::context::{Context, keys_where};
 use crate::definitions::Definitions;
-use crate::directories::{Directories, care};
+use crate::directories::{Directories, OpenDirectories, care};
 use crate::events::Events;
 use crate::gate_pods::GatePods;
 use crate::installation::render::MANAGED_BY;
@@ -66,7 +66,11 @@ pub struct LeaderResources<'a> {
 
 /// Runs the controllers. Returns only when all watches have failed for minutes; dropped when the
 /// leadership is lost, which ends every pass under way.
-pub async fn lead(resources: LeaderResources<'_>) {
+pub async fn lead(
+    resources: LeaderResources<'_>,
+    directories: Arc<Directories>,
+    opened: OpenDirectories,
+) {
     let LeaderResources { caches, health, .. } = resources;
     let (keys, revisits) = mpsc::unbounded();
     let (apis, api_revisits) = mpsc::unbounded();
@@ -76,8 +80,6 @@ pub async fn lead(resources: LeaderResources<'_>) {
         apis,
         memory: Arc::downgrade(&memory),
     };
-    let (directories, opened) =
-        Directories::new(resources.election.clone(), resources.metrics.clone());
     let api_namespaces = resources.config.api_namespaces();
     let (gate_pods, pod_changes) = GatePods::new(resources.client, &api_namespaces, health);
     let context = Arc::new(Context {

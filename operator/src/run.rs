@@ -14,6 +14,7 @@ use water_runtime::{BoxError, DrainOutcome, Latch, Process, Shutdown, shutdown::
 
 use crate::caches::{CacheChanges, Caches};
 use crate::config::OperatorConfig;
+use crate::directories::Directories;
 use crate::leading::{LeaderResources, lead};
 use crate::lease::Election;
 use crate::metrics::Metrics;
@@ -134,6 +135,13 @@ async fn stand(
             () = shutdown.reached(Stage::Draining) => return Ok(DrainOutcome::default()),
             () = resources.health.until_hopeless() => return Err(WatchesFailed.into()),
         };
+        let (election, metrics) = (resources.election.clone(), resources.metrics.clone());
+        let (directories, opened) =
+            Directories::new(election, metrics, leadership.left_positions());
+        let directories = Arc::new(directories);
+        // The release leaves them, too, when the controllers have ended.
+        let carried = Arc::clone(&directories);
+        leadership.carry(move || carried.positions());
         resources.metrics.leading.set(1);
         // In this order: a process that was held for longer than its lease does not go on with what it
         // was doing.
@@ -141,7 +149,7 @@ async fn stand(
             biased;
             () = leadership.lost() => None,
             () = shutdown.reached(Stage::Draining) => Some(Ok(DrainOutcome::default())),
-            () = lead(resources) => Some(Err(WatchesFailed.into())),
+            () = lead(resources, directories, opened) => Some(Err(WatchesFailed.into())),
         };
         resources.metrics.leading.set(0);
         if let Some(served) = ended {

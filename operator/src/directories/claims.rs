@@ -11,10 +11,10 @@ use std::time::Duration;
 use kube::runtime::utils::Backoff;
 use tokio::time::{Instant, sleep, timeout_at};
 use tracing::info;
-use water_keystore::{Contents, Writer};
+use water_keystore::{Contents, Position, Writer};
 
 use super::duties::Duty;
-use super::health::{Damage, is_whole};
+use super::health::{Damage, damage, is_whole};
 use super::{CacheEpoch, DesiredState, Directories, DirectoryError, OpenDirectory};
 use crate::context::Context;
 use crate::watches::Patience;
@@ -97,6 +97,28 @@ impl OpenDirectory {
         self.want_claim();
     }
 
+    /// Whether the directory can be believed after its claim. Of damage only that is noted which Redis does not show.
+    async fn is_believed(&self) -> Result<bool, DirectoryError> {
+        let reached = self.known().reached;
+        let seen = self.directory.observe().await?;
+        if damage(reached, &seen, &self.place.owner) == Some(Damage::WentBack) {
+            self.mark(Damage::WentBack, reached).await?;
+        }
+        Ok(is_whole(reached, &seen))
+    }
+
+    /// Notes damage that was found, and marks a directory that went back before `reached`: Redis does not show that,
+    /// and the rebuild may take long, or be another leader's.
+    async fn mark(&self, damage: Damage, reached: Position) -> Result<(), DirectoryError> {
+        self.note_damage(damage);
+        if damage == Damage::WentBack {
+            let term = self.known().term;
+            let doubt = self.directory.doubt(&self.place.owner, term, reached);
+            doubt.await?;
+        }
+        Ok(())
+    }
+
     /// Returns when the claim that is under way, or begins now, was first wanted.
     fn want_claim(&self) -> Instant {
         let since = *self.known().claimed_since.get_or_insert_with(Instant::now);
@@ -142,8 +164,7 @@ impl Directories {
         open.known().writer = None;
         let writer = self.claim(open, source).await?;
         let needs_rebuild = open.is_behind() || open.known().damage.is_some();
-        let reached = open.known().reached;
-        if needs_rebuild || !is_whole(reached, &open.directory.observe().await?) {
+        if needs_rebuild || !open.is_believed().await? {
             self.rebuild(open, &writer, source).await?;
         }
         let mut known = open.known();
@@ -154,9 +175,9 @@ impl Directories {
 
     /// Gives the writer up, since the directory is damaged, unless that was repaired meanwhile.
     async fn confirm(&self, open: &OpenDirectory, damage: Damage) -> Result<(), DirectoryError> {
-        let (reached, term, is_held) = {
+        let (reached, is_held) = {
             let known = open.known();
-            (known.reached, known.term, known.writer.is_some())
+            (known.reached, known.writer.is_some())
         };
         // A count is not taken again: every other damage shows until it is repaired.
         let is_seen_again = !matches!(damage, Damage::Miscounted { .. });
@@ -164,13 +185,7 @@ impl Directories {
             return Ok(());
         }
         open.known().writer = None;
-        open.note_damage(damage);
-        if damage == Damage::WentBack {
-            // Nobody else knows; the claim may take long, or be another leader's.
-            let owner = &open.place.owner;
-            open.directory.doubt(owner, term, reached).await?;
-        }
-        Ok(())
+        open.mark(damage, reached).await
     }
 
     /// A claim that nothing follows would only refuse the true leader's writes: so the Lease is read

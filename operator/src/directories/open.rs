@@ -20,6 +20,7 @@ use super::duties::{Duty, DutyFailure};
 use super::health::Damage;
 use super::pending::PendingDeclarations;
 use super::{CacheEpoch, DirectoryError};
+use crate::lease::positions::LEFT_OUT;
 use crate::lock::lock;
 
 /// A directory, claimed or not.
@@ -68,7 +69,8 @@ pub(super) struct DirectoryState {
     pub(super) observed: Option<Observation>,
     /// Time and error of the first of the checks that have had no answer since; `None`: the last one had an answer.
     pub(super) away: Option<(Instant, Arc<StoreError>)>,
-    /// The latest position that a check or an answer to a write has shown since the last rebuild.
+    /// The latest position that a check or an answer to a write has shown since the last rebuild, or that an earlier
+    /// leader has left.
     pub(super) reached: Position,
     /// Damage that was seen and is not repaired yet: a rebuild is due, though the directory may look whole.
     pub(super) damage: Option<String>,
@@ -161,6 +163,14 @@ impl OpenDirectory {
     pub(super) fn has_reached(&self, position: Position) {
         let mut known = self.known();
         known.reached = known.reached.max(position);
+    }
+
+    /// Begins with the position that an earlier leader has left: a directory before it went back meanwhile.
+    pub(super) fn begin_after(&self, left: Option<Position>) {
+        if left == Some(LEFT_OUT) {
+            self.note_damage("the former leader had no room to note how far it was");
+        }
+        self.has_reached(left.unwrap_or_default());
     }
 
     /// The writer, whose changes are refused where the directory went back since it was last seen.

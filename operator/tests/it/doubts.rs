@@ -1,5 +1,6 @@
-//! A declaration of which no answer came may be carried out later, and what was read of the cluster may
-//! be older than a claim. Nothing is decided before either has become impossible.
+//! A declaration of which no answer came may be carried out later, what was read of the cluster may be older than a
+//! claim, and what Redis holds older than what a former leader has seen. Nothing is decided before each has become
+//! impossible.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::ready;
@@ -26,6 +27,7 @@ use water_operator::directories::{
     CacheEpoch, DesiredState, Directories, DirectoryError, Location, Namespaces, OpenDirectory,
 };
 use water_operator::lease::Election;
+use water_operator::lease::positions::Positions;
 use water_operator::metrics::Metrics;
 use water_resources::api_key::ApiName;
 
@@ -114,8 +116,13 @@ fn declaration(number: u64, state: KeyState) -> anyhow::Result<Declaration> {
     })
 }
 
-/// The directories of a leader: the Lease names it.
+/// The directories of a leader to which no other one has left anything.
 async fn leader(world: &World) -> anyhow::Result<Directories> {
+    successor(world, Positions::default()).await
+}
+
+/// The directories of a leader to which the former one has left these positions: the Lease names it.
+async fn successor(world: &World, left: Positions) -> anyhow::Result<Directories> {
     world.apply(&json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": { "name": "water-operator" }, "spec": { "holderIdentity": "leader" },
@@ -124,7 +131,7 @@ async fn leader(world: &World) -> anyhow::Result<Directories> {
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     let client = Client::try_from(config)?;
     let election = Election::new(client, &world.namespace, "leader".into());
-    Ok(Directories::new(election, Metrics::default()).0)
+    Ok(Directories::new(election, Metrics::default(), left).0)
 }
 
 /// The world's directory, on the Redis at that address.
@@ -279,4 +286,43 @@ async fn a_claim_that_fails_after_nobody_waits_for_it_is_reported_to_those_who_c
         reported = reported => reported,
         never = claims => never,
     }
+}
+
+/// Generation of the directory once a leader to which these positions were left may decide on it, and the positions
+/// that it leaves.
+async fn believed(
+    world: &World,
+    redis: &Redis,
+    left: Positions,
+) -> anyhow::Result<(u64, Positions)> {
+    let directories = successor(world, left).await?;
+    let open = open(&directories, world, redis.address())?;
+    let cluster = Nothing::default();
+    let snapshot = async || snapshot(&directories, &open, &cluster, directories.epoch()).await;
+    check_is_outdated(snapshot().await)?;
+    let (_, _, position) = snapshot().await?;
+    Ok((position.generation, directories.positions()))
+}
+
+#[tokio::test]
+async fn a_directory_before_the_position_that_was_left_is_rebuilt_once_and_no_other_is() -> Result {
+    let redis = Redis::start().await?;
+    let world = World::with_redis("left-positions", &redis.url()).await?;
+    let (first, left) = believed(&world, &redis, Positions::default()).await?;
+    let (mut before, left) = believed(&world, &redis, left).await?;
+    assert_eq!(before, first);
+
+    let no_room = Positions::decode(r#"{"positions":{},"isCut":true}"#)?;
+    // The year 2100: the rebuild does not reach it either.
+    let mut ahead = left;
+    let generation = 4_102_444_800_000;
+    ahead.put("", Position { generation, seq: 0 });
+    for left in [no_room, ahead] {
+        let (rebuilt, leaves) = believed(&world, &redis, left).await?;
+        assert!(rebuilt > before && rebuilt < generation, "{rebuilt}");
+        let (again, _) = believed(&world, &redis, leaves).await?;
+        assert_eq!(again, rebuilt);
+        before = rebuilt;
+    }
+    Ok(())
 }
