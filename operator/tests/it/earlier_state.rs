@@ -5,9 +5,10 @@
 use anyhow::{Context, ensure};
 use serde_json::json;
 use water_harness::{Network, Process, Proxy, Redis};
+use water_operator::lease::positions::ANNOTATION;
 
 use crate::Result;
-use crate::steps::{becomes, event, generation, given_back, holds, rebuilt, revoke, spoil, until};
+use crate::steps::{event, generation, given_back, holds, rebuilt, revoke, spoil, until};
 use crate::store_refusals::{USER, with_user};
 use crate::world::{API, PATIENCE, World, api, brought};
 
@@ -106,21 +107,22 @@ async fn an_earlier_state_is_mended_by_the_successor_of_the_leader_that_saw_it()
     rebuilt(&world, &later, earlier).await
 }
 
-/// Waits until the leader has noted in the Lease what it has done.
+/// Waits until the leader has left the directory's position in the Lease.
 async fn noted(world: &World) -> Result {
-    // The first renewal may have begun before.
-    for _ in 0..2 {
-        let before = world.get(LEASE)?["spec"]["renewTime"].clone();
-        becomes(world, LEASE, "renewed", |lease| {
-            lease["spec"]["renewTime"] != before
-        })
-        .await?;
-    }
-    Ok(())
+    until(world, "the position in the Lease", async || {
+        let meta = world.observe().await?.meta.context("no directory")?;
+        let position = format!("[{},{}]", meta.generation, meta.seq);
+        let lease = world.get(LEASE)?;
+        let noted = lease["metadata"]["annotations"][ANNOTATION].as_str();
+        let is_noted = noted.is_some_and(|noted| noted.contains(&position));
+        ensure!(is_noted, "{position}: {lease}");
+        Ok(())
+    })
+    .await
 }
 
-/// Redis goes back while nobody leads; whoever leads next rebuilds the directory. A sweep, which would withdraw the
-/// revoked key after a minute, would not do: it begins no generation, and until then the key works.
+/// Redis goes back while there is no leader, and the next one rebuilds the directory. A sweep, which withdraws the
+/// revoked key after a minute, does not do: it begins no generation, and until then the key works.
 async fn goes_back_unseen(world: &World, redis: &Redis, later: &[String], earlier: u64) -> Result {
     redis.command(&["EVAL", BRING_BACK, "0"]).await?;
     assert_eq!(world.published().await?.len(), later.len() + 1);
@@ -132,6 +134,8 @@ async fn goes_back_unseen(world: &World, redis: &Redis, later: &[String], earlie
 #[tokio::test]
 async fn an_earlier_state_that_comes_back_after_a_leader_was_killed_is_not_believed() -> Result {
     let (redis, world, leader) = World::on_own_redis("earlier-killed").await?;
+    // Before its status names the Redis, a directory is rebuilt by every leader.
+    world.synced().await?;
     world.in_force(&brought("first", '0')).await?;
     let (later, earlier) = revoked_since(&world, &redis, '6').await?;
     noted(&world).await?;
@@ -143,6 +147,7 @@ async fn an_earlier_state_that_comes_back_after_a_leader_was_killed_is_not_belie
 async fn an_earlier_state_that_comes_back_after_a_leader_has_stopped_is_not_believed_and_the_last_one_is()
 -> Result {
     let (redis, world, leader) = World::on_own_redis("earlier-stopped").await?;
+    world.synced().await?;
     world.in_force(&brought("first", '0')).await?;
     let before = generation(&world).await?;
     leader.stop(PATIENCE).await?;
