@@ -3,6 +3,7 @@
 
 mod lazy;
 mod looks;
+mod manager;
 mod redirection;
 
 use std::fmt;

@@ -3,15 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
+use redis::aio::{ConnectionLike, ConnectionManager};
 use redis::cluster::{ClusterClient, ClusterConfig};
 use redis::cluster_async::ClusterConnection;
 use redis::{Client, Cmd, Pipeline, RedisFuture, Value};
 
+use super::manager::manager;
 use super::redirection::Redirection;
-
-/// Commands that may wait for the socket; the client's default of 50 is less than a burst.
-const QUEUE: usize = 1024;
 
 /// Destination of commands.
 #[derive(Clone)]
@@ -54,17 +52,6 @@ impl Server {
             }
         }
     }
-}
-
-/// A connection to one server, made when first used and made anew after it broke.
-pub(super) fn manager(client: Client, connect: Duration) -> ConnectionManager {
-    let config = ConnectionManagerConfig::new()
-        .set_number_of_retries(0)
-        .set_response_timeout(None)
-        .set_connection_timeout(Some(connect))
-        .set_pipeline_buffer_size(QUEUE);
-    ConnectionManager::new_lazy_with_config(client, config)
-        .expect("only push senders and subscriptions can be misconfigured, and neither is used")
 }
 
 impl ConnectionLike for LazyConnection {

@@ -12,7 +12,7 @@ use redis::{
     ServerErrorKind, Value,
 };
 
-use super::lazy::manager;
+use super::manager::manager;
 
 /// Connections that are kept; one more, and all are made again: masters are replaced under other addresses.
 const MASTERS: usize = 64;
