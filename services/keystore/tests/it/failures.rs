@@ -1,13 +1,14 @@
 //! Redis away, silent, locked, read-only, and back again: each has its own reason, and everything recovers without a
 //! restart.
 
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 use water_harness::Redis;
-use water_keystore::Reason;
 use water_keystore::connection::Purpose;
+use water_keystore::{Reason, WriteError};
 
 use crate::site::*;
 
@@ -96,6 +97,56 @@ async fn a_wrong_password_is_named_and_forgiven_once_it_is_right() {
     let right = ["ACL", "SETUSER", "gate", ">very-wrong"];
     redis.command(&right).await.unwrap();
     limiter.decides_by_redis().await;
+}
+
+/// Ids of the operator's connections.
+async fn connections(redis: &Redis) -> BTreeSet<String> {
+    let clients = redis.command(&["CLIENT", "LIST"]).await.unwrap();
+    let clients = clients.lines();
+    let operators = clients.filter(|client| client.contains(" user=operator "));
+    let ids = operators.filter_map(|client| client.split(' ').next());
+    ids.map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn what_a_full_redis_or_a_missing_right_refuses_costs_no_connection() {
+    let redis = Redis::start_with(&["user operator on >secret ~* &* +@all"]);
+    let redis = redis.await.unwrap();
+    let site = Site::at(redis.url_as("operator", "secret"));
+    let writer = site.ready().await;
+    site.publish(&writer, hash(1)).await;
+    for (reason, begins, ends) in [
+        (
+            Reason::OutOfMemory,
+            &["CONFIG", "SET", "maxmemory", "1"][..],
+            &["CONFIG", "SET", "maxmemory", "0"][..],
+        ),
+        (
+            Reason::Denied,
+            &["ACL", "SETUSER", "operator", "-evalsha"],
+            &["ACL", "SETUSER", "operator", "+evalsha"],
+        ),
+    ] {
+        redis.command(begins).await.unwrap();
+        let refusals = async || {
+            let before = connections(&redis).await;
+            for _ in 0..3 {
+                match writer.declare(&holding(hash(2))).await {
+                    Err(WriteError::Store(error)) if error.reason() == reason => {}
+                    Err(error) => return Err(error),
+                    Ok(declared) => panic!("{declared:?}"),
+                }
+            }
+            Ok((before, connections(&redis).await))
+        };
+        let (before, after) = patiently(refusals).await.unwrap();
+        assert!(
+            !after.is_empty() && after.is_subset(&before),
+            "{reason:?}: {before:?}, then {after:?}"
+        );
+        redis.command(ends).await.unwrap();
+    }
+    site.publish(&writer, hash(2)).await;
 }
 
 #[tokio::test]
