@@ -225,7 +225,12 @@ fn refused(gathered: &PassInput, refusal: &Refusal) -> Report {
             return without_secret(gathered, conflict(gathered));
         }
         Refusal::SecretRejected(error) => {
-            let message = format!("the API server does not accept the Secret {}: {error}", name());
+            let message = format!(
+                "the API server does not accept the Secret {}: {error}; change the quota or policy that it names, \
+                 delete the Secret if it is immutable, or create another ApiKey with another \
+                 spec.material.generated.secretName if it is the name",
+                name()
+            );
             return without_secret(gathered, stuck(Reason::Rejected, message));
         }
         Refusal::WriteConflict(METADATA) => {

@@ -116,8 +116,9 @@ pub const OF_API_KEYS: &[Explanation] = &[
     Explanation {
         reasons: &[Reason::Rejected],
         severity: Severity::Stalled,
-        meaning: "the API server refuses the Secret (a quota or a policy)",
-        remedy: "read the message, change the quota or policy",
+        meaning: "the API server refuses the Secret (a quota, a policy, one that is immutable, or its name)",
+        remedy: "change the quota or policy that the message names, delete the immutable Secret, or create an ApiKey \
+            with another `secretName`",
     },
     Explanation {
         reasons: &[Reason::ApiServerError],
