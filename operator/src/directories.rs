@@ -23,7 +23,7 @@ mod uses;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use futures::channel::mpsc;
 use futures::future::BoxFuture;
@@ -51,6 +51,8 @@ pub struct Directories {
     metrics: Metrics,
     /// Open directories by WaterDataApi. An entry outlives its WaterDataApi, so that keys can still be revoked.
     open: Mutex<HashMap<ApiName, Arc<OpenDirectory>>>,
+    /// Directories that others replaced, while they are written.
+    former: Mutex<Vec<Weak<OpenDirectory>>>,
     opened: mpsc::UnboundedSender<Arc<OpenDirectory>>,
     /// Positions that the former leader has left of directories which this one has not opened yet.
     left: Mutex<Positions>,
@@ -92,6 +94,7 @@ impl Directories {
             election,
             metrics,
             open: Mutex::default(),
+            former: Mutex::default(),
             opened: sender,
             left: Mutex::new(left),
             caught_up: AtomicU64::new(0),
@@ -123,6 +126,7 @@ impl Directories {
         }
         if let Some(before) = lock(&self.open).insert(api.clone(), Arc::clone(&opened)) {
             before.closed.notify_one();
+            lock(&self.former).push(Arc::downgrade(&before));
         }
         lock(&self.left).remove(store);
         // An error means that the leadership is over, and this pass about to be dropped.
@@ -143,6 +147,14 @@ impl Directories {
     /// The directory of a WaterDataApi, if it was opened.
     pub fn get(&self, api: &ApiName) -> Option<Arc<OpenDirectory>> {
         lock(&self.open).get(api).map(Arc::clone)
+    }
+
+    /// Directories of a WaterDataApi that others replaced, and that are still written.
+    pub fn former(&self, api: &ApiName) -> Vec<Arc<OpenDirectory>> {
+        let mut former = lock(&self.former);
+        former.retain(|open| open.strong_count() > 0);
+        let written = former.iter().filter_map(Weak::upgrade);
+        written.filter(|open| open.api == *api).collect()
     }
 
     /// Every open directory.

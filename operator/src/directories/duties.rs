@@ -54,7 +54,9 @@ impl Duty {
             Self::Forget => {
                 "revocations and last uses that are 90 days old cannot be removed from the key directory"
             }
-            Self::WriteFormer => "the former Redis, which gates still read, cannot be written",
+            Self::WriteFormer => {
+                "the former Redis, which gates still read, cannot be written, so that they miss restrictions"
+            }
         }
     }
 }

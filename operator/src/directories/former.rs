@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use kube::{Resource, ResourceExt};
 use tokio::time::{MissedTickBehavior, interval};
-use tracing::{debug, info};
+use tracing::info;
 use water_domain::KeyHash;
 use water_keystore::{Entry, Origin, Owner, Record, WriteError, Writer};
 
@@ -42,17 +42,29 @@ pub async fn follow(open: &OpenDirectory, context: &Context) {
             has_answered = true;
             readers.extend(leases.gates.iter().map(|lease| lease.uid.clone()));
         }
-        if readers.is_disjoint(&gates(open, context)) {
+        let present = context.directories.get(&open.api);
+        let present = present.filter(|present| present.place.store == open.place.store);
+        let is_fenced = present
+            .as_ref()
+            .is_some_and(|present| present.was_claimed());
+        if is_fenced || readers.is_disjoint(&gates(open, context)) {
             return;
         }
-        if leases.is_err() {
-            continue;
-        }
-        let written = write(open, &writer, context).await;
+        let written = match leases {
+            Ok(_) => write(open, &writer, context).await,
+            Err(error) => Err(error.into()),
+        };
         if written.as_ref().is_err_and(is_lost) {
             return;
         }
-        open.note_duty(Duty::WriteFormer, &written, &context.metrics);
+        // The directory that replaced this one in the same Redis reports its failures itself, and of a Redis that has
+        // not answered no reader is known.
+        if written.is_err() && (present.is_some() || !has_answered) {
+            continue;
+        }
+        if open.note_duty(Duty::WriteFormer, &written, &context.metrics) {
+            context.revisit_api(&open.api);
+        }
         if let Ok(owners @ 1..) = written {
             info!(
                 namespace = open.api.namespace,
@@ -96,17 +108,17 @@ async fn write(
         let of_owner = declared.entry(entry.owner.uid.clone()).or_default();
         of_owner.push(entry);
     }
-    let mut written = 0;
+    let (mut written, mut failed) = (0, None);
     for owner in &differing {
         let entries = declared.remove(&owner.uid).unwrap_or_default();
         match declare(open, writer, owner, entries).await {
             Ok(is_whole) => written += usize::from(is_whole),
             Err(error) if is_lost(&error) => return Err(error),
             // The others are not kept by it.
-            Err(error) => debug!(error = %error, "cannot declare an ApiKey in the former Redis"),
+            Err(error) => failed = Some(error),
         }
     }
-    Ok(written)
+    failed.map_or(Ok(written), Err)
 }
 
 /// Declares the keys of an owner without tombstones, which the other Redis has. Returns whether no hash was refused.

@@ -58,7 +58,9 @@ pub async fn follow(open: &OpenDirectory, context: &Context) -> Infallible {
         looks.tick().await;
         let uses = unshown(open, context, clock::now()).await;
         let uses = uses.map_err(Into::into);
-        open.note_duty(Duty::ReadUses, &uses, &context.metrics);
+        if open.note_duty(Duty::ReadUses, &uses, &context.metrics) {
+            context.revisit_api(&open.api);
+        }
         let Ok(uses) = uses else {
             continue;
         };

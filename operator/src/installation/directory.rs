@@ -174,9 +174,12 @@ pub fn upkeep(api: &WaterDataApi, context: &Context) -> Option<Finding> {
             (Reason::SweepHeld, message)
         }
         None => {
-            let failed = |duty| Some((duty, open.failure(duty)?));
-            let mut duties = [Duty::Sweep, Duty::Count, Duty::Forget].into_iter();
-            let (duty, DutyFailure { reason, message }) = duties.find_map(failed)?;
+            let former = context.directories.former(&place(api));
+            let former = former.iter().map(|former| (former, Duty::WriteFormer));
+            let duties = [Duty::Sweep, Duty::Count, Duty::Forget, Duty::ReadUses];
+            let mut duties = former.chain(duties.map(|duty| (&open, duty)));
+            let failed = duties.find_map(|(open, duty)| Some((duty, open.failure(duty)?)));
+            let (duty, DutyFailure { reason, message }) = failed?;
             let means = duty.failed();
             (
                 reason,

@@ -16,8 +16,8 @@ use crate::Result;
 use crate::gate::{GRACE, Gate, end_pod};
 use crate::installation::{complete, paused};
 use crate::steps::{
-    OBJECT, becomes, delete, edit, holds, keeps_term, message, one_leadership, revoke, spoil,
-    spoil_api, strip, term, until,
+    OBJECT, becomes, delete, edit, holds, keeps_term, logs, measured, message, one_leadership,
+    revoke, says, spoil, spoil_api, strip, term, until,
 };
 use crate::world::{API, World, brought};
 
@@ -149,6 +149,36 @@ async fn a_gate_that_reads_the_redis_before_the_present_one_is_told_what_changes
 async fn a_gate_that_was_forgotten_when_the_operators_redis_was_moved_is_told_what_changes()
 -> Result {
     written_too("moved-forgotten", &["operator-url"]).await
+}
+
+#[tokio::test]
+async fn a_former_redis_that_cannot_be_written_is_reported_while_a_gate_reads_it() -> Result {
+    let start = async |namespace: &str| {
+        let (world, gate, operator, stores) = moved_ahead(namespace, &BOTH, ['3', '4']).await?;
+        anyhow::Ok((world, (gate, operator, stores)))
+    };
+    // The next leader does not know the former Redis.
+    one_leadership(
+        "moved-unwritten",
+        start,
+        async |world, (gate, operator, stores)| {
+            // A write shows that the operator knows the gate as a reader.
+            suspend(world, "other", true)?;
+            judged(world, gate, '4', false).await?;
+            stores[0].kill()?;
+            let words = "the former Redis, which gates still read, cannot be written";
+            says(world, OBJECT, "Degraded=True/StoreUnavailable", words).await?;
+            logs(world, operator, words).await?;
+            let counted = "water_operator_store_failures_total{reason=\"down\"}";
+            measured(world, operator, counted).await?;
+            end_pod(world, &gate.name)?;
+            let is_over = |found: &Value| !message(found, "Degraded").contains(words);
+            becomes(world, OBJECT, "rid of the former Redis", is_over)
+                .await
+                .map(drop)
+        },
+    )
+    .await
 }
 
 #[tokio::test]
