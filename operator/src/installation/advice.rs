@@ -17,6 +17,9 @@ use crate::directories::OpenDirectory;
 /// Largest number of accounts with different plans in a condition's message, which is bounded.
 const ACCOUNTS_TOLD: usize = 4;
 
+/// Largest number of revocations without an advice. Redis needs some 130 bytes for each.
+const REVOCATIONS: u64 = 250_000;
+
 /// Answers to the questions.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Facts {
@@ -26,6 +29,8 @@ pub struct Facts {
     /// Refusal of a question that the operator has no right to ask.
     pub denied: Option<String>,
     pub is_unguarded: bool,
+    /// Number of revocations that the directory remembers.
+    pub revoked: u64,
     /// Two ApiKeys with different plans of each account, as `namespace/name (plan)`.
     pub differing_plans: Vec<[String; 2]>,
 }
@@ -45,13 +50,16 @@ pub async fn ask(open: &OpenDirectory, redis: &Redis, place: &ApiName, context: 
         None => None,
     };
     let eviction_policy = answer(directory.eviction_policy().await, &mut denied);
+    let observed = open.observed();
+    let meta = observed.as_ref().and_then(|seen| seen.meta.as_ref());
     let keys = context.keys.state();
     let keys = keys.iter().filter_map(|key| key.0.as_ref().ok());
     Facts {
         gate,
         eviction_policy: eviction_policy.flatten(),
         denied,
-        is_unguarded: open.observed().is_some_and(|seen| seen.is_unguarded),
+        is_unguarded: observed.as_ref().is_some_and(|seen| seen.is_unguarded),
+        revoked: meta.map_or(0, |meta| meta.counts.revoked),
         differing_plans: differing_plans(place, keys),
     }
 }
@@ -137,6 +145,14 @@ pub fn advice(facts: &Facts) -> Vec<Advice> {
             );
             (Reason::Unverified, sentence)
         }),
+        (facts.revoked > REVOCATIONS).then(|| {
+            // The number itself would be news with each revocation.
+            let sentence = format!(
+                "Redis remembers more than {REVOCATIONS} revocations of the last 90 days: replace keys less often \
+                 (spec.rotation.periodSeconds), and do not delete and create ApiKeys again and again"
+            );
+            (Reason::ManyRevocations, sentence)
+        }),
     ];
     let differing = facts.differing_plans.iter().map(|[one, other]| {
         let sentence = format!(
@@ -162,6 +178,7 @@ mod tests {
         assert_eq!(advice(&Facts::default()), []);
         let kept = Facts {
             eviction_policy: Some("noeviction".into()),
+            revoked: REVOCATIONS,
             ..Facts::default()
         };
         assert_eq!(advice(&kept), []);
@@ -190,6 +207,7 @@ mod tests {
             eviction_policy: Some("allkeys-lru".into()),
             denied: Some("no right".into()),
             is_unguarded: true,
+            revoked: REVOCATIONS + 1,
             differing_plans: vec![["a".into(), "b".into()], ["c".into(), "d".into()]],
         };
         let said = advice(&facts);
@@ -198,6 +216,7 @@ mod tests {
             (Reason::ReplicasUnguarded, "min-replicas"),
             (Reason::EvictionAllowed, "allkeys-lru"),
             (Reason::Unverified, "no right"),
+            (Reason::ManyRevocations, "more than 250000"),
             (Reason::PlansDiffer, "a and b"),
             (Reason::PlansDiffer, "c and d"),
         ];

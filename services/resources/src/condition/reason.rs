@@ -114,6 +114,8 @@ words! {
         /// The directory holds what is declared, and the operator may not ask Redis whether it evicts keys, or
         /// what the gates' user may do; or Redis does not know that user.
         Unverified,
+        /// The directory holds what is declared, and remembers many revocations.
+        ManyRevocations,
         /// The directory holds what is declared, and keys of one account have different plans.
         PlansDiffer,
         /// A gate that serves does not follow this directory.

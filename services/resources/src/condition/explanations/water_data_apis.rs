@@ -119,6 +119,13 @@ pub const OF_WATER_DATA_APIS: &[Explanation] = &[
         remedy: "set the ACL lines of `water-operator redis-acl` on every node",
     },
     Explanation {
+        reasons: &[Reason::ManyRevocations],
+        severity: Severity::Warning,
+        meaning: "it is complete, but Redis remembers more than 250 000 revocations of the last 90 days, some 30 MB",
+        remedy: "replace keys less often (`rotation.periodSeconds`), and do not delete and create ApiKeys again and \
+            again",
+    },
+    Explanation {
         reasons: &[Reason::PlansDiffer],
         severity: Severity::Warning,
         meaning: "it is complete; ApiKeys of one account have different plans, and share its counters",
