@@ -78,6 +78,10 @@ impl Metrics {
             self.directory_rebuilds.clone(),
         );
         registry.register("sweeps", "Sweeps of key directories", self.sweeps.clone());
+        // Without them, a first failure would be no increase.
+        for is_done in [true, false] {
+            drop(self.sweeps.get_or_create(&[("outcome", outcome(is_done))]));
+        }
         registry.register(
             "swept_api_keys",
             "ApiKeys that went without a revocation and whose keys a sweep withdrew",
@@ -118,4 +122,44 @@ impl Metrics {
 
 fn outcome(is_done: bool) -> &'static str {
     if is_done { "Done" } else { "Failed" }
+}
+
+#[cfg(test)]
+mod tests {
+    /// Names of the operator's metrics in a text, without what all begin with.
+    fn names(text: &str) -> Vec<&str> {
+        let words = text.split(|c: char| !c.is_ascii_lowercase() && c != '_');
+        words
+            .filter_map(|word| word.strip_prefix("water_operator_"))
+            .collect()
+    }
+
+    #[test]
+    fn the_charts_readme_names_metrics_that_exist_and_alerts_on_each_failure() {
+        let readme = include_str!("../../charts/water-data/README.md");
+        let sources = [
+            include_str!("metrics.rs"),
+            include_str!("metrics/leader.rs"),
+        ];
+        let code = sources.map(|source| source.split("#[cfg(test)]").next().unwrap());
+        for name in names(readme) {
+            let literal = format!("\"{}\"", name.trim_end_matches("_total"));
+            let is_known = code.iter().any(|code| code.contains(&literal));
+            assert!(is_known, "{name}");
+        }
+        let alerts = readme
+            .lines()
+            .skip_while(|line| !line.starts_with("| alert |"));
+        let alerts: String = alerts.take_while(|line| line.starts_with('|')).collect();
+        for name in [
+            "oldest_pending_change_seconds",
+            "silent_gates",
+            "store_failures_total",
+            "api_server_failures_total",
+            "watch_failing",
+            "sweeps_total",
+        ] {
+            assert!(names(&alerts).contains(&name), "no alert on {name}");
+        }
+    }
 }
