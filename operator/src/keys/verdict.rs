@@ -81,7 +81,10 @@ pub fn of_failure(
             gathered.trouble = Some(outcome(&error));
             Ok(Verdict::Held(Hindrance::Directory))
         }
-        KeyError::Rejected(message) => Ok(Verdict::Refused(Refusal::SecretRejected(message))),
+        KeyError::Rejected(message) => {
+            context.metrics.api_server_failure(ApiFailure::Refused);
+            Ok(Verdict::Refused(Refusal::SecretRejected(message)))
+        }
         KeyError::Undone(what) => {
             context.metrics.api_server_failure(ApiFailure::Undone);
             Ok(Verdict::Refused(Refusal::WriteConflict(what)))

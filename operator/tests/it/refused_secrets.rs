@@ -8,7 +8,8 @@ use crate::Result;
 use crate::audit::writes;
 use crate::policies::{refuse, writes_of};
 use crate::steps::{
-    SECRET, count, current, look_again, message, one_leadership, says, stalled, text_hash, until,
+    SECRET, count, current, look_again, measured, message, one_leadership, says, stalled,
+    text_hash, until,
 };
 use crate::world::{PATIENCE, World, key, shown};
 
@@ -54,6 +55,8 @@ async fn one_key_waits_while_a_policy_refuses_its_secret() -> Result {
         for words in ["no Secrets today", "change the quota or policy"] {
             ensure!(said.contains(words), "{refused}");
         }
+        let counted = "water_operator_api_server_failures_total{reason=\"refused\"}";
+        measured(world, operator, counted).await?;
         let before = announced(world).await?;
         for look in 0..3 {
             let tried = tries(world)?;
