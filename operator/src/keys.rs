@@ -46,6 +46,7 @@ use water_resources::ApiKey;
 use crate::backoff::chance;
 use crate::caches::is_done;
 use crate::clock;
+use crate::conditions::{Readiness, Reason};
 use crate::context::Context;
 use crate::directories::DirectoryError;
 use act::StepOutcome;
@@ -246,12 +247,34 @@ async fn report(
     let generation = subject.meta.generation.unwrap_or_default();
     let status = status::status(subject.status.clone(), &report, generation, now);
     let names_others = status::names_other_keys(&subject.status, &status);
+    let is_news = subject.status != status;
     let written = status::write(subject, status, context).await;
     written.map_err(|error| KeyError::from(error).of_write(Some(STATUS)))?;
+    if is_news && let Some(trouble) = &gathered.trouble {
+        log_refusal(subject, trouble);
+    }
     if report.in_force.is_some() {
         context.memory.forget_made(subject.uid());
     }
     Ok(names_others)
+}
+
+/// Logs that Redis refuses something of an ApiKey. A Redis that is away is logged for its directory.
+fn log_refusal(subject: &Subject, trouble: &Readiness) {
+    const REFUSALS: [Reason; 3] = [
+        Reason::StoreDenied,
+        Reason::StoreOutOfMemory,
+        Reason::StoreReadOnly,
+    ];
+    let reason = trouble.reason();
+    if REFUSALS.contains(&reason) {
+        let (namespace, name) = (subject.namespace(), subject.name());
+        let (reason, error) = (reason.as_str(), trouble.message());
+        warn!(
+            namespace,
+            name, reason, error, "Redis refuses what an ApiKey declares"
+        );
+    }
 }
 
 /// The time until something has to be done about the ApiKey, though nothing happens.

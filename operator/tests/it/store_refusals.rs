@@ -98,6 +98,10 @@ async fn what_redis_refuses_is_told_by_its_reason_until_it_is_taken_again() -> R
         let (object, said) = (format!("apikey/{name}"), format!("False/{reason}"));
         world.condition(&object, "Synced", &said).await?;
         counted(&world, &operator, word).await?;
+        // A wrong password is logged for the key directory.
+        if reason != "StoreWrongPassword" {
+            logs(&world, &operator, &format!("\"reason\":\"{reason}\"")).await?;
+        }
         for command in allow {
             redis.command(command).await?;
         }
