@@ -7,6 +7,7 @@
 use std::array;
 
 use water_domain::Timestamp;
+use water_resources::condition::explanations::{OF_API_KEYS, Severity};
 use water_resources::condition::{Condition, ConditionStatus};
 pub use water_resources::condition::{ConditionType, Reason};
 
@@ -79,8 +80,8 @@ impl Readiness {
     /// Readiness of an ApiKey that no WaterDataApi accepts. A missing WaterDataApi may be on its way: both kinds are
     /// often applied together, and kstatus calls what is `Stalled` failed.
     pub fn refused(reason: Reason, message: impl Into<String>) -> Self {
-        match reason {
-            Reason::ApiAmbiguous | Reason::ApiNotFound => Self::Underway(reason, message.into()),
+        match reason.severity(OF_API_KEYS) {
+            Some(Severity::Waiting) => Self::Underway(reason, message.into()),
             _ => Self::Stuck(reason, message.into()),
         }
     }
@@ -189,6 +190,24 @@ mod tests {
         // Another reason is no transition.
         let suspended = stated(&expired, lacks(Reason::Suspended), 2, at(4));
         assert_eq!(suspended[0].last_transition_time, at(3));
+    }
+
+    #[test]
+    fn only_a_water_data_api_that_may_be_on_its_way_does_not_stall_a_refused_apikey() {
+        let refusals = [
+            Reason::ApiAmbiguous,
+            Reason::ApiNotFound,
+            Reason::ApiMismatch,
+            Reason::NamespaceNotAdmitted,
+            Reason::AccountNotBound,
+            Reason::PlanUnknown,
+        ];
+        let waiting = refusals.into_iter().filter(|reason| {
+            let [_, _, stalled] = Readiness::refused(*reason, "").findings();
+            stalled.status == ConditionStatus::False
+        });
+        let waiting: Vec<Reason> = waiting.collect();
+        assert_eq!(waiting, [Reason::ApiAmbiguous, Reason::ApiNotFound]);
     }
 
     #[test]

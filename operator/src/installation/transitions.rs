@@ -1,6 +1,6 @@
 //! The events between two statuses of a WaterDataApi: one for each transition.
 
-use water_resources::condition::explanations::Severity;
+use water_resources::condition::explanations::{OF_WATER_DATA_APIS, Severity};
 use water_resources::condition::{Condition, ConditionStatus};
 use water_resources::water_data_api::WaterDataApiStatus;
 
@@ -51,8 +51,8 @@ pub fn transitions(
         is_new.then(|| Transition::warning(&now.reason, &now.message))
     };
     let is_advised = |condition: &Condition| {
-        let severity = Reason::parse(&condition.reason).and_then(Reason::severity);
-        severity == Some(Severity::Warning)
+        let reason = Reason::parse(&condition.reason);
+        reason.and_then(|reason| reason.severity(OF_WATER_DATA_APIS)) == Some(Severity::Warning)
     };
     happened.extend(new_advice(before, after, advice));
     for aspect in [ConditionType::Degraded, ConditionType::SignInReady] {

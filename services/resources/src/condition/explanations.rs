@@ -35,11 +35,11 @@ pub struct Explanation {
 }
 
 impl Reason {
-    /// Returns the severity in a condition of a WaterDataApi.
-    pub fn severity(self) -> Option<Severity> {
-        let explained = OF_WATER_DATA_APIS.iter();
-        let mut explained = explained.filter(|explanation| explanation.reasons.contains(&self));
-        explained.next().map(|explanation| explanation.severity)
+    /// Returns the severity in conditions of the kind with these explanations; `None` if they lack the reason.
+    pub fn severity(self, explanations: &[Explanation]) -> Option<Severity> {
+        let mut explained = explanations.iter();
+        let explained = explained.find(|explanation| explanation.reasons.contains(&self));
+        explained.map(|explanation| explanation.severity)
     }
 }
 
@@ -56,6 +56,7 @@ const STORE: &[Reason] = &[
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::path::Path;
     use std::{env, fs};
 
@@ -117,6 +118,20 @@ mod tests {
             assert!(counts.iter().all(|count| *count <= 1), "{reason:?} twice");
             assert!(counts.contains(&1), "{reason:?} is not explained");
         }
+    }
+
+    #[test]
+    fn the_charts_readme_lists_each_warning_about_a_water_data_api_as_an_event() {
+        let readme = include_str!("../../../../charts/water-data/README.md");
+        let is_row =
+            |line: &&str| line.ends_with(" (warnings) | WaterDataApi | as the reason above |");
+        let row = readme.lines().find(is_row).expect("a row");
+        let listed: BTreeSet<&str> = row.split('`').skip(1).step_by(2).collect();
+        let warnings = OF_WATER_DATA_APIS.iter();
+        let warnings = warnings.filter(|explanation| explanation.severity == Severity::Warning);
+        let warnings = warnings.flat_map(|explanation| explanation.reasons);
+        let warnings: BTreeSet<&str> = warnings.map(|reason| reason.as_str()).collect();
+        assert_eq!(listed, warnings);
     }
 
     #[test]
