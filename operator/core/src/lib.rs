@@ -1,6 +1,7 @@
 //! Rules of the operator, which depend on what it has read alone: no client, no clock and no type of Kubernetes or
 //! Redis. The operator carries out what they answer; the exhaustive model runs them in every state within its bounds.
 
+pub mod absence;
 pub mod key;
 pub mod store_names;
 pub mod sweep;

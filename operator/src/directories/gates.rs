@@ -8,6 +8,7 @@ use kube::ResourceExt;
 use tokio::time::Instant;
 use water_domain::Timestamp;
 use water_keystore::{Leases, MARGIN, Position, Renewal};
+use water_operator_core::absence::{Absence, Check};
 
 use crate::installation::render::{GATE_GRACE, GATE_STORE, Part};
 
@@ -140,22 +141,7 @@ fn running(pod: &Pod) -> Option<Timestamp> {
 pub struct MissingLeases {
     /// The generation in which they are missed. In another one Redis may have lost what came since.
     generation: Option<u64>,
-    pods: HashMap<String, Absence>,
-}
-
-/// Reason for which a pod is missed, and the time since which it is.
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct Absence {
-    /// The renewal of its outdated lease; `None` without any lease.
-    renewed: Option<Timestamp>,
-    /// Place of that renewal in the order of the pod's renewals, if the pod has no copy.
-    without_copy: Option<Renewal>,
-    /// The directory's last change when that was read.
-    seq: u64,
-    /// The last change that its next load reads: a renewal without a copy followed it.
-    acknowledged: u64,
-    /// Time of the beginning, by this machine's monotonic clock.
-    since: Instant,
+    pods: HashMap<String, Absence<Renewal, Instant>>,
 }
 
 /// The pods that are missed at `now`. A missed pod stays missed until it has a lease or is gone.
@@ -171,58 +157,20 @@ pub fn missed(
             Some(lease) => leases.is_outdated(lease),
             None => earlier.is_some() || pod.may_have_read(leases),
         };
-        let renewed = lease.map(|lease| lease.renewed);
-        // An outdated lease is dropped after an hour without a renewal.
-        let unchanged = earlier.filter(|earlier| {
-            before.generation == leases.generation
-                && (renewed.is_none() || earlier.renewed == renewed)
-        });
-        let since = unchanged.map_or(now, |earlier| earlier.since);
-        let without_copy = lease
-            .filter(|lease| lease.generation == 0)
-            .map(|lease| lease.renewal);
-        let same = earlier.filter(|_| before.generation == leases.generation);
-        let acknowledged = same.map_or(0, |same| {
-            // No load runs while a lease is renewed: the one that follows reads what was there before.
-            let has_renewed = same.without_copy.is_some() && same.without_copy < without_copy;
-            if has_renewed {
-                same.seq
-            } else {
-                same.acknowledged
-            }
-        });
-        let absence = Absence {
-            renewed,
-            without_copy,
+        let check = Check {
+            renewed: lease.map(|lease| lease.renewed),
+            without_copy: lease
+                .filter(|lease| lease.generation == 0)
+                .map(|lease| lease.renewal),
             seq: leases.seq,
-            acknowledged,
-            since,
+            now,
         };
-        is_missed.then(|| (pod.uid.clone(), absence))
+        let same = earlier.filter(|_| before.generation == leases.generation);
+        is_missed.then(|| (pod.uid.clone(), Absence::after(same, check)))
     };
     MissingLeases {
         generation: leases.generation,
         pods: pods.iter().filter_map(absent).collect(),
-    }
-}
-
-impl MissingLeases {
-    fn names(&self, pod: &GatePod) -> bool {
-        self.pods.contains_key(&pod.uid)
-    }
-
-    /// Whether the pod has no copy of what was there before the change, and its next load reads the change.
-    fn reads(&self, pod: &GatePod, change: &Position) -> bool {
-        let absence = self.pods.get(&pod.uid);
-        absence.is_some_and(|absence| {
-            absence.without_copy.is_some() && absence.acknowledged >= change.seq
-        })
-    }
-
-    /// Whether the pod has been missed for so long that it has stopped serving by itself.
-    fn has_run_out(&self, pod: &GatePod, grace: Duration, now: Instant) -> bool {
-        let absence = self.pods.get(&pod.uid);
-        absence.is_some_and(|absence| now.duration_since(absence.since) >= grace + MARGIN)
     }
 }
 
@@ -260,14 +208,18 @@ impl Gates {
     }
 
     fn awaits(&self, pod: &GatePod, change: &Position, now: Instant) -> bool {
-        let Some(lease) = self.leases.get(&pod.uid) else {
-            let has_stopped = !pod.is_elsewhere && self.missed.has_run_out(pod, GATE_GRACE, now);
-            return self.missed.names(pod) && !has_stopped;
+        let absence = self.missed.pods.get(&pod.uid);
+        let is_over = |absence: &Absence<Renewal, Instant>, grace: Duration| {
+            absence.is_over(change.seq, grace + MARGIN, now)
         };
-        if self.leases.is_outdated(lease) {
-            !self.missed.has_run_out(pod, lease.grace, now) && !self.missed.reads(pod, change)
-        } else {
-            self.leases.awaits(lease, change)
+        match self.leases.get(&pod.uid) {
+            None => {
+                absence.is_some_and(|absence| pod.is_elsewhere || !is_over(absence, GATE_GRACE))
+            }
+            Some(lease) if self.leases.is_outdated(lease) => {
+                absence.is_none_or(|absence| !is_over(absence, lease.grace))
+            }
+            Some(lease) => self.leases.awaits(lease, change),
         }
     }
 }

@@ -210,46 +210,52 @@ fn a_pod_reads_another_redis_if_it_says_that_it_was_made_for_another() {
     assert!(!of(json!({}), Some("present")), "it names none");
 }
 
-/// Time for which a gate has been missed that had one lease at the first check and the other a second later.
-fn missed_since(first: (u64, GateLease), second: (u64, GateLease)) -> Duration {
-    missed_since_lease((first.0, Some(first.1)), (second.0, Some(second.1)))
-}
-
-fn missed_since_lease(
-    first: (u64, Option<GateLease>),
-    second: (u64, Option<GateLease>),
-) -> Duration {
-    let look = |(generation, lease): (u64, Option<GateLease>)| Leases {
+/// Whether a gate that had one lease at the first check and the other a second later is waited for since the second.
+fn is_missed_again(first: (u64, Option<GateLease>), second: (u64, Option<GateLease>)) -> bool {
+    let shown = |(generation, lease): (u64, Option<GateLease>)| Leases {
         now: Timestamp::from_millis(NOW).unwrap(),
         generation: Some(generation),
         seq: CHANGE.seq,
         gates: lease.into_iter().collect(),
     };
-    let (pods, begin) = ([pod("a", true)], Instant::now());
-    let later = begin + Duration::from_secs(1);
-    let before = missed_first(&look(first), &pods, begin);
-    let missed = missed(&before, &look(second), &pods, later);
-    missed.pods["uid-of-a"].since - begin
+    let (pods, begin) = (vec![pod("a", true)], Instant::now());
+    let before = missed_first(&shown(first), &pods, begin);
+    let leases = shown(second);
+    let missed = missed(&before, &leases, &pods, begin + Duration::from_secs(1));
+    let gates = Gates {
+        leases,
+        pods,
+        missed,
+    };
+    let is_awaited = |now| !gates.awaited(&CHANGE, now).pods.is_empty();
+    assert!(is_awaited(begin + RUN_OUT - Duration::from_millis(1)));
+    is_awaited(begin + RUN_OUT)
 }
 
 #[test]
-fn a_gate_that_renews_or_whose_redis_loses_its_data_again_is_missed_anew() {
-    let old = || lease("a", 6, 9, Duration::from_secs(300));
-    let renewed = lease("a", 6, 9, AT_ONCE);
-    assert_eq!(missed_since((7, old()), (7, old())), Duration::ZERO);
-    assert_eq!(
-        missed_since((7, old()), (7, renewed)),
-        Duration::from_secs(1)
-    );
-    assert_eq!(missed_since((7, old()), (8, old())), Duration::from_secs(1));
+fn a_gate_that_renews_or_whose_redis_loses_its_data_again_is_missed_again() {
+    let old = || Some(lease("a", 6, 9, Duration::from_secs(300)));
+    let renewed = Some(lease("a", 6, 9, AT_ONCE));
+    assert!(!is_missed_again((7, old()), (7, old())));
+    assert!(is_missed_again((7, old()), (7, renewed)));
+    assert!(is_missed_again((7, old()), (8, old())));
 }
 
 #[test]
-fn a_gate_whose_outdated_lease_is_dropped_is_not_missed_anew() {
-    let old = || lease("a", 6, 9, Duration::from_secs(3_700));
-    let dropped = |generation| missed_since_lease((7, Some(old())), (generation, None));
-    assert_eq!(dropped(7), Duration::ZERO);
-    assert_eq!(dropped(8), Duration::from_secs(1));
+fn a_gate_whose_outdated_lease_is_dropped_is_not_missed_again() {
+    let old = || Some(lease("a", 6, 9, Duration::from_secs(3_700)));
+    assert!(!is_missed_again((7, old()), (7, None)));
+    assert!(is_missed_again((7, old()), (8, None)));
+}
+
+#[test]
+fn a_gate_that_crashed_in_its_load_is_waited_for_until_its_grace_and_ten_seconds_are_over() {
+    let crashed = |looking| {
+        let lease = lease("a", 0, 0, AT_ONCE);
+        awaited_for(vec![lease], vec![pod("a", false)], looking)
+    };
+    assert_eq!(crashed(RUN_OUT - Duration::from_millis(1)), ["a"]);
+    assert!(crashed(RUN_OUT).is_empty());
 }
 
 #[test]
