@@ -1,5 +1,5 @@
 //! Gates that a change waits for, and the moment at which each can no longer act on what was before it:
-//! `directories::gates`.
+//! `directories::gates`, but for a gate that never completes a load, which `loading` has.
 
 use crate::gate::{Gate, Pod};
 use crate::mistake::Mistake;

@@ -11,22 +11,29 @@ use std::time::Duration;
 use stateright::report::{ReportData, ReportDiscovery, Reporter};
 use stateright::{Checker, HasDiscoveries, Model};
 
-use crate::bounds::Bounds;
-use crate::mistake::Mistake;
-use crate::protocol::Protocol;
-
 /// Explores all states; every rule must hold in each, and what the model is about must happen in some.
 /// With `WATER_MODEL=full` the wider bounds are explored too.
-pub fn holds(bounds: Bounds, wider: Bounds) {
-    explore(bounds);
+pub fn holds<M, B>(model: impl Fn(B) -> M, bounds: B, wider: B)
+where
+    M: Model + Send + Sync + 'static,
+    M::State: Clone + Debug + Hash + PartialEq + Send + Sync + 'static,
+    M::Action: Clone + Debug + PartialEq,
+    B: Copy + Debug,
+{
+    explore(model(bounds), &bounds);
     if env::var("WATER_MODEL").is_ok_and(|asked| asked == "full") {
-        explore(wider);
+        explore(model(wider), &wider);
     }
 }
 
-fn explore(bounds: Bounds) {
+fn explore<M>(model: M, bounds: &dyn Debug)
+where
+    M: Model + Send + Sync + 'static,
+    M::State: Clone + Debug + Hash + PartialEq + Send + Sync + 'static,
+    M::Action: Clone + Debug + PartialEq,
+{
     let threads = available_parallelism().map_or(1, NonZero::get);
-    let checker = Protocol::new(bounds, None).checker().threads(threads);
+    let checker = model.checker().threads(threads);
     // Neither a count of states nor a depth ends it: the end of what can be reached does, or a failure.
     let checker = checker.finish_when(HasDiscoveries::AnyFailures);
     let mut seconds = Elapsed::default();
@@ -42,10 +49,14 @@ fn explore(bounds: Bounds) {
 }
 
 /// Explores until a rule is broken, which must happen.
-pub fn is_found(mistake: Mistake, bounds: Bounds) {
-    let protocol = Protocol::new(bounds, Some(mistake));
+pub fn is_found<M>(model: M, mistake: &dyn Debug, bounds: &dyn Debug)
+where
+    M: Model + Send + Sync + 'static,
+    M::State: Clone + Debug + Hash + PartialEq + Send + Sync + 'static,
+    M::Action: Clone + Debug + PartialEq,
+{
     let first = HasDiscoveries::AnyFailures;
-    let explored = protocol.checker().finish_when(first).spawn_bfs().join();
+    let explored = model.checker().finish_when(first).spawn_bfs().join();
     let found = explored.discoveries();
     let broken = found
         .iter()

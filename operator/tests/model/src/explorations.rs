@@ -2,6 +2,7 @@
 
 use crate::bounds::{Bounds, Left, Material};
 use crate::checking::holds;
+use crate::protocol::Protocol;
 
 /// Bounds with one key that the operator makes; each exploration adds to them.
 pub const BASE: Bounds = Bounds {
@@ -78,7 +79,8 @@ macro_rules! explorations {
         fn $name() {
             let left = Left { $($field: $count,)* ..NONE };
             let wider_left = Left { $($wider_field: $wider_count,)* ..NONE };
-            holds(Bounds { left, ..$bounds }, Bounds { left: wider_left, ..$wider });
+            let model = |bounds| Protocol::new(bounds, None);
+            holds(model, Bounds { left, ..$bounds }, Bounds { left: wider_left, ..$wider });
         }
     )*};
 }

@@ -19,6 +19,7 @@ mod forgetting;
 mod gate;
 mod leader;
 mod leading;
+mod loading;
 mod mistake;
 mod mistakes;
 mod naming;

@@ -4,9 +4,11 @@ use crate::bounds::{Bounds, Left};
 use crate::checking::is_found;
 use crate::explorations::{BASE, BROUGHT, IN_FORCE, NONE, REISSUED, ROTATED, SHARED, one_gate};
 use crate::mistake::Mistake;
+use crate::protocol::Protocol;
 
 fn found(mistake: Mistake, bounds: Bounds, left: Left) {
-    is_found(mistake, Bounds { left, ..bounds });
+    let bounds = Bounds { left, ..bounds };
+    is_found(Protocol::new(bounds, Some(mistake)), &mistake, &bounds);
 }
 
 const ONE: Bounds = one_gate(BASE);
