@@ -49,8 +49,8 @@ impl Gate {
     }
 
     /// Makes a pod of that name that is not ready, whose gate has not completed a load yet.
-    pub fn loading(redis_url: &str, world: &World, name: &str) -> Result<Self> {
-        Self::following(redis_url, world, name, GRACE, false)
+    pub fn loading(redis_url: &str, world: &World, name: &str, grace: Duration) -> Result<Self> {
+        Self::following(redis_url, world, name, grace, false)
     }
 
     fn following(
