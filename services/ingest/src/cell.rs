@@ -220,6 +220,15 @@ pub fn parsed<T: FromStr<Err: Display>>(cell: Cell<'_>) -> Result<T, String> {
         .map_err(|why| format!("{}: {why}", quoted(cell.text)))
 }
 
+/// The text of a code that one of the domain's rules accepts as it is written: another spelling is another code.
+pub fn checked<T: FromStr<Err: Display>>(cell: Cell<'_>) -> Result<&str, String> {
+    let text = text(cell)?;
+    let value = text.parse::<T>();
+    value
+        .map(|_| text)
+        .map_err(|why| format!("{}: {why}", quoted(text)))
+}
+
 /// A moment from the year 2000 to a day after `now`: anything else is a wrong clock or a wrong unit. PostgreSQL's way to
 /// write it, with a space and an offset of hours, is read too.
 pub fn moment(now: Timestamp) -> impl Fn(Cell<'_>) -> Result<Timestamp, String> {

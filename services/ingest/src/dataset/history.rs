@@ -74,7 +74,7 @@ pub fn read(
     table::read(text, columns, problems, |line, row, problems| {
         let mut cells = Cells::new(line, row, &names, problems);
         // All cells are read before any is asked for, so that a row tells all its problems.
-        let account_id = cells.required(0, checked::<AccountId>);
+        let account_id = cells.required(0, cell::checked::<AccountId>);
         let id = cells.required(1, cell::id_up_to(MAX_ID));
         let company_name =
             cells.required_text(2, rules.company_names, cell::text_up_to(MAX_COMPANY_NAME));
@@ -84,10 +84,10 @@ pub fn read(
         if company_name.is_some() {
             cells.check_encoding(2);
         }
-        let sector_code = cells.required(3, checked::<SectorCode>);
+        let sector_code = cells.required(3, cell::checked::<SectorCode>);
         let departement = cells.required(4, cell::departement);
         let score = cells.required(5, |cell| numbers.read(cell));
-        let rating = cells.required(6, checked::<HistoryRating>);
+        let rating = cells.required(6, cell::checked::<HistoryRating>);
         let created_at = cells.required(7, cell::moment(rules.now));
         cells.note_synthetic(8);
         let read = || {
@@ -107,14 +107,6 @@ pub fn read(
             each(&row, problems);
         }
     })
-}
-
-/// The text of a value that the domain's rule accepts.
-fn checked<T>(cell: table::Cell<'_>) -> Result<&str, String>
-where
-    T: std::str::FromStr<Err: std::fmt::Display>,
-{
-    cell::parsed::<T>(cell).map(|_| cell.text)
 }
 
 #[cfg(test)]
@@ -255,6 +247,12 @@ mod tests {
         let (rows, problems) = read_text(row("e\u{301}-1", "He\u{301}rault"));
         assert_eq!(problems, "");
         assert_eq!(rows, ["2 é-1 \"Hérault\" 34 2026-01-01T00:00:00.000Z"]);
+        // The Kelvin sign is K in the normal form, and no letter of a code.
+        let codes =
+            format!("{HEADER}a\u{212a},1,Eaux,\u{212a},34,1,\u{212a},2026-01-01T00:00:00Z\n");
+        let (rows, problems) = read_text(codes);
+        assert!(rows.is_empty(), "{rows:?}");
+        assert_eq!(problems.lines().count(), 3, "{problems}");
         for (character, code) in [
             ("\u{200b}", "200B"),
             ("\u{feff}", "FEFF"),
