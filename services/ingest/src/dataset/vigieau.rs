@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use water_domain::departement::DepartementError;
 use water_domain::{Departement, Level, departement};
 
+use crate::cell::normalised;
 use crate::encoding;
 use crate::problem::Problems;
 use crate::shown::quoted;
@@ -134,7 +135,7 @@ impl Answer {
             }
         };
         if let Some(name) = entry.nom.as_str()
-            && name.to_lowercase() != departement.name.to_lowercase()
+            && normalised(name.trim()).to_lowercase() != departement.name.to_lowercase()
         {
             let why = format!(
                 "{} is not the name of {} ({})",
@@ -245,7 +246,7 @@ fn level(member: &'static str, value: &Value) -> Result<Option<Level>, Wrong> {
     match value {
         Value::Null => Ok(Some(Level::Normal)),
         Value::String(text) if text == "unavailable" => Ok(None),
-        Value::String(text) => match text.parse() {
+        Value::String(text) => match normalised(text).parse() {
             Ok(level) => Ok(Some(level)),
             Err(why) => Err((member, format!("{}: {why}", quoted(text)))),
         },
@@ -307,6 +308,13 @@ mod tests {
         let text = format!(r#"[{}{{"code":"34"{members}}}]"#, good(10));
         let (levels, problems) = read_text(text);
         (levels[10].1, problems)
+    }
+
+    #[test]
+    fn an_accent_may_be_a_character_of_its_own() {
+        let label = r#","nom":"He\u0301rault","niveauGraviteMax":"Alerte renforce\u0301e""#;
+        let alerte = Some(Level::AlerteRenforcee);
+        assert_eq!(herault(label), (alerte, String::new()));
     }
 
     #[test]
