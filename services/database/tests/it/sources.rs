@@ -199,6 +199,26 @@ async fn rows_are_measured_again_once_a_measured_file_has_all_of_them() {
 }
 
 #[tokio::test]
+async fn an_account_whose_last_row_is_deleted_has_the_next_files_source_however_old_that_is() {
+    let mut fixture = Fixture::new().await;
+    let licensed = |licence: &str| Load {
+        licence: Some(licence.to_owned()),
+        ..load()
+    };
+    let [gone, there] = ["gone", "there"].map(|id| [row("acme", id, day(1))]);
+    let newer = licensed("gone");
+    let loaded = fixture.load_as(Analyses, &gone, day(5), &newer).await;
+    loaded.unwrap();
+    assert_eq!(fixture.delete(&["gone"]).await, 1);
+    assert_eq!(fixture.sources("acme").await, []);
+    let older = licensed("there");
+    let loaded = fixture.load_as(Analyses, &there, day(4), &older).await;
+    loaded.unwrap();
+    let told = fixture.source("acme", "analyses").await;
+    assert_eq!((told.as_of, told.licence), (Some(day(4)), older.licence));
+}
+
+#[tokio::test]
 async fn an_account_without_a_source_gets_one_from_the_same_file_again() {
     let mut fixture = Fixture::new().await;
     let rows = [row("acme", 1, day(1))];
