@@ -219,6 +219,22 @@ async fn an_account_whose_last_row_is_deleted_has_the_next_files_source_however_
 }
 
 #[tokio::test]
+async fn rows_of_an_unknown_file_count_as_generated_where_a_generated_file_was_loaded() {
+    let rows = [row("acme", 1, day(1)), row("acme", 2, day(1))];
+    for (first, synthetic) in [(load(), true), (measured(), false)] {
+        let mut fixture = Fixture::new().await;
+        let loaded = fixture.load_as(Audits, &rows, day(1), &first).await;
+        loaded.unwrap();
+        fixture.sql("UPDATE water.audits_accounts SET loaded_at = NULL, synthetic = NULL");
+        let part = fixture
+            .load_as(Audits, &rows[..1], day(2), &measured())
+            .await;
+        part.unwrap();
+        assert_eq!(fixture.source("acme", "audits").await.synthetic, synthetic);
+    }
+}
+
+#[tokio::test]
 async fn an_account_without_a_source_gets_one_from_the_same_file_again() {
     let mut fixture = Fixture::new().await;
     let rows = [row("acme", 1, day(1))];

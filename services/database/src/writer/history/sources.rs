@@ -32,6 +32,7 @@ pub(super) async fn note(
             &load.licence,
             &load.synthetic,
             &is_again,
+            &history.as_str(),
         ],
     )
     .await?;
@@ -40,14 +41,15 @@ pub(super) async fn note(
 
 /// Rows that a later file had are not this one's. A label is stored beside a licence or a link only: without `--source` it
 /// is the file's name, which readers of the table must not see. A measured file makes an account's rows measured once it has all of
-/// them.
+/// them. Rows whose file is not known may be of any that the history had.
 const NOTE: &str = "UPDATE water.history_accounts AS account \
     SET as_of = greatest(account.as_of, $1), \
         loaded_at = CASE WHEN account.as_of > $1 THEN loaded_at ELSE now() END, \
         source = CASE WHEN account.as_of > $1 THEN source ELSE $2 END, \
         source_url = CASE WHEN account.as_of > $1 THEN source_url ELSE $3 END, \
         licence = CASE WHEN account.as_of > $1 THEN licence ELSE $4 END, \
-        synthetic = $5 OR coalesce(synthetic, false) AND confirmed < total \
+        synthetic = $5 OR confirmed < total AND coalesce(account.synthetic, EXISTS ( \
+            SELECT FROM water.loads WHERE loads.dataset = $7 AND loads.synthetic)) \
     FROM (SELECT account_id, sum(rows) AS confirmed FROM ( \
               SELECT account_id, count(*) AS rows FROM staged GROUP BY account_id \
               UNION ALL \
