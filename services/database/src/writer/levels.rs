@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tokio_postgres::Transaction;
 use water_domain::{Departement, Level, Timestamp};
 
 use crate::writer::difference::{self, Difference, Value};
@@ -35,7 +36,9 @@ impl Writer {
         let records = stress::read(&transaction).await?;
         let mut update = Update::new(levels, &legal, &records, as_of, load);
         let omitted = omitted(levels, &legal);
-        guard(levels, &legal, &omitted, unnamed, load)?;
+        if let Err(refusal) = guard(levels, &legal, &omitted, unnamed, load) {
+            return refuse(transaction, &update.ended, refusal, load).await;
+        }
         let kept = omitted.into_iter();
         update
             .outcome
@@ -48,22 +51,19 @@ impl Writer {
                 if refused_at.is_none() {
                     if !load.dry_run {
                         lifting::remember(&transaction, &update.ended).await?;
-                        state::commit(transaction).await?;
                     }
-                    return Err(refusal(lifting).into());
+                    return refuse(transaction, &update.ended, refusal(lifting), load).await;
                 }
                 update.outcome.lifting_refused_at = refused_at;
             }
             // Levels that end were checked above.
             update.moved -= lifting.ended;
         }
-        guards::moved(
-            VIGIEAU.name,
-            "levels",
-            update.moved,
-            legal::measured(&legal),
-            load,
-        )?;
+        let measured = legal::measured(&legal);
+        let moved = guards::moved(VIGIEAU.name, "levels", update.moved, measured, load);
+        if let Err(refusal) = moved {
+            return refuse(transaction, &update.ended, refusal, load).await;
+        }
         if load.dry_run {
             update.outcome.largest = difference::largest(update.changes.into_iter());
             return Ok(update.outcome);
@@ -75,6 +75,20 @@ impl Writer {
             state::finish(transaction, VIGIEAU, as_of, load, &update.outcome).await?;
         Ok(update.outcome)
     }
+}
+
+/// Ends a load whose answer is refused. Of the levels that were remembered, those that do not end in it are forgotten.
+async fn refuse(
+    transaction: Transaction<'_>,
+    ended: &[&str],
+    refusal: Refusal,
+    load: &Load,
+) -> Result<Outcome, LoadError> {
+    if !load.dry_run {
+        lifting::forget_others(&transaction, ended).await?;
+        state::commit(transaction).await?;
+    }
+    Err(refusal.into())
 }
 
 /// Changes that a load of levels makes.

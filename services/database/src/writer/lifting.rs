@@ -77,19 +77,28 @@ pub(super) async fn refused_at(
     Ok(row.map(|row| row.get::<_, Moment>("refused_at").0))
 }
 
-/// Remembers the levels that end in a refused answer, and forgets those that do not: a register that loses other levels
-/// each day is never believed.
+/// Remembers the levels that end in a refused answer.
 pub(super) async fn remember(transaction: &Transaction<'_>, ended: &[&str]) -> Result<(), Error> {
-    const ATTEMPT: &str = "noting a refused answer of the register";
-    let others = "DELETE FROM water.refused_liftings WHERE dept <> ALL($1)";
-    let forgotten = transaction.execute(others, &[&ended]).await;
-    forgotten.attempting(ATTEMPT)?;
     let sql = "INSERT INTO water.refused_liftings (dept, refused_at) \
                SELECT dept, clock_timestamp() FROM unnest($1::text[]) AS dept ON CONFLICT DO NOTHING";
     let noted = transaction.execute(sql, &[&ended]).await;
-    noted.attempting(ATTEMPT)?;
+    noted.attempting(NOTING)?;
     Ok(())
 }
+
+/// Forgets the levels that do not end in a refused answer: a register that loses other levels each day is never
+/// believed.
+pub(super) async fn forget_others(
+    transaction: &Transaction<'_>,
+    ended: &[&str],
+) -> Result<(), Error> {
+    let sql = "DELETE FROM water.refused_liftings WHERE dept <> ALL($1)";
+    let forgotten = transaction.execute(sql, &[&ended]).await;
+    forgotten.attempting(NOTING)?;
+    Ok(())
+}
+
+const NOTING: &str = "noting a refused answer of the register";
 
 /// Forgets all refused answers, once another one was loaded.
 pub(super) async fn forget(transaction: &Transaction<'_>) -> Result<(), Error> {

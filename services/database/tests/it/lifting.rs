@@ -126,6 +126,38 @@ async fn a_refused_answer_is_forgotten_with_the_next_that_is_loaded() {
 }
 
 #[tokio::test]
+async fn levels_that_an_answer_has_again_wait_half_a_day_though_another_guard_refuses_it() {
+    let mut incomplete = answer(94);
+    incomplete.remove(0);
+    let mut lower = answer(94);
+    for (_, level) in &mut lower[..94] {
+        *level = Some(Level::Vigilance);
+    }
+    let careful = Load {
+        allow_missing: false,
+        ..measured()
+    };
+    for again in [incomplete, lower] {
+        let mut fixture = Fixture::new().await;
+        fixture.answer(94, 1).await.unwrap();
+        assert!(is_lifting(&fixture.answer(0, 2).await));
+        let refused = fixture.writer.update_levels(&again, 0, day(3), &careful);
+        let refused = refused.await;
+        assert!(
+            matches!(
+                refused,
+                Err(LoadError::Refused(
+                    Refusal::Omits { .. } | Refusal::Moves { .. }
+                ))
+            ),
+            "{refused:?}"
+        );
+        fixture.half_a_day_passes();
+        assert!(is_lifting(&fixture.answer(0, 4).await));
+    }
+}
+
+#[tokio::test]
 async fn levels_that_end_as_it_is_meant_are_loaded_at_once() {
     let mut fixture = Fixture::new().await;
     fixture.answer(94, 1).await.unwrap();
