@@ -49,7 +49,13 @@ impl Fixture {
     }
 
     fn half_a_day_passes(&self) {
-        self.sql("UPDATE water.refused_liftings SET refused_at = refused_at - interval '12 hours'");
+        self.hours_pass(12);
+    }
+
+    fn hours_pass(&self, hours: u8) {
+        let earlier =
+            "UPDATE water.refused_liftings SET refused_at = refused_at - interval '1 hour' *";
+        self.sql(&format!("{earlier} {hours}"));
     }
 }
 
@@ -70,6 +76,8 @@ async fn an_answer_in_which_nobody_has_a_level_any_more_is_refused_and_remembere
         );
         assert_eq!(fixture.restricted_and_refused(), "35|35");
     }
+    fixture.hours_pass(11);
+    assert!(is_lifting(&fixture.answer(0, 2).await));
 }
 
 #[tokio::test]
