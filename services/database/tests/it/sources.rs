@@ -55,6 +55,39 @@ async fn a_licence_that_is_given_later_is_shown_and_noted_once() {
 }
 
 #[tokio::test]
+async fn each_new_thing_that_is_said_of_stored_rows_is_noted_once() {
+    type Say = fn(&mut Load);
+    let mut fixture = Fixture::new().await;
+    let (risks, rows) = ([risk("34", 1.0)], [row("acme", 1, day(1))]);
+    let mut said = load();
+    let steps: [(&str, Say); 6] = [
+        ("the first", |_| {}),
+        ("bytes", |said| said.sha256 = [8; 32]),
+        ("source", |said| said.source = "an agency".to_owned()),
+        ("licence", |said| said.licence = Some("open".to_owned())),
+        ("link", |said| said.source_url = Some("https://a.fr".into())),
+        ("measured", |said| said.synthetic = false),
+    ];
+    for (step, say) in steps {
+        say(&mut said);
+        for is_new in [true, false] {
+            let loaded = fixture.writer.replace_risk(&risks, day(1), &said).await;
+            let loaded = loaded.unwrap();
+            assert_eq!(loaded.is_noted, is_new, "{step}: {loaded:?}");
+            let loaded = fixture.load_as(Analyses, &rows, day(1), &said).await;
+            let loaded = loaded.unwrap();
+            assert_eq!(loaded.is_noted, is_new, "{step}: {loaded:?}");
+        }
+        for dataset in ["risk", "analyses"] {
+            let told = fixture.source("acme", dataset).await;
+            assert_eq!(told.licence, said.licence, "{step}: {dataset}");
+            assert_eq!(told.source_url, said.source_url, "{step}: {dataset}");
+            assert_eq!(told.synthetic, said.synthetic, "{step}: {dataset}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn each_dataset_has_its_last_loads_date_and_its_records() {
     let mut fixture = Fixture::new().await;
     let index = [
