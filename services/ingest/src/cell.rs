@@ -84,7 +84,8 @@ impl NullWords {
         "#erreur!",
     ];
 
-    fn refuse(self, text: &str) -> bool {
+    /// Whether a text is such a word, and such words are refused.
+    pub fn refuse(self, text: &str) -> bool {
         let text = text.trim();
         let is_listed = |text: &str| Self::ALL.iter().any(|word| word.eq_ignore_ascii_case(text));
         // French spreadsheets put a space before `!` and `?`, of whichever width.

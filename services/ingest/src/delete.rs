@@ -11,13 +11,15 @@ use water_database::writer::{History, Load, Writer};
 use water_domain::Timestamp;
 
 use crate::arguments::{DeleteArguments, HistoryName};
-use crate::cell::normalised;
+use crate::cell::{NullWords, id_up_to, normalised};
+use crate::dataset::history::MAX_ID;
 use crate::encoding;
 use crate::failure::{self, Failure};
 use crate::load::in_time;
-use crate::report::{self, Form};
+use crate::report;
 use crate::source::{self, Encoding, Source};
 use crate::summary;
+use crate::table::{Cell, Form};
 
 /// The ids that are asked for, and where they stand.
 pub struct Ids {
@@ -88,20 +90,31 @@ fn read(file: Source, encoding: Encoding) -> Result<String, Failure> {
         }
         Some((line, text)) => {
             let why = format!("line {line}: {}: {text}", source::MAY_BE_CUT_OFF);
-            report::note(Form::Text, Some(&name), &why);
+            report::note(report::Form::Text, Some(&name), &why);
         }
         None => {}
     }
     let text = String::from_utf8(bytes)
         .map_err(|error| refuse(encoding::not_utf8(error.as_bytes(), error.utf8_error())))?;
-    let lone_return = |line: &str| line.contains('\r');
-    match text.lines().position(lone_return) {
-        Some(line) => Err(refuse(format!(
-            "line {}: a carriage return is not followed by a line feed",
-            line + 1
-        ))),
-        None => Ok(text),
+    for (line, text) in (1..).zip(text.lines()) {
+        check(text, line).map_err(|why| refuse(format!("line {line}: {why}")))?;
     }
+    Ok(text)
+}
+
+/// Checks a line of the list: an id that no load accepts is not there, and the row that is meant would stay.
+fn check(text: &str, line: u64) -> Result<(), String> {
+    if text.contains('\r') {
+        return Err("a carriage return is not followed by a line feed".to_owned());
+    }
+    if text.is_empty() {
+        return Ok(());
+    }
+    if NullWords::Refused.refuse(text) {
+        return Err(format!("{text} is no value"));
+    }
+    let form = Form::Csv;
+    id_up_to(MAX_ID)(Cell { text, line, form }).map(drop)
 }
 
 /// Deletes and prints one JSON summary. Ids that are not there are counted, and named to people.
@@ -138,7 +151,7 @@ pub async fn run(
     if !deleted.unknown.is_empty() {
         let unknown = deleted.unknown.len();
         let note = format!("ids that the account does not have: {unknown}");
-        report::note(Form::Text, None, &note);
+        report::note(report::Form::Text, None, &note);
     }
     summary::print(&json!({
         "dataset": history.as_str(),

@@ -11,7 +11,7 @@ use crate::source::Text;
 use crate::table::{self, Columns};
 
 /// More than any identifier needs; longer ones are a shifted or broken file.
-const MAX_ID: usize = 128;
+pub const MAX_ID: usize = 128;
 /// More than any company's name needs.
 const MAX_COMPANY_NAME: usize = 300;
 

@@ -114,6 +114,12 @@ async fn a_file_of_ids_is_read_as_a_load_reads_its_file() {
         (b"\xe9\n", "byte 0xE9 is not UTF-8"),
         (b"1\r2\r", "line 1: a carriage return"),
         (b"\x1f\x8b1", "the gzip data is damaged or cut off"),
+        (b"1\n2 \n", "line 2: it begins or ends with white space"),
+        (b"1\n#N/A\n", "line 2: #N/A is no value"),
+        (
+            b"1\xe2\x80\x8b\n",
+            "line 1: it has the invisible character U+200B",
+        ),
     ] {
         let run = ingest.run_with_stdin(words, ids);
         assert_eq!(run.code, Some(2), "{}", run.stderr);
