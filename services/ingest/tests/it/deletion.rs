@@ -72,6 +72,17 @@ async fn a_file_of_ids_is_read_and_a_dry_run_only_counts() {
 }
 
 #[tokio::test]
+async fn a_deletion_without_a_date_describes_the_moment_of_its_command() {
+    let ingest = Ingest::new().await;
+    ingest.with_rows();
+    let before = ingest.sql("SELECT date_trunc('milliseconds', clock_timestamp())");
+    assert_eq!(ingest.run("delete analyses --account acme 7").code, Some(0));
+    let moment =
+        format!("SELECT as_of BETWEEN '{before}' AND deleted_at FROM water.analyses_deletions");
+    assert_eq!(ingest.sql(&moment), "t");
+}
+
+#[tokio::test]
 async fn a_moment_that_cannot_be_is_refused() {
     let ingest = Ingest::new().await;
     ingest.with_rows();
