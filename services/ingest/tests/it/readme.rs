@@ -218,3 +218,14 @@ fn each_wrong_usage_is_told() {
     });
     compare("### Wrong usage", said);
 }
+
+#[test]
+fn an_example_that_pipes_fails_with_the_program_before_the_pipe() {
+    let examples = README.split("```").skip(1).step_by(2);
+    let piped = examples.filter(|example| example.contains("| water-ingest"));
+    let piped: Vec<_> = piped.collect();
+    assert!(!piped.is_empty());
+    for example in piped {
+        assert!(example.contains("\nset -o pipefail\n"), "{example}");
+    }
+}
