@@ -45,6 +45,29 @@ async fn a_good_file_is_loaded_summarised_and_read_back() {
 }
 
 #[tokio::test]
+async fn a_history_that_psql_copies_out_is_the_history_that_was_loaded() {
+    let ingest = Ingest::new().await;
+    let rows: String = (0..3).map(|id| analysis(id, 1)).collect();
+    let words = "analyses - --as-of 2026-01-01";
+    ingest.loads(words, format!("{ANALYSES}{rows}"));
+    for (offset, time) in [
+        ("+00:00", "2026-01-01 00:00:00+00"),
+        ("+05:30", "2026-01-01 05:30:00+05:30"),
+    ] {
+        let copied = ingest.sql(&format!(
+            "SET TIME ZONE INTERVAL '{offset}' HOUR TO MINUTE;\n\
+             \\copy (SELECT account_id AS \"accountId\", id, company_name AS \"companyName\", \
+             sector_code AS \"sectorCode\", dept_code AS \"deptCode\", score AS \"globalScore\", rating, \
+             created_at AS \"createdAt\" FROM water.analyses) TO STDOUT CSV HEADER"
+        ));
+        assert!(copied.contains(time), "{copied}");
+        let again = ingest.loads(words, format!("{copied}\n"));
+        let counts = ["unchanged", "updated"].map(|name| &again.summary[name]);
+        assert_eq!(counts, [&json!(3), &json!(0)], "{offset}");
+    }
+}
+
+#[tokio::test]
 async fn both_histories_are_upserted_and_read_back_as_the_api_answers_them() {
     let ingest = Ingest::new().await;
     let row = "acme,a-1,\"Eaux, \"\"Sud\"\"\",36.00Z,2a,12.50,B+,2026-01-01T01:00:00.0019+01:00\n";
