@@ -91,6 +91,14 @@ mod tests {
     }
 
     #[test]
+    fn names_and_labels_are_read_in_either_normal_form() {
+        let (rows, problems) =
+            read_text("dept,name,stressIndex,level\n34,He\u{301}rault,1,Alerte renforce\u{301}e\n");
+        assert_eq!(problems, "");
+        assert_eq!(rows[0].level, Some(Level::AlerteRenforcee));
+    }
+
+    #[test]
     fn what_stands_for_no_value_is_refused() {
         for (value, why) in [
             ("", "there is no value"),
