@@ -1,7 +1,7 @@
 //! The synthetic rows: the same for the same seed, accepted by the readers, and consistent with each other and the
 //! register.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
 
 use proptest::prelude::*;
@@ -130,10 +130,20 @@ fn companies(which: History, seed: u64) -> BTreeMap<String, Vec<Row>> {
     companies
 }
 
-fn mean(rows: &[Row], is_dry: bool) -> f64 {
-    let rows = rows.iter().filter(|row| row.is_dry() == Some(is_dry));
+fn mean<'a>(rows: impl Iterator<Item = &'a Row>) -> f64 {
     let scores: Vec<_> = rows.map(|row| row.score).collect();
     scores.iter().sum::<f64>() / scores.len() as f64
+}
+
+/// Mean score in the driest or the wettest three months.
+fn seasonal(rows: &[Row], is_dry: bool) -> f64 {
+    mean(rows.iter().filter(|row| row.is_dry() == Some(is_dry)))
+}
+
+/// Points by which the last year's mean is above that of the first one, two years before; both have the same seasons.
+fn rise(rows: &[Row]) -> f64 {
+    let year = rows.len() / 3;
+    mean(rows[2 * year..].iter()) - mean(rows[..year].iter())
 }
 
 proptest! {
@@ -196,12 +206,35 @@ proptest! {
     #[test]
     fn risk_is_higher_and_compliance_lower_in_the_dry_season(seed: u64) {
         for (company, rows) in companies(History::Analyses, seed) {
-            prop_assert!(mean(&rows, true) > mean(&rows, false) + 5.0, "{}", company);
+            prop_assert!(seasonal(&rows, true) > seasonal(&rows, false) + 5.0, "{}", company);
         }
         for (company, rows) in companies(History::Audits, seed) {
-            prop_assert!(mean(&rows, true) < mean(&rows, false), "{}", company);
+            prop_assert!(seasonal(&rows, true) < seasonal(&rows, false), "{}", company);
         }
     }
+}
+
+#[test]
+fn some_companies_rise_over_the_years_and_others_fall() {
+    for which in [History::Analyses, History::Audits] {
+        let histories = (0..20).flat_map(|seed| companies(which, seed).into_values());
+        let rises: Vec<_> = histories.map(|rows| rise(&rows)).collect();
+        for direction in [1.0, -1.0] {
+            let moved = rises.iter().any(|rise| rise * direction > 2.0);
+            assert!(moved, "{which:?}, {direction}: {rises:?}");
+        }
+    }
+}
+
+#[test]
+fn every_departement_has_companies_of_every_trade_overseas_too() {
+    const PAIRS: usize = 6 * 101;
+    let companies = Companies::new(random(1, 2), departements(1).into()).take(PAIRS);
+    let pairs: BTreeSet<_> = companies
+        .map(|company| (company.sector, company.departement.code))
+        .collect();
+    assert_eq!(pairs.len(), PAIRS);
+    assert!(pairs.contains(&("36.00Z", "976")));
 }
 
 #[test]
