@@ -11,6 +11,7 @@ mod images;
 mod installation;
 mod keys;
 mod kustomize;
+mod language;
 mod long;
 mod refusals;
 mod requests;
