@@ -303,6 +303,7 @@ fn the_description_names_the_licence_and_the_rule_of_dates() {
         "VigiEau",
         "/api/v1/sources",
         "`updatedAt`",
+        "`asOf` in `/api/v1/sources` says, and of an alert level `levelAsOf`",
         "`ETag`",
         "each looks for loads every second",
     ] {
