@@ -135,6 +135,7 @@ fn a_rebuild_publishes_what_an_owner_can_have_or_may_get() {
         ("it was declared elsewhere", told(|status| status.api = None), None, ""),
         ("a Secret that names what nobody announced is not believed", told(|_| {}), Some(secret("cd")), "ab"),
         ("one that was replaced is published until it retires", told(after("cd")), Some(secret("ab")), "ab cd-"),
+        ("a Secret with it that was put back is not newer", told(after("cd")), Some(secret("cd")), "ab cd-"),
         ("as the Secret says, of which no status tells yet", begun(), Some(in_place_of_ab), "ab- ef"),
         ("a brought one", brought("ab", &[]), None, "ab"),
         ("the same beside the one before", replaced("ab", &[], "cd"), None, "ab cd-"),

@@ -25,6 +25,8 @@ enum Event {
     LoseSecret,
     /// The text in the Secret is changed.
     EditSecret,
+    /// The Secret with the key before is put back.
+    RestoreSecret,
     /// Another hash is brought along, or the first one.
     Bring(u8),
     /// The operator shall make the key.
@@ -41,10 +43,11 @@ enum Event {
     Wait,
 }
 
-const ALL: [Event; 11] = [
+const ALL: [Event; 12] = [
     Event::Rotate,
     Event::LoseSecret,
     Event::EditSecret,
+    Event::RestoreSecret,
     Event::Bring(1),
     Event::Bring(2),
     Event::Generate,
@@ -66,7 +69,11 @@ impl Event {
         };
         let loses = matches!(
             self,
-            Self::Bring(_) | Self::Generate | Self::LoseSecret | Self::EditSecret
+            Self::Bring(_)
+                | Self::Generate
+                | Self::LoseSecret
+                | Self::EditSecret
+                | Self::RestoreSecret
         );
         !(is_unreported && loses)
     }
@@ -79,6 +86,17 @@ impl Event {
             Self::EditSecret => {
                 if case.secret != Secret::Missing {
                     case.secret = Secret::Edited;
+                }
+            }
+            Self::RestoreSecret => {
+                if case.secret != Secret::Missing
+                    && let Some((hash, _)) = case.ledger.retiring
+                {
+                    case.secret = Secret::Own(Content {
+                        hash,
+                        retiring: None,
+                        is_as_declared: true,
+                    });
                 }
             }
             Self::Bring(hash) => {

@@ -52,10 +52,10 @@ impl<H: Copy + Ord, P: Clone + Ord> Evidence<'_, H, P> {
     }
 
     /// The key in the Secret, if the Secret was written after the status. The other announced keys can then
-    /// not be revealed any more.
+    /// not be revealed any more. One with a key that the owner had before was put back by somebody.
     fn newer(&self) -> Option<H> {
         let is_newer =
-            |written: &H| self.ledger.names(written) && self.ledger.shown() != Some(*written);
+            |written: &H| self.ledger.names(written) && !self.ledger.is_revealed(written);
         self.in_secret.filter(is_newer)
     }
 
