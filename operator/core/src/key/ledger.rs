@@ -51,7 +51,13 @@ impl<H: Copy + Ord> Ledger<H> {
 
     /// Whether the owner can have this key: the one that was in force last, or the one before it.
     pub fn is_revealed(&self, hash: &H) -> bool {
-        self.shown() == Some(*hash) || self.retiring.is_some_and(|(before, _)| before == *hash)
+        self.shown() == Some(*hash) || self.retires(hash).is_some()
+    }
+
+    /// Time from which a key is refused that is being replaced.
+    pub fn retires(&self, hash: &H) -> Option<Timestamp> {
+        let named = self.retiring.filter(|(before, _)| before == hash);
+        named.map(|(_, at)| at)
     }
 
     /// Whether it names a key that the owner can have.

@@ -119,6 +119,10 @@ fn a_rebuild_publishes_what_an_owner_can_have_or_may_get() {
     let begun = || told(|status| status.unrevealed = vec![issued("ef")]);
     let retiring = Issuance::read(&issued("ab")).map(|before| (before, retires()));
     let in_place_of_ab = StoredSecret { retiring, ..secret("ef") };
+    let later = at("2026-02-02T00:00:00Z");
+    let before = || Issuance::read(&issued("cd"));
+    let until = |at| StoredSecret { retiring: before().map(|before| (before, at)), ..secret("ab") };
+    let put_off = told(|status| status.previous = before().map(|before| before.retiring(later)));
     let replaced = |digits, announced: &[&str], before| {
         let mut key = brought(digits, announced);
         after(before)(key.status.as_mut().unwrap());
@@ -135,6 +139,8 @@ fn a_rebuild_publishes_what_an_owner_can_have_or_may_get() {
         ("it was declared elsewhere", told(|status| status.api = None), None, ""),
         ("a Secret that names what nobody announced is not believed", told(|_| {}), Some(secret("cd")), "ab"),
         ("one that was replaced is published until it retires", told(after("cd")), Some(secret("ab")), "ab cd-"),
+        ("not longer, though its Secret says so", told(after("cd")), Some(until(later)), "ab cd-"),
+        ("or the status does", put_off, Some(until(retires())), "ab cd-"),
         ("a Secret with it that was put back is not newer", told(after("cd")), Some(secret("cd")), "ab cd-"),
         ("as the Secret says, of which no status tells yet", begun(), Some(in_place_of_ab), "ab- ef"),
         ("a brought one", brought("ab", &[]), None, "ab"),

@@ -151,8 +151,8 @@ fn end<H: Copy + Ord, P>(
     directory: &DirectoryContent<H, P>,
 ) -> Timestamp {
     let latest = retirement(held, spec, directory);
-    let told = facts.ledger.retiring.filter(|(told, _)| told == before);
-    told.map_or(latest, |(_, at)| at.min(latest))
+    let told = facts.ledger.retires(before);
+    told.map_or(latest, |at| at.min(latest))
 }
 
 /// Other keys that stay published: the one that is replaced, or else one that was replaced before, in
@@ -168,10 +168,10 @@ fn others<H: Copy + Ord, P: Clone>(
     let held = held.filter_map(|(other, held)| {
         let rules = replaced(Some(held.as_ref()?), spec);
         // A hash that was brought along again meanwhile keeps the end that the status names.
-        let named = facts.ledger.retiring.filter(|(named, _)| named == other);
+        let named = facts.ledger.retires(other);
         let named = named.filter(|_| replaced_now != Some(*other));
         let latest = || retirement(held.as_ref(), spec, directory);
-        let retires = rules.retires.or(named.map(|(_, at)| at.min(latest())));
+        let retires = rules.retires.or(named.map(|at| at.min(latest())));
         Some((*other, KeyRules { retires, ..rules }))
     });
     let stays = |(other, rules): &(H, KeyRules<P>)| match rules.retires {

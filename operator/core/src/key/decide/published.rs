@@ -30,62 +30,52 @@ pub struct Evidence<'a, H, P> {
 pub fn published<H: Copy + Ord, P: Clone + Ord>(
     evidence: &Evidence<'_, H, P>,
 ) -> BTreeMap<H, KeyRules<P>> {
-    let all = evidence.ledger.all().into_iter();
-    let published = all.filter(|hash| evidence.publishes(*hash));
-    published.map(|hash| (hash, evidence.rules(hash))).collect()
+    let ledger = evidence.newest();
+    let all = ledger.all().into_iter();
+    let published = all.filter(|hash| evidence.publishes(*hash, &ledger));
+    let rules = |hash: H| (hash, evidence.rules(hash, ledger.retires(&hash)));
+    published.map(rules).collect()
 }
 
 impl<H: Copy + Ord, P: Clone + Ord> Evidence<'_, H, P> {
-    fn publishes(&self, hash: H) -> bool {
-        match (self.spec.material, self.newer()) {
-            (Material::Brought(brought), _) if brought == hash => true,
+    /// Keys of the status, or of a Secret that was written after it: the other announced keys can then not be revealed
+    /// any more. A Secret with a key that the owner had before was put back by somebody.
+    fn newest(&self) -> Ledger<H> {
+        let ledger = self.ledger;
+        let is_newer = |written: &H| ledger.names(written) && !ledger.is_revealed(written);
+        let Some(hash) = self.in_secret.filter(is_newer) else {
+            // Others may have written either: the earlier end counts.
+            let sooner = |(before, at): (H, Timestamp)| match self.retiring {
+                Some((written, until)) if written == before => (before, at.min(until)),
+                _ => (before, at),
+            };
+            return Ledger {
+                retiring: ledger.retiring.map(sooner),
+                ..ledger.clone()
+            };
+        };
+        // An annotation that was edited by hand must not end the key that the Secret holds.
+        let is_before = |(before, _): &(H, Timestamp)| *before != hash && ledger.names(before);
+        Ledger::confirm(hash, self.retiring.filter(is_before))
+    }
+
+    /// Whether a key of the newest ledger is published. A replaced one is refused before its end if its owner has ended
+    /// the overlap, or another key is announced: two keys work at most, besides announced ones.
+    fn publishes(&self, hash: H, ledger: &Ledger<H>) -> bool {
+        let is_current = ledger.current == Some(hash);
+        let is_over = !is_current && !ledger.is_settled();
+        let is_ended = |is_cut| ledger.retires(&hash).is_some() && (is_over || is_cut);
+        let is_cut = self.spec.rotation.overlap.is_zero();
+        match self.spec.material {
+            Material::Brought(brought) if brought == hash => true,
             // A hash that was brought along and never in force has been replaced permanently.
-            (Material::Brought(_), _) => {
-                let has_worked = self.ledger.shown() == Some(hash) || self.retires(hash).is_some();
-                has_worked && !self.is_ended(hash)
-            }
-            (Material::Generated, Some(current)) => {
-                hash == current || self.retires(hash).is_some() && !self.is_cut()
-            }
-            (Material::Generated, None) => !self.is_ended(hash),
+            Material::Brought(_) => ledger.is_revealed(&hash) && !is_ended(is_cut),
+            // Made keys succeed a current one only once the status names them.
+            Material::Generated => !is_ended(is_cut && !is_current),
         }
     }
 
-    /// The key in the Secret, if the Secret was written after the status. The other announced keys can then
-    /// not be revealed any more. One with a key that the owner had before was put back by somebody.
-    fn newer(&self) -> Option<H> {
-        let is_newer =
-            |written: &H| self.ledger.names(written) && !self.ledger.is_revealed(written);
-        self.in_secret.filter(is_newer)
-    }
-
-    /// Time from which a replaced key is refused, from the Secret or else from the status, if that is not older.
-    fn retires(&self, hash: H) -> Option<Timestamp> {
-        // An annotation that was edited by hand must not end the key that the Secret holds.
-        let written = self.retiring.filter(|_| self.in_secret != Some(hash));
-        let named = [
-            written,
-            self.ledger.retiring.filter(|_| self.newer().is_none()),
-        ];
-        let mut named = named.into_iter().flatten();
-        named.find_map(|(before, at)| (before == hash).then_some(at))
-    }
-
-    /// Whether a replaced key is refused before the time that status and Secret name: its owner has ended the overlap,
-    /// or another key is announced. Two keys work at most, besides announced ones.
-    fn is_ended(&self, hash: H) -> bool {
-        let is_current = self.ledger.current == Some(hash);
-        let is_over = !is_current && !self.ledger.is_settled();
-        // Made keys succeed a current one only once the status names them.
-        let may_cut = !is_current || matches!(self.spec.material, Material::Brought(_));
-        self.retires(hash).is_some() && (is_over || may_cut && self.is_cut())
-    }
-
-    fn is_cut(&self) -> bool {
-        self.spec.rotation.overlap.is_zero()
-    }
-
-    fn rules(&self, hash: H) -> KeyRules<P> {
+    fn rules(&self, hash: H, told: Option<Timestamp>) -> KeyRules<P> {
         let declared = &self.spec.rules;
         let held = self.former.get(&hash);
         let stays = held.filter(|_| self.is_hindered);
@@ -96,7 +86,7 @@ impl<H: Copy + Ord, P: Clone + Ord> Evidence<'_, H, P> {
         let retires = match self.spec.material {
             // Brought along again, it works on, unless nothing may be widened.
             Material::Brought(brought) if brought == hash => stays.and_then(|held| held.retires),
-            _ => earlier(held.and_then(|held| held.retires), self.retires(hash)),
+            _ => earlier(held.and_then(|held| held.retires), told),
         };
         KeyRules { retires, ..rules }
     }
