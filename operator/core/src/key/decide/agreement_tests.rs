@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use super::rules::earlier;
-use super::tests::{Case, OVERLAP, brought, generated};
+use super::tests::{Case, NOW, OVERLAP, at, brought, generated, rules};
 use super::*;
 use crate::key::facts::{Content, Issue, KeyRules, Secret};
+use crate::key::ledger::Ledger;
 use crate::key::step::Handover;
 
 /// Keys with their rules.
@@ -320,4 +321,34 @@ fn a_rebuild_publishes_what_passes_have_declared_wherever_they_stop() {
         }
     }
     assert!(known.len() > 10_000, "only {} states", known.len());
+}
+
+#[test]
+fn a_replaced_key_keeps_its_own_expiry_though_a_later_one_is_declared() {
+    let ends = at(NOW + OVERLAP);
+    let own = KeyRules {
+        expires: Some(at(NOW + 1)),
+        ..rules()
+    };
+    let retiring = KeyRules {
+        retires: Some(ends),
+        ..own.clone()
+    };
+    let replaced = generated().secret(2, Some((1, NOW + OVERLAP)));
+    let replaced = replaced.with(|case| case.ledger = Ledger::confirm(2, Some((1, ends))));
+    let begun = |case: Case| case.announced(&[1, 2]).revealed(&[1]);
+    let brought = brought().declared(|spec| spec.material = Material::Brought(2));
+    for (before, case) in [
+        (retiring, replaced),
+        (own.clone(), begun(brought)),
+        (own, begun(generated()).made(2).secret(1, None)),
+    ] {
+        let former = Keys::from([(1, before), (2, rules())]);
+        let held = former.clone().into_iter();
+        let held = held.map(|(hash, rules)| (hash, Some(rules)));
+        let mut case = case.directory(|directory| directory.held = held.collect());
+        let decision = decide(&case);
+        assert!(!matches!(decision, Do(Step::Declare(_))), "{decision:?}");
+        assert_eq!(rebuilt(&mut case, &former), former, "{decision:?}");
+    }
 }

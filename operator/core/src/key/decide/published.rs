@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use water_domain::Timestamp;
 
-use super::rules::{earlier, stricter};
+use super::rules::{earlier, replaced, stricter};
 use crate::key::facts::{KeyRules, Material, Spec};
 use crate::key::ledger::Ledger;
 
@@ -33,7 +33,7 @@ pub fn published<H: Copy + Ord, P: Clone + Ord>(
     let ledger = evidence.newest();
     let all = ledger.all().into_iter();
     let published = all.filter(|hash| evidence.publishes(*hash, &ledger));
-    let rules = |hash: H| (hash, evidence.rules(hash, ledger.retires(&hash)));
+    let rules = |hash: H| (hash, evidence.rules(hash, &ledger));
     published.map(rules).collect()
 }
 
@@ -75,19 +75,24 @@ impl<H: Copy + Ord, P: Clone + Ord> Evidence<'_, H, P> {
         }
     }
 
-    fn rules(&self, hash: H, told: Option<Timestamp>) -> KeyRules<P> {
-        let declared = &self.spec.rules;
-        let held = self.former.get(&hash);
-        let stays = held.filter(|_| self.is_hindered);
-        let rules = match stays {
-            Some(held) => stricter(held, declared, &BTreeSet::new()),
-            None => declared.clone(),
+    fn rules(&self, hash: H, ledger: &Ledger<H>) -> KeyRules<P> {
+        let (declared, held) = (&self.spec.rules, self.former.get(&hash));
+        // Brought along again, it works on, unless nothing may be widened.
+        let is_declared = self.spec.material == Material::Brought(hash);
+        let told = ledger.retires(&hash).filter(|_| !is_declared);
+        let has_successor = ledger.shown() == Some(hash) && !ledger.is_settled();
+        let is_replaced = |held: &KeyRules<P>| match self.spec.material {
+            Material::Brought(_) => !is_declared,
+            Material::Generated => has_successor || told.or(held.retires).is_some(),
         };
-        let retires = match self.spec.material {
-            // Brought along again, it works on, unless nothing may be widened.
-            Material::Brought(brought) if brought == hash => stays.and_then(|held| held.retires),
-            _ => earlier(held.and_then(|held| held.retires), told),
+        let rules = match held {
+            Some(held) if self.is_hindered => stricter(held, declared, &BTreeSet::new()),
+            Some(held) if is_replaced(held) => replaced(Some(held), self.spec),
+            _ => declared.clone(),
         };
-        KeyRules { retires, ..rules }
+        KeyRules {
+            retires: earlier(rules.retires, told),
+            ..rules
+        }
     }
 }
