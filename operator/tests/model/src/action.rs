@@ -33,6 +33,8 @@ pub enum Action {
     Delete(usize),
     DeleteSecret(usize),
     EditSecret(usize),
+    /// Somebody puts the Secret with the key before back.
+    RestoreSecret(usize),
     /// Somebody else's Secret takes the name.
     TakeSecret(usize),
     /// Somebody else's Secret goes.
@@ -115,7 +117,11 @@ pub fn of_the_world(system: &System, actions: &mut Vec<Action>) {
         add(left.refusals, &[Action::Refuse(key)]);
         add(
             left.hands,
-            &[Action::DeleteSecret(key), Action::EditSecret(key)],
+            &[
+                Action::DeleteSecret(key),
+                Action::EditSecret(key),
+                Action::RestoreSecret(key),
+            ],
         );
         add(left.foreign, &[Action::TakeSecret(key)]);
         add(left.misnames, &[Action::Misname(key)]);

@@ -52,7 +52,7 @@ pub struct Left {
     pub rotations: u8,
     /// An owner suspends or resumes a key.
     pub suspensions: u8,
-    /// A Secret is deleted or edited by hand.
+    /// A Secret is deleted or edited by hand, or the one with the key before is put back.
     pub hands: u8,
     /// A Secret is replaced by somebody else's.
     pub foreign: u8,

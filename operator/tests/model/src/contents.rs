@@ -87,6 +87,11 @@ fn of_key(
             ..ledger
         };
     }
+    if mistake == Some(Mistake::OldSecretBelieved)
+        && let Some(before) = written.filter(|hash| ledger.retires(hash).is_some())
+    {
+        ledger = Ledger::confirm(before, None);
+    }
     let all = ledger.all().into_iter();
     let former = all.filter_map(|hash| {
         let held = former.get(hash)?;

@@ -50,6 +50,8 @@ pub enum Mistake {
     RebuildOfStatusesAlone,
     /// A rebuild forgets the end of a key that was replaced.
     RebuildWidens,
+    /// A rebuild takes a Secret with the key before, which somebody put back, for one that is newer than the status.
+    OldSecretBelieved,
     /// A sweep takes an ApiKey without a Secret for one that is gone, though a leader may still write the Secret.
     SweepBySecrets,
     /// A status that names a key in force forgets the other one that still works.
@@ -157,6 +159,7 @@ impl Mistake {
                 | Self::EndUntold
                 | Self::RebuildOfStatusesAlone
                 | Self::RebuildWidens
+                | Self::OldSecretBelieved
                 | Self::SweepBySecrets
                 | Self::RetiringForgotten
                 | Self::RecordedAfterMove

@@ -59,6 +59,8 @@ mistakes! {
 
     a_rebuild_that_widens_a_replaced_key_is_found:
         RebuildWidens in one_gate(BROUGHT), rotations 1, losses 1;
+    an_old_secret_that_a_rebuild_believes_is_found:
+        OldSecretBelieved in ONE_ROTATED, rotations 1, hands 1, losses 1;
     a_sweep_that_judges_by_secrets_is_found: SweepBySecrets in ONE, slow 1;
     a_status_that_forgets_a_retiring_key_is_found:
         RetiringForgotten in one_gate(BROUGHT), rotations 1;

@@ -57,7 +57,10 @@ pub fn after(mut next: System, action: Action, bounds: &Bounds) -> Option<System
                 next.end(key);
             }
         }
-        Action::DeleteSecret(key) | Action::EditSecret(key) | Action::TakeSecret(key) => {
+        Action::DeleteSecret(key)
+        | Action::EditSecret(key)
+        | Action::RestoreSecret(key)
+        | Action::TakeSecret(key) => {
             let left = &mut next.left;
             spend(match action {
                 Action::TakeSecret(_) => &mut left.foreign,
@@ -71,6 +74,14 @@ pub fn after(mut next: System, action: Action, bounds: &Bounds) -> Option<System
             let secret = match action {
                 Action::DeleteSecret(_) => Secret::Missing,
                 Action::TakeSecret(_) => Secret::Foreign,
+                Action::RestoreSecret(_) => {
+                    let before = known.object.status.previous.map(|(before, _)| before);
+                    Secret::Own {
+                        hash: before.filter(|before| *before != hash)?,
+                        retiring: None,
+                        is_edited: false,
+                    }
+                }
                 _ => Secret::Own {
                     hash,
                     retiring,
