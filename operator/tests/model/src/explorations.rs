@@ -167,6 +167,9 @@ explorations! {
     a_secret_is_lost_again_before_the_status_tells_of_its_successor:
         one_gate(REISSUED), hands 2;
         REISSUED, hands 2, pauses 1;
+    a_secret_is_changed_by_hand_through_a_loss_of_redis:
+        one_gate(ROTATED), rotations 1, hands 1, losses 1;
+        one_gate(REISSUED), rotations 1, hands 2, losses 1;
     a_command_that_comes_late_changes_nothing_that_was_told:
         BASE, suspensions 2, slow 1, delays 1;
         one_gate(ROTATED), rotations 1, suspensions 2, slow 2, delays 2;
