@@ -166,7 +166,7 @@ async fn pass(
         report::out_of_scope(&api)
     };
     let status = report::status(&api, &report, now);
-    report::write(&api, status, &report.directory.advice, context).await?;
+    report::write(&api, status, &report.warnings(), context).await?;
     Ok(())
 }
 

@@ -35,11 +35,30 @@ pub struct Facts {
     pub differing_plans: Vec<[String; 2]>,
 }
 
-/// Problem of a directory that is complete.
+/// Problem that is reported and keeps nothing from its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Advice {
     pub reason: Reason,
     pub sentence: String,
+}
+
+impl Advice {
+    /// Part of the sentence that is news: names and numbers that follow change while the problem stays, and there may
+    /// be more of them than a message has room for.
+    pub fn news(&self) -> &str {
+        let has_list = matches!(
+            self.reason,
+            Reason::GateWithoutLease | Reason::SweepHeld | Reason::DefinitionsOutdated
+        );
+        let begin = self.sentence.split_once(": ").filter(|_| has_list);
+        begin.map_or(&*self.sentence, |(begin, _)| begin)
+    }
+}
+
+/// Every sentence, in this order.
+pub fn sentences(advice: &[Advice]) -> String {
+    let sentences: Vec<&str> = advice.iter().map(|said| &*said.sentence).collect();
+    sentences.join("; ")
 }
 
 pub async fn ask(open: &OpenDirectory, redis: &Redis, place: &ApiName, context: &Context) -> Facts {

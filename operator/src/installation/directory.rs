@@ -9,7 +9,7 @@ use water_resources::WaterDataApi;
 use water_resources::api_key::ApiName;
 use water_resources::condition::ConditionStatus;
 
-use super::advice::{Advice, advice, ask};
+use super::advice::{Advice, advice, ask, sentences};
 use super::secrets::{self, Redis};
 use super::store_record::StoreRecord;
 use super::{InstallationError, place};
@@ -152,42 +152,42 @@ pub fn is_claimed(api: &WaterDataApi, context: &Context) -> bool {
     open.is_some_and(|open| open.was_claimed())
 }
 
-/// `Degraded`, if definitions lack fields, the directory's last sweep would have removed more than it may by itself, or
-/// something is not done for it.
-pub fn upkeep(api: &WaterDataApi, context: &Context) -> Option<Finding> {
-    if let Some(fields) = context.definitions.lacking() {
-        let message = format!(
+/// Problems that `Degraded` reports: definitions that lack fields, a sweep that would have removed more than it may by
+/// itself, and each duty that is not done for the directory.
+pub fn upkeep(api: &WaterDataApi, context: &Context) -> Vec<Advice> {
+    let outdated = context.definitions.lacking().map(|fields| {
+        let sentence = format!(
             "the API server's custom resource definitions are of an earlier version and drop what is written to these \
              fields: {fields}; run water-operator crd apply, or upgrade the definitions with the chart"
         );
-        let outdated = Reason::DefinitionsOutdated;
-        return Some(Finding::holds(ConditionType::Degraded, outdated, message));
-    }
-    let open = context.directories.get(&place(api))?;
-    let (reason, message) = match open.held_back() {
-        Some(owners) => {
-            let message = format!(
-                "the key directory holds keys of {owners} ApiKeys that are gone without having been revoked, too many to \
-                 be removed unasked: their keys still work; restore the ApiKeys, or annotate this WaterDataApi with \
-                 {ALLOW}: \"{owners}\" to withdraw them",
-            );
-            (Reason::SweepHeld, message)
-        }
-        None => {
-            let former = context.directories.former(&place(api));
-            let former = former.iter().map(|former| (former, Duty::WriteFormer));
-            let duties = [Duty::Sweep, Duty::Count, Duty::Forget, Duty::ReadUses];
-            let mut duties = former.chain(duties.map(|duty| (&open, duty)));
-            let failed = duties.find_map(|(open, duty)| Some((duty, open.failure(duty)?)));
-            let (duty, DutyFailure { reason, message }) = failed?;
-            let means = duty.failed();
-            (
-                reason,
-                format!("{means}: {message}; tried again until it works"),
-            )
-        }
-    };
-    Some(Finding::holds(ConditionType::Degraded, reason, message))
+        (Reason::DefinitionsOutdated, sentence)
+    });
+    let open = context.directories.get(&place(api));
+    let held = open.as_ref().and_then(|open| open.held_back());
+    let held = held.map(|owners| {
+        let sentence = format!(
+            "the key directory holds keys of ApiKeys that are gone without having been revoked, too many to be removed \
+             unasked: the keys of {owners} still work; restore the ApiKeys, or annotate this WaterDataApi with \
+             {ALLOW}: \"{owners}\" to withdraw them"
+        );
+        (Reason::SweepHeld, sentence)
+    });
+    let former = context.directories.former(&place(api));
+    let former = former.iter().map(|former| (former, Duty::WriteFormer));
+    let duties = [Duty::Sweep, Duty::Count, Duty::Forget, Duty::ReadUses];
+    let present = open.iter().flat_map(|open| duties.map(|duty| (open, duty)));
+    let failed = former.chain(present).filter_map(|(open, duty)| {
+        let DutyFailure { reason, message } = open.failure(duty)?;
+        let means = duty.failed();
+        Some((
+            reason,
+            format!("{means}: {message}; tried again until it works"),
+        ))
+    });
+    let problems = outdated.into_iter().chain(held).chain(failed);
+    problems
+        .map(|(reason, sentence)| Advice { reason, sentence })
+        .collect()
 }
 
 /// `DirectorySynced` after a pass that was given up; `None`: nothing else is known than before.
@@ -206,13 +206,10 @@ fn in_order(advice: Vec<Advice>) -> Synchronisation {
     let complete = "the key directory is complete and has the declared plans";
     let (reason, message) = match advice.first() {
         None => (Reason::Published, complete.to_owned()),
-        Some(worst) => {
-            let sentences: Vec<&str> = advice.iter().map(|said| &*said.sentence).collect();
-            (
-                worst.reason,
-                format!("{complete}, but {}", sentences.join("; ")),
-            )
-        }
+        Some(worst) => (
+            worst.reason,
+            format!("{complete}, but {}", sentences(&advice)),
+        ),
     };
     let finding = Finding::holds(ConditionType::DirectorySynced, reason, message);
     Synchronisation { finding, advice }

@@ -1,16 +1,19 @@
 //! Report of a pass over a WaterDataApi, as status and events.
 
+use std::cmp::Reverse;
+
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::networking::v1::Ingress;
 use kube::{Resource, ResourceExt};
 use water_domain::Timestamp;
 use water_resources::api_key::ApiName;
 use water_resources::condition::ConditionStatus;
+use water_resources::condition::explanations::{OF_WATER_DATA_APIS, Severity};
 use water_resources::portal::Portal;
 use water_resources::water_data_api::{ApiKeyCounts, ComponentStatus, WaterDataApiStatus};
 use water_resources::{ApiKey, Condition, WaterDataApi};
 
-use super::advice::Advice;
+use super::advice::{Advice, sentences};
 use super::children::{ChildError, Children};
 use super::directory::Synchronisation;
 use super::manifest::ChildKind;
@@ -34,12 +37,50 @@ pub struct Report {
     pub exposure: Finding,
     /// `SignInReady`, if there is a portal.
     pub sign_in: Option<Finding>,
-    /// `Degraded`, if something is wrong besides the directory's contents.
-    pub upkeep: Option<Finding>,
+    /// Problems besides the directory's contents, for `Degraded`.
+    pub upkeep: Vec<Advice>,
     /// Gates that serve and do not follow the directory, by their pods' names.
     pub strays: Vec<String>,
     /// `Ready`, `Reconciling` and `Stalled`; `Progressing` follows.
     pub outcome: Readiness,
+}
+
+impl Report {
+    /// Problems that `Degraded` reports, the worst first.
+    fn problems(&self) -> Vec<Advice> {
+        let problem = |reason, sentence| Advice { reason, sentence };
+        let strays = (!self.strays.is_empty()).then(|| {
+            let sentence = format!(
+                "gates that serve and do not follow this key directory, so that revoked keys may work there: {}; they \
+                 read another Redis, or none: see gate-url, and let a paused rollout go on",
+                self.strays.join(", ")
+            );
+            problem(Reason::GateWithoutLease, sentence)
+        });
+        let components = self.components.iter();
+        let short: Vec<String> = components
+            .filter(|part| part.ready < part.desired)
+            .map(|part| format!("{} {} of {}", part.name, part.ready, part.desired))
+            .collect();
+        let short = (!short.is_empty()).then(|| {
+            let sentence = format!("pods that answer: {}", short.join(", "));
+            problem(Reason::PodsMissing, sentence)
+        });
+        let mut problems = self.upkeep.clone();
+        problems.extend(strays.into_iter().chain(short));
+        problems.sort_by_key(|problem| Reverse(problem.reason.severity(OF_WATER_DATA_APIS)));
+        problems
+    }
+
+    /// Problems whose begin is an event.
+    pub fn warnings(&self) -> Vec<Advice> {
+        let mut warnings = self.directory.advice.clone();
+        warnings.extend(self.problems());
+        warnings.retain(|problem| {
+            problem.reason.severity(OF_WATER_DATA_APIS) == Some(Severity::Warning)
+        });
+        warnings
+    }
 }
 
 pub fn status(api: &WaterDataApi, report: &Report, now: Timestamp) -> WaterDataApiStatus {
@@ -102,7 +143,7 @@ pub fn out_of_scope(api: &WaterDataApi) -> Report {
         data: waiting(ConditionType::DataLoaded),
         exposure: waiting(ConditionType::ExposureReady),
         sign_in: None,
-        upkeep: None,
+        upkeep: Vec::new(),
         strays: Vec::new(),
         outcome: Readiness::Stuck(Reason::ScopeTooNarrow, message),
     }
@@ -157,37 +198,16 @@ fn available(components: &[ComponentStatus]) -> Finding {
     }
 }
 
+/// `Degraded`, by the reason of the worst problem, with all that is to say.
 fn degraded(report: &Report) -> Finding {
-    if let Some(upkeep) = &report.upkeep {
-        return upkeep.clone();
-    }
-    let strays = &report.strays;
-    if !strays.is_empty() {
-        let message = format!(
-            "gates that serve and do not follow this key directory, so that revoked keys may work there: {}; they read \
-             another Redis, or none: see gate-url, and let a paused rollout go on",
-            strays.join(", ")
-        );
-        return Finding::holds(ConditionType::Degraded, Reason::GateWithoutLease, message);
-    }
-    let short: Vec<String> = report
-        .components
-        .iter()
-        .filter(|part| part.ready < part.desired)
-        .map(|part| format!("{} {} of {}", part.name, part.ready, part.desired))
-        .collect();
-    if short.is_empty() {
-        Finding::lacks(
+    let problems = report.problems();
+    match problems.first() {
+        None => Finding::lacks(
             ConditionType::Degraded,
             Reason::Healthy,
             "no pod is missing",
-        )
-    } else {
-        Finding::holds(
-            ConditionType::Degraded,
-            Reason::PodsMissing,
-            format!("pods that answer: {}", short.join(", ")),
-        )
+        ),
+        Some(worst) => Finding::holds(ConditionType::Degraded, worst.reason, sentences(&problems)),
     }
 }
 

@@ -55,28 +55,29 @@ pub fn transitions(
         reason.and_then(|reason| reason.severity(OF_WATER_DATA_APIS)) == Some(Severity::Warning)
     };
     happened.extend(new_advice(before, after, advice));
-    for aspect in [ConditionType::Degraded, ConditionType::SignInReady] {
-        happened.extend(warning(aspect, is_advised));
-    }
+    happened.extend(warning(ConditionType::SignInReady, is_advised));
     happened.extend(warning(ConditionType::Stalled, |stalled| {
         stalled.status == ConditionStatus::True
     }));
     happened
 }
 
-/// A warning for each sentence of `DirectorySynced` that it did not say before. What its message has no
-/// room for waits until it has.
+/// A warning for each problem whose [`Advice::news`] neither `DirectorySynced` nor `Degraded` had before. What the
+/// message has no room for waits until it has.
 fn new_advice(
     before: &WaterDataApiStatus,
     after: &WaterDataApiStatus,
     advice: &[Advice],
 ) -> impl Iterator<Item = Transition> {
     let says = |status: &WaterDataApiStatus, sentence: &str| {
-        find(&status.conditions, ConditionType::DirectorySynced)
-            .is_some_and(|condition| condition.message.contains(sentence))
+        let aspects = [ConditionType::DirectorySynced, ConditionType::Degraded];
+        let mut conditions = aspects
+            .iter()
+            .filter_map(|aspect| find(&status.conditions, *aspect));
+        conditions.any(|condition| condition.message.contains(sentence))
     };
     advice
         .iter()
-        .filter(move |Advice { sentence, .. }| says(after, sentence) && !says(before, sentence))
+        .filter(move |said| says(after, said.news()) && !says(before, said.news()))
         .map(|Advice { reason, sentence }| Transition::warning(reason.as_str(), sentence))
 }

@@ -29,7 +29,7 @@ fn report(outcome: Readiness, ready: i32) -> Report {
         })),
         exposure: Finding::holds(ConditionType::ExposureReady, Reason::NotConfigured, ""),
         sign_in: None,
-        upkeep: None,
+        upkeep: Vec::new(),
         strays: Vec::new(),
         outcome,
     }
@@ -121,11 +121,70 @@ fn a_gate_that_does_not_follow_the_directory_is_warned_of_once() {
     let mut stray = complete();
     stray.strays = vec!["gate-1".into()];
     let (before, after) = (made(&complete()), made(&stray));
-    assert_eq!(told(&before, &after), ["GateWithoutLease"]);
-    assert!(told(&after, &after).is_empty());
+    let warned = |before, after| {
+        let happened = transitions(before, after, &stray.warnings()).into_iter();
+        happened
+            .map(|transition| transition.reason)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(warned(&before, &after), ["GateWithoutLease"]);
+    assert!(warned(&after, &after).is_empty());
     let degraded = find(&after.conditions, ConditionType::Degraded).unwrap();
     assert!(degraded.message.contains("gate-1"), "{degraded:?}");
     assert!(holds(&after.conditions, ConditionType::Ready));
+}
+
+#[test]
+fn each_problem_is_seen_beside_the_others_the_worst_first() {
+    let problem = |reason, sentence: &str| Advice {
+        reason,
+        sentence: sentence.into(),
+    };
+    let mut ill = report(Readiness::InForce(Reason::Complete, String::new()), 1);
+    ill.upkeep = vec![
+        problem(Reason::StoreDenied, "last uses"),
+        problem(Reason::SweepHeld, "1000 ApiKeys"),
+    ];
+    let (before, first) = (made(&complete()), made(&ill));
+    ill.strays = vec!["gate-1".into()];
+    let after = made(&ill);
+    let degraded = find(&after.conditions, ConditionType::Degraded).unwrap();
+    assert_eq!(degraded.reason, "SweepHeld");
+    let words = ["1000 ApiKeys", "gate-1", "last uses", "gate 1 of 2"];
+    let places = words.map(|word| degraded.message.find(word));
+    assert!(places.iter().all(Option::is_some), "{degraded:?}");
+    assert!(places.is_sorted(), "{degraded:?}");
+    let warned = |before, after| {
+        let happened = transitions(before, after, &ill.warnings()).into_iter();
+        happened
+            .map(|transition| transition.reason)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(warned(&before, &after), ["SweepHeld", "GateWithoutLease"]);
+    assert_eq!(warned(&first, &after), ["GateWithoutLease"]);
+}
+
+#[test]
+fn a_problem_whose_names_or_numbers_change_is_warned_of_once_however_many_there_are() {
+    let with = |strays: usize| {
+        let mut ill = complete();
+        ill.strays = (0..strays).map(|number| format!("gate-{number}")).collect();
+        ill.upkeep = vec![Advice {
+            reason: Reason::SweepHeld,
+            sentence: format!("too many to be removed unasked: the keys of {strays} still work"),
+        }];
+        ill
+    };
+    let [one, two, many] = [1, 2, 500].map(with);
+    let warned = |before: &Report, after: &Report| {
+        let happened = transitions(&made(before), &made(after), &after.warnings());
+        let reasons = happened.into_iter().map(|transition| transition.reason);
+        reasons.collect::<Vec<_>>()
+    };
+    let both = ["SweepHeld", "GateWithoutLease"];
+    assert_eq!(warned(&complete(), &many), both);
+    assert!(warned(&one, &two).is_empty());
+    assert!(warned(&many, &one).is_empty());
 }
 
 #[test]
