@@ -222,6 +222,12 @@ impl Caches {
         Ok(())
     }
 
+    /// Sentence about a [comparison](Cache::uncompared) that failed: the others fail for the same cause.
+    pub fn uncompared(&self) -> Option<String> {
+        let of_others = || self.apis.uncompared().or_else(|| self.secrets.uncompared());
+        self.keys.uncompared().or_else(of_others)
+    }
+
     /// Begins all watches with a list again. Until that is complete the caches stay as they are.
     pub fn begin_anew(&self) {
         self.keys.begin_anew();

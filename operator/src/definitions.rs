@@ -13,7 +13,9 @@ use tracing::{info, warn};
 use water_resources::definitions;
 
 use crate::backoff::{chance, spread};
+use crate::inquiry::Inquiry;
 use crate::lock::lock;
+use crate::metrics::Metrics;
 
 /// Interval between two comparisons.
 const EVERY: Duration = Duration::from_secs(60);
@@ -25,13 +27,24 @@ const PACKAGE: &str = "dev.waterdata.v1";
 const NAMED: usize = 5;
 
 /// Fields that the API server's definitions lack, as the last comparison found.
-#[derive(Debug, Default)]
-pub struct Definitions(Mutex<Vec<String>>);
+#[derive(Debug)]
+pub struct Definitions {
+    lacking: Mutex<Vec<String>>,
+    read: Inquiry,
+}
 
 impl Definitions {
+    pub fn new(metrics: &Metrics) -> Self {
+        let unread = "the API server's definitions cannot be read, so that nobody notices if they lack fields";
+        Self {
+            lacking: Mutex::default(),
+            read: Inquiry::new(unread, metrics),
+        }
+    }
+
     /// Names of fields, such as `ApiKey.status.reissues`, in a sentence's form; `None`: none is lacking.
     pub fn lacking(&self) -> Option<String> {
-        let lacking = lock(&self.0);
+        let lacking = lock(&self.lacking);
         let more = lacking.len().saturating_sub(NAMED);
         let named = lacking.iter().take(NAMED).map(String::as_str);
         let named = named.collect::<Vec<_>>().join(", ");
@@ -45,30 +58,32 @@ impl Definitions {
     /// Compares now and then, and reports each change of the outcome.
     pub async fn follow(&self, client: &Client, report: impl Fn()) -> Infallible {
         loop {
-            match served(client).await {
-                Ok(served) => {
-                    if self.note(lacking_in(&served)) {
-                        report();
-                    }
-                }
-                Err(error) => {
-                    warn!(error = %error, "cannot read the API server's definitions");
-                }
+            let served = served(client).await;
+            self.read.note(&served);
+            if let Ok(served) = served
+                && self.note(lacking_in(&served))
+            {
+                report();
             }
             sleep(spread(EVERY, chance())).await;
         }
     }
 
+    /// Sentence about the last comparison, if the definitions could not be read for it.
+    pub fn unread(&self) -> Option<String> {
+        self.read.failure()
+    }
+
     /// Returns whether the outcome is another than before.
     fn note(&self, lacking: Vec<String>) -> bool {
-        let is_news = *lock(&self.0) != lacking;
+        let is_news = *lock(&self.lacking) != lacking;
         if is_news && lacking.is_empty() {
             info!("the API server's definitions have all fields");
         } else if is_news {
             let fields = lacking.join(", ");
             warn!(fields, "the API server's definitions lack fields");
         }
-        *lock(&self.0) = lacking;
+        *lock(&self.lacking) = lacking;
         is_news
     }
 }
@@ -116,7 +131,9 @@ fn compare(known: &Value, served: &Value, path: &str, lacking: &mut Vec<String>)
 
 #[cfg(test)]
 mod tests {
+    use kube::Config;
     use serde_json::json;
+    use tokio::time::timeout;
 
     use super::*;
 
@@ -153,9 +170,22 @@ mod tests {
         );
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn definitions_that_cannot_be_read_are_counted_and_reported() {
+        let client = Client::try_from(Config::new("http://127.0.0.1:9".parse().unwrap())).unwrap();
+        let metrics = Metrics::default();
+        let definitions = Definitions::new(&metrics);
+        assert_eq!(definitions.unread(), None);
+        let followed = timeout(EVERY, definitions.follow(&client, || {})).await;
+        assert!(followed.is_err());
+        let unread = definitions.unread().unwrap();
+        assert!(unread.contains("definitions cannot be read"), "{unread}");
+        assert!(metrics.api_server_failures() > 0);
+    }
+
     #[test]
     fn a_message_names_five_fields() {
-        let definitions = Definitions::default();
+        let definitions = Definitions::new(&Metrics::default());
         assert_eq!(definitions.lacking(), None);
         assert!(definitions.note(vec!["a".into()]));
         assert!(!definitions.note(vec!["a".into()]));

@@ -19,15 +19,16 @@ use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher;
 use kube::{Api, Client, ResourceExt};
 use tokio::time::Instant;
-use tracing::debug;
 use water_domain::Timestamp;
 use water_keystore::MARGIN;
 use water_resources::api_key::ApiName;
 
 use crate::client::{Deletion, deletion, is_terminating};
 use crate::clock;
+use crate::inquiry::Inquiry;
 use crate::installation::render::{GATE_GRACE, Part};
 use crate::lock::lock;
+use crate::metrics::Metrics;
 use crate::watches::Changes;
 use crate::watches::cache::{Cache, OnRefusal};
 use crate::watches::health::Health;
@@ -64,6 +65,7 @@ impl GatePods {
                 namespace: namespace.clone(),
                 pods: cache.store.clone(),
                 ended: Arc::clone(&ended),
+                asked: unasked(namespace, &health.metrics),
             });
             let changes = changes.then(move |change| {
                 let last_word = Arc::clone(&last_word);
@@ -132,6 +134,15 @@ struct LastWord {
     namespace: String,
     pods: Store<Pod>,
     ended: Arc<Mutex<EndTimes>>,
+    /// Question whether the namespace is being deleted. A change that waits for the pods asks it too, and reports a
+    /// failure in a condition.
+    asked: Inquiry,
+}
+
+/// Inquiry into the deletion of a namespace.
+fn unasked(namespace: &str, metrics: &Metrics) -> Inquiry {
+    let failed = format!("nobody can ask whether namespace {namespace} is being deleted");
+    Inquiry::new(failed, metrics)
 }
 
 impl LastWord {
@@ -152,16 +163,11 @@ impl LastWord {
     /// Takes the pods for ended, if their namespace is gone or its deletion began long ago. Called while the watch is
     /// refused.
     async fn expire(&self) {
-        match deletion(&self.client, &self.namespace).await {
-            Ok(deletion) if have_ended(deletion, clock::now()) => {
-                let pods = self.pods.state();
-                self.end(pods.iter().filter_map(|pod| pod.uid()));
-            }
-            Ok(_) => {}
-            Err(error) => {
-                let namespace = &self.namespace;
-                debug!(namespace, error = %error, "cannot ask whether the namespace is being deleted");
-            }
+        let progress = deletion(&self.client, &self.namespace).await;
+        self.asked.note(&progress);
+        if progress.is_ok_and(|progress| have_ended(progress, clock::now())) {
+            let pods = self.pods.state();
+            self.end(pods.iter().filter_map(|pod| pod.uid()));
         }
     }
 }
@@ -230,7 +236,38 @@ pub async fn list(client: &Client, api: &ApiName, part: Part) -> kube::Result<Ve
 
 #[cfg(test)]
 mod tests {
+    use kube::Config;
+    use kube::api::ObjectMeta;
+    use kube::runtime::reflector;
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_question_about_a_namespace_without_an_answer_is_counted_and_ends_no_pod() {
+        let client = Client::try_from(Config::new("http://127.0.0.1:9".parse().unwrap())).unwrap();
+        let (metrics, ended) = (Metrics::default(), Arc::<Mutex<EndTimes>>::default());
+        let (pods, mut writer) = reflector::store();
+        let pod = Pod {
+            metadata: ObjectMeta {
+                name: Some("gate-0".into()),
+                namespace: Some("team".into()),
+                uid: Some("pod".into()),
+                ..ObjectMeta::default()
+            },
+            ..Pod::default()
+        };
+        writer.apply_watcher_event(&watcher::Event::Apply(pod));
+        let last_word = LastWord {
+            client,
+            namespace: "team".into(),
+            pods,
+            ended: Arc::clone(&ended),
+            asked: unasked("team", &metrics),
+        };
+        last_word.expire().await;
+        assert_eq!(metrics.api_server_failures(), 1);
+        assert!(lock(&ended).is_empty());
+    }
 
     #[test]
     fn unseen_pods_have_ended_with_their_namespace_or_130_seconds_after_its_deletion_began() {

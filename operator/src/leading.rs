@@ -97,7 +97,7 @@ pub async fn lead(
         queues: Queues::default(),
         directories,
         gate_pods,
-        definitions: Definitions::default(),
+        definitions: Definitions::new(resources.metrics),
         backoff: backoff::Backoff::default(),
         metrics: resources.metrics.clone(),
     });

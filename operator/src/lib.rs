@@ -13,6 +13,7 @@ mod definitions;
 pub mod directories;
 mod events;
 mod gate_pods;
+mod inquiry;
 mod installation;
 pub mod keys;
 mod leading;

@@ -108,6 +108,16 @@ impl Metrics {
         self.api_server_failures.get_or_create(&labels).inc();
     }
 
+    /// Number of failures of every kind.
+    #[cfg(test)]
+    pub(crate) fn api_server_failures(&self) -> u64 {
+        let count = |failure: ApiFailure| {
+            let labels = [("reason", failure.as_str())];
+            self.api_server_failures.get_or_create(&labels).get()
+        };
+        ApiFailure::ALL.into_iter().map(count).sum()
+    }
+
     /// Counts a pass. One that was given up in the middle is tried again.
     pub(crate) fn pass<T, E>(&self, kind: &'static str, result: &Result<T, E>) {
         let labels = [("kind", kind), ("outcome", outcome(result.is_ok()))];

@@ -91,6 +91,11 @@ impl SecretCaches {
         select_all(compared).await.0
     }
 
+    /// Sentence about a [comparison](Cache::uncompared) that failed.
+    pub fn uncompared(&self) -> Option<String> {
+        self.each().find_map(|part| part.cache.uncompared())
+    }
+
     /// [Begins](Cache::begin_anew) each watch again.
     pub fn begin_anew(&self) {
         self.each().for_each(|part| part.cache.begin_anew());

@@ -153,7 +153,7 @@ pub fn is_claimed(api: &WaterDataApi, context: &Context) -> bool {
 }
 
 /// Problems that `Degraded` reports: definitions that lack fields, a sweep that would have removed more than it may by
-/// itself, and each duty that is not done for the directory.
+/// itself, each duty that is not done for the directory, and what the API server does not answer.
 pub fn upkeep(api: &WaterDataApi, context: &Context) -> Vec<Advice> {
     let outdated = context.definitions.lacking().map(|fields| {
         let sentence = format!(
@@ -184,8 +184,12 @@ pub fn upkeep(api: &WaterDataApi, context: &Context) -> Vec<Advice> {
             format!("{means}: {message}; tried again until it works"),
         ))
     });
+    let unanswered = [context.caches.uncompared(), context.definitions.unread()];
+    let unanswered = unanswered.into_iter().flatten();
+    let unanswered = unanswered.map(|sentence| (Reason::ApiServerError, sentence));
     let problems = outdated.into_iter().chain(held).chain(failed);
     problems
+        .chain(unanswered)
         .map(|(reason, sentence)| Advice { reason, sentence })
         .collect()
 }

@@ -14,7 +14,7 @@ use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
-use tracing::{debug, warn};
+use tracing::warn;
 
 use super::health::Health;
 use super::listing::{Listing, Versions, behind, known, stuck};
@@ -23,9 +23,12 @@ use super::trim::trim;
 use super::{Changes, begun_anew};
 use crate::backoff::{chance, spread};
 use crate::client::watching;
+use crate::inquiry::Inquiry;
 
 /// Interval between two comparisons with a list.
 const COMPARED_EVERY: Duration = Duration::from_secs(600);
+/// Pause after a comparison that failed.
+const COMPARED_AGAIN: Duration = Duration::from_secs(60);
 /// Pause before a watch that is behind a list is compared again: it is seconds behind at worst.
 const STUCK_AFTER: Duration = Duration::from_secs(30);
 /// Time for which a claim waits for a watch that is behind a list.
@@ -43,6 +46,7 @@ pub struct Cache<K: Resource<DynamicType = ()> + 'static> {
     refused: OnRefusal,
     restart: Arc<Notify>,
     lists: Arc<Lists>,
+    compared: Inquiry,
     /// Flag that is set once the first list was given up for another.
     gave_up_first: AtomicBool,
 }
@@ -146,6 +150,12 @@ where
             refused,
             restart,
             lists,
+            compared: Inquiry::new(
+                format!(
+                    "the watch of {kind} cannot be compared with a list, so that nobody notices if it misses changes"
+                ),
+                &health.metrics,
+            ),
             gave_up_first: AtomicBool::new(false),
         };
         (cache, one_by_one(changes).boxed())
@@ -153,21 +163,30 @@ where
 
     /// Compares the store with a list now and then. A watch that goes on without reporting changes is begun again.
     pub async fn compare(&self) -> Infallible {
+        let mut pause = COMPARED_EVERY;
         loop {
-            sleep(spread(COMPARED_EVERY, chance())).await;
-            let kind = self.kind;
-            match self.missed().await {
-                Ok(0) => {}
-                Ok(objects) => {
-                    warn!(
-                        kind,
-                        objects, "a watch has missed changes and is begun anew"
-                    );
-                    self.begin_anew();
-                }
-                Err(error) => debug!(kind, error = %error, "cannot compare a watch with a list"),
+            sleep(spread(pause, chance())).await;
+            let missed = self.missed().await;
+            self.compared.note(&missed);
+            pause = if missed.is_ok() {
+                COMPARED_EVERY
+            } else {
+                COMPARED_AGAIN
+            };
+            if let Ok(objects @ 1..) = missed {
+                let kind = self.kind;
+                warn!(
+                    kind,
+                    objects, "a watch has missed changes and is begun anew"
+                );
+                self.begin_anew();
             }
         }
+    }
+
+    /// Sentence about the last comparison, if that failed.
+    pub fn uncompared(&self) -> Option<String> {
+        self.compared.failure()
     }
 
     async fn missed(&self) -> kube::Result<usize> {
@@ -180,8 +199,17 @@ where
     }
 
     async fn behind(&self) -> kube::Result<Versions> {
-        let listed = Listing::fetch(&self.api, self.labels).await?;
-        Ok(behind(&listed.versions, &known(&self.store)))
+        let listed = self.listing().await?;
+        let behind = listed.map(|listed| behind(&listed.versions, &known(&self.store)));
+        Ok(behind.unwrap_or_default())
+    }
+
+    /// Lists all objects; `None`: the refusal of a list shows that none is this operator's business.
+    async fn listing(&self) -> kube::Result<Option<Listing>> {
+        match Listing::fetch(&self.api, self.labels).await {
+            Err(error) if self.refused.is_empty(&error) => Ok(None),
+            listing => listing.map(Some),
+        }
     }
 
     /// Returns once the store includes a list that began after this was called. A watch that stays behind it is begun
@@ -198,9 +226,8 @@ where
             self.filled().await;
         }
         let (kind, before) = (self.kind, known(&self.store));
-        let listing = match Listing::fetch(&self.api, self.labels).await {
-            Err(error) if self.refused.is_empty(&error) => return Ok(()),
-            listing => listing?,
+        let Some(listing) = self.listing().await? else {
+            return Ok(());
         };
         if listing.has_lost(&before) {
             warn!(kind, "a watch has shown what was lost and is begun again");
@@ -260,9 +287,29 @@ where
 #[cfg(test)]
 mod tests {
     use futures::stream;
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::{Client, Config};
     use watcher::Event;
 
     use super::*;
+    use crate::metrics::Metrics;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_comparison_that_fails_is_counted_and_reported() {
+        let client = Client::try_from(Config::new("http://127.0.0.1:9".parse().unwrap())).unwrap();
+        let (maps, metrics) = (Api::<ConfigMap>::all(client), Metrics::default());
+        let health = Health::new(metrics.clone());
+        let (cache, _changes) = Cache::new("maps", maps, None, OnRefusal::Unknown, &health);
+        assert_eq!(cache.uncompared(), None);
+        let compared = timeout(2 * COMPARED_EVERY, cache.compare()).await;
+        assert!(compared.is_err());
+        let failure = cache.uncompared().unwrap();
+        assert!(
+            failure.contains("the watch of maps cannot be compared"),
+            "{failure}"
+        );
+        assert!(metrics.api_server_failures() > 1, "it is tried again soon");
+    }
 
     #[tokio::test]
     async fn what_a_list_shows_is_not_told_one_by_one() {

@@ -24,7 +24,7 @@ const EVERY: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub struct Health {
     watches: Arc<Mutex<BTreeMap<u64, Watch>>>,
-    metrics: Metrics,
+    pub metrics: Metrics,
 }
 
 #[derive(Debug)]

@@ -143,7 +143,8 @@ pub const OF_WATER_DATA_APIS: &[Explanation] = &[
         reasons: &[Reason::ApiServerError],
         severity: Severity::Waiting,
         meaning: "the API server refused or did not answer; tried again. `DirectorySynced` says so too while keys wait \
-            for it. `Degraded`: as the reasons of Redis",
+            for it. `Degraded`: as the reasons of Redis, or nobody notices if a watch misses changes or the \
+            definitions lack fields",
         remedy: "read the message: most often a right is missing",
     },
     Explanation {
