@@ -295,8 +295,8 @@ async fn report(
         data: report::data(loaded),
         sign_in: sign_in(api).await,
         exposure: report::exposure(api, children)?,
-        upkeep: directory::upkeep(api, context),
         strays: strays::find(api, context).await,
+        upkeep: directory::upkeep(api, context),
         outcome: directory::worse(rollout.outcome, &directory.finding),
         directory,
     })

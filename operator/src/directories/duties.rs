@@ -25,6 +25,8 @@ pub enum Duty {
     Forget,
     /// Reads when keys were last used.
     ReadUses,
+    /// Looks for gates that do not follow the directory.
+    FindStrays,
     /// Writes the former Redis, which gates still read.
     WriteFormer,
 }
@@ -54,6 +56,7 @@ impl Duty {
             Self::Forget => {
                 "revocations and last uses that are 90 days old cannot be removed from the key directory"
             }
+            Self::FindStrays => "nobody can see which gates follow the key directory",
             Self::WriteFormer => {
                 "the former Redis, which gates still read, cannot be written, so that they miss restrictions"
             }
@@ -73,7 +76,7 @@ pub async fn within<T>(
 impl OpenDirectory {
     /// Remembers whether a duty is done, counts a failure, and logs what has changed. Returns whether something has.
     /// A duty that waits for a claim is as it was.
-    pub(super) fn note_duty<T>(
+    pub fn note_duty<T>(
         &self,
         duty: Duty,
         outcome: &Result<T, DirectoryError>,

@@ -147,7 +147,7 @@ impl OpenDirectory {
     }
 
     /// Fails while Redis is known to be away, since asking it would take until a timeout.
-    pub(super) fn answers(&self) -> Result<(), DirectoryError> {
+    pub fn answers(&self) -> Result<(), DirectoryError> {
         let away = self.known().away.clone();
         away.map_or(Ok(()), |(_, error)| Err(DirectoryError::Away(error)))
     }

@@ -174,7 +174,13 @@ pub fn upkeep(api: &WaterDataApi, context: &Context) -> Vec<Advice> {
     });
     let former = context.directories.former(&place(api));
     let former = former.iter().map(|former| (former, Duty::WriteFormer));
-    let duties = [Duty::Sweep, Duty::Count, Duty::Forget, Duty::ReadUses];
+    let duties = [
+        Duty::FindStrays,
+        Duty::Sweep,
+        Duty::Count,
+        Duty::Forget,
+        Duty::ReadUses,
+    ];
     let present = open.iter().flat_map(|open| duties.map(|duty| (open, duty)));
     let failed = former.chain(present).filter_map(|(open, duty)| {
         let DutyFailure { reason, message } = open.failure(duty)?;

@@ -12,18 +12,26 @@ use water_resources::WaterDataApi;
 
 use super::place;
 use crate::context::Context;
+use crate::directories::duties::Duty;
 
 /// Time for a gate to write its lease. It does so before it is ready, and renews it every second; after a rebuild, or a
 /// Redis that was wiped, it may take a few.
 const SETTLED_AFTER: Duration = Duration::from_secs(60);
 
-/// The pods' names, in their order; none while the directory cannot be asked.
+/// The pods' names, in their order; none while the directory cannot be asked, which is reported as a duty that is not
+/// done.
 pub async fn find(api: &WaterDataApi, context: &Context) -> Vec<String> {
     let place = place(api);
     let Some(open) = context.directories.get(&place) else {
         return Vec::new();
     };
-    let Ok(leases) = open.directory().leases().await else {
+    // A Redis that is away is counted where it was asked, and described in the same words each time.
+    let leases = match open.answers() {
+        Ok(()) => open.directory().leases().await.map_err(Into::into),
+        Err(away) => Err(away),
+    };
+    open.note_duty(Duty::FindStrays, &leases, &context.metrics);
+    let Ok(leases) = leases else {
         return Vec::new();
     };
     let mut strays: Vec<String> = context

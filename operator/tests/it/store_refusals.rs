@@ -136,6 +136,8 @@ async fn what_redis_refuses_besides_passes_is_told_counted_and_logged() -> Resul
     )
     .await?;
     counted(&world, &operator, "denied").await?;
+    let strays = "nobody can see which gates follow the key directory";
+    says(&world, OBJECT, "Degraded=True/StoreDenied", strays).await?;
     change("+@all").await?;
     ready(&world, "later", "True/Active").await?;
 

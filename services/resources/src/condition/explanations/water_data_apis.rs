@@ -136,7 +136,8 @@ pub const OF_WATER_DATA_APIS: &[Explanation] = &[
         severity: Severity::Waiting,
         meaning: "Redis does not do what the operator asks; tried again. `Degraded`: keys of ApiKeys that are gone \
             without having been revoked are not taken away, evictions are not noticed, revocations that are 90 days \
-            old are kept, last uses are not shown, or gates that still read the former Redis miss restrictions",
+            old are kept, last uses are not shown, gates that do not follow the key directory are not found, or gates \
+            that still read the former Redis miss restrictions",
         remedy: "see [Redis, by message](#redis-by-message)",
     },
     Explanation {
