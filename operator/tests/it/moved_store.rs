@@ -13,13 +13,14 @@ use tokio::time::Instant;
 use water_harness::{Process, Proxy, Redis};
 
 use crate::Result;
-use crate::gate::{GRACE, Gate, end_pod};
+use crate::gate::{GRACE, Gate, Started, end_pod, pod};
 use crate::installation::{complete, paused};
 use crate::steps::{
     OBJECT, becomes, delete, edit, holds, keeps_term, logs, measured, message, one_leadership,
     revoke, says, spoil, spoil_api, strip, term, until,
 };
-use crate::world::{API, World, brought};
+use crate::store_refusals::{USER, with_user};
+use crate::world::{API, World, api, brought};
 
 /// Redis of the operator and of the gates.
 pub const BOTH: [&str; 2] = ["operator-url", "gate-url"];
@@ -178,6 +179,88 @@ async fn a_former_redis_that_cannot_be_written_is_reported_while_a_gate_reads_it
                 .map(drop)
         },
     )
+    .await
+}
+
+#[tokio::test]
+async fn a_wrong_password_for_the_same_redis_ends_no_restriction_and_the_right_one_is_used()
+-> Result {
+    let digits @ [other, first] = ['6', '0'];
+    let start = async |namespace: &str| {
+        let (redis, world, _operator) = with_user(namespace).await?;
+        world.in_force(&brought("other", other)).await?;
+        let gate = Gate::start_at(&redis.url(), &world, "gate-0", GRACE).await?;
+        for digit in digits {
+            judged(&world, &gate, digit, true).await?;
+        }
+        let wrong = redis.url_as(USER, "wrong");
+        let url = json!({ "stringData": { "operator-url": wrong } });
+        world.patch("secret/redis", &url, &[])?;
+        let refused = "False/StoreWrongPassword";
+        world.condition(OBJECT, "DirectorySynced", refused).await?;
+        anyhow::Ok((world, (gate, redis)))
+    };
+    // The next leader knows the wrong password only.
+    one_leadership("moved-password", start, async |world, (gate, redis)| {
+        let user = |right| ["ACL", "SETUSER", USER, right];
+        suspend(world, "other", true)?;
+        judged(world, gate, other, false).await?;
+        // An error, too, is not the end.
+        redis.command(&user("-evalsha")).await?;
+        until(world, "Redis to refuse a script", async || {
+            let refused = redis.command(&["ACL", "LOG"]).await?;
+            ensure!(refused.contains("evalsha"), "{refused}");
+            Ok(())
+        })
+        .await?;
+        redis.command(&user("+@all")).await?;
+        suspend(world, "first", true)?;
+        judged(world, gate, first, false).await?;
+        let url = json!({ "stringData": { "operator-url": redis.url() } });
+        world.patch("secret/redis", &url, &[])?;
+        world.synced().await?;
+        suspend(world, "other", false)?;
+        judged(world, gate, other, true).await
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_former_redis_that_was_dead_before_the_move_is_not_reported() -> Result {
+    let start = async |namespace: &str| {
+        let (first, second) = (Redis::start().await?, Redis::start().await?);
+        let name = Proxy::before(first.address()).await?;
+        let url = format!("redis://{}/", name.address());
+        let mut world = World::with_redis(namespace, &url).await?;
+        world.apply(&api())?;
+        world.operator("operator-0")?;
+        world.in_force(&brought("acme", 'a')).await?;
+        // It might read that Redis, for all that the operator can ask.
+        pod(&world, "gate-0", true, Started::Before)?;
+        let is_named = |found: &Value| store(found).is_some();
+        becomes(&world, OBJECT, "in a Redis", is_named).await?;
+        first.kill()?;
+        move_store(&mut world, &BOTH, &second).await?;
+        anyhow::Ok((world, (name, [first, second])))
+    };
+    // The next leader does not know the former Redis.
+    one_leadership("moved-dead", start, async |world, (name, _stores)| {
+        let before = name.connections();
+        until(world, "the dead Redis to be asked again", async || {
+            let now = name.connections();
+            ensure!(now >= before + 5, "{before} connections before, now {now}");
+            Ok(())
+        })
+        .await?;
+        world.apply(&paused())?;
+        let found = becomes(world, OBJECT, "told of its last edit", |found| {
+            found["status"]["observedGeneration"] == found["metadata"]["generation"]
+        })
+        .await?;
+        let degraded = message(&found, "Degraded");
+        ensure!(!degraded.contains("the former Redis"), "{degraded}");
+        Ok(())
+    })
     .await
 }
 
