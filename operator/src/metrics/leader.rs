@@ -47,12 +47,33 @@ impl fmt::Debug for Leader {
 }
 
 impl Collector for Leader {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let context = lock(&self.0).upgrade();
-        let Some(context) = context else {
-            return Ok(());
-        };
-        let census = Census::count(context.keys.state().iter().map(|key| &**key));
+        context.map_or(Ok(()), |context| Numbers::read(&context).encode(encoder))
+    }
+}
+
+/// Numbers of a leader at one moment.
+#[derive(Default, Debug)]
+pub struct Numbers {
+    census: Census,
+    silent_gates: u64,
+    revocations: u64,
+}
+
+impl Numbers {
+    fn read(context: &Context) -> Self {
+        Self {
+            census: Census::count(context.keys.state().iter().map(|key| &**key)),
+            silent_gates: silent_gates(context),
+            revocations: revocations(context),
+        }
+    }
+}
+
+impl Collector for Numbers {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let census = &self.census;
         let help = "ApiKeys by the last state that every gate has acknowledged";
         let mut states = encoder.encode_descriptor("api_keys", help, None, MetricType::Gauge)?;
         for (state, count) in &census.states {
@@ -72,12 +93,12 @@ impl Collector for Leader {
             (
                 "silent_gates",
                 "Gates' pods that changes wait for",
-                silent_gates(&context),
+                self.silent_gates,
             ),
             (
                 "revocations",
                 "Revoked keys and ApiKeys that key directories remember, for 90 days each",
-                revocations(&context),
+                self.revocations,
             ),
         ];
         for (name, help, value) in gauges {
@@ -103,7 +124,7 @@ fn revocations(context: &Context) -> u64 {
 }
 
 /// Counts of ApiKeys at one moment.
-#[derive(PartialEq, Eq, Debug)]
+#[derive(PartialEq, Eq, Default, Debug)]
 struct Census {
     states: BTreeMap<&'static str, u64>,
     pending: u64,
