@@ -263,6 +263,28 @@ async fn a_key_whose_directory_is_silent_is_published_in_no_other_one_that_its_s
 }
 
 #[tokio::test]
+async fn a_key_waits_for_its_silent_directory_while_its_status_names_a_missing_water_data_api()
+-> Result {
+    let (redis, world, operator) = World::on_own_redis("misnamed-living").await?;
+    world.in_force(&brought("acme", '7')).await?;
+    let _gate = Gate::start(&world, "gate-0", GRACE).await?;
+    operator.stop(PATIENCE).await?;
+    misname(&world, Some("missing"))?;
+    edit(&world, "acme", &json!({ "suspend": true }))?;
+    redis.pause()?;
+    let _next = world.operator("operator-1")?;
+    // It is not given up as one of no WaterDataApi, which would be looked at again after a minute.
+    let waits = |key: &Value| {
+        let said = message(key, "Ready");
+        said.contains("cannot be read") && said.contains(API)
+    };
+    becomes(&world, "apikey/acme", "a wait for the directory", waits).await?;
+    redis.resume()?;
+    holds(&world, &["777777777777 Enterprise Suspended"]).await?;
+    put_back(&world).await
+}
+
+#[tokio::test]
 async fn an_apikey_that_never_had_a_key_waits_for_no_silent_directory_that_might_have_held_one()
 -> Result {
     let (redis, world, _operator) = World::on_own_redis("misnamed-never").await?;

@@ -110,24 +110,25 @@ impl PassInput {
         mut silent: BTreeMap<ApiName, DirectoryError>,
         context: &Context,
     ) -> Result<Option<(ApiName, DirectoryError)>, KeyError> {
+        let unread = context.apis.state().into_iter().filter_map(|api| {
+            let place = api_name(api.meta())?;
+            let is_read = Some(&place) == self.place.as_ref() || without.contains(&place);
+            let is_ours = context.api_namespaces.contains(&place.namespace);
+            (is_ours && !is_read).then_some((place, api))
+        });
+        let unread: Vec<_> = unread.collect();
+        // Nothing is asked for thousands of ApiKeys whose WaterDataApi is gone.
+        if unread.is_empty() {
+            return Ok(None);
+        }
         let namespace = self.subject.namespace();
         // Without labels, any that selects namespaces may have admitted this one.
         let labels = context.namespace(namespace).await.ok();
         let labels = labels.map(|namespace| namespace.metadata.labels.unwrap_or_default());
-        for api in context.apis.state() {
-            let Some(place) =
-                api_name(api.meta()).filter(|place| Some(place) != self.place.as_ref())
-            else {
-                continue;
-            };
-            let is_ours = context.api_namespaces.contains(&place.namespace);
+        for (place, api) in unread {
             let may_hold = self.subject.status.api.as_ref() == Some(&place)
                 || admission::may_hold(&api, namespace, labels.as_ref(), context.scope);
-            if !without.contains(&place)
-                && is_ours
-                && may_hold
-                && !gates_of(&place, context).await?.is_empty()
-            {
+            if may_hold && !gates_of(&place, context).await?.is_empty() {
                 let error = silent.remove(&place).unwrap_or(DirectoryError::NotOpen);
                 return Ok(Some((place, error)));
             }
@@ -172,14 +173,13 @@ impl PassInput {
     }
 
     /// Whether nothing may be decided while a directory that may hold keys of the ApiKey does not answer: it had a key,
-    /// and would be let go, or published for a second time.
+    /// and would be let go, published for a second time, or seen again only a minute later.
     fn is_to_wait_for_others(&self, read: &Result<Directory<KeyHash, PlanName>, KeyError>) -> bool {
-        self.had_a_key()
-            && match read {
-                Ok(Directory::Lost { .. } | Directory::Unnamed) => self.facts.is_deleting,
-                Ok(Directory::Open(_)) => true,
-                Ok(Directory::Away) | Err(_) => false,
-            }
+        let is_answered = matches!(
+            read,
+            Ok(Directory::Lost { .. } | Directory::Unnamed | Directory::Open(_))
+        );
+        is_answered && self.had_a_key()
     }
 
     /// Reads what the directory that the status names holds of the ApiKey.
