@@ -47,9 +47,13 @@ impl Directories {
         SearchResult::NotFound { without, silent }
     }
 
-    /// Whether a directory holds keys of the ApiKey with this uid, or has held some. The absence in one that is not
+    /// Checks for keys of the ApiKey with this uid that a directory holds, or has held. The absence in one that is not
     /// whole, or has gone back, proves nothing.
-    async fn holds(&self, open: &OpenDirectory, uid: &str) -> Result<bool, DirectoryError> {
+    pub(super) async fn holds(
+        &self,
+        open: &OpenDirectory,
+        uid: &str,
+    ) -> Result<bool, DirectoryError> {
         let asked = async {
             open.answers()?;
             let reached = open.known().reached;

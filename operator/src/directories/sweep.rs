@@ -3,7 +3,8 @@
 //! An ApiKey whose finalizer was stripped leaves keys without an owner, which no pass sees. Keys whose
 //! ApiKey was missing in two sweeps in a row are withdrawn. Where a record differs from what its ApiKey
 //! declares, a pass over that ApiKey follows. One sweep removes a fifth of the owners at most, so that
-//! a mistaken list of ApiKeys does not end most customers' access.
+//! a mistaken list of ApiKeys does not end most customers' access. Keys that two directories hold stay in the one that
+//! their ApiKey names.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::convert::Infallible;
@@ -15,9 +16,10 @@ use kube::api::ObjectMeta;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tracing::{info, warn};
 use water_domain::{Fault, Timestamp};
-use water_keystore::{Origin, Owner};
+use water_keystore::{Entry, Origin, Owner};
 use water_operator_core::sweep::{self, Sweep};
 use water_resources::ApiKey;
+use water_resources::api_key::ApiName;
 
 use super::duties::Duty;
 use super::{CacheEpoch, DesiredState, DirectoryError, OpenDirectory};
@@ -140,6 +142,7 @@ async fn sweep(
     for owner in context.differing(&open.api, &namespaces, &stored) {
         context.revisit_owner(&owner);
     }
+    withdraw_doubles(open, &stored, epoch, context).await?;
     Ok(orphans.into_iter().map(|owner| owner.uid.clone()).collect())
 }
 
@@ -179,6 +182,53 @@ async fn withdraw(
     }
     open.forget(&owner.uid);
     Ok(())
+}
+
+/// Withdraws the keys of ApiKeys that name another WaterDataApi, whose directory holds them, too: a rebuild has
+/// published them there by a status that lied. What passes restrict there would never reach them here.
+async fn withdraw_doubles(
+    open: &OpenDirectory,
+    stored: &[Entry],
+    epoch: CacheEpoch,
+    context: &Context,
+) -> Result<(), DirectoryError> {
+    let owners = stored.iter().map(|entry| (&*entry.owner.uid, &entry.owner));
+    let owners: HashMap<&str, &Owner> = owners.collect();
+    for key in context.keys.state() {
+        let Ok(watched) = &key.0 else {
+            continue;
+        };
+        let newer = context.memory.newer(watched);
+        let key = newer.as_deref().unwrap_or(watched);
+        let uid = key.meta().uid.as_deref().unwrap_or_default();
+        let Some((owner, named)) = owners.get(uid).zip(named_elsewhere(key, &open.api)) else {
+            continue;
+        };
+        let Some(named) = context.directories.get(&named) else {
+            continue;
+        };
+        // One that does not answer may hold nothing.
+        if !matches!(context.directories.holds(&named, uid).await, Ok(true)) {
+            continue;
+        }
+        match withdraw(open, owner, epoch, context).await {
+            Ok(()) => warn!(
+                namespace = %owner.namespace, name = %owner.name, api = open.api.name,
+                "withdrew the keys of an ApiKey that another key directory holds, too"
+            ),
+            Err(error) if error.is_transient() => return Err(error),
+            Err(error) => warn!(
+                namespace = %owner.namespace, name = %owner.name, error = %error,
+                "the keys of an ApiKey that another key directory holds, too, could not be withdrawn"
+            ),
+        }
+    }
+    Ok(())
+}
+
+/// The WaterDataApi where a key was issued, if its ApiKey names this one nowhere.
+fn named_elsewhere(key: &ApiKey, here: &ApiName) -> Option<ApiName> {
+    key.issued_at().filter(|_| !key.may_be_at(here))
 }
 
 fn tell(open: &OpenDirectory, removed: u64, context: &Context) {

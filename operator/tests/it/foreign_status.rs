@@ -5,7 +5,7 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use water_harness::Redis;
 use water_keystore::connection::Purpose;
-use water_keystore::{ConnectionSettings, Directory, Instance};
+use water_keystore::{ConnectionSettings, Directory, Instance, KeyState};
 use water_kit::PatientDirectory;
 
 use crate::Result;
@@ -39,14 +39,19 @@ async fn put_back(world: &World) -> Result {
     .map(drop)
 }
 
-/// Applies another WaterDataApi, on the Redis at this URL, and returns its key directory, which is complete.
-async fn beside(world: &World, redis_url: &str) -> anyhow::Result<PatientDirectory> {
+/// Applies another WaterDataApi, on the Redis at this URL.
+fn apply_beside(world: &World, redis_url: &str) -> Result {
     let secret = format!("{OTHER}-redis");
     world.apply(&redis_secret(&secret, redis_url))?;
     let mut other = api();
     other["metadata"]["name"] = OTHER.into();
     other["spec"]["redis"]["secretRef"]["name"] = secret.into();
-    world.apply(&other)?;
+    world.apply(&other)
+}
+
+/// Applies another WaterDataApi, and returns its key directory, which is complete.
+async fn beside(world: &World, redis_url: &str) -> anyhow::Result<PatientDirectory> {
+    apply_beside(world, redis_url)?;
     let place = format!("waterdataapi/{OTHER}");
     world
         .condition(&place, "DirectorySynced", "True/Published")
@@ -139,6 +144,29 @@ async fn a_status_that_names_another_water_data_api_moves_no_key_there() -> Resu
         event(world, "acme", "KeyRevoked").await
     })
     .await
+}
+
+#[tokio::test]
+async fn a_key_that_a_lie_has_published_twice_stays_in_one_directory_and_is_suspended_there()
+-> Result {
+    let (world, operator) = World::running("misnamed-twice").await?;
+    world.in_force(&brought("acme", '8')).await?;
+    operator.stop(PATIENCE).await?;
+    misname(&world, Some(OTHER))?;
+    apply_beside(&world, &world.redis_url)?;
+    let _next = world.operator("operator-1")?;
+    // The first build of its directory goes by the status.
+    let other = beside(&world, &world.redis_url).await?;
+    assert_eq!(other.stored().await?.len(), 1);
+    edit(&world, "acme", &json!({ "suspend": true }))?;
+    ready(&world, "acme", "True/Suspended").await?;
+    holds(&world, &NOTHING).await?;
+    let stored = other.stored().await?;
+    let states = stored
+        .values()
+        .map(|found| found.record.as_ref().map(|record| record.state));
+    assert!(states.eq([Some(KeyState::Suspended)]), "{stored:?}");
+    Ok(())
 }
 
 #[tokio::test]
