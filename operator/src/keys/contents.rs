@@ -276,7 +276,8 @@ fn is_told(key: &ApiKey) -> bool {
 }
 
 /// The declared plans, and the removed ones that a published key may still name, with their last limits. A key that is
-/// held back, not reconciled since it was edited, or cannot be decoded may name any.
+/// held back, not reconciled since it was edited, or cannot be decoded may name any. A plan that a spec names stays
+/// whatever the status says, which others may write: its limits would be lost.
 fn retained<'a>(
     keys: impl Iterator<Item = Option<&'a ApiKey>>,
     place: &ApiName,
@@ -288,8 +289,9 @@ fn retained<'a>(
         key.is_issued_at(place) && status.is_some_and(|status| status.current.is_some())
     };
     let (mut named, mut is_any_named) = (HashSet::new(), false);
-    for key in keys.filter(|key| key.is_none_or(is_published)) {
-        is_any_named |= key.is_none_or(|key| is_hindered(key) || !is_told(key));
+    for key in keys {
+        let may_name_any = |key: &ApiKey| is_published(key) && (is_hindered(key) || !is_told(key));
+        is_any_named |= key.is_none_or(may_name_any);
         named.extend(key.map(|key| &key.spec.plan));
     }
     let is_declared = |plan: &Plan| declared.iter().any(|declared| declared.name == plan.name);

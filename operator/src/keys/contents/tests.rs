@@ -322,6 +322,10 @@ fn a_plan_that_is_gone_keeps_its_limits_while_a_key_may_name_it() {
     assert_eq!(names(&key), ["Enterprise", "Free"]);
     key.spec.plan = "Gold".parse().unwrap();
     assert_eq!(names(&key), ["Enterprise", "Free", "Gold"]);
+    // Others may write the status, which a restore may lack.
+    let mut emptied = key.clone();
+    emptied.status = None;
+    assert_eq!(names(&emptied), ["Enterprise", "Free", "Gold"]);
     // Its record may be on any plan that there was.
     let mut edited = told(|_| {});
     edited.metadata.generation = Some(2);
