@@ -95,6 +95,9 @@ fn codings_hold_the_same_bytes_under_their_own_tags() {
         );
         assert_eq!(unzip(&gzip), large());
         assert_eq!(unbrotli(&brotli), large());
+        for response in [&gzip, &brotli] {
+            assert_eq!(header(response, ACCEPT_RANGES), "none");
+        }
         assert_eq!(header(&gzip, CONTENT_LENGTH), gzip.body().len().to_string());
         let tag = header(&plain, ETAG).trim_end_matches('"');
         assert_eq!(header(&gzip, ETAG), format!("{tag}-gzip\""));
