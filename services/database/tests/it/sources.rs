@@ -252,6 +252,27 @@ async fn an_account_whose_last_row_is_deleted_has_the_next_files_source_however_
 }
 
 #[tokio::test]
+async fn a_file_with_all_rows_of_an_account_is_its_source_though_a_later_one_had_deleted_rows() {
+    let mut fixture = Fixture::new().await;
+    let [newer, older] = ["newer", "older"].map(|id| {
+        let licence = Some(id.to_owned());
+        ([row("acme", id, day(1))], Load { licence, ..load() })
+    });
+    for ((rows, load), as_of) in [(&newer, 5), (&older, 4)] {
+        let loaded = fixture.load_as(Analyses, rows, day(as_of), load).await;
+        loaded.unwrap();
+    }
+    assert_eq!(fixture.delete(&["newer"]).await, 1);
+    // The account's stored source is one file, the newest.
+    assert_eq!(fixture.source("acme", "analyses").await.as_of, Some(day(5)));
+    let (rows, load) = older;
+    let again = fixture.load_as(Analyses, &rows, day(4), &load).await;
+    assert!(!again.unwrap().changed());
+    let told = fixture.source("acme", "analyses").await;
+    assert_eq!((told.as_of, told.licence), (Some(day(4)), load.licence));
+}
+
+#[tokio::test]
 async fn rows_of_an_unknown_file_count_as_generated_where_a_generated_file_was_loaded() {
     let rows = [row("acme", 1, day(1)), row("acme", 2, day(1))];
     for (first, synthetic) in [(load(), true), (measured(), false)] {

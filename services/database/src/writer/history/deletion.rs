@@ -50,7 +50,6 @@ impl Writer {
         }
         remove(&transaction, history, account, ids, as_of).await?;
         places::correct(&transaction, history).await?;
-        table::execute(&transaction, history, ATTEMPT, FORGET, &[&account.as_str()]).await?;
         let outcome = Outcome {
             rows: ids.len() as u64,
             removed: deleted.removed,
@@ -116,8 +115,3 @@ const REMOVE: &str = "WITH gone AS ( \
             as_of = greatest(known.as_of, excluded.as_of) \
     ) \
     INSERT INTO moved SELECT account_id, min(created_at), -count(*) FROM gone GROUP BY account_id";
-
-/// Forgets the files of an account that has no rows left: a later file is the only one of its rows.
-const FORGET: &str = "UPDATE water.history_accounts \
-    SET as_of = NULL, loaded_at = NULL, source = NULL, source_url = NULL, licence = NULL, synthetic = NULL \
-    WHERE account_id = $1 AND total = 0";

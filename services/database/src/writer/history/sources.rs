@@ -39,15 +39,16 @@ pub(super) async fn note(
     Ok(())
 }
 
-/// Rows that a later file had are not this one's. A label is stored beside a licence or a link only: without `--source` it
-/// is the file's name, which readers of the table must not see. A measured file makes an account's rows measured once it has all of
-/// them. Rows whose file is not known may be of any that the history had.
+/// Rows that a later file had are not this one's. A file that has all of an account's rows is their source although a
+/// later one had others, which were deleted since. A label is stored beside a licence or a link only: without
+/// `--source` it is the file's name, which readers of the table must not see. A measured file makes an account's rows
+/// measured once it has all of them. Rows whose file is not known may be of any that the history had.
 const NOTE: &str = "UPDATE water.history_accounts AS account \
-    SET as_of = greatest(account.as_of, $1), \
-        loaded_at = CASE WHEN account.as_of > $1 THEN loaded_at ELSE now() END, \
-        source = CASE WHEN account.as_of > $1 THEN source ELSE $2 END, \
-        source_url = CASE WHEN account.as_of > $1 THEN source_url ELSE $3 END, \
-        licence = CASE WHEN account.as_of > $1 THEN licence ELSE $4 END, \
+    SET as_of = CASE WHEN account.as_of > $1 AND confirmed < total THEN account.as_of ELSE $1 END, \
+        loaded_at = CASE WHEN account.as_of > $1 AND confirmed < total THEN loaded_at ELSE now() END, \
+        source = CASE WHEN account.as_of > $1 AND confirmed < total THEN source ELSE $2 END, \
+        source_url = CASE WHEN account.as_of > $1 AND confirmed < total THEN source_url ELSE $3 END, \
+        licence = CASE WHEN account.as_of > $1 AND confirmed < total THEN licence ELSE $4 END, \
         synthetic = $5 OR confirmed < total AND coalesce(account.synthetic, EXISTS ( \
             SELECT FROM water.loads WHERE loads.dataset = $7 AND loads.synthetic)) \
     FROM (SELECT account_id, sum(rows) AS confirmed FROM ( \
