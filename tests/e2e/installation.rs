@@ -267,12 +267,14 @@ async fn strangers_slow_nobody_else_down(water: &Water, cluster: &Cluster) -> Re
     Ok(())
 }
 
-/// Guesses on all connections at once until each answer is 429: every gate has had its turn.
+/// Guesses on all connections at once until most of the answers are 429. Each gate has half of the requests, so that both
+/// refuse; they take some wrong keys a second all the while, of which a slow machine lets each time have more.
 async fn guess_until_slowed_down(strangers: &mut [HttpClient]) -> Result<()> {
     for _ in 0..1_000 {
         let answers = join_all(strangers.iter_mut().map(wrong_key)).await;
-        let answers: Result<Vec<u16>> = answers.into_iter().collect();
-        if answers?.iter().all(|status| *status == 429) {
+        let answers: Vec<u16> = answers.into_iter().collect::<Result<_>>()?;
+        let refused = answers.iter().filter(|status| **status == 429).count();
+        if refused > answers.len() / 2 {
             return Ok(());
         }
     }
