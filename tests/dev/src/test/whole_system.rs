@@ -67,7 +67,7 @@ pub fn run(
             interruption: run.interruption.clone(),
         };
         let tested = run.read(suites.work(&terms), &terms);
-        tested.and(in_browser)
+        both(in_browser, tested)
     })
 }
 
@@ -109,7 +109,7 @@ fn on_a_cluster(
         .and_then(|()| up::start_node(cluster, Lifetime::WithThisProcess, progress))
         .and_then(|()| has_kept_data(cluster));
     let stopped = progress.step("Stop the cluster", |_| down::stop(cluster, false));
-    worked.and(stopped)?;
+    both(worked, stopped)?;
     let differences = Lists::differences(&before, &Lists::now(cluster)?);
     if !differences.is_empty() {
         bail!(
