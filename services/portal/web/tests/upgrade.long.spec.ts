@@ -121,7 +121,6 @@ test('another version is rolled out under twenty signed-in readers, and no reque
   expect(next, 'a version with images that is not declared').not.toBe('');
   const readers = await twentyReaders(site);
   expect(readers).toHaveLength(20);
-  const asked = () => readers.reduce((sum, reader) => sum + reader.asked, 0);
   const failed = () => readers.flatMap((reader) => reader.failed);
   let over = false;
   // Together they read more data than an account may.
@@ -129,18 +128,21 @@ test('another version is rolled out under twenty signed-in readers, and no reque
     ...readers.map((reader, first) => reader.read(first, () => over)),
     (async () => {
       while (!over) {
-        await Promise.all([renewAllowances('acme'), renewAllowances('globex')]);
+        // One that fails is followed by another.
+        await Promise.allSettled([renewAllowances('acme'), renewAllowances('globex')]);
         await new Promise((resolve) => setTimeout(resolve, 1000));
       }
     })(),
   ];
   try {
-    const [before, pods] = [asked(), await podNames()];
+    const pods = await podNames();
+    const before = readers.map((reader) => reader.asked);
     const seconds = await release.rollTo(next);
-    console.log(`rolled out to ${next} in ${seconds.toFixed(1)} s: ${asked() - before} requests, ${failed().length} failed`);
+    const asked = readers.map((reader, index) => reader.asked - (before[index] ?? 0));
+    console.log(`rolled out to ${next} in ${seconds.toFixed(1)} s: requests of each reader ${asked}, ${failed().length} failed`);
     expect(failed()).toEqual([]);
     expect((await podNames()).filter((name) => pods.includes(name))).toEqual([]);
-    expect(asked() - before).toBeGreaterThan(20 * readers.length);
+    expect(Math.min(...asked)).toBeGreaterThanOrEqual(10);
     // Each of them meets the pods that are there now.
     const each = readers.map((reader) => reader.asked);
     await expect.poll(() => readers.filter((reader, index) => reader.asked < (each[index] ?? 0) + 10).length).toBe(0);
