@@ -24,7 +24,7 @@ async fn a_program_that_ends_early_is_shown_with_its_last_words() -> Result {
         .args(["-c", "echo no such setting >&2; exit 64"])
         .start()?;
     let never = async || -> Result { bail!("not yet") };
-    let error = process.ready(Duration::from_secs(20), never).await;
+    let error = process.ready(Duration::from_secs(60), never).await;
     assert_eq!(
         error.unwrap_err().to_string(),
         "sh ended with exit status: 64:\nno such setting"
