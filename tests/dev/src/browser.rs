@@ -2,12 +2,13 @@
 
 use std::fs;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use crate::cluster::Cluster;
 use crate::process::{run_reporting, under};
 use crate::progress::{Progress, Step};
+use crate::stalls::is_stall;
 use crate::suites::{Results, Selection, TestTime, Tier};
 use crate::{confidential, environment, web};
 
@@ -62,7 +63,7 @@ impl BrowserTests {
     }
 
     /// Runs the tests; their output and the files that they leave are searched for API keys. Playwright runs each that
-    /// fails once more; those that pass then are flaky.
+    /// fails once more; those that pass then are flaky, unless a wrong value was why they failed.
     pub fn run(&self, cluster: &Cluster, results: &mut Results) -> Result<()> {
         let node_js =
             Progress::new().step("Packages of the browser tests", web::install_packages)?;
@@ -89,6 +90,16 @@ impl BrowserTests {
             let failed = titles(&specs, "unexpected").join("; ");
             bail!("the browser tests ended with {status}: {failed}");
         }
+        let wrong: Vec<_> = specs
+            .iter()
+            .filter(|spec| has_erred(spec))
+            .map(title)
+            .collect();
+        ensure!(
+            wrong.is_empty(),
+            "failed, though no standstill was why, and passed then: {}",
+            wrong.join("; ")
+        );
         confidential::check(cluster)
     }
 }
@@ -137,6 +148,17 @@ fn time(spec: &Value) -> TestTime {
     }
 }
 
+/// Whether a try of a flaky test failed for another reason than a standstill of the machine.
+fn has_erred(spec: &Value) -> bool {
+    let flaky = tests(spec).filter(|test| test["status"] == "flaky");
+    let tries = flaky.flat_map(|test| test["results"].as_array().into_iter().flatten());
+    tries.filter(|one| one["status"] != "passed").any(|one| {
+        let errors = one["errors"].as_array().into_iter().flatten();
+        let mut said = errors.filter_map(|error| error["message"].as_str());
+        !said.any(is_stall)
+    })
+}
+
 /// Returns the results of a test: one for each of its projects.
 fn tests(spec: &Value) -> impl Iterator<Item = &Value> {
     spec["tests"].as_array().into_iter().flatten()
@@ -163,6 +185,24 @@ mod tests {
         let flaky = ["a.spec.ts again", "a.spec.ts within"];
         assert_eq!(titles(&specs, "flaky"), flaky);
         assert_eq!(titles(&specs, "unexpected"), ["a.spec.ts bad"]);
+    }
+
+    #[test]
+    fn a_wrong_value_is_no_flaky_test() {
+        let flaky = |status, said| {
+            let tries = json!([{ "status": status, "errors": [{ "message": said }] }, { "status": "passed" }]);
+            json!({ "tests": [{ "status": "flaky", "results": tries }] })
+        };
+        let timeout = "Error: expect(locator).toBeVisible() failed\n\nTimeout: 60000ms";
+        assert!(!has_erred(&flaky("failed", timeout)));
+        assert!(!has_erred(&flaky(
+            "timedOut",
+            "Test timeout of 180000ms exceeded."
+        )));
+        assert!(has_erred(&flaky(
+            "failed",
+            "Error: expect(received).toBe(expected)"
+        )));
     }
 
     #[test]

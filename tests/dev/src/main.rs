@@ -37,6 +37,7 @@ mod progress;
 mod project;
 #[cfg(test)]
 mod rules;
+mod stalls;
 mod status;
 mod stores;
 mod stress;

@@ -45,6 +45,6 @@ pub use process::{Process, Program};
 pub use proxy::{Network, Proxy};
 pub use redis::Redis;
 pub use redis_cluster::{Move, RedisCluster};
-pub use repetition::until_answered;
+pub use repetition::{is_unanswered, until_answered};
 pub use scratch::directory as scratch_directory;
 pub use wait::{Budget, wait_for_steps, wait_until, wait_until_every};

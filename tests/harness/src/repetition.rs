@@ -60,7 +60,7 @@ pub fn until_answered<T>(mut send: impl FnMut() -> Result<T>) -> Result<T> {
 }
 
 /// Whether an error says that nobody answered.
-fn is_unanswered(error: &str) -> bool {
+pub fn is_unanswered(error: &str) -> bool {
     let error = error.to_lowercase();
     UNANSWERED.iter().any(|words| error.contains(words))
 }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::stalls::is_stall;
+
 /// Last lines of a failed test that are shown again: its panic is among them.
 const FAILURE_LINES: usize = 60;
 
@@ -17,6 +19,9 @@ pub struct Outcome {
     printed: VecDeque<String>,
     /// Whether it printed what must never be, however rare it is.
     has_finding: bool,
+    /// Whether its error has begun, and whether that says that it came too late, or that nobody answered.
+    is_error: bool,
+    has_stalled: bool,
 }
 
 /// Results of the tests that ran, by their paths, such as `rotation::a_period_is_counted`.
@@ -71,11 +76,12 @@ impl Outcomes {
         self.result
     }
 
-    /// Whether the test printed that an invariant is violated, or a part of an API key.
-    pub fn has_finding(&self, test: &str) -> bool {
+    /// Whether a standstill of the machine may be why the test failed. Else it has found something: a wrong value, an
+    /// invariant that is violated, or a part of an API key.
+    pub fn has_stalled(&self, test: &str) -> bool {
         self.tests
             .get(test)
-            .is_some_and(|outcome| outcome.has_finding)
+            .is_some_and(|outcome| outcome.has_stalled && !outcome.has_finding)
     }
 
     /// Adds the results of another program.
@@ -115,6 +121,7 @@ impl Outcome {
     fn add(&mut self, other: Self) {
         self.failed |= other.failed;
         self.has_finding |= other.has_finding;
+        self.has_stalled |= other.has_stalled;
         let both = [self.converged, other.converged];
         self.converged = both.into_iter().flatten().reduce(f64::max);
         self.requests = other.requests.or_else(|| self.requests.take());
@@ -124,6 +131,10 @@ impl Outcome {
     fn read(&mut self, printed: &str) {
         let line = printed.trim();
         self.has_finding |= is_finding(line);
+        self.is_error |= line.starts_with("Error: ");
+        // Lines of a program's log are about the program.
+        self.has_stalled |= self.is_error && !line.starts_with('{') && is_stall(line);
+        self.is_error |= line.contains(" panicked at ");
         if self.failed && !is_backtrace(line) {
             self.printed.push_back(printed.to_owned());
             if self.printed.len() > FAILURE_LINES {
@@ -251,22 +262,30 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_belongs_to_the_test_that_printed_it() {
+    fn a_standstill_and_a_finding_belong_to_the_test_that_printed_them() {
         let mut read = Outcomes::default();
         let lines = [
             "test a ... FAILED",
             "test b ... FAILED",
             "test c - should panic ... FAILED",
+            "test d ... FAILED",
             "---- a stdout ----",
-            "called `Result::unwrap()` on an `Err` value: invariant 9: a revoked key is accepted",
+            "Error: waited 60s for the end: invariant 9: a revoked key is accepted",
             "---- b stdout ----",
             "an invariant of b: none",
+            "Error: waited 60s for an event",
             "---- c stdout ----",
+            "thread 'c' panicked at tests/timeout.rs:1:2:",
+            "waited 60s for an end",
             "  left: Some(\"wdk_aaaaaaaaaaaa\")",
+            "---- d stdout ----",
+            "connection refused",
+            "thread 'd' panicked at tests/timeout.rs:1:2:",
+            "{\"message\":\"connection refused\"}",
         ];
         lines.iter().for_each(|line| read.read(line));
-        let found = ["a", "b", "c"].map(|test| read.has_finding(test));
-        assert_eq!(found, [true, false, true]);
+        let stalled = ["a", "b", "c", "d"].map(|test| read.has_stalled(test));
+        assert_eq!(stalled, [false, true, false, false]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Results of suites that have ended; each test that failed runs once more, alone.
 //!
 //! A test that passes then is flaky: it is named and counted. What never runs again is in [`failures`] and
-//! [`Outcomes::has_finding`].
+//! [`Outcomes::has_stalled`].
 
 #[cfg(test)]
 mod tests;
@@ -57,10 +57,10 @@ impl Results {
                     for test in tests {
                         let described =
                             format!("{name} {}", read.failure(&test).unwrap_or_default());
-                        if read.has_finding(&test) {
-                            problems.push(format!("{described} (not run again)"));
-                        } else {
+                        if read.has_stalled(&test) {
                             failed.push((outcome.suite.clone(), test, described));
+                        } else {
+                            problems.push(format!("{described} (not run again)"));
                         }
                     }
                 }
