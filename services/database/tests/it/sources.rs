@@ -166,11 +166,10 @@ async fn a_history_is_dated_by_its_newest_file_and_synthetic_when_a_part_of_it_i
         let loaded = fixture.load_as(Analyses, &rows, day(as_of), &load).await;
         loaded.unwrap();
     }
-    fixture.delete(&["1"]).await;
     let told = fixture.source("acme", "analyses").await;
     assert_eq!(
         (told.as_of, told.synthetic, told.records),
-        (Some(day(5)), true, 1)
+        (Some(day(5)), true, 2)
     );
     let origin = [told.source, told.source_url, told.licence];
     assert_eq!(origin, ["new"; 3].map(|origin| Some(origin.to_owned())));
@@ -252,24 +251,25 @@ async fn an_account_whose_last_row_is_deleted_has_the_next_files_source_however_
 }
 
 #[tokio::test]
-async fn a_file_with_all_rows_of_an_account_is_its_source_though_a_later_one_had_deleted_rows() {
+async fn a_file_of_which_an_account_has_no_row_any_more_is_not_its_source() {
     let mut fixture = Fixture::new().await;
-    let [newer, older] = ["newer", "older"].map(|id| {
-        let licence = Some(id.to_owned());
-        ([row("acme", id, day(1))], Load { licence, ..load() })
-    });
-    for ((rows, load), as_of) in [(&newer, 5), (&older, 4)] {
-        let loaded = fixture.load_as(Analyses, rows, day(as_of), load).await;
+    let files = [3, 4, 5].map(|as_of| (as_of, [row("acme", as_of, day(1))]));
+    for (as_of, rows) in &files {
+        let loaded = fixture.load_as(Analyses, rows, day(*as_of), &load()).await;
         loaded.unwrap();
     }
-    assert_eq!(fixture.delete(&["newer"]).await, 1);
-    // The account's stored source is one file, the newest.
-    assert_eq!(fixture.source("acme", "analyses").await.as_of, Some(day(5)));
-    let (rows, load) = older;
-    let again = fixture.load_as(Analyses, &rows, day(4), &load).await;
-    assert!(!again.unwrap().changed());
-    let told = fixture.source("acme", "analyses").await;
-    assert_eq!((told.as_of, told.licence), (Some(day(4)), load.licence));
+    assert_eq!(fixture.delete(&["5"]).await, 1);
+    assert_eq!(fixture.sources("acme").await, []);
+    // The file of day 3 is older than a row that stays.
+    for (place, date) in [(0, None), (1, Some(day(4)))] {
+        let (as_of, rows) = &files[place];
+        let again = fixture.load_as(Analyses, rows, day(*as_of), &load()).await;
+        assert!(!again.unwrap().changed());
+        let sources = fixture.sources("acme").await;
+        assert_eq!(sources.first().and_then(|source| source.as_of), date);
+    }
+    assert_eq!(fixture.delete(&["3"]).await, 1);
+    assert_eq!(fixture.source("acme", "analyses").await.as_of, Some(day(4)));
 }
 
 #[tokio::test]

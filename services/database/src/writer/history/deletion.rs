@@ -9,7 +9,7 @@ use water_domain::{AccountId, Timestamp};
 use crate::error::{Attempt, Error};
 use crate::moment::Moment;
 use crate::writer::Writer;
-use crate::writer::history::{places, table};
+use crate::writer::history::{places, sources, table};
 use crate::writer::load::{History, Load, LoadError, Outcome};
 use crate::writer::state::{self, Input};
 
@@ -50,6 +50,7 @@ impl Writer {
         }
         remove(&transaction, history, account, ids, as_of).await?;
         places::correct(&transaction, history).await?;
+        sources::forget_gone(&transaction, history, account).await?;
         let outcome = Outcome {
             rows: ids.len() as u64,
             removed: deleted.removed,
