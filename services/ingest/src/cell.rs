@@ -211,7 +211,7 @@ fn flag(cell: Cell<'_>) -> Result<bool, String> {
 
 /// A département's code.
 pub fn departement(cell: Cell<'_>) -> Result<&'static Departement, String> {
-    departement::parse(text(cell)?).map_err(|why| format!("{}: {why}", quoted(cell.text)))
+    departement::parse(text(cell)?).map_err(|why| format!("{}: {why}", code(cell.text)))
 }
 
 /// Text that one of the domain's rules accepts.
@@ -227,7 +227,17 @@ pub fn checked<T: FromStr<Err: Display>>(cell: Cell<'_>) -> Result<&str, String>
     let value = text.parse::<T>();
     value
         .map(|_| text)
-        .map_err(|why| format!("{}: {why}", quoted(text)))
+        .map_err(|why| format!("{}: {why}", code(text)))
+}
+
+/// A refused code for a message, with the number of its first character that is not ASCII, which no code has: it may
+/// look like one that codes have, or be invisible.
+fn code(text: &str) -> String {
+    let shown = quoted(text);
+    match text.chars().find(|character| !character.is_ascii()) {
+        Some(foreign) => format!("{shown}: it has the character U+{:04X}", u32::from(foreign)),
+        None => shown,
+    }
 }
 
 /// A moment from the year 2000 to a day after `now`: anything else is a wrong clock or a wrong unit. PostgreSQL's way to

@@ -248,11 +248,16 @@ mod tests {
         assert_eq!(problems, "");
         assert_eq!(rows, ["2 é-1 \"Hérault\" 34 2026-01-01T00:00:00.000Z"]);
         // The Kelvin sign is K in the normal form, and no letter of a code.
-        let codes =
-            format!("{HEADER}a\u{212a},1,Eaux,\u{212a},34,1,\u{212a},2026-01-01T00:00:00Z\n");
-        let (rows, problems) = read_text(codes);
-        assert!(rows.is_empty(), "{rows:?}");
-        assert_eq!(problems.lines().count(), 3, "{problems}");
+        for (character, code) in [("\u{212a}", "212A"), ("\u{200b}", "200B")] {
+            let codes = ["a", "x", "34", "A"].map(|text| format!("{text}{character}"));
+            let [account, sector, dept, rating] = codes;
+            let row = format!("{account},1,Eaux,{sector},{dept},1,{rating},2026-01-01T00:00:00Z");
+            let (rows, problems) = read_text(format!("{HEADER}{row}\n"));
+            assert!(rows.is_empty(), "{rows:?}");
+            let named = format!(": it has the character U+{code}: ");
+            let named = problems.lines().filter(|line| line.contains(&named));
+            assert_eq!(named.count(), 4, "{problems}");
+        }
         for (character, code) in [
             ("\u{200b}", "200B"),
             ("\u{feff}", "FEFF"),
