@@ -66,7 +66,8 @@ pub struct Summary {
     /// The largest changes that a dry run found.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub largest: Vec<Difference>,
-    /// Time since which the levels that end this time for most départements did so in each answer, which was refused.
+    /// Time since which the levels that end this time for most départements did so in each answer that was compared with
+    /// the stored ones, and refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lifting_refused_at: Option<Timestamp>,
     /// Rows that a file of a later date had, or that were deleted since: they stay as they are.

@@ -63,8 +63,9 @@ fn restricted(stored: &BTreeMap<&str, Legal>) -> usize {
     restricted.count()
 }
 
-/// Returns the time since which all these levels ended in each refused answer, if that is at least half a day: a daily
-/// load finds its own refusal the next day.
+/// Returns the time since which all these levels ended in each refused answer that was compared, if that is at least
+/// half a day: a daily load finds its own refusal the next day. An answer that is unreadable, too old or synthetic is
+/// not compared, and says nothing of them.
 pub(super) async fn refused_at(
     transaction: &Transaction<'_>,
     ended: &[&str],

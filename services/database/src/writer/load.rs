@@ -58,7 +58,8 @@ pub struct Outcome {
     pub laid_aside: u64,
     /// Levels whose date or origin changed, whether or not they changed themselves.
     pub restated: u64,
-    /// Time since which the levels that end now for most départements did so in each answer, which was refused.
+    /// Time since which the levels that end now for most départements did so in each answer that was compared with them,
+    /// and refused.
     pub lifting_refused_at: Option<Timestamp>,
     /// Rows that a file of a later date had, or that were deleted as of a later date: they stay as they are.
     pub older: u64,
